@@ -1,26 +1,25 @@
-"""Partitions a config into jobs: checks its selection first, and may split data sets over several jobs."""
+"""Partitions a config into jobs: checks its selection first, and may have several jobs share data sets."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
+from itertools import filterfalse, product
 from pathlib import Path
 from typing import Any
 
-from opencompass.partitioners import NaivePartitioner, NumWorkerPartitioner
+from opencompass.partitioners import NaivePartitioner
 from opencompass.registry import PARTITIONERS
-from opencompass.utils import build_dataset_from_cfg, dataset_abbr_from_cfg, get_infer_output_path
+from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, get_logger, model_abbr_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.inferencers.inferencer import MAX_INFRA_SHARE
 from opencompass_tooleval.inferencers.resuming import RESULTS, finished_only, is_of_package
 from opencompass_tooleval.models.accelerator import restore_prices
-from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
 from opencompass_tooleval.models.selection import check_selection
 from opencompass_tooleval.models.settings import check_settings
-from opencompass_tooleval.work_dir.replicas import claims_file
-from opencompass_tooleval.work_dir.shards import FIX, is_damaged, numbered_shards, read_predictions
+from opencompass_tooleval.work_dir.shards import numbered_shards
 
 _MOST_REPLICAS = 1024
 
@@ -69,7 +68,13 @@ class ToolEvalPartitioner(NaivePartitioner):
         return super().__call__(cfg)
 
     def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
-        """Partitions pairs of models and data sets; those whose config asks for more than is stored are unfinished."""
+        """Partitions pairs of models and data sets; those whose config asks for more than is stored are unfinished.
+
+        Raises:
+            DataError: An earlier version has split a data set that another package asks.
+        """
+        for combination in model_dataset_combinations if Path(out_dir).name != RESULTS else ():
+            _check_unsplit(combination['models'], combination['datasets'], out_dir)
         with finished_only(out_dir, model_dataset_combinations) as folder:
             tasks: list[Any] = super().partition(model_dataset_combinations, work_dir, folder, add_cfg or {})
         return tasks if self.replicas == 1 else list(self._replicated(tasks))
@@ -78,6 +83,12 @@ class ToolEvalPartitioner(NaivePartitioner):
         """Yields each task once per replica. Data sets that another package asks are for the first one alone."""
         sweep = secrets.token_hex(8)
         for task in tasks:
+            model = task['models'][0]
+            if (processes := model.get('run_cfg', {}).get('num_procs') or 1) > 1:
+                what = f'num_procs={processes} in its run_cfg, and a replica is one process'
+                get_logger().warning(f'{model_abbr_from_cfg(model)}: its task has no replicas: {what}')
+                yield task
+                continue
             for number in range(self.replicas):
                 copy = deepcopy(task)
                 copy['replica'] = {'number': number, 'of': self.replicas, 'sweep': sweep}
@@ -88,97 +99,44 @@ class ToolEvalPartitioner(NaivePartitioner):
                     yield copy
 
 
-@PARTITIONERS.register_module()
-class ToolEvalNumWorkerPartitioner(NumWorkerPartitioner):
-    """OpenCompass's :class:`NumWorkerPartitioner`, which counts the records of every data set again.
+def _check_unsplit(models: Sequence[Any], datasets: Sequence[Any], out_dir: str) -> None:
+    """Refuses shards of data sets that another package asks: their rows have no ids, by which they could be joined."""
+    names = set(map(dataset_abbr_from_cfg, datasets))
+    for model, dataset in product(models, filterfalse(is_of_package, datasets)):
+        whole = Path(get_infer_output_path(model, dataset, out_dir))
+        if shards := [
+            file for file in numbered_shards(whole).values() if file.stem not in names and not whole.exists()
+        ]:
+            what = "version 0.2 or OpenCompass has split this data set, whose inferencer is another package's"
+            fix = "OpenCompass continues it: infer['partitioner'] = dict(type='NumWorkerPartitioner', num_worker=N)"
+            raise DataError(shards[0], what, fix=fix)
 
-    OpenCompass stores sizes by ``abbr`` in a file of the working directory. With an outdated size it drops records, or
-    requests some that do not exist.
+
+@PARTITIONERS.register_module()
+class ToolEvalNumWorkerPartitioner(ToolEvalPartitioner):
+    """:class:`ToolEvalPartitioner` with ``replicas=num_worker``, and all data sets of a model in one task.
+
+    It has the arguments of OpenCompass's :class:`NumWorkerPartitioner`, and splits no data set.
 
     Args:
         out_dir: Argument of :class:`NumWorkerPartitioner`.
-        kwargs: Further arguments, except ``dataset_size_path`` and ``force_rebuild``.
+        num_worker: Number of replicas of each model.
+        num_split: Has no effect, since replicas claim ranges as they become free.
+        min_task_size: Has no effect.
+        strategy: Has no effect.
+        keep_keys: Argument of :class:`NumWorkerPartitioner`.
     """
 
-    def __init__(self, out_dir: str, **kwargs: Any) -> None:
-        super().__init__(out_dir, dataset_size_path='', force_rebuild=True, **kwargs)
-        self._sizes: dict[str, int] = {}
-        self._unsplit: set[str] = set()
-
-    def __call__(self, cfg: Any) -> Any:
-        """Partitions a config.
-
-        Raises:
-            DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
-            SystemExit: A setting is invalid; see :func:`check_config`.
-        """
-        check_config(cfg)
-        return super().__call__(cfg)
-
-    def get_size(self, dataset: Any) -> int:
-        """Returns the number of records of a data set, after its ``test_range``."""
-        key = repr((dataset.get('abbr'), dataset.reader_cfg.get('test_range')))
-        if key not in self._sizes:
-            self._sizes[key] = len(build_dataset_from_cfg(dataset).test)
-        return self._sizes[key]
-
-    def split_dataset(self, dataset_cfg: Any) -> list[Any]:
-        """Splits a data set, unless an earlier run has begun it as a whole.
-
-        A part may have as many samples without an answer as the whole.
-        """
-        if dataset_abbr_from_cfg(dataset_cfg) in self._unsplit:
-            return [dataset_cfg]
-        parts: list[Any] = super().split_dataset(dataset_cfg)
-        for part in parts if len(parts) > 1 else ():
-            inferencer = part.get('infer_cfg', {}).get('inferencer', {})
-            if 'opencompass_tooleval.' in str(inferencer.get('type')):
-                share = inferencer.get('max_infra_share', MAX_INFRA_SHARE)
-                inferencer['max_infra_share'] = min(1.0, share * len(parts))
-        return parts
-
-    def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
-        """Partitions pairs of models and data sets.
-
-        Raises:
-            DataError: A shard of an earlier run has another size: ``num_worker`` or the number of records was another.
-        """
-        for combination in model_dataset_combinations:
-            warn_of_literal_keys(combination['models'], combination['datasets'])
-            for model in combination['models']:
-                for dataset in combination['datasets']:
-                    self._check_earlier(Path(get_infer_output_path(model, dataset, out_dir)), dataset)
-        tasks: list[Any] = []
-        for combination in model_dataset_combinations:
-            for model in combination['models']:
-                one = [{'models': [model], 'datasets': combination['datasets']}]
-                with finished_only(out_dir, one) as folder:
-                    self._unsplit = set(self._begun_whole(model, combination['datasets'], Path(out_dir), folder))
-                    tasks += super().partition(one, work_dir, folder, add_cfg or {})
-        return tasks
-
-    @staticmethod
-    def _begun_whole(model: Any, datasets: Any, out_dir: Path, finished: str) -> Iterator[str]:
-        """Yields the data sets of which an earlier run has predictions that are not split, and not complete."""
-        for dataset in datasets:
-            whole = Path(get_infer_output_path(model, dataset, str(out_dir)))
-            if whole.exists() and not Path(finished, whole.relative_to(out_dir)).exists():
-                yield dataset_abbr_from_cfg(dataset)
-
-    def _check_earlier(self, whole: Path, dataset: Any) -> None:
-        if claims_file(whole).exists():
-            what = 'replicas share this data set, and num_worker would split it'
-            raise DataError(claims_file(whole), what, fix='give replicas again, or neither')
-        if whole.exists() or not whole.parent.is_dir() or self.num_split <= 1:
-            return
-        earlier = numbered_shards(whole)
-        sizes = [self.get_size(part) for part in self.split_dataset(dataset)] if earlier else []
-        for number, file in earlier.items():
-            if is_damaged(file):
-                continue
-            expected = sizes[number] if number < len(sizes) else 0
-            count = len(read_predictions(file))
-            if count != expected:
-                what = f'it holds {count} records, not {expected}'
-                why = 'it was made of another number of records, or with another num_worker'
-                raise DataError(file, f'{what}: {why}', fix=f'give the same num_worker and test_range, or {FIX}')
+    def __init__(
+        self,
+        out_dir: str,
+        num_worker: int = 8,
+        num_split: int | None = None,
+        min_task_size: int | None = None,
+        strategy: str | None = None,
+        keep_keys: list[str] | None = None,
+    ) -> None:
+        super().__init__(out_dir, replicas=num_worker, n=sys.maxsize, keep_keys=keep_keys)
+        given = {'num_split': num_split, 'min_task_size': min_task_size, 'strategy': strategy}
+        if unread := [name for name, value in given.items() if value is not None]:
+            get_logger().warning(f'{", ".join(unread)} of the partitioner: no effect, as replicas share data sets')

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+from io import StringIO
+from logging import StreamHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mmengine.config import Config
+from opencompass.utils import get_logger
 
 from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner, ToolEvalPartitioner
+from opencompass_tooleval.tasks.planned_jobs import make_plan
 from tests.conftest import ROOT
 from tests.forked import run_opencompass
 
@@ -48,6 +53,35 @@ def test_replicas_have_all_data_sets_that_this_package_asks(tmp_path: Path) -> N
     assert [(task['replica']['number'], task['replica']['of']) for task in tasks] == [(0, 3), (1, 3), (2, 3)]
     assert len({task['replica']['sweep'] for task in tasks}) == 1
     assert not any('replica' in task for task in partition(ToolEvalPartitioner, tmp_path, cfg))
+
+
+def test_num_worker_is_the_number_of_replicas(tmp_path: Path) -> None:
+    asked = {'inferencer': {'type': 'opencompass_tooleval.inferencers.ToolEvalGenInferencer'}}
+    rows = [{**row, 'infer_cfg': asked} for row in ROWS]
+    kind, cfg = partial(ToolEvalNumWorkerPartitioner, num_worker=3), {'models': MODELS, 'datasets': rows}
+    tasks = partition(kind, tmp_path / 'predictions', cfg)
+    names = [[row['abbr'] for row in task['datasets'][0]] for task in tasks]
+    assert names == [['plan_json', 'plan_str', 'review']] * 3
+    assert [task['replica']['number'] for task in tasks] == [0, 1, 2]
+
+
+def test_a_model_of_several_processes_has_no_replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torchrun starts several for one replica; `tooleval plan` says so."""
+    config = tmp_path / 'sweep.py'
+    config.write_text(
+        'from mmengine.config import read_base\n'
+        'with read_base():\n'
+        '    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer\n'
+        '    from opencompass_tooleval.configs.models.tooleval_oracle import models\n'
+        "models = [dict(models[0], run_cfg=dict(num_gpus=2, num_procs=2)), dict(models[0], abbr='other')]\n"
+        "datasets, infer['partitioner']['replicas'] = datasets[:1], 3\n"
+    )
+    screen = StringIO()
+    monkeypatch.setattr(get_logger(), 'handlers', [StreamHandler(screen)])
+    plan = make_plan(config)
+    assert [model.jobs for model in plan.models] == [1, 3]
+    assert f'{plan.models[0].model}: its task has no replicas: num_procs=2 in its run_cfg' in screen.getvalue()
+    assert 'other: its task has' not in screen.getvalue()
 
 
 @pytest.mark.parametrize(('folder', 'replicas'), [('results', 2), ('predictions', 0), ('predictions', 2000)])

@@ -88,11 +88,10 @@ def run_benchmarks(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help='Seeds of the twins, each a data set.')] = 1,
     slurm: Annotated[str | None, typer.Option(metavar='PARTITION', help='Run it on Slurm.')] = None,
-    shards: Annotated[int | None, typer.Option(min=1, help='Parts of each data set that run at the same time.')] = None,
     replicas: Annotated[
         int | None,
         typer.Option(
-            min=2, help='Tasks per model that share its data sets: a fast one does more. In place of --shards.'
+            '--replicas', '--shards', min=1, help='Tasks per model that share its data sets: a fast one does more.'
         ),
     ] = None,
     prepare: Annotated[bool, typer.Option('--prepare', help='Fetch missing data first.')] = False,
@@ -127,8 +126,6 @@ def run_benchmarks(
     settings = {name: value for name, value in settings.items() if value is not None}
     if len(list(filter(None, (model, hf, models)))) != 1:
         raise ValueError('give models by one of --model NAME, --hf PATH and --models CONFIG')
-    if shards and replicas:
-        raise ValueError('give one of --shards and --replicas')
     for option, is_set, needed in (
         ('--api-base', api_base and not model, '--model'),
         ('--serve', serve and not hf, '--hf'),
@@ -165,7 +162,6 @@ def run_benchmarks(
         tested,
         work_dir=folder,
         limit=limit,
-        shards=shards,
         replicas=replicas,
         partition=slurm,
         judge=grader,

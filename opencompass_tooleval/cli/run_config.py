@@ -170,7 +170,6 @@ def config_text(
     *,
     work_dir: Path,
     limit: int | None = None,
-    shards: int | None = None,
     replicas: int | None = None,
     partition: str | None = None,
     judge: Judge | None = None,
@@ -183,7 +182,6 @@ def config_text(
         models: The models, or rows of another config.
         work_dir: The working directory.
         limit: Number of records of each data set; None for all.
-        shards: Number of parts of each data set, which run at the same time; None for one.
         replicas: Number of tasks per model that share its data sets; None for one.
         partition: Partition of Slurm; None for this machine.
         judge: The judge; None for that of the data sets, or of the environment.
@@ -192,9 +190,7 @@ def config_text(
     Raises:
         ValueError: It would have more than :data:`MAX_LINES` lines.
     """
-    (imports, block), at_once = _imports_and_models(models), shards or replicas
-    if shards:
-        imports.append('from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner')
+    imports, block = _imports_and_models(models)
     if twins:
         imports.append('from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset')
     lines = [
@@ -209,9 +205,8 @@ def config_text(
         *(['for _row in datasets:', f"    _row['reader_cfg']['test_range'] = '[:{limit}]'"] if limit else []),
         *(judge.lines() if judge else []),
         *(twins.lines() if twins else []),
-        *([f"infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker={shards})"] if shards else []),
         *([f"infer['partitioner']['replicas'] = {replicas}"] if replicas else []),
-        *([f"infer['runner']['max_num_workers'] = {at_once}"] if at_once and not partition else []),
+        *([f"infer['runner']['max_num_workers'] = {replicas}"] if replicas and not partition else []),
         *(
             [f"infer['runner']['partition'] = eval['runner']['partition'] = {python_literal(partition)}"]
             if partition

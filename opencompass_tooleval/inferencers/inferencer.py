@@ -91,10 +91,6 @@ class Prompts(Sequence[Prompt]):
         prompt = self._template.generate_item(row, self._gold_column, self._replaced)
         return Prompt(prompt, row[self._gold_column] if self._gold_column else None)
 
-    def is_row(self, index: int, row: Row) -> bool:
-        """Tests if a stored row belongs to the record at an index."""
-        return index < len(self) and row.get('record_id') == self[index].prompt.record_id
-
     def sizes(self, indices: Sequence[int]) -> list[int]:
         """Returns the bytes of conversations, the measure of their tokens."""
         return list(pc.binary_length(self._columns[self._template.column].take(indices)).to_pylist())
@@ -231,7 +227,7 @@ class ToolEvalGenInferencer(GenInferencer):
 
         journal, claims = Journal(folder / f'tmp_{file.stem}.jsonl'), run_context().claims
         if claims:
-            if claims.begin(len(questions), questions.is_row):
+            if claims.begin():
                 self._answer(questions, journal, claims)
                 claims.finish(lambda journals: self._write(file, questions, *_joined(questions, journals), journals))
             return []

@@ -18,8 +18,25 @@ from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.runs import split_runs
 from opencompass_tooleval.core.scoring.sampling_settings import DECIDE, StoredAnswers
 from opencompass_tooleval.core.text.jsonable import texts_digest
-from opencompass_tooleval.work_dir.shards import is_damaged, is_shard, numbered_shards, set_aside_damaged, whole_of
-from opencompass_tooleval.work_dir.stored import Records, is_unfinished, other_settings, reopen, result_is_outdated
+from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.progress import abbrs_of
+from opencompass_tooleval.work_dir.replicas import claims_folder, remove_claims
+from opencompass_tooleval.work_dir.shards import (
+    is_damaged,
+    is_shard,
+    numbered_shards,
+    parts_of,
+    set_aside_damaged,
+    whole_of,
+)
+from opencompass_tooleval.work_dir.stored import (
+    Records,
+    is_unfinished,
+    join_parts,
+    other_settings,
+    reopen,
+    result_is_outdated,
+)
 
 RESULTS, PREDICTIONS = 'results', 'predictions'
 """Folders of a run."""
@@ -98,6 +115,23 @@ def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any],
         return False  # scoring reports the damage
 
 
+def _join_parts(work: Path, file: Path, dataset: Mapping[str, Any]) -> None:
+    """Joins what an earlier run has of a data set in parts, and removes what replicas left beside predictions.
+
+    The claims of version 0.2 are a file, and the journals of its replicas such parts.
+    """
+    claims = claims_folder(file)
+    if claims.is_file():
+        claims.unlink()
+    if file.exists() and claims.exists():
+        remove_claims(file)
+    parts = [] if claims.exists() else parts_of(file)
+    if parts and (records := records_of(dataset)):
+        # A data set may have such a name, also one that an earlier config of this run selected.
+        names = {name for config in work.glob('configs/*.py') for name in abbrs_of(read_dumped(config), config)[1]}
+        join_parts(file, [part for part in parts if part.stem not in names], records)
+
+
 def answers_with_other_settings(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> Counter[str]:
     """Counts the stored answers of which the config does not say if they are used with its sampling settings.
 
@@ -149,6 +183,8 @@ def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[s
     """
     file, result = _paths(work, model, dataset)
     set_aside_damaged(file if stage == 'infer' else result)
+    if stage == 'infer' and is_of_package(dataset) and not is_shard(dataset):
+        _join_parts(work, file, dataset)
     if stage == 'infer' and file.is_file() and _asks_more(file, model, dataset, result):
         reopen(file, result, records_of(dataset) if file.stem == result.stem else None)
     elif result.is_file() and not is_shard(dataset) and result_is_outdated(result, records_of(dataset)):

@@ -426,7 +426,7 @@ class DialogueRunner:
 
     def _stored_rows(self, journal: Journal) -> Mapping[int, Mapping[str, Any]]:
         """Returns the rows of earlier runs and of ended replicas."""
-        rows = {index: row for one in self.before for index, row in one.restore().items()}
+        rows = {row['idx']: row for one in self.before for row in one.rows()}
         mine = journal.restore()
         if not self._rows:
             # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would replace the old one.

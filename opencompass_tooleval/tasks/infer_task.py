@@ -140,7 +140,8 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
                 self.model, loaded = build_model(model_cfg), abbr
             self.model_cfgs, self.dataset_cfgs = [model_cfg], [[dataset_cfg]]
             if failures.attempt(partial(super().run, self.model, loaded), dataset_cfg):
-                shared += [(model_cfg, dataset_cfg)] if self._claims(model_cfg, dataset_cfg) else []
+                claims = self._claims(model_cfg, dataset_cfg)
+                shared += [(model_cfg, dataset_cfg)] if claims and claims.has_locks() else []
         while shared := [pair for pair in shared if not self._file(*pair).exists()]:
             for pair in list(shared):
                 if not failures.attempt(partial(self._take_over, *pair), pair[1]):
@@ -177,10 +178,6 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
             warn_of_same_answers(self.model, self.dataset_cfg)
         self._set_answer_limit()
         file, claims = self._file(self.model_cfg, self.dataset_cfg), self._claims(self.model_cfg, self.dataset_cfg)
-        if claims and int(os.environ.get('WORLD_SIZE', 1)) > 1:
-            raise ValueError(
-                "a replica is one process, and torchrun has started several: set num_procs=1 in the model's run_cfg"
-            )
         stored = StoredAnswers.of(self.model_cfg, self.dataset_cfg['infer_cfg']['inferencer'])
         if int(os.environ.get('RANK', 0)):
             with in_context(stored=stored):

@@ -127,6 +127,11 @@ class Journal:
         ends = accumulate(map(len, lines.values()), initial=end)
         return dict(zip(lines, ends, strict=False))
 
+    def sync(self) -> None:
+        """Has all rows written to the disk."""
+        with suppress(FileNotFoundError), self.path.open('rb') as stream:
+            os.fsync(stream.fileno())
+
     def remove(self) -> None:
         """Deletes the file."""
         self.path.unlink(missing_ok=True)

@@ -31,7 +31,8 @@ _MAX_LOCK = 1 << 20
 _at_exit = ExitStack()
 atexit.register(_at_exit.close)
 _held: set[Path] = set()
-_one_thread = threading.RLock()
+one_thread = threading.RLock()
+"""Held by a thread that starts a task: OpenCompass's runners start theirs from several threads."""
 
 
 def sweep_lock(work_dir: Path) -> Path:
@@ -229,7 +230,7 @@ def hold_sweep(work_dir: Path) -> None:
         SystemExit: Another sweep runs in the directory. Other errors would print a traceback of OpenCompass.
     """
     lock = sweep_lock(work_dir)
-    with _one_thread:  # OpenCompass's runners start their tasks from several threads
+    with one_thread:
         if lock not in _held:
             remove_stale_locks(work_dir)
         try:
@@ -244,7 +245,7 @@ def hold(path: Path) -> None:
     Raises:
         InUseError: Another process holds it; the message names host, process and since when.
     """
-    with _one_thread:
+    with one_thread:
         if path not in _held:
             _at_exit.enter_context(exclusive(path))
             _held.add(path)

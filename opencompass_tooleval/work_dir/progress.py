@@ -26,7 +26,7 @@ from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import MODEL, REASON, Journal
 from opencompass_tooleval.work_dir.lock import holder_of, is_held, lock_path, sweep_lock
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
-from opencompass_tooleval.work_dir.replicas import read_shares
+from opencompass_tooleval.work_dir.replicas import claims_folder
 from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, whole_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
@@ -211,8 +211,8 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
     answered = finished + sum(file.answered for file in works)
     sample_counts = [file.samples for file in works]
     samples_all = finished + sum(filter(None, sample_counts)) if works and all(sample_counts) else None
-    if shares := read_shares(whole):
-        samples_all = shares.samples
+    if is_shared := claims_folder(whole).is_dir():
+        samples_all = max(filter(None, sample_counts), default=None)
     if damage:
         return Cell(
             model, dataset, State.FAILED, answered, error=' '.join(damage), log=whole, spent=spent, others=others
@@ -224,7 +224,7 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
         cell = Cell(
             model, dataset, State.RUNNING, answered, samples_all, rate, waiting=waiting, spent=spent, others=others
         )
-        return replace(cell, rates=[file.rate or 0.0 for file in works if file.running]) if shares and rate else cell
+        return replace(cell, rates=[file.rate or 0.0 for file in works if file.running]) if is_shared and rate else cell
     error, log = _failure(work, model, dataset, 'eval' if finished and not works else 'infer')
     if error:
         return Cell(model, dataset, State.FAILED, answered, samples_all, None, error, log, spent=spent, others=others)

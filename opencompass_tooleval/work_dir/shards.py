@@ -45,6 +45,14 @@ def numbered_shards(whole: Path) -> dict[int, Path]:
     return dict(sorted((int(file.stem.rpartition('_')[2]), file) for file in shards))
 
 
+def parts_of(whole: Path) -> list[Path]:
+    """Returns the shards beside a predictions file, in order; one that is not finished has a journal only."""
+    files = whole.parent.glob('*.json*')
+    stems = {file.stem.removeprefix('tmp_') for file in files if file.suffix in {'.json', '.jsonl'}}
+    numbers = sorted(int(stem.rpartition('_')[2]) for stem in stems if whole_of(stem) == whole.stem)
+    return [part_of(whole, number) for number in numbers]
+
+
 def shard_files(whole: Path) -> list[Path]:
     """Returns the shards beside a predictions file, in order; empty if there are none.
 

@@ -12,7 +12,7 @@ from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, AnswerLi
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.sampling_settings import ASK, SAMPLING, StoredAnswers
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.work_dir.journal import Journal, Row
+from opencompass_tooleval.work_dir.journal import Journal, Row, write_json
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, whole_of
 
@@ -207,3 +207,33 @@ def _reopen(file: Path, result: Path, records: Records | None) -> None:
     result.unlink(missing_ok=True)
     file.unlink()
     kept.remove()
+
+
+def join_parts(whole: Path, parts: Sequence[Path], records: Records) -> None:
+    """Joins the parts of a split data set, finished or not, to one predictions file, and removes them.
+
+    The file may lack answers: :func:`is_unfinished` tells. A failed request of an unfinished part is forgotten. A kill
+    at any point loses no answer, and leaves none twice.
+
+    Args:
+        whole: The predictions file; if it exists, the parts are joined already.
+        parts: The parts, in order.
+        records: The records of the data set.
+    """
+    if not whole.exists():
+        rows = [row for part in (*parts, whole) for row in _rows_of(part)]
+        keyed = with_runs(sorted(rows, key=lambda row: bool(row.get('infra'))), _record_id)
+        places = {key: place for place, (key, _) in enumerate(with_runs(records.ids, str))}
+        in_order = sorted(keyed, key=lambda pair: places.get(pair[0], len(places)))
+        write_json(whole, ((str(number), row) for number, (_, row) in enumerate(in_order)))
+    for part in parts:
+        for name in (f'kept_{part.stem}.jsonl', f'tmp_{part.stem}.jsonl', part.name):
+            part.with_name(name).unlink(missing_ok=True)
+
+
+def _rows_of(part: Path) -> list[Row]:
+    journal = Journal(part.with_name(f'tmp_{part.stem}.jsonl'))
+    if part.exists():
+        return [*read_predictions(part), *_kept(journal).restore().values()]
+    rows = journal.restore()
+    return [rows[index] for index in sorted(rows) if not rows[index].get('infra')]

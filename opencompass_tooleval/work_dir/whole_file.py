@@ -31,8 +31,10 @@ _LOCK = '.lock'
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, is_new: bool = False) -> Iterator[Path]:
     """Yields a temporary file beside ``path``, which replaces ``path`` when the block ends without an error.
+
+    With ``is_new`` it replaces nothing: of several processes that make the file, one does.
 
     The file is on the disk when the block has ended: what it was made from may then be deleted.
 
@@ -40,6 +42,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     the folder removes it. A pipe or a device is written in place.
 
     Raises:
+        FileExistsError: ``is_new`` is set, and the file is there.
         OSError: The file cannot be written; the error names ``path``.
     """
     with naming(path):
@@ -57,7 +60,11 @@ def whole_file(path: Path) -> Iterator[Path]:
                 if target.exists():
                     shutil.copymode(target, temporary)
                 os.fsync(handle)  # a rename may reach the disk before what was written
-                os.replace(temporary, target)
+                if is_new:
+                    os.link(temporary, target)
+                    temporary.unlink()
+                else:
+                    os.replace(temporary, target)
                 _sync_folder(target.parent)
         except BaseException:
             temporary.unlink(missing_ok=True)

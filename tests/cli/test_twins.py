@@ -94,7 +94,7 @@ def test_memory_falls_with_new_names_and_not_with_another_order(swept: Swept) ->
     assert float(names['high']) < 0 and float(names['kept_high']) < 100
     assert (order['original'], order['twin']) == ('100.00', '100.00')
     assert float(order['low']) < 0 < float(order['high']) and float(order['kept_low']) < 100 < float(order['kept_high'])
-    assert f'{NAME}-twin-names' in swept.done.stdout
+    assert '_twin.txt' in swept.done.stdout
 
 
 def test_the_report_has_a_page_of_twins(swept: Swept) -> None:

@@ -56,7 +56,7 @@ def test_predictions_and_their_name_are_on_the_disk_before_the_journal_goes(
     write_json(folder / 'd.json', [('0', {'prediction': 'paid for'})])
     journal.remove()
     assert done == ['fsync .d.json', 'rename', 'fsync folder', 'unlink tmp_d.jsonl']
-    for content in (b'long', b'x'):  # claims and ledgers
+    for content in (b'long', b'x'):  # ledgers
         done.clear()
         with locked_content(folder / '.d.claims', 9) as change:
             change[0] = content

@@ -171,7 +171,7 @@ def test_each_replica_has_its_rate(run: Run, capsys: pytest.CaptureFixture[str])
         for number, seconds in enumerate((1.0, 0.25)):
             claims = Claims(whole, Replica(number, 2, 'x'))
             stack.enter_context(exclusive(claims.lock, 20))
-            claims.begin(20)
+            claims.begin()
             claims.divide(range(20), [1] * 20, 1)
             rows = {index + 5 * number: {'infra': None, 'time': 1000.0 + index * seconds} for index in range(5)}
             claims.journal.append(rows)

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import errno
 import heapq
+import inspect
+import json
+import os
+import signal
+import sys
+import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.work_dir.journal import Journal, Row
+from opencompass_tooleval.work_dir import lock, replicas
+from opencompass_tooleval.work_dir.journal import Journal, write_json
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.replicas import Claims, Replica, claims_file, cut_ranges, end_claims, read_shares
+from opencompass_tooleval.work_dir.replicas import (
+    Claims,
+    Plan,
+    Replica,
+    claims_folder,
+    cut_ranges,
+    end_claims,
+    read_plan,
+)
 
 
 @pytest.mark.parametrize('count', [0, 1, 5, 100, 20_000])
@@ -35,6 +52,27 @@ def test_a_range_is_measured_by_its_bytes() -> None:
     ends = cut_ranges(sizes, replicas=2)
     bytes_of = [sum(sizes[start:stop]) for start, stop in pairwise([0, *ends])]
     assert ends[0] == 2 and bytes_of[0] > 1.5 * bytes_of[-1] and ends[-1] == 1010
+
+
+def plan_of(whole: Path) -> Plan:
+    """The plan of the sweep that works on a data set."""
+    (file,) = claims_folder(whole).glob('*/plan')
+    plan = read_plan(file)
+    assert plan
+    return plan
+
+
+def done_ranges(whole: Path) -> set[int]:
+    """Numbers of the ranges that are done."""
+    return {int(file.stem) for file in claims_folder(whole).glob('*/[0-9]*.done')}
+
+
+def claimers(whole: Path, number: int) -> list[int]:
+    """Numbers of the replicas that have claimed a range, in order."""
+    (plan,) = claims_folder(whole).glob('*/plan')
+    files = sorted(plan.parent.glob(f'{number}.[0-9]*'), key=lambda file: int(file.suffix[1:]))
+    assert [file.suffix for file in files] == [f'.{claim}' for claim in range(len(files))]
+    return [int(file.read_text()) for file in files]
 
 
 @dataclass
@@ -62,7 +100,7 @@ def simulate(
     ]
     for worker in workers:
         worker.lock.enter_context(exclusive(worker.claims.lock))
-        assert worker.claims.begin(samples)
+        assert worker.claims.begin()
         worker.claims.divide(range(samples), [10] * samples, at_once)
     events: list[tuple[float, int, int]] = []
 
@@ -106,10 +144,11 @@ def test_shares_follow_speed(tmp_path: Path, latencies: Sequence[float], at_once
     assert asked == Counter(range(samples))
     ideal = samples / sum(at_once / latency for latency in latencies)
     ends = [worker.end for worker in workers]
-    shares = read_shares(tmp_path / 'data.json')
-    assert shares and all(one.done for one in shares.ranges) and len(shares.ranges) <= 15 * len(latencies) + 1
+    plan = plan_of(tmp_path / 'data.json')
+    assert done_ranges(tmp_path / 'data.json') == set(range(len(plan.stops)))
+    assert len(plan.stops) <= 15 * len(latencies) + 1
     assert max(ends) <= 1.1 * ideal
-    longest = shares.ranges[0].stop / at_once
+    longest = plan.stops[0] / at_once
     assert max(ends) - min(ends) <= longest * max(latencies)
 
 
@@ -126,26 +165,26 @@ def test_one_dies_in_the_middle(tmp_path: Path, number: int) -> None:
 
 def test_a_model_that_takes_hundreds_at_once_leaves_some_for_the_others(tmp_path: Path) -> None:
     workers, asked, _ = simulate(tmp_path, [1.0] * 4, 256, 400)
-    shares = read_shares(tmp_path / 'data.json')
-    assert asked == Counter(range(400)) and shares
-    lengths = [stop - start for start, stop in pairwise([0, *(one.stop for one in shares.ranges)])]
+    plan = plan_of(tmp_path / 'data.json')
+    assert asked == Counter(range(400))
+    lengths = [stop - start for start, stop in pairwise([0, *plan.stops])]
     of_each = Counter[int]()
-    for length, one in zip(lengths, shares.ranges, strict=True):
-        of_each[one.claimers[-1]] += length
+    for number, length in enumerate(lengths):
+        of_each[claimers(tmp_path / 'data.json', number)[-1]] += length
     assert max(of_each.values()) <= 1.5 * 400 / len(workers)
 
 
 @pytest.mark.parametrize('sweep', ['x', 'y'], ids=['the same sweep', 'a later one'])
 def test_a_replica_that_is_started_again_gets_what_it_left(tmp_path: Path, sweep: str) -> None:
     killed, again = (Claims(tmp_path / 'data.json', Replica(0, 2, one)) for one in ('x', sweep))
-    killed.begin(8)
+    killed.begin()
     killed.divide(range(8), [1] * 8, 1)
     (done,) = killed.take(9)
     killed.journal.append({done: {'prediction': ''}})
     killed.arrived([done])
     assert killed.take(9)
     left = [index for index in range(8) if index != done]
-    again.begin(8)
+    again.begin()
     order = range(8) if sweep == 'x' else left
     again.divide(order, [1] * len(order), 1)
     taken: list[int] = []
@@ -156,20 +195,12 @@ def test_a_replica_that_is_started_again_gets_what_it_left(tmp_path: Path, sweep
     assert sorted(taken) == left
 
 
-def test_parts_of_another_split_are_refused(tmp_path: Path) -> None:
-    (tmp_path / 'data_0.json').write_text('{}')
-    claims = Claims(tmp_path / 'data.json', Replica(0, 2, 'x'))
-    with pytest.raises(DataError, match=r'data_0\.json: an earlier run has split the data set by num_worker'):
-        claims.begin(5)
-    assert not claims_file(tmp_path / 'data.json').exists()
-
-
 def test_replicas_that_see_other_data_are_refused(tmp_path: Path) -> None:
     one, other = (Claims(tmp_path / 'data.json', Replica(number, 2, 'x')) for number in range(2))
-    one.begin(5)
+    one.begin()
     one.divide(range(5), [1] * 5, 1)
-    other.begin(5)
-    with pytest.raises(DataError, match='another replica has divided 5 samples, and this one has 4'):
+    other.begin()
+    with pytest.raises(DataError, match='another replica has divided 5 samples, and this one has 4 others'):
         other.divide(range(4), [1] * 4, 1)
 
 
@@ -177,7 +208,7 @@ def test_what_cannot_be_written_is_kept_and_said(tmp_path: Path) -> None:
     whole = tmp_path / 'data.json'
     one, other = (Claims(whole, Replica(number, 2, 'x')) for number in range(2))
     for claims in (one, other):
-        claims.begin(2)
+        claims.begin()
         claims.divide(range(2), [1] * 2, 1)
     for claims in (one, other):
         (index,) = claims.take(9)
@@ -202,7 +233,7 @@ def test_what_cannot_be_written_is_kept_and_said(tmp_path: Path) -> None:
 def test_a_single_task_gets_what_replicas_left(tmp_path: Path) -> None:
     whole = tmp_path / 'data.json'
     claims = Claims(whole, Replica(0, 2, 'x'))
-    claims.begin(3)
+    claims.begin()
     for index, journal in ((0, Journal(tmp_path / 'tmp_data.jsonl')), (2, claims.journal)):
         journal.append({index: {'prediction': str(index)}})
     before = [row['time'] for row in claims.journal.rows()]
@@ -215,33 +246,224 @@ def test_a_single_task_gets_what_replicas_left(tmp_path: Path) -> None:
 def test_a_failed_dialogue_is_begun_again_with_its_rounds(tmp_path: Path) -> None:
     whole = tmp_path / 'data.json'
     claims = Claims(whole, Replica(0, 2, 'x'))
-    claims.begin(3)
+    claims.begin()
     rounds = {1 << 32: {'key': 'a', 'round': 0}, (1 << 32) + 1: {'key': 'b', 'round': 0}}
     claims.journal.append({**rounds, 0: {'prediction': '', 'infra': 'infra:timeout'}, 1: {'prediction': 'b'}})
     end_claims(whole)
     assert sorted(Journal(tmp_path / 'tmp_data.jsonl').restore()) == [1, *rounds]
 
 
-@pytest.mark.parametrize(
-    'damage', [b'', bytes(99), b'{"sweep": "x", "samp', None], ids=['empty', 'NULs', 'cut', 'lost']
-)
-def test_without_a_readable_claims_file_answers_are_kept(tmp_path: Path, damage: bytes | None) -> None:
-    whole = tmp_path / 'data.json'
+SAMPLES, AT_ONCE = 24, 2
+MODULES = {'replicas.py', 'journal.py', 'whole_file.py'}
+Point = tuple[str, int]
 
-    def is_row(index: int, row: Row) -> bool:
-        return row['record_id'] == str(index)
 
-    claims = Claims(whole, Replica(1, 2, 'x'))
-    claims.begin(5)
-    round_row = {(1 << 32): {'key': '4', 'round': 0}}
-    claims.journal.append({3: {'prediction': 'c', 'record_id': '3'}, **round_row})
-    claims_file(whole).unlink() if damage is None else claims_file(whole).write_bytes(damage)
-    assert Claims(whole, Replica(0, 2, 'y')).begin(5, is_row)
-    assert sorted(Journal(tmp_path / 'tmp_data.jsonl').restore()) == [3, *round_row]
-    shares = read_shares(whole)
-    assert shares and shares.sweep == 'y'
-    claims_file(whole).unlink()
-    claims.journal.append({3: {'prediction': 'of a part of num_worker', 'record_id': '4'}})
-    with pytest.raises(DataError, match='split the data set by num_worker'):
-        Claims(whole, Replica(0, 2, 'z')).begin(5, is_row)
-    assert [row['record_id'] for row in claims.journal.rows()] == ['4']
+def points(times: Counter[Point], kill_at: Point | None = None, time: int = 1) -> Any:
+    """A trace that counts the lines of the modules, and may kill the process where it runs one for the n-th time."""
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        name = Path(frame.f_code.co_filename).name
+        if event == 'line' and name in MODULES:
+            times[name, frame.f_lineno] += 1
+            if kill_at == (name, frame.f_lineno) and times[kill_at] == time:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace if name in MODULES else None
+
+    return trace
+
+
+def is_lost(*_: object) -> NoReturn:
+    raise OSError(errno.ENOLCK, 'no locks')
+
+
+def run(folder: Path, replica: Replica, *kill_at: Any, has_locks: bool = True, delay: float = 0.0) -> int:
+    """Starts a process that works as a task with a replica does, and may be killed at a line; its number."""
+    if child := os.fork():
+        return child
+    code = 1
+    try:
+        if not has_locks:
+            lock.fcntl.flock = is_lost
+        times = Counter[Point]()
+        sys.settrace(points(times, *kill_at) if kill_at != () else None)
+        work(folder / 'data.json', replica, delay)
+        sys.settrace(None)
+        folder.with_suffix('.lines').write_text(json.dumps([[*point, times[point]] for point in times]))
+        code = 0
+    except DataError as error:
+        (folder.parent / f'{folder.name}.txt').write_text(str(error))
+    finally:
+        os._exit(code)
+
+
+def work(whole: Path, replica: Replica, delay: float = 0.0) -> None:
+    """Answers what is left; each question is a line of ``asked``, beside the folder."""
+    asked = os.open(whole.parent.with_suffix('.asked'), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def write(journals: Sequence[Journal]) -> None:
+        rows = {row['idx']: row for journal in journals for row in journal.rows()}
+        assert rows.keys() == set(range(SAMPLES))
+        write_json(whole, ((str(index), rows[index]) for index in sorted(rows)))
+        journals[0].remove()
+
+    waits = True
+    while waits and not whole.exists():
+        claims = Claims(whole, replica)
+        with exclusive(claims.lock):
+            if claims.begin():
+                rows = {row['idx'] for row in claims.earlier[0].rows()}
+                left = [index for index in range(SAMPLES) if index not in rows]
+                claims.divide(left, [1] * len(left), AT_ONCE)
+                while indices := claims.take(AT_ONCE):
+                    os.write(asked, b''.join(b'%d\n' % index for index in indices))
+                    time.sleep(delay)
+                    claims.journal.append({index: {'prediction': str(index)} for index in indices})
+                    claims.arrived(indices)
+                claims.finish(write)
+            waits = claims.has_locks()
+        while waits and not whole.exists() and not claims.has_work():
+            time.sleep(0.01)
+
+
+def ended(*processes: int) -> list[int]:
+    return [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes]
+
+
+def check(folder: Path, in_flight: int) -> None:
+    """All have an answer, nothing was asked twice but what was in flight, and nothing is left."""
+    asked = Counter(folder.with_suffix('.asked').read_text().split())
+    assert asked.keys() == set(map(str, range(SAMPLES)))
+    assert asked.total() <= SAMPLES + in_flight and max(asked.values()) <= 2
+    rows = json.loads((folder / 'data.json').read_bytes())
+    assert [row['prediction'] for row in rows.values()] == [str(index) for index in range(SAMPLES)]
+    assert not Claims(folder / 'data.json', Replica(0, 2, 'late')).begin()
+    # A journal may be left that a kill found beside finished predictions; reopening these removes it.
+    left = {file.name for file in folder.iterdir() if file.suffix != '.lock'}
+    assert left <= {'data.json', 'tmp_data.jsonl'} and (in_flight or len(left) == 1)
+
+
+@pytest.fixture
+def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill loses nothing that was written: only a power cut does."""
+    monkeypatch.setattr(os, 'fsync', lambda handle: None)
+
+
+@pytest.fixture(scope='module')
+def lines(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Point, int]]:
+    """All lines of the modules that a replica runs, with earlier journals, and how often."""
+    folder = tmp_path_factory.mktemp('lines') / 'run'
+    begun(folder)
+    assert ended(run(folder, Replica(0, 2, 'b'), None)) == [0]
+    check(folder, 0)
+    counted = json.loads(folder.with_suffix('.lines').read_text())
+    assert len(counted) > 150
+    return [((name, line), times) for name, line, times in counted]
+
+
+def begun(folder: Path) -> None:
+    """An earlier sweep has answered two samples, and was killed."""
+    folder.mkdir()
+    claims = Claims(folder / 'data.json', Replica(1, 2, 'a'))
+    claims.begin()
+    claims.divide(range(SAMPLES), [1] * SAMPLES, AT_ONCE)
+    indices = claims.take(AT_ONCE)
+    claims.journal.append({index: {'prediction': str(index)} for index in indices})
+    folder.with_suffix('.asked').write_text(''.join(f'{index}\n' for index in indices))
+
+
+@pytest.mark.usefixtures('_no_sync')
+@pytest.mark.parametrize('is_last', [False, True], ids=['first', 'last'])
+@pytest.mark.parametrize('each', [10, pytest.param(1, marks=pytest.mark.long)], ids=['every tenth', 'every'])
+@pytest.mark.parametrize('other', ['the next sweep', 'another replica', 'itself'])
+def test_a_kill_at_every_line(
+    tmp_path: Path, lines: list[tuple[Point, int]], other: str, each: int, is_last: bool
+) -> None:
+    killed, points_of_kills = 0, lines[::each]
+    for number, (point, times) in enumerate(points_of_kills):
+        folder, kill_at = tmp_path / f'run{number}', (point, times if is_last else 1)
+        begun(folder)
+        if other == 'another replica':
+            both = run(folder, Replica(0, 2, 'b'), *kill_at, delay=0.001), run(folder, Replica(1, 2, 'b'), delay=0.001)
+            dies, lives = ended(*both)
+            assert lives == 0, point
+            killed += dies == -signal.SIGKILL
+        else:
+            killed += ended(run(folder, Replica(0, 2, 'b'), *kill_at)) == [-signal.SIGKILL]
+            assert ended(run(folder, Replica(0, 2, 'b' if other == 'itself' else 'c'))) == [0], point
+        check(folder, AT_ONCE)
+    # Another replica may do a line in its place; and how often some lines run depends on the clock.
+    share = 1 / 4 if other == 'another replica' else 3 / 4 if is_last else 1
+    assert killed >= share * len(points_of_kills)
+
+
+def test_processes_that_claim_at_once(tmp_path: Path) -> None:
+    for number in range(5):
+        folder = tmp_path / f'run{number}'
+        begun(folder)
+        assert ended(*[run(folder, Replica(one, 6, 'b')) for one in range(6)]) == [0] * 6
+        check(folder, 0)
+
+
+def test_without_locks_ranges_go_by_number(tmp_path: Path) -> None:
+    folder = tmp_path / 'run'
+    begun(folder)
+    processes = [run(folder, Replica(number, 3, 'b'), has_locks=False, delay=0.001) for number in range(3)]
+    assert ended(*processes) == [0] * 3
+    check(folder, 0)
+
+
+def test_without_locks_the_next_sweep_continues_for_a_dead_replica(tmp_path: Path) -> None:
+    folder, whole = tmp_path / 'run', tmp_path / 'run' / 'data.json'
+    begun(folder)
+    source, first = inspect.getsourcelines(Journal.sync)
+    sync = next(line for line, text in enumerate(source, first) if 'fsync' in text)  # before its first range is done
+    kill_at = {2: (('journal.py', sync), 1)}
+    codes = ended(
+        *[run(folder, Replica(n, 3, 'b'), *kill_at.get(n, ()), has_locks=False, delay=0.001) for n in range(3)]
+    )
+    assert codes == [0, 0, -signal.SIGKILL] and not whole.exists()
+    numbers = set(range(len(plan_of(whole).stops)))
+    assert {number for number in numbers if number % 3 < 2} <= done_ranges(whole) < numbers
+    assert all(len(claimers(whole, number)) <= 1 for number in numbers)
+    assert ended(*[run(folder, Replica(number, 2, 'c'), has_locks=False) for number in range(2)]) == [0, 0]
+    check(folder, AT_ONCE)
+
+
+def test_without_locks_a_dead_replica_that_joins_is_waited_for_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicas, '_MOST_SECONDS', 0.2)
+    folder = tmp_path / 'run'
+    begun(folder)
+    claims_of_b = claims_folder(folder / 'data.json') / 'b'
+    claims_of_b.mkdir()
+    (claims_of_b / 'begin.0').write_text('0')
+    (folder / '.data_0.lock').touch()  # as a killed process leaves it
+    assert ended(run(folder, Replica(1, 2, 'b'), has_locks=False)) == [1]
+    assert 'the replica that joins the earlier answers does not end' in (tmp_path / 'run.txt').read_text()
+    assert ended(*[run(folder, Replica(number, 2, 'c'), has_locks=False) for number in range(2)]) == [0, 0]
+    check(folder, 0)
+
+
+DAMAGE = {'empty': b'', 'NULs': bytes(99), 'cut': b'{"stops": [1', 'lost': None}
+
+
+@pytest.mark.parametrize('damage', DAMAGE)
+@pytest.mark.parametrize('which', ['plan', '*.0', '*.done', '*'])
+@pytest.mark.parametrize('sweep', ['a', 'b'], ids=['the same sweep', 'the next one'])
+def test_a_power_cut_loses_no_answer(tmp_path: Path, damage: str, which: str, sweep: str) -> None:
+    if (damage, which, sweep) == ('lost', '*.0', 'a'):
+        pytest.skip('a claim is on the disk before its samples are asked')
+    folder, content = tmp_path / 'run', DAMAGE[damage]
+    begun(folder)
+    for file in (claims_folder(folder / 'data.json') / 'a').glob(which):
+        file.unlink() if content is None else file.write_bytes(content)
+    (code,) = ended(run(folder, Replica(0, 2, sweep)))
+    if code:
+        assert (sweep, which in ('plan', '*')) == ('a', True)
+        assert (
+            'the plan of this sweep cannot be read. Fix it with: opencompass ... -r'
+            in (tmp_path / 'run.txt').read_text()
+        )
+        assert ended(run(folder, Replica(0, 2, 'b'))) == [0]
+    check(folder, 0)

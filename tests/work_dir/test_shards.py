@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mmengine.config import ConfigDict
+from opencompass.partitioners import NumWorkerPartitioner
 from opencompass.utils import build_dataset_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner
+from opencompass_tooleval.work_dir.journal import Journal, write_json
 from opencompass_tooleval.work_dir.shards import (
     check_shards,
+    parts_of,
+    read_predictions,
     shard_files,
     shard_pattern,
     whole_name,
     whole_of,
 )
+from opencompass_tooleval.work_dir.stored import Records, join_parts
+from tests.conftest import ModelServer
 from tests.forked import run_opencompass
 
 IDS = [f'r{number}' for number in range(7)]
@@ -93,23 +101,11 @@ def demo_dataset(**changes: Any) -> ConfigDict:
     )
 
 
-def partition(out_dir: Path, num_worker: int) -> list[Any]:
-    partitioner = ToolEvalNumWorkerPartitioner(str(out_dir), num_worker=num_worker, min_task_size=1)
-    combination = {'models': [ConfigDict(abbr='model', type='M')], 'datasets': [demo_dataset()]}
-    return list(partitioner.partition([combination], 'work', str(out_dir)))
+class Sized(NumWorkerPartitioner):  # type: ignore[misc]
+    """OpenCompass's, with the right size: its own is that of the range of the range."""
 
-
-def test_sizes_are_counted_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    stale = tmp_path / '.cache' / 'dataset_size.json'
-    stale.parent.mkdir()
-    stale.write_text('{"data": 2}')
-    partitioner = ToolEvalNumWorkerPartitioner(str(tmp_path), num_worker=2, min_task_size=1)
-    size = partitioner.get_size(demo_dataset())
-    assert size > 2 and partitioner.get_size(demo_dataset(test_range='[1:3]')) == 2
-    ranges = [part['reader_cfg']['test_range'] for part in partitioner.split_dataset(demo_dataset())]
-    assert ranges[0].startswith('[0:') and int(ranges[-1].partition(':')[2][:-1]) >= size
-    assert stale.read_text() == '{"data": 2}'
+    def get_size(self, dataset: Any) -> int:
+        return len(build_dataset_from_cfg(dataset).test)
 
 
 @pytest.mark.parametrize(
@@ -123,39 +119,16 @@ def test_a_range_selects_records_of_which_each_is_repeated(test_range: Any, want
     assert wanted is None or once == [everything[int(number)] for number in wanted if int(number) < len(everything)]
     dataset['n'] = 3
     assert build_dataset_from_cfg(dataset).test['record_id'] == once * 3
-    partitioner = ToolEvalNumWorkerPartitioner(str(tmp_path), num_worker=2, min_task_size=1)
-    combination = {'models': [ConfigDict(abbr='model', type='M')], 'datasets': [dataset]}
-    parts = [part for job in partitioner.partition([combination], 'w', str(tmp_path)) for part in job['datasets'][0]]
+    parts = Sized(str(tmp_path), num_worker=2, min_task_size=1).split_dataset(dataset)
     if not isinstance(test_range, str):  # OpenCompass's partitioner writes '2[0:3]'
         return
     asked = [record for part in parts for record in build_dataset_from_cfg(part).test['record_id']]
     assert len(parts) == 2 and asked == once * 3
 
 
-def test_a_part_may_lack_as_many_answers_as_the_whole(tmp_path: Path) -> None:
-    from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
-
-    partitioner = ToolEvalNumWorkerPartitioner(str(tmp_path), num_worker=2, min_task_size=1)
-    for share, expected in ((None, 0.01), (0.2, 0.4), (0.7, 1.0)):
-        dataset = demo_dataset()
-        dataset['infer_cfg'] = ConfigDict(inferencer=ConfigDict(type=ToolEvalGenInferencer))
-        if share is not None:
-            dataset.infer_cfg.inferencer.max_infra_share = share
-        parts = partitioner.split_dataset(dataset)
-        assert [part.infer_cfg.inferencer.max_infra_share for part in parts] == [expected] * 2
-        assert dataset.infer_cfg.inferencer.get('max_infra_share') == share
-
-
-def test_shards_of_another_split_are_refused(tmp_path: Path) -> None:
-    size = ToolEvalNumWorkerPartitioner(str(tmp_path)).get_size(demo_dataset())
-    (tmp_path / 'model').mkdir()
-    write_shards(tmp_path / 'model', {0: [str(number) for number in range(size - 1)]})
-    with pytest.raises(DataError, match=r'data_0\.json: it holds \d+ records, not \d+: .* another num_worker'):
-        partition(tmp_path, 2)
-
-
 CONFIG = """
 from mmengine.config import read_base
+from opencompass.partitioners import NumWorkerPartitioner
 from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner
 
@@ -165,29 +138,139 @@ with read_base():
 wanted = ['tooleval-teval-review_str_v2', 'tooleval-ultratool-tool_usage_zh']
 datasets = [row for row in datasets if row['abbr'] in wanted]
 models = [dict(type=OracleModel, abbr='noisy', noise=0.5, seed=3, batch_size=2, run_cfg=dict(num_gpus=0))]
+infer['runner']['max_num_workers'] = 3
 if SPLIT == 'shards':
+    infer['partitioner'] = dict(type=NumWorkerPartitioner, num_worker=3, min_task_size=1)
+elif SPLIT == 'num_worker':
     infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker=3, min_task_size=1)
 elif SPLIT == 'replicas':
     infer['partitioner']['replicas'] = 3
-    infer['runner']['max_num_workers'] = 3
 """
 
 
 def test_three_jobs_give_what_one_gives(tmp_path: Path) -> None:
     results = {}
-    for split in ('', 'shards', 'replicas'):
+    for split in ('', 'shards', 'num_worker', 'replicas'):
         folder = tmp_path / (split or 'whole')
         folder.mkdir()
         (folder / 'sweep.py').write_text(CONFIG.replace('SPLIT', repr(split)))
-        debug = [] if split == 'replicas' else ['--debug']
+        debug = [] if split in ('num_worker', 'replicas') else ['--debug']
         done = run_opencompass('sweep.py', '-w', 'out', *debug, cwd=folder)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert {file.name for file in folder.iterdir()} == {'sweep.py', 'out'}  # nothing is left where it was started
+        names = {file.name for file in folder.iterdir()}
+        assert names == {'sweep.py', 'out', *(['.cache'] if split == 'shards' else [])}
         results[split] = {file.name: json.loads(file.read_text()) for file in folder.glob('out/*/results/noisy/*.json')}
         (table,) = folder.glob('out/*/summary/summary_*.csv')
         results[split]['csv'] = table.read_text()
         files = [file.name for file in folder.glob('out/*/predictions/noisy/*')]
         assert len(files) == (6 if split == 'shards' else 2)
-        logs = [file.name for file in folder.glob('out/*/logs/infer/noisy/*.out')]
-        assert len(logs) == {'': 0, 'shards': len(logs), 'replicas': 3}[split]
-    assert results['shards'] == results['replicas'] == results[''] and len(results['']) == 3
+        if split in ('num_worker', 'replicas'):
+            assert len([*folder.glob('out/*/logs/infer/noisy/*.out')]) == 3
+        assert ('min_task_size of the partitioner: no effect' in done.stdout + done.stderr) == (split == 'num_worker')
+    assert all(one == results[''] for one in results.values()) and len(results['']) == 3
+
+
+SERVED = """
+from mmengine.config import read_base
+from opencompass.partitioners import NumWorkerPartitioner
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner, ToolEvalPartitioner
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+
+models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base='URL', retry=2, timeout=30,
+               max_workers=4, max_out_len=64, query_per_second=1000, max_seq_len=100000, run_cfg=dict(num_gpus=0))]
+datasets = [dict(row, n=2) for row in datasets if row['abbr'] == 'tooleval-teval-review_str_v2']
+infer['runner']['max_num_workers'] = 2
+infer['partitioner'] = PARTITIONER
+"""
+SHARDS = "dict(type=NumWorkerPartitioner, num_worker=3, min_task_size=1, dataset_size_path='', force_rebuild=True)"
+NAME = 'tooleval-teval-review_str_v2'
+
+
+def as_journal(file: Path, keep: int, fails: bool = False) -> None:
+    """Turns finished predictions into what a killed task leaves: the journal of their first rows, in another order."""
+    rows = dict(enumerate(json.loads(file.read_text()).values()))
+    kept = {index: rows[index] for index in reversed(range(keep))}
+    if fails:
+        kept[keep] = {**rows[keep], 'infra': 'infra:timeout', 'prediction': ''}
+    Journal(file.with_name(f'tmp_{file.stem}.jsonl')).append(kept)
+    file.unlink()
+
+
+@pytest.mark.parametrize('kind', ['ToolEvalNumWorkerPartitioner, num_worker=2', 'ToolEvalPartitioner, n=9'])
+def test_shards_of_an_earlier_run_keep_their_answers(tmp_path: Path, canned_server: ModelServer, kind: str) -> None:
+    """The server gets the questions that the shards lack, and the predictions are those of a whole run."""
+    sweep = tmp_path / 'sweep.py'
+    sweep.write_text(SERVED.replace('URL', canned_server.url).replace('PARTITIONER', SHARDS))
+    done = run_opencompass('sweep.py', '-w', 'out', cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder,), (run,) = tmp_path.glob('out/*/predictions/api'), tmp_path.glob('out/*')
+    shards = [folder / f'{NAME}_{number}.json' for number in range(3)]
+    rows = [row for shard in shards for row in json.loads(shard.read_text()).values()]
+    assert len(rows) == 12 and [row['record_id'] for row in rows[:6]] == [row['record_id'] for row in rows[6:]]
+    for file in run.glob('results/*/*.json'):
+        file.unlink()
+    as_journal(shards[1], 2, fails=True)
+    shards[2].unlink()
+    other = folder / f'{NAME}_7.json'  # a data set that an earlier config of the run selected, with such a name
+    other.write_text('{}')
+    earlier = run / 'configs' / '20200101_000000.py'
+    earlier.write_text(f"models = [dict(abbr='api')]\ndatasets = [dict(abbr='{NAME}_7')]\n")
+    os.utime(earlier, (0, 0))
+    canned_server.reset()
+    sweep.write_text(SERVED.replace('URL', canned_server.url).replace('PARTITIONER', f'dict(type={kind})'))
+    done = run_opencompass('sweep.py', '-w', 'out', '-r', cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert canned_server.stats()['requests'] == 12 - 4 - 2
+    whole = list(json.loads((folder / f'{NAME}.json').read_text()).values())
+    assert [row['record_id'] for row in whole] == [row['record_id'] for row in rows]
+    assert not any(row['infra'] for row in whole) and [file.name for file in run.glob('results/*/*.json')]
+    assert sorted(file.name for file in folder.iterdir()) == [f'{NAME}.json', other.name]
+    canned_server.reset()
+    assert run_opencompass('sweep.py', '-w', 'out', '-r', cwd=tmp_path).returncode == 0
+    assert canned_server.stats()['requests'] == 0
+
+
+def test_a_kill_while_shards_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each file that is removed; then again from the beginning."""
+    records = Records((*IDS, *IDS), '')
+    rows = [{'record_id': record, 'prediction': str(number)} for number, record in enumerate(records.ids)]
+    for left in range(8):
+        folder = tmp_path / str(left)
+        folder.mkdir()
+        whole, parts = folder / 'data.json', [folder / f'data_{number}.json' for number in range(3)]
+        write_json(parts[0], ((str(number), row) for number, row in enumerate(rows[:5])))
+        write_json(parts[1], ((str(number), row) for number, row in enumerate(rows[5:10])))
+        Journal(folder / 'tmp_data_2.jsonl').append({3: rows[13], 0: rows[10]})
+        assert parts_of(whole) == parts
+        removals, unlink = iter(range(left)), Path.unlink
+
+        def dies(file: Path, missing_ok: bool = False, removals: Any = removals, unlink: Any = unlink) -> None:
+            if next(removals, None) is None:
+                raise KeyboardInterrupt
+            unlink(file, missing_ok)
+
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            patch.setattr(Path, 'unlink', dies)
+            join_parts(whole, parts, records)
+        for _ in range(2):
+            join_parts(whole, parts_of(whole), records)
+        joined = [row['prediction'] for row in read_predictions(whole)]
+        assert sorted(joined, key=int) == [*map(str, range(11)), '13']
+        assert [file.name for file in folder.iterdir()] == ['data.json']
+
+
+def test_shards_of_another_package_are_refused(tmp_path: Path) -> None:
+    """Their rows have no ids: OpenCompass's own partitioner continues them."""
+    model, dataset = ConfigDict(abbr='model', type='M'), demo_dataset()
+    out = tmp_path / 'predictions'
+    (out / 'model').mkdir(parents=True)
+    (out / 'model' / 'data_0.json').write_text('{}')
+    partitioner = ToolEvalNumWorkerPartitioner(str(out), num_worker=2)
+    with pytest.raises(DataError, match=r"data_0\.json: version 0\.2 or OpenCompass has split.*'NumWorkerPartitioner'"):
+        partitioner.partition([{'models': [model], 'datasets': [dataset]}], 'work', str(out))
+    other = ConfigDict({**dataset, 'abbr': 'data_0'})  # not a shard then
+    tasks = partitioner.partition([{'models': [model], 'datasets': [dataset, other]}], 'work', str(out))
+    assert [row['abbr'] for task in tasks for row in task['datasets'][0]] == ['data']

@@ -1,4 +1,4 @@
-"""Times replicas against static shards; part of ``benchmark.py``.
+"""Times replicas against OpenCompass's static shards; part of ``benchmark.py``.
 
 Four tasks work on one data set, each with a server of its own on the loopback: three take 3.2 s for an answer, one
 0.8 s, each with four requests in flight. The clock starts when all four have asked, and stops with the last answer.
@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from mmengine.config import Config
+from opencompass.partitioners import NumWorkerPartitioner
 
-from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner, ToolEvalPartitioner
+from opencompass_tooleval.partitioner import ToolEvalPartitioner
 
 CONFIG = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
 DATASET = 'tooleval-teval-review_str_v2'
@@ -138,7 +139,7 @@ def run(folder: Path, replicas: bool, trials: int, dies: int | None = None) -> R
     partitioner = (
         ToolEvalPartitioner(predictions, replicas=count)
         if replicas
-        else ToolEvalNumWorkerPartitioner(predictions, num_worker=count, min_task_size=1)
+        else NumWorkerPartitioner(predictions, count, min_task_size=1, dataset_size_path='', force_rebuild=True)
     )
     tasks = []
     for number, task in enumerate(partitioner(Config(content))):
