@@ -269,7 +269,7 @@ BUDGETS = {
     'catalogue': 430 + 20,  # kinds of variants of which an original has several
     'cli': 1450 + 35,  # run --twin, gate --twin
     'configs': 500 + 10,  # configs of twins
-    'core': 3850 + 90,  # the share of points that a score keeps; sampling settings of stored answers, which decide if a resumed run uses them
+    'core': 3850 + 90,  # shares of points kept; sampling settings of stored answers decide if a resumed run uses them
     'data_path': 55,
     'embedding': 240,
     'environments': 1330,

@@ -48,7 +48,7 @@ _VOWELS, _CONSONANTS = 'aeiou', 'bcdfghjklmnprstvz'
 _CHARACTERS = '安柏晨川丹枫谷海禾江景康兰岭梅宁平青秋然沙山石松桐云文溪夏星雪岩洋宜雨源远月泽舟竹子'
 _OTHER = re.compile(r'[0-9\u4e00-\u9fff]')
 _VOWEL_FIRST = 0.2
-_SMALL, _MANY_DIGITS, _TRIES = 100, 5, 40
+_SMALL, _MANY_DIGITS, _TRIES, _MOST_VALUES = 100, 5, 40, 200
 _YEARS = range(1950, 2030)
 
 
@@ -129,8 +129,14 @@ def _is_in_another_form(value: str, others: Sequence[str], texts: str) -> bool:
 
 
 def _candidates(material: Material) -> dict[str, str]:
-    """Returns value -> kind of the values that another may replace."""
+    """Returns value -> kind of the values that another may replace.
+
+    Raises:
+        LeftOutError: There are too many values, each of which is compared with the others.
+    """
     golds = list(dict.fromkeys(str(value) for value in material.golds))
+    if len(golds) > _MOST_VALUES:
+        raise LeftOutError('its gold has too many values')
     found = {value: _occurrences(value, material.request) for value in golds}
     kinds = {value: _kind(value, material.request) for value in golds if found[value]}
     absent = [value for value in golds if not found[value]]
