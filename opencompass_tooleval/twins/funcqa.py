@@ -15,9 +15,7 @@ from opencompass_tooleval.twins.twin import LeftOutError, Twin
 from opencompass_tooleval.twins.values import other_number
 
 Number = int | float
-_NUMBER = re.compile(
-    r'(?<![\w.])\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,15})?(?!\w)|(?<![\w.,])\d{1,15}(?:\.\d{1,15})?(?!\w)'
-)
+_NUMBER = re.compile(r'(?<![\w.])\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,15})?(?!\w)|(?<![\w.,])\d{1,15}(?:\.\d{1,15})?(?!\w)')
 _LARGEST_CONSTANT, _TRIES, _LARGEST = 10, 60, 1e15
 
 
