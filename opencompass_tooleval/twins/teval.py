@@ -104,14 +104,14 @@ def _fields(api: Api) -> Iterator[str]:
 
 def _renamed(api: Api, names: Translation) -> Api:
     """Returns an API with new names of itself, its parameters and its returned fields; an example's keys too."""
-    renamed = {**api, 'name': names.name(api['name'])}
+    renamed: dict[str, Any] = {**names.described(api), 'name': names.name(api['name'])}
     for key in (*_PARAMETERS, 'return_data'):
         if key in api:
             renamed[key] = [
                 {**item, 'name': names.fields.get(str(item['name']), item['name'])}
                 if isinstance(item, Mapping) and 'name' in item
                 else item
-                for item in api[key] or ()
+                for item in renamed[key] or ()
             ]
     if isinstance(api.get('Example'), Mapping):
         renamed['Example'] = renamed_example(api['Example'], names)

@@ -82,6 +82,30 @@ class Translation:
         pattern = rf'(?<![A-Za-z0-9_])(?:{_any_of(self.fields)})(?![A-Za-z0-9_])'
         return re.sub(pattern, lambda match: self.fields.get(match[0], match[0]), self.text(text))
 
+    @cached_property
+    def _mentions(self) -> re.Pattern[str]:
+        names = '|'.join(map(re.escape, sorted(self._mentioned, key=len, reverse=True))) or '(?!)'
+        return re.compile(rf'(?<![A-Za-z0-9_])(?:{names})(?![A-Za-z0-9_])')
+
+    @cached_property
+    def _mentioned(self) -> dict[str, str]:
+        """Names of tools that are no ordinary words, as descriptions mention them: ``save_file`` for PPT.save_file."""
+        last = {name.rpartition('.')[2]: new for name, new in self.tools.items()}
+        return {name: new for name, new in last.items() if '_' in name}
+
+    def described(self, value: Any) -> Any:
+        """Translates the names of other tools in the descriptions of a tool's documentation, at any depth."""
+        if isinstance(value, list):
+            return [self.described(item) for item in value]
+        if not isinstance(value, Mapping):
+            return value
+        return {
+            key: self._mentions.sub(lambda match: self._mentioned[match[0]], item)
+            if key == 'description' and isinstance(item, str)
+            else self.described(item)
+            for key, item in value.items()
+        }
+
     def name(self, name: str) -> str:
         """Translates the name of a tool."""
         return self.tools.get(name, name)

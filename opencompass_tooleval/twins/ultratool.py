@@ -53,6 +53,7 @@ def _schema(value: Any, names: Mapping[str, str], rng: random.Random | None = No
 
 
 def _tool(tool: Mapping[str, Any], new: Translation, rng: random.Random | None = None) -> dict[str, Any]:
+    tool = new.described(tool)
     typed = {key: _schema(tool[key], new.fields, rng) for key in _TYPED if key in tool}
     example = tool.get('Example')
     if isinstance(example, Mapping):

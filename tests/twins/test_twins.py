@@ -135,6 +135,14 @@ def test_reading_of_answers_has_an_inverse() -> None:
     assert new.data({'city': ['Ghent', 3, None, True]}) == {'zxcvbnm': ['Dovar', 3, None, True]}
 
 
+def test_descriptions_that_mention_a_tool_have_its_new_name() -> None:
+    new = Translation({'PPT.save_file': 'qwertyuio', 'note': 'asdfghjkl'})
+    described = new.described(
+        {'description': 'Call save_file() after a note.', 'items': [{'description': 'save_files'}]}
+    )
+    assert described == {'description': 'Call qwertyuio() after a note.', 'items': [{'description': 'save_files'}]}
+
+
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
