@@ -20,7 +20,7 @@ _FAILURES = (
 
 @dataclass(frozen=True)
 class Twinned:
-    """What a twin's task has of its original.
+    """Names and settings in which the environment of a twin's task differs from the task.
 
     Attributes:
         tools: Name of a tool in the original -> in the twin; empty if the names are the same.

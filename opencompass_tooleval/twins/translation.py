@@ -28,7 +28,7 @@ def _any_of(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Translation:
-    """What a twin's answers have in place of the record's.
+    """Replacements that turn an answer to a record into an answer to its twin.
 
     Attributes:
         tools: Names of tools -> new names, anywhere in a text.

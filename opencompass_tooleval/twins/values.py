@@ -54,7 +54,7 @@ _YEARS = range(1950, 2030)
 
 @dataclass(frozen=True)
 class Material:
-    """What of a record decides about its values.
+    """Texts of a record that decide about its values.
 
     Attributes:
         request: The request.
