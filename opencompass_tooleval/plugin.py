@@ -6,6 +6,7 @@ use. The rows of the extras come last: without them, and without the folder ``ex
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -211,6 +212,25 @@ A command without a function is a group.
 OPTIONS: dict[str, str] = {}
 """Command -> a function that adds options to it: it gets the command's function, and returns another."""
 
+ADDED: dict[str, list[str]] = {}
+"""Place -> functions that add to it what they find in stored answers:
+
+* ``result``: gets evaluator, result, scored runs, their positions and the columns, and changes the result;
+* ``notes``: gets all results of a sweep, and yields lines for its last screen;
+* ``tables``: gets benchmark and results, and yields tables for its page of the report;
+* ``findings``: gets the material of a report, and returns a title and rows for its first page;
+* ``cause``: gets a sample of a result, and returns a code by which the browser filters, or ``''``;
+* ``sample``: gets sample, row of predictions and the maximum of characters, and returns members for the browser;
+* ``steps``: gets the steps of a trajectory and its row, and yields place and members of a step.
+"""
+
+GATES: dict[str, tuple[str, str]] = {}
+"""Option of ``tooleval gate`` -> a function that judges a run, and the help.
+
+It gets run, model and rules, and returns a dataclass with ``status``, ``notes``, ``summary()``, ``lines(most)``,
+``table()`` with its header, and ``suite()``.
+"""
+
 # --- extras -----------------------------------------------------------------------------------------------------------
 USERS |= {'tasks': '.extras.tasks.metrics:BENCHMARK'}
 OF_EXTRAS |= {'tasks', 'conformance'}
@@ -280,6 +300,21 @@ COMMANDS['easytool'] = {
     ),
 }
 OPTIONS |= {'doctor': '.extras.probe.command:with_endpoint'}
+ADDED |= {
+    'result': ['.extras.attribution.adapter:add_faults'],
+    'notes': ['.extras.attribution.words:notes_of'],
+    'tables': ['.extras.attribution.pages:fault_tables'],
+    'findings': ['.extras.attribution.pages:titled_findings'],
+    'cause': ['.extras.attribution.pages:cause_of'],
+    'sample': ['.extras.attribution.pages:members_of_sample'],
+    'steps': ['.extras.attribution.pages:members_of_steps'],
+}
+GATES |= {
+    'serving': (
+        '.extras.attribution.gate:judge_servers',
+        'Fail too for points that the server lost, and for its errors.',
+    ),
+}
 COMMANDS['leaderboard'] = {
     'build': ('.extras.leaderboard.command:build_site', 'Write the site; exits with 1 where a bundle is left out.'),
     'add': (
@@ -313,6 +348,11 @@ COMMANDS['bank'] = {
     'serve': ('.extras.mcp_servers.commands:serve_bank', 'Be an MCP server that answers from a bank.'),
 }
 # --- end of the extras ------------------------------------------------------------------------------------------------
+
+
+def added(place: str) -> Iterator[Any]:
+    """Yields the functions of :data:`ADDED` for a place."""
+    yield from map(load, ADDED.get(place, ()))
 
 
 def load(entry: str) -> Any:

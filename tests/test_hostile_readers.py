@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import random
 import re
 import tempfile
@@ -51,11 +52,9 @@ from opencompass_tooleval.benchmarks.ultratool import records as ultratool_recor
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name, parse_call
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
-from opencompass_tooleval.core.calls.attribution import RawText
 from opencompass_tooleval.core.calls.messages import tool_messages
 from opencompass_tooleval.core.calls.prompt_parts import lost_parts
 from opencompass_tooleval.core.calls.sent import MEMBERS, refused_members, thoughts_member
-from opencompass_tooleval.core.calls.serving import Asked, attribute
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
@@ -79,6 +78,9 @@ from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
+from opencompass_tooleval.extras.attribution.causes import RawText
+from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
+from opencompass_tooleval.extras.attribution.reading import attribution_of_row
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
 from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields, mask_fields
 from opencompass_tooleval.extras.preparing.reply import read_description, read_example
@@ -94,8 +96,9 @@ from opencompass_tooleval.models.api.endings import error_in
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.engine_nodes import first_end, is_by_slurm, read_address
 from opencompass_tooleval.models.api.failure import Failure, failure_of_status
-from opencompass_tooleval.models.api.raw_text import SOURCES
+from opencompass_tooleval.models.api.raw_text import SOURCES, Found
 from opencompass_tooleval.models.api.reply import Reply, answer_of, read_message
+from opencompass_tooleval.models.observing import Observer
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import runs_table
@@ -401,6 +404,19 @@ def _attribution(text: str) -> None:
     for source in SOURCES:
         source.read(reply, lambda ids: text)
         source.prompt(reply, lambda ids: text)
+    observer = Observer('auto', None, {}, logging.getLogger())
+    observer._found = Found(SOURCES[1], text, (), (text,))
+    observer.observed(Answer(text), reply, None, {'stop': text})
+    observer._special_tokens = frozenset([text[:40]]), [text[:9]]  # type: ignore[misc]
+    observer._special_tokens_in(text)
+    record = {'raw': text, 'error': text, 'names': [text], 'tools': [{'function': text}], 'originals': {text: text}}
+    for observed in (
+        text,
+        [record],
+        [{'raw': text, 'tool_choice': text}],
+        [{'calls': [{'name': text}], 'names': [text]}],
+    ):
+        attribution_of_row({'prediction': text, 'observed': observed, 'tools': [text]})
     calls = tuple(make_call(name, text) for name in ('find', text[:300]))
     for served in (Answer(text), Answer(f'<think>{text}'), Answer(text, calls=calls)):
         attribute(served, RawText(text, 'ids'), Asked('hermes', tools, 'required', opened_thoughts=bool(served.calls)))
@@ -653,7 +669,13 @@ READERS: Mapping[str, Reader] = {
         ('models/api/reachable.py', 'models/api/first_answer.py', 'extras/probe/answers.py', 'extras/probe/limits.py'),
     ),
     'attribution of a served answer': Reader(
-        _attribution, ('core/calls/serving.py', 'core/calls/prompt_parts.py', 'models/api/raw_text.py')
+        _attribution,
+        (
+            'extras/attribution/comparing.py',
+            'core/calls/prompt_parts.py',
+            'models/api/raw_text.py',
+            'models/observing.py',
+        ),
     ),
     'reply of a server': Reader(
         _server, ('models/api/reply.py', 'models/api/failure.py', 'models/api/endings.py', 'core/text/redaction.py')

@@ -169,7 +169,7 @@ models = [
     dict(type=ToolEvalHFChat, abbr='ours', **common),
 ]
 """
-MODEL_TESTS = ('test_local_chat.py', 'test_local_chat_pipeline.py', 'test_wrappers.py', 'test_serving_shapes.py')
+MODEL_TESTS = ('test_local_chat.py', 'test_local_chat_pipeline.py', 'test_wrappers.py')
 
 
 def test_transformers_5(wheel: Path, tested_set: dict[tuple[str, str, str], dict[str, str]], tmp_path: Path) -> None:
@@ -183,6 +183,7 @@ def test_transformers_5(wheel: Path, tested_set: dict[tuple[str, str, str], dict
     subprocess.run([*pip, 'install', '--no-deps', *real], check=True)
     assert run(commands, DEMO, tmp_path / 'demo') == tested_set
     files = [ROOT / 'tests' / 'models' / name for name in MODEL_TESTS]
+    files.append(ROOT / 'tests' / 'extras' / 'attribution' / 'test_shapes.py')
     tests = [commands / 'python', '-m', 'pytest', '-q', '-m', 'not long', *files]
     done = subprocess.run(tests, cwd=ROOT, env=OVER_THIS, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.cli.compare import change_text, interval_text, number_text
@@ -32,7 +34,6 @@ from opencompass_tooleval.results.gating import (
 )
 from opencompass_tooleval.results.junit import Case, Suite, junit_xml
 from opencompass_tooleval.results.result_row import Results
-from opencompass_tooleval.results.serving_gate import HEADER, ServingGate, judge_serving
 from opencompass_tooleval.results.variants import Originals
 from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole
@@ -164,23 +165,11 @@ def _suite(gate: Gate, rules: Rules, properties: Sequence[tuple[str, str]]) -> S
     return Suite('tooleval gate', cases, (('result', _summary(gate, rules)), *properties))
 
 
-def _serving_markdown(served: ServingGate) -> str:
-    rows = [
-        '| ' + ' | '.join(map(_escaped, cells)) + ' |' for cells in (HEADER, *(one.cells() for one in served.verdicts))
-    ]
-    notes = [f'- {_escaped(note)}' for note in served.notes]
-    return '\n'.join(
-        [
-            f'**tooleval gate: {_escaped(served.summary())}**',
-            '',
-            rows[0],
-            '|---' * len(HEADER) + '|',
-            *rows[1:],
-            '',
-            *notes,
-            '',
-        ]
-    )
+def _judged_markdown(judged: Any) -> str:
+    header, *rows = ('| ' + ' | '.join(map(_escaped, cells)) + ' |' for cells in judged.table())
+    title = f'**tooleval gate: {_escaped(judged.summary())}**'
+    notes = [f'- {_escaped(note)}' for note in judged.notes]
+    return '\n'.join([title, '', header, '|---' * len(judged.table()[0]) + '|', *rows, '', *notes, ''])
 
 
 def _gate(
@@ -188,7 +177,7 @@ def _gate(
     baseline: Path | None,
     models: tuple[str | None, str | None],
     rules: Rules,
-    serving: bool,
+    further: Sequence[str],
     twin: str | None,
     json_out: str | None,
     markdown: Path | None,
@@ -198,23 +187,26 @@ def _gate(
     old: Results | None = find_results(baseline) if baseline else None
     if twin:
         old = Originals(new, find_variant('twin'), rules.datasets)
-    served = judge_serving(new, models[0], rules) if serving else None
+    judged = {name: plugin.load(plugin.GATES[name][0])(new, models[0], rules) for name in further}
     gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing')) if old else None
-    parts = {'serving': asdict(served)} if served else {}
+    parts = {name: asdict(one) for name, one in judged.items()}
     files = {'baseline': str(old.path) if old else None, 'run': str(new.path)}
     write_outputs({**(asdict(gate) if gate else {}), **parts, **files, **asdict(rules)}, (), json_out, None)
     if markdown:
-        texts = [*([_markdown(gate, rules)] if gate else []), *([_serving_markdown(served)] if served else [])]
+        texts = [*([_markdown(gate, rules)] if gate else []), *map(_judged_markdown, judged.values())]
         write_whole(markdown, '\n'.join(texts))
     if junit:
         properties = [(name, path) for name, path in files.items() if path]
-        suites = [*([_suite(gate, rules, properties)] if gate else []), *([served.suite()] if served else [])]
+        suites = [*([_suite(gate, rules, properties)] if gate else []), *(one.suite() for one in judged.values())]
         write_whole(junit, junit_xml(suites))
     if json_out != STDOUT:
         console = Screen(soft_wrap=True)
-        for line in (*(_screen(gate, rules) if gate else ()), *(served.lines(_MOST_ROWS) if served else ())):
+        for line in (
+            *(_screen(gate, rules) if gate else ()),
+            *(line for one in judged.values() for line in one.lines(_MOST_ROWS)),
+        ):
             console.print(line)
-    statuses = {one.status for one in (gate, served) if one}
+    statuses = {one.status for one in (gate, *judged.values()) if one}
     return 1 if 1 in statuses else max(statuses)
 
 
@@ -259,21 +251,19 @@ def run_gate(
         str | None,
         typer.Option(metavar='KIND', help='Compare twins with their originals, in place of a baseline.'),
     ] = None,
-    serving: Annotated[
-        bool, typer.Option('--serving', help='Fail too for points that the server lost, and for its errors.')
-    ] = False,
     save: Annotated[Path | None, typer.Option(metavar='FILE', help='Write a baseline of this run there.')] = None,
     json_out: JsonOption = None,
     markdown: Annotated[
         Path | None, typer.Option(metavar='FILE', help='Write the table there, for a pull request.')
     ] = None,
     junit: Annotated[Path | None, typer.Option(metavar='FILE', help='Write JUnit XML there, a case per score.')] = None,
+    **further: bool,
 ) -> int:
     """Compares a run with a baseline; returns 0 if all scores held, 1 if one dropped, 2 if one does not compare.
 
-    With ``--serving``, with or without a baseline, 1 also means that a server lost points. With ``--equivalent``: 0 if
-    all scores are equivalent, 1 if one is different or undecided. Every error, such as a missing run, is 2 too: 1 is
-    always a verdict.
+    Further options of ``plugin.GATES`` judge the run with or without a baseline. With ``--equivalent``: 0 if all scores
+    are equivalent, 1 if one is different or undecided. Every error, such as a missing run, is 2 too: 1 is always a
+    verdict.
     """
     if twin:
         datasets, may_differ = f'{datasets}-twin-{twin}*', [*(may_differ or ()), 'records_sha256']
@@ -287,13 +277,15 @@ def run_gate(
             one, five = map(records_without_difference, (1, 5))
             why = f'a drop of 5 points is ruled out by {five} records that do not differ, one of 1 point by {one}'
             raise ValueError(f'--strict needs --max-drop above 0: {why}, and every drop by no number')
+        wanted = [name for name, is_on in further.items() if is_on]
         if twin and baseline:
             raise ValueError('--twin compares with the originals of the run: leave out --baseline')
-        if baseline is None and save is None and not serving and not twin:
-            raise ValueError('gate needs --baseline RUN|FILE, --twin KIND, --serving, or --save FILE for a baseline')
+        if baseline is None and save is None and not wanted and not twin:
+            options = ''.join(f'--{name}, ' for name in plugin.GATES)
+            raise ValueError(f'gate needs --baseline RUN|FILE, --twin KIND, {options}or --save FILE to make a baseline')
         status = 0
-        if baseline is not None or serving or twin:
-            status = _gate(work_dir, baseline, (model, baseline_model), rules, serving, twin, json_out, markdown, junit)
+        if baseline is not None or wanted or twin:
+            status = _gate(work_dir, baseline, (model, baseline_model), rules, wanted, twin, json_out, markdown, junit)
         if save:
             count, failed = save_baseline(WorkDir.find(work_dir), save)
             left_out = f'; left out, since they are errors: {first_of(failed, 5)}' if failed else ''
@@ -302,3 +294,24 @@ def run_gate(
         say(shorten(f'tooleval: {error}'), err=True)
         return NOT_COMPARABLE
     return status
+
+
+def _add_gates(function: Callable[..., int]) -> None:
+    """Adds the options of :data:`~opencompass_tooleval.plugin.GATES` to the signature that the command line reads."""
+    *shared, _ = signature(function, eval_str=True).parameters.values()
+    parameters = [
+        *shared,
+        *(
+            Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=_flag(name, help))
+            for name, (_, help) in plugin.GATES.items()
+        ),
+    ]
+    function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+
+
+def _flag(name: str, help: str) -> Any:
+    return Annotated[bool, typer.Option(f'--{name}', help=help)]
+
+
+_add_gates(run_gate)

@@ -13,21 +13,17 @@ from datasets import Dataset
 from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.utils import get_logger
 
-from opencompass_tooleval import __version__
+from opencompass_tooleval import __version__, plugin
 from opencompass_tooleval.catalogue.comparable import CLUSTERED_BY
 from opencompass_tooleval.catalogue.metrics import main_first
-from opencompass_tooleval.core.calls.answer import CALLS, SERVING, USAGE, Answer, postprocessed
-from opencompass_tooleval.core.calls.attribution import Written
-from opencompass_tooleval.core.calls.tool_calls import calls_payload, calls_text, read_calls
+from opencompass_tooleval.core.calls.answer import USAGE, Answer, postprocessed
+from opencompass_tooleval.core.calls.tool_calls import calls_text, read_calls
 from opencompass_tooleval.core.scoring.result import SampleScore
-from opencompass_tooleval.core.scoring.runs import split_runs, with_runs
+from opencompass_tooleval.core.scoring.runs import split_runs
 from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.core.statistics.trials import BinaryMetrics, Estimate, of_trials
 from opencompass_tooleval.core.text.jsonable import texts_digest
-from opencompass_tooleval.results.serving import attribution_of, of_sample, serving_of
-from opencompass_tooleval.work_dir.run_context import run_context
-from opencompass_tooleval.work_dir.work_dir import ResultPath
 
 _DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
 """Column of a data set -> key of its digest in the provenance."""
@@ -122,17 +118,18 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
             Metrics as floats on 0-100 (the mean over runs), the main ones first, then nested dicts that OpenCompass's
             summarizer ignores:
             ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``breakdown``, ``runs`` and ``trials`` for
-            several runs, ``serving`` if the predictions say what the model wrote, and ``details``, run after run.
+            several runs, what :data:`~opencompass_tooleval.plugin.ADDED` adds, and ``details``, run after run.
 
         Raises:
             ValueError: Predictions belong to other records, or a record does not occur ``n`` times.
         """
         check_record_ids(original_dataset['record_id'], columns['record_id'])
         positions = split_runs(columns['record_id'], n)
-        parts = [{key: _part(value, rows) for key, value in columns.items()} for rows in positions]
+        parts = [{key: part_of(value, rows) for key, value in columns.items()} for rows in positions]
         runs = [self.summarize(self.score(**part), part['record_id']) for part in parts]
         result = self._result(runs, original_dataset)
-        self._add_serving(result, runs, positions, columns)
+        for add in plugin.added('result'):
+            add(self, result, runs, positions, columns)
         if n > 1:
             result['trials'] = self._trials(runs, result, _same_answers(columns))
             result['details'] = result.pop('details')  # stays last
@@ -195,47 +192,6 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
         ]
         return result
 
-    def _add_serving(
-        self,
-        result: dict[str, Any],
-        runs: Sequence[Scored],
-        positions: Sequence[Sequence[int]],
-        columns: Mapping[str, Any],
-    ) -> None:
-        """Adds the faults of the server, from the predictions beside the result, and scores as written.
-
-        They are read from the file, since OpenCompass's task passes only columns that all rows have.
-        """
-        result_path = ResultPath.of(self)
-        stored = result_path.servings() if result_path else {}
-        found = [attribution_of(stored.get(key)) for key, _ in with_runs(columns['record_id'], str)]
-        if not any(found):
-            return
-        again: dict[int, SampleScore] = {}
-        for rows in positions if self.can_score_again else ():
-            written = {row: one.written for row in rows if (one := found[row]) and one.written is not None}
-            again |= self._score_written(columns, written) if written else {}
-        second = [
-            [again.get(row, score) for row, score in zip(rows, run.scores, strict=True)]
-            for run, rows in zip(runs, positions, strict=True)
-        ]
-        order = [row for rows in positions for row in rows]
-        result[SERVING] = serving_of(self, result, second if again else (), [found[row] for row in order])
-        result['details'] = result.pop('details')  # stays last
-        for detail, row in zip(result['details'], order, strict=True):
-            if serving := of_sample(found[row], again.get(row)):
-                detail[SERVING] = serving
-
-    def _score_written(self, columns: Mapping[str, Any], written: Mapping[int, Written]) -> dict[int, SampleScore]:
-        """Scores some rows with the answers that the model wrote."""
-        answers = list(written.values())
-        texts = (run_context().postprocess or self.scored_parts)([answer.text for answer in answers])
-        part = {key: _part(value, list(written)) for key, value in columns.items()}
-        part |= {'predictions': list(texts), 'infra': [None] * len(answers)}
-        if CALLS in part:
-            part[CALLS] = [calls_payload(answer.calls) for answer in answers]
-        return dict(zip(written, self.summarize(self.score(**part), part['record_id']).scores, strict=True))
-
     def _trials(self, runs: Sequence[Scored], result: Mapping[str, Any], same_answers: int) -> dict[str, Any]:
         """Returns ``n``, ``success`` (see :class:`BinaryMetrics`), ``same_answers``, and ``metrics``."""
         rule, scores = self.binary_metrics, [score for run in runs for score in run.scores]
@@ -293,7 +249,8 @@ class ToolEvalCallsEvaluator(ToolEvalEvaluator):
         return self.score_samples(references, postprocessed(answers, self.pred_postprocess))
 
 
-def _part(column: Any, positions: Sequence[int]) -> Any:
+def part_of(column: Any, positions: Sequence[int]) -> Any:
+    """Returns the rows of a column at some positions; another argument unchanged."""
     if isinstance(column, Dataset):
         return column.select(positions)
     return [column[position] for position in positions] if isinstance(column, Sequence) else column

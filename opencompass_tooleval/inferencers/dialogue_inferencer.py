@@ -145,7 +145,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             reason=outcome.infra,
             finish_reason=outcome.finish_reason,
             usage=outcome.usage,
-            serving=outcome.serving,
+            observed=tuple(outcome.observed),
             server_words=outcome.server_words,
         )
         row = self._row(index, question, answer) | self._others(index, outcome.others)

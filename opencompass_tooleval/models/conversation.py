@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -132,17 +132,10 @@ class Conversation(PromptList):
 
     def with_original_names(self, answer: Answer) -> Answer:
         """Returns the answer with the tools' original names in its calls, instead of the sent ones."""
-        serving = answer.serving
-        if self.tools is None or not (answer.calls or (serving and serving.written)):
+        tools = self.tools
+        if tools is None or not answer.calls:
             return answer
-        if serving and serving.written:
-            written = replace(serving.written, calls=self._with_original_names(serving.written.calls))
-            serving = replace(serving, written=written)
-        return replace(answer, calls=self._with_original_names(answer.calls), serving=serving)
-
-    def _with_original_names(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
-        assert self.tools is not None
-        return tuple(replace(call, name=self.tools.original_name(call.name)) for call in calls)
+        return replace(answer, calls=tuple(replace(call, name=tools.original_name(call.name)) for call in answer.calls))
 
 
 @lru_cache(maxsize=1024)

@@ -11,11 +11,12 @@ from typing import Any, Generic, TypeVar
 from tqdm import tqdm
 
 from opencompass_tooleval.core.calls.answer import CUT, SENT, USAGE, Answer, extras, with_extras
-from opencompass_tooleval.core.calls.attribution import NONE, UNKNOWN, Attribution
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import normalise
+from opencompass_tooleval.core.calls.observed import Observed
 from opencompass_tooleval.core.calls.sent import AS_SENT, THOUGHTS
 from opencompass_tooleval.core.calls.sent import NONE as NO_THOUGHTS
+from opencompass_tooleval.core.calls.tool_calls import written_payload
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, is_cut_below
 from opencompass_tooleval.core.scoring.result import INFRA, TRUNCATED
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usage, with_failed
@@ -52,7 +53,7 @@ class Outcome(Generic[T]):
         others: Usage of the auxiliary models' answers in this dialogue, with failures, for
             ``other_rows``. An answer for several waiting dialogues counts
             for the first one.
-        served: Attributions of the answers of the model under test.
+        observed: Records of the answers of the model under test, and of the failure that ended it.
         server_words: The error behind ``infra``, in the server's words.
         offers_tools: True if a request to the model under test offered tools.
     """
@@ -63,7 +64,7 @@ class Outcome(Generic[T]):
     finish_reason: str | None = None
     failed: list[Usage | None] = field(default_factory=list)
     others: list[dict[str, Any]] = field(default_factory=list)
-    served: list[Attribution] = field(default_factory=list)
+    observed: list[Observed] = field(default_factory=list)
     server_words: str = ''
     offers_tools: bool = False
 
@@ -71,15 +72,6 @@ class Outcome(Generic[T]):
     def usage(self) -> Usage | None:
         """Total usage of the model under test."""
         return with_failed(total_usage([answer.usage for answer in self.answers]), self.failed)
-
-    @property
-    def serving(self) -> Attribution | None:
-        """The first fault of the server among the answers of the model under test; without one, that of the first.
-
-        An answer as written is left out: with it, all that follows would be different.
-        """
-        first = next((one for one in self.served if one.cause not in (NONE, UNKNOWN)), next(iter(self.served), None))
-        return replace(first, written=None) if first else None
 
 
 @dataclass
@@ -98,7 +90,7 @@ class _Running(Generic[T]):
         assert self.request is not None
         self.asked[self._counter(self.request)] += 1
         if not self.request.model:
-            self._note(answer)
+            answer = self._note(answer)
         self._advance(lambda: self.dialogue.send(answer))
 
     def fail(self, answer: Answer) -> None:
@@ -107,7 +99,7 @@ class _Running(Generic[T]):
         self.outcome.server_words = answer.server_words
         if not self.request.model:
             self.outcome.failed.append(answer.usage)
-            self._note_serving(answer)
+            self._note_observed(answer)
         whom = f'{INFRA}{self.request.model}:' if self.request.model else INFRA
         self.request, self.outcome.infra = None, whom + str(answer.reason).removeprefix(INFRA)
 
@@ -121,18 +113,23 @@ class _Running(Generic[T]):
         # By request: after a simulator's answers are stored, a resumed dialogue sends it fewer requests.
         return request.digest if request.model else ''
 
-    def _note_serving(self, answer: Answer) -> None:
-        if answer.serving:
-            self.outcome.served.append(answer.serving)
+    def _note_observed(self, answer: Answer) -> Answer:
+        if not answer.observed or self.request is None:
+            return answer
+        tools, noted = self.request.tools.as_request() if self.request.tools else [], self.outcome.observed
+        record, calls = answer.observed[0], written_payload(answer.calls)
+        noted.append(replace(record, number=len(noted) + 1, text=answer.text, calls=calls, tools=tools))
+        return replace(answer, observed=(noted[-1],))
 
-    def _note(self, answer: Answer) -> None:
-        self._note_serving(answer)
+    def _note(self, answer: Answer) -> Answer:
+        answer = self._note_observed(answer)
         if _has_failed(answer):
             self.outcome.failed.append(answer.usage)
-            return
+            return answer
         if self.outcome.finish_reason != CUT:
             self.outcome.finish_reason = answer.finish_reason
         self.outcome.answers.append(answer)
+        return answer
 
     def _advance(self, step: Callable[[], ModelRequest]) -> None:
         try:

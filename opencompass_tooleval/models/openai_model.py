@@ -41,15 +41,15 @@ from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_config, remember_keys, usable_key
 from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.event_loop import sleep_unless
-from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure, parse_failure
+from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure
 from opencompass_tooleval.models.api.http_client import HttpClient, check_base_url
 from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.api.raw_text import Request
 from opencompass_tooleval.models.api.reply import Reply, StreamReader, answer_of, read_message
-from opencompass_tooleval.models.attributing import Attributor
 from opencompass_tooleval.models.budget import Reservation
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import AskingEndedError
+from opencompass_tooleval.models.observing import Observer
 from opencompass_tooleval.models.request_queue import ConcurrentQueue
 
 _PATH = '/chat/completions'
@@ -116,9 +116,9 @@ class ToolEvalOpenAI(OpenAI):
             thoughts. The answers are the same; a run may be continued with or without it. Excludes ``attribution``.
         idle_timeout: Maximum number of seconds without a byte, with ``stream``; comments that keep a connection alive
             count.
-        attribution: True to request the model's raw text with each answer, and to attribute lost and changed calls to
-            the server (:mod:`~opencompass_tooleval.core.calls.attribution`). Ids of tokens, as vLLM and SGLang return
-            them, are decoded with ``tokenizer_path``. Begins with up to 16 short requests.
+        attribution: True to request the model's raw text with each answer and to keep it, so that the evaluation can
+            tell which calls the server lost or changed. Ids of tokens, as vLLM and SGLang return them, are decoded
+            with ``tokenizer_path``. Begins with up to 16 short requests.
         tool_parser: Format in which the model writes calls, for ``attribution``: a name of
             :data:`~opencompass_tooleval.core.calls.written.formats.FORMATS`, or ``auto``, which reads the chat template
             or a prompt of the server.
@@ -221,7 +221,7 @@ class ToolEvalOpenAI(OpenAI):
         self._server = redact(address)
         self.outage = Outage(self._server, 2 * max_workers, patience, backoff, self.logger)
         options = self._body.get('chat_template_kwargs') or {}
-        self._attributor = Attributor(tool_parser, self.tokenizer, options, self.logger) if attribution else None
+        self._observer = Observer(tool_parser, self.tokenizer, options, self.logger) if attribution else None
         self._stream: Mapping[str, Any] = {'stream': True, _USAGE: {'include_usage': True}} if stream else {}
         self._end = ''  # the reason for which it cannot be used any more
 
@@ -457,7 +457,7 @@ class ToolEvalOpenAI(OpenAI):
             tries += 1
             if not last.again or tries > self.retry:
                 usage = with_failed(None, failed)
-                return Answer('', last.reason, usage=usage, serving=last.serving, server_words=last.words)
+                return replace(last.answer or Answer('', last.reason), usage=usage, server_words=last.words)
             waits -= await self._pause(last.wait, waits, tries, stop)
         return None
 
@@ -516,10 +516,10 @@ class ToolEvalOpenAI(OpenAI):
 
     async def _try(self, sent: SentRequest) -> tuple[Answer, float]:
         """Sends the request once; returns the answer and its seconds, without the wait for its turn."""
-        attributor, further = self._attributor, self._stream
-        if attributor:
-            await attributor.prepare(self._send)
-            further = attributor.members
+        observer, further = self._observer, self._stream
+        if observer:
+            await observer.prepare(self._send)
+            further = observer.members
         body = _with_members(sent.body, {key: value for key, value in further.items() if key not in self._body})
         if self._pace:
             await asyncio.sleep(self._pace.next_pause(time.monotonic()))
@@ -536,20 +536,19 @@ class ToolEvalOpenAI(OpenAI):
                 return await self._try(sent)
             failure = reply.failure()
             failure.body = reply.text
-            failure.serving = parse_failure(failure) if attributor else None
+            failure.answer = observer.observed_failure(failure) if observer else None
             raise failure
         message = stream.reply() if stream.has_begun else read_message(reply.body, reply.content_type)
-        if not attributor:
+        if not observer:
             return answer_of(message, sent.offers_tools), seconds
         tools = getattr(sent.prompt, 'tools', None)
         asked = {**(self._choice(tools) if tools and tools.tools else {}), **self._body}
         try:
             answer = answer_of(message, sent.offers_tools)
         except Failure as failure:
-            failed = Answer('', failure.reason, message.finish_reason)
-            failure.serving = attributor.attributed(failed, message, sent.prompt, asked).serving
+            failure.answer = observer.observed(Answer('', failure.reason), message, sent.prompt, asked)
             raise
-        return attributor.attributed(answer, message, sent.prompt, asked), seconds
+        return observer.observed(answer, message, sent.prompt, asked), seconds
 
     async def _send(self, request: Request) -> Reply | Mapping[str, Any] | Failure:
         """Sends a request of the search for raw text."""

@@ -27,7 +27,6 @@ from opencompass_tooleval.report.read import Material, read, run_names
 from opencompass_tooleval.report.reasons import reason_figures
 from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
-from opencompass_tooleval.report.serving import serving_findings
 from opencompass_tooleval.report.spending import spending_figures, spent_of
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
 from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
@@ -81,8 +80,9 @@ def _write(material: Material, out: Path) -> None:
     tokens = {key: cost.prompts for key, cost in spent.items()}
     tables = tuple(boards(material, published_columns()))
     first = overview(tables, samples.digest, spent)
-    lost = tuple(starmap(Finding, islice(serving_findings(material), LISTED)))
-    first = replace(first, findings={**({'Lost by servers': lost} if lost else {}), **first.findings})
+    further = dict(add(material) for add in plugin.added('findings'))
+    further = {title: tuple(starmap(Finding, islice(found, LISTED))) for title, found in further.items()}
+    first = replace(first, findings={**{title: found for title, found in further.items() if found}, **first.findings})
     # Every chart and table of the other pages has the models in the order of the first one.
     order = {model: place for place, model in enumerate(first.models)}
     ranked = sorted(material.scored, key=lambda entry: order.get(entry.model, len(order)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.comparable import result_provenance
 from opencompass_tooleval.catalogue.metrics import words_of_metric
@@ -16,7 +17,6 @@ from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.figure import Figure, Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
 from opencompass_tooleval.report.read import Material, ModelResult
-from opencompass_tooleval.report.serving import serving_tables
 
 _TOLD = 3
 """Number of a setting's values that are listed; if there are more, they are counted."""
@@ -83,7 +83,7 @@ def pages_of(
                     figure for figure in figures if figure.section == 'reasons' and family_of(figure.choice) == family
                 ),
                 (
-                    *serving_tables(family, entries),
+                    *(table for tables in plugin.added('tables') for table in tables(family, entries)),
                     _metrics_table(family, entries),
                     *agent_tables(family, entries),
                     *trials_tables(family, entries),

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import holds_dialogues
 from opencompass_tooleval.catalogue.labels import FAULTS, SOURCES, words_of_reason
 from opencompass_tooleval.catalogue.metrics import lower_is_better, words_of_metric
-from opencompass_tooleval.core.calls.answer import CUT, SERVING
+from opencompass_tooleval.core.calls.answer import CUT
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens, spending_of
@@ -28,7 +29,6 @@ from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.read import Material, Missing, ModelResult
 from opencompass_tooleval.report.script import to_script
-from opencompass_tooleval.report.serving import cause_of, shown_serving
 from opencompass_tooleval.report.standing import Digest
 from opencompass_tooleval.report.texts import as_text
 from opencompass_tooleval.report.trajectories import (
@@ -53,7 +53,7 @@ EXCERPT = 90
 _SENTENCE_END = re.compile(r'[.!?:]\s+|[。！？：]\s*')
 _OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'omitted_observations', 'matches', 'tools'}
 """Members of a detail about a trajectory, which the trajectory shows anyway."""
-_SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', 'domain', SERVING}
+_SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', 'domain'}
 
 _WHOLE = ('overall', 'solved', 'f1_score', 'local_accuracy', 'accuracy', 'error_free_rate')
 """Metrics that summarize a sample, the best first; ``error_free_rate`` is no rate of errors."""
@@ -131,7 +131,7 @@ def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     ``domains``.
 
     The mean of the metrics in ``main`` is a sample's score until the reader chooses another. ``trials`` is present for
-    a data set with several runs, ``causes`` for one in which a server has faults.
+    a data set with several runs, ``causes`` for one in which ``plugin.ADDED`` finds some.
     """
     reasons = list(dict.fromkeys(str(detail.get('reason', '')) for detail in details))
     domains = list(dict.fromkeys(str(detail.get('domain', '')) for detail in details))
@@ -148,8 +148,12 @@ def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         'main': _main(metrics),
         'values': [[_rounded(detail['values'].get(name)) for detail in details] for name in metrics],
         **({'trials': trials} if None not in trials else {}),
-        **({'causes': causes} if any(causes := [cause_of(detail) for detail in details]) else {}),
+        **({'causes': causes} if any(causes := [_cause_of(detail) for detail in details]) else {}),
     }
+
+
+def _cause_of(detail: Mapping[str, Any]) -> str:
+    return next(filter(None, (find(detail) for find in plugin.added('cause'))), '')
 
 
 def _main(metrics: Sequence[str]) -> list[str]:
@@ -360,12 +364,15 @@ def _row(
     if trajectory and (rounds := shown_rounds(trajectory)):
         row['trace'] = rounds
     elif trajectory:
-        shown = shown_trajectory(trajectory)
+        shown = shown_trajectory(trajectory, prediction)
         row |= {'trajectory': shown, 'answer': shown['answer']}
         row |= {'matches': matches_of(detail), 'judged': opinions_of(detail)}
-    if serving := shown_serving(detail, prediction, THOUGHT):
-        row['serving'] = serving
-    hidden = {*_SHOWN, *_OF_TRAJECTORY, *judged_areas(detail)} if 'trajectory' in row else _SHOWN
+    further: dict[str, Any] = {}
+    for add in plugin.added('sample'):
+        further |= add(detail, prediction, THOUGHT)
+    row |= further
+    hidden = {*_SHOWN, *further}
+    hidden |= {*_OF_TRAJECTORY, *judged_areas(detail)} if 'trajectory' in row else set()
     more = {key: value for key, value in detail.items() if key not in hidden and value not in (None, [], {})}
     if prediction.get('calls'):
         more['calls'] = prediction['calls']

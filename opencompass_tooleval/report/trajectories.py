@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage, whole_number
 from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.report.texts import as_text, cut
-from opencompass_tooleval.results.serving import attribution_of, fault_of
 
 MOST_STEPS = 500
 """Maximum number of steps shown, and of calls shown of one step."""
@@ -80,8 +80,6 @@ def _step(step: Step, space: _Space) -> Step:
         purpose=space.text(step.purpose, NAME),
         reason=space.text(step.reason, NAME),
         sent=None,
-        serving={name: space.text(text, THOUGHT) for name, text in fault_of(attribution_of(step.serving)).items()}
-        or None,
     )
 
 
@@ -97,18 +95,23 @@ def _call(call: AnsweredCall, space: _Space) -> AnsweredCall:
     )
 
 
-def shown_trajectory(trajectory: Trajectory) -> dict[str, Any]:
+def shown_trajectory(trajectory: Trajectory, prediction: Mapping[str, Any]) -> dict[str, Any]:
     """Converts the trajectory of an agent to values for the sample browser.
+
+    Args:
+        trajectory: The trajectory.
+        prediction: Its row of predictions.
 
     Returns:
         ``loop``, ``answer``, ``stopped``, ``path`` (indices of the steps that lead to the end),
         ``omitted_observations`` (their number), ``settings``, ``all`` (number of steps), ``tokens`` and
         ``seconds`` of all steps if known, and ``steps``: ``text``, ``calls``, ``parent``, ``purpose``, ``reason``,
-        ``tokens`` (of prompt and answer), ``seconds``, and ``serving`` if the server has a fault. A call: ``name``,
-        ``arguments``, ``observation``, ``source``,
-        ``fault``, ``error`` if the recording has one, and, if the loop cut the observation, ``seen`` of ``whole``
+        ``tokens`` (of prompt and answer), ``seconds``, and what ``plugin.ADDED`` adds. A call: ``name``, ``arguments``,
+        ``observation``, ``source``, ``fault``,
+        ``error`` if the recording has one, and, if the loop cut the observation, ``seen`` of ``whole``
         characters.
     """
+    further = _further(trajectory, prediction)
     shown, usages = bounded(trajectory), [read_usage(step.usage) or Usage() for step in trajectory.steps]
     return {
         'loop': shown.loop,
@@ -129,11 +132,23 @@ def shown_trajectory(trajectory: Trajectory) -> dict[str, Any]:
                 'reason': step.reason,
                 'tokens': [usage.prompt, usage.completion],
                 'seconds': usage.seconds,
-                **({'serving': step.serving} if step.serving else {}),
+                **further.get(place, {}),
             }
-            for whole, step, usage in zip(trajectory.steps, shown.steps, usages, strict=False)
+            for place, (whole, step, usage) in enumerate(zip(trajectory.steps, shown.steps, usages, strict=False))
         ],
     }
+
+
+def _further(trajectory: Trajectory, prediction: Mapping[str, Any]) -> dict[int, dict[str, dict[str, str]]]:
+    """Returns place of a step -> member -> texts that are added to it, bounded together."""
+    space, found = _Space(), dict[int, dict[str, dict[str, str]]]()
+    for add in plugin.added('steps'):
+        for place, members in add(trajectory.steps[:MOST_STEPS], prediction):
+            cut_members = {
+                name: {key: space.text(text, THOUGHT) for key, text in texts.items()} for name, texts in members.items()
+            }
+            found[place] = {**found.get(place, {}), **cut_members}
+    return found
 
 
 def _row(call: AnsweredCall, shown: AnsweredCall) -> dict[str, Any]:
@@ -206,7 +221,12 @@ def said_in(trajectory: Mapping[str, Any]) -> list[str]:
 def reasons_in(trajectory: Mapping[str, Any]) -> Iterator[str]:
     """Yields the codes of its faults."""
     yield from filter(None, (trajectory['stopped'], *(step['reason'] for step in trajectory['steps'])))
-    yield from (step['serving']['cause'] for step in trajectory['steps'] if 'serving' in step)
+    yield from (
+        part['cause']
+        for step in trajectory['steps']
+        for part in step.values()
+        if isinstance(part, dict) and 'cause' in part
+    )
 
 
 def _are_objects(value: Any) -> bool:

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from opencompass_tooleval.catalogue.benchmark import check_parts
-from opencompass_tooleval.core.calls.answer import SERVING
 from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.statistics.paired import Result
 from opencompass_tooleval.core.text.bounds import is_number
 
 Row = dict[str, Any]
 
-PARTS = ('standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs', SERVING)
+PARTS = ('standard_errors', 'reasons', 'samples', 'provenance', 'breakdown', 'runs', 'serving')
 """Parts of a result that tables and notes need, beside the metrics."""
 MAX_NAME = 200
 """Maximum number of bytes in the name of a model or a data set: OpenCompass makes file names of them."""

@@ -14,6 +14,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, part_of
 from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_first
@@ -37,7 +38,6 @@ from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.models.api.endings import ENDINGS, ONLY_THOUGHTS
 from opencompass_tooleval.models.budget import sends_nothing
 from opencompass_tooleval.models.literal_keys import other_models
-from opencompass_tooleval.results.serving_words import notes_of
 from opencompass_tooleval.summarizers.last_screen import (
     PART,
     Headline,
@@ -489,7 +489,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 same.setdefault((model, trials.trials), []).append(dataset)
         for line in self._over_budget():
             yield f'WARNING {line}'
-        yield from notes_of(results)
+        for notes in plugin.added('notes'):
+            yield from notes(results)
         yield from _ends_of_answers(results)
         yield from _cut_answers(results)
         yield from self._unused_limits()

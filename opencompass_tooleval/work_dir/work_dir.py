@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import check_parts
-from opencompass_tooleval.core.calls.answer import SERVING
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.text.json_object import load_json
@@ -29,7 +28,6 @@ _RAISED = re.compile(r'(?:\[rank\d+\]:\s*)?[\w.]*(?:Error|Exception|Interrupt)\b
 _STOPPED = re.compile(r'\bKilled\b|\boom_kill\b|\bCANCELLED\b(?!.*PREEMPT)')
 """Reports of Slurm and of the shell that a task was stopped. A preempted task is queued again."""
 _OF_SLURM = re.compile(r'(?:srun|slurmstepd): (?:error|fatal): (?!.*PREEMPT)')
-_SERVING = f'"{SERVING}"'.encode()
 _OF_NAMES = re.compile(r'[\w.-]')
 _TAIL = 1 << 20
 _MOST_OF_LINE = 4_096
@@ -239,13 +237,14 @@ class ResultPath:
         rows = self.work.prediction_rows(self.model, self.dataset)
         return [row.get(RECORDED_SHAPE) if isinstance(row, dict) else None for row in rows]
 
-    def servings(self) -> dict[tuple[str, int], Any]:
-        """Returns record and trial -> the stored attribution of its answer; empty if no answer has one."""
+    def rows_with(self, *members: str) -> dict[tuple[str, int], Any]:
+        """Returns record and trial -> row of predictions; empty if no file has one of these members."""
         files = self.work.prediction_files(self.model, self.dataset)
-        if not any(_SERVING in read_plain(file, MAX_RUN_BYTES) for file in files):
+        texts = (read_plain(file, MAX_RUN_BYTES) for file in files)
+        if not any(f'"{member}"'.encode() in text for text in texts for member in members):
             return {}  # without parsing all rows once more
         rows = self.work.prediction_rows(self.model, self.dataset)
-        return {key: row.get(SERVING) for key, row in with_runs(rows, lambda row: str(row.get('record_id')))}
+        return dict(with_runs(rows, lambda row: str(row.get('record_id'))))
 
     def other_models(self) -> list[str]:
         """Returns the other models of the run that answer the same data set, completely or in part."""

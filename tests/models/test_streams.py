@@ -25,10 +25,10 @@ from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.models.settings import setting_faults
 from tests.conftest import ModelServer, start_server
+from tests.extras.attribution.test_shapes import warnings
 from tests.inferencers.test_inferencer import Run, make_rows
 from tests.models.api.scripted_server import KEY, Refused, Request, Script, serving
 from tests.models.test_openai_model import make_model, prompts
-from tests.models.test_serving_shapes import warnings
 
 HEAD = b'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n'
 ALIVE = b': alive\n\n'

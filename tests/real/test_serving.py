@@ -7,18 +7,21 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.attribution import LIMIT, NONE, PARSER, TEMPLATE, VERBOSE
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.extras.attribution.causes import LIMIT, NONE, PARSER, TEMPLATE, Attribution
+from opencompass_tooleval.models.api.raw_text import VERBOSE
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import ask
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tests.extras.attribution.script import attributed
 from tests.real.models import MODELS
 from tests.real.serving import KEY, SLOTS, LlamaServer
 
@@ -99,20 +102,30 @@ def served(
         server.stop()
 
 
-def answers(place: Path, name: str, client: ToolEvalOpenAI, requests: list[Conversation], tokens: int) -> list[Answer]:
+class Attributed(NamedTuple):
+    """The calls of an answer, and its attribution."""
+
+    calls: tuple[ToolCall, ...]
+    serving: Attribution | None
+
+
+def answers(
+    place: Path, name: str, client: ToolEvalOpenAI, requests: list[Conversation], tokens: int
+) -> list[Attributed]:
     """The answers, which are also written to a file to be read."""
-    given = ask(client, requests, tokens)
+    asked = list(zip(ask(client, requests, tokens), requests, strict=True))
+    given = [Attributed(answer.calls, attributed(answer, request.tools)) for answer, request in asked]
     with (place / f'serving-{name}.jsonl').open('a', encoding='utf-8') as stream:
-        for request, answer in zip(requests, given, strict=True):
-            assert answer.serving is not None
+        for (answer, request), found in zip(asked, given, strict=True):
+            assert found.serving is not None
             calls = [[call.name, call.arguments] for call in answer.calls]
             row = {'question': request.record_id, 'tools': request.tools is not None, 'calls': calls}
             told = {'text': answer.text, 'reason': answer.reason, 'finish': answer.finish_reason}
-            stream.write(json.dumps({**row, **told, **answer.serving.to_payload()}, ensure_ascii=False) + '\n')
+            stream.write(json.dumps({**row, **told, **asdict(found.serving)}, ensure_ascii=False) + '\n')
     return given
 
 
-def causes(given: list[Answer]) -> Counter[str]:
+def causes(given: list[Attributed]) -> Counter[str]:
     return Counter(answer.serving.cause for answer in given if answer.serving)
 
 

@@ -31,7 +31,7 @@ from tests.report.support import HOSTILE, add, data_of, detail, plain_run, resul
 def read(trajectory: Trajectory) -> dict[str, Any]:
     whole = read_trajectory(trajectory.to_json())
     assert whole is not None and shown_rounds(whole) is None
-    return shown_trajectory(whole)
+    return shown_trajectory(whole, {})
 
 
 def one_call(observation: str, **changes: Any) -> Trajectory:

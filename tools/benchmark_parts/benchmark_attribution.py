@@ -20,9 +20,10 @@ from typing import Any
 from benchmark_pipe import RowsDataset
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.core.calls.attribution import NONE
 from opencompass_tooleval.core.calls.messages import Message, messages_text, read_messages
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.extras.attribution.causes import NONE
+from opencompass_tooleval.extras.attribution.reading import attribution_of_row
 from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.api.raw_text import CANARIES
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
@@ -124,7 +125,8 @@ def seconds(url: str, folder: Path, is_on: bool) -> float:
         inferencer.inference(retriever, None, ToolEvalConversationTemplate(), out, 'attribution.json')
         busy = time.process_time() - started
         written = json.loads(Path(out, 'attribution.json').read_text(encoding='utf-8'))
-    causes = {row.get('serving', {}).get('cause') for row in written.values()}
+    found = map(attribution_of_row, written.values())
+    causes = {one and one.cause for one in found}
     assert causes == ({NONE} if is_on else {None}), causes
     return busy
 

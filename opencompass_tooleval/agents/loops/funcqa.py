@@ -24,7 +24,7 @@ from opencompass_tooleval.benchmarks.funcqa import prompts, react_prompts
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES
 from opencompass_tooleval.benchmarks.funcqa.records import FIX, Record, parse_payload
 from opencompass_tooleval.benchmarks.funcqa.scoring import EASYTOOL
-from opencompass_tooleval.core.calls.answer import SENT, SERVING, Answer, step_payloads, strip_reasoning
+from opencompass_tooleval.core.calls.answer import USAGE, Answer, step_payloads, strip_reasoning
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import TOOL, Message, tool_messages
 from opencompass_tooleval.core.calls.one_call import METHOD
@@ -260,7 +260,7 @@ def _recorded(dialogue: Dialogue[Trajectory], session: FuncQASession, steps: lis
     while True:
         answer = yield replace(request, may_be_too_long=False)
         text = '\n'.join(filter(None, (answer.text, calls_text(answer.calls))))
-        parts = {name: part for name, part in step_payloads(answer).items() if name in (SENT, SERVING)}
+        parts = {name: part for name, part in step_payloads(answer).items() if name != USAGE}
         step = Step(text, parent=len(steps) - 1, asked=_asked(request.messages), **parts)
         earlier = len(session.calls)
         try:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opencompass_tooleval.core.calls.attribution import Attribution, read_attribution
 from opencompass_tooleval.core.calls.harmony import is_harmony, read_harmony
+from opencompass_tooleval.core.calls.observed import OBSERVED, Observed, observed_payload, read_observed
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_calls, written_payload
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage
 from opencompass_tooleval.core.text.bounds import MAX_CHARS, TOO_LONG
@@ -58,7 +58,7 @@ class Answer:
         usage: Tokens, seconds and requests; None if unknown.
         has_content: True if the server sent a content beside the calls, even an empty one, which ToolBench's loops
             count as a thought; False if the content is null.
-        serving: Whose fault it is, apart from the model's; None if that is not looked for.
+        observed: What the server showed of its making: one record, or those of a dialogue; empty if not requested.
         server_words: The error of a missing answer, in the server's words; ``''`` for none.
         sent: Members of the server's message for the next request of a dialogue, from
             :func:`~opencompass_tooleval.core.calls.sent.sent_of`; None without any.
@@ -71,7 +71,7 @@ class Answer:
     calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
     has_content: bool = False
-    serving: Attribution | None = None
+    observed: tuple[Observed, ...] = ()
     server_words: str = ''
     sent: Mapping[str, Any] | None = None
 
@@ -81,34 +81,32 @@ def as_answer(text: Answer | str) -> Answer:
     return text if isinstance(text, Answer) else Answer(text)
 
 
-CALLS, USAGE, HAS_CONTENT, SERVING = 'calls', 'usage', 'has_content', 'serving'
+CALLS, USAGE, HAS_CONTENT = 'calls', 'usage', 'has_content'
 SERVER_WORDS, SENT = 'server_words', 'sent'
 
 
 def extras(answer: Answer) -> dict[str, Any]:
-    """Returns the members of a stored row beside the text of an answer: calls, usage and attribution, if known."""
+    """Returns the members of a stored row beside the text of an answer, if known."""
     rows: dict[str, Any] = {CALLS: written_payload(answer.calls)} if answer.calls else {}
     if answer.calls and answer.has_content and not visible_text(answer).text:  # otherwise the text shows it
         rows[HAS_CONTENT] = True
-    return {**rows, **payloads(answer), **({SERVER_WORDS: answer.server_words} if answer.server_words else {})}
-
-
-def payloads(answer: Answer) -> dict[str, Any]:
-    """Returns usage and attribution of an answer as JSON values, if there are any."""
-    parts = ((USAGE, answer.usage), (SERVING, answer.serving))
-    return {name: part.to_payload() for name, part in parts if part}
+    rows |= {USAGE: answer.usage.to_payload()} if answer.usage else {}
+    rows |= {OBSERVED: observed_payload(answer.observed)} if answer.observed else {}
+    return {**rows, SERVER_WORDS: answer.server_words} if answer.server_words else rows
 
 
 def step_payloads(answer: Answer) -> dict[str, Any]:
-    """Returns usage, attribution and the server's members of an answer as JSON values, if there are any."""
-    return {**payloads(answer), SENT: answer.sent} if answer.sent else payloads(answer)
+    """Returns usage, the place of the record, and the server's members of an answer as JSON values, if any."""
+    usage = {USAGE: answer.usage.to_payload()} if answer.usage else {}
+    place = {OBSERVED: answer.observed[-1].number} if answer.observed else {}
+    return {**usage, **place, **({SENT: answer.sent} if answer.sent else {})}
 
 
 def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
     """Adds the values that :func:`extras` stored in a row to an answer.
 
     Raises:
-        ValueError: The calls or the attribution cannot be read.
+        ValueError: The calls or the record of the server cannot be read.
     """
     sent = row.get(SENT)
     return replace(
@@ -116,7 +114,7 @@ def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
         calls=read_calls(row.get(CALLS)),
         usage=read_usage(row.get(USAGE)),
         has_content=row.get(HAS_CONTENT) is True,
-        serving=read_attribution(row.get(SERVING)),
+        observed=read_observed(row, answer.text),
         sent=sent or None if isinstance(sent, dict) else None,
     )
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from opencompass_tooleval.core.calls.attribution import read_attribution
 from opencompass_tooleval.core.calls.observation import FAULTS, SOURCES, Observation
 from opencompass_tooleval.core.calls.tool_calls import written_arguments
 from opencompass_tooleval.core.scoring.refusal import is_refusal, without_offer
@@ -91,7 +90,8 @@ class Step:
         reason: The reason for which it had no effect, as ``area:code``; else ``''``.
         usage: Usage of the answer, from ``to_payload``; None if unknown.
         asked: The last message of the request, for loops that store it; else None.
-        serving: Attribution of the answer, from ``to_payload``; None if that was not looked for.
+        observed: Place of its record among those of the row; None if it has none. In runs of earlier versions, the
+            finding itself.
         sent: Members of the server's message for the next request; None without any.
     """
 
@@ -102,7 +102,7 @@ class Step:
     reason: str = ''
     usage: Mapping[str, Any] | None = None
     asked: str | None = None
-    serving: Mapping[str, Any] | None = None
+    observed: int | Mapping[str, Any] | None = None
     sent: Mapping[str, Any] | None = None
 
 
@@ -168,7 +168,7 @@ class Trajectory:
         return json.dumps(self.to_dict())
 
 
-_OPTIONAL = {'written': None, 'asked': None, 'serving': None, 'sent': None, 'changes': None, 'tasks': (), 'check': ''}
+_OPTIONAL = {'written': None, 'asked': None, 'observed': None, 'sent': None, 'changes': None, 'tasks': (), 'check': ''}
 """Member that is left out -> its value then."""
 
 
@@ -210,7 +210,8 @@ def without_sent(prediction: Any) -> Any:
 
 def _step(raw: Mapping[str, Any]) -> Step:
     calls = tuple(AnsweredCall(**call) for call in raw['calls'])
-    return Step(**{**raw, 'calls': calls})
+    earlier = {'observed': raw['serving']} if 'serving' in raw else {}
+    return Step(**{**{name: value for name, value in raw.items() if name != 'serving'}, 'calls': calls, **earlier})
 
 
 def _check(trajectory: Trajectory) -> None:
@@ -218,9 +219,10 @@ def _check(trajectory: Trajectory) -> None:
     optional: list[Any] = []
     numbers: list[Any] = [trajectory.omitted_observations, *trajectory.path]
     for index, step in enumerate(trajectory.steps):
-        read_attribution(step.serving)
         if not isinstance(step.sent, (dict, type(None))):
             raise ValueError(f"'sent' of step {index} is not an object")
+        if type(step.observed) not in (int, dict, type(None)):
+            raise ValueError(f"'observed' of step {index} is neither a number nor an object")
         texts += [step.text, step.purpose, step.reason]
         optional.append(step.asked)
         numbers.append(step.parent)

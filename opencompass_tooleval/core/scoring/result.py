@@ -11,8 +11,8 @@ A reason is ``area:code``. The areas are
 * ``goal``: an agent did not reach the goal of a task that was made from a user's tools,
 * ``gold``: it is correct by the gold answer without its errata,
 * ``answer``: no text is left to read (see :mod:`opencompass_tooleval.core.calls.answer`),
-* ``serving``: no reason of a sample, but the cause for which its served answer is not the one that the model wrote
-  (:mod:`opencompass_tooleval.core.calls.attribution`); a sample has it beside its reason,
+* ``serving``: no reason of a sample, but the cause for which its served answer is not the one that the model wrote; a
+  sample has it beside its reason,
 * ``infra``: an infrastructure failure left no answer; for another model of a dialogue with its name,
   ``infra:simulator:timeout``.
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from opencompass_tooleval.catalogue.subset_names import nearest_first
-from opencompass_tooleval.core.calls.answer import CALLS, SERVING, USAGE
+from opencompass_tooleval.core.calls.answer import CALLS, USAGE
+from opencompass_tooleval.core.calls.observed import OBSERVED, with_tools
 from opencompass_tooleval.core.calls.sent import THOUGHTS
 from opencompass_tooleval.core.calls.trajectory import without_sent
 from opencompass_tooleval.core.errors import DataError, first_of
@@ -20,6 +21,7 @@ from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.core.statistics.paired import Result
 from opencompass_tooleval.core.text.jsonable import map_texts, without_folder
 from opencompass_tooleval.core.text.redaction import redact
+from opencompass_tooleval.extras.attribution.causes import SERVING
 from opencompass_tooleval.results.result_row import PARTS, Row, result_row, valid_result
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.shards import whole_of
@@ -44,7 +46,7 @@ COLUMNS = {
     ),
     'predictions': (
         'model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'finish_reason', 'source', 'prompt_digest',
-        MAX_OUT_LEN, THOUGHTS, RECORDED_SHAPE, CALLS, USAGE, OTHERS, SERVING,
+        MAX_OUT_LEN, THOUGHTS, RECORDED_SHAPE, CALLS, USAGE, OTHERS, OBSERVED, SERVING,
     ),
     'details': ('model', 'dataset', 'record_id', 'run', 'reason', 'details'),
 }  # fmt: skip
@@ -160,6 +162,7 @@ def _prediction_rows(work: WorkDir, model: str, dataset: str, prompts: bool) -> 
         row: Row = {'model': model, 'dataset': dataset, **columns}
         row.update((column, answer.get(column)) for column in COLUMNS['predictions'][4:])
         row['prediction'] = without_sent(row['prediction'])
+        row[OBSERVED] = with_tools(answer)
         yield {**row, PROMPT: answer.get('origin_prompt')} if prompts else row
 
 

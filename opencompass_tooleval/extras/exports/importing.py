@@ -12,7 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.calls.answer import CALLS, SERVING, USAGE
+from opencompass_tooleval.core.calls.answer import CALLS, USAGE
+from opencompass_tooleval.core.calls.observed import OBSERVED
 from opencompass_tooleval.core.calls.sent import THOUGHTS
 from opencompass_tooleval.core.calls.tool_calls import read_calls
 from opencompass_tooleval.core.errors import DataError, Fault
@@ -20,6 +21,7 @@ from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.scoring.result import INFRA
 from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
+from opencompass_tooleval.extras.attribution.causes import SERVING
 from opencompass_tooleval.extras.exports.exporting import COLUMNS, PROMPT, TEXT_COLUMNS
 from opencompass_tooleval.results.result_row import check_names
 from opencompass_tooleval.work_dir.data_files import json_lines
@@ -30,13 +32,14 @@ from opencompass_tooleval.work_dir.whole_file import host_mark, left_behind
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 _BATCH = 256
-_EXTRAS = (THOUGHTS, MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS, SERVING)
+_EXTRAS = (THOUGHTS, MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS, OBSERVED, SERVING)
 """Columns that inference omits when they are empty."""
 _OPTIONAL = ('run', 'finish_reason', 'source', 'prompt_digest', *_EXTRAS)
 """Columns that may be missing; the run follows from the order of the rows."""
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(('record_id', 'finish_reason', 'source', 'prompt_digest', THOUGHTS, RECORDED_SHAPE), (str, 'text')),
     **dict.fromkeys((USAGE, SERVING), (dict, 'an object')),
+    OBSERVED: (list, 'a list'),
     OTHERS: (list, 'a list'),
 }
 """Columns that are of one kind, or null."""

@@ -16,11 +16,11 @@ from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.cli.options import DetailsOption, JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, counts_line, print_metrics, write_outputs
-from opencompass_tooleval.core.calls.answer import SERVING
 from opencompass_tooleval.core.scoring.scorer import Scored
+from opencompass_tooleval.extras.attribution.causes import SERVING
+from opencompass_tooleval.extras.attribution.points import faults_of_recorded, read_faults
+from opencompass_tooleval.extras.attribution.words import lines_of
 from opencompass_tooleval.extras.recorded.right_subset import warn_if_unread
-from opencompass_tooleval.results.serving import read_serving, serving_of_recorded
-from opencompass_tooleval.results.serving_words import lines_of
 from opencompass_tooleval.work_dir.printing import Screen
 
 
@@ -37,7 +37,7 @@ def _result(benchmark: Benchmark, subset: str, run: RecordedRun, scored: Scored)
         'standard_errors': scored.total.standard_errors,
         **run.more,
         **scored.breakdown,
-        **({SERVING: serving} if (serving := serving_of_recorded(run, scored)) else {}),
+        **({SERVING: faults} if (faults := faults_of_recorded(run, scored)) else {}),
     }
 
 
@@ -53,8 +53,8 @@ def _print(benchmark: Benchmark, result: dict[str, Any], run: RecordedRun) -> No
     print_metrics(f'{benchmark.title} {title}, {result["samples"]} {run.unit}', result, console)
     lines = [counts_line(name.replace('_', ' '), result[name]) for name in ('reasons', *run.counts)]
     lines[1:1] = [f'  {line}' for line in explained(result['reasons'])]
-    serving = read_serving(result)
-    for line in (*lines, *run.lines(result), *(lines_of({result['subset']: serving}) if serving else ())):
+    faults = read_faults(result)
+    for line in (*lines, *run.lines(result), *(lines_of({result['subset']: faults}) if faults else ())):
         console.print(line, soft_wrap=True)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 
-from opencompass_tooleval.core.calls.attribution import ERROR, Attribution
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.redaction import excerpt
@@ -42,9 +42,6 @@ _MARKUP = re.compile(r'<[^<>]{0,500}>')
 _LONGEST_ERROR = 1 << 16
 _EMPTY = ServerError('')
 
-_PARSE_HINTS = ('parse', 'parsing', 'jsondecode', 'tool call')
-"""llama.cpp: Failed to parse input at pos 12; vLLM and SGLang name the tool parser."""
-
 _NO_SERVER_BEHIND = {502, 521, 522, 523}
 """Status of a proxy that cannot reach the server."""
 
@@ -64,7 +61,7 @@ class Failure(Exception):
 
     Attributes:
         body: The server's complete reply; '' without one.
-        serving: The server's fault in a reply without an answer; None if there is none, or it is not looked for.
+        answer: An empty answer with what the server showed of it; None without.
         status: The HTTP status that the error has, or that its code means; None for none, and for a page with 403.
     """
 
@@ -89,20 +86,13 @@ class Failure(Exception):
         self.usage = usage
         self.sent = sent
         self.body = ''
-        self.serving: Attribution | None = None
+        self.answer: Answer | None = None
         self.status: int | None = None
 
     @property
     def cost(self) -> Usage | None:
         """Returns the usage that the try adds to the answer's; None if nothing was sent."""
         return (self.usage or Usage()) if self.sent else None
-
-
-def parse_failure(failure: Failure) -> Attribution | None:
-    """Returns the attribution of a failure if the server could not parse what the model wrote; else None."""
-    words = failure.words[:_READ_CHARS]
-    is_parser = failure.reason == 'infra:server' and any(hint in words.lower() for hint in _PARSE_HINTS)
-    return Attribution(ERROR, words) if is_parser else None
 
 
 def retry_after(value: str | None) -> float | None:

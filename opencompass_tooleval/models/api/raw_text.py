@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.calls.attribution import IDS, LOGPROBS, VERBOSE, RawText
 from opencompass_tooleval.core.calls.prompt_parts import has_text, lost_parts, without_blanks
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.models.api.failure import Failure
@@ -19,6 +18,9 @@ from opencompass_tooleval.models.api.reply import Reply
 
 Decode = Callable[[Sequence[int]], str]
 """Converts ids of tokens to text, with special tokens."""
+
+IDS, VERBOSE, LOGPROBS = 'ids', 'verbose', 'logprobs'
+"""Sources of raw text: ids of tokens, llama.cpp's text, tokens with their probabilities."""
 
 _TOKEN_ID = 'token_id:'
 _MAX_TOKENS = 500_000
@@ -39,8 +41,8 @@ class RawSource:
     name: str
     members: Mapping[str, Any]
 
-    def read(self, reply: Reply, decode: Decode | None) -> RawText | None:
-        """Returns the raw text of a reply; None if the reply has none.
+    def read(self, reply: Reply, decode: Decode | None) -> str:
+        """Returns the raw text of a reply, with special tokens; '' if the reply has none.
 
         Args:
             reply: The reply.
@@ -56,7 +58,7 @@ class RawSource:
             logprobs = choice.get('logprobs')
             tokens = logprobs.get('content') if isinstance(logprobs, Mapping) else None
             text = _text_of_tokens(tokens, decode) if isinstance(tokens, list) else ''
-        return RawText(text, self.name) if text else None
+        return text
 
     def prompt(self, reply: Reply, decode: Decode | None, last: int = 0) -> str:
         """Returns the prompt that the server used, with special tokens; '' if the reply does not have it.

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from opencompass_tooleval.core.calls.attribution import UNKNOWN
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.attribution.causes import UNKNOWN
+from opencompass_tooleval.extras.attribution.points import Faults, Loss, is_lost, read_faults
+from opencompass_tooleval.extras.attribution.words import blame, faults_of
 from opencompass_tooleval.results.gating import HELD, Rules
 from opencompass_tooleval.results.junit import Case, Suite
 from opencompass_tooleval.results.result_row import Results, valid_result
-from opencompass_tooleval.results.serving import Loss, Serving, is_lost, read_serving
-from opencompass_tooleval.results.serving_words import blame, faults_of
 
 LOST = 'lost'
 HEADER = ('data set', 'model', 'score', 'served', 'as written', 'points lost', '')
@@ -24,7 +24,7 @@ NOTHING_TO_JUDGE = 2
 
 
 @dataclass(frozen=True)
-class ServingVerdict:
+class FaultVerdict:
     """One score, or one fault of a server.
 
     Attributes:
@@ -50,7 +50,7 @@ class ServingVerdict:
 
 
 @dataclass
-class ServingGate:
+class FaultGate:
     """Result of a gate on what servers lost.
 
     Attributes:
@@ -59,7 +59,7 @@ class ServingGate:
         status: 0 if nothing was lost, 1 if something was, 2 if no result has an attribution.
     """
 
-    verdicts: list[ServingVerdict] = field(default_factory=list)
+    verdicts: list[FaultVerdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     status: int = 0
 
@@ -83,6 +83,10 @@ class ServingGate:
         yield from (f'NOTE {note}' for note in self.notes[:most])
         yield self.summary()
 
+    def table(self) -> list[tuple[str, ...]]:
+        """Returns the rows of a table, the header first."""
+        return [HEADER, *(one.cells() for one in self.verdicts)]
+
     def suite(self) -> Suite:
         """Returns a test case per score and fault."""
         cases = [
@@ -92,7 +96,7 @@ class ServingGate:
         return Suite('tooleval gate --serving', cases, (('result', self.summary()),))
 
 
-def judge_serving(run: Results, model: str | None, rules: Rules) -> ServingGate:
+def judge_servers(run: Results, model: str | None, rules: Rules) -> FaultGate:
     """Judges the results of a run.
 
     Of each data set the main metrics count, or those that the rules name. A result fails if a score lost more than
@@ -107,17 +111,17 @@ def judge_serving(run: Results, model: str | None, rules: Rules) -> ServingGate:
     Raises:
         DataError: There is no result of the model and the data sets, or one is damaged.
     """
-    gate = ServingGate()
+    gate = FaultGate()
     pairs = [pair for pair in run.pairs() if model in (None, pair[0]) and fnmatchcase(pair[1], rules.datasets)]
     if not pairs:
         raise DataError(run.path, f'there is no result of {model or "a model"} on data sets {rules.datasets!r}')
     for name, dataset in pairs:
-        serving = read_serving(valid_result(run, name, dataset) or {})
-        unknown, samples = (serving.causes.get(UNKNOWN, 0), serving.samples) if serving else (1, 1)
+        faults = read_faults(valid_result(run, name, dataset) or {})
+        unknown, samples = (faults.causes.get(UNKNOWN, 0), faults.samples) if faults else (1, 1)
         if unknown == samples:
             gate.notes.append(f'{dataset}, {name}: not judged: nothing says what the model wrote')
-        elif serving:
-            verdicts = list(_verdicts(name, dataset, serving, rules))
+        elif faults:
+            verdicts = list(_verdicts(name, dataset, faults, rules))
             gate.verdicts += verdicts
             gate.notes += [] if verdicts else [f'{dataset}, {name}: not judged: no score matches --metric']
             if unknown:
@@ -129,19 +133,19 @@ def judge_serving(run: Results, model: str | None, rules: Rules) -> ServingGate:
     return gate
 
 
-def _verdicts(model: str, dataset: str, serving: Serving, rules: Rules) -> Iterator[ServingVerdict]:
-    named = {metric for metric in serving.points for pattern in rules.metrics if fnmatchcase(metric, pattern)}
-    for metric, loss in serving.points.items():
-        if metric not in (named if rules.metrics else serving.main):
+def _verdicts(model: str, dataset: str, faults: Faults, rules: Rules) -> Iterator[FaultVerdict]:
+    named = {metric for metric in faults.points for pattern in rules.metrics if fnmatchcase(metric, pattern)}
+    for metric, loss in faults.points.items():
+        if metric not in (named if rules.metrics else faults.main):
             continue
-        why = f'{loss} by {blame(serving)}' if loss.lost else str(loss)
-        yield ServingVerdict(model, dataset, metric, LOST if is_lost(loss, rules.max_drop) else HELD, why, loss)
-    changed, count = sum(serving.blamed.values()), serving.samples
-    if changed and not serving.points:
+        why = f'{loss} by {blame(faults)}' if loss.lost else str(loss)
+        yield FaultVerdict(model, dataset, metric, LOST if is_lost(loss, rules.max_drop) else HELD, why, loss)
+    changed, count = sum(faults.blamed.values()), faults.samples
+    if changed and not faults.points:
         most = 100 * changed / count
-        why = f'{changed} of {count} answers changed by {blame(serving)}: up to {most:.1f} points'
-        yield ServingVerdict(model, dataset, 'answers', LOST if most > rules.max_drop else HELD, why)
-    faults = list(faults_of({dataset: serving}))
-    yield from (ServingVerdict(model, dataset, cause, LOST, line) for cause, line in faults)
-    if not serving.points and not changed and not faults:
-        yield ServingVerdict(model, dataset, '', HELD, f'no fault of the server in {count} answers')
+        why = f'{changed} of {count} answers changed by {blame(faults)}: up to {most:.1f} points'
+        yield FaultVerdict(model, dataset, 'answers', LOST if most > rules.max_drop else HELD, why)
+    others = list(faults_of({dataset: faults}))
+    yield from (FaultVerdict(model, dataset, cause, LOST, line) for cause, line in others)
+    if not faults.points and not changed and not others:
+        yield FaultVerdict(model, dataset, '', HELD, f'no fault of the server in {count} answers')

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_calls, written_payload
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_calls
 from opencompass_tooleval.core.text.jsonable import clean_text
+
+SERVING = 'serving'
+"""Member of results and their samples with what servers are to blame for."""
 
 PARSER = 'serving:parser'
 """The model wrote calls or text that the server lost or changed, or the server made up calls."""
@@ -33,9 +36,6 @@ COUNTED_IN_POINTS = (PARSER, ORDER, REASONING)
 NAMES = 'the names of all calls'
 """Beginning of a note on names with the same text before or after those of the offered tools."""
 
-IDS, VERBOSE, LOGPROBS = 'ids', 'verbose', 'logprobs'
-"""Sources of raw text: ids of tokens, llama.cpp's text, tokens with their probabilities."""
-
 MAX_RAW_CHARS = 20_000
 """Maximum number of characters of a raw text that is stored."""
 
@@ -46,7 +46,7 @@ class RawText:
 
     Attributes:
         text: The text with its special tokens.
-        source: How the server returns it: :data:`IDS`, :data:`VERBOSE` or :data:`LOGPROBS`.
+        source: How the server returns it, a name of :mod:`~opencompass_tooleval.models.api.raw_text`.
     """
 
     text: str
@@ -84,16 +84,9 @@ class Attribution:
     source: str = ''
     written: Written | None = None
 
-    def to_payload(self) -> dict[str, Any]:
-        """Converts it to JSON values, without empty members."""
-        payload: dict[str, Any] = {name: value for name, value in vars(self).items() if value}
-        if self.written:
-            payload['written'] = {'text': self.written.text, 'calls': written_payload(self.written.calls)}
-        return payload
-
 
 def read_attribution(value: Any) -> Attribution | None:
-    """Reads the values of :meth:`Attribution.to_payload`; None for no value.
+    """Reads what rows of earlier versions have as ``serving``; None for no value.
 
     Raises:
         ValueError: It has no known cause, or a member of another type.

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.attribution import IDS, LIMIT, NONE, PARSER, REASONING, Attribution, RawText
-from opencompass_tooleval.core.calls.serving import Asked, attribute
 from opencompass_tooleval.core.calls.written.reading import read_reference, without_end_tokens
+from opencompass_tooleval.extras.attribution.causes import LIMIT, NONE, PARSER, REASONING, Attribution, RawText
+from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
+from opencompass_tooleval.models.api.raw_text import IDS
 from opencompass_tooleval.models.api.reply import Reply, answer_of
 from tests.core.written_answers import FAMILIES, WrittenAnswer, generate
 

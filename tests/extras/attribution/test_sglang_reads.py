@@ -18,10 +18,11 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.attribution import IDS, NONE, PARSER, REASONING, RawText
-from opencompass_tooleval.core.calls.serving import Asked, attribute
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.written.reading import read_reference, without_end_tokens
+from opencompass_tooleval.extras.attribution.causes import NONE, PARSER, REASONING, RawText
+from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
+from opencompass_tooleval.models.api.raw_text import IDS
 from tests.core.written_answers import FAMILIES, WrittenAnswer, generate
 
 pytestmark = pytest.mark.long

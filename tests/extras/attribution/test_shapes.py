@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,30 +16,26 @@ from opencompass.openicl.icl_retriever import ZeroRetriever
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.attribution import (
+from opencompass_tooleval.core.calls.messages import Message, messages_text
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.extras.attribution.causes import (
     ERROR,
-    IDS,
     LIMIT,
-    LOGPROBS,
     NONE,
     PARSER,
     TEMPLATE,
     UNKNOWN,
-    VERBOSE,
     Attribution,
-    read_attribution,
 )
-from opencompass_tooleval.core.calls.messages import Message, messages_text
-from opencompass_tooleval.core.calls.tool_set import ToolSet
-from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.extras.attribution.reading import attribution_of_row
 from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
-from opencompass_tooleval.models.api.raw_text import CANARIES
+from opencompass_tooleval.models.api.raw_text import CANARIES, IDS, LOGPROBS, VERBOSE
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_calls import ask
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from tests.inferencers.test_inferencer import RowsDataset
-from tests.models.api.scripted_server import KEY, Request, serving
-from tests.models.serving_script import (
+from tests.evaluators.test_evaluator import Equality, numbered
+from tests.extras.attribution.script import (
     VLLM,
     Engine,
     LlamaCpp,
@@ -52,9 +48,14 @@ from tests.models.serving_script import (
     Strict,
     Strict400,
     StrictVerbose,
+    attributed,
     save_tokenizer,
+    stored_row,
 )
-from tests.models.serving_shapes import FAULTS, HISTORY, RIGHT, ROME, TOOLS, Shape, hermes
+from tests.extras.attribution.shapes import FAULTS, HISTORY, RIGHT, ROME, TOOLS, Shape, hermes
+from tests.extras.attribution.test_adapter import evaluated_rows
+from tests.inferencers.test_inferencer import RowsDataset
+from tests.models.api.scripted_server import KEY, Request, serving
 
 SHAPES = (*FAULTS, *RIGHT)
 BY_NAME = {shape.name: shape for shape in SHAPES}
@@ -105,8 +106,9 @@ def answer_to(engine: Engine, shape: Shape, folder: Path | None, **options: Any)
 
 def attribution_of(engine: Engine, shape: Shape, folder: Path | None, **options: Any) -> Attribution:
     answer, _ = answer_to(engine, shape, folder, **options)
-    assert answer.serving is not None
-    return answer.serving
+    found = attributed(answer, ToolSet(shape.tools, shape.parallel))
+    assert found is not None
+    return found
 
 
 def test_there_are_enough_shapes() -> None:
@@ -150,15 +152,15 @@ def test_each_source_of_raw_text(
 
 
 @pytest.mark.parametrize('engine', [LlamaCpp, Logprobs])
-def test_texts_need_no_tokenizer(engine: type[Engine], tokenizer: PreTrainedTokenizerFast) -> None:
+def test_texts_need_no_tokenizer(engine: type[Engine], tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:
     assert attribution_of(engine(tokenizer), LOST, None).cause == PARSER
     assert attribution_of(engine(tokenizer), LOST, None, tool_parser='auto').cause == PARSER  # by the marks
     bare = BY_NAME['a parser of another format']  # JSON without marks
-    with warnings() as lines:
-        found = attribution_of(engine(tokenizer), bare, None, tool_parser='auto')
+    answer, _ = answer_to(engine(tokenizer), bare, None, tool_parser='auto')
+    found, lines = attributed(answer, ToolSet(bare.tools)), said_by_the_evaluation(tmp_path, [answer], bare)
     unknown = 'the format of calls is unknown: set tokenizer_path or tool_parser'
     if engine is Logprobs:  # llama.cpp's prompt has the format
-        assert (found.cause, found.note) == (UNKNOWN, unknown)
+        assert found is not None and (found.cause, found.note) == (UNKNOWN, unknown)
         assert lines == [f'attribution: {unknown}']
 
 
@@ -183,7 +185,7 @@ def test_a_server_without_raw_text_is_asked_without_more_and_said_once(
     with serving(script) as url, warnings() as lines:
         model = make_model(url, LOST, folder)
         answers = ask(model, [prompt_of(LOST)] * 3, 64)
-        assert [answer.serving for answer in answers] == [Attribution(UNKNOWN)] * 3
+        assert [attributed(answer, ToolSet(LOST.tools)) for answer in answers] == [Attribution(UNKNOWN)] * 3
         assert lines == ['attribution: the server returns no raw text; faults of its parser stay unknown']
         plain = ask(make_model(url, LOST, folder, attribution=False), [prompt_of(LOST)], 64)
     assert script.asked[-1] == script.asked[-2]
@@ -211,7 +213,8 @@ def test_a_stream_has_no_raw_text(folder: Path, tokenizer: PreTrainedTokenizerFa
     for engine in (VLLM, SGLang):
         with warnings() as lines:
             answer, _ = answer_to(engine(tokenizer), LOST, folder, extra={'stream': True})
-        assert answer.serving == Attribution(UNKNOWN) and [call.name for call in answer.calls] == ['get_weather']
+        assert attributed(answer, ToolSet(LOST.tools)) == Attribution(UNKNOWN)
+        assert [call.name for call in answer.calls] == ['get_weather']
         assert len(lines) == 1
 
 
@@ -224,16 +227,27 @@ def test_the_format_is_that_of_the_template(folder: Path, tokenizer: PreTrainedT
     assert attribution_of(VLLM(tokenizer), LOST, folder, tool_parser='auto').cause == PARSER
 
 
-def test_what_all_names_begin_with_is_said_once(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+def said_by_the_evaluation(folder: Path, answers: Sequence[Answer], shape: Shape) -> list[str]:
+    """The warnings of an evaluation of these answers, each from its row."""
+    stored = {str(i): stored_row(answer, ToolSet(shape.tools), f'r{i}') for i, answer in enumerate(answers)}
+    with warnings() as lines:
+        evaluated_rows(folder, Equality(), numbered(*'x' * len(answers)), stored)
+    return lines
+
+
+def test_what_all_names_begin_with_is_said_once(
+    folder: Path, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
     name, arguments = ROME
     prefixed = replace(RIGHT_CALL, calls=[(f'functions.{name}', arguments)])
     note = "the names of all calls begin with 'functions.'"
-    with serving(ServingScript(VLLM(tokenizer), prefixed)) as url, warnings() as lines:
+    with serving(ServingScript(VLLM(tokenizer), prefixed)) as url:
         answers = ask(make_model(url, prefixed, folder), [prompt_of(prefixed)] * 3, 64)
-    found = [(one.serving.cause, one.serving.note) for one in answers if one.serving]
+    tools = ToolSet(prefixed.tools)
+    found = [(one.cause, one.note) for answer in answers if (one := attributed(answer, tools))]
     assert found == [(PARSER, f'of 1 calls 1 lost, 1 made up; {note}')] * 3
     assert [call.name for one in answers for call in one.calls] == [f'functions.{name}'] * 3, 'scores stay'
-    assert lines == [f'attribution: {note}']
+    assert said_by_the_evaluation(tmp_path, answers, prefixed) == [f'attribution: {note}']
 
 
 def test_what_the_prompts_lack_is_said(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
@@ -319,9 +333,10 @@ def test_answers_and_requests_are_the_same_with_and_without(
     for script, is_on in zip(scripts, (True, False), strict=True):
         with serving(script) as url:
             rows.append(predictions(url, folder, tmp_path / str(is_on), shapes, attribution=is_on))
-    attributed = [read_attribution(row.pop('serving', None)) for row in rows[0]]
+    causes = [attribution_of_row(row) for row in rows[0]]
+    assert all(row.pop('observed') for row in rows[0])
     assert rows[0] == rows[1] and len(rows[0]) == len(shapes) > 30
-    for shape, found in zip(shapes, attributed, strict=True):
+    for shape, found in zip(shapes, causes, strict=True):
         if (shape.format_name, shape.parallel, shape.tool_choice) == ('hermes', None, 'auto'):
             assert found is not None and found.cause == shape.cause
     with_members, without = (

@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.calls.attribution import ERROR, LIMIT, NONE, ORDER, PARSER, REASONING, TEMPLATE, UNKNOWN
-from opencompass_tooleval.results.serving_words import notes_of
+from opencompass_tooleval.extras.attribution.causes import (
+    ERROR,
+    LIMIT,
+    NONE,
+    ORDER,
+    PARSER,
+    REASONING,
+    TEMPLATE,
+    UNKNOWN,
+)
+from opencompass_tooleval.extras.attribution.words import notes_of
 from tests.summarizers.test_summarizer import TIME, Run, result
 
 LOSS = {'served': 80.0, 'written': 83.4, 'lost': 3.4, 'low': 2.1, 'high': 4.9}

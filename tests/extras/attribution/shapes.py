@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.calls.attribution import ERROR, LIMIT, NONE, PARSER, REASONING, TEMPLATE
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.extras.attribution.causes import ERROR, LIMIT, NONE, PARSER, REASONING, TEMPLATE
 
 PLACE = {'type': 'object', 'properties': {'lat': {'type': 'number'}, 'lon': {'type': 'number'}}}
 TOOLS = (

@@ -21,9 +21,25 @@ from operator import attrgetter
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
-from opencompass_tooleval.core.calls.attribution import (
+from opencompass_tooleval.core.calls.one_call import keeps_to
+from opencompass_tooleval.core.calls.prompt_parts import has_text, without_blanks
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.calls.written.formats import CALL, FORMATS, HARMONY, HERMES
+from opencompass_tooleval.core.calls.written.formats import NONE as NO_FORMAT
+from opencompass_tooleval.core.calls.written.reading import (
+    END_TOKENS,
+    Reading,
+    after_thoughts,
+    read_reference,
+    read_required_calls,
+    unread_format,
+    without_end_tokens,
+    written_format,
+)
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.extras.attribution.causes import (
     LIMIT,
-    LOGPROBS,
     NAMES,
     NONE,
     ORDER,
@@ -36,23 +52,7 @@ from opencompass_tooleval.core.calls.attribution import (
     Written,
     bounded_raw,
 )
-from opencompass_tooleval.core.calls.one_call import keeps_to
-from opencompass_tooleval.core.calls.prompt_parts import has_text, without_blanks
-from opencompass_tooleval.core.calls.tool_calls import ToolCall
-from opencompass_tooleval.core.calls.tool_set import ToolSet
-from opencompass_tooleval.core.calls.written import formats
-from opencompass_tooleval.core.calls.written.formats import CALL, HARMONY, HERMES
-from opencompass_tooleval.core.calls.written.reading import (
-    END_TOKENS,
-    Reading,
-    after_thoughts,
-    read_reference,
-    read_required_calls,
-    unread_format,
-    without_end_tokens,
-    written_format,
-)
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.models.api.raw_text import LOGPROBS
 
 _FEWEST_CHARS = 16
 """Fewer characters of thoughts are not searched in an answer: it may have them too."""
@@ -82,7 +82,7 @@ class Asked:
     """The parts of a request that decide how its answer is read.
 
     Attributes:
-        format_name: Format of calls of the model, a name of :data:`~.written.formats.FORMATS`.
+        format_name: Format of calls of the model, a name of :data:`~.written.FORMATS`.
         tools: The offered tools, with the names under which they were sent; None for none.
         tool_choice: ``tool_choice`` of the request.
         is_single: True if the request allows one call (``parallel_tool_calls: false``): servers drop all others.
@@ -146,12 +146,12 @@ def _attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_te
         return known or Attribution(UNKNOWN, 'logprobs leave calls out')  # those of OpenAI are of the content alone
     if known is None and _is_unchanged(served, raw.text, asked):
         return Attribution(NONE, '', bounded_raw(raw.text), raw.source)
-    if asked.tools and asked.format_name == formats.NONE:
+    if asked.tools and asked.format_name == NO_FORMAT:
         asked = replace(asked, format_name=written_format(raw.text, asked.tools, asked.opened_thoughts))
     reference = _reference(raw.text, asked)
     if cut and _is_ended(raw.text, reference):  # whatever the server says
         cut, known = None, lost
-    if asked.tools and asked.format_name == formats.NONE and not reference.calls:
+    if asked.tools and asked.format_name == NO_FORMAT and not reference.calls:
         found = known or Attribution(UNKNOWN, 'the format of calls is unknown: set tokenizer_path or tool_parser')
     elif asked.tools and (marked := unread_format(reference, asked.tools)):
         found = known or Attribution(UNKNOWN, f'marks of {marked}, in which {asked.format_name} reads no call')
@@ -174,7 +174,8 @@ def _is_unchanged(served: Answer, raw: str, asked: Asked) -> bool:
     if not served.calls:
         return served.text.strip() == without_end_tokens(raw).strip()
     (call, *others) = served.calls
-    written = f'{CALL}\n{{"name": "{call.name}", "arguments": {call.written}}}\n'
+    arguments = json.dumps(call.arguments, ensure_ascii=False) if call.written is None else call.written
+    written = f'{CALL}\n{{"name": "{call.name}", "arguments": {arguments}}}\n'
     # Not a text in their place: arguments that are encoded twice stand in the raw text too, if the model quoted them.
     is_object = isinstance(call.arguments, dict) and not served.text.strip()
     return not others and is_object and raw.startswith(written) and call.name in asked.tools.schemas
@@ -319,7 +320,7 @@ def _is_right_text(
 ) -> bool:
     """Tests if a right server may return a text."""
     tokens = _tokens(raw, asked)
-    row = formats.FORMATS[asked.format_name]
+    row = FORMATS[asked.format_name]
     stopped = (reference.content.partition(word) for word in asked.stop_words)
     texts = [text for before, word, _ in stopped for text in (before, before + word)]
     if not reference.calls and not row.thoughts and asked.format_name != HARMONY:  # servers take the first mark
@@ -358,7 +359,7 @@ def _front(raw: str, reference: Reading, asked: Asked) -> str:
     text = raw if place < 0 else raw[place + len(reference.thoughts) :]
     if not reference.calls or not asked.tools or len(text) > _MOST_READ:
         return ''
-    read, schemas = formats.FORMATS[asked.format_name].reader, asked.tools.schemas
+    read, schemas = FORMATS[asked.format_name].reader, asked.tools.schemas
     first = bisect_left(range(len(text)), True, key=lambda end: bool(read(text[:end], schemas)[1]))
     tokens = _tokens(raw, asked)
     before = _PART_OF_MARK.sub('', _compared(text[: max(first - 1, 0)]))

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.extras.attribution.shapes import hermes
 from tests.forked import run_opencompass, run_python
 from tests.models.api.scripted_server import KEY, Request, Script, call, serving
-from tests.models.serving_shapes import hermes
 
 CONFIG = """
 from mmengine.config import read_base

@@ -11,10 +11,15 @@ from typing import Any
 from transformers import PreTrainedTokenizerFast
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
+from opencompass_tooleval.core.calls.answer import Answer, extras
+from opencompass_tooleval.core.calls.tool_calls import calls_payload
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.extras.attribution.causes import Attribution
+from opencompass_tooleval.extras.attribution.reading import attribution_of_row
 from opencompass_tooleval.models.api.raw_text import CANARIES
 from tests.conftest import load_tool
+from tests.extras.attribution.shapes import Shape
 from tests.models.api.scripted_server import Refused, Request, Script
-from tests.models.serving_shapes import Shape
 
 TEMPLATE = (
     '{% macro turn(role, text) %}<|im_start|>{{ role }}\n{{ text }}<|im_end|>\n{% endmacro %}'
@@ -44,6 +49,20 @@ def save_tokenizer(folder: Path, marks: Sequence[str] = MARKS) -> Path:
     tokenizer.chat_template = TEMPLATE
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def attributed(answer: Answer, tools: ToolSet | None = None) -> Attribution | None:
+    """The attribution of an answer, read from its row as the inferencer writes it."""
+    return attribution_of_row(stored_row(answer, tools))
+
+
+def stored_row(answer: Answer, tools: ToolSet | None = None, record_id: str = 'r0') -> dict[str, Any]:
+    """The row of an answer, as the inferencer writes it."""
+    row = {'record_id': record_id, 'prediction': answer.text, 'infra': answer.reason, **extras(answer)}
+    if tools is not None:
+        row |= {'calls': calls_payload(answer.calls), 'tools': tools.as_request()}
+    stored: dict[str, Any] = json.loads(json.dumps(row))
+    return stored
 
 
 class Engine:

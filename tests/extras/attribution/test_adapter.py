@@ -16,14 +16,13 @@ from scipy.stats import t as student
 
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.catalogue.metrics import main_metrics
-from opencompass_tooleval.core.calls.answer import SERVING
-from opencompass_tooleval.core.calls.attribution import PARSER, REASONING, UNKNOWN
 from opencompass_tooleval.core.calls.tool_calls import calls_payload, read_answer
-from opencompass_tooleval.results.serving import read_serving
+from opencompass_tooleval.extras.attribution.causes import PARSER, REASONING, SERVING, UNKNOWN
+from opencompass_tooleval.extras.attribution.points import read_faults
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from tests.evaluators.test_evaluator import ById, Equality, numbered
 
-DEMO = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs' / 'datasets' / 'demo'
+DEMO = Path(__file__).resolve().parents[3] / 'opencompass_tooleval' / 'configs' / 'datasets' / 'demo'
 
 
 def fault(text: str = '', calls: list[Any] | None = None, cause: str = PARSER) -> dict[str, Any]:
@@ -50,6 +49,14 @@ def evaluated(
         str(i): {'record_id': ids[i], 'prediction': answers[i], **({SERVING: one} if one else {})}
         for i, one in enumerate(serving)
     }
+    return evaluated_rows(folder, evaluator, rows, stored, trials)
+
+
+def evaluated_rows(
+    folder: Path, evaluator: Any, rows: Dataset, stored: dict[str, Any], trials: int = 1
+) -> dict[str, Any]:
+    """Evaluates rows of predictions where OpenCompass's task has them."""
+    answers, ids = [row['prediction'] for row in stored.values()], list(rows['record_id'])
     file = folder / 'predictions' / 'm' / 'd.json'
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(stored))
@@ -96,13 +103,13 @@ def test_what_all_names_of_calls_have_in_common_is_counted(tmp_path: Path) -> No
     serving = [{**fault('x'), 'note': f'of 1 calls 1 lost; {names}'}, {**none(), 'note': names}, none(), None]
     result = evaluated(tmp_path, Equality(), numbered(*'xxxx'), [*'xxxx'], serving)
     assert result['right'] == 100.0
-    read = read_serving(result)
+    read = read_faults(result)
     assert result[SERVING]['names'] == {names: 2} and read is not None and read.names == {names: 2}
 
 
 @pytest.mark.parametrize('names', ['x', ['x'], {'x': 1}, {"the names of all calls end with 'x'": True}])
 def test_damaged_names_are_left_out(names: Any) -> None:
-    read = read_serving({SERVING: {'causes': {UNKNOWN: 1}, 'points': {}, 'names': names}})
+    read = read_faults({SERVING: {'causes': {UNKNOWN: 1}, 'points': {}, 'names': names}})
     assert read is not None and read.names == {}
 
 

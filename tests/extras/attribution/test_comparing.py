@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.attribution import (
-    IDS,
+from opencompass_tooleval.core.calls.tool_calls import make_call
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.extras.attribution.causes import (
     LIMIT,
-    LOGPROBS,
     NONE,
     ORDER,
     PARSER,
@@ -20,11 +21,9 @@ from opencompass_tooleval.core.calls.attribution import (
     Attribution,
     RawText,
 )
-from opencompass_tooleval.core.calls.serving import Asked, attribute
-from opencompass_tooleval.core.calls.tool_calls import make_call
-from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from tests.models.serving_shapes import (
+from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
+from opencompass_tooleval.models.api.raw_text import IDS, LOGPROBS
+from tests.extras.attribution.shapes import (
     ANSWER,
     END,
     FAULTS,

@@ -1,20 +1,22 @@
-"""Attributes the answers of a server: requests the raw text beside each, and compares the two."""
+"""Requests the raw text beside each answer of a server, and keeps it with the answer."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.attribution import ERROR, NAMES, UNKNOWN, Attribution, bounded_raw
+from opencompass_tooleval.core.calls.answer import CUT, Answer
+from opencompass_tooleval.core.calls.observed import Observed
 from opencompass_tooleval.core.calls.prompt_parts import CALLS, RESULTS, SYSTEM, TOOLS, lost_parts
-from opencompass_tooleval.core.calls.serving import Asked, attribute
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.written.formats import AUTO, NONE, choose_format
 from opencompass_tooleval.core.calls.written.reading import has_thoughts, opens_thoughts
+from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.raw_text import Decode, Found, Request, prompt_ids, search
 from opencompass_tooleval.models.api.reply import Reply
@@ -22,13 +24,16 @@ from opencompass_tooleval.models.conversation import Conversation
 
 _PARSE_ERROR = 'parse_error'
 """Finish reason of LMDeploy."""
+PARSE_WORDS = 'the server could not parse the answer'
+"""The error of a record with this finish reason."""
+_IN_MARKS = re.compile(r'<[^<>\s]{1,64}>'), re.compile(r'\[[^\[\]\s]{1,64}]')
+"""Match tokens as most families write them."""
 _END_TOKENS = 16
 """Number of tokens at the end of a prompt that show if it opens thoughts."""
 _CHARS_PER_TOKEN = 8
 """A prompt with more characters per token has lost a part: English has 4 to 5, and JSON fewer."""
 _MOST_TOKENS = 1_000
 """Number of special tokens that are known: some tokenizers have thousands that no model writes."""
-_MOST_NOTES = 10
 _MOST_SHAPES = 10_000
 """Number of kinds of conversations that are remembered."""
 
@@ -46,8 +51,8 @@ Send = Callable[[Request], Awaitable['Reply | Mapping[str, Any] | Failure']]
 
 
 @dataclass
-class Attributor:
-    """Attributes the answers of one server.
+class Observer:
+    """Adds to the answers of one server what it showed of their making.
 
     Args:
         tool_parser: Format of the model's calls, or ``auto`` for that of its chat template.
@@ -65,7 +70,6 @@ class Attributor:
     _opened: bool = False
     _may_think: bool = True
     _whole: set[tuple[int, tuple[str, ...]]] = field(default_factory=set)
-    _noted: set[str] = field(default_factory=set)
     _searching: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -120,10 +124,18 @@ class Attributor:
         return partial(self.tokenizer.decode, skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
     @cached_property
-    def _special_tokens(self) -> tuple[str, ...]:
-        """Returns the tokens that servers remove from texts; empty without a tokenizer."""
+    def _special_tokens(self) -> tuple[frozenset[str], Sequence[str]]:
+        """Returns the tokens that servers remove from texts, and those without marks; empty without a tokenizer."""
         tokens = getattr(self.tokenizer, 'added_tokens_decoder', None) or {}
-        return tuple(token.content for token in tokens.values() if token.special)[:_MOST_TOKENS]
+        special = [token.content for token in tokens.values() if token.special][:_MOST_TOKENS]
+        bare = [token for token in special if not any(pattern.fullmatch(token) for pattern in _IN_MARKS)]
+        return frozenset(special), bare
+
+    def _special_tokens_in(self, raw: str) -> list[str]:
+        """Returns the special tokens that a raw text has, without a search for each of thousands."""
+        special, bare = self._special_tokens
+        found = {mark for pattern in _IN_MARKS for mark in pattern.findall(raw)} & special if special else set()
+        return sorted(found | {token for token in bare if token in raw})
 
     @cached_property
     def _template(self) -> str:
@@ -153,8 +165,8 @@ class Attributor:
             return ''
         return whole[len(without) :] if whole.startswith(without) else ''
 
-    def attributed(self, answer: Answer, reply: Reply, prompt: Any, asked: Mapping[str, Any]) -> Answer:
-        """Adds the attribution to an answer.
+    def observed(self, answer: Answer, reply: Reply, prompt: Any, asked: Mapping[str, Any]) -> Answer:
+        """Adds the record to an answer.
 
         Args:
             answer: The answer, with a reason if the reply has none.
@@ -165,36 +177,32 @@ class Attributor:
         assert self._found is not None
         source, tools = self._found.source, getattr(prompt, 'tools', None)
         tools = tools if tools and tools.tools else None
-        raw = source.read(reply, self._decode) if source else None
-        if reply.finish_reason == _PARSE_ERROR:
-            shown = (bounded_raw(raw.text), raw.source) if raw else ()
-            return replace(answer, serving=Attribution(ERROR, 'the server could not parse the answer', *shown))
+        raw = source.read(reply, self._decode) if source else ''
+        raw = raw if len(raw) <= MAX_CHARS else ''
         end = source.prompt(reply, self._decode, _END_TOKENS) if source and self._may_think else ''
         stop = asked.get('stop')
-        request = Asked(
+        record = Observed(
+            raw,
+            source.name if source and raw else '',
             self._format,
-            tools,
+            opens_thoughts(end) if end else self._opened,
+            self._lost(answer, reply, prompt, asked),
             asked.get('tool_choice', 'auto'),
             asked.get('parallel_tool_calls') is False,
-            opens_thoughts(end) if end else self._opened,
-            special_tokens=self._special_tokens,
-            stop_words=[
-                word for word in (stop if isinstance(stop, list) else [stop]) if word and isinstance(word, str)
-            ],
-            lost=self._lost(answer, reply, prompt, asked),
+            [word for word in (stop if isinstance(stop, list) else [stop]) if word and isinstance(word, str)],
+            self._special_tokens_in(raw),
+            is_cut=reply.finish_reason == CUT,
+            is_call_for_text=not tools and not asked.get('tools') and bool(reply.functions) and not reply.text,
+            names=[call.name for call in answer.calls],
+            originals=_originals(tools) if tools else None,
+            error=PARSE_WORDS if reply.finish_reason == _PARSE_ERROR else '',
         )
-        is_call_for_text = not tools and not asked.get('tools') and bool(reply.functions) and not reply.text
-        serving = attribute(answer, raw, request, is_call_for_text)
-        self._warn_once(serving)
-        return replace(answer, serving=serving)
+        return replace(answer, observed=(record,))
 
-    def _warn_once(self, serving: Attribution) -> None:
-        """Logs why an answer is unknown, and what all names of calls have in common."""
-        _, names, more = serving.note.partition(NAMES)
-        note = serving.note if serving.cause == UNKNOWN else f'{names}{more}'
-        if note and note not in self._noted and len(self._noted) < _MOST_NOTES:
-            self._noted.add(note)
-            self.logger.warning(f'attribution: {note}')
+    def observed_failure(self, failure: Failure) -> Answer:
+        """Returns the empty answer of a request for which the server returned an error."""
+        is_error = failure.reason == 'infra:server'
+        return Answer('', failure.reason, observed=(Observed(error=failure.words),) if is_error else ())
 
     def _lost(self, answer: Answer, reply: Reply, prompt: Any, asked: Mapping[str, Any]) -> tuple[str, ...]:
         """Returns the parts that the server's prompts lack by the search, and this one where it is doubtful.
@@ -234,3 +242,10 @@ class Attributor:
         """Tests if a prompt begins with another token than that of the search: its front may be cut."""
         assert self._found is not None
         return bool(self._found.first) and tuple(prompt_ids(reply)[:1]) != self._found.first
+
+
+@lru_cache(maxsize=64)
+def _originals(tools: ToolSet) -> Mapping[str, str] | None:
+    """Returns the names under which tools are sent -> their names, where they differ; None without any."""
+    names = {sent: tool.name for tool in tools.tools if (sent := tools.sent_name(tool.name)) != tool.name}
+    return names or None

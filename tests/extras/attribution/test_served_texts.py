@@ -13,10 +13,11 @@ from dataclasses import replace
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer, visible_text
-from opencompass_tooleval.core.calls.attribution import IDS, LIMIT, NONE, ORDER, PARSER, REASONING, Attribution, RawText
-from opencompass_tooleval.core.calls.serving import Asked, attribute
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.written.reading import read_reference, without_end_tokens
+from opencompass_tooleval.extras.attribution.causes import LIMIT, NONE, ORDER, PARSER, REASONING, Attribution, RawText
+from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
+from opencompass_tooleval.models.api.raw_text import IDS
 from tests.core.written_answers import FAMILIES, WrittenAnswer, generate
 
 COUNTS = [pytest.param(15, id='400'), pytest.param(400, id='10,000', marks=pytest.mark.long)]

@@ -1,7 +1,7 @@
 """Points that a server lost: scores of answers as the model wrote them, beside those of the answers as served.
 
-An evaluation writes them into the ``serving`` of a result (:func:`serving_of`); tables, reports and gates read them
-from there (:func:`read_serving`). Imports no OpenCompass.
+An evaluation writes them into the ``serving`` of a result (:func:`faults_payload`); tables, reports and gates read them
+from there (:func:`read_faults`). Imports no OpenCompass.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics
-from opencompass_tooleval.core.calls.answer import SERVING, Answer, postprocessed
-from opencompass_tooleval.core.calls.attribution import (
-    CAUSES,
-    COUNTED_IN_POINTS,
-    NAMES,
-    NONE,
-    UNKNOWN,
-    Attribution,
-    read_attribution,
-)
+from opencompass_tooleval.core.calls.answer import Answer, postprocessed
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
 from opencompass_tooleval.core.statistics.intervals import NOISE, compare_column
 from opencompass_tooleval.core.statistics.paired import Result, pairs_of
 from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.extras.attribution.causes import (
+    CAUSES,
+    COUNTED_IN_POINTS,
+    NAMES,
+    NONE,
+    SERVING,
+    UNKNOWN,
+    Attribution,
+)
+from opencompass_tooleval.extras.attribution.reading import attribution_of_all
 
 MOST_RAW = 500
 """Number of characters of the model's own text that a sample of a result keeps; the predictions have it all."""
@@ -60,7 +61,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Serving:
+class Faults:
     """The ``serving`` of a result.
 
     Attributes:
@@ -89,15 +90,7 @@ class Serving:
         return sum(self.causes.values())
 
 
-def attribution_of(stored: Any) -> Attribution | None:
-    """Reads the attribution of a row of predictions; None without one, unknown if it cannot be read."""
-    try:
-        return read_attribution(stored)
-    except ValueError:
-        return Attribution(UNKNOWN)
-
-
-def serving_of(
+def faults_payload(
     scorer: Scorer,
     served: Result,
     second: Sequence[Sequence[SampleScore]],
@@ -120,14 +113,16 @@ def serving_of(
     return {**counts, 'names': dict(names.most_common(_MOST_NAMES))} if names else counts
 
 
-def serving_of_recorded(run: RecordedRun, scored: Scored) -> dict[str, Any]:
+def faults_of_recorded(run: RecordedRun, scored: Scored) -> dict[str, Any]:
     """Returns the ``serving`` of recorded answers; empty if none says what the model wrote.
 
     Args:
         run: The answers.
         scored: Their scores as served.
     """
-    found = [answer.serving if isinstance(answer, Answer) else None for answer in run.answers.values()]
+    found = [
+        attribution_of_all(answer.observed) if isinstance(answer, Answer) else None for answer in run.answers.values()
+    ]
     written = {place: one.written for place, one in enumerate(found) if one and one.written}
     again: dict[int, SampleScore] = {}
     if written and run.scorer.can_score_again:
@@ -135,7 +130,7 @@ def serving_of_recorded(run: RecordedRun, scored: Scored) -> dict[str, Any]:
         records = [run.records[place] for place in written]
         again = dict(zip(written, run.scorer.score_answers(records, answers), strict=True))
     second = [[again.get(place, score) for place, score in enumerate(scored.scores)]] if again else []
-    return serving_of(run.scorer, as_result(run.scorer, [scored.scores]), second, found) if any(found) else {}
+    return faults_payload(run.scorer, as_result(run.scorer, [scored.scores]), second, found) if any(found) else {}
 
 
 def as_result(scorer: Scorer, trials: Sequence[Sequence[SampleScore]]) -> dict[str, Any]:
@@ -178,7 +173,7 @@ def fault_of(attribution: Attribution | None) -> dict[str, str]:
     return {'cause': attribution.cause, 'note': attribution.note, 'raw': attribution.raw}
 
 
-def read_serving(result: Mapping[str, Any]) -> Serving | None:
+def read_faults(result: Mapping[str, Any]) -> Faults | None:
     """Reads the ``serving`` of a stored result; None if it has none. Members that are none are left out."""
     raw = result.get(SERVING)
     if not isinstance(raw, Mapping):
@@ -191,7 +186,7 @@ def read_serving(result: Mapping[str, Any]) -> Serving | None:
         if isinstance(row, Mapping) and (loss := _read_loss(row))
     }
     shown = {' '.join(name.split())[:_NAME_CHARS]: count for name, count in names.items() if name.startswith(NAMES)}
-    return Serving(counts, losses, shown) if counts else None
+    return Faults(counts, losses, shown) if counts else None
 
 
 def _counts(value: Any) -> dict[str, int]:

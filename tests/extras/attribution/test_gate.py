@@ -10,11 +10,26 @@ from xml.etree import ElementTree
 
 import pytest
 
-from opencompass_tooleval.core.calls.attribution import ERROR, LIMIT, NONE, ORDER, PARSER, REASONING, TEMPLATE, UNKNOWN
-from opencompass_tooleval.results.serving import read_serving
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.observed import Observed
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.extras.attribution.causes import (
+    ERROR,
+    LIMIT,
+    NONE,
+    ORDER,
+    PARSER,
+    REASONING,
+    TEMPLATE,
+    UNKNOWN,
+)
+from opencompass_tooleval.extras.attribution.points import read_faults
+from opencompass_tooleval.extras.attribution.reading import attribution_of_row
 from tests.cli.conftest import Command, demo_file, gold_answers, read_lines
 from tests.cli.test_compare import write
 from tests.cli.test_gate import DATASET, scored
+from tests.extras.attribution.script import stored_row
+from tests.extras.attribution.shapes import ROME, TOOLS, hermes
 
 LOSS = {'served': 80.0, 'written': 83.5, 'lost': 3.5, 'low': 2.1, 'high': 4.9}
 Place = Callable[..., Path]
@@ -103,13 +118,13 @@ def test_a_result_from_anybody_breaks_nothing() -> None:
         {'serving': {'causes': {'<b>': 3, PARSER: 'x', NONE: -1}}},
         {'serving': {'causes': {PARSER: 1 << 70}, 'points': []}},
     ]
-    assert [read_serving(one) for one in hostile] == [None] * 3
+    assert [read_faults(one) for one in hostile] == [None] * 3
     odd = {
         'accuracy': {'served': 1, 'written': 'x', 'lost': 3},
         'b': [],
         'c': {**LOSS, 'low': None, 'high': float('nan')},
     }
-    read = read_serving({'serving': {'causes': {PARSER: 2}, 'points': odd}})
+    read = read_faults({'serving': {'causes': {PARSER: 2}, 'points': odd}})
     assert read and list(read.points) == ['c'] and str(read.points['c']) == '3.5 points'
 
 
@@ -149,3 +164,21 @@ def test_attributions_are_exported_and_imported(tooleval: Command, place: Place,
     assert tooleval('import', tmp_path / 'files', tmp_path / 'new').code == 0
     (imported,) = tmp_path.glob('new/*/predictions/m/*.json')
     assert json.loads(imported.read_text())['0']['serving'] == row['serving']
+
+
+def test_records_are_exported_with_their_tools_and_imported(tooleval: Command, place: Place, tmp_path: Path) -> None:
+    """The columns of an export have no tools, without which a lost call is no fault."""
+    run = place({PARSER: 1}, LOSS)
+    tools = ToolSet(TOOLS)
+    record = Observed(f'{hermes(ROME)}<|im_end|>', 'ids', 'hermes')
+    row = stored_row(Answer('', observed=(record,)), tools)
+    before = attribution_of_row(row)
+    assert before is not None and before.cause == PARSER and before.written is not None
+    file = run / 'predictions' / 'm' / f'{DATASET}.json'
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({'0': row}))
+    assert tooleval('export', run, '-o', tmp_path / 'files').code == 0
+    assert tooleval('import', tmp_path / 'files', tmp_path / 'new').code == 0
+    (imported,) = tmp_path.glob('new/*/predictions/m/*.json')
+    read = json.loads(imported.read_text())['0']
+    assert 'tools' not in read and attribution_of_row(read) == before

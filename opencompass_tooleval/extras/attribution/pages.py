@@ -7,35 +7,37 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.labels import words_of_reason
 from opencompass_tooleval.catalogue.metrics import words_of_metric
-from opencompass_tooleval.core.calls.answer import SERVING
-from opencompass_tooleval.core.calls.attribution import CAUSES, NONE, UNKNOWN
+from opencompass_tooleval.core.calls.observed import Observed
+from opencompass_tooleval.core.calls.trajectory import Step
 from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.extras.attribution.causes import CAUSES, NONE, SERVING, UNKNOWN
+from opencompass_tooleval.extras.attribution.points import Faults, fault_of, is_lost, read_faults
+from opencompass_tooleval.extras.attribution.reading import attribution_of, attribution_of_row, records_of
+from opencompass_tooleval.extras.attribution.words import blame, faults_of
 from opencompass_tooleval.report.figure import Table, shown
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Material, ModelResult
 from opencompass_tooleval.report.reasons import fragment
 from opencompass_tooleval.report.texts import cut
-from opencompass_tooleval.results.serving import Serving, attribution_of, fault_of, is_lost, read_serving
-from opencompass_tooleval.results.serving_words import blame, faults_of
 
 _FAULTS = tuple(cause for cause in CAUSES if cause != NONE)
 _NAME = 200
 
 
-def serving_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Table]:
+def fault_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Table]:
     """Yields a table of points lost and of samples by cause, with links to them; none without attributions."""
     found = _attributed(sorted(entries, key=lambda entry: (entry.dataset, entry.model)))
-    causes = [cause for cause in _FAULTS if any(serving.causes.get(cause) for _, serving in found)]
+    causes = [cause for cause in _FAULTS if any(faults.causes.get(cause) for _, faults in found)]
     rows, links = [], []
-    for entry, serving in found:
-        counts = tuple(str(serving.causes.get(cause) or '') for cause in causes)
+    for entry, faults in found:
+        counts = tuple(str(faults.causes.get(cause) or '') for cause in causes)
         to_samples = tuple(
             '' if cause == UNKNOWN else fragment(entry.model, entry.dataset, cause=cause) for cause in causes
         )
-        for metric, loss in serving.main.items() or (('', None),):
+        for metric, loss in faults.main.items() or (('', None),):
             scores = (shown(loss.served), shown(loss.written), str(loss)) if loss else ('', '', '')
             name = words_of_metric(metric).name if metric else ''
-            rows.append((title_of(entry.dataset), entry.model, name, *scores, *counts, str(serving.samples)))
+            rows.append((title_of(entry.dataset), entry.model, name, *scores, *counts, str(faults.samples)))
             links.append(('',) * 6 + (*to_samples, ''))
     if rows:
         names = (words_of_reason(cause).name for cause in causes)
@@ -44,16 +46,21 @@ def serving_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Tabl
         yield Table(f'serving-{family}', title, columns, tuple(rows), tuple(links))
 
 
-def serving_findings(material: Material) -> Iterator[tuple[str, str, str, str]]:
+def fault_findings(material: Material) -> Iterator[tuple[str, str, str, str]]:
     """Yields text, number, link and explanation of what servers lost: most points first, then faults without points."""
     found = _attributed(material.scored)
-    losses = [(loss, entry, serving) for entry, serving in found for loss in serving.main.values() if is_lost(loss)]
-    for loss, entry, serving in sorted(losses, key=lambda one: -one[0].lost):
-        yield _finding(entry, blame(serving), str(loss), next(iter(serving.blamed), ''))
-    for entry, serving in found:
-        for cause, _ in faults_of({entry.dataset: serving}):
-            count = f'{serving.causes[cause]} of {serving.samples} samples'
+    losses = [(loss, entry, faults) for entry, faults in found for loss in faults.main.values() if is_lost(loss)]
+    for loss, entry, faults in sorted(losses, key=lambda one: -one[0].lost):
+        yield _finding(entry, blame(faults), str(loss), next(iter(faults.blamed), ''))
+    for entry, faults in found:
+        for cause, _ in faults_of({entry.dataset: faults}):
+            count = f'{faults.causes[cause]} of {faults.samples} samples'
             yield _finding(entry, words_of_reason(cause).name, count, cause)
+
+
+def titled_findings(material: Material) -> tuple[str, Iterator[tuple[str, str, str, str]]]:
+    """Returns the findings for the first page, with their title."""
+    return 'Lost by servers', fault_findings(material)
 
 
 def _finding(entry: ModelResult, what: str, number: str, cause: str) -> tuple[str, str, str, str]:
@@ -61,8 +68,8 @@ def _finding(entry: ModelResult, what: str, number: str, cause: str) -> tuple[st
     return text, number, link, words_of_reason(cause).sentence
 
 
-def _attributed(entries: Sequence[ModelResult]) -> list[tuple[ModelResult, Serving]]:
-    return [(entry, serving) for entry in entries if (serving := read_serving(entry.result))]
+def _attributed(entries: Sequence[ModelResult]) -> list[tuple[ModelResult, Faults]]:
+    return [(entry, faults) for entry in entries if (faults := read_faults(entry.result))]
 
 
 def cause_of(detail: Mapping[str, Any]) -> str:
@@ -72,7 +79,7 @@ def cause_of(detail: Mapping[str, Any]) -> str:
     return cause if cause in _FAULTS else ''
 
 
-def shown_serving(detail: Mapping[str, Any], prediction: Mapping[str, Any], most: int) -> dict[str, Any]:
+def shown_fault(detail: Mapping[str, Any], prediction: Mapping[str, Any], most: int) -> dict[str, Any]:
     """Returns the fault of a sample for a page: cause, note, raw text, and the values of the answer as written.
 
     Args:
@@ -83,8 +90,30 @@ def shown_serving(detail: Mapping[str, Any], prediction: Mapping[str, Any], most
     part = detail.get(SERVING)
     part = part if isinstance(part, Mapping) else {}
     values = part.get('written')
-    fault = fault_of(attribution_of(prediction.get(SERVING) or {**part, 'written': None}))
+    stored = attribution_of_row(prediction) if part or prediction.get(SERVING) else None
+    fault = fault_of(stored or attribution_of(Observed(earlier={**part, 'written': None})))
     found: dict[str, Any] = {name: cut(text, most) for name, text in fault.items()}
     if found and isinstance(values, Mapping):
         found['values'] = {str(name)[:_NAME]: value for name, value in values.items() if is_number(value)}
     return found
+
+
+def members_of_sample(detail: Mapping[str, Any], prediction: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Returns the member of a sample for the browser; empty without a fault."""
+    found = shown_fault(detail, prediction, most)
+    return {SERVING: found} if found else {}
+
+
+def members_of_steps(
+    steps: Sequence[Step], prediction: Mapping[str, Any]
+) -> Iterator[tuple[int, dict[str, dict[str, str]]]]:
+    """Yields place and member of the steps whose answers have a fault of the server."""
+    records = records_of(prediction) or ()
+    for place, step in enumerate(steps):
+        if isinstance(step.observed, Mapping):
+            found = attribution_of(Observed(earlier=step.observed))
+        else:
+            number = step.observed or 0
+            found = attribution_of(records[number - 1]) if 0 < number <= len(records) else None
+        if fault := fault_of(found):
+            yield place, {SERVING: fault}

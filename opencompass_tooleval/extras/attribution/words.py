@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
-from opencompass_tooleval.core.calls.attribution import (
+from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.core.statistics.paired import Result
+from opencompass_tooleval.extras.attribution.causes import (
     COUNTED_IN_POINTS,
     ERROR,
     ORDER,
@@ -14,9 +16,7 @@ from opencompass_tooleval.core.calls.attribution import (
     TEMPLATE,
     UNKNOWN,
 )
-from opencompass_tooleval.core.errors import first_of
-from opencompass_tooleval.core.statistics.paired import Result
-from opencompass_tooleval.results.serving import Serving, is_lost, read_serving
+from opencompass_tooleval.extras.attribution.points import Faults, is_lost, read_faults
 
 _UNKNOWN_SHARE = 0.1
 """Share of a model's answers without raw text above which a note says so: a failed request has none."""
@@ -33,46 +33,46 @@ _COUNTED = {
 """Cause -> words for samples whose points cannot be counted. Cut answers have a note of their own."""
 
 
-def lines_of(servings: Mapping[str, Serving]) -> Iterator[str]:
+def lines_of(by_dataset: Mapping[str, Faults]) -> Iterator[str]:
     """Yields lines on what a server lost: its points, of the data set with most, and counts of other faults.
 
     Args:
-        servings: Data set -> the ``serving`` of a model's result.
+        by_dataset: Data set -> the ``serving`` of a model's result.
     """
     lost = [
         (loss.lost, name, f'{loss} of {metric}')
-        for name, serving in servings.items()
-        for metric, loss in serving.main.items()
+        for name, faults in by_dataset.items()
+        for metric, loss in faults.main.items()
         if is_lost(loss)
     ]
     if lost:
         _, name, points = max(lost)
         more = len({other for _, other, _ in lost}) - 1
         others = f'; and points in {more} more data set{"s" * (more > 1)}' if more else ''
-        share = _share({name: servings[name]}, COUNTED_IN_POINTS, 'answers')
-        yield f'{points} in {_short(name)} were lost by {blame(servings[name])} ({share}){others}'
-    unscored = {name: one for name, one in servings.items() if one.blamed and not one.points}
+        share = _share({name: by_dataset[name]}, COUNTED_IN_POINTS, 'answers')
+        yield f'{points} in {_short(name)} were lost by {blame(by_dataset[name])} ({share}){others}'
+    unscored = {name: one for name, one in by_dataset.items() if one.blamed and not one.points}
     if unscored:
         fault = ' and '.join(dict.fromkeys(map(blame, unscored.values())))
         share = _share(unscored, COUNTED_IN_POINTS, 'answers')
         yield f'{share} were changed by {fault}, at an unknown cost: {_few(unscored)}'
     yield from (
-        f'{line}: {_few(name for name, one in servings.items() if one.causes.get(cause))}'
-        for cause, line in faults_of(servings)
+        f'{line}: {_few(name for name, one in by_dataset.items() if one.causes.get(cause))}'
+        for cause, line in faults_of(by_dataset)
     )
 
 
-def faults_of(servings: Mapping[str, Serving]) -> Iterator[tuple[str, str]]:
+def faults_of(by_dataset: Mapping[str, Faults]) -> Iterator[tuple[str, str]]:
     """Yields cause and words of the faults that cannot be counted in points, with the number of samples."""
     for cause, words in _COUNTED.items():
-        if found := {name: one for name, one in servings.items() if one.causes.get(cause)}:
+        if found := {name: one for name, one in by_dataset.items() if one.causes.get(cause)}:
             yield cause, f'{_share(found, (cause,), words)} ({cause})'
 
 
-def _names_of(servings: Mapping[str, Serving]) -> Iterator[str]:
+def _names_of(by_dataset: Mapping[str, Faults]) -> Iterator[str]:
     """Yields a line on what the names of calls begin or end with in most answers."""
-    for text in dict.fromkeys(name for one in servings.values() for name in one.names):
-        found = {name: one for name, one in servings.items() if 2 * one.names.get(text, 0) > one.samples}
+    for text in dict.fromkeys(name for one in by_dataset.values() for name in one.names):
+        found = {name: one for name, one in by_dataset.items() if 2 * one.names.get(text, 0) > one.samples}
         count = sum(one.names[text] for one in found.values())
         samples = sum(one.samples for one in found.values())
         if found:
@@ -80,14 +80,14 @@ def _names_of(servings: Mapping[str, Serving]) -> Iterator[str]:
             yield f'in {count:,} of {samples:,} answers {what}'
 
 
-def blame(serving: Serving) -> str:
+def blame(faults: Faults) -> str:
     """Returns what lost the points: the parser, the order of calls, the reading of thoughts, or several of them."""
-    return ' and '.join(_BLAMED[cause] for cause in serving.blamed)
+    return ' and '.join(_BLAMED[cause] for cause in faults.blamed)
 
 
-def _share(servings: Mapping[str, Serving], causes: Collection[str], words: str) -> str:
-    count = sum(one.causes.get(cause, 0) for one in servings.values() for cause in causes)
-    return f'{count:,} of {sum(one.samples for one in servings.values()):,} {words}'
+def _share(by_dataset: Mapping[str, Faults], causes: Collection[str], words: str) -> str:
+    count = sum(one.causes.get(cause, 0) for one in by_dataset.values() for cause in causes)
+    return f'{count:,} of {sum(one.samples for one in by_dataset.values()):,} {words}'
 
 
 def _short(name: str) -> str:
@@ -104,15 +104,15 @@ def notes_of(results: Mapping[tuple[str, str], Result]) -> Iterator[str]:
     Args:
         results: Model and data set -> result.
     """
-    by_model: dict[str, dict[str, Serving]] = {}
+    by_model: dict[str, dict[str, Faults]] = {}
     for (model, dataset), result in results.items():
-        if serving := read_serving(result):
-            by_model.setdefault(model, {})[dataset] = serving
+        if faults := read_faults(result):
+            by_model.setdefault(model, {})[dataset] = faults
     unknown = []
-    for model, servings in by_model.items():
-        yield from (f'WARNING {model}: {line}' for line in lines_of(servings))
-        yield from (f'NOTE {model}: {line}' for line in _names_of(servings))
-        counts = [(one.causes.get(UNKNOWN, 0), one.samples) for one in servings.values()]
+    for model, by_dataset in by_model.items():
+        yield from (f'WARNING {model}: {line}' for line in lines_of(by_dataset))
+        yield from (f'NOTE {model}: {line}' for line in _names_of(by_dataset))
+        counts = [(one.causes.get(UNKNOWN, 0), one.samples) for one in by_dataset.values()]
         if sum(count for count, _ in counts) > _UNKNOWN_SHARE * sum(samples for _, samples in counts):
             unknown.append(model)
     if unknown:

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.cli.main import main
-from opencompass_tooleval.core.calls.attribution import ERROR, NONE, PARSER, TEMPLATE, UNKNOWN
 from opencompass_tooleval.core.calls.trajectory import Step, Trajectory
+from opencompass_tooleval.extras.attribution.causes import ERROR, NONE, PARSER, TEMPLATE, UNKNOWN
+from opencompass_tooleval.extras.attribution.pages import fault_findings, fault_tables, shown_fault
 from opencompass_tooleval.report.build import write_report
 from opencompass_tooleval.report.read import read
-from opencompass_tooleval.report.serving import serving_findings, serving_tables, shown_serving
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
-from tests.evaluators.test_serving import answered, demo_row, fault, run_task
+from tests.extras.attribution.test_adapter import answered, demo_row, fault, run_task
 from tests.report.browser import LOOKS, Browser, needs_chromium
 from tests.report.support import HOSTILE, add, data_of, detail, plain_run, result_of, write
 
@@ -42,8 +42,10 @@ def served_run(folder: Path, raw: str = '<tool_call>A</tool_call>', note: str = 
     counts = {'causes': {TEMPLATE: 1}, 'points': {}}
     add(folder, 'm', AGENT, result_of([one], provenance=agents, serving=counts))
     fault = {'cause': TEMPLATE, 'note': 'the prompt lacks tools', 'raw': raw}
-    trajectory = Trajectory('fc', (Step('a'), Step('b', parent=0, serving=fault)), path=(0, 1))
-    row = {'origin_prompt': 'Ask', 'prediction': trajectory.to_json(), 'record_id': 't0', 'infra': None}
+    trajectory = Trajectory('fc', (Step('a'), Step('b', parent=0, observed=fault)), path=(0, 1))
+    text = trajectory.to_json().replace('"observed"', '"serving"')  # as earlier versions wrote it
+    assert '"serving"' in text
+    row = {'origin_prompt': 'Ask', 'prediction': text, 'record_id': 't0', 'infra': None}
     write(folder, 'predictions', 'm', AGENT, {'0': {**row, 'serving': fault}})
     unknown = result_of([detail('u')], serving={'causes': {UNKNOWN: 1}, 'points': {}})
     add(folder, 'm', 'tooleval-teval-plan_json_v2', unknown)
@@ -52,7 +54,7 @@ def served_run(folder: Path, raw: str = '<tool_call>A</tool_call>', note: str = 
 
 def test_the_table_has_points_and_samples_by_cause(tmp_path: Path) -> None:
     material = read([served_run(tmp_path / 'run')])
-    (table,) = serving_tables('teval', material.scored)
+    (table,) = fault_tables('teval', material.scored)
     assert table.columns[3:] == (
         'as served', 'as written', 'lost [95%]', 'parser of the server', 'prompt incomplete', 'unknown', 'answers',
     )  # fmt: skip
@@ -60,10 +62,10 @@ def test_the_table_has_points_and_samples_by_cause(tmp_path: Path) -> None:
     row, link = by_score['Review']
     assert row[3:] == ('50.00', '60.00', '10.0 points [4.0, 18.0]', '2', '', '', '20')
     assert link[6] == f'model=m&dataset={REVIEW}&cause=serving%3Aparser' and link[8] == '', 'no samples are unknown'
-    found = list(serving_findings(material))
+    found = list(fault_findings(material))
     assert found[0][:3] == ("m, T-Eval review text v2: the server's parser", '10.0 points [4.0, 18.0]', link[6])
     assert [one[1] for one in found[1:]] == ['1 of 1 samples']
-    assert not list(serving_tables('teval', read([plain_run(tmp_path / 'plain')]).scored))
+    assert not list(fault_tables('teval', read([plain_run(tmp_path / 'plain')]).scored))
 
 
 def test_texts_are_bounded_and_those_of_a_missing_file_are_the_results(tmp_path: Path) -> None:
@@ -73,11 +75,11 @@ def test_texts_are_bounded_and_those_of_a_missing_file_are_the_results(tmp_path:
     (first, *_) = [row['serving'] for row in samples if 'trajectory' not in row and 'serving' in row]
     assert first['raw'] == raw and first['values'] == {'review_quality': 1.0}
     part = {'cause': PARSER, 'note': 'n', 'raw': 'short', 'written': {'a': 0.5, 'b': None}}
-    found = shown_serving({'serving': part}, {}, 15)
+    found = shown_fault({'serving': part}, {}, 15)
     assert found == {'cause': PARSER, 'note': 'n', 'raw': 'short', 'values': {'a': 0.5}}
-    assert shown_serving({'serving': part}, {}, 3)['raw'] == 'sho\n[cut: 5 characters]'
+    assert shown_fault({'serving': part}, {}, 3)['raw'] == 'sho\n[cut: 5 characters]'
     for odd in (None, 3, {'cause': []}, {'cause': NONE}, {'cause': ERROR, 'note': 4}):
-        assert shown_serving({'serving': odd}, {'serving': odd}, 9) == {}
+        assert shown_fault({'serving': odd}, {'serving': odd}, 9) == {}
 
 
 @needs_chromium

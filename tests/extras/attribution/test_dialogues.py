@@ -1,0 +1,109 @@
+"""A dialogue whose server loses a call: its row has the record of every answer, also after a kill."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
+from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.core.calls.answer import Answer, extras
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.extras.attribution.causes import ERROR, NONE, PARSER
+from opencompass_tooleval.extras.attribution.pages import members_of_steps
+from opencompass_tooleval.extras.attribution.reading import attribution_of_all, attribution_of_row, records_of
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.report.trajectories import shown_trajectory
+from opencompass_tooleval.work_dir.journal import Journal
+from tests.agents.support import TOOLS
+from tests.agents.test_loops_over_http import REST, Calling, Multiplied
+from tests.extras.attribution.shapes import hermes
+from tests.models.api.scripted_server import KEY, Refused, Request, serving
+
+
+class Losing(Calling):
+    """The server returns the model's second call as text, or an error in its place."""
+
+    error = ''
+
+    def is_second(self, request: Request) -> bool:
+        """Whether the model has called once before."""
+        return bool(request.get('tools')) and sum(one['role'] == 'assistant' for one in request['messages']) == 1
+
+    def check(self, request: Request) -> None:
+        super().check(request)
+        if self.error and self.is_second(request) and 'model:' in str(request['messages']):
+            raise Refused(500, self.error)
+
+    def message(self, request: Request) -> dict[str, Any]:
+        if 'model:' not in str(request['messages']):
+            return {'content': 'ready'}
+        return {'content': hermes(REST)} if self.is_second(request) else super().message(request)
+
+    def verbose(self, request: Request, message: dict[str, Any]) -> dict[str, Any]:
+        calls = [(one['function']['name'], one['function']['arguments']) for one in message.get('tool_calls') or ()]
+        raw = f'{message.get("content") or ""}{hermes(*calls) if calls else ""}<|im_end|>'
+        return {'__verbose': {'prompt': self.prompt(request), 'content': raw}}
+
+
+def row_of(script: Losing, journal: Path) -> dict[str, Any]:
+    """The row of a dialogue, written and read."""
+    environment = Environment(stateful_tools=lambda: (Multiplied(),))
+    task = Task('right', 'http', 'right model: what is 12 * 25 - 42?', TOOLS)
+    with serving(script) as url:
+        model = ToolEvalOpenAI(
+            'tiny', key=KEY, openai_api_base=url, retry=0, attribution=True, tool_parser='hermes', max_workers=1
+        )
+        dialogue = FunctionCalling(max_steps=8).run(task, environment.begin(task.id, task.schemas))
+        outcome = DialogueRunner(model, Journal(journal), 64).run({task.id: dialogue})[task.id]
+    text = outcome.value.to_json() if isinstance(outcome.value, Trajectory) else ''
+    row = {'prediction': text, **extras(Answer(text, outcome.infra, observed=tuple(outcome.observed)))}
+    read: dict[str, Any] = json.loads(json.dumps(row))
+    return read
+
+
+def test_a_lost_call_is_found_in_its_step(tmp_path: Path) -> None:
+    row = row_of(Losing(), tmp_path / 'j.jsonl')
+    found = attribution_of_row(row)
+    assert found is not None and (found.cause, found.note) == (PARSER, 'of 1 calls 1 lost')
+    assert found.raw == f'{hermes(REST)}<|im_end|>' and found.written is None, 'what follows would be different'
+    trajectory = parse_trajectory(row['prediction'])
+    assert [step.observed for step in trajectory.steps] == [1, 2]
+    assert [place for place, _ in members_of_steps(trajectory.steps, row)] == [1]
+    assert [step.get('serving', {}).get('cause') for step in shown_trajectory(trajectory, row)['steps']] == [
+        None,
+        PARSER,
+    ]
+    causes = [one.cause for record in records_of(row) or () if (one := attribution_of_all([record]))]
+    assert causes == [NONE, PARSER]
+
+
+def test_the_tools_are_stored_once(tmp_path: Path) -> None:
+    row = row_of(Losing(), tmp_path / 'j.jsonl')
+    first, second = row['observed']
+    assert len(first['tools']) == len(TOOLS) and second['tools'] == 'same'
+    records = records_of(row)
+    assert records is not None and records[0].tools == records[1].tools
+    assert 'tools' not in (tmp_path / 'j.jsonl').read_text(encoding='utf-8')
+
+
+def test_a_resumed_dialogue_has_the_records_of_its_stored_answers(tmp_path: Path) -> None:
+    journal, first, again = tmp_path / 'j.jsonl', Losing(), Losing()
+    row = row_of(first, journal)
+    assert row_of(again, journal) == row
+    assert not [request for request in again.asked if 'model:' in str(request['messages'])], 'nothing is asked twice'
+
+
+def test_an_error_of_the_parser_ends_a_dialogue_with_its_record(tmp_path: Path) -> None:
+    script = Losing()
+    script.error = 'Failed to parse input at pos 12'
+    row = row_of(script, tmp_path / 'j.jsonl')
+    found = attribution_of_row(row)
+    assert row['prediction'] == '' and found is not None
+    assert found.cause == ERROR and 'Failed to parse input at pos 12' in found.note
+    script.error = 'out of memory'
+    other = attribution_of_row(row_of(script, tmp_path / 'k.jsonl'))
+    assert other is not None and other.cause == NONE, 'of the first answer'
