@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.metrics import main_metrics, words_of_metric
@@ -11,7 +12,9 @@ from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.report.figure import Figure, Series, Table
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Material
-from opencompass_tooleval.results.variants import NO_TOKENS, Gain, gains_of, row_of
+from opencompass_tooleval.results.variants import NO_TOKENS, Gain, change_of_lead, gains_of, row_of
+
+_MOST_PAIRS = 100
 
 
 def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Gain]]:
@@ -48,6 +51,30 @@ def variant_table(
     columns = tuple(kind.columns[i].replace('_', ' ') for i in kept)
     texts = tuple(tuple(row[i] for i in kept) for row in rows)
     return Table(name, 'Differences in points, 95% interval', columns, texts)
+
+
+def rankings_table(name: str, compared: Sequence[tuple[str, Gain]]) -> Table | None:
+    """Builds a table of the pairs of models whose difference changes in a variant; None without two models.
+
+    Args:
+        name: Name of the kind.
+        compared: The results of :func:`comparisons`.
+    """
+    models = tuple(dict.fromkeys(model for model, _ in compared))
+    mains = {model: _mains([gain for who, gain in compared if who == model]) for model in models}
+    rows = []
+    for a, b in combinations(models, 2):
+        for label in mains[a].keys() & mains[b].keys():
+            first, second = mains[a][label], mains[b][label]
+            interval = change_of_lead(first, second)
+            if interval is not None and (interval.low > 0 or interval.high < 0):
+                before, after = second.original - first.original, second.variant - first.variant
+                numbers = (before, after, interval.delta, interval.low, interval.high)
+                texts = (f'{round(number, 2) + 0.0:.2f}' for number in numbers)
+                rows.append((title_of(label), words_of_metric(first.metric).name, a, b, *texts))
+    columns = ('data set', 'metric', 'A', 'B', 'B - A', 'B - A in the twin', 'change', 'low', 'high')
+    title = 'Pairs of models whose difference changes, 95% interval of the change'
+    return Table(f'{name}-rankings', title, columns, tuple(sorted(rows)[:_MOST_PAIRS])) if len(models) > 1 else None
 
 
 def variant_figures(

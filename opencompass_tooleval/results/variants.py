@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from opencompass_tooleval.catalogue.variants import KEPT, VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
-from opencompass_tooleval.core.statistics.intervals import Interval, intervals_of
+from opencompass_tooleval.core.statistics.intervals import FEWEST, Interval, Pairs, compare_column, intervals_of
 from opencompass_tooleval.core.statistics.paired import (
     Result,
     changed_shares,
@@ -45,6 +45,7 @@ class Gain:
             if there are none.
         kept: Share of the original's points that the variant keeps, in percent; None if there is no interval, or too
             few points (:func:`~opencompass_tooleval.core.statistics.ratio.share_kept`).
+        pairs: Values of the records of both; None if the score is no mean over records.
         interval: Their difference in points over the records that both have; None for a column that is a mean of
             several data sets, and if the score is no mean over records.
     """
@@ -59,6 +60,7 @@ class Gain:
     worse: float | None = None
     steps: tuple[float | None, float | None] = (None, None)
     kept: Share | None = None
+    pairs: Pairs | None = field(default=None, repr=False)
 
     @property
     def delta(self) -> float:
@@ -87,9 +89,34 @@ def gains_of(dataset: str, original: Result, variant: Result) -> list[Gain]:
             continue
         steps = mean_steps(original, set(paired.ids)), mean_steps(variant, set(paired.ids))
         kept = share_kept(paired, interval) if interval else None
-        gain = Gain(dataset, metric, *scores, interval, paired.unshared, *changed_shares(paired), steps, kept)
+        gain = Gain(dataset, metric, *scores, interval, paired.unshared, *changed_shares(paired), steps, kept, paired)
         gains.append(gain)
     return gains
+
+
+def change_of_lead(first: Gain, second: Gain) -> Interval | None:
+    """Computes how much more one model gains by a variant than another, over the records of all four results.
+
+    Returns:
+        The difference of the differences, second minus first, with its interval; None with too few records.
+    """
+    if first.pairs is None or second.pairs is None:
+        return None
+    sides = [{record: i for i, record in enumerate(pairs.ids)} for pairs in (first.pairs, second.pairs)]
+    shared = [record for record in sides[0] if record in sides[1]]
+    if len(shared) < FEWEST:
+        return None
+    gains, further = (
+        tuple(pairs.b[places[record]] - pairs.a[places[record]] for record in shared)
+        for pairs, places in zip((first.pairs, second.pairs), sides, strict=True)
+    )
+    places = [sides[0][record] for record in shared]
+    weights = tuple(first.pairs.weights_a[i] for i in places)
+    queries = tuple(first.pairs.queries[i] for i in places) if first.pairs.queries else ()
+    score = first.dataset, first.metric
+    return compare_column(
+        {score: 1.0}, {score: Pairs(tuple(shared), gains, further, weights, weights, queries=queries)}
+    )
 
 
 def table_gains(kind: VariantKind, scores: Mapping[str, Mapping[str, float]]) -> list[Gain]:
