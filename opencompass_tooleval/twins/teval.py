@@ -205,9 +205,16 @@ def _typed(messages: Messages, new: Translation, is_instruct: bool) -> Messages:
 # --- more -------------------------------------------------------------------------------------------------------------
 
 
+_SAME_SERVICE = {'GaodeMap': 'BINGMap', 'FilmDouban': 'FilmTMDB', 'ArxivSearch': 'GoogleScholar'}
+"""Tool -> another that answers the same requests."""
+_FITS_ANY = 'GoogleSearch'
+"""A tool that fits any request, so that it is never added."""
+
+
 def _offered(api: Api) -> Offered:
     name = str(api['name'])
-    return Offered(name, name.partition('.')[0] if '.' in name else '', str(api.get('description', '')), api)
+    tool = name.partition('.')[0] if '.' in name else ''
+    return Offered(name, _SAME_SERVICE.get(tool, tool), str(api.get('description', '')), api)
 
 
 def more(rows: Mapping[str, Raw], most: int) -> Make:
@@ -216,8 +223,8 @@ def more(rows: Mapping[str, Raw], most: int) -> Make:
     for raw in rows.values():
         for message in _messages(raw):
             span = find_api_list(message['content']) if message['role'] == 'system' else None
-            for api in span.apis if span else ():
-                pool.setdefault(str(api['name']), _offered(api))
+            offered = map(_offered, span.apis if span else ())
+            pool |= {one.name: one for one in offered if one.group != _FITS_ANY and one.name not in pool}
 
     def make(record_id: str, raw: Raw, rng: random.Random) -> Twin:
         messages = _messages(raw)

@@ -32,7 +32,7 @@ from opencompass_tooleval.twins.translation import Translation
 from opencompass_tooleval.twins.twin import Changes, LeftOutError
 from opencompass_tooleval.twins.values import Material, draw
 from tests.agents.support import calling
-from tests.instructions.shared_data import DEMO
+from tests.instructions.shared_data import DEMO, real
 from tests.twins.support import teval_pairs
 
 PLAN = {'path': 'tooleval:demo/teval/EN', 'name': 'plan_json_v2', 'encoder': 'offline'}
@@ -89,6 +89,18 @@ def test_more_adds_tools_of_others_and_keeps_the_order_of_the_first() -> None:
         assert len(own) < len(offered) <= len(own) + 5
         groups = {name.partition('.')[0] for name in own}
         assert not {name.partition('.')[0] for name in offered if name not in own} & groups
+
+
+def test_more_adds_no_tool_that_answers_the_same_requests() -> None:
+    same = [{'GaodeMap', 'BINGMap'}, {'FilmDouban', 'FilmTMDB'}, {'ArxivSearch', 'GoogleScholar'}]
+    for original, changed, _ in teval_pairs(real('teval/EN/plan_json_v1.json'), 'more5')[::5]:
+        own, offered = (
+            {api['name'].partition('.')[0] for api in find_api_list(sample.messages[0].content).apis}  # type: ignore[union-attr]
+            for sample in (original, changed)
+        )
+        added = offered - own
+        assert added and 'GoogleSearch' not in added
+        assert not [pair for pair in same if pair & own and pair & added]
 
 
 def test_values_are_others_of_the_same_form() -> None:
