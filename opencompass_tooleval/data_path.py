@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+from opencompass_tooleval.catalogue.benchmark import Benchmark, DataFiles, all_benchmarks
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir.data_files import sha256_of
 
@@ -91,3 +92,46 @@ def instructions_provenance(instructions: str | None) -> dict[str, Any]:
         return {}
     file = resolve_data_path(instructions, 'put it back as it was when the data set was run')
     return {'instructions': instructions, 'instructions_sha256': sha256_of(file)}
+
+
+def missing_files(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Returns the files or folders that rows need and that are not on this machine -> the command that brings them."""
+    needed = dict.fromkeys(listed_path for row in rows for listed_path in _needed(row))
+    return {
+        listed_path: _command(listed_path)
+        for listed_path in needed
+        if not any(path.exists() for path in candidate_paths(listed_path))
+    }
+
+
+def _command(listed_path: str) -> str:
+    """Returns the command that brings a file or folder: what no benchmark has are instructions."""
+    return next(
+        (
+            benchmark.prepare
+            for benchmark in all_benchmarks()
+            for files in benchmark.data.files
+            if any(PurePath(listed).is_relative_to(listed_path) for listed in (*files.paths, *files.optional))
+        ),
+        f'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out {listed_path}',
+    )
+
+
+def _files_of(row: Mapping[str, Any]) -> Iterator[tuple[Benchmark, DataFiles]]:
+    """Yields the files that hold the records of a row alone, and their benchmarks."""
+    language = row.get('language')
+    name = f'{row.get("name")} {language}' if language else str(row.get('name'))
+    for benchmark in all_benchmarks():
+        for files in benchmark.data.files:
+            is_named = f'{files.name} '.startswith(f'{name} ') or PurePath(files.paths[0]).stem == name
+            if is_named and PurePath(files.paths[0]).is_relative_to(row['path']):
+                yield benchmark, files
+
+
+def _needed(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the paths that a row reads, below the data cache."""
+    for _, files in _files_of(row):
+        yield from files.paths
+    dialogues = ((row.get('infer_cfg') or {}).get('inferencer') or {}).get('dialogues') or {}
+    paths = (row.get('path'), row.get('instructions'), dialogues.get('instructions'), dialogues.get('bank'))
+    yield from (path for path in paths if isinstance(path, str) and path)

@@ -15,25 +15,30 @@ from opencompass.registry import PARTITIONERS
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, get_logger, model_abbr_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.inferencers.resuming import RESULTS, finished_only, is_of_package
-from opencompass_tooleval.models.accelerator import restore_prices
+from opencompass_tooleval.models.accelerator import restore_prices, run_options
+from opencompass_tooleval.models.preflight import Sweep, check_settings, pairs_of, sweep_findings, tell
 from opencompass_tooleval.models.selection import check_selection
-from opencompass_tooleval.models.settings import check_settings
 from opencompass_tooleval.work_dir.shards import numbered_shards
 
 _MOST_REPLICAS = 1024
 
 
-def check_config(cfg: Any) -> None:
+def check_config(cfg: Any) -> list[Finding]:
     """Checks the selection of a config, and the settings of its models and data sets; restores what ``-a`` left out.
+
+    Returns:
+        Its findings without faults.
 
     Raises:
         DataError: The config selects no model, no data set, or a missing one.
         SystemExit: A setting is read by no class, is of a wrong type, or two models or data sets have one name.
     """
     check_selection(cfg)
-    check_settings(cfg['models'], cfg['datasets'], cfg)
+    findings = check_settings(cfg)
     restore_prices(cfg)
+    return findings
 
 
 @PARTITIONERS.register_module()
@@ -51,6 +56,9 @@ class ToolEvalPartitioner(NaivePartitioner):
         ValueError: ``replicas`` is out of range, or set for evaluation.
     """
 
+    tells = True
+    """False while ``tooleval plan`` uses it."""
+
     def __init__(self, out_dir: str, replicas: int = 1, **kwargs: Any) -> None:
         super().__init__(out_dir, **kwargs)
         if not 1 <= replicas <= _MOST_REPLICAS or (replicas > 1 and Path(out_dir).name == RESULTS):
@@ -58,14 +66,21 @@ class ToolEvalPartitioner(NaivePartitioner):
         self.replicas = replicas
 
     def __call__(self, cfg: Any) -> Any:
-        """Partitions a config.
+        """Partitions a config, and logs what ``tooleval plan`` finds, before the first request.
 
         Raises:
             DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
             SystemExit: A setting is invalid; see :func:`check_config`.
         """
-        check_config(cfg)
-        return super().__call__(cfg)
+        findings = check_config(cfg)
+        tasks = super().__call__(cfg)
+        options, pairs = run_options(), list(pairs_of(tasks))
+        mode, is_scoring = options.mode if options else 'all', Path(self.out_dir).name == RESULTS
+        runner = ((cfg.get('infer') or {}).get('runner') or {}).get('type')
+        sweep = Sweep(runner, () if is_scoring else pairs, pairs if is_scoring or mode == 'all' else ())
+        if self.tells:
+            tell([*findings, *sweep_findings(sweep)])
+        return tasks
 
     def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
         """Partitions pairs of models and data sets; those whose config asks for more than is stored are unfinished.

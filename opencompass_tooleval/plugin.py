@@ -147,6 +147,50 @@ REGISTERED: dict[str, list[str]] = {
 }
 """Registry of OpenCompass -> our names. It overwrites names silently, so a test asserts that these were free."""
 
+FINDINGS = ['.findings.kinds:KINDS']
+"""Tables of kinds of findings: id -> :class:`~opencompass_tooleval.findings.kinds.Kind`."""
+
+RESULT_CHECKS = [
+    '.findings.of_results:published',
+    '.findings.of_results:no_answers',
+    '.findings.of_results:unlike',
+    '.findings.of_results:ends_of_answers',
+    '.findings.of_results:cut_answers',
+    '.findings.of_results:no_responses',
+    '.findings.of_results:same_trials',
+]
+"""Checks of results: pure functions of model and data set -> result, without details, that yield findings."""
+
+CONFIG_CHECKS = [
+    '.models.settings:component_faults',
+    '.models.settings:faults_of_rows',
+    '.models.accelerator:accelerator_faults',
+    '.models.literal_keys:literal_keys',
+    '.models.preflight:replayed_judges',
+    '.models.settings:unused_settings',
+    '.models.preflight:unused_limits',
+    '.findings.of_results:parts_of_data',
+]
+"""Checks of a config: functions that yield findings, and load no data."""
+
+SWEEP_CHECKS = [
+    '.models.preflight:lacking_machines',
+    '.models.preflight:lacking_keys',
+    '.models.preflight:missing_data',
+    '.models.preflight:scoring_faults',
+]
+"""Checks of the work that is left: functions of :class:`~opencompass_tooleval.models.preflight.Sweep`."""
+
+MACHINE_CHECKS = [
+    '.cli.doctor:check_versions',
+    '.cli.doctor:check_registry',
+    '.cli.doctor:check_running',
+    '.cli.doctor:check_data',
+    '.cli.doctor:check_encoders',
+    '.cli.doctor:check_optional',
+]
+"""Checks of ``tooleval doctor``, in their order: functions without arguments that yield findings."""
+
 COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     '': {
         'run': (
@@ -216,7 +260,6 @@ ADDED: dict[str, list[str]] = {}
 """Place -> functions that add to it what they find in stored answers:
 
 * ``result``: gets evaluator, result, scored runs, their positions and the columns, and changes the result;
-* ``notes``: gets all results of a sweep, and yields lines for its last screen;
 * ``tables``: gets benchmark and results, and yields tables for its page of the report;
 * ``findings``: gets the material of a report, and returns a title and rows for its first page;
 * ``cause``: gets a sample of a result, and returns a code by which the browser filters, or ``''``;
@@ -249,6 +292,8 @@ benchmark, as ``Annotated[type, 'help']``.
 """
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
 LIVE = '.extras.mcp_servers.open_live'
+FINDINGS += ['.extras.probe.kinds:KINDS', '.extras.attribution.words:KINDS']
+RESULT_CHECKS += ['.extras.attribution.words:findings_of']
 MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
 REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset', 'ToolEvalConformanceDataset']
 REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator', 'ToolEvalConformanceEvaluator']
@@ -302,7 +347,6 @@ COMMANDS['easytool'] = {
 OPTIONS |= {'doctor': '.extras.probe.command:with_endpoint'}
 ADDED |= {
     'result': ['.extras.attribution.adapter:add_faults'],
-    'notes': ['.extras.attribution.words:notes_of'],
     'tables': ['.extras.attribution.pages:fault_tables'],
     'findings': ['.extras.attribution.pages:titled_findings'],
     'cause': ['.extras.attribution.pages:cause_of'],

@@ -140,7 +140,7 @@ def test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues(
     assert f'{count} of {samples} requests were not sent' in printed, printed
     assert 'fix: raise `budget` in mine.py' in printed
     status_of = run_python('-c', TOOLEVAL, 'status', 'out', cwd=sweep.folder, env=sweep.environment)
-    assert f'budget   api: the budget of {limit:,} tokens is used up' in status_of.stdout
+    assert f'WARNING api: the budget of {limit:,} tokens is used up' in status_of.stdout
 
     assert run(limit, '-r')[2]['requests'] == 0
     again = run_python('-c', TOOLEVAL, 'retry', 'out', cwd=sweep.folder, env=sweep.environment)

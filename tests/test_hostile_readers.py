@@ -793,7 +793,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'instructions/figures.py': 'names of files and data sets',
     'work_dir/budget_file.py': 'one class of characters, in names of models',
     'report/figure.py': 'one class of characters, in names',
-    'report/caveats.py': 'names of models',
+    'findings/of_results.py': 'names of models',
     'runners/slurm/leftovers.py': 'one class of characters, in paths of the user',
     'runners/slurm/runner.py': 'whole words, in one message of sbatch',
 }

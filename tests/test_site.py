@@ -17,6 +17,7 @@ import opencompass_tooleval.models
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks
 from opencompass_tooleval.catalogue.labels import REASONS
 from opencompass_tooleval.core.keywords import initializers, keywords_of
+from opencompass_tooleval.findings.finding import kinds
 from tests.conftest import ROOT, load_tool
 
 PAGES = sorted(
@@ -120,6 +121,7 @@ def test_generated_pages_have_what_the_code_has() -> None:
         assert [name for name in benchmark.subsets if f'| `{name}` |' not in datasets] == []
         assert [row.name for row in benchmark.metrics if f'| `{row.name}` | {row.label} |' not in datasets] == []
     assert [reason for reason in REASONS if f'| `{reason}` |' not in reasons] == []
+    assert [kind for kind in kinds() if f'| `{kind}` |' not in generated()['reference/findings.md']] == []
     commands = generated()['reference/cli.md']
     assert '## tooleval score ultratool\n' in commands and '## tooleval agents bank build\n' in commands
     assert '`--judgements`' in commands

@@ -32,6 +32,7 @@ from opencompass_tooleval.catalogue.metrics import main_metrics, words_of_metric
 from opencompass_tooleval.cli.listing import dataset_configs  # noqa: E402
 from opencompass_tooleval.cli.main import app  # noqa: E402
 from opencompass_tooleval.core.keywords import Keyword, initializers, keywords_of  # noqa: E402
+from opencompass_tooleval.findings.finding import kinds  # noqa: E402
 
 CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
 ROLE = re.compile(r':(?:class|func|mod|data|meth|attr):(?=<)')
@@ -345,6 +346,55 @@ def reasons_page() -> str:
     return '\n'.join(parts)
 
 
+# --- findings ---------------------------------------------------------------------------------------------------------
+
+FINDINGS = {
+    'config': (
+        'Configs',
+        'Shown by `tooleval plan`, `tooleval run`, and partitioners and runners of this package, before the first '
+        'request. With `tooleval_local.py` or `tooleval_slurm.py` a run reports all of them but one: `plan` alone '
+        'loads all data, and finds damaged files. With partitioners and runners of OpenCompass, only '
+        '`config:name`, `config:setting`, `config:budget` and `config:accelerator` end a run, in its first task or '
+        "runner; `config:scoring` and `config:literal_key` are in the tasks' logs.",
+    ),
+    'published': (
+        'Scores that do not compare with published ones',
+        'Shown by the last screen of a run, by `report`, exports and leaderboards.',
+    ),
+    'result': (
+        'Results',
+        'Shown by the last screen of a run and by `report`.',
+    ),
+    'run': ('Runs', 'Shown by the last screen of a run; a budget also by `tooleval status`.'),
+    'compare': ('Comparisons', 'Shown by `tooleval compare` and `tooleval gate`.'),
+    'variants': ('Variants', 'Shown in the tables of variants, such as EasyTool.'),
+    'option': ('Options', 'Shown by the command.'),
+    'machine': ('Machines', 'Shown by `tooleval doctor`.'),
+    'server': ('Servers', 'Shown by `tooleval doctor --endpoint`; the first ones also by `tooleval run`.'),
+}
+"""Area of a kind of findings -> heading and where it is shown; in the order of the page."""
+
+
+def findings_page() -> str:
+    """Every kind of findings, by area.
+
+    Raises:
+        ValueError: An area has no heading.
+    """
+    if lacking := {name.partition(':')[0] for name in kinds()} - FINDINGS.keys():
+        raise ValueError(f'tools/docs_reference.py: FINDINGS has no heading for {sorted(lacking)}')
+    parts = [
+        '# Findings\n',
+        'This page is generated from `findings/kinds.py`. A finding is a fault of a config or a machine, or a caveat '
+        'of a result. It has the same words on every screen that shows it. A fault makes the exit status 1.\n',
+    ]
+    for area, (heading, where) in FINDINGS.items():
+        rows = ((f'`{name}`', kind.level.value.upper(), kind.sentence, kind.fix) for name, kind in kinds().items()
+                if name.startswith(f'{area}:'))  # fmt: skip
+        parts += [f'## {heading}\n', f'{where}\n', table(('kind', 'level', 'meaning', 'fix'), rows)]
+    return '\n'.join(parts)
+
+
 # --- pages of the repository ------------------------------------------------------------------------------------------
 
 ADDRESSES = {
@@ -382,6 +432,7 @@ PAGES: dict[str, Callable[[], str]] = {
     'reference/configs.md': configs_page,
     'reference/cli.md': cli_page,
     'reference/reasons.md': reasons_page,
+    'reference/findings.md': findings_page,
     'project/changelog.md': root_page('CHANGELOG.md'),
     'project/contributing.md': root_page('CONTRIBUTING.md'),
     'project/security.md': root_page('SECURITY.md'),

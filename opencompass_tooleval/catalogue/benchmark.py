@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opencompass_tooleval import plugin
+from opencompass_tooleval.catalogue.provenance import Provenance, names_that_are_no_text
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.text.bounds import is_number
@@ -173,13 +174,10 @@ def find_description(name: str) -> Benchmark:
     return benchmark
 
 
-def holds_dialogues(provenance: Any) -> bool:
-    """Tests by the provenance of a result if its predictions are whole dialogues."""
-    if not isinstance(provenance, Mapping):
-        return False
-    name = provenance.get('benchmark')
-    is_known_benchmark = isinstance(name, str) and name in BENCHMARKS
-    return bool(provenance.get('loop')) or (is_known_benchmark and find_benchmark(str(name)).are_dialogues)
+def holds_dialogues(result: Any) -> bool:
+    """Tests if the predictions of a result are whole dialogues."""
+    about = Provenance.of(result)
+    return bool(about.loop) or (about.benchmark in BENCHMARKS and find_benchmark(about.benchmark).are_dialogues)
 
 
 def all_benchmarks() -> Iterator[Benchmark]:
@@ -192,15 +190,15 @@ def are_agents(name: object) -> bool:
     return isinstance(name, str) and name in {**BENCHMARKS, **USERS} and find_description(name).are_agents
 
 
-def is_private(dataset: str, provenance: Mapping[str, Any]) -> bool:
+def is_private(dataset: str, result: Mapping[str, Any]) -> bool:
     """Tests if a result is on a user's own data, such as a task set.
 
     Args:
         dataset: The abbr; that of published data begins with ``tooleval-``.
-        provenance: The provenance of the result, without a benchmark for data sets of other packages.
+        result: The result; its provenance names no benchmark for data sets of other packages.
     """
-    benchmark = provenance.get('benchmark')
-    return bool(benchmark) and (str(benchmark) in USERS or not dataset.startswith(OUR_PREFIX))
+    benchmark = Provenance.of(result).benchmark
+    return bool(benchmark) and (benchmark in USERS or not dataset.startswith(OUR_PREFIX))
 
 
 def find_variant(name: str) -> VariantKind:
@@ -249,13 +247,8 @@ def check_parts(result: Mapping[str, Any]) -> None:
         counts = part if isinstance(part, Mapping) else {}
         if wrong := [name for name, count in counts.items() if not _is_count(count)]:
             raise Fault(f'samples: {wrong[0][:50]} is not a count')
-    for part in _runs(result.get('provenance')):
-        about = part if isinstance(part, Mapping) else {}
-        if wrong := [name for name in _NAMES if not isinstance(about.get(name), (str, type(None)))]:
-            raise Fault(f'provenance: {wrong[0]} is not a string')
-
-
-_NAMES = ('benchmark', 'subset', 'data_version', 'language')
+    if wrong := names_that_are_no_text(result):
+        raise Fault(f'provenance: {wrong[0]} is not a string')
 
 
 def _is_count(value: Any) -> bool:
@@ -276,10 +269,10 @@ def published_size(dataset: str, result: Mapping[str, Any]) -> int | None:
         dataset: The abbr; that of published data begins with ``tooleval-``.
         result: The result.
     """
-    about = result.get('provenance') if dataset.startswith(OUR_PREFIX) else None
-    if not isinstance(about, Mapping) or (name := str(about.get('benchmark'))) not in BENCHMARKS:
+    about = Provenance.of(result)
+    if not dataset.startswith(OUR_PREFIX) or about.benchmark not in BENCHMARKS:
         return None
-    return find_benchmark(name).sizes.get((str(about.get('subset')), about.get('data_version') or None))
+    return find_benchmark(about.benchmark).sizes.get((about.subset, about.data_version or None))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED
 from opencompass_tooleval.core.statistics.intervals import FEWEST
 from opencompass_tooleval.core.statistics.paired import Result, details_of
@@ -49,21 +50,26 @@ def kind_of(key: str) -> str:
     return _KINDS.get(key, JUDGE if key.startswith('judge') else SETTINGS)
 
 
-def result_provenance(provenance: Any) -> dict[str, Any]:
+def result_provenance(result: Any) -> dict[str, Any]:
     """Returns the part of a provenance that says something about the result, not only about the run that it is from."""
-    about = provenance if isinstance(provenance, Mapping) else {}
-    return {key: value for key, value in about.items() if kind_of(key) != OF_ONE_RUN}
+    return {key: value for key, value in Provenance.of(result).stored.items() if kind_of(key) != OF_ONE_RUN}
 
 
 def differing(first: Result, second: Result) -> Iterator[tuple[str, Any, Any]]:
     """Yields the keys in which the provenances of two results differ, and both values; None for a missing one."""
-    a, b = (result_provenance(result.get('provenance')) for result in (first, second))
+    a, b = map(result_provenance, (first, second))
     yield from ((key, a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key))
 
 
 def decides(key: str) -> bool:
     """Tests if results compare only where they have the same value of a key."""
     return kind_of(key) not in (NOTED, OF_ONE_RUN)
+
+
+def deciding_settings(result: Any) -> dict[str, str]:
+    """Returns the parts of a provenance that decide which results compare, as text; without empty ones."""
+    settings = Provenance.of(result).stored.items()
+    return {key: str(value) for key, value in settings if decides(key) and value not in (None, '')}
 
 
 def gold_digest(detail: Mapping[str, Any]) -> str | None:
@@ -97,8 +103,7 @@ def why_not_comparable(first: Result, second: Result, may_differ: Collection[str
         if decides(key) and key not in may_differ and (not is_digest or (same_records and None not in (a, b))):
             name = key if key.isidentifier() else _shown(key)
             yield kind_of(key), f'{name} is {_shown(a)} of the baseline and {_shown(b)} of the run'
-    digests = [result_provenance(result.get('provenance')).get(_RECORDS) for result in (first, second)]
-    digests_tell = same_records and None not in digests
+    digests_tell = same_records and all(Provenance.of(result).records_sha256 for result in (first, second))
     others = [name for name in sorted(shared) if None not in (golds[0][name], golds[1][name])
               and golds[0][name] != golds[1][name]]  # fmt: skip
     if others and not digests_tell and _RECORDS not in may_differ:

@@ -17,6 +17,7 @@ from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, WorkDir
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.statistics.intervals import LEVEL
 from opencompass_tooleval.core.statistics.paired import Difference
+from opencompass_tooleval.findings.finding import with_notes
 from opencompass_tooleval.results.comparing import Comparison, Row, Side, compare, sample_row
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import whole_file
@@ -83,8 +84,8 @@ def _print(comparison: Comparison, model_a: str, model_b: str, show: int) -> Non
         console.print(f'{dataset}: {len(samples)} samples differ, of {comparison.records[dataset]} records')
         for sample in samples[:show]:
             console.print(f'  {change_text(sample)}')
-    for note in comparison.notes:
-        console.print(f'NOTE {note}')
+    for finding in with_notes(comparison.findings, comparison.notes):
+        console.print(finding.line)
 
 
 def compare_models(
@@ -129,7 +130,7 @@ def compare_models(
     models = {
         name: {'model': side.model, 'work_dir': str(side.work.path)} for name, side in zip('ab', sides, strict=True)
     }
-    result = {**models, 'level': LEVEL, **asdict(comparison)}
+    result = {**models, 'level': LEVEL, **asdict(comparison), 'findings': [one.row() for one in comparison.findings]}
     write_outputs(result, (), json_out, None)
     if json_out != STDOUT:
         _print(comparison, model_a, model_b, show)

@@ -8,7 +8,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks
 from opencompass_tooleval.cli.listing import FilesOnDisk, read_files, where_searched
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
-from opencompass_tooleval.core.errors import Finding, Level, shorten
+from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.embedding.locate import (
@@ -33,6 +33,7 @@ from opencompass_tooleval.embedding.locate import (
     choose_encoder,
     locate_encoder,
 )
+from opencompass_tooleval.findings.finding import Finding, fine, found
 from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError
 from opencompass_tooleval.work_dir.data_files import read_plain
 from opencompass_tooleval.work_dir.printing import Screen, say
@@ -89,13 +90,13 @@ def check_versions(version_of: Callable[[str], str] = metadata.version) -> Itera
         try:
             version = version_of(pin.package)
         except metadata.PackageNotFoundError:
-            yield Finding(Level.FAULT, pin.package, f'not installed; fix it with: {INSTALL}')
+            yield found('machine:package', pin.package, f'not installed; fix it with: {INSTALL}')
             continue
         if fault := pin.fault(version):
             fix = f"pip install '{pin.package}{pin.works}'"
-            yield Finding(Level.FAULT, pin.package, f'{version}: {fault}; fix it with: {fix}')
+            yield found('machine:package', pin.package, f'{version}: {fault}; fix it with: {fix}')
         else:
-            yield Finding(Level.OK, pin.package, version)
+            yield fine('machine:package', pin.package, version)
 
 
 def check_registry() -> Iterator[Finding]:
@@ -110,13 +111,13 @@ def check_registry() -> Iterator[Finding]:
         says = f'cannot be imported: {type(error).__name__}: {error}'
         if isinstance(error, ModuleNotFoundError) and error.name == 'pkg_resources':
             says += f'; mmengine 0.10 takes it from an older setuptools; fix it with: {OLD_SETUPTOOLS}'
-        yield Finding(Level.FAULT, 'OpenCompass', says)
+        yield found('machine:import', 'OpenCompass', says)
         return
     absent = [name for registry, names in plugin.REGISTERED.items() for name in names if name not in held[registry]]
     if absent:
-        yield Finding(Level.FAULT, 'registry', f'not registered: {", ".join(absent)}')
+        yield found('machine:import', 'registry', f'not registered: {", ".join(absent)}')
     else:
-        yield Finding(Level.OK, 'registry', f'{sum(map(len, plugin.REGISTERED.values()))} names registered')
+        yield fine('machine:import', 'registry', f'{sum(map(len, plugin.REGISTERED.values()))} names registered')
 
 
 def check_running() -> Iterator[Finding]:
@@ -128,17 +129,17 @@ def check_running() -> Iterator[Finding]:
     except Exception as error:  # whatever stops the trial will stop a sweep
         fault = f'{type(error).__name__}: {error}'[:300]
         where = 'see where with: opencompass "$(tooleval config-dir)/eval_demo.py" --debug'
-        yield Finding(Level.FAULT, 'running', f'inference or evaluation fails: {fault}; {where}')
+        yield found('machine:running', 'running', f'inference or evaluation fails: {fault}; {where}')
     else:
-        yield Finding(Level.OK, 'running', f'{samples} shipped samples asked and scored')
+        yield fine('machine:running', 'running', f'{samples} shipped samples asked and scored')
 
 
 def _check_files(name: str, state: FilesOnDisk) -> Iterator[Finding]:
     if state.fault:
-        yield Finding(Level.FAULT, name, state.fault)
+        yield found('machine:data', name, state.fault)
     elif state.content:
         other = state.content.differences(state.files.published)
-        yield Finding(Level.NOTE if other else Level.OK, name, other or str(state.content))
+        yield found('machine:other_data', name, other) if other else fine('machine:data', name, str(state.content))
 
 
 def check_data() -> Iterator[Finding]:
@@ -153,10 +154,10 @@ def check_data() -> Iterator[Finding]:
             missing.append(benchmark)
         if absent:
             says = f'{absent} of {len(states)} files are not on disk; fetch them with: {benchmark.prepare}'
-            yield Finding(Level.NOTE, benchmark.title, says)
+            yield found('machine:other_data', benchmark.title, says)
     if missing:
         where = where_searched(missing)
-        yield Finding(Level.FAULT if ' with: ' in where else Level.NOTE, 'data', where)
+        yield found('machine:data' if ' with: ' in where else 'machine:other_data', 'data', where)
 
 
 def check_encoders() -> Iterator[Finding]:
@@ -190,10 +191,10 @@ def _check_encoder(language: str, files: EncoderFiles) -> Finding:
     what = f'encoder {language}'
     if chat := _chat_architecture(files.path):
         says = f'{files.path} holds a chat model ({chat}), no sentence encoder; take the official one with: unset {ENV}'
-        return Finding(Level.FAULT, what, says)
+        return found('machine:encoder', what, says)
     if language == 'ZH' and files.name.startswith(OFFLINE):
-        return Finding(Level.NOTE, what, f'{files.name}: {_ENGLISH}')
-    return Finding(Level.OK, what, f'{files.name}: {files.path}')
+        return found('machine:other_encoder', what, f'{files.name}: {_ENGLISH}')
+    return fine('machine:encoder', what, f'{files.name}: {files.path}')
 
 
 def _missing_encoder(language: str, is_default: bool, error: str) -> Finding:
@@ -204,18 +205,18 @@ def _missing_encoder(language: str, is_default: bool, error: str) -> Finding:
             but = f'; {_ENGLISH}' if language == 'ZH' else ''
             packaged = f'for the packaged one: export {ENV}={OFFLINE}'
             says = f'{error}; {packaged} (its scores do not compare with published ones{but})'
-            return Finding(Level.NOTE, f'encoder {language}', says)
-    return Finding(Level.FAULT, f'encoder {language}', error)
+            return found('machine:other_encoder', f'encoder {language}', says)
+    return found('machine:encoder', f'encoder {language}', error)
 
 
 def check_optional() -> Iterator[Finding]:
     """Checks the optional dependencies: lagent and Slurm."""
     try:
         importlib.import_module('lagent')
-        yield Finding(Level.OK, 'lagent', metadata.version('lagent'))
+        yield fine('machine:optional', 'lagent', metadata.version('lagent'))
     except Exception as error:  # lagent forgets to ask for what it imports
         fix = "FuncQA by ReAct needs it; install it with: pip install 'opencompass-tooleval[agent]'"
-        yield Finding(Level.NOTE, 'lagent', f'not usable ({type(error).__name__}: {error}); {fix}')
+        yield found('machine:optional', 'lagent', f'not usable ({type(error).__name__}: {error}); {fix}')
     yield _check_slurm()
 
 
@@ -223,7 +224,7 @@ def _check_slurm() -> Finding:
     """Checks that a Slurm cluster answers; its commands may be installed on a machine without one."""
     sbatch = shutil.which('sbatch')
     if sbatch is None:
-        return Finding(Level.NOTE, 'slurm', 'no sbatch on PATH; only needed for clusters')
+        return found('machine:optional', 'slurm', 'no sbatch on PATH; only needed for clusters')
     slurm = Slurm(patience=0)
     try:
         slurm.jobs()
@@ -231,15 +232,15 @@ def _check_slurm() -> Finding:
     except (SlurmError, ValueError) as error:
         why = shorten(str(error).strip().rpartition('\n')[2], 200)
         says = f'{sbatch} is there, but no cluster answers ({why}); only needed for clusters'
-        return Finding(Level.NOTE, 'slurm', says)
-    return Finding(Level.OK, 'slurm', f'{sbatch}; arrays of up to {limit} tasks')
+        return found('machine:optional', 'slurm', says)
+    return fine('machine:optional', 'slurm', f'{sbatch}; arrays of up to {limit} tasks')
 
 
 def show_finding(finding: Finding, width: int) -> str:
     """Formats a finding: its text, then each command that fixes it on a separate line, to be copied."""
-    concerns = f' [{finding.concerns}]' if finding.concerns and finding.level is not Level.OK else ''
-    says, *commands = re.split(r'(?<= with:) ', finding.says + concerns)
-    start, indent = f'{finding.level.value:<{_COLUMN}}{finding.what}: ', ' ' * _COLUMN
+    concerns = f' [{finding.concerns}]' if finding.concerns and not finding.is_fine else ''
+    says, *commands = re.split(r'(?<= with:) ', finding.text + concerns)
+    start, indent = f'{finding.level.value:<{_COLUMN}}{finding.about}: ', ' ' * _COLUMN
     options: dict[str, Any] = {'subsequent_indent': indent, 'break_long_words': False, 'break_on_hyphens': False}
     lines = textwrap.wrap(says, width, initial_indent=start, **options)
     for text in commands:
@@ -251,7 +252,7 @@ def show_finding(finding: Finding, width: int) -> str:
 
 def look_at_machine() -> Iterator[Finding]:
     """Yields all findings about this machine."""
-    for check in (check_versions, check_registry, check_running, check_data, check_encoders, check_optional):
+    for check in map(plugin.load, plugin.MACHINE_CHECKS):
         yield from check()
 
 
@@ -284,6 +285,5 @@ def print_findings(
             findings.append(finding)
             if json_out != STDOUT:
                 say(clean_text(show_finding(finding, width)))
-    rows = [{**asdict(finding), 'level': finding.level.value.lower()} for finding in findings]
-    write_outputs({**about(), 'findings': rows}, (), json_out, None)
-    return int(any(finding.level is Level.FAULT for finding in findings))
+    write_outputs({**about(), 'findings': [finding.row() for finding in findings]}, (), json_out, None)
+    return int(any(finding.is_fault for finding in findings))

@@ -20,6 +20,7 @@ from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, wri
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.statistics.equivalence import DIFFERENT, EQUIVALENT, UNDECIDED
 from opencompass_tooleval.core.statistics.intervals import records_without_difference
+from opencompass_tooleval.findings.finding import markdown_text, with_notes
 from opencompass_tooleval.results.baseline import find_results, save_baseline
 from opencompass_tooleval.results.gating import (
     DROPPED,
@@ -126,30 +127,23 @@ def _screen(gate: Gate, rules: Rules) -> Iterator[str]:
         yield f'NOT COMPARABLE {refusal.dataset}, {refusal.model}: {refusal.kind}: {refusal.why}'
     if len(gate.refusals) > _MOST_ROWS:
         yield f'and {len(gate.refusals) - _MOST_ROWS} more reasons'
-    for note in gate.notes[:_MOST_ROWS]:
-        yield f'NOTE {note}'
+    yield from (one.line for one in with_notes(gate.findings, gate.notes)[:_MOST_ROWS])
     yield _summary(gate, rules)
 
 
 def _markdown(gate: Gate, rules: Rules) -> str:
     def line(cells: Sequence[str]) -> str:
-        return f'| {" | ".join(map(_escaped, cells))} |'
+        return f'| {" | ".join(map(markdown_text, cells))} |'
 
-    lines = [f'**tooleval gate: {_escaped(_summary(gate, rules))}**']
+    lines = [f'**tooleval gate: {markdown_text(_summary(gate, rules))}**']
     if gate.verdicts:
         lines += ['', line(('data set', 'model', *_HEADER)), '|---|---|---|' + '---:|' * 5 + '---|']
         lines += [line((one.row.name, one.model, *_cells(one))) for one in gate.verdicts]
     if gate.refusals:
         lines += ['', line(('not comparable', 'model', 'reason', '')), '|---|---|---|---|']
         lines += [line((one.dataset, one.model, one.kind, one.why)) for one in gate.refusals]
-    return '\n'.join([*lines, *([''] if gate.notes else []), *(f'- {_escaped(note)}' for note in gate.notes), ''])
-
-
-def _escaped(text: str) -> str:
-    """Makes text from outside plain text in a cell of Markdown: neither HTML, nor a link, a mention or a new cell."""
-    return ''.join(
-        f'&#{ord(char)};' if char in '&<>|`*_[]@\\#!~' else char if char.isprintable() else ' ' for char in text
-    )
+    notes = [f'- {markdown_text(str(one))}' for one in with_notes(gate.findings, gate.notes)]
+    return '\n'.join([*lines, *([''] if notes else []), *notes, ''])
 
 
 def _suite(gate: Gate, rules: Rules, properties: Sequence[tuple[str, str]]) -> Suite:
@@ -166,9 +160,9 @@ def _suite(gate: Gate, rules: Rules, properties: Sequence[tuple[str, str]]) -> S
 
 
 def _judged_markdown(judged: Any) -> str:
-    header, *rows = ('| ' + ' | '.join(map(_escaped, cells)) + ' |' for cells in judged.table())
-    title = f'**tooleval gate: {_escaped(judged.summary())}**'
-    notes = [f'- {_escaped(note)}' for note in judged.notes]
+    header, *rows = ('| ' + ' | '.join(map(markdown_text, cells)) + ' |' for cells in judged.table())
+    title = f'**tooleval gate: {markdown_text(judged.summary())}**'
+    notes = [f'- {markdown_text(note)}' for note in judged.notes]
     return '\n'.join([title, '', header, '|---' * len(judged.table()[0]) + '|', *rows, '', *notes, ''])
 
 
@@ -191,7 +185,17 @@ def _gate(
     gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing')) if old else None
     parts = {name: asdict(one) for name, one in judged.items()}
     files = {'baseline': str(old.path) if old else None, 'run': str(new.path)}
-    write_outputs({**(asdict(gate) if gate else {}), **parts, **files, **asdict(rules)}, (), json_out, None)
+    write_outputs(
+        {
+            **(asdict(gate) | {'findings': [one.row() for one in gate.findings]} if gate else {}),
+            **parts,
+            **files,
+            **asdict(rules),
+        },
+        (),
+        json_out,
+        None,
+    )
     if markdown:
         texts = [*([_markdown(gate, rules)] if gate else []), *map(_judged_markdown, judged.values())]
         write_whole(markdown, '\n'.join(texts))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import warnings
 from pathlib import Path
 
 import typer
@@ -71,6 +73,9 @@ def print_config_dir() -> None:
 
 def main() -> None:
     """Runs the command; a fault in the user's data or machine prints one line instead of a traceback."""
+    quiet = 'ignore:pkg_resources is deprecated'  # jieba, in this process and in those that it starts
+    os.environ['PYTHONWARNINGS'] = ','.join(filter(None, (os.environ.get('PYTHONWARNINGS'), quiet)))
+    warnings.filterwarnings('ignore', 'pkg_resources is deprecated')
     logging.basicConfig(level=logging.WARNING, format='%(levelname)s: %(message)s', stream=sys.stderr)
     keep_printable(logging.getLogger())
     escape_unknown()

@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from opencompass_tooleval.core.text.redaction import usable_key
+from opencompass_tooleval.findings.finding import found
+from opencompass_tooleval.work_dir.causes import KEY_VARIABLE as KEY_VARIABLE
 from opencompass_tooleval.work_dir.printing import say
 
 WorkDirArgument = Annotated[
@@ -47,7 +49,6 @@ MaxDropOption = Annotated[
     float, typer.Option('--max-drop', min=0, max=100, metavar='POINTS', help='Drop that a gate allows.')
 ]
 
-KEY_VARIABLE = 'OPENAI_API_KEY'
 
 KeyEnvOption = Annotated[str, typer.Option(metavar='VARIABLE', help="Where the server's key is, in the environment.")]
 
@@ -60,5 +61,6 @@ def key_in(variable: str) -> str:
     except ValueError as error:
         raise ValueError(f'${variable} holds no key: {error}') from None
     if key != given:
-        say(f'NOTE ${variable} begins or ends with a blank or line break, which is left out', err=True)
+        text = f'${variable} begins or ends with a blank or line break, which is left out'
+        say(found('option:key', '', text).line, err=True)
     return key

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from rich.progress import track
 from rich.table import Table
 
-from opencompass_tooleval.core.errors import DataError, first_of
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.work_dir.printing import Screen, say, say_json
@@ -28,12 +28,6 @@ T = TypeVar('T')
 def counts_line(name: str, counts: Mapping[str, int]) -> str:
     """Formats counts on one line: ``reasons: ok 3, args:wrong 1``."""
     return f'{name}: ' + ', '.join(f'{word} {count}' for word, count in counts.items())
-
-
-def cut_lines(datasets: Sequence[str]) -> list[str]:
-    """Returns a note if ``test_range`` reduces the records of any data set, else no line."""
-    count = f'{len(datasets)} data set{"s" * (len(datasets) > 1)}'
-    return [f'NOTE test_range selects a part of the records of {count}: {first_of(datasets, 3)}'] if datasets else []
 
 
 @contextmanager

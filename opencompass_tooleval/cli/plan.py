@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from opencompass_tooleval.cli.options import JsonOption, MaxDropOption
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, numbers_table, progress, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.results.baseline import find_results
 from opencompass_tooleval.results.gate_plan import Detectable, detectable
@@ -22,13 +22,13 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 _NUMBERS = ('inference\njobs', 'GPUs\neach', 'data\nsets', 'done', 'samples', 'prompt\ntokens', 'evaluation\njobs')
 
 
-def _print(plan: Plan) -> None:
+def _print_jobs(plan: Plan) -> None:
     table = numbers_table('planned jobs', 'model', *_NUMBERS, plain=True)
+    console = Screen()
     for row in plan.models:
         each = f'{row.nodes}x{row.gpus}' if row.nodes > 1 else str(row.gpus)
         numbers = (row.datasets, row.done, row.samples, row.prompt_tokens, row.evaluations)
         table.add_row(row.model, f'{row.jobs:,}', each, *(f'{number:,}' for number in numbers))
-    console = Screen()
     console.print(table)
     jobs = sum(row.jobs for row in plan.models)
     nodes, gpus = max(((row.nodes, row.gpus) for row in plan.models if row.jobs), default=(1, 0))
@@ -41,8 +41,6 @@ def _print(plan: Plan) -> None:
         console.print(
             f'{plan.replicas} replicas of each model share its data sets: each claims ranges as it becomes free'
         )
-    for line in cut_lines(plan.cut):
-        console.print(line)
     console.print("tokens are those of texts and of the tools that are offered, without a chat template's marks")
     for row in plan.models:
         if row.prompts_by:
@@ -59,10 +57,6 @@ def _print(plan: Plan) -> None:
             console.print(f'{row.model}: an answer has at most {limit}: {which}', soft_wrap=True)
         if row.not_counted:
             console.print(f'{row.model}: not counted: {"; ".join(row.not_counted)}')
-    for note in plan.notes:
-        console.print(f'NOTE {note}', soft_wrap=True)
-    for fault in plan.faults:
-        console.print(f'FAULT {fault}', soft_wrap=True)
 
 
 def _print_detectable(rows: Sequence[Detectable], detect: float | None, max_drop: float) -> None:
@@ -116,9 +110,17 @@ def show_plan(
         rows = detectable(runs, plan.sizes, len(plan.models), detect, max_drop)
         if not rows:
             raise ValueError('no earlier run has a result of these data sets with samples; name one by --earlier RUN')
-    write_outputs({**asdict(plan), 'detectable': [asdict(row) for row in rows]}, (), json_out, None)
+    write_outputs(
+        {**asdict(plan), 'findings': [one.row() for one in plan.findings], 'detectable': [asdict(row) for row in rows]},
+        (),
+        json_out,
+        None,
+    )
     if json_out != STDOUT:
-        _print(plan)
+        if plan.models:
+            _print_jobs(plan)
+        for finding in sorted(plan.findings, key=lambda one: one.is_fault):
+            Screen().print(finding.line, soft_wrap=True)
         if rows:
             _print_detectable(rows, detect, max_drop)
     return int(bool(plan.faults))

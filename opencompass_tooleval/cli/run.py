@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -21,10 +21,13 @@ from opencompass_tooleval.cli.output import progress
 from opencompass_tooleval.cli.prepare import prepare as prepare_data
 from opencompass_tooleval.cli.report import run_and_report
 from opencompass_tooleval.cli.run_config import API, HF, SERVED, Judge, Models, Twins, config_text, engines
-from opencompass_tooleval.cli.run_data import choose, config_values, missing_files
+from opencompass_tooleval.cli.run_data import choose, config_values
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.data_path import missing_files
+from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.api.first_answer import first_answer
 from opencompass_tooleval.twins.subsets import KINDS
+from opencompass_tooleval.work_dir.causes import KEY_ENV
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
@@ -171,13 +174,13 @@ def run_benchmarks(
         if prepare and not _prepared(rows):
             return 1
         if key_env != KEY_VARIABLE:
-            os.environ[KEY_VARIABLE] = os.environ.get(key_env, '')
-        faults = [fault.replace(KEY_VARIABLE, key_env) for fault in _planned_faults(text, rows)]
+            os.environ |= {KEY_VARIABLE: os.environ.get(key_env, ''), KEY_ENV: key_env}
+        faults = _planned_faults(text)
         asked = [(one, settings['openai_api_base'], max_out_len is None) for one in model or ()]
         asked += [(grader.model, grader.base, False)] if grader else []
         faults = faults or list(_server_faults(asked, key))
         for fault in faults:
-            say(f'FAULT {fault}', err=True)
+            say(fault.line.replace(KEY_VARIABLE, key_env), err=True)
         if faults:
             return 1
     config = write_config or folder / time / 'config.py'
@@ -227,22 +230,17 @@ def _prepared(rows: Sequence[Mapping[str, Any]]) -> bool:
     return not any(statuses)
 
 
-def _planned_faults(text: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns the faults that ``tooleval plan`` finds in a config, and files of dialogues, which it does not need."""
+def _planned_faults(text: str) -> list[Finding]:
+    """Returns the faults that ``tooleval plan`` finds in a config."""
     from opencompass_tooleval.tasks.planned_jobs import make_plan  # loads OpenCompass
 
     with TemporaryDirectory(prefix='tooleval-plan-') as folder:
         config = Path(folder, 'config.py')
         config.write_text(text, encoding='utf-8')
-        faults = make_plan(config, track=partial(progress, 'loading data sets')).faults
-    fault_texts, fixes = ' '.join(faults), dict[str, str]()
-    for path, command in missing_files(rows).items():
-        if command not in fault_texts or '/'.join(PurePath(path).parts[:2]) not in fault_texts:
-            fixes.setdefault(command, path)
-    return [*faults, *(f'{path}: not found. Fix it with: {command}' for command, path in fixes.items())]
+        return make_plan(config, track=partial(progress, 'loading data sets')).faults
 
 
-def _server_faults(asked: Iterable[tuple[str, str, bool]], key: str) -> Iterator[str]:
+def _server_faults(asked: Iterable[tuple[str, str, bool]], key: str) -> Iterator[Finding]:
     """Asks models one question each, and yields the faults.
 
     Args:
@@ -252,9 +250,7 @@ def _server_faults(asked: Iterable[tuple[str, str, bool]], key: str) -> Iterator
     for model, url, is_unlimited in asked:
         fault, thinks = first_answer(url, model, key)
         if fault:
-            yield f'{model}: {fault}'
+            yield found('config:answer', model, fault)
         elif thinks and is_unlimited:
-            yield (
-                f'{model} reasons before it answers, and these tokens count: set the limit of an answer, such as '
-                '--max-out-len 16384'
-            )
+            text = 'reasons before it answers, and these tokens count: set the limit of an answer'
+            yield found('config:answer', '', f'{model} {text}, such as --max-out-len 16384')

@@ -88,7 +88,7 @@ class Judge:
         Raises:
             ValueError: No data set needs one.
         """
-        from opencompass_tooleval.tasks.preflight import needs_judge  # loads OpenCompass
+        from opencompass_tooleval.models.preflight import needs_judge  # loads OpenCompass
 
         if not (abbrs := [row['abbr'] for row in rows if needs_judge(row)]):
             raise ValueError('none of these data sets needs a judge: leave --judge out')

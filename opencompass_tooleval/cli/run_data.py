@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import Benchmark, DataFiles, all_benchmarks, find_benchmark
+from opencompass_tooleval.catalogue.benchmark import all_benchmarks, find_benchmark
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.cli.listing import CONFIGS, dataset_configs, run_name, variables_of
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.data_path import candidate_paths
 from opencompass_tooleval.plugin import BENCHMARKS
 
 _DEMO = 'demo'
@@ -102,47 +101,3 @@ def _subset(row: Mapping[str, Any]) -> str:
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
-
-
-def missing_files(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Returns the files or folders that rows need and that are not on this machine -> the command that brings them."""
-    needed = dict.fromkeys(listed_path for row in rows for listed_path in _needed(row))
-    return {
-        listed_path: _command(listed_path)
-        for listed_path in needed
-        if not any(path.exists() for path in candidate_paths(listed_path))
-    }
-
-
-def _command(listed_path: str) -> str:
-    """Returns the command that brings a file or folder: what no benchmark has are instructions."""
-    return next(
-        (
-            benchmark.prepare
-            for benchmark in all_benchmarks()
-            for files in benchmark.data.files
-            if any(PurePath(listed).is_relative_to(listed_path) for listed in (*files.paths, *files.optional))
-        ),
-        f'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out {listed_path}',
-    )
-
-
-def _files_of(row: Mapping[str, Any]) -> Iterator[tuple[Benchmark, DataFiles]]:
-    """Yields the files that hold the records of a row alone, and their benchmarks."""
-    language = row.get('language')
-    name = f'{row["name"]} {language}' if language else row['name']
-    for benchmark in all_benchmarks():
-        for files in benchmark.data.files:
-            is_named = f'{files.name} '.startswith(f'{name} ') or PurePath(files.paths[0]).stem == name
-            if is_named and PurePath(files.paths[0]).is_relative_to(row['path']):
-                yield benchmark, files
-
-
-def _needed(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the paths that a row reads, below the data cache."""
-    for _, files in _files_of(row):
-        yield from files.paths
-    dialogues = row['infer_cfg']['inferencer'].get('dialogues') or {}
-    yield from filter(
-        None, (row['path'], row.get('instructions'), dialogues.get('instructions'), dialogues.get('bank'))
-    )

@@ -13,15 +13,17 @@ from typing import Any
 from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
-from opencompass_tooleval.cli.output import STDOUT, check_outputs, cut_lines, numbers_table, progress, write_outputs
+from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
 from opencompass_tooleval.core.scoring.prices import budget_of
 from opencompass_tooleval.core.scoring.usage_summary import NOTHING, Spending, add_spendings
+from opencompass_tooleval.findings.finding import found
+from opencompass_tooleval.findings.of_results import parts_of_data
 from opencompass_tooleval.work_dir.budget_file import not_asked_line
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of, resuming
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
 from opencompass_tooleval.work_dir.printing import Screen
-from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, cut_datasets, look, model_abbr, prices_of
+from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, look, model_abbr, prices_of
 from opencompass_tooleval.work_dir.server_file import server_lines
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -75,7 +77,7 @@ def _budgets(work: WorkDir, content: Mapping[str, Any]) -> Iterator[str]:
     for cfg in content['models']:
         with suppress(ValueError):  # the run may come from anybody
             if (budget := budget_of(cfg)) and (line := not_asked_line(work.path, model_abbr(cfg), budget)):
-                yield f'budget   {line}'
+                yield found('run:budget', '', line).line
 
 
 def _running(cells: Sequence[Cell], console: Screen) -> None:
@@ -140,7 +142,7 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     for line in server_lines(work.path):
         console.print(f'server   {line}')
     _running(cells, console)
-    lines = (*_kept(cells, work.path), *cut_lines(cut_datasets(content)), *failure_lines(failed, work.path))
+    lines = (*_kept(cells, work.path), *(one.line for one in parts_of_data(content)), *failure_lines(failed, work.path))
     for line in lines:
         console.print(line)
     return bool(failed)

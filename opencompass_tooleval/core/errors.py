@@ -1,11 +1,9 @@
-"""Errors whose messages name the fault, its place and its fix, and findings of ``tooleval doctor`` with the same."""
+"""Errors whose messages name the fault, its place and its fix."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import Enum
 
 from opencompass_tooleval.core.text.jsonable import printable
 
@@ -85,29 +83,3 @@ def certificate_fault(error: BaseException | None) -> str:
     elif code in _OF_NAMES:
         fix = 'write the host that it is made for in the URL'
     return f'certificate verify failed: {str(error.verify_message).rstrip(".")}; {fix}'  # type: ignore[attr-defined]
-
-
-class Level(Enum):
-    """Severity of a finding; only a fault makes the exit status 1."""
-
-    OK = 'ok'
-    NOTE = 'note'
-    UNKNOWN = 'unknown'
-    FAULT = 'FAULT'
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of the report.
-
-    Attributes:
-        level: Its severity.
-        what: The subject, in a word or two.
-        says: The observation, and for a fault its fix: a command after ``with:``.
-        concerns: The data sets that it affects; '' if that is obvious.
-    """
-
-    level: Level
-    what: str
-    says: str
-    concerns: str = ''

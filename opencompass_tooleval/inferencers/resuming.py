@@ -18,6 +18,7 @@ from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.runs import split_runs
 from opencompass_tooleval.core.scoring.sampling_settings import DECIDE, StoredAnswers
 from opencompass_tooleval.core.text.jsonable import texts_digest
+from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.progress import abbrs_of
 from opencompass_tooleval.work_dir.replicas import claims_folder, remove_claims
@@ -147,8 +148,8 @@ def answers_with_other_settings(work: Path, model: Mapping[str, Any], dataset: M
         return Counter()  # scoring reports the damage
 
 
-def undecided(work: Path, combinations: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Returns model and fault for each model with stored answers of other settings that its config decides nothing on.
+def undecided(work: Path, combinations: Iterable[Mapping[str, Any]]) -> list[Finding]:
+    """Returns a fault for each model with stored answers of other settings that its config decides nothing on.
 
     Args:
         work: The run.
@@ -158,12 +159,12 @@ def undecided(work: Path, combinations: Iterable[Mapping[str, Any]]) -> list[tup
     for combination in combinations:
         for model, dataset in product(combination['models'], combination['datasets']):
             for difference, count in answers_with_other_settings(work, model, dataset).items():
-                found = counts.setdefault((model_abbr_from_cfg(model), difference), Counter())
-                found.update(answers=count, datasets=1)
+                of_model = counts.setdefault((model_abbr_from_cfg(model), difference), Counter())
+                of_model.update(answers=count, datasets=1)
     shown = '{answers:,} answers in {datasets} data sets have other settings ({difference}): {fix}'
     return [
-        (model, shown.format(**found, difference=difference, fix=DECIDE))
-        for (model, difference), found in counts.items()
+        found('config:stored', model, shown.format(**of_model, difference=difference, fix=DECIDE))
+        for (model, difference), of_model in counts.items()
     ]
 
 
@@ -206,7 +207,7 @@ def finished_only(out_dir: str, combinations: Iterable[Mapping[str, Any]]) -> It
     """
     stage = Path(out_dir)
     if stage.name == PREDICTIONS and (faults := undecided(stage.parent, combinations)):
-        raise SystemExit('\n'.join(f'tooleval: {model}: {text}' for model, text in faults))
+        raise SystemExit('\n'.join(f'tooleval: {one}' for one in faults))
     with TemporaryDirectory(prefix='tooleval-finished-') as folder:
         for combination in combinations:
             for model, dataset in product(combination['models'], combination['datasets']):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 import socket
@@ -72,7 +73,7 @@ def judge_cfg_from_env() -> dict[str, Any] | None:
 
 def tell_only_warnings() -> None:
     """Limits OpenCompass's logger to warnings, for commands that write JSON to standard output as it does."""
-    get_logger().setLevel('WARNING')
+    get_logger().setLevel(logging.WARNING)
 
 
 def _canonical(value: Any) -> Any:

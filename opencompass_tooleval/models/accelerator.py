@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -16,7 +16,9 @@ from typing import Any
 from mmengine.config import Config
 from opencompass.registry import MODELS
 
+from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.model_config import OF_PACKAGE
+from opencompass_tooleval.models.settings import name_of_model
 from opencompass_tooleval.work_dir.causes import PROGRAMS
 
 
@@ -34,17 +36,18 @@ def run_options() -> Namespace | None:
     return options
 
 
-def accelerator_faults(models: Sequence[Any]) -> Iterator[tuple[int, str]]:
-    """Yields index and fault of each model that ``-a`` should make faster, and does not."""
+def accelerator_faults(config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yields the fault of each model that ``-a`` should make faster, and does not."""
     options = run_options()
     if options is None or not options.accelerator:
         return
-    for index, model in enumerate(models):
+    for model in config.get('models') or ():
         kind = model.get('type') if isinstance(model, Mapping) else None
         kind = MODELS.get(kind) if isinstance(kind, str) else kind
         if isinstance(kind, type) and getattr(kind, 'not_accelerated', False):
-            yield (
-                index,
+            yield found(
+                'config:accelerator',
+                name_of_model(model),
                 f'opencompass -a {options.accelerator} does not replace {kind.__name__}, which would answer without '
                 "it. Without native tools, set type='opencompass.models.HuggingFacewithChatTemplate'; with them, set "
                 'type=ToolEvalVLLMChat, or serve the model, and leave -a out',

@@ -16,7 +16,7 @@ from opencompass.utils import model_abbr_from_cfg
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.models.accelerator import run_options
 from opencompass_tooleval.models.gpus import lacking_gpus
-from opencompass_tooleval.models.settings import check_settings
+from opencompass_tooleval.models.preflight import check_settings, tell
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.shards import split_range
 
@@ -52,7 +52,8 @@ def _check_run() -> None:
     config = _dumped_config(options.work_dir or _WORK_DIR)
     models, datasets = (config.get(name) for name in ('models', 'datasets'))
     if isinstance(models, list) and isinstance(datasets, list):
-        check_settings(models, datasets, config)
+        findings = check_settings(config)
+        tell(() if 'infer' in config else findings)  # a partitioner of this package has told them
     if options.slurm or options.dlc or options.dry_run:
         return
     if lacking := lacking_gpus(_needed_gpus(config)):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from opencompass.utils import get_logger
+from opencompass_tooleval.findings.finding import Finding, found
 
 KEYS = {
     'key', 'api_key', 'access_key', 'accesskey', 'secret', 'secret_id', 'secret_key', 'secretkey', 'ak', 'sk',
@@ -26,9 +25,6 @@ _VARIABLES = {
     'SenseTime': 'SENSENOVA_API_KEY',
 }
 """Part of a class's name -> its variable for ``key='ENV'``."""
-
-_warned: set[str] = set()
-_lock = threading.Lock()
 
 
 def is_secret(name: str) -> bool:
@@ -74,23 +70,13 @@ def _advice(cfg: Mapping[str, Any]) -> str:
     return f"write key='ENV' there, and keep the key in ${variable}"
 
 
-def warn_of_literal_keys(models: Iterable[Any], datasets: Iterable[Any]) -> None:
-    """Warns of keys in the configs of models, and of judges and simulators in those of data sets; once per model.
-
-    Args:
-        models: Configs of models.
-        datasets: Configs of data sets.
-    """
-    others = (other for dataset in datasets for other in other_models(dataset))
-    for role, cfg in chain((('model', model) for model in models), others):
-        if not isinstance(cfg, Mapping) or not _has_key(cfg):
-            continue
-        who = f'{role} {cfg.get("abbr", cfg.get("path", ""))}'
-        with _lock:
-            is_new = who not in _warned
-            _warned.add(who)
-        if is_new:
-            get_logger().warning(
-                f'{who}: its key stands in the config, and so in all configs that are written into the working '
-                f'directory, for everybody to read; {_advice(cfg)}'
+def literal_keys(config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yields a warning for each model, judge and simulator of a config that has a key in it."""
+    others = other_models(config.get('datasets') or ())
+    for role, cfg in chain((('model', model) for model in config.get('models') or ()), others):
+        if isinstance(cfg, Mapping) and _has_key(cfg):
+            text = (
+                'its key stands in the config, and so in all configs that are written into the working directory, for '
+                f'everybody to read; {_advice(cfg)}'
             )
+            yield found('config:literal_key', f'{role} {cfg.get("abbr", cfg.get("path", ""))}', text)

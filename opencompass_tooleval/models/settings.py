@@ -7,8 +7,7 @@ packages are left to themselves, but for their names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -20,12 +19,12 @@ from typing import Any
 from opencompass import registry
 from opencompass.datasets.base import BaseDataset
 from opencompass.openicl import DatasetReader
-from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
+from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.core.keywords import Keyword, initializers, keyword_faults, keywords_of
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
 from opencompass_tooleval.core.scoring.sampling_settings import STORED_ANSWERS, StoredAnswers
-from opencompass_tooleval.models.accelerator import accelerator_faults
+from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.budget import priced, sends_nothing
 from opencompass_tooleval.models.literal_keys import is_secret, other_models
 from opencompass_tooleval.models.model_config import PRICES
@@ -76,31 +75,14 @@ _MOST_NAMED = 5
 _MODELS_PAGE = 'docs/reference/models.md'
 
 
-@dataclass(frozen=True)
-class SettingFault:
-    """A setting that would stop a sweep, or falsify its table.
-
-    Attributes:
-        role: ``model`` or ``data set``.
-        index: Its place in the list of the config.
-        name: Its abbr; '' if ``text`` has the name.
-        text: The fault and its fix.
-    """
-
-    role: str
-    index: int
-    name: str
-    text: str
-
-
-def setting_faults(models: Sequence[Any], datasets: Sequence[Any]) -> list[SettingFault]:
+def setting_faults(models: Sequence[Any], datasets: Sequence[Any]) -> list[Finding]:
     """Returns the faults of the models and data sets of a config.
 
     Args:
         models: Configs of models.
         datasets: Configs of data sets, each with its inferencer and evaluator, and their judges and simulators.
     """
-    faults: list[SettingFault] = []
+    faults: list[Finding] = []
     for role, rows, name_of, check in (
         ('model', models, model_abbr_from_cfg, _model_faults),
         ('data set', datasets, dataset_abbr_from_cfg, _dataset_faults),
@@ -109,11 +91,16 @@ def setting_faults(models: Sequence[Any], datasets: Sequence[Any]) -> list[Setti
         faults += _shared_names(role, rows, names)
         for index, row in enumerate(rows):
             if isinstance(row, Mapping):
-                faults += [SettingFault(role, index, names[index], text) for text in check(row)]
+                faults += [found('config:setting', names[index], text) for text in check(row)]
     return [*faults, *_contradictions(models, datasets), *_budget_faults(models, datasets)]
 
 
-def component_faults(config: Mapping[str, Any]) -> Iterator[str]:
+def faults_of_rows(config: Mapping[str, Any]) -> list[Finding]:
+    """Returns the faults of the models and data sets of a config."""
+    return setting_faults(config.get('models') or (), config.get('datasets') or ())
+
+
+def component_faults(config: Mapping[str, Any]) -> Iterator[Finding]:
     """Yields the faults of the partitioners, runners, tasks and summarizer of a config."""
     parts = {'summarizer': config.get('summarizer')}
     for stage in ('infer', 'eval'):
@@ -121,65 +108,29 @@ def component_faults(config: Mapping[str, Any]) -> Iterator[str]:
             parts[f'{stage}.{part}'] = (config.get(stage) or {}).get(part)
     task = ((parts['infer.runner'] or {}).get('task') or {}).get(_TYPE)
     if str(getattr(task, '__name__', task)).endswith(_CONCURRENT) and any(map(_is_asked_by_us, config['datasets'])):
-        yield (
-            f"infer.runner.task: OpenCompass's {_CONCURRENT} refuses the inferencers of this package: set "
-            "type='opencompass_tooleval.tasks.ToolEvalInferTask', which sends max_workers requests at a time"
+        yield found(
+            'config:part',
+            'infer.runner.task',
+            f"OpenCompass's {_CONCURRENT} refuses the inferencers of this package: set "
+            "type='opencompass_tooleval.tasks.ToolEvalInferTask', which sends max_workers requests at a time",
         )
     if any(isinstance(model, Mapping) and model.get(BUDGET) for model in config.get('models') or ()):
         for stage, ours in _COUNTING_TASKS.items():
             kind = ((parts[f'{stage}.runner'] or {}).get('task') or {}).get(_TYPE)
             if str(getattr(kind, '__name__', kind)).rpartition('.')[2].startswith('OpenICL'):
                 fix = f"set type='opencompass_tooleval.tasks.{ours}'"
-                yield f"{stage}.runner.task: OpenCompass's own task counts no budget: {fix}"
+                yield found('config:part', f'{stage}.runner.task', f"OpenCompass's own task counts no budget: {fix}")
     for where, part_cfg in parts.items():
         if isinstance(part_cfg, Mapping):
             part = where.rpartition('.')[2]
-            yield from (f'{where}: {text}' for text in _faults_of_part(part_cfg, part, {}))
+            yield from (found('config:part', where, text) for text in _faults_of_part(part_cfg, part, {}))
 
 
-def setting_notes(models: Sequence[Any]) -> list[str]:
-    """Returns a line for each setting of a model that has no effect, without being a fault."""
-    notes: list[str] = []
-    for model in (model for model in models if isinstance(model, Mapping)):
-        notes_of = getattr(_class_of(model, 'model'), 'setting_notes', None)
-        notes += [f'{_name(model, model_abbr_from_cfg)}: {note}' for note in (notes_of(model) if notes_of else ())]
-    return notes
-
-
-def fault_lines(faults: Iterable[SettingFault]) -> list[str]:
-    """Formats faults, one line each; a fault of several models or data sets once, with their number."""
-    named: dict[str, dict[str, None]] = {}
-    for fault in faults:
-        named.setdefault(fault.text, {})[fault.name] = None
-    return [_line(text, [name for name in names if name]) for text, names in named.items()]
-
-
-def _line(text: str, names: Sequence[str]) -> str:
-    if not names:
-        return text
-    more = f' and {len(names) - 1} more' if len(names) > 1 else ''
-    return f'{names[0]}{more}: {text}'
-
-
-def check_settings(models: Sequence[Any], datasets: Sequence[Any], config: Mapping[str, Any] | None = None) -> None:
-    """Ends a run whose config has faults, before its first task.
-
-    Args:
-        models: Configs of models.
-        datasets: Configs of data sets.
-        config: The whole config; None if it is not known.
-
-    Raises:
-        SystemExit: It has some; the message has a line for each.
-    """
-    slow = (
-        SettingFault('model', index, _name(models[index], model_abbr_from_cfg), text)
-        for index, text in accelerator_faults(models)
-    )
-    if lines := [*component_faults(config or {}), *fault_lines([*setting_faults(models, datasets), *slow])]:
-        raise SystemExit('\n'.join(f'tooleval: {line}' for line in lines))
-    for note in setting_notes(models) if config else ():  # a runner checks the same models once more
-        get_logger().warning(note)
+def unused_settings(config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yields a note for each setting of a model that has no effect, without being a fault."""
+    for model in (model for model in config.get('models') or () if isinstance(model, Mapping)):
+        notes_of = getattr(_class_of(model, 'model'), 'setting_notes', None) or (lambda _: ())
+        yield from (found('config:unused', name_of_model(model), note) for note in notes_of(model))
 
 
 def _is_asked_by_us(dataset: Any) -> bool:
@@ -188,43 +139,30 @@ def _is_asked_by_us(dataset: Any) -> bool:
     return isinstance(inferencer, Mapping) and _is_ours(_class_of(inferencer, 'inferencer'))
 
 
-def models_and_datasets(tasks: Iterable[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
-    """Returns the models and the data sets of all tasks, each once.
-
-    Of two models with one name both are returned, since they differ; two tasks of one pair are not found.
-    """
-    models: list[Any] = []
-    datasets: list[Any] = []
-    for task in tasks:
-        models += (model for model in task['models'] if model not in models)
-        datasets += (row for rows in task['datasets'] for row in rows if row not in datasets)
-    return models, datasets
-
-
-def _contradictions(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[SettingFault]:
+def _contradictions(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[Finding]:
     """Yields a fault for each model whose sampling contradicts the temperature of a data set."""
     inferencers = (dataset['infer_cfg']['inferencer'] for dataset in datasets if _is_asked_by_us(dataset))
     asked = {inferencer.get('temperature') for inferencer in inferencers}
-    for index, model in enumerate(models):
+    for model in models:
         for temperature in asked if isinstance(model, Mapping) else ():
             is_number = isinstance(temperature, (int, float))
             why = getattr(_class_of(model, 'model'), 'why_no_temperature', None)
             view = SimpleNamespace(**{**model, 'no_temperature': why(model) if why else ''})
             if is_number and (fault := contradiction(view, temperature)):
-                yield SettingFault('model', index, _name(model, model_abbr_from_cfg), fault)
+                yield found('config:setting', name_of_model(model), fault)
 
 
-def _budget_faults(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[SettingFault]:
+def _budget_faults(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[Finding]:
     """Yields the faults of data sets whose requests the budget of a model could not count."""
     asking = [model for model in models if isinstance(model, Mapping) and model.get(BUDGET)]
-    for index, dataset in enumerate(datasets if asking else ()):
+    for dataset in datasets if asking else ():
         name = _name(dataset, dataset_abbr_from_cfg)
         if not _is_asked_by_us(dataset):
             text = "the budget of a model does not count the requests of OpenCompass's own inferencer"
-            yield SettingFault('data set', index, name, f'{text}: leave out this data set, or budget')
+            yield found('config:budget', name, f'{text}: leave out this data set, or budget')
         for (role, other), model in product(other_models(dataset), asking):
             if isinstance(other, Mapping) and (fault := budget_fault(model, other)):
-                yield SettingFault('data set', index, name, f'{role} {fault}')
+                yield found('config:budget', name, f'{role} {fault}')
 
 
 def budget_fault(model: Mapping[str, Any], other: Mapping[str, Any]) -> str:
@@ -237,6 +175,16 @@ def budget_fault(model: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return ''
 
 
+def name_of_model(model: Any) -> str:
+    """Returns the abbr of a model, or one of its path; '' if it has neither."""
+    return _name(model, model_abbr_from_cfg)
+
+
+def is_class_of_package(cfg: Mapping[str, Any], part: str) -> bool:
+    """Tests if the ``type`` of a part of a config is a class of this package."""
+    return _is_ours(_class_of(cfg, part))
+
+
 def _name(row: Any, name_of: Any) -> str:
     try:
         return str(name_of(row))
@@ -244,36 +192,36 @@ def _name(row: Any, name_of: Any) -> str:
         return ''
 
 
-def _shared_names(role: str, rows: Sequence[Any], names: Sequence[str]) -> Iterator[SettingFault]:
-    """Yields a fault for each row but the first of a name; all have one text."""
+def _shared_names(role: str, rows: Sequence[Any], names: Sequence[str]) -> Iterator[Finding]:
+    """Yields a fault if several rows have one name."""
     indices: dict[str, list[int]] = {}
     for index, name in enumerate(names):
         indices.setdefault(name, []).append(index)
-    shared = {name: found for name, found in indices.items() if name and len(found) > 1}
+    shared = {name: those for name, those in indices.items() if name and len(those) > 1}
     if not shared:
         return
     variable = 'models' if role == 'model' else 'datasets'
-    shown = [f'{name!r}: {_locations(variable, rows, found)}' for name, found in list(shared.items())[:_MOST_NAMED]]
+    shown = [f'{name!r}: {_locations(variable, rows, those)}' for name, those in list(shared.items())[:_MOST_NAMED]]
     more = f'; and {len(shared) - len(shown)} more names' if len(shared) > len(shown) else ''
     plural = 'the name' if len(shared) == 1 else f'{len(shared)} names'
     text = (
         f'several {role}s have {plural} ({"; ".join(shown)}{more}); answers and scores are stored by name, and those '
         'of one would be lost: give each a different abbr, or leave one out'
     )
-    yield from (SettingFault(role, index, '', text) for found in shared.values() for index in found[1:])
+    yield found('config:name', '', text)
 
 
-def _locations(variable: str, rows: Sequence[Any], found: Sequence[int]) -> str:
+def _locations(variable: str, rows: Sequence[Any], indices: Sequence[int]) -> str:
     """Formats the places of rows with one name, and the first setting in which they differ."""
-    first = rows[found[0]]
-    other = next((rows[index] for index in found[1:] if rows[index] != first), None)
-    where = [f'{variable}[{index}]' for index in found]
+    first = rows[indices[0]]
+    other = next((rows[index] for index in indices[1:] if rows[index] != first), None)
+    where = [f'{variable}[{index}]' for index in indices]
     if other is None:
         return f'{" and ".join(where)}, which are the same'
     keys = [*first, *(key for key in other if key not in first)]
     key = next(key for key in keys if first.get(key) != other.get(key))
     hide = is_secret(str(key))
-    values = ('...' if hide else _short(rows[index].get(key)) for index in found)
+    values = ('...' if hide else _short(rows[index].get(key)) for index in indices)
     return ' and '.join(f'{location} ({key}={value})' for location, value in zip(where, values, strict=True))
 
 
@@ -333,7 +281,7 @@ def _dataset_faults(cfg: Mapping[str, Any]) -> Iterator[str]:
                 yield from _faults_below(str(name), value)
     for role, other in other_models([cfg]):
         if isinstance(other, Mapping):
-            yield from (f'{role} {_name(other, model_abbr_from_cfg)}: {text}' for text in _model_faults(other))
+            yield from (f'{role} {name_of_model(other)}: {text}' for text in _model_faults(other))
 
 
 def _faults_below(name: str, cfg: Any) -> Iterator[str]:

@@ -113,7 +113,7 @@ def _counts(*parts: Any) -> Counter[str]:
 def _sources(dataset: str, entries: Sequence[ModelResult]) -> Figure:
     counts = [_counts(*(run.get('sources') for run in _runs(entry))) for entry in entries]
     names = [*SOURCES, *dict.fromkeys(name for counter in counts for name in counter if name not in SOURCES)]
-    simulators = {entry.model: str(by) for entry in entries if (by := entry.part('provenance').get('simulated_by'))}
+    simulators = {entry.model: by for entry in entries if (by := entry.provenance.simulated_by)}
     return Figure(
         f'sources-{slug(dataset)}',
         family_of(dataset),

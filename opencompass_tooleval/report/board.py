@@ -21,7 +21,6 @@ from opencompass_tooleval.catalogue.metrics import (
 from opencompass_tooleval.catalogue.tables import CORRELATIONS, column_error, errors_of, with_omitted
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.statistics.paired import metrics_of
-from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, is_variant, title_of
 from opencompass_tooleval.report.published import Published, published_on
@@ -139,7 +138,7 @@ def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str
     parts = {score: scored[model, score[0]] for score in shares if score[0] not in lacks}
     values = {score: entry.number(score[1]) for score, entry in parts.items()}
     unmeasured = tuple(f'{score[0]} {score[1]}' for score, value in values.items() if value is None)
-    caveats = tuple(dict.fromkeys(caveat for entry in parts.values() for caveat in caveats_of(entry)))
+    caveats = tuple(dict.fromkeys(caveat for entry in parts.values() for caveat in entry.caveats))
     if lacks or unmeasured:
         return Cell(caveats=caveats if parts else (), lacks=(*lacks, *unmeasured))
     dataset_errors = {score: errors_of(entry.result) for score, entry in parts.items()}

@@ -13,6 +13,7 @@ from plotly.offline import get_plotlyjs
 from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.tables import published_columns
+from opencompass_tooleval.findings.of_results import of_comparisons, result_findings
 from opencompass_tooleval.plugin import BENCHMARKS, VARIANTS
 from opencompass_tooleval.report.agent_figures import agent_figures
 from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
@@ -21,7 +22,7 @@ from opencompass_tooleval.report.figure import Figure, Table, as_table
 from opencompass_tooleval.report.files import save_table
 from opencompass_tooleval.report.overview import LISTED, Finding, Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
-from opencompass_tooleval.report.provenance import missing_table, others_table, provenance_table, runs_table
+from opencompass_tooleval.report.provenance import missing_table, others_table, results_table, runs_table
 from opencompass_tooleval.report.published import published_table
 from opencompass_tooleval.report.read import Material, read, run_names
 from opencompass_tooleval.report.reasons import reason_figures
@@ -109,7 +110,7 @@ def _write(material: Material, out: Path) -> None:
     report = Report(material, tables, tuple(figures), first, pages)
     about_runs = (
         runs_table(material),
-        provenance_table(material, spent),
+        results_table(material, spent),
         others_table(material),
         missing_table(material, samples.damaged),
     )
@@ -139,6 +140,7 @@ def _write_pages(report: Report, about_runs: Sequence[Table], out: Path) -> None
         'material': report.material,
         'runs': run_names(report.material.runs).values(),
         'overview': report.overview,
+        'notes': [one.line for one in of_comparisons(result_findings(report.material.results))],
         'pages': [('index', 'Overview'), *benchmarks, ('samples', 'Samples'), ('provenance', 'Provenance')],
         'about_runs': about_runs,
     }

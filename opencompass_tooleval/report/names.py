@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, find_description, find_variant
 from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.plugin import BENCHMARKS, USERS, VARIANTS
@@ -61,3 +63,9 @@ def title_of(name: str) -> str:
     text, ending = kind.titled(text) if kind and not is_loop else (text, '')
     words = (_WORDS.get(word, word) for word in text.replace('-', '_').split('_') if word)
     return ' '.join([FAMILIES[family], *words]) + (f', {ending}' if ending else '')
+
+
+def caveats_note(caveats: Iterable[str]) -> str:
+    """Joins distinct reasons why scores are not comparable to a note for a chart; '' for none."""
+    reasons = '; '.join(dict.fromkeys(caveats))
+    return f'Not comparable with published scores: {reasons}.' if reasons else ''

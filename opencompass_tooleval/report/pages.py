@@ -11,9 +11,9 @@ from opencompass_tooleval.catalogue.comparable import result_provenance
 from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.core.statistics.paired import metrics_of
 from opencompass_tooleval.core.statistics.trials import parse_name, trials_of_result
+from opencompass_tooleval.findings.of_results import unlike
 from opencompass_tooleval.report.agent_figures import agent_tables
 from opencompass_tooleval.report.board import OVERVIEW, Board, without_other_data
-from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.figure import Figure, Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
 from opencompass_tooleval.report.read import Material, ModelResult
@@ -89,7 +89,7 @@ def pages_of(
                     *trials_tables(family, entries),
                 ),
                 _settings(entries),
-                tuple(unlike(entries)),
+                tuple(map(str, unlike({(entry.model, entry.dataset): entry.result for entry in entries}))),
             )
         )
     for name, tables in of_variants.items():
@@ -117,7 +117,7 @@ def _metrics_table(family: str, entries: Sequence[ModelResult]) -> Table:
 def _settings(entries: Iterable[ModelResult]) -> dict[str, str]:
     values_of: dict[str, dict[str, None]] = {}
     for entry in entries:
-        for key, value in result_provenance(entry.part('provenance')).items():
+        for key, value in result_provenance(entry.result).items():
             if not isinstance(value, dict) and value not in (None, ''):
                 values_of.setdefault(str(key), {})[str(value)] = None
     return {

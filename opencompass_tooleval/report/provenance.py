@@ -35,10 +35,10 @@ class Spent:
     known: int = 0
 
 
-def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent]) -> Table:
+def results_table(material: Material, spent: Mapping[tuple[str, str], Spent]) -> Table:
     """Builds a table with a row per result: every key of its provenance, samples, tokens, calls and failures."""
-    keys = dict.fromkeys([*_FIRST, *(key for entry in material.scored for key in entry.part('provenance'))])
-    used = [key for key in keys if any(key in entry.part('provenance') for entry in material.scored)]
+    keys = dict.fromkeys([*_FIRST, *(key for entry in material.scored for key in entry.provenance.stored)])
+    used = [key for key in keys if any(key in entry.provenance.stored for entry in material.scored)]
     columns = (
         'model',
         'data set',
@@ -63,7 +63,7 @@ def provenance_table(material: Material, spent: Mapping[tuple[str, str], Spent])
             money = None if cost.cost is None else cost.cost * cost.known
             numbers += [cost.prompts.counted_by, shown(cost.calls, 0), shown(money, 4)]
         counts = tuple(str(samples.get(name, '')) for name in ('all', 'infra', 'cut'))
-        details = (_text(entry.part('provenance').get(key)) for key in used)
+        details = (_text(entry.provenance.stored.get(key)) for key in used)
         rows.append((entry.model, entry.dataset, names[entry.run], *counts, *numbers, *details))
     return Table('provenance', 'Results', columns, tuple(rows))
 

@@ -7,12 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.catalogue.tables import published_columns, without_samples
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.findings.of_results import caveats_of
 from opencompass_tooleval.work_dir.shards import numbered_shards, whole_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, tail
 
@@ -43,8 +46,18 @@ class ModelResult:
         value = self.result.get(metric)
         return float(value) if is_number(value) else None
 
+    @cached_property
+    def provenance(self) -> Provenance:
+        """The provenance."""
+        return Provenance.of(self.result)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Reasons why the scores are not comparable with published ones; none if they are."""
+        return caveats_of(self.dataset, self.result)
+
     def part(self, name: str) -> Mapping[str, Any]:
-        """Returns a nested dict of the result, such as ``provenance``; empty if there is none.
+        """Returns a nested dict of the result, such as ``samples``; empty if there is none.
 
         For a data set with several runs, numbers are the means over the runs.
         """
@@ -87,6 +100,11 @@ class Material:
     runs: tuple[WorkDir, ...]
     scored: tuple[ModelResult, ...]
     missing: tuple[Missing, ...]
+
+    @property
+    def results(self) -> dict[tuple[str, str], Mapping[str, Any]]:
+        """The results by model and data set."""
+        return {(entry.model, entry.dataset): entry.result for entry in self.scored}
 
     @property
     def models(self) -> tuple[str, ...]:

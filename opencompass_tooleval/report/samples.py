@@ -262,7 +262,7 @@ class SampleFiles:
         asked = [asked_of(predictions.get(key, {}), detail) for key, detail in keyed]
         shared, unshared = self._share(entry.dataset, asked)
         judged = _judgements(entry)
-        are_dialogues = holds_dialogues(entry.part('provenance'))
+        are_dialogues = holds_dialogues(entry.result)
         counter, is_known = self._counter(entry), spending_of(entry.part('usage')) is not None
         rows = []
         answer_tokens = calls = 0

@@ -49,7 +49,7 @@ def _prices(run: WorkDir) -> dict[str, Prices]:
 
 def _known(entry: ModelResult, estimated: Spent | None, prices: Prices | None) -> Spent:
     usage = entry.part('usage')
-    prompts = prompt_tokens_of(usage, holds_dialogues(entry.part('provenance')))
+    prompts = prompt_tokens_of(usage, holds_dialogues(entry.result))
     base, spending = estimated or Spent(prompts, None, None), spending_of(usage, prices)
     known = spending.with_tokens if spending else 0
     if spending is None or known <= 0:

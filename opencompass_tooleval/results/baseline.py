@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.catalogue.comparable import GOLD_DIGEST, gold_digest, result_provenance
+from opencompass_tooleval.catalogue.provenance import KEY
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.statistics.paired import Result, details_of
 from opencompass_tooleval.core.text.bounds import is_number
@@ -97,8 +98,7 @@ def save_baseline(work: Results, file: Path) -> tuple[int, list[str]]:
 
 def _row(model: str, dataset: str, result: Result) -> Row:
     row = result_row(model, dataset, result, _PARTS)
-    if isinstance(provenance := result.get('provenance'), Mapping):
-        row['provenance'] = result_provenance(provenance)
+    row |= {KEY: result_provenance(result)} if KEY in result else {}
     return {**row, 'details': list(map(_reduced_detail, details_of(result)))}
 
 

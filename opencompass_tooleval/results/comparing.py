@@ -32,6 +32,8 @@ from opencompass_tooleval.core.statistics.paired import (
 )
 from opencompass_tooleval.core.statistics.paired_trials import paired_estimates
 from opencompass_tooleval.core.statistics.trials import trials_of_result
+from opencompass_tooleval.findings.finding import Finding
+from opencompass_tooleval.findings.of_results import of_comparisons, result_findings
 from opencompass_tooleval.results.result_row import Results, valid_result
 
 _some = partial(first_of, most=8)
@@ -119,6 +121,7 @@ class Comparison:
         records: Data set -> number of records that both models have.
         differing: Data set -> samples that differ, largest difference first.
         notes: Notes for the reader.
+        findings: Findings on the results of both.
     """
 
     tables: list[Row] = field(default_factory=list)
@@ -126,6 +129,7 @@ class Comparison:
     records: dict[str, int] = field(default_factory=dict)
     differing: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
 
 def sample_row(dataset: str, difference: Difference, *keys: str) -> dict[str, Any]:
@@ -294,7 +298,7 @@ def compare(
         what = ' and '.join(f'{side} has {_some(sorted(side.datasets))}' for side in sides)
         raise DataError(a.work.path, f'the models share no data set: {what}')
     comparer = Comparer()
-    notes = comparer.comparison.notes
+    notes, results = comparer.comparison.notes, dict[tuple[str, str], Result]()
     for side, other in ((a, b), (b, a)):
         only = sorted(side.datasets - other.datasets)
         notes += [f'{dataset}: only {side} has a result' for dataset in only]
@@ -307,6 +311,9 @@ def compare(
             notes.append(f'{dataset}: the result of {failed} is an error')
             continue
         sink(dataset, comparer.add(dataset, first, second))
+        for side, result in ((a, first), (b, second)):
+            results[str(side), dataset] = {key: value for key, value in result.items() if key != 'details'}
         notes += _notes(dataset, (first, second), (str(a), str(b)))
     comparer.add_tables()
+    comparer.comparison.findings += of_comparisons(result_findings(results))
     return comparer

@@ -30,6 +30,7 @@ from opencompass_tooleval.core.statistics.paired import (
     unanswered_records,
 )
 from opencompass_tooleval.core.statistics.paired_trials import estimate_names
+from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.results.comparing import Comparer, Row, Side, compare
 from opencompass_tooleval.results.result_row import Results
 
@@ -117,6 +118,7 @@ class Gate:
         verdicts: The scores that were compared, those that dropped, or are different, first.
         refusals: What was not compared.
         notes: Notes for the reader.
+        findings: Findings on the results of both.
         records: Number of records that the baseline has in the data sets that were compared.
         lacking: Number of those that the run lacks.
         status: 0 held or equivalent, 1 dropped, different or undecided, 2 not comparable.
@@ -125,6 +127,7 @@ class Gate:
     verdicts: list[Verdict] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     records: int = 0
     lacking: int = 0
     status: int = 0
@@ -401,6 +404,7 @@ def _compare(
 
     comparer = compare(sides, sink=lambda *_: None, progress=progress, accept=accept)
     gate.notes += comparer.comparison.notes
+    gate.findings += comparer.comparison.findings
     rows = (*(comparer.comparison.tables if rules.metrics else ()), *comparer.comparison.datasets)
     return [_Tested(model, comparer, row, unanswered, lacking) for row in rows if is_tested(row.name, row.metric)]
 

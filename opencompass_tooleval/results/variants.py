@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.catalogue.variants import KEPT, VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.core.statistics.intervals import FEWEST, Interval, Pairs, compare_column, intervals_of
@@ -218,6 +219,6 @@ class Originals:
         twin, original = self.run.result(model, dataset), self.run.result(model, self.kind.original_of(dataset))
         if not twin or not original:
             return original
-        settings = twin.get('provenance') or {}
+        settings = Provenance.of(twin).stored
         changed = {key: settings[key] for key in CHANGED if key in settings}
-        return {**original, 'provenance': {**(original.get('provenance') or {}), **changed}}
+        return {**original, 'provenance': {**Provenance.of(original).stored, **changed}}

@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from opencompass_tooleval.models.api.engine_nodes import lacking_nodes
 from opencompass_tooleval.models.gpus import lacking_gpus, visible_gpus
-from opencompass_tooleval.models.settings import check_settings, models_and_datasets
+from opencompass_tooleval.models.preflight import check_settings, of_tasks
 from opencompass_tooleval.models.shared_servers import SharedServer, placed, shared_servers
 from opencompass_tooleval.runners.fork_server import ForkedTask, ForkServer
 from opencompass_tooleval.runners.local_servers import LocalServers, environment
@@ -85,7 +85,7 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
         Raises:
             SystemExit: A setting is invalid, or a task needs more GPUs than this machine has; no task is started.
         """
-        check_settings(*models_and_datasets(tasks))
+        check_settings(of_tasks(tasks))
         self._check_gpus(tasks)
         work_dir = Path(tasks[0]['work_dir']) if tasks else Path()
         if tasks:

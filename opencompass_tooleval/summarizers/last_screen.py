@@ -13,6 +13,7 @@ from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main
 from opencompass_tooleval.catalogue.tables import with_omitted
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.statistics.intervals import Score
+from opencompass_tooleval.findings.finding import Finding, shortened
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of
 
 WIDTH = 80
@@ -205,7 +206,7 @@ def screen(
     models: Sequence[str],
     rows: Sequence[Headline],
     *,
-    notes: Sequence[str],
+    findings: Sequence[Finding],
     missing: Sequence[Missing],
     files: Sequence[Path],
     run: Path,
@@ -215,12 +216,12 @@ def screen(
     Args:
         models: Their abbrs.
         rows: The main scores.
-        notes: Warnings, of which the first few are shown.
+        findings: Those about the results, of which the first few are shown.
         missing: The missing results.
         files: Paths of the written files; the second one has all notes.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
-    lines = [*leaderboard(models, rows), '']
+    lines, notes = [*leaderboard(models, rows), ''], [one.line for one in shortened(findings)]
     most = MOST_NOTES if len(notes) > MOST_NOTES + 1 else len(notes)
     lines += notes[:most]
     if len(notes) > most:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from datetime import datetime
 from io import StringIO
@@ -14,8 +13,7 @@ from typing import Any
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval import plugin
-from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, part_of
+from opencompass_tooleval.catalogue.benchmark import part_of
 from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_first
 from opencompass_tooleval.catalogue.tables import (
@@ -26,18 +24,15 @@ from opencompass_tooleval.catalogue.tables import (
     published_columns,
     without_samples,
 )
-from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.model_name import model_name
-from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of
-from opencompass_tooleval.core.scoring.result import many_failed
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.statistics.trials import trials_of_result
 from opencompass_tooleval.core.text.jsonable import printable
-from opencompass_tooleval.embedding.locate import is_official
-from opencompass_tooleval.models.api.endings import ENDINGS, ONLY_THOUGHTS
-from opencompass_tooleval.models.budget import sends_nothing
+from opencompass_tooleval.findings.finding import Finding, found, merged
+from opencompass_tooleval.findings.of_results import cut_words, few, result_findings
 from opencompass_tooleval.models.literal_keys import other_models
+from opencompass_tooleval.models.preflight import config_findings
 from opencompass_tooleval.summarizers.last_screen import (
     PART,
     Headline,
@@ -56,19 +51,11 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, read_res
 VERBOSE = 'TOOLEVAL_VERBOSE'
 """Environment variable; if it is set, the long tables are printed too."""
 
-UNANSWERED_SHARE_TO_TELL = 0.1
-CUT_SHARE_TO_TELL = 0.01
-_SHARE_OF_OURS = 0.9
-"""If the longest cut answer has a smaller share of our limit's tokens, the server cut by a limit of its own."""
+_OF_SCORES = ('config:replayed', 'config:unused', 'config:unused_limit')
+"""Kinds of findings about a config that a reader of scores needs."""
 _REASONS_SHOWN = 6
-_MOST_WORDS = 300
 _JUDGED = 'tooleval_toolbench_agent_judged_gen'
 """The config of agents with a judge."""
-
-
-def _few(names: Iterable[str], most: int = 2) -> str:
-    """Lists the first names, without the prefix of this package's data sets."""
-    return first_of([name.removeprefix(OUR_PREFIX) for name in names], most)
 
 
 class _Dash:
@@ -79,11 +66,6 @@ class _Dash:
 
 
 _NOT_MEASURED = _Dash()
-
-
-def _has_replayed_judge(dataset_cfg: Mapping[str, Any]) -> bool:
-    judge = dataset_cfg.get('eval_cfg', {}).get('evaluator', {}).get('judge_cfg')
-    return isinstance(judge, Mapping) and sends_nothing(judge)
 
 
 def _shown(errors: Mapping[str, float]) -> str:
@@ -101,139 +83,6 @@ def _trials(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[st
                 f'{name} {estimate}' for name, estimate in by_kind.items() if not name.endswith(('@1', '^1'))
             )
             yield f'  {model} / {dataset}: {metric} {shown}'
-
-
-_ANSWERING = {
-    'simulated_by': 'observations are simulated by',
-    'bank': 'calls are answered from the bank',
-    'judge': 'answers are judged by',
-}
-"""Key of the provenance (who answered an agent's calls, who judged its answers) -> its description."""
-_TOLD = ('simulated_by', 'judge')
-"""Those that are reported even if all models have the same."""
-
-
-def _given(provenance: Mapping[str, Any], key: str) -> str:
-    """Returns the bank, simulator or judge of an agent; a simulator counts even if it was not called."""
-    simulator, prompt = provenance.get('simulator'), provenance.get('simulator_prompt')
-    if key == 'simulated_by' and simulator:
-        return f'{simulator}, prompt {prompt}'
-    return str(provenance.get(key) or 'none')
-
-
-def _environments(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-    """Yields lines on data sets whose models had different simulators, banks or judges."""
-    agents = {
-        key: provenance
-        for key, result in results.items()
-        if are_agents((provenance := result.get('provenance', {})).get('benchmark'))
-    }
-    for key, words in _ANSWERING.items():
-        given: dict[str, dict[str, list[str]]] = {}
-        told: dict[str, dict[str, None]] = {}
-        for (model, dataset), provenance in agents.items():
-            given.setdefault(dataset, {}).setdefault(_given(provenance, key), []).append(model)
-            if provenance.get(key):
-                told.setdefault(str(provenance[key]), {})[dataset] = None
-        for dataset, models in given.items():
-            if len(models) > 1:
-                shown = '; '.join(f'{which} ({first_of(names)})' for which, names in models.items())
-                yield f'WARNING {dataset}: {words} {shown}: the scores do not compare with each other'
-        for which, datasets in told.items() if key in _TOLD else ():
-            yield f'NOTE {words} {which}: {first_of(list(datasets))}'
-
-
-def _unanswered(name: str, result: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a line on an agent that got no recorded response to many of its calls."""
-    if not are_agents(result.get('provenance', {}).get('benchmark')):
-        return
-    breakdown = result.get('breakdown') or []
-    trials = breakdown if isinstance(breakdown, list) else [breakdown]
-    calls = sum(sum(trial.get('sources', {}).values()) for trial in trials)
-    unanswered = sum(trial.get('errors', {}).get('unanswered', 0) for trial in trials)
-    if unanswered > UNANSWERED_SHARE_TO_TELL * calls:
-        yield (
-            f'NOTE {name}: {unanswered} of {calls} calls had no recorded response. '
-            'Use a larger bank or configure a simulator.'
-        )
-
-
-def _servers_limit(result: Mapping[str, Any]) -> int:
-    """Returns the tokens at which the server cut answers, if that was before our limit; 0 if not, or it is unknown."""
-    limit = (result.get('provenance') or {}).get(MAX_OUT_LEN) or 0
-    longest: int = (result.get(ENDINGS) or {}).get('cut_tokens') or 0
-    return longest if longest < _SHARE_OF_OURS * limit else 0
-
-
-def _cut_words(number: str, results: Collection[Mapping[str, Any]]) -> str:
-    """Says at which limit answers were cut: ours, or the server's own.
-
-    Args:
-        number: Their number.
-        results: The results of their data sets, all cut at our limits or all by the server.
-    """
-    limits = sorted({limit for result in results if (limit := (result.get('provenance') or {}).get(MAX_OUT_LEN))})
-    lengths, longest = ' or '.join(f'{limit:,}' for limit in limits), max(map(_servers_limit, results))
-    if longest:
-        stopped = f'The server stopped them at about {longest:,} tokens'
-        return f'{number} answers were cut. {stopped}, before your limit of {lengths}'
-    return f'{number} answers were cut' + (f' at {lengths} tokens' if lengths else '')
-
-
-def _cut_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-    """Yields a line per model and limit at which more than a few answers were cut, and on limits that then differed."""
-    cut: dict[tuple[str, bool], dict[str, Mapping[str, Any]]] = {}
-    samples_of = Counter[str]()
-    limits: dict[str, dict[Any, list[str]]] = {}
-    for (model, dataset), result in results.items():
-        samples, limit = result.get('samples') or {}, (result.get('provenance') or {}).get(MAX_OUT_LEN)
-        samples_of[model] += samples.get('all', 0)
-        if limit is not None:
-            limits.setdefault(dataset, {}).setdefault(limit, []).append(model)
-        if samples.get('cut', 0) > CUT_SHARE_TO_TELL * samples.get('all', 0):
-            cut.setdefault((model, bool(_servers_limit(result))), {})[dataset] = result
-    for (model, by_server), found in cut.items():
-        count = sum(result['samples']['cut'] for result in found.values())
-        words = _cut_words(f'{count:,} of {samples_of[model]:,}', found.values())
-        fix = (
-            ': check its own limit, then run again with a higher max_out_len and -r'
-            if by_server
-            else '. Raise max_out_len in the config of the model, and run again with -r: only these are asked again'
-        )
-        yield f'WARNING {model}: {words} ({_few(found)}){fix}'
-    differing: dict[str, list[str]] = {}
-    some_cut = {dataset for found in cut.values() for dataset in found}
-    for dataset, by_limit in limits.items():
-        if len(by_limit) > 1 and dataset in some_cut:
-            shown = '; '.join(f'{limit:,} ({first_of(models)})' for limit, models in sorted(by_limit.items()))
-            differing.setdefault(shown, []).append(dataset)
-    for shown, datasets in differing.items():
-        yield f'NOTE models had different limits of tokens for an answer: {shown}, in {_few(datasets)}'
-
-
-def _words_of(result: Mapping[str, Any]) -> str:
-    """Formats the most frequent error of missing answers; '' if no row has one."""
-    endings = result.get(ENDINGS) or {}
-    words = shorten(str(endings.get('server_words') or ''), _MOST_WORDS)
-    return f'. {endings.get("times")} of them: {words}' if words else ''
-
-
-def _ends_of_answers(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-    """Yields a line per unknown reason for the end of answers, and per model that put most answers into thoughts."""
-    unknown: Counter[str] = Counter()
-    swallowed: dict[str, dict[str, int]] = {}
-    for (model, dataset), result in results.items():
-        endings = result.get(ENDINGS) or {}
-        unknown.update(endings.get('unknown') or {})
-        if 2 * endings.get('only_thoughts', 0) > (result.get('samples') or {}).get('all', 0):
-            swallowed.setdefault(model, {})[dataset] = endings['only_thoughts']
-    for model, counts in swallowed.items():
-        yield (
-            f'WARNING {model}: {sum(counts.values()):,} answers are empty: all of their text is thoughts, although '
-            f'the model ended them ({_few(counts)}). {ONLY_THOUGHTS}'
-        )
-    for reason, count in unknown.items():
-        yield f'NOTE {count:,} answers ended for the reason {reason!r}, which is unknown: they count as whole answers'
 
 
 class ToolEvalSummarizer(DefaultSummarizer):
@@ -286,12 +135,10 @@ class ToolEvalSummarizer(DefaultSummarizer):
             super().summarize(output_path, time_str)
         main = headlines(self._table, self._overall, self._partly, self._columns())
         tables = list(self._tables_of_details(results))
-        about = [*self._about_main(main, results), *self._notes(results)]
-        about.sort(key=lambda note: not note.startswith('WARNING'))
-        warnings = [*self._not_comparable(results), *about]
+        findings = merged(self._findings(main, results))
         missing = list(self._missing(results))
         files = [path]
-        notes = [*tables, *warnings, *missing_lines(missing, Path(self.work_dir))]
+        notes = [*tables, *(one.line for one in findings), *missing_lines(missing, Path(self.work_dir))]
         if notes:
             files.append(path.with_name(f'{path.stem}_notes.txt'))
             files[-1].write_text(printable('\n'.join(notes)) + '\n', encoding='utf-8')
@@ -301,7 +148,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         if self.report:
             self._report()
         run = Path(self.work_dir)
-        below = screen(self.model_abbrs, main, notes=warnings, missing=missing, files=files, run=run)
+        below = screen(self.model_abbrs, main, findings=findings, missing=missing, files=files, run=run)
         say(f'\n{below}')
         if missing:
             raise SystemExit(1)
@@ -317,10 +164,10 @@ class ToolEvalSummarizer(DefaultSummarizer):
 
             say(f'report: {write_report([Path(self.work_dir)], Path(self.work_dir, "report"))}')
         except ImportError as error:
-            say(f"WARNING no report: {error}; pip install 'opencompass-tooleval[report]'")
+            say(found('run:no_report', '', f"no report: {error}; pip install 'opencompass-tooleval[report]'").line)
         except Exception as error:  # a result may hold anything; an error of the report must not fail the sweep
             message = ' '.join(str(error).split())
-            say(f'WARNING no report: {type(error).__name__}: {message}')
+            say(found('run:no_report', '', f'no report: {type(error).__name__}: {message}').line)
 
     def _pick_up_results(self) -> tuple[dict[str, Any], ...]:
         """Reads the results model by model: OpenCompass's method fails if models' results have different metrics."""
@@ -424,7 +271,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 f'{reason} {count}' for reason, count in list(result['reasons'].items())[:_REASONS_SHOWN]
             )
             cut = result['samples'].get('cut') if isinstance(result.get('samples'), dict) else None
-            cut_shown = f' | {_cut_words(f"{cut:,}", [result])}' if cut else ''
+            cut_shown = f' | {cut_words(f"{cut:,}", [result])}' if cut else ''
             yield f'  {model} / {dataset}: {shown} | {reasons}{cut_shown}'
         yield from explained(dict.fromkeys(reason for result in with_details.values() for reason in result['reasons']))
         yield from self._errors_of_tables(results)
@@ -446,92 +293,30 @@ class ToolEvalSummarizer(DefaultSummarizer):
             for table, errors_of_columns in tables.items():
                 yield f'  {model} / {table}: {_shown(errors_of_columns)}'
 
-    def _not_comparable(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-        """Yields notes on results that do not compare with the published ones."""
-        foreign: Counter[str] = Counter()
-        for result in results.values():
-            provenance = result.get('provenance', {})
-            encoder, language = provenance.get('encoder'), provenance.get('language')
-            if encoder and language and not is_official(encoder, language):
-                foreign[encoder] += 1
-        for encoder, count in foreign.items():
-            yield (
-                f'NOTE {count} results were scored with the sentence encoder {encoder!r}, not the official one: '
-                'not comparable with the leaderboard'
-            )
-        rebuilt = sorted(
-            {dataset for (_, dataset), result in results.items() if result.get('provenance', {}).get('rebuilt')}
-        )
-        if rebuilt:
-            what = f'{len(rebuilt)} data sets were' if len(rebuilt) > 1 else 'one data set was'
-            yield f"NOTE {what} rebuilt from published samples; the scores are not the paper's: {', '.join(rebuilt)}"
-        replayed = {dataset_abbr_from_cfg(cfg) for cfg in self.dataset_cfgs if _has_replayed_judge(cfg)}
-        models = {model_abbr_from_cfg(cfg) for cfg in self.model_cfgs if not sends_nothing(cfg)}
-        if graded := sorted({dataset for model, dataset in results if model in models and dataset in replayed}):
-            yield (
-                'WARNING judgements were replayed from a file, which may be about other answers; judged scores of '
-                f'{", ".join(graded)} count only if it is about these. To judge them, set judge_cfg, or --judge of '
-                'tooleval run'
-            )
+    def _findings(
+        self, rows: Sequence[Headline], results: Mapping[tuple[str, str], Mapping[str, Any]]
+    ) -> Iterator[Finding]:
+        """Yields the findings on the results, on the run, and on the part of its config that scores depend on."""
+        yield from result_findings(results)
+        for one in config_findings({'models': self.model_cfgs, 'datasets': self.dataset_cfgs}):
+            if one.kind in _OF_SCORES:
+                yield one
+        yield from self._over_budget()
+        yield from self._about_main(rows, results)
 
-    def _notes(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-        same: dict[tuple[str, int], list[str]] = {}
-        for (model, dataset), result in results.items():
-            samples = result.get('samples', {})
-            if many_failed(samples):
-                yield (
-                    f'WARNING {model} / {dataset}: {samples["infra"]} of {samples["all"]} samples have no answer, '
-                    f'through no fault of the model; they count as wrong{_words_of(result)}'
-                )
-            yield from _unanswered(f'{model} / {dataset}', result)
-            trials = trials_of_result(result)
-            if trials and trials.all_the_same:
-                same.setdefault((model, trials.trials), []).append(dataset)
-        for line in self._over_budget():
-            yield f'WARNING {line}'
-        for notes in plugin.added('notes'):
-            yield from notes(results)
-        yield from _ends_of_answers(results)
-        yield from _cut_answers(results)
-        yield from self._unused_limits()
-        yield from _environments(results)
-        for (model, number), names in same.items():
-            yield (
-                f'NOTE {model}: all {number} trials of every record have the same answer (greedy, or a seed?), '
-                f'so that they say no more than one: {first_of(names)}'
-            )
-
-    def _over_budget(self) -> Iterator[str]:
-        """Yields a line per budget that left out requests: of a model, or of a judge or simulator."""
+    def _over_budget(self) -> Iterator[Finding]:
+        """Yields a finding per budget that left out requests: of a model, or of a judge or simulator."""
         others = {model_name(cfg): cfg for _, cfg in other_models(self.dataset_cfgs) if isinstance(cfg, Mapping)}
         cfgs = [(model_abbr_from_cfg(cfg), cfg, False) for cfg in self.model_cfgs]
         for name, cfg, is_auxiliary in [*cfgs, *((name, cfg, True) for name, cfg in others.items())]:
             budget = budget_of(cfg)
             if budget and (line := not_asked_line(Path(self.work_dir), name, budget, is_auxiliary)):
-                yield line
-
-    def _unused_limits(self) -> Iterator[str]:
-        """Yields a line per model whose limit of tokens is below those of benchmarks, which count instead."""
-        for model in self.model_cfgs:
-            inferencers = {
-                dataset_abbr_from_cfg(dataset): dataset.get('infer_cfg', {}).get('inferencer', {})
-                for dataset in self.dataset_cfgs
-            }
-            limits = {name: answer_limit(model, cfg) for name, cfg in inferencers.items() if PUBLISHED in cfg}
-            unused = {name: limit.unused for name, limit in limits.items() if limit and limit.unused}
-            if unused:
-                name, value = model_abbr_from_cfg(model), next(iter(unused.values()))
-                why = f"max_out_len={value} of its config is below the benchmark's limit, which counted"
-                yield f'NOTE {name}: {why}: {_few(unused)}'
+                yield found('run:budget', '', line)
 
     def _about_main(
         self, rows: Sequence[Headline], results: Mapping[tuple[str, str], Mapping[str, Any]]
-    ) -> Iterator[str]:
-        """Yields notes on scores over a part of the records, and on the causes of missing main scores."""
-        counts = {dataset: count for (_, dataset), count in self._partly.items() if count}
-        if counts:
-            shown = [f'{count} ({_few([dataset])})' for dataset, count in counts.items()]
-            yield f'NOTE {PART} = not all records were asked (limit, test_range): {first_of(shown, 2)}'
+    ) -> Iterator[Finding]:
+        """Yields the causes of missing main scores."""
         columns, done = self._columns(), {dataset for (_, dataset), result in results.items() if 'error' not in result}
         unjudged = []
         for row in (row for row in rows if row.is_empty):
@@ -539,11 +324,12 @@ class ToolEvalSummarizer(DefaultSummarizer):
             lacking = [dataset for dataset in needed if dataset not in done]
             if lacking:
                 needs = f'{row.metric!r} needs all {len(needed)} data sets'
-                yield f'NOTE {_few([row.name])}: {needs}; missing: {_few(lacking)}'
+                yield found('run:main_score', few([row.name]), f'{needs}; missing: {few(lacking)}')
             elif row.metric in judged_metrics().values():
                 unjudged.append(row.name)
         if unjudged:
-            yield f'NOTE no judge was asked whether tasks are solved, as {_JUDGED} does: {_few(unjudged)}'
+            text = f'no judge was asked whether tasks are solved, as {_JUDGED} does: {few(unjudged)}'
+            yield found('run:unjudged', '', text)
 
     def _missing(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[Missing]:
         for model in self.model_cfgs:

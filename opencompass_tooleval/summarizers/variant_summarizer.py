@@ -15,6 +15,7 @@ from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.core.statistics.paired import Result
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.plugin import VARIANTS
 from opencompass_tooleval.results.variants import gains_of, row_of, table_gains
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
@@ -88,6 +89,9 @@ class _Comparing:
         self.summarizer, self.kind = summarizer, kind
         self._notes: list[str] = []
 
+    def _note(self, *notes: tuple[str, str]) -> None:
+        self._notes += [found('variants:note', *note).line for note in notes]
+
     def write(self, path: Path, verbose: bool) -> Sequence[Path]:
         """Writes the table beside that at ``path``, and prints it if verbose; does nothing without variants."""
         rows = list(self._rows())
@@ -116,7 +120,7 @@ class _Comparing:
         pairs, alone = self.kind.pair_up(list(datasets))
         if not pairs and not alone:
             return
-        self._notes += [f'NOTE {abbr}: {self.kind.original_of(abbr)} is not part of this run' for abbr in alone]
+        self._note(*((abbr, f'{self.kind.original_of(abbr)} is not part of this run') for abbr in alone))
         for model in run.model_cfgs:
             name = model_abbr_from_cfg(model)
             for pair in pairs:
@@ -132,7 +136,7 @@ class _Comparing:
         before, after = (run.result(model, dataset) for dataset in pair)
         if before is None or after is None:
             lacking = ' and '.join(abbr for abbr, result in zip(abbrs, (before, after), strict=True) if result is None)
-            self._notes.append(f'NOTE {name}: no result of {lacking}, so nothing to compare')
+            self._note((name, f'no result of {lacking}, so nothing to compare'))
             return
         prompts = [run.prompt_tokens(model, *side) for side in zip(pair, (before, after), strict=True)]
         self._notes += [
@@ -142,11 +146,11 @@ class _Comparing:
         first, second = ({detail['id'] for detail in result.get('details', ())} for result in (before, after))
         if first != second:
             both, either = len(first & second), len(first | second)
-            self._notes.append(f'NOTE {name} / {label}: {both} of {either} records are in both; scores are over these')
+            self._note((f'{name} / {label}', f'{both} of {either} records are in both; scores are over these'))
         for comparison in gains_of(label, before, after):
-            where = f'NOTE {name} / {label} / {comparison.metric}'
+            where = f'{name} / {label} / {comparison.metric}'
             if comparison.interval is None:
-                self._notes.append(f'{where}: no interval, since the scores are not means over shared records')
+                self._note((where, 'no interval, since the scores are not means over shared records'))
             elif comparison.unshared and first == second:
-                self._notes.append(f'{where}: scores are over the {comparison.interval.pairs} records that both have')
+                self._note((where, f'scores are over the {comparison.interval.pairs} records that both have'))
             yield row_of(self.kind, name, comparison, *prompts)

@@ -15,7 +15,7 @@ from opencompass.registry import ICL_PROMPT_TEMPLATES, TASKS
 from opencompass.tasks import OpenICLEvalTask, openicl_eval
 from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.core.calls.answer import CUT, STOP, TRUNCATED_REASONING, USAGE, Answer, clean
+from opencompass_tooleval.core.calls.answer import CUT, ENDINGS, STOP, TRUNCATED_REASONING, USAGE, Answer, clean
 from opencompass_tooleval.core.calls.sent import THOUGHTS, thoughts_of_rows
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, limit_of_rows
@@ -24,7 +24,7 @@ from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING, sampli
 from opencompass_tooleval.core.scoring.usage import read_usage
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_rows, summary_of
 from opencompass_tooleval.core.text.jsonable import texts_digest
-from opencompass_tooleval.models.api.endings import ENDINGS, is_unknown
+from opencompass_tooleval.models.api.endings import is_unknown
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.models.model_calls import SYSTEM_PROMPT

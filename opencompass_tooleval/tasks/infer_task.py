@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ from opencompass_tooleval.core.scoring.prices import budget_of
 from opencompass_tooleval.core.scoring.sampling_settings import StoredAnswers
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_config import build_model
+from opencompass_tooleval.models.preflight import Sweep, scoring_faults, tell
 from opencompass_tooleval.models.same_answers import why_same_answers
 from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.models.shared_servers import is_served
-from opencompass_tooleval.tasks.preflight import scoring_faults
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
 from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
@@ -35,16 +35,6 @@ from opencompass_tooleval.work_dir.replicas import Claims, end_claims, replica_o
 from opencompass_tooleval.work_dir.run_context import in_context
 
 _SECONDS_PER_LOOK = 1.0
-
-
-def warn_of_scoring(pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:
-    """Warns before hours of inference about requirements of scoring that are missing, such as a judge.
-
-    Args:
-        pairs: Configs of model and data set.
-    """
-    for dataset, why in scoring_faults(pairs):
-        get_logger().warning(f'{dataset}: scoring will fail: {why}')
 
 
 def warn_of_same_answers(model: Any, dataset_cfg: Mapping[str, Any]) -> None:
@@ -129,7 +119,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         self.model, loaded = cur_model, cur_model_abbr
         tasks = zip(self.cfg['models'], self.cfg['datasets'], strict=True)
         pairs = [(model_cfg, dataset_cfg) for model_cfg, rows in tasks for dataset_cfg in rows]
-        warn_of_scoring(pairs)
+        tell(scoring_faults(Sweep(None, (), list(pairs))))
         shared: list[tuple[Any, Any]] = []
         for model_cfg, dataset_cfg in pairs:
             if self.replica and self._file(model_cfg, dataset_cfg).exists():

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter as Counts
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
-from datasets.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 from mmengine.config import Config
 from opencompass.registry import ICL_EVALUATORS, PARTITIONERS
 from opencompass.utils import (
-    build_dataset_from_cfg,
     dataset_abbr_from_cfg,
     get_logger,
     model_abbr_from_cfg,
@@ -26,25 +24,26 @@ from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of, read_prices
 from opencompass_tooleval.core.scoring.sampling_settings import ASK, STORED_ANSWERS
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
+from opencompass_tooleval.findings.finding import Finding, found, merged
 from opencompass_tooleval.inferencers.resuming import undecided
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES
-from opencompass_tooleval.models.selection import SELECTION, check_selection
-from opencompass_tooleval.models.settings import (
-    SettingFault,
-    component_faults,
-    fault_lines,
-    setting_faults,
-    setting_notes,
+from opencompass_tooleval.models.preflight import (
+    WILL_FAIL,
+    Sweep,
+    config_findings,
+    loaded,
+    no_bars,
+    pairs_of,
+    sweep_findings,
 )
+from opencompass_tooleval.models.selection import SELECTION, check_selection
 from opencompass_tooleval.models.shared_servers import shared_servers, starts_servers
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
-from opencompass_tooleval.tasks.preflight import WILL_FAIL, faults
 from opencompass_tooleval.tasks.read_config import read_config
 from opencompass_tooleval.work_dir.budget_file import ledger_file, read_ledger
 from opencompass_tooleval.work_dir.earlier_usage import EarlierUsage, earlier_usage
-from opencompass_tooleval.work_dir.progress import cut_datasets
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
 from opencompass_tooleval.work_dir.replicas import replica_of
 from opencompass_tooleval.work_dir.shards import whole_name
@@ -113,35 +112,24 @@ class Plan:
         models: One entry per model.
         workers: Maximum number of inference jobs at a time; None if the runner does not define it.
         runner: Name of the runner of the inference stage.
-        cut: Abbrs of data sets that ``test_range`` reduces to a part.
-        faults: Faults that would stop it, as far as the config and this machine show them.
+        findings: Faults that would stop it, warnings and notes, as far as the config and this machine show them.
         sizes: Data set -> number of its records, None if it has all answers, and of trials of each.
         servers: A line on each server that jobs share.
         replicas: Number of jobs per model that share its data sets; 1 for none that shares.
-        notes: Settings of models that have no effect.
     """
 
     models: list[ModelPlan]
     workers: int | None
     runner: str
-    cut: tuple[str, ...] = ()
-    faults: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     sizes: dict[str, tuple[int | None, int]] = field(default_factory=dict)
     servers: list[str] = field(default_factory=list)
     replicas: int = 1
-    notes: list[str] = field(default_factory=list)
 
-
-@contextmanager
-def _no_bars() -> Iterator[None]:
-    """Keeps ``datasets`` from drawing a ``Map:`` bar per data set."""
-    shown = is_progress_bar_enabled()
-    disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            enable_progress_bar()
+    @property
+    def faults(self) -> list[Finding]:
+        """Those that would stop it."""
+        return [one for one in self.findings if one.is_fault]
 
 
 @dataclass
@@ -164,11 +152,9 @@ class _Asked:
 
 
 def _asked(dataset: Any) -> _Asked:
-    try:
-        with _no_bars():
-            rows = build_dataset_from_cfg(dataset).test
-    except Exception as error:  # data sets are classes of any package
-        return _Asked(0, [], [], cannot_load=f'cannot be loaded: {" ".join(str(error).split())}')
+    rows, fault = loaded(dataset)
+    if fault:
+        return _Asked(0, [], [], cannot_load=fault)
     if 'messages' not in rows.column_names:  # not a class of this package
         return _Asked(len(rows), [], [], 'its prompts are not made by this package')
     judge = _judge_name(dataset)
@@ -232,38 +218,33 @@ def _stage(cfg: Config, stage: str) -> Any:
 def _tasks(cfg: Config, stage: str, folder: Path) -> list[Any]:
     """Returns the tasks that OpenCompass would make for one stage."""
     partitioner = PARTITIONERS.build({**_stage(cfg, stage)['partitioner'], 'out_dir': str(folder)})
-    with _no_bars():
+    partitioner.tells = False
+    with no_bars():
         return list(partitioner(cfg))
 
 
-def _leave_out(cfg: Config, models: Collection[int], datasets: Collection[int]) -> None:
-    """Removes models and data sets from a config, so that the others can be counted."""
-    for name, indices in (('models', models), ('datasets', datasets)):
-        cfg[name] = [row for index, row in enumerate(cfg.get(name) or ()) if index not in indices]
-    kept = {name: {name_of(row) for row in cfg[name]} for name, name_of in _NAMES.items()}
-    for combination in cfg.get('model_dataset_combinations') or ():
-        for name, name_of in _NAMES.items():
-            combination[name] = [row for row in combination[name] if name_of(row) in kept[name]]
+def _leave_out(cfg: Config, names: Collection[str]) -> None:
+    """Removes models and data sets from a config, and all but the first of one name, so that others can be counted."""
+    for part in [cfg, *(cfg.get('model_dataset_combinations') or ())]:
+        for kind, name_of in _NAMES.items():
+            rows = {name_of(row): row for row in reversed(part.get(kind) or ()) if 'abbr' in row or 'path' in row}
+            part[kind] = [row for name, row in reversed(rows.items()) if name not in names]
 
 
-def _is_left(cfg: Config) -> bool:
-    """Tests if a config with faults has models and data sets to count, and partitioners that can be built."""
-    can_partition = not any('partitioner: ' in line for line in component_faults(cfg))
-    return can_partition and bool(cfg['models'] and cfg['datasets'])
-
-
-def _without_faulty(cfg: Config) -> list[str]:
-    """Leaves models and data sets with invalid settings out of a config; returns a line for each fault."""
-    found = setting_faults(cfg.get('models') or (), cfg.get('datasets') or ())
-    if found:
+def _without_faulty(cfg: Config) -> list[Finding]:
+    """Leaves models and data sets with invalid settings out of a config; returns all findings."""
+    findings = config_findings(cfg)
+    if faulty := {one.about for one in findings if one.is_fault}:
         check_selection(cfg)
         cfg.pop(SELECTION, None)
-        _leave_out(cfg, *({fault.index for fault in found if fault.role == role} for role in ('model', 'data set')))
-    return [*component_faults(cfg), *fault_lines(found)]
+        _leave_out(cfg, faulty)
+    return [one for one in findings if one.is_fault or one.about not in faulty - {''}]
 
 
-def _without_unloadable(cfg: Config, folder: Path, sizes: _Sizes, track: Callable[[Sequence[Any]], Any]) -> list[str]:
-    """Leaves data sets that cannot be loaded out of a config; returns a line for each fault.
+def _without_unloadable(
+    cfg: Config, folder: Path, sizes: _Sizes, track: Callable[[Sequence[Any]], Any]
+) -> list[Finding]:
+    """Leaves data sets that cannot be loaded out of a config; returns a fault for each.
 
     Data sets with all answers are not loaded, unless a partitioner that counts records fails.
 
@@ -274,32 +255,38 @@ def _without_unloadable(cfg: Config, folder: Path, sizes: _Sizes, track: Callabl
     failure: Exception | None = None
     asked = list(cfg['datasets'])
     try:
-        asked = [dataset for _, dataset in _pairs(_tasks(cfg, 'infer', folder))]
+        asked = [dataset for _, dataset in pairs_of(_tasks(cfg, 'infer', folder))]
     except Exception as error:
         check_selection(cfg)
         failure = error
     reasons = {dataset_abbr_from_cfg(dataset): sizes.of(dataset).cannot_load for dataset in track(asked)}
-    faults = [
-        SettingFault('data set', index, name, why)
-        for index, name in enumerate(map(dataset_abbr_from_cfg, cfg['datasets']))
-        if (why := reasons.get(name))
-    ]
+    names = map(dataset_abbr_from_cfg, cfg['datasets'])
+    faults = [found('config:data', name, why) for name in names if (why := reasons.get(name))]
     if failure and not faults:
         raise failure
     if faults:
         cfg.pop(SELECTION, None)
-        _leave_out(cfg, (), {fault.index for fault in faults})
-    return fault_lines(faults)
+        _leave_out(cfg, {one.about for one in faults})
+    return faults
 
 
-def _decided(cfg: Config) -> list[str]:
-    """Lets models ask for answers again if the config does not decide on stored ones; returns a line for each model."""
+def _new(findings: Iterable[Finding], texts: str) -> Iterator[Finding]:
+    """Yields the findings that none of the texts of others names, such as why a data set cannot be loaded."""
+    for one in findings:
+        folder = '/'.join(PurePath(one.text).parts[:2])
+        is_named = bool(one.fix) and one.fix in texts and folder in texts
+        if not is_named and ' '.join(one.text.removeprefix(WILL_FAIL).split()) not in texts:
+            yield one
+
+
+def _decided(cfg: Config) -> list[Finding]:
+    """Lets models ask for answers again if the config does not decide on stored ones; returns a fault for each."""
     combinations = cfg.get('model_dataset_combinations') or [cfg]
     faults = undecided(Path(cfg['work_dir']), combinations)
     for model in (model for combination in combinations for model in combination['models']):
-        if model_abbr_from_cfg(model) in dict(faults):
+        if model_abbr_from_cfg(model) in {one.about for one in faults}:
             model[STORED_ANSWERS] = ASK
-    return [f'{model}: {text}' for model, text in faults]
+    return faults
 
 
 def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[Any]], Any] = iter) -> Plan:
@@ -316,18 +303,21 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     cfg = read_config(config)
     work_dir = run or Path(cfg.get('work_dir', 'outputs/default'), 'new')
     cfg['work_dir'] = str(work_dir)
-    get_logger().setLevel('WARNING')  # partitioners and data sets print their counts on standard output
+    get_logger().setLevel(logging.WARNING)  # partitioners and data sets print their counts on standard output
     sizes = _Sizes()
-    found = _without_faulty(cfg)
+    findings = _without_faulty(cfg)
     unloadable: list[tuple[Any, Any]] = []
-    if not found or _is_left(cfg):
+    is_countable = bool(cfg['models'] and cfg['datasets']) and not any(
+        one.kind == 'config:part' and one.about.endswith('partitioner') for one in findings
+    )
+    if is_countable:
         configured = list(_configured(cfg))
-        found += _decided(cfg)
-        found += _without_unloadable(cfg, work_dir / 'predictions', sizes, track)
+        findings += _decided(cfg)
+        findings += _without_unloadable(cfg, work_dir / 'predictions', sizes, track)
         left = set(map(dataset_abbr_from_cfg, cfg['datasets']))
         unloadable = [pair for pair in configured if dataset_abbr_from_cfg(pair[1]) not in left]
+        is_countable = bool(left)
     folders = {'infer': work_dir / 'predictions', 'eval': work_dir / 'results'}
-    is_countable = not found or _is_left(cfg)
     tasks, evaluations = (_tasks(cfg, stage, folder) if is_countable else [] for stage, folder in folders.items())
     replicas = max((replica.of for task in tasks if (replica := replica_of(task))), default=1)
     jobs = Counts(model_abbr_from_cfg(model) for task in tasks for model in task['models'])
@@ -338,21 +328,19 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
             todo[model_abbr_from_cfg(model)] += datasets
     abbrs = {dataset_abbr_from_cfg(dataset) for dataset in cfg['datasets']}
     earlier = earlier_usage(run or work_dir.parent, abbrs)
-    scored = [model_abbr_from_cfg(model) for task in evaluations for model in task['models']]
+    jobs_of_scoring = [model_abbr_from_cfg(model) for task in evaluations for model in task['models']]
     runner = _stage(cfg, 'infer')['runner']
-    found_texts = ' '.join(found)
-    missing = faults(runner['type'], [*_pairs(tasks), *unloadable], [*_pairs(evaluations), *unloadable])
-    found += [fault for fault in missing if ' '.join(fault.rpartition(WILL_FAIL)[2].split()) not in found_texts]
+    asked, scored = ([*pairs_of(those), *unloadable] for those in (tasks, evaluations))
+    sweep = Sweep(runner['type'], asked, scored)
+    findings += _new(sweep_findings(sweep), ' '.join(one.text for one in findings))
     return Plan(
-        [_model_plan(cfg, model, todo, jobs, scored, sizes, earlier) for model in cfg['models']],
+        [_model_plan(cfg, model, todo, jobs, jobs_of_scoring, sizes, earlier) for model in cfg['models']],
         runner.get('max_num_workers'),
         str(getattr(runner['type'], '__name__', runner['type'])).rpartition('.')[2],
-        tuple(cut_datasets(cfg)),
-        found,
-        _sizes_of(cfg['datasets'], _pairs(tasks), sizes),
+        merged(findings, most=1),
+        _sizes_of(cfg['datasets'], pairs_of(tasks), sizes),
         [*_servers(cfg, 'infer', tasks), *_servers(cfg, 'eval', evaluations)],
         replicas,
-        setting_notes(cfg['models']),
     )
 
 
@@ -376,12 +364,6 @@ def _sizes_of(
     for model, part in pairs:
         rows[whole_name(dataset_abbr_from_cfg(part), trials)][model_abbr_from_cfg(model)] += sizes.of(part).size
     return {name: (max(rows[name].values()) // n if rows[name] else None, n) for name, n in trials.items()}
-
-
-def _pairs(tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    for task in tasks:
-        for model, datasets in zip(task['models'], task['datasets'], strict=True):
-            yield from ((model, dataset) for dataset in datasets)
 
 
 def _model_plan(

@@ -11,7 +11,8 @@ from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from
 
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.inferencers.resuming import prepare
-from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
+from opencompass_tooleval.models.literal_keys import literal_keys
+from opencompass_tooleval.models.preflight import tell
 from opencompass_tooleval.tasks.task_process import as_module, shell_word
 from opencompass_tooleval.work_dir.lock import hold_sweep, one_thread
 from opencompass_tooleval.work_dir.printing import keep_printable
@@ -97,6 +98,6 @@ class CommandOfTask:
             for model, datasets in zip(self.cfg['models'], self.cfg['datasets'], strict=True):
                 for dataset in datasets:
                     prepare(self.stage, Path(self.work_dir), model, dataset)
-        warn_of_literal_keys(self.cfg['models'], self.cfg['datasets'])
+        tell(literal_keys(self.cfg))
         command = super().get_command(shell_word(cfg_path), '{task_cmd}')  # type: ignore[misc]
         return template.format(task_cmd=as_module(command, self.script, self.stage))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import shlex
 import sys
@@ -21,7 +22,10 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 PROGRAMS = ('opencompass', 'main.py', 'run.py')
 """Names of OpenCompass's program: its command, ``python -m opencompass.cli.main``, and the script of a checkout."""
-SET_KEY = 'export OPENAI_API_KEY=...'
+KEY_VARIABLE = 'OPENAI_API_KEY'
+KEY_ENV = 'TOOLEVAL_KEY_ENV'
+"""Environment variable with the name of the one that the user put the key in, by ``tooleval run --key-env``."""
+SET_KEY = f'export {KEY_VARIABLE}=...'
 _MAX_WORDS = 600
 MOST_NAMED = 3
 """Number of results of one cause that a screen names; the others are counted."""
@@ -38,7 +42,7 @@ _BY_SERVER = re.compile(r'\b(?:InfraFailure|AskingEnded)Error: ')
 """Errors that hold a server's words, which must not pass for a fix."""
 _VARYING = re.compile(r'[0-9a-f]{8,}|\d+')
 """Numbers and ids: two messages that differ only in these are one."""
-_NAMED_FIX = re.compile(r'[.;] ?(?:Fix|fetch|install) it with: (?P<fix>.*)')
+_NAMED_FIX = re.compile(r'[.;] ?(?:Fix|fetch|install) it with: (?P<fix>.*)|(?<=% may be)\. (?P<advice>.+)')
 _STATUS = re.compile(r'\bAskingEndedError: .{0,500}?\bstatus (?P<status>40[1-4])\b')
 _OF_STATUS = {
     '401': "put the right key where the model's config reads it (its `key`, or $OPENAI_API_KEY)",
@@ -95,7 +99,13 @@ def _config_of(run: Path) -> str:
 
 def resuming(run: Path) -> str:
     """Returns the command that resumes a run, such as ``outputs/default/20260101_120000``."""
-    return f'opencompass {_config_of(run)} -w {run.parent} -r {run.name}'
+    return f'{_with_key()}opencompass {_config_of(run)} -w {run.parent} -r {run.name}'
+
+
+def _with_key() -> str:
+    """Returns the words before a command that give it the key of ``tooleval run --key-env NAME``."""
+    name = os.environ.get(KEY_ENV, '')
+    return f'{KEY_VARIABLE}="${name}" ' if name.isidentifier() else ''
 
 
 def free_space(run: Path) -> str:
@@ -135,7 +145,7 @@ def fix_of(error: str, run: Path) -> list[str]:
     again, first = resuming(run), _first_step(error, run)
     if not first:
         return [f'{again}    (what is done is kept)']
-    return [first] if first.startswith(_RUNS_ALL) else [first, again]
+    return [first] if first.removeprefix(_with_key()).startswith(_RUNS_ALL) else [first, again]
 
 
 def _named_fix(error: str) -> re.Match[str] | None:
@@ -144,7 +154,7 @@ def _named_fix(error: str) -> re.Match[str] | None:
 
 def _first_step(error: str, run: Path) -> str:
     if named := _named_fix(error):
-        return named['fix'].strip()
+        return (named['fix'] or named['advice'] or '').strip()
     if _OF_DISK.search(error):
         return free_space(run)
     if _OVER_BUDGET.search(error):
@@ -158,7 +168,7 @@ def _first_step(error: str, run: Path) -> str:
     if _REFUSED.search(error):
         return f'start the server, or correct `openai_api_base` in {_config_of(run)}'
     if 'InfraFailureError' in error:
-        return f'tooleval retry {run}'
+        return f'{_with_key()}tooleval retry {run}'
     if 'OpenAI API key is not set' in error:  # OpenCompass's own message
         return SET_KEY
     status = _STATUS.search(error)

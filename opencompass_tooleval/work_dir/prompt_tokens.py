@@ -146,7 +146,7 @@ def prompt_tokens(
         rows: Returns the rows of the predictions.
         counter: Returns the counter for their prompts.
     """
-    is_dialogue = holds_dialogues(result.get('provenance'))
+    is_dialogue = holds_dialogues(result)
     reported = prompt_tokens_of(result.get('usage'), is_dialogue)
     if reported.task is not None or is_dialogue:
         return reported

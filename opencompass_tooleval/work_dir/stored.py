@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, AnswerLimit, is_cut_below
+from opencompass_tooleval.catalogue.provenance import Provenance
+from opencompass_tooleval.core.scoring.answer_limit import AnswerLimit, is_cut_below
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.sampling_settings import ASK, SAMPLING, StoredAnswers
 from opencompass_tooleval.core.text.json_object import load_json
@@ -96,35 +97,28 @@ def _stored_rows(file: Path) -> Iterator[tuple[Any, Row]]:
 
 def _has_sampling(head: Mapping[str, Any], stored: StoredAnswers) -> bool:
     """Tests if a result without its details says that all its answers have the settings of the config."""
-    provenance = head.get('provenance')
-    found = provenance.get(SAMPLING) if isinstance(provenance, Mapping) else None
-    return found == [stored.sampling]
+    return Provenance.of(head).stored.get(SAMPLING) == [stored.sampling]
 
 
 def result_is_outdated(result: Path, records: Records | None) -> bool:
     """Tests if a result is about other records than the config selects; False if that is unknown."""
     head = _head(result)
-    return records is not None and bool(_digest(head)) and is_outdated(head, records)
+    return records is not None and bool(Provenance.of(head).records_sha256) and is_outdated(head, records)
 
 
 def is_outdated(head: Mapping[str, Any], records: Records) -> bool:
     """Tests if a result without its details is not known to be about these records."""
     samples = head.get('samples')
     count = samples.get('all') if isinstance(samples, Mapping) else None
-    return (count, _digest(head)) != (len(records.ids), records.digest)
-
-
-def _digest(head: Mapping[str, Any]) -> str:
-    provenance = head.get('provenance')
-    return str(provenance.get('records_sha256') or '') if isinstance(provenance, Mapping) else ''
+    return (count, Provenance.of(head).records_sha256) != (len(records.ids), records.digest)
 
 
 def _may_be_cut(head: Mapping[str, Any], limit: AnswerLimit | None) -> bool:
     """Tests if answers of a result may have been cut by a lower limit."""
     if limit is None or not head['samples'].get('cut'):
         return False
-    before = head['provenance'].get(MAX_OUT_LEN)
-    return not isinstance(before, int) or before < limit.tokens
+    before = Provenance.of(head).max_out_len
+    return before is None or before < limit.tokens
 
 
 def _head(result: Path) -> Mapping[str, Any]:

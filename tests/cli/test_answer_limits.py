@@ -289,8 +289,7 @@ def test_a_limit_that_does_not_count_is_told(resumed: Resumed) -> None:
     said = resumed.go(50)
     assert set(resumed.limits()) == {100}
     assert (
-        "NOTE m: max_out_len=50 of its config is below the benchmark's limit, which counted: teval-review_str_v2"
-        in said
+        "NOTE m: max_out_len=50 of its config is below the benchmark's limit, which counts: teval-review_str_v2" in said
     )
 
 

@@ -13,8 +13,6 @@ import pytest
 from opencompass_tooleval.cli import doctor
 from opencompass_tooleval.cli.doctor import (
     PINS,
-    Finding,
-    Level,
     check_data,
     check_encoders,
     check_optional,
@@ -23,6 +21,8 @@ from opencompass_tooleval.cli.doctor import (
     check_versions,
     show_finding,
 )
+from opencompass_tooleval.findings.finding import Finding, fine, found
+from opencompass_tooleval.findings.kinds import Level
 from opencompass_tooleval.plugin import REGISTERED
 from tests.cli.conftest import Command, demo_file
 from tests.conftest import ROOT
@@ -59,7 +59,7 @@ def faults(findings: list[Finding]) -> list[Finding]:
 
 
 def test_working_versions() -> None:
-    assert versions() == [Finding(Level.OK, name, version) for name, version in WORKING.items()]
+    assert versions() == [fine('machine:package', name, version) for name, version in WORKING.items()]
 
 
 def test_versions_of_this_environment() -> None:
@@ -81,20 +81,20 @@ def test_versions_of_this_environment() -> None:
 )
 def test_broken_version(package: str, version: str, breaks: str, fix: str) -> None:
     (fault,) = faults(versions(**{package: version}))
-    assert fault.what == package
-    assert fault.says.startswith(f'{version}: {breaks}')
-    assert fault.says.endswith(f"; fix it with: pip install '{fix}'")
+    assert fault.about == package
+    assert fault.text.startswith(f'{version}: {breaks}')
+    assert fault.text.endswith(f"; fix it with: pip install '{fix}'")
 
 
 @pytest.mark.parametrize('package', list(WORKING))
 def test_missing_package(package: str) -> None:
     assert faults(versions(**{package: None})) == [
-        Finding(Level.FAULT, package, "not installed; fix it with: pip install 'opencompass-tooleval[offline]'")
+        found('machine:package', package, "not installed; fix it with: pip install 'opencompass-tooleval[offline]'")
     ]
 
 
 def test_every_fault_at_once() -> None:
-    assert [fault.what for fault in faults(versions(numpy='2.1', pyarrow='26', transformers='6'))] == [
+    assert [fault.about for fault in faults(versions(numpy='2.1', pyarrow='26', transformers='6'))] == [
         'numpy',
         'pyarrow',
         'transformers',
@@ -111,24 +111,24 @@ def test_pins_are_those_of_the_package() -> None:
 
 def test_registry() -> None:
     (finding,) = check_registry()
-    assert (finding.level, finding.what) == (Level.OK, 'registry')
-    assert finding.says == f'{NAMES} names registered'
+    assert (finding.level, finding.about) == (Level.OK, 'registry')
+    assert finding.text == f'{NAMES} names registered'
 
 
 def test_registry_that_lacks_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr('opencompass_tooleval.plugin.REGISTERED', {'MODELS': ('OracleModel', 'NoSuchModel')})
-    assert list(check_registry()) == [Finding(Level.FAULT, 'registry', 'not registered: NoSuchModel')]
+    assert list(check_registry()) == [found('machine:import', 'registry', 'not registered: NoSuchModel')]
 
 
 def test_registry_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr('opencompass_tooleval.plugin.MODULES', ('host.no_such_module',))
     (finding,) = check_registry()
-    assert (finding.level, finding.what) == (Level.FAULT, 'OpenCompass')
-    assert 'ModuleNotFoundError' in finding.says
+    assert (finding.level, finding.about) == (Level.FAULT, 'OpenCompass')
+    assert 'ModuleNotFoundError' in finding.text
 
 
 def test_running() -> None:
-    assert list(check_running()) == [Finding(Level.OK, 'running', '5 shipped samples asked and scored')]
+    assert list(check_running()) == [fine('machine:running', 'running', '5 shipped samples asked and scored')]
 
 
 def test_running_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,9 +139,9 @@ def test_running_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr('opencompass_tooleval.inferencers.inferencer.ToolEvalGenInferencer.inference', inference)
     (finding,) = check_running()
-    assert (finding.level, finding.what) == (Level.FAULT, 'running')
-    assert 'AttributeError: no attribute dump_only_message_path' in finding.says
-    assert 'eval_demo.py' in finding.says
+    assert (finding.level, finding.about) == (Level.FAULT, 'running')
+    assert 'AttributeError: no attribute dump_only_message_path' in finding.text
+    assert 'eval_demo.py' in finding.text
 
 
 def test_running_with_wrong_scores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,22 +156,22 @@ def test_data(tmp_path: Path) -> None:
     (folder / 'plan_json_v2.json').write_bytes(demo_file('plan_json_v2').read_bytes())
     (folder / 'plan_json_v1.json').write_bytes(demo_file('plan_json_v2').read_bytes())
     (folder / 'review_str_v2.json').write_text('{')
-    findings = {finding.what: finding for finding in check_data()}
-    assert findings['T-Eval plan_json v2 EN'] == Finding(Level.OK, 'T-Eval plan_json v2 EN', '4 records, v1 has 553')
+    findings = {finding.about: finding for finding in check_data()}
+    assert findings['T-Eval plan_json v2 EN'] == fine('machine:data', 'T-Eval plan_json v2 EN', '4 records, v1 has 553')
     said = '4 records, published are 553'
-    assert findings['T-Eval plan_json v1 EN'] == Finding(Level.NOTE, 'T-Eval plan_json v1 EN', said)
+    assert findings['T-Eval plan_json v1 EN'] == found('machine:other_data', 'T-Eval plan_json v1 EN', said)
     damaged = findings['T-Eval review_str v2 EN']
     assert damaged.level is Level.FAULT
-    assert str(folder / 'review_str_v2.json') in damaged.says
-    assert 'tooleval prepare teval' in damaged.says
+    assert str(folder / 'review_str_v2.json') in damaged.text
+    assert 'tooleval prepare teval' in damaged.text
     said = '45 of 48 files are not on disk; fetch them with: tooleval prepare teval'
-    assert findings['T-Eval'] == Finding(Level.NOTE, 'T-Eval', said)
+    assert findings['T-Eval'] == found('machine:other_data', 'T-Eval', said)
     titles = ('UltraTool', 'RestBench', 'FuncQA', 'ToolBench', 'Agents')
-    assert all('fetch them with: tooleval prepare' in findings[title].says for title in titles)
-    assert findings['Agents teval'].says == '4 tasks, published are 553; 13 gold calls, published are 2660'
+    assert all('fetch them with: tooleval prepare' in findings[title].text for title in titles)
+    assert findings['Agents teval'].text == '4 tasks, published are 553; 13 gold calls, published are 2660'
     second = tmp_path / 'home' / '.cache' / 'opencompass'
     searched = f'searched below {tmp_path / "data-cache"} ($COMPASS_DATA_CACHE) and {second}'
-    assert findings['data'] == Finding(Level.NOTE, 'data', searched)
+    assert findings['data'] == found('machine:other_data', 'data', searched)
     assert findings['Conformance requests'].level is Level.OK, 'part of the package'
     assert len(findings) == 12
 
@@ -191,7 +191,7 @@ def test_a_wrong_data_folder_is_named_with_the_right_one(
         (line,) = [line for line in tooleval(*command).out.splitlines() if line.startswith(said)]
         assert line.endswith(use)
     *_, finding = check_data()
-    assert finding.level is Level.FAULT and finding.says.startswith(said) and finding.says.endswith(use)
+    assert finding.level is Level.FAULT and finding.text.startswith(said) and finding.text.endswith(use)
     monkeypatch.setenv('COMPASS_DATA_CACHE', str(right))
     assert 'used with' not in tooleval('list').out
 
@@ -199,7 +199,7 @@ def test_a_wrong_data_folder_is_named_with_the_right_one(
 def test_a_data_folder_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv('COMPASS_DATA_CACHE', str(tmp_path / 'dtaa'))
     *_, finding = check_data()
-    assert finding.says.startswith(
+    assert finding.text.startswith(
         f'searched below {tmp_path / "dtaa"} ($COMPASS_DATA_CACHE, which does not exist) and '
     )
 
@@ -211,7 +211,7 @@ def test_an_old_mmengine_with_a_new_setuptools(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr('opencompass_tooleval.plugin.MODULES', ('imports_it',))
     monkeypatch.setitem(sys.modules, 'pkg_resources', None)  # as if it were not installed
     (finding,) = check_registry()
-    assert finding.level is Level.FAULT and finding.says.endswith("; fix it with: pip install 'setuptools<81'")
+    assert finding.level is Level.FAULT and finding.text.endswith("; fix it with: pip install 'setuptools<81'")
 
 
 @pytest.fixture
@@ -222,17 +222,17 @@ def empty_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_encoders(monkeypatch: pytest.MonkeyPatch, empty_hub: None) -> None:
     """After installing the extra ``offline`` the demo runs: its encoder takes the place of the official ones."""
     missing = list(check_encoders())
-    assert [(finding.level, finding.what) for finding in missing] == [
+    assert [(finding.level, finding.about) for finding in missing] == [
         (Level.NOTE, 'encoder EN'),
         (Level.NOTE, 'encoder ZH'),
     ]
-    assert 'hf download thenlper/gte-large-zh' in missing[1].says
-    assert '; for the packaged one: export TOOLEVAL_ENCODER=offline (its scores do not compare with' in missing[1].says
+    assert 'hf download thenlper/gte-large-zh' in missing[1].text
+    assert '; for the packaged one: export TOOLEVAL_ENCODER=offline (its scores do not compare with' in missing[1].text
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
     english, chinese = check_encoders()
     assert (english.level, chinese.level) == (Level.OK, Level.NOTE)
-    assert 'it is an English encoder' in chinese.says and 'it is an English encoder' in missing[1].says
-    assert 'English' not in missing[0].says
+    assert 'it is an English encoder' in chinese.text and 'it is an English encoder' in missing[1].text
+    assert 'English' not in missing[0].text
 
 
 def test_a_chat_model_is_no_encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_chat_model_is_no_encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv('TOOLEVAL_ENCODER', str(tmp_path))
     findings = list(check_encoders())
     assert [finding.level for finding in findings] == [Level.FAULT, Level.FAULT]
-    assert 'holds a chat model (Qwen2ForCausalLM), no sentence encoder' in findings[0].says
+    assert 'holds a chat model (Qwen2ForCausalLM), no sentence encoder' in findings[0].text
     for config in ('{"architectures": ["BertModel"]}', '[]', '{', '{"architectures": 5}'):
         (tmp_path / 'config.json').write_text(config)
         assert [finding.level for finding in check_encoders()] == [Level.OK, Level.OK]
@@ -250,7 +250,7 @@ def test_a_chat_model_is_no_encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_commands_stand_on_lines_of_their_own() -> None:
-    finding = Finding(Level.FAULT, 'data', f'lost; fetch it with: hf download a/b  (or {"set X " * 12})')
+    finding = found('machine:data', 'data', f'lost; fetch it with: hf download a/b  (or {"set X " * 12})')
     lines = show_finding(finding, 60).splitlines()
     assert lines[:2] == ['FAULT   data: lost; fetch it with:', '            hf download a/b']
     assert lines[2].startswith('        (or set X set') and all(len(line) <= 60 for line in lines)
@@ -268,10 +268,10 @@ def test_chosen_encoder_that_is_missing(monkeypatch: pytest.MonkeyPatch, empty_h
 
 def test_optional_is_never_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('PATH', '')
-    findings = {finding.what: finding for finding in check_optional()}
+    findings = {finding.about: finding for finding in check_optional()}
     assert sorted(findings) == ['lagent', 'slurm']
     assert all(finding.level is not Level.FAULT for finding in findings.values())
-    assert findings['slurm'].says == 'no sbatch on PATH; only needed for clusters'
+    assert findings['slurm'].text == 'no sbatch on PATH; only needed for clusters'
 
 
 @pytest.mark.parametrize('failing', ['squeue', 'scontrol'])
@@ -282,17 +282,17 @@ def test_slurms_commands_without_a_cluster(tmp_path: Path, monkeypatch: pytest.M
         (tmp_path / name).write_text(f'#!/bin/sh\n{fails if name == failing else "true"}\n', encoding='utf-8')
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv('PATH', f'{tmp_path}:/bin:/usr/bin')
-    finding = {finding.what: finding for finding in check_optional()}['slurm']
+    finding = {finding.about: finding for finding in check_optional()}['slurm']
     assert finding.level is Level.NOTE
-    assert finding.says.startswith(f'{tmp_path / "sbatch"} is there, but no cluster answers (')
-    assert 'Unable to contact slurm controller' in finding.says and 'resolving' not in finding.says
+    assert finding.text.startswith(f'{tmp_path / "sbatch"} is there, but no cluster answers (')
+    assert 'Unable to contact slurm controller' in finding.text and 'resolving' not in finding.text
 
 
 def test_lagent_is_for_react(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, 'lagent', None)
     finding = next(check_optional())
-    assert (finding.level, finding.what) == (Level.NOTE, 'lagent')
-    assert finding.says.endswith("FuncQA by ReAct needs it; install it with: pip install 'opencompass-tooleval[agent]'")
+    assert (finding.level, finding.about) == (Level.NOTE, 'lagent')
+    assert finding.text.endswith("FuncQA by ReAct needs it; install it with: pip install 'opencompass-tooleval[agent]'")
 
 
 def test_command(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,7 +339,7 @@ def test_a_fault_of_a_server(tooleval: Command, monkeypatch: pytest.MonkeyPatch)
         outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny', '--json', '-')
         written = json.loads(outcome.out)
         assert outcome.code == 1
-        assert [row['level'] for row in written['findings'] if row['what'] == 'forced call'] == ['fault']
+        assert [row['level'] for row in written['findings'] if row['about'] == 'forced call'] == ['fault']
         assert (written['endpoint'], written['model']) == (url, 'tiny') and written['requests'] == 30
         outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny')
         assert 'reads calls of Qwen alone [data sets by function calling (-fc)]' in outcome.out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.cli.plan import _print
+from opencompass_tooleval.cli.plan import _print_jobs
 from opencompass_tooleval.tasks.planned_jobs import ModelPlan, Plan
 from tests.cli.conftest import Command
 
@@ -35,7 +35,7 @@ def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
     model = ModelPlan(MODEL, 12, 8, 34, 21, 1234567, 987654321, 'tokenizer x', 35)
     by = 'data sets: 2 as long as those of m1, m2; 3 by max_out_len'
     priced = replace(model, model='priced', answer_tokens=54321, answers_by=by, bound='at most', cost=1234.5)
-    _print(Plan([model, priced], 8, 'SlurmArrayRunner'))
+    _print_jobs(Plan([model, priced], 8, 'SlurmArrayRunner'))
     said = capsys.readouterr().out
     assert all(len(line) <= 80 for line in said.splitlines())
     words = said.split()

@@ -20,6 +20,7 @@ import pytest
 from mmengine.config import Config
 
 from opencompass_tooleval import plugin
+from opencompass_tooleval.cli.options import key_in
 from opencompass_tooleval.cli.run_data import choose
 from opencompass_tooleval.models.api.first_answer import first_answer
 from tests.cli.conftest import DEMO, Command, Outcome
@@ -170,9 +171,12 @@ class Failing(Recording):
 
 def test_a_failed_run_ends_with_its_status_and_without_a_report(tmp_path: Path) -> None:
     with serving(Failing()) as url:
-        done = run(tmp_path, TWO_SUBSETS[0], '--model', 'm', '--api-base', url, OPENAI_API_KEY=KEY)
+        key = ('--key-env', 'OTHER_KEY')
+        done = run(tmp_path, TWO_SUBSETS[0], '--model', 'm', '--api-base', url, *key, OTHER_KEY=KEY)
     assert done.returncode == 1 and 'MISSING m x tooleval-teval-review_str_v2' in done.stdout
     assert 'status 400' in done.stdout and 'report:' not in done.stdout
+    assert '  then: OPENAI_API_KEY="$OTHER_KEY" opencompass ' in done.stdout
+    assert 'pkg_resources' not in done.stdout + done.stderr
 
 
 def test_the_first_command_of_the_readme_fills_its_table(tmp_path: Path) -> None:
@@ -546,3 +550,9 @@ def test_help_begins_with_run(tooleval: Command) -> None:
     ]
     assert screen.split('╭─ Run')[1].splitlines()[1].split()[1] == 'run'
     assert 'Commands' not in screen
+
+
+def test_blanks_around_a_key_are_noted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv('MINE', f' {KEY}\n')
+    assert key_in('MINE') == KEY
+    assert capsys.readouterr().err == 'NOTE $MINE begins or ends with a blank or line break, which is left out\n'

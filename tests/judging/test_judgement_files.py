@@ -105,10 +105,10 @@ def test_shapes_of_recorded_answers_are_read_from_the_predictions(tmp_path: Path
 def test_what_a_task_will_miss_is_said_with_the_models_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchSuccessEvaluator
     from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
-    from opencompass_tooleval.tasks import infer_task
+    from opencompass_tooleval.models.preflight import Sweep, get_logger, scoring_faults, tell
 
     warnings: list[str] = []
-    monkeypatch.setattr(infer_task.get_logger(), 'warning', warnings.append)
+    monkeypatch.setattr(get_logger(), 'warning', warnings.append)
     there = tmp_path / 'a.jsonl'
     there.write_text('{}\n')
     settings: list[Any] = [str(tmp_path / '{model}.jsonl'), {'a': str(there)}, str(tmp_path / 'none.jsonl')]
@@ -121,7 +121,7 @@ def test_what_a_task_will_miss_is_said_with_the_models_name(tmp_path: Path, monk
             rows = [
                 {'abbr': f'd{i}', 'eval_cfg': {'evaluator': {**kind, 'judgements': s}}} for i, s in enumerate(settings)
             ]
-            infer_task.warn_of_scoring([({'abbr': model}, row) for row in rows])
+            tell(scoring_faults(Sweep(None, (), [({'abbr': model}, row) for row in rows])))
         assert len(warnings) == 4
         assert 'd2: scoring will fail' in warnings[0] and 'model a is missing' in warnings[0]
         assert 'd0: scoring will fail' in warnings[1] and 'b.jsonl' in warnings[1]

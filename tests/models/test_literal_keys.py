@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.models import literal_keys
-from opencompass_tooleval.models.literal_keys import warn_of_literal_keys
+from opencompass_tooleval.models import preflight
+from opencompass_tooleval.models.literal_keys import literal_keys
 
 KEY = 'sk-abcdefgh'
 OURS = 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'
@@ -18,7 +18,7 @@ OURS = 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'
 @pytest.fixture
 def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     said: list[str] = []
-    monkeypatch.setattr(literal_keys, '_warned', set())
+    monkeypatch.setattr(preflight, '_told', set())
     monkeypatch.setattr(get_logger(), 'warning', said.append)
     assert isinstance(get_logger(), logging.Logger)
     return said
@@ -41,8 +41,8 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ],
 )
 def test_a_key_is_warned_of_once(warnings: list[str], cfg: dict[str, Any], advice: str) -> None:
-    warn_of_literal_keys([{**cfg, 'abbr': 'm'}, {**cfg, 'abbr': 'm'}], [])
-    warn_of_literal_keys([{**cfg, 'abbr': 'm'}], [])
+    preflight.tell(literal_keys({'models': [{**cfg, 'abbr': 'm'}, {**cfg, 'abbr': 'm'}]}))
+    preflight.tell(literal_keys({'models': [{**cfg, 'abbr': 'm'}]}))
     (said,) = warnings
     assert said.startswith('model m: its key stands in the config') and advice in said and KEY not in said
 
@@ -50,17 +50,15 @@ def test_a_key_is_warned_of_once(warnings: list[str], cfg: dict[str, Any], advic
 @pytest.mark.parametrize('key', ['ENV', 'EMPTY', 'none', '', None, ['ENV']])
 def test_what_is_no_key_is_not(warnings: list[str], key: Any) -> None:
     hf = dict(type='opencompass.models.HuggingFace', path='x', tokenizer_kwargs=dict(pad_token='<pad>'))
-    warn_of_literal_keys(
-        [dict(type=OURS, abbr='m', key=key, org='us', headers={'Accept': 'x'}), hf],
-        [dict(abbr='d', reader_cfg=dict(key='answer'))],
-    )
+    models = [dict(type=OURS, abbr='m', key=key, org='us', headers={'Accept': 'x'}), hf]
+    preflight.tell(literal_keys({'models': models, 'datasets': [dict(abbr='d', reader_cfg=dict(key='answer'))]}))
     assert warnings == []
 
 
 def test_judges_of_data_sets_have_keys_too(warnings: list[str]) -> None:
     judge = dict(type=OURS, path='gpt', key=KEY)
     dataset = dict(abbr='d', eval_cfg=dict(evaluator=dict(judge_cfg=judge, judgements=None)))
-    warn_of_literal_keys([], [dataset, dict(dataset, abbr='e')])
+    preflight.tell(literal_keys({'datasets': [dataset, dict(dataset, abbr='e')]}))
     (said,) = warnings
     assert said.startswith('judge gpt: ')
 
@@ -68,7 +66,8 @@ def test_judges_of_data_sets_have_keys_too(warnings: list[str]) -> None:
 def test_simulators_of_agents_have_keys_too(warnings: list[str]) -> None:
     simulator = dict(model=dict(type=OURS, path='gpt', key=KEY), cache='simulated.sqlite')
     dialogues = dict(type='AgentDialogues', loop='react', simulator=simulator)
-    warn_of_literal_keys([], [dict(infer_cfg=dict(inferencer=dict(dialogues=dialogues)))])
-    warn_of_literal_keys([], [dict(infer_cfg=dict(inferencer=dict(dialogues=dict(dialogues, simulator=None))))])
+    preflight.tell(literal_keys({'datasets': [dict(infer_cfg=dict(inferencer=dict(dialogues=dialogues)))]}))
+    without = dict(dialogues, simulator=None)
+    preflight.tell(literal_keys({'datasets': [dict(infer_cfg=dict(inferencer=dict(dialogues=without)))]}))
     (said,) = warnings
     assert said.startswith('simulator gpt: ') and KEY not in said

@@ -21,7 +21,7 @@ from opencompass_tooleval.models import openai_model as api_model
 from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from opencompass_tooleval.models.settings import setting_faults, setting_notes
+from opencompass_tooleval.models.settings import setting_faults, unused_settings
 from opencompass_tooleval.work_dir.run_context import in_context
 from tests.conftest import ModelServer, start_server
 
@@ -470,7 +470,7 @@ def test_a_line_break_at_the_end_of_a_key_is_left_out_with_a_note(
     model = make_model(canned_server, key=key if key == 'ENV' else 'right\n')
     assert model.generate(prompts(1), 16) == [ANSWER]
     cfg = {'type': ToolEvalOpenAI, 'abbr': 'm', 'path': 'm', 'key': key if key == 'ENV' else 'right\n'}
-    (note,) = setting_notes([cfg])
+    (note,) = map(str, unused_settings({'models': [cfg]}))
     assert note.startswith(f'm: the key{" in $OPENAI_API_KEY" * (key == "ENV")} begins or ends with')
     with pytest.raises(ValueError, match='a header cannot have'):
         make_model(canned_server, key='ri\nght')

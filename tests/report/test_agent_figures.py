@@ -14,10 +14,10 @@ from opencompass_tooleval.catalogue.labels import SOURCES
 from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.scoring.usage_summary import REPORTED, PromptTokens
+from opencompass_tooleval.findings.of_results import unlike
 from opencompass_tooleval.report.agent_figures import FINISHED, WASTE, agent_figures, agent_tables
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.build import write_report
-from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.figure import Figure
 from opencompass_tooleval.report.read import Material, ModelResult, read
 from opencompass_tooleval.report.samples import index_of
@@ -147,7 +147,7 @@ def provenance(**changes: Any) -> dict[str, Any]:
 
 def test_models_that_do_not_compare_are_told() -> None:
     def told(*provenances: dict[str, Any]) -> list[str]:
-        return list(unlike(scored(f'm{i}', COUNTS, provenance=one) for i, one in enumerate(provenances)))
+        return list(map(str, unlike({(f'm{i}', DATASET): {'provenance': one} for i, one in enumerate(provenances)})))
 
     assert told(provenance(), provenance(opencompass='0.6')) == []
     (bank,) = told(provenance(), provenance(bank='b'), provenance(bank='b'))
@@ -183,7 +183,7 @@ def read_result(run: Path, model: str) -> dict[str, Any]:
 def test_pages_without_agents_are_as_they_were(tmp_path: Path) -> None:
     material = read([plain_run(tmp_path / 'run')])
     assert not list(agent_figures(material)) and not list(agent_tables('teval', material.scored))
-    assert not list(unlike(material.scored))
+    assert not list(unlike(material.results))
     add(tmp_path / 'run', 'm', 'd', result_of([{'id': 'r', 'values': {'a': 1.0}, 'reason': 'ok'}]))
     out = write_report([tmp_path / 'run'], tmp_path / 'out').parent
     assert not any('class="warning"' in page.read_text('utf-8') for page in (out / 'teval.html', out / 'funcqa.html'))

@@ -30,7 +30,6 @@ from opencompass_tooleval.report.board import (
     printed_table,
     without_other_data,
 )
-from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.figure import (
     CUT,
@@ -43,7 +42,7 @@ from opencompass_tooleval.report.figure import (
     short_names,
 )
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
-from opencompass_tooleval.report.provenance import provenance_table, runs_table
+from opencompass_tooleval.report.provenance import results_table, runs_table
 from opencompass_tooleval.report.published import FOLDER, published, published_on
 from opencompass_tooleval.report.read import Material, Missing, ModelResult, read
 from opencompass_tooleval.report.reasons import OTHERS, SHOWN, reason_figures
@@ -179,7 +178,7 @@ def test_fewer_errors_are_better() -> None:
                 ('reason_str', 3213, None),
                 ('retrieve_str', 3213, None),
                 ('understand_str', 3540, None),
-                ('understand_str', 3213, '3213 of 3540 records'),
+                ('understand_str', 3213, '3,213 of 3,540 records'),
                 ('reason_retrieve_understand_json', 3213, None),
             )
         ),
@@ -210,14 +209,14 @@ def test_fewer_errors_are_better() -> None:
     ],
 )
 def test_caveats(changes: dict[str, Any], said: str | None) -> None:
-    caveats = caveats_of(scored('m', 'tooleval-d', **changes))
+    caveats = scored('m', 'tooleval-d', **changes).caveats
     assert len(caveats) == (said is not None), caveats
     assert said is None or said in caveats[0]
 
 
 def test_simulators_are_caveats() -> None:
     caveats = [
-        caveats_of(scored('m', 'd', provenance={'benchmark': 'agents', 'subset': 'teval', 'simulated_by': simulator}))
+        scored('m', 'd', provenance={'benchmark': 'agents', 'subset': 'teval', 'simulated_by': simulator}).caveats
         for simulator in ('small', 'large', '')
     ]
     assert 'simulated by small' in caveats[0][1] and 'simulated by large' in caveats[1][1]
@@ -228,7 +227,7 @@ def test_the_judge_of_agents_is_a_caveat() -> None:
     provenance = {'benchmark': 'agents', 'subset': 'toolbench_g1', 'judge': 'gpt-4', 'judge_hash': 'ab'}
     assert any(
         caveat.startswith('judged by gpt-4; the papers used')
-        for caveat in caveats_of(scored('m', 'd', provenance=provenance))
+        for caveat in scored('m', 'd', provenance=provenance).caveats
     )
 
 
@@ -242,9 +241,7 @@ def test_answers_that_win_without_a_reference_are_a_caveat() -> None:
     provenance = {'benchmark': 'agents', 'subset': 'toolbench_g1'}
 
     def won(breakdown: Any) -> list[str]:
-        return [
-            text for text in caveats_of(scored('m', 'd', provenance=provenance, breakdown=breakdown)) if 'won' in text
-        ]
+        return [text for text in scored('m', 'd', provenance=provenance, breakdown=breakdown).caveats if 'won' in text]
 
     assert won(judged) == won([judged, judged]) == ['96% of the tasks count as won since the reference has no answer']
     for odd in (
@@ -491,7 +488,7 @@ def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
     names = ['m (a/ours)', 'm (b/ours)']
     assert [entry.model for entry in found.scored] == [missing.model for missing in found.missing] == names
     assert [row[0] for row in runs_table(found).rows] == ['a/ours', 'b/ours']
-    assert [row[2] for row in provenance_table(found, {}).rows] == ['a/ours', 'b/ours']
+    assert [row[2] for row in results_table(found, {}).rows] == ['a/ours', 'b/ours']
 
 
 def test_models_and_data_sets_that_only_logs_know_are_missing(tmp_path: Path) -> None:

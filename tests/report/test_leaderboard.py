@@ -15,13 +15,12 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.exports.bundle import read_bundle, write_bundle
 from opencompass_tooleval.extras.leaderboard.rankings import Leaderboard, method_of
 from opencompass_tooleval.extras.leaderboard.site import write_site
+from opencompass_tooleval.findings.of_results import unlike
 from opencompass_tooleval.report.board import boards
-from opencompass_tooleval.report.caveats import unlike
 from opencompass_tooleval.report.read import read
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.browser import LOOKS, Browser, needs_chromium
 from tests.report.support import HOSTILE, add, detail, result_of
-from tests.report.test_figures import scored
 
 REVIEW = 'tooleval-teval-review_str_v2'
 PLAN = 'tooleval-teval-plan_json_v2'
@@ -143,8 +142,8 @@ def test_the_leaderboard_the_gate_and_the_report_agree_on_what_compares(
     files = [put(tmp_path, f'2026010{i}', **{f'm{i}': result}) for i, result in enumerate(results, 1)]
     assert (len(ranked(board_of(files), TABLE)) == 1) == compares
     assert (not list(why_not_comparable(*results))) == compares
-    entries = [scored(f'm{i}', REVIEW, provenance=result['provenance']) for i, result in enumerate(results)]
-    assert (not list(unlike(entries))) == compares
+    by_model = {(f'm{i}', REVIEW): {'provenance': result['provenance']} for i, result in enumerate(results)}
+    assert (not list(unlike(by_model))) == compares
 
 
 def test_a_part_of_the_records_is_apart_whatever_its_digest(tmp_path: Path) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opencompass_tooleval.tasks.preflight import missing_key
+from opencompass_tooleval.models.preflight import missing_key
 from tests.cli.conftest import Command, home, tooleval
+from tests.forked import run_opencompass
 
 __all__ = ['home', 'tooleval']
+
+LEVELS = ('FAULT ', 'WARNING ', 'NOTE ')
 
 CONFIG = """
 from mmengine.config import read_base
@@ -52,7 +56,38 @@ def test_what_is_missing_is_said_before_anything_is_asked(tooleval: Command, con
     assert key.startswith('FAULT api: its key is read from $OPENAI_API_KEY, which is not set. Fix it with: export')
     assert judge.startswith('FAULT tooleval-ultratool-planning_zh and 1 more: scoring will fail: UltraTool planning')
     assert judge.endswith('Fix it with: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL')
-    assert len(json.loads(tooleval('plan', config, '--json', '-').out)['faults']) == 3
+    rows = json.loads(tooleval('plan', config, '--json', '-').out)['findings']
+    assert [row['kind'] for row in rows] == ['config:gpus', 'config:key', 'config:scoring']
+    assert {row['level'] for row in rows} == {'fault'}
+
+
+def test_a_run_reports_what_plan_finds_before_its_first_task(tooleval: Command, config: Path, tmp_path: Path) -> None:
+    """Also a data set without its files, a key in the config, and a limit that does not count."""
+    more = """
+datasets = [*datasets, dict(datasets[0], abbr='tooleval-lost', path='data/nowhere')]
+models += [dict(models[1], abbr='written', key='sk-abcdefgh', max_out_len=9)]
+"""
+    config.write_text(CONFIG + more, encoding='utf-8')
+    planned = [line for line in tooleval('plan', config).out.splitlines() if line.startswith(LEVELS)]
+    kinds = [row['kind'] for row in json.loads(tooleval('plan', config, '--json', '-').out)['findings']]
+    assert kinds == [
+        *('config:data', 'config:gpus', 'config:key', 'config:scoring'),
+        *('config:literal_key', 'config:unused_limit'),
+    ]  # fmt: skip
+    done = run_opencompass(str(config), '-w', 'out', cwd=tmp_path)
+    said = re.sub(r'\s+', ' ', done.stdout + done.stderr)
+    assert done.returncode == 1 and not list(tmp_path.glob('out/*/logs/infer'))
+    for line in planned:
+        level, _, text = line.partition(' ')
+        found = text.partition('cannot be loaded')[0].replace(':', '') if 'cannot be loaded' in text else text
+        assert found.strip() in said, (level, found)
+    assert 'FAULT tooleval-lost: data/nowhere: not found' in said
+
+
+def test_a_plan_of_nothing_has_no_table(tooleval: Command, config: Path) -> None:
+    config.write_text(CONFIG + "for row in models:\n    row['max_worker'] = 1\n", encoding='utf-8')
+    lines = tooleval('plan', config).out.splitlines()
+    assert lines and all(line.startswith('FAULT ') for line in lines)
 
 
 def test_nothing_is_said_where_all_is_there(tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

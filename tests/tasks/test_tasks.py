@@ -184,13 +184,13 @@ def test_a_command_without_the_script_is_refused() -> None:
 
 def test_what_scoring_will_miss_is_said_before_inference(monkeypatch: pytest.MonkeyPatch) -> None:
     from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
-    from opencompass_tooleval.tasks import infer_task
+    from opencompass_tooleval.models.preflight import Sweep, get_logger, scoring_faults, tell
 
     def dataset(abbr: str, **evaluator: object) -> dict[str, object]:
         return {'abbr': abbr, 'eval_cfg': {'evaluator': evaluator}}
 
     warnings: list[str] = []
-    monkeypatch.setattr(infer_task.get_logger(), 'warning', warnings.append)
+    monkeypatch.setattr(get_logger(), 'warning', warnings.append)
     planning = {'name': 'planning', 'language': 'zh'}
     datasets = [
         dataset('no-judge', type=ToolEvalUltraToolEvaluator, **planning),
@@ -198,9 +198,9 @@ def test_what_scoring_will_miss_is_said_before_inference(monkeypatch: pytest.Mon
         dataset('foreign', type='no.such.Evaluator'),
         {'abbr': 'not scored'},
     ]
-    infer_task.warn_of_scoring([({'abbr': 'm'}, row) for row in datasets])
+    tell(scoring_faults(Sweep(None, (), [({'abbr': 'm'}, row) for row in datasets])))
     (said,) = warnings
-    assert said.startswith('no-judge: scoring will fail: UltraTool planning needs a judge')
+    assert said.startswith('FAULT no-judge: scoring will fail: UltraTool planning needs a judge')
 
 
 @pytest.mark.parametrize(

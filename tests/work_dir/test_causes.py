@@ -64,6 +64,24 @@ def test_what_running_again_may_help(error: str) -> None:
     assert fix_of(error, RUN) == [f'{AGAIN}    (what is done is kept)']
 
 
+def test_the_advice_after_unreadable_replies_is_not_cut() -> None:
+    advice = f'Evaluate again with opencompass CONFIG -m eval -r TIME: {"what is judged is kept; " * 20}in /x/judge'
+    error = (
+        f'd: UnjudgedError: 3 of 9 could not be judged, for example r1: 3 unreadable reply. At most 1% may be. {advice}'
+    )
+    (cause,) = causes_of([('d', 'd', error)], RUN)
+    assert cause.fix == [advice, AGAIN]
+    assert cause.whys[0].endswith('3 unreadable reply. At most 1% may be.')
+
+
+def test_commands_have_the_key_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TOOLEVAL_KEY_ENV', 'MYK')
+    assert fix_of('', RUN) == [f'OPENAI_API_KEY="$MYK" {AGAIN}    (what is done is kept)']
+    assert fix_of('d: InfraFailureError: x', RUN) == [f'OPENAI_API_KEY="$MYK" tooleval retry {RUN}']
+    monkeypatch.setenv('TOOLEVAL_KEY_ENV', 'x; rm -rf y')
+    assert fix_of('', RUN) == [f'{AGAIN}    (what is done is kept)']
+
+
 def test_a_command_that_runs_all_is_enough() -> None:
     assert fix_of('d: InfraFailureError: 3 of 4 samples have no answer', RUN) == [f'tooleval retry {RUN}']
     assert fix_of('d: DataError: x. Fix it with: opencompass ... -r', RUN) == ['opencompass ... -r']

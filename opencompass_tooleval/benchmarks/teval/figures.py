@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from opencompass_tooleval.report.board import Board
-from opencompass_tooleval.report.caveats import as_note
 from opencompass_tooleval.report.figure import Figure, Series
+from opencompass_tooleval.report.names import caveats_note
 from opencompass_tooleval.report.read import Material
 
 ABILITIES = ('instruct', 'plan', 'reason', 'retrieve', 'understand', 'review')
@@ -35,7 +35,7 @@ def _radar(board: Board) -> Iterator[Figure]:
         if any(value is not None for value in values) and (not row.source or row.model in REFERENCES):
             series.append(Series(row.model, values, published=bool(row.source)))
     name, title = f'{board.name}-abilities', f'{board.title}: {"six " * (abilities == ABILITIES)}abilities'
-    note = as_note(board.caveats(abilities))
+    note = caveats_note(board.caveats(abilities))
     yield Figure(name, 'teval', title, 'radar', abilities, tuple(series), note=note, board=board.name)
 
 

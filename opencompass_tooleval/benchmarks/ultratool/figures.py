@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS
 from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.report.board import Board
-from opencompass_tooleval.report.caveats import as_note, caveats_note
 from opencompass_tooleval.report.figure import Figure, Number, Series, mean
-from opencompass_tooleval.report.names import title_of
+from opencompass_tooleval.report.names import caveats_note, title_of
 from opencompass_tooleval.report.published import published
 from opencompass_tooleval.report.read import Material
 
@@ -53,7 +52,7 @@ def _nine(board: Board) -> Figure:
         if not row.source or row.model == 'GPT-4'
     )
     title = f'{board.title}: {"the nine " * (len(columns) == COLUMNS)}columns'
-    note = as_note(board.caveats(columns))
+    note = caveats_note(board.caveats(columns))
     return Figure(
         f'{board.name}-columns',
         'ultratool',
@@ -85,7 +84,12 @@ def _dimensions(language: str, material: Material) -> Iterator[Figure]:
             ]
             title = f"{title_of(f'tooleval-ultratool_{language}')}: the judge's dimensions"
             note = f'Published: {table.source}, judged by GPT-4. '
-            note += caveats_note(scored[model, dataset] for model in material.models if (model, dataset) in scored)
+            note += caveats_note(
+                caveat
+                for model in material.models
+                if (model, dataset) in scored
+                for caveat in scored[model, dataset].caveats
+            )
             name = f'ultratool-{language}-{task}'
             beside = f'tooleval-ultratool_{language}'
             yield Figure(
@@ -164,7 +168,7 @@ def _json_rate(language: str, board: Board, material: Material) -> Figure:
         tuple(series),
         x_title='JSON rate, mean of five tasks',
         y_title='Overall',
-        note=f'Published: {table.source}, and Table 2. {as_note(board.caveats(["overall"]))}'.strip(),
+        note=f'Published: {table.source}, and Table 2. {caveats_note(board.caveats(["overall"]))}'.strip(),
         top=None,
         board=board.name,
     )

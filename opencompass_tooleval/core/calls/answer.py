@@ -20,6 +20,10 @@ CUT = 'length'
 """Finish reason of an answer that was truncated at the limit of tokens."""
 STOP = 'stop'
 """Finish reason of an answer that the model ended."""
+ENDINGS = 'endings'
+"""Key of a result with what its answers' ends say (:class:`~opencompass_tooleval.tasks.ToolEvalEvalTask`)."""
+ONLY_THOUGHTS = 'Start the server without --reasoning-parser, or let the model think'
+"""Advice for answers whose text is all in the member for thoughts."""
 
 # Not re.IGNORECASE: with it 'i' is also the Turkish dotless one, and 'k' the Kelvin sign.
 _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')

@@ -14,6 +14,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.attribution.causes import UNKNOWN
 from opencompass_tooleval.extras.attribution.points import Faults, Loss, is_lost, read_faults
 from opencompass_tooleval.extras.attribution.words import blame, faults_of
+from opencompass_tooleval.findings.finding import with_notes
 from opencompass_tooleval.results.gating import HELD, Rules
 from opencompass_tooleval.results.junit import Case, Suite
 from opencompass_tooleval.results.result_row import Results, valid_result
@@ -80,7 +81,7 @@ class FaultGate:
             yield f'{one.outcome.upper() if one.outcome == LOST else one.outcome} {one.dataset}, {one.model}: {one.why}'
         if len(self.verdicts) > most:
             yield f'and {len(self.verdicts) - most} more, in --markdown, --junit and --json'
-        yield from (f'NOTE {note}' for note in self.notes[:most])
+        yield from (one.line for one in with_notes((), self.notes[:most]))
         yield self.summary()
 
     def table(self) -> list[tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
 from opencompass_tooleval.core.errors import first_of
@@ -17,7 +17,16 @@ from opencompass_tooleval.extras.attribution.causes import (
     UNKNOWN,
 )
 from opencompass_tooleval.extras.attribution.points import Faults, is_lost, read_faults
+from opencompass_tooleval.findings.finding import Finding, found
+from opencompass_tooleval.findings.kinds import Kind, Level
+from opencompass_tooleval.findings.of_results import few
 
+KINDS = {
+    'result:served': Kind(Level.WARNING, 'the server lost points, calls or parts of prompts'),
+    'result:names': Kind(Level.NOTE, 'the server adds something to the names of calls'),
+    'result:raw_text': Kind(Level.NOTE, 'the server does not return what the model wrote'),
+}
+"""Kinds of findings: id -> the kind."""
 _UNKNOWN_SHARE = 0.1
 """Share of a model's answers without raw text above which a note says so: a failed request has none."""
 
@@ -55,9 +64,9 @@ def lines_of(by_dataset: Mapping[str, Faults]) -> Iterator[str]:
     if unscored:
         fault = ' and '.join(dict.fromkeys(map(blame, unscored.values())))
         share = _share(unscored, COUNTED_IN_POINTS, 'answers')
-        yield f'{share} were changed by {fault}, at an unknown cost: {_few(unscored)}'
+        yield f'{share} were changed by {fault}, at an unknown cost: {few(unscored)}'
     yield from (
-        f'{line}: {_few(name for name, one in by_dataset.items() if one.causes.get(cause))}'
+        f'{line}: {few(name for name, one in by_dataset.items() if one.causes.get(cause))}'
         for cause, line in faults_of(by_dataset)
     )
 
@@ -76,7 +85,7 @@ def _names_of(by_dataset: Mapping[str, Faults]) -> Iterator[str]:
         count = sum(one.names[text] for one in found.values())
         samples = sum(one.samples for one in found.values())
         if found:
-            what = f'{text}, unlike those of the offered tools; scores stay ({_few(found)})'
+            what = f'{text}, unlike those of the offered tools; scores stay ({few(found)})'
             yield f'in {count:,} of {samples:,} answers {what}'
 
 
@@ -94,12 +103,8 @@ def _short(name: str) -> str:
     return name.removeprefix(OUR_PREFIX)
 
 
-def _few(names: Iterable[str]) -> str:
-    return first_of(list(map(_short, names)), 2)
-
-
-def notes_of(results: Mapping[tuple[str, str], Result]) -> Iterator[str]:
-    """Yields the notes of a sweep on what its servers lost; none if they lost nothing.
+def findings_of(results: Mapping[tuple[str, str], Result]) -> Iterator[Finding]:
+    """Yields the findings on what servers lost; none if they lost nothing.
 
     Args:
         results: Model and data set -> result.
@@ -110,13 +115,11 @@ def notes_of(results: Mapping[tuple[str, str], Result]) -> Iterator[str]:
             by_model.setdefault(model, {})[dataset] = faults
     unknown = []
     for model, by_dataset in by_model.items():
-        yield from (f'WARNING {model}: {line}' for line in lines_of(by_dataset))
-        yield from (f'NOTE {model}: {line}' for line in _names_of(by_dataset))
+        yield from (found('result:served', model, line) for line in lines_of(by_dataset))
+        yield from (found('result:names', model, line) for line in _names_of(by_dataset))
         counts = [(one.causes.get(UNKNOWN, 0), one.samples) for one in by_dataset.values()]
         if sum(count for count, _ in counts) > _UNKNOWN_SHARE * sum(samples for _, samples in counts):
             unknown.append(model)
     if unknown:
-        yield (
-            'NOTE servers returned no raw text, or tokenizer_path is missing: lost points cannot be attributed '
-            f'({first_of(unknown, 2)})'
-        )
+        what = 'servers returned no raw text, or tokenizer_path is missing: lost points cannot be attributed'
+        yield found('result:raw_text', '', f'{what} ({first_of(unknown, 2)})')

@@ -18,6 +18,7 @@ from typing import Any
 from opencompass_tooleval import __version__
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, is_private
 from opencompass_tooleval.catalogue.comparable import result_provenance
+from opencompass_tooleval.catalogue.provenance import KEY, Provenance
 from opencompass_tooleval.catalogue.tables import CORRELATIONS, published_columns, without_samples
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.text.bounds import is_number
@@ -163,12 +164,11 @@ def _write_new(file: Path, content: bytes) -> bool:
 
 
 def _bundled(model: str, dataset: str, result: Mapping[str, Any], redact: Callable[[str], str]) -> dict[str, Any]:
-    about = result_provenance(result.get('provenance'))
-    row = result_row(model, dataset, {**result, 'provenance': about})
+    row = result_row(model, dataset, {**result, KEY: result_provenance(result)})
     return {
         **row,
         CORRELATIONS: [[*names, value] for names, value in sorted((result.get(CORRELATIONS) or {}).items())],
-        'private': is_private(dataset, about),
+        'private': is_private(dataset, result),
         **{part: _published(row[part], redact) for part in PARTS if part in row},
     }
 
@@ -289,7 +289,7 @@ def _result(row: Any) -> BundleResult:
     parts = {part: row.get(part) or {} for part in PARTS}
     _numbers(parts['standard_errors'], 'standard_errors', least=0)
     _numbers(parts['samples'], 'samples', optional=False, least=0)
-    provenance = _object(parts['provenance'], 'provenance')
+    _object(parts[KEY], KEY)
     runs = _list(parts['runs'] or [], 'runs', MAX_METRICS)
     correlations = {}
     for entry in _list(row.get(CORRELATIONS) or [], CORRELATIONS, MAX_METRICS**2):
@@ -299,11 +299,13 @@ def _result(row: Any) -> BundleResult:
         correlations[key] = value
     dataset = row['dataset']
     bounds = (
-        (0, _MOST_SCORE) if provenance.get('benchmark') or dataset.startswith(OUR_PREFIX) else (-MAX_NUMBER, MAX_NUMBER)
+        (0, _MOST_SCORE)
+        if Provenance.of(row).benchmark or dataset.startswith(OUR_PREFIX)
+        else (-MAX_NUMBER, MAX_NUMBER)
     )
     metrics = _numbers(row['metrics'], 'metrics', True, *bounds)
     result = {**metrics, **parts, 'runs': runs, CORRELATIONS: correlations}
-    is_own = bool(row.get('private')) or is_private(dataset, provenance)
+    is_own = bool(row.get('private')) or is_private(dataset, row)
     return BundleResult(row['model'], dataset, result, is_own)
 
 

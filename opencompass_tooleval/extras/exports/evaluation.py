@@ -18,7 +18,6 @@ from opencompass_tooleval.core.calls.answer import USAGE
 from opencompass_tooleval.core.calls.messages import ROLES, TOOL, Message
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_calls
 from opencompass_tooleval.core.calls.trajectory import Trajectory
-from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.scoring.result import INFRA
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage
@@ -27,7 +26,6 @@ from opencompass_tooleval.core.statistics.trials import Estimate, trials_of_resu
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.extras.exports.published import as_settings
 from opencompass_tooleval.plugin import BENCHMARKS
-from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.read import Missing, ModelResult, why_missing
 from opencompass_tooleval.report.samples import messages_of
 from opencompass_tooleval.report.texts import as_text, cut
@@ -153,19 +151,19 @@ class Evaluation:
 
     def judge_of(self, metric: str) -> dict[str, str]:
         """Returns the judge that gave a score, with its settings and its prompt's digest; empty without one."""
-        provenance = self.scored.part('provenance')
-        if not provenance.get('judge') or self.benchmark not in BENCHMARKS:
+        provenance = self.scored.provenance
+        if not provenance.judge or self.benchmark not in BENCHMARKS:
             return {}
         rows = find_benchmark(self.benchmark).metrics
         is_judged = metric == OVERALL or any(row.name == metric and row.by_judge for row in rows)
-        return as_settings({key: provenance.get(key) for key in _OF_JUDGE}) if is_judged else {}
+        return as_settings({key: provenance.stored.get(key) for key in _OF_JUDGE}) if is_judged else {}
 
     def remarks(self) -> dict[str, Any]:
         """Returns what a reader of the scores has to know."""
         unmeasured = [name for name, value in self.scored.result.items() if value is None]
         return {
             'private': 'true' if self.is_private else 'false',
-            'not_comparable_with_published': '; '.join(caveats_of(self.scored)) or None,
+            'not_comparable_with_published': '; '.join(self.scored.caveats) or None,
             'not_measured': ', '.join(unmeasured) or None,
         }
 
@@ -175,18 +173,18 @@ class Evaluation:
         given = {**(kwargs if isinstance(kwargs, Mapping) else {}), **self.cfg}
         names = ('temperature', 'top_p', 'top_k')
         args = {name: given[name] for name in names if type(given.get(name)) in (int, float)}
-        length = self.scored.part('provenance').get(MAX_OUT_LEN)
-        return {**args, 'max_tokens': length} if type(length) is int and length > 0 else args
+        length = self.scored.provenance.max_out_len
+        return {**args, 'max_tokens': length} if length and length > 0 else args
 
     @property
     def benchmark(self) -> str:
         """Name of the benchmark; ``''`` for a data set of another package."""
-        return str(self.scored.part('provenance').get('benchmark') or '')
+        return self.scored.provenance.benchmark
 
     @property
     def is_private(self) -> bool:
         """True if the data are a user's own (a task set)."""
-        return is_private(self.scored.dataset, self.scored.part('provenance'))
+        return is_private(self.scored.dataset, self.scored.result)
 
 
 def evaluation_of(work: WorkDir, model: str, dataset: str) -> Evaluation | Missing:
@@ -200,7 +198,7 @@ def evaluation_of(work: WorkDir, model: str, dataset: str) -> Evaluation | Missi
         return Missing(model, dataset, why_missing(work, model, dataset))
     details = details_of(result)
     rows = dict(with_runs(work.prediction_rows(model, dataset), lambda row: str(row.get('record_id'))))
-    dialogues = holds_dialogues(result.get('provenance'))
+    dialogues = holds_dialogues(result)
     samples = [
         _sample(record, run, detail, rows.get((record, run), {}), dialogues)
         for (record, run), detail in with_runs(details, lambda detail: str(detail['id']))

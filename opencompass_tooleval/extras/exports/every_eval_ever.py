@@ -65,7 +65,7 @@ def _epoch(evaluation: Evaluation) -> str:
 
 
 def _aggregate(evaluation: Evaluation, settings: ExportSettings, identity: str, model: str) -> dict[str, Any]:
-    provenance, scored = evaluation.scored.part('provenance'), evaluation.scored
+    provenance, scored = evaluation.scored.provenance, evaluation.scored
     developer = {} if '/' in model else {'developer': UNKNOWN}
     return {
         'schema_version': VERSION,
@@ -81,8 +81,8 @@ def _aggregate(evaluation: Evaluation, settings: ExportSettings, identity: str, 
         },
         'eval_library': {
             'name': 'opencompass-tooleval',
-            'version': str(provenance.get('opencompass_tooleval') or UNKNOWN),
-            'additional_details': as_settings({'opencompass': provenance.get('opencompass')}),
+            'version': provenance.opencompass_tooleval or UNKNOWN,
+            'additional_details': as_settings({'opencompass': provenance.opencompass or None}),
         },
         'model_info': {
             'name': scored.folder,
@@ -121,7 +121,7 @@ def _result(
         },
         'generation_config': {
             'generation_args': evaluation.generation(),
-            'additional_details': as_settings({**scored.part('provenance'), **_spent(evaluation)}),
+            'additional_details': as_settings({**scored.provenance.stored, **_spent(evaluation)}),
         },
     }
 
@@ -139,7 +139,7 @@ def _counts(evaluation: Evaluation, score: Estimate) -> dict[str, Any]:
 
 def _source(evaluation: Evaluation, settings: ExportSettings) -> dict[str, Any]:
     """Returns where the data come from: the hub, the paper, or a private set."""
-    provenance, dataset = evaluation.scored.part('provenance'), evaluation.scored.dataset
+    provenance, dataset = evaluation.scored.provenance.stored, evaluation.scored.dataset
     hashes = {key: value for key, value in provenance.items() if key.endswith('sha256')}
     details: dict[str, Any] = {'private': 'true' if evaluation.is_private else None, **hashes}
     hub_entry = None if evaluation.is_private else find_entry(settings.hub_datasets, dataset)

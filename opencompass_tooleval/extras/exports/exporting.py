@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
+from opencompass_tooleval.catalogue.provenance import KEY
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.calls.answer import CALLS, USAGE
 from opencompass_tooleval.core.calls.observed import OBSERVED, with_tools
@@ -130,7 +131,7 @@ def _answered(work: WorkDir) -> Iterator[tuple[str, str]]:
 
 def _result_row(model: str, dataset: str, result: Result) -> Row:
     row = dict.fromkeys(COLUMNS['results']) | result_row(model, dataset, result, COLUMNS['results'][3:])
-    return {**row, 'provenance': map_texts(row['provenance'], without_folder, str)}
+    return {**row, KEY: map_texts(row[KEY], without_folder, str)}
 
 
 def _without_keys(row: Row) -> Row:

@@ -17,7 +17,6 @@ from opencompass_tooleval.core.scoring.result import many_failed
 from opencompass_tooleval.extras.exports.evaluation import Evaluation
 from opencompass_tooleval.extras.exports.published import published
 from opencompass_tooleval.extras.exports.settings import ExportSettings, find_entry
-from opencompass_tooleval.report.caveats import caveats_of
 from opencompass_tooleval.report.figure import shown
 
 FOLDER = '.eval_results'
@@ -72,7 +71,7 @@ def _notes(evaluation: Evaluation, metric: str) -> str:
         f'mean of {evaluation.trials} trials' if evaluation.trials > 1 else '',
         f'{infra} samples without an answer count as wrong' if infra else '',
         f'judge {judge["judge"]}' if judge else '',
-        *caveats_of(scored),
-        f'opencompass-tooleval {scored.part("provenance").get("opencompass_tooleval") or ""}'.strip(),
+        *scored.caveats,
+        f'opencompass-tooleval {scored.provenance.opencompass_tooleval}'.strip(),
     ]
     return '; '.join(filter(None, parts))[:_NOTES]

@@ -43,7 +43,7 @@ def _properties(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     for metric, estimator, score in evaluation.scores():
         yield f'{metric} {estimator}'.strip(), repr(score.value)
         yield f'{metric} {estimator} standard error'.replace('  ', ' '), repr(score.standard_error)
-    yield from published(as_settings({**evaluation.remarks(), **evaluation.scored.part('provenance')})).items()
+    yield from published(as_settings({**evaluation.remarks(), **evaluation.scored.provenance.stored})).items()
 
 
 def _case(evaluation: Evaluation, sample: Sample) -> Case:

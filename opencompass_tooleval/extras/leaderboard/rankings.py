@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import find_variant, records_of
+from opencompass_tooleval.catalogue.comparable import deciding_settings
 from opencompass_tooleval.catalogue.metrics import main_first, words_of_metric
 from opencompass_tooleval.catalogue.tables import errors_of, published_columns
 from opencompass_tooleval.core.errors import first_of
@@ -17,7 +18,6 @@ from opencompass_tooleval.core.statistics.paired import metrics_of
 from opencompass_tooleval.extras.exports.bundle import Bundle, BundleResult
 from opencompass_tooleval.plugin import USERS, VARIANTS
 from opencompass_tooleval.report.board import OVERVIEW, Board, boards, narrowed
-from opencompass_tooleval.report.caveats import caveats_of, settings_of
 from opencompass_tooleval.report.figure import short_name, shown, slug
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
 from opencompass_tooleval.report.read import Material, ModelResult
@@ -278,14 +278,14 @@ class Leaderboard:
                     item.dataset,
                     '; '.join(_scores(item)),
                     '' if count is None else str(count),
-                    str(item.part('provenance').get('version') or ''),
-                    caveats_of(item),
-                    item.part('provenance'),
+                    item.provenance.version,
+                    item.caveats,
+                    item.provenance.stored,
                 )
 
 
 def _settings(item: ModelResult) -> dict[str, str]:
-    settings = settings_of(item)
+    settings = deciding_settings(item.result)
     count = records_of(item.result)
     return settings if count is None else {**settings, 'records': str(count)}
 

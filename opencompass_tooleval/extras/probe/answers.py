@@ -7,10 +7,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
-from opencompass_tooleval.core.errors import Finding, Level
+from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.first_answer import field_of_thoughts, has_tag
-from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed, user
+from opencompass_tooleval.models.api.probed import (
+    MAX_OUT_LEN,
+    QUESTION,
+    Probed,
+    server_fault,
+    server_fine,
+    server_unknown,
+    user,
+)
 from opencompass_tooleval.models.api.reachable import NO_ACCESS, RIGHT_KEY
 
 _WRONG_KEY = 'tooleval-doctor-wrong-key'
@@ -48,11 +56,11 @@ def check_key(probed: Probed) -> Iterator[Finding]:
         wrong = None if accepted is not True else _answers(probed, _WRONG_KEY)
     if accepted is False:
         which = 'the key is refused' if probed.endpoint.key else 'there is no key, and the server wants one'
-        yield Finding(Level.FAULT, 'key', f'{which}: {RIGHT_KEY}')
+        yield server_fault('key', f'{which}: {RIGHT_KEY}')
     elif wrong is None:
-        yield Finding(Level.UNKNOWN, 'key', 'neither the list of models nor a question tells whether it is right')
+        yield server_unknown('key', 'neither the list of models nor a question tells whether it is right')
     else:
-        yield Finding(Level.OK, 'key', 'the server lets any key in' if wrong else 'accepted; a wrong one is refused')
+        yield server_fine('key', 'the server lets any key in' if wrong else 'accepted; a wrong one is refused')
 
 
 def check_thoughts(probed: Probed) -> Iterator[Finding]:
@@ -66,13 +74,13 @@ def check_thoughts(probed: Probed) -> Iterator[Finding]:
             f'they do not end within {MAX_OUT_LEN} tokens, on a question of one word: raise max_out_len of the data '
             f'sets, or turn them off: {_NO_THINKING}'
         )
-        yield Finding(Level.FAULT, 'thoughts', says)
+        yield server_fault('thoughts', says)
     elif thoughts:
-        yield Finding(Level.OK, 'thoughts', f'in {thoughts}, apart from the answer')
+        yield server_fine('thoughts', f'in {thoughts}, apart from the answer')
     elif in_text:
-        yield Finding(Level.OK, 'thoughts', 'in the answer, in tags that are read as thoughts')
+        yield server_fine('thoughts', 'in the answer, in tags that are read as thoughts')
     else:
-        yield Finding(Level.OK, 'thoughts', 'none seen')
+        yield server_fine('thoughts', 'none seen')
 
 
 def check_usage(probed: Probed) -> Iterator[Finding]:
@@ -81,10 +89,10 @@ def check_usage(probed: Probed) -> Iterator[Finding]:
     assert reply is not None
     prompt, completion = reply.tokens('prompt'), reply.tokens('completion')
     if prompt and completion:
-        yield Finding(Level.OK, 'usage', 'tokens of prompt and answer are counted')
+        yield server_fine('usage', 'tokens of prompt and answer are counted')
     else:
         why = 'the server streams without being asked to' if not reply.body else 'the server does not say'
-        yield Finding(Level.UNKNOWN, 'usage', f'{why}: tokens and cost are estimates')
+        yield server_unknown('usage', f'{why}: tokens and cost are estimates')
 
 
 def check_limit(probed: Probed) -> Iterator[Finding]:
@@ -96,14 +104,14 @@ def check_limit(probed: Probed) -> Iterator[Finding]:
     if too_long:
         kind = 'words' if counted is None else 'tokens'
         says = f'{_FEW_TOKENS} tokens were allowed, {counted or words} {kind} came: answers are longer than they may be'
-        yield Finding(Level.FAULT, what, says)
+        yield server_fault(what, says)
     elif reply.finish_reason == CUT:
-        yield Finding(Level.OK, what, 'kept to, and finish_reason says so')
+        yield server_fine(what, 'kept to, and finish_reason says so')
     elif _looks_cut(reply.text):
         says = f'kept to, but finish_reason is {reply.finish_reason}: results cannot say which answers were cut'
-        yield Finding(Level.UNKNOWN, what, says)
+        yield server_unknown(what, says)
     else:
-        yield Finding(Level.UNKNOWN, what, f'the answer is too short to tell: {reply.text.strip()[:40]!r}')
+        yield server_unknown(what, f'the answer is too short to tell: {reply.text.strip()[:40]!r}')
 
 
 def _looks_cut(text: str) -> bool:
@@ -121,12 +129,12 @@ def check_system_role(probed: Probed) -> Iterator[Finding]:
         if failure.reason != 'infra:bad_request':
             raise
         says = f"refused: {failure.words}. For T-Eval set system_role='user' in the prompt template"
-        yield Finding(Level.FAULT, 'system role', says)
+        yield server_fault('system role', says)
         return
     if _SYSTEM_WORD in visible_text(Answer(reply.text)).text:
-        yield Finding(Level.OK, 'system role', 'taken and heeded')
+        yield server_fine('system role', 'taken and heeded')
     elif probed.is_dropped(reply, QUESTION):
         says = "taken, but the chat template leaves it out. For T-Eval set system_role='user' in the prompt template"
-        yield Finding(Level.FAULT, 'system role', says)
+        yield server_fault('system role', says)
     else:
-        yield Finding(Level.UNKNOWN, 'system role', 'taken; the answer does not show whether the model saw it')
+        yield server_unknown('system role', 'taken; the answer does not show whether the model saw it')

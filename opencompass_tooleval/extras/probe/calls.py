@@ -11,10 +11,10 @@ from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.calls.messages import tool_messages
 from opencompass_tooleval.core.calls.sent import names_of, with_sent
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
-from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.probed import Message, Probed, user
+from opencompass_tooleval.models.api.probed import Message, Probed, server_fault, server_fine, server_unknown, user
 from opencompass_tooleval.models.api.reply import Reply, answer_of
 
 _NAME = 'get_weather'
@@ -72,12 +72,12 @@ def _finding_of_call(what: str, reply: Reply) -> Finding | None:
     if reply.functions:
         faults = list(filter(None, map(_fault_of, reply.functions)))
         if not faults:
-            return Finding(Level.OK, what, 'comes back with name and arguments')
+            return server_fine(what, 'comes back with name and arguments')
         if reply.finish_reason == CUT:
-            return Finding(Level.UNKNOWN, what, f'cut: {faults[0]}')
-        return Finding(Level.FAULT, what, faults[0])
+            return server_unknown(what, f'cut: {faults[0]}')
+        return server_fault(what, faults[0])
     if _is_call_in_text(reply.text):
-        return Finding(Level.FAULT, what, f'it comes as text, which counts as no call: {_PARSER}')
+        return server_fault(what, f'it comes as text, which counts as no call: {_PARSER}')
     return None
 
 
@@ -89,16 +89,16 @@ def check_forced(probed: Probed) -> Iterator[Finding]:
         finding = _finding_of_call(what, _with_tool(probed, _QUESTION, tool_choice=named))
         if finding is None:  # llama.cpp silently takes the object for 'auto'
             finding = _finding_of_call(what, _with_tool(probed, _QUESTION, tool_choice='required'))
-            if finding and finding.level is Level.OK:
+            if finding and finding.is_fine:
                 says = "comes back with tool_choice='required', as data sets may ask; a named function is not kept to"
-                finding = replace(finding, says=says)
+                finding = replace(finding, text=says)
     except Failure as failure:
         if failure.reason not in ('infra:bad_request', 'infra:server', 'infra:bad_response'):
             raise
-        yield Finding(Level.UNKNOWN, what, f'refused: {failure.words}')
+        yield server_unknown(what, f'refused: {failure.words}')
         return
-    probed.calls_if_forced = finding is not None and finding.level is Level.OK
-    yield finding or Finding(Level.UNKNOWN, what, 'tool_choice is not kept to: no call came')
+    probed.calls_if_forced = finding is not None and finding.is_fine
+    yield finding or server_unknown(what, 'tool_choice is not kept to: no call came')
 
 
 def check_auto(probed: Probed) -> Iterator[Finding]:
@@ -114,20 +114,20 @@ def check_auto(probed: Probed) -> Iterator[Finding]:
         except Failure as other:
             if other.reason != 'infra:bad_request':
                 raise
-            yield Finding(Level.FAULT, what, f'tools are refused: {other.words}; {_PARSER}')
+            yield server_fault(what, f'tools are refused: {other.words}; {_PARSER}')
             return
-        yield Finding(Level.UNKNOWN, 'tool_choice', "'auto' is refused; leave tool_choice out")
+        yield server_unknown('tool_choice', "'auto' is refused; leave tool_choice out")
     finding = _finding_of_call(what, reply)
     if finding:
         yield finding
     elif probed.is_dropped(reply, _QUESTION):
         says = 'the chat template leaves the tools out, so the model never sees them: use tools in the prompt'
-        yield Finding(Level.FAULT, what, says)
+        yield server_fault(what, says)
     elif probed.calls_if_forced:
-        yield Finding(Level.UNKNOWN, what, 'the model chose not to call, though a forced call comes back')
+        yield server_unknown(what, 'the model chose not to call, though a forced call comes back')
     else:
         says = f'no call came, forced or not, and no text that looks like one: if the model can call, {_PARSER}'
-        yield Finding(Level.FAULT, what, says)
+        yield server_fault(what, says)
 
 
 def check_several(probed: Probed) -> Iterator[Finding]:
@@ -139,17 +139,17 @@ def check_several(probed: Probed) -> Iterator[Finding]:
     except Failure as failure:
         if failure.reason != 'infra:bad_request':
             raise
-        yield Finding(Level.UNKNOWN, what, f'refused: {failure.words}')
+        yield server_unknown(what, f'refused: {failure.words}')
         return
     count = len(reply.functions)
     finding = _finding_of_call(what, reply)
-    if count > 1 and finding and finding.level is Level.OK:
-        yield Finding(Level.OK, what, f'{count} come in one answer')
-    elif finding and finding.level is not Level.OK:
+    if count > 1 and finding and finding.is_fine:
+        yield server_fine(what, f'{count} come in one answer')
+    elif finding and not finding.is_fine:
         yield finding
     else:
         says = 'one came for two cities' if count else 'none came'
-        yield Finding(Level.UNKNOWN, what, says)
+        yield server_unknown(what, says)
 
 
 def _rounds(question: Message, answer: Answer, without: Collection[str] = ()) -> list[Message]:
@@ -169,7 +169,7 @@ def check_thoughts_back(probed: Probed) -> Iterator[Finding]:
     what = 'thoughts back'
     names = names_of([probed.called[1].sent]) if probed.called else set()
     if not probed.called or not names:
-        yield Finding(Level.OK, what, 'no thoughts come with its calls, so that none go back')
+        yield server_fine(what, 'no thoughts come with its calls, so that none go back')
         return
     tried: list[Reply | Failure] = []
     for without in ((), names):
@@ -186,17 +186,17 @@ def check_thoughts_back(probed: Probed) -> Iterator[Finding]:
 def _finding_of_thoughts(what: str, names: str, returned: Reply | Failure, left_out: Reply | Failure) -> Finding:
     if isinstance(returned, Failure):
         if isinstance(left_out, Failure):
-            return Finding(Level.FAULT, what, f'refused with and without {names}: {returned.words}')
+            return server_fault(what, f'refused with and without {names}: {returned.words}')
         says = f'{names} refused, and left out after the first refusal: {returned.words}'
-        return Finding(Level.UNKNOWN, what, says)
+        return server_unknown(what, says)
     if isinstance(left_out, Failure):
-        return Finding(Level.OK, what, f"{names} required, and sent back (thoughts='as_sent', the default)")
+        return server_fine(what, f"{names} required, and sent back (thoughts='as_sent', the default)")
     more, fewer = returned.tokens('prompt'), left_out.tokens('prompt')
     if not more or not fewer:
-        return Finding(Level.OK, what, f'{names} accepted; without usage nobody knows if the model sees them')
+        return server_fine(what, f'{names} accepted; without usage nobody knows if the model sees them')
     if more > fewer:
-        return Finding(Level.OK, what, f'{names} accepted: the model sees them ({more - fewer} tokens of the prompt)')
-    return Finding(Level.UNKNOWN, what, f'{names} accepted and dropped: the prompt has the same tokens without')
+        return server_fine(what, f'{names} accepted: the model sees them ({more - fewer} tokens of the prompt)')
+    return server_unknown(what, f'{names} accepted and dropped: the prompt has the same tokens without')
 
 
 def check_tool_role(probed: Probed) -> Iterator[Finding]:
@@ -209,11 +209,11 @@ def check_tool_role(probed: Probed) -> Iterator[Finding]:
     except Failure as failure:
         if failure.reason not in ('infra:bad_request', 'infra:server'):
             raise
-        yield Finding(Level.FAULT, what, f'refused: {failure.words}')
+        yield server_fault(what, f'refused: {failure.words}')
         return
     if _DEGREES in visible_text(Answer(reply.text)).text:
-        yield Finding(Level.OK, what, 'taken, and the result is used')
+        yield server_fine(what, 'taken, and the result is used')
     elif probed.is_dropped(reply, rounds[0], tools=[_TOOL]):
-        yield Finding(Level.FAULT, what, 'taken, but the chat template leaves calls and results out')
+        yield server_fault(what, 'taken, but the chat template leaves calls and results out')
     else:
-        yield Finding(Level.UNKNOWN, what, 'taken; the answer does not show whether the model saw the result')
+        yield server_unknown(what, 'taken; the answer does not show whether the model saw the result')

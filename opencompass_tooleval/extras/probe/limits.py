@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import Answer, visible_text
-from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.core.scoring.usage import whole_number
+from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.probed import QUESTION, Probed, user
+from opencompass_tooleval.models.api.probed import QUESTION, Probed, server_fault, server_fine, server_unknown, user
 
 _NAMES = ('max_model_len', 'context_length', 'context_window', 'max_context_length', 'max_seq_len', 'n_ctx')
 """Keys of vLLM and SGLang; OpenRouter and Together; Groq; Mistral and LM Studio; llama.cpp (in ``meta``)."""
@@ -34,12 +34,12 @@ def check_choices(probed: Probed) -> Iterator[Finding]:
     except Failure as failure:
         if failure.reason != 'infra:bad_request':
             raise
-        yield Finding(Level.OK, 'n', 'refused; trials are requests of their own, so that nothing depends on it')
+        yield server_fine('n', 'refused; trials are requests of their own, so that nothing depends on it')
         return
     if reply.choices == 2:
-        yield Finding(Level.OK, 'n', 'two answers come for n=2')
+        yield server_fine('n', 'two answers come for n=2')
     else:
-        yield Finding(Level.OK, 'n', 'ignored; trials are requests of their own, so that nothing depends on it')
+        yield server_fine('n', 'ignored; trials are requests of their own, so that nothing depends on it')
 
 
 def _sampled(probed: Probed) -> dict[str, Any]:
@@ -66,11 +66,11 @@ def check_context(probed: Probed) -> Iterator[Finding]:
     refused = None if listed else _refused_context(probed)
     probed.context = listed or refused
     if probed.context is None:
-        yield Finding(Level.UNKNOWN, 'context', 'the server does not say how many tokens fit')
+        yield server_unknown('context', 'the server does not say how many tokens fit')
         return
     where = 'the list of models says' if listed else 'the server refuses more'
     says = f'{probed.context:,} tokens, {where}; give max_seq_len={probed.context} to the model'
-    yield Finding(Level.OK, 'context', f'{says}, and see with `tooleval plan` whether the prompts fit')
+    yield server_fine('context', f'{says}, and see with `tooleval plan` whether the prompts fit')
 
 
 def _refused_context(probed: Probed) -> int | None:
@@ -96,17 +96,17 @@ def check_long_prompt(probed: Probed) -> Iterator[Finding]:
     except Failure as failure:
         if failure.reason != 'infra:truncated':
             raise
-        yield Finding(Level.UNKNOWN, 'long prompt', f'{size} tokens do not fit: {failure.words}')
+        yield server_unknown('long prompt', f'{size} tokens do not fit: {failure.words}')
         return
     counted = reply.tokens('prompt')
     if _WORD in visible_text(Answer(reply.text)).text.upper():
-        yield Finding(Level.OK, 'long prompt', f'{counted or f"about {size}"} tokens reach the model as a whole')
+        yield server_fine('long prompt', f'{counted or f"about {size}"} tokens reach the model as a whole')
     elif counted is not None and 0 < counted < size // 2:
         fix = 'raise the context, of Ollama with: OLLAMA_CONTEXT_LENGTH=32768 ollama serve'
         says = f'only {counted} of about {size} tokens reach the model, without an error: {fix}'
-        yield Finding(Level.FAULT, 'long prompt', says)
+        yield server_fault('long prompt', says)
     else:
-        yield Finding(Level.UNKNOWN, 'long prompt', 'the answer does not show whether the model saw all of it')
+        yield server_unknown('long prompt', 'the answer does not show whether the model saw all of it')
 
 
 def check_concurrency(probed: Probed) -> Iterator[Finding]:
@@ -124,11 +124,11 @@ def check_concurrency(probed: Probed) -> Iterator[Finding]:
     if reasons:
         other = next(failure for failure in failures if failure.reason in reasons)
         says = f'{sum(reasons.values())} of {count} at once fail ({other.words}): lower max_workers of the model'
-        yield Finding(Level.FAULT, what, says)
+        yield server_fault(what, says)
     elif late:
-        yield Finding(Level.UNKNOWN, what, f'{late} of {count} at once are not answered in time: lower max_workers')
+        yield server_unknown(what, f'{late} of {count} at once are not answered in time: lower max_workers')
     elif limited:
         says = f'{limited} of {count} at once meet a rate limit and are asked again: lower max_workers of the model'
-        yield Finding(Level.OK, what, says)
+        yield server_fine(what, says)
     else:
-        yield Finding(Level.OK, what, f'{count} at once are answered')
+        yield server_fine(what, f'{count} at once are answered')

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.extras.probe.answers import (
     check_key,
     check_limit,
@@ -28,10 +27,11 @@ from opencompass_tooleval.extras.probe.limits import (
     check_long_prompt,
 )
 from opencompass_tooleval.extras.probe.raw_text import check_raw_text
+from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.first_answer import check_plain_answer
-from opencompass_tooleval.models.api.probed import Probed
+from opencompass_tooleval.models.api.probed import Probed, server_unknown
 from opencompass_tooleval.models.api.reachable import check_listed, check_reachable
 
 Check = Callable[[Probed], Iterator[Finding]]
@@ -93,9 +93,9 @@ def probe(endpoint: Endpoint, with_calls: bool = True, at_once: int = 16, long_p
     for check in FIRST:
         findings = list(_findings_of(check, probed))
         yield from findings
-        is_faulty = any(finding.level is Level.FAULT for finding in findings)
+        is_faulty = any(finding.is_fault for finding in findings)
         if (check.what in ('reachable', 'key') and is_faulty) or (check.what == 'answer' and probed.plain is None):
-            yield Finding(Level.UNKNOWN, 'all else', f'skipped, because {check.what!r} failed')
+            yield server_unknown('all else', f'skipped, because {check.what!r} failed')
             return
     for check in (*ANSWERS, *(CALLS if with_calls else ()), *LIMITS):
         yield from _findings_of(check, probed)
@@ -106,4 +106,4 @@ def _findings_of(check: ProbeCheck, probed: Probed) -> Iterator[Finding]:
         for finding in check.run(probed):
             yield replace(finding, concerns=check.concerns)
     except Failure as failure:  # a server that fails sometimes
-        yield Finding(Level.UNKNOWN, check.what, failure.words, check.concerns)
+        yield replace(server_unknown(check.what, failure.words), concerns=check.concerns)

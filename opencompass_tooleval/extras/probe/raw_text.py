@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from opencompass_tooleval.core.errors import Finding, Level
+from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.probed import Probed
+from opencompass_tooleval.models.api.probed import Probed, server_fault, server_fine, server_unknown
 from opencompass_tooleval.models.api.raw_text import Found, Request, search
 
 _TOKENS = 16
@@ -18,18 +18,18 @@ def check_raw_text(probed: Probed) -> Iterator[Finding]:
     found = _search(probed)
     what = 'raw text'
     if found.source:
-        yield Finding(Level.OK, what, f'returned by {found.source.name}: attribution=True finds faults of the parser')
+        yield server_fine(what, f'returned by {found.source.name}: attribution=True finds faults of the parser')
     elif found.has_unread_ids:
-        yield Finding(Level.OK, what, 'ids of tokens are returned: attribution=True with tokenizer_path reads them')
+        yield server_fine(what, 'ids of tokens are returned: attribution=True with tokenizer_path reads them')
     else:
-        yield Finding(Level.UNKNOWN, what, 'not returned: whether the parser loses calls cannot be seen')
+        yield server_unknown(what, 'not returned: whether the parser loses calls cannot be seen')
     what = 'prompt'
     if found.lost:
-        yield Finding(Level.FAULT, what, f'the chat template of the server leaves out {", ".join(found.lost)}')
+        yield server_fault(what, f'the chat template of the server leaves out {", ".join(found.lost)}')
     elif found.prompt:
-        yield Finding(Level.OK, what, 'system text, tools, calls and results reach the model')
+        yield server_fine(what, 'system text, tools, calls and results reach the model')
     else:
-        yield Finding(Level.UNKNOWN, what, 'the server does not show it')
+        yield server_unknown(what, 'the server does not show it')
 
 
 def _search(probed: Probed) -> Found:

@@ -9,11 +9,6 @@ from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, STOP
 
-ENDINGS = 'endings'
-"""Key of a result with what its answers' ends say (:class:`~opencompass_tooleval.tasks.ToolEvalEvalTask`)."""
-ONLY_THOUGHTS = 'Start the server without --reasoning-parser, or let the model think'
-"""Advice for answers whose text is all in the member for thoughts."""
-
 FILTERED, BROKEN = 'content_filter', 'error'
 _MAX_WORD = 32
 _ENDS: Mapping[str, tuple[str, ...]] = {

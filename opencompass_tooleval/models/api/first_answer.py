@@ -6,13 +6,20 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 
-from opencompass_tooleval.core.calls.answer import CUT
+from opencompass_tooleval.core.calls.answer import CUT, ONLY_THOUGHTS
 from opencompass_tooleval.core.calls.sent import CONTENT, MEMBERS, has_thoughts
-from opencompass_tooleval.core.errors import Finding, Level
-from opencompass_tooleval.models.api.endings import ONLY_THOUGHTS, TOKEN_LIMITS
+from opencompass_tooleval.findings.finding import Finding
+from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.probed import MAX_OUT_LEN, QUESTION, Probed
+from opencompass_tooleval.models.api.probed import (
+    MAX_OUT_LEN,
+    QUESTION,
+    Probed,
+    server_fault,
+    server_fine,
+    server_unknown,
+)
 from opencompass_tooleval.models.api.reachable import why_no_answer
 from opencompass_tooleval.models.api.reply import Reply
 
@@ -31,7 +38,7 @@ def check_plain_answer(probed: Probed) -> Iterator[Finding]:
             refusal = _adapted(probed, failure)
             if not refusal:
                 probed.failure = failure
-                yield Finding(Level.FAULT, 'answer', f'none to a plain question: {failure.words}')
+                yield server_fault('answer', f'none to a plain question: {failure.words}')
                 return
             refused.append(refusal)
     if refused:
@@ -46,7 +53,7 @@ def _without(probed: Probed, refused: list[str]) -> Finding:
         for name in refused
     )
     says = f'the server refuses {" and ".join(refused)}: set {" and ".join(fixes)} in the config of the model'
-    return Finding(Level.FAULT, 'settings', says)
+    return server_fault('settings', says)
 
 
 def _adapted(probed: Probed, failure: Failure) -> str:
@@ -64,13 +71,13 @@ def _adapted(probed: Probed, failure: Failure) -> str:
 def _judged(reply: Reply) -> Iterator[Finding]:
     thoughts = field_of_thoughts(reply)
     if reply.text.strip():
-        yield Finding(Level.OK, 'answer', f'{reply.text.strip()[:40]!r}')
+        yield server_fine('answer', f'{reply.text.strip()[:40]!r}')
     elif thoughts and reply.finish_reason != CUT:
-        yield Finding(Level.FAULT, 'answer', f'empty: all of it is in {thoughts}. {ONLY_THOUGHTS}')
+        yield server_fault('answer', f'empty: all of it is in {thoughts}. {ONLY_THOUGHTS}')
     elif thoughts or reply.finish_reason == CUT:
-        yield Finding(Level.UNKNOWN, 'answer', f'nothing but thoughts in {MAX_OUT_LEN} tokens')
+        yield server_unknown('answer', f'nothing but thoughts in {MAX_OUT_LEN} tokens')
     else:
-        yield Finding(Level.FAULT, 'answer', f'empty, finish_reason {reply.finish_reason}')
+        yield server_fault('answer', f'empty, finish_reason {reply.finish_reason}')
 
 
 def field_of_thoughts(reply: Reply) -> str:
@@ -97,7 +104,7 @@ def first_answer(url: str, model: str, key: str) -> tuple[str, bool]:
         reply = probed.plain
         if reply is None:
             return (why_no_answer(probed, probed.failure) if probed.failure else ''), False
-    faults = (one.says for one in findings if one.what == 'settings' or one.says.endswith(ONLY_THOUGHTS))
+    faults = (one.text for one in findings if one.about == 'settings' or one.text.endswith(ONLY_THOUGHTS))
     in_content = has_tag(reply.text) or has_thoughts(reply.message.get(CONTENT))
     return next(faults, ''), bool(field_of_thoughts(reply) or in_content or reply.reasoning_tokens)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.model_name import is_openais_reasoning
+from opencompass_tooleval.findings.finding import Finding, fine, found, unknown
 from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure
@@ -26,6 +27,25 @@ def user(text: str) -> Message:
 
 
 QUESTION = user('Reply with the single word: ready')
+
+
+def server_fault(check: str, text: str) -> Finding:
+    """Returns the fault of a server that a check found."""
+    return found(_kind(check), check, text)
+
+
+def server_fine(check: str, text: str) -> Finding:
+    """Returns the outcome of a check of a server that found no fault."""
+    return fine(_kind(check), check, text)
+
+
+def server_unknown(check: str, text: str) -> Finding:
+    """Returns the outcome of a check of a server that cannot tell."""
+    return unknown(_kind(check), check, text)
+
+
+def _kind(check: str) -> str:
+    return f'server:{check.replace(" ", "_")}'
 
 
 @dataclass

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.errors import Finding, Level, first_of
+from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.text.redaction import excerpt, redact
+from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.probed import Probed
+from opencompass_tooleval.models.api.probed import Probed, server_fault, server_fine, server_unknown
 
 _MOST_NAMED = 8
 _MOST_CHARS = 80
@@ -45,13 +46,13 @@ def check_reachable(probed: Probed) -> Iterator[Finding]:
         is_silent = failure.reason == 'infra:timeout' or any(words in failure.words for words in _SILENT)
         right = '' if is_silent else _right_url(endpoint, failure.status is None)
         if right and not is_lost:
-            yield Finding(Level.FAULT, 'reachable', f'{endpoint.shown} has no API, {redact(right)} has: give that URL')
+            yield server_fault('reachable', f'{endpoint.shown} has no API, {redact(right)} has: give that URL')
             return
         if right or is_lost:
             fix = f'; {redact(right)} answers: give that URL' if right else _advice(failure)
-            yield Finding(Level.FAULT, 'reachable', f'{endpoint.shown}: {failure.words}{fix}')
+            yield server_fault('reachable', f'{endpoint.shown}: {failure.words}{fix}')
             return
-    yield Finding(Level.OK, 'reachable', f'{endpoint.shown} answers')
+    yield server_fine('reachable', f'{endpoint.shown} answers')
 
 
 def _advice(failure: Failure) -> str:
@@ -92,10 +93,8 @@ def why_no_answer(probed: Probed, failure: Failure) -> str:
     if failure.reason in _BUSY and failure.status != _NOT_IMPLEMENTED:
         return ''
     for finding in (*check_reachable(probed), *check_listed(probed)):
-        if finding.level is Level.FAULT or (
-            finding.what == 'model' and probed.listed and finding.level is not Level.OK
-        ):
-            return finding.says
+        if finding.is_fault or (finding.about == 'model' and probed.listed and not finding.is_fine):
+            return finding.text
     fix = f'; {RIGHT_KEY if probed.endpoint.key else SET_KEY}' if failure.status in NO_ACCESS else ''
     return f'{probed.endpoint.shown}: {failure.words}{fix}'
 
@@ -104,9 +103,9 @@ def check_listed(probed: Probed) -> Iterator[Finding]:
     """Checks that ``/models`` has the model; if not, the answer shows if it exists."""
     name, listed = probed.endpoint.model, probed.listed
     if listed is None:
-        yield Finding(Level.UNKNOWN, 'model', 'there is no list of models')
+        yield server_unknown('model', 'there is no list of models')
     elif name in listed:
-        yield Finding(Level.OK, 'model', f'{name} is listed')
+        yield server_fine('model', f'{name} is listed')
     else:
         names = first_of([excerpt(text, _MOST_CHARS) for text in listed], _MOST_NAMED) or 'nothing'
-        yield Finding(Level.UNKNOWN, 'model', f'{name} is not listed; the server lists {names}')
+        yield server_unknown('model', f'{name} is not listed; the server lists {names}')

@@ -19,7 +19,7 @@ from opencompass.utils import dataset_abbr_from_cfg, get_logger, model_abbr_from
 from tqdm import tqdm
 
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
-from opencompass_tooleval.models.settings import check_settings, models_and_datasets
+from opencompass_tooleval.models.preflight import check_settings, of_tasks
 from opencompass_tooleval.models.shared_servers import SharedServer, placed, shared_servers
 from opencompass_tooleval.runners.local_servers import prepare_server
 from opencompass_tooleval.runners.slurm.client import Slurm, SlurmError, slurm_environment
@@ -115,7 +115,7 @@ class SlurmArrayRunner(RunsNextStage):
             SystemExit: A setting is invalid, and no task is submitted; or Slurm is not installed, refuses a command, or
                 has not answered for too long.
         """
-        check_settings(*models_and_datasets(tasks))
+        check_settings(of_tasks(tasks))
         built = [self._build(task) for task in tasks]
         if not built:
             return []

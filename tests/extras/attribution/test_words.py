@@ -17,7 +17,7 @@ from opencompass_tooleval.extras.attribution.causes import (
     TEMPLATE,
     UNKNOWN,
 )
-from opencompass_tooleval.extras.attribution.words import notes_of
+from opencompass_tooleval.extras.attribution.words import findings_of
 from tests.summarizers.test_summarizer import TIME, Run, result
 
 LOSS = {'served': 80.0, 'written': 83.4, 'lost': 3.4, 'low': 2.1, 'high': 4.9}
@@ -87,7 +87,7 @@ def named(count: int) -> dict[str, Any]:
     ],
 )
 def test_notes(results: dict[str, Any], notes: list[str]) -> None:
-    assert list(notes_of({('m', name): one for name, one in results.items()})) == notes
+    assert [one.line for one in findings_of({('m', name): one for name, one in results.items()})] == notes
 
 
 def test_the_last_screen_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

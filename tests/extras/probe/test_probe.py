@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.errors import Finding, Level
 from opencompass_tooleval.extras.probe.probe import probe
+from opencompass_tooleval.findings.finding import Finding
+from opencompass_tooleval.findings.kinds import Level
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.probed import Probed
 from tests.models.api.scripted_server import CONTEXT, KEY, Refused, Request, Script, call, serving
@@ -46,7 +47,7 @@ def look(script: Script, key: str = KEY, model: str = 'tiny', **settings: Any) -
 
 def others(findings: list[Finding]) -> dict[str, Level]:
     """What is not ok."""
-    return {finding.what: finding.level for finding in findings if finding.level is not OK}
+    return {finding.about: finding.level for finding in findings if finding.level is not OK}
 
 
 def test_a_good_server_is_ok_and_costs_little() -> None:
@@ -54,19 +55,19 @@ def test_a_good_server_is_ok_and_costs_little() -> None:
     with serving(script) as url:
         endpoint = Endpoint(url + '/chat/completions', 'tiny', KEY)
         findings = list(probe(endpoint, long_prompt=0))
-    assert [finding.what for finding in findings] == [what for what in ORDER if what != 'long prompt']
+    assert [finding.about for finding in findings] == [what for what in ORDER if what != 'long prompt']
     assert others(findings) == {}
     assert all(finding.concerns for finding in findings)
     assert len(script.asked) == 10 + 16 and endpoint.requests == len(script.asked) + 3
     assert 0 < endpoint.prompt_tokens < 1000 and 0 < endpoint.completion_tokens < 100
-    says = {finding.what: finding.says for finding in findings}
+    says = {finding.about: finding.text for finding in findings}
     assert says['key'] == 'accepted; a wrong one is refused'
     assert 'max_seq_len=8192' in says['context']
 
 
 def test_function_calling_may_be_left_out() -> None:
     script = Script()
-    found = {finding.what for finding in look(script, with_calls=False)}
+    found = {finding.about for finding in look(script, with_calls=False)}
     assert found == set(ORDER) - {
         'forced call',
         'tool calls',
@@ -599,8 +600,8 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
 def test_each_fault_alone(script: type[Script], expected: dict[str, Level], says: str) -> None:
     findings = look(script())
     assert others(findings) == {what: level for what, level in expected.items() if level is not OK}, findings
-    assert any(says in finding.says for finding in findings)
-    assert [finding.what for finding in findings if finding.what in ORDER] == ORDER
+    assert any(says in finding.text for finding in findings)
+    assert [finding.about for finding in findings if finding.about in ORDER] == ORDER
 
 
 @pytest.mark.parametrize(
@@ -614,7 +615,7 @@ def test_each_fault_alone(script: type[Script], expected: dict[str, Level], says
     ids=['thoughts', 'thoughts in text', 'swallowed', 'empty'],
 )
 def test_answers_of_which_nothing_is_left(script: type[Script], what: str, says: str) -> None:
-    faults = {finding.what: finding.says for finding in look(script()) if finding.level is FAULT}
+    faults = {finding.about: finding.text for finding in look(script()) if finding.level is FAULT}
     assert says in faults[what]
 
 
@@ -629,7 +630,7 @@ def test_a_name_says_nothing_about_settings_elsewhere_than_at_openais_address() 
 
     findings = look(Named(), model='gpt-5-tiny')
     assert others(findings) == {'settings': FAULT}
-    (says,) = (finding.says for finding in findings if finding.level is FAULT)
+    (says,) = (finding.text for finding in findings if finding.level is FAULT)
     assert "refuses max_tokens: set token_limit_key='max_completion_tokens' in the config" in says
     for url, limit in (
         ('https://api.openai.com/v1', 'max_completion_tokens'),
@@ -643,12 +644,12 @@ def test_a_name_says_nothing_about_settings_elsewhere_than_at_openais_address() 
 def test_a_wrong_key_ends_it(key: str) -> None:
     script = Script()
     findings = look(script, key)
-    assert [(finding.what, finding.level) for finding in findings] == [
+    assert [(finding.about, finding.level) for finding in findings] == [
         ('reachable', OK),
         ('key', FAULT),
         ('all else', UNKNOWN),
     ]
-    assert '--key-env' in findings[1].says and script.asked == []
+    assert '--key-env' in findings[1].text and script.asked == []
 
 
 @pytest.mark.parametrize('key', ['', 'wrong-key'])
@@ -656,12 +657,12 @@ def test_a_wrong_key_ends_it_where_the_list_of_models_is_open(key: str) -> None:
     """The list says nothing of the key: a question does, and it is one."""
     script = OpenList()
     findings = look(script, key)
-    assert [(finding.what, finding.level) for finding in findings] == [
+    assert [(finding.about, finding.level) for finding in findings] == [
         ('reachable', OK),
         ('key', FAULT),
         ('all else', UNKNOWN),
     ]
-    assert '--key-env' in findings[1].says and script.asked == []
+    assert '--key-env' in findings[1].text and script.asked == []
 
 
 def test_a_busy_server_does_not_tell_whether_the_key_is_right() -> None:
@@ -669,35 +670,35 @@ def test_a_busy_server_does_not_tell_whether_the_key_is_right() -> None:
         def check(self, request: Request) -> None:
             raise Refused(503, 'loading')
 
-    key = next(finding for finding in look(Busy()) if finding.what == 'key')
-    assert (key.level, key.says) == (UNKNOWN, 'neither the list of models nor a question tells whether it is right')
+    key = next(finding for finding in look(Busy()) if finding.about == 'key')
+    assert (key.level, key.text) == (UNKNOWN, 'neither the list of models nor a question tells whether it is right')
 
 
 def test_a_wrong_model_ends_it() -> None:
     findings = look(Script(), model='large')
-    assert [finding.what for finding in findings] == ['reachable', 'key', 'model', 'answer', 'all else']
-    assert findings[2].says == 'large is not listed; the server lists tiny'
-    assert findings[3].level is FAULT and 'The model does not exist' in findings[3].says
+    assert [finding.about for finding in findings] == ['reachable', 'key', 'model', 'answer', 'all else']
+    assert findings[2].text == 'large is not listed; the server lists tiny'
+    assert findings[3].level is FAULT and 'The model does not exist' in findings[3].text
 
 
 def test_nobody_there() -> None:
     with serving(Script()) as url:
         pass
     findings = list(probe(Endpoint(url, 'tiny')))
-    assert [(finding.what, finding.level) for finding in findings] == [('reachable', FAULT), ('all else', UNKNOWN)]
-    assert findings[0].says.startswith(f'{url}: ')
+    assert [(finding.about, finding.level) for finding in findings] == [('reachable', FAULT), ('all else', UNKNOWN)]
+    assert findings[0].text.startswith(f'{url}: ')
 
 
 def test_a_url_without_its_version() -> None:
     with serving(Script()) as url:
         findings = list(probe(Endpoint(url.removesuffix('/v1'), 'tiny', KEY)))
-    assert findings[0].level is FAULT and findings[0].says.endswith('/v1 has: give that URL')
+    assert findings[0].level is FAULT and findings[0].text.endswith('/v1 has: give that URL')
 
 
 def test_a_password_in_the_url_is_not_shown() -> None:
     with serving(Script()) as url:
         findings = list(probe(Endpoint(url.replace('//', '//user:secret-password@'), 'tiny', 'other-wrong-key')))
-    assert not any('secret-password' in finding.says for finding in findings)
+    assert not any('secret-password' in finding.text for finding in findings)
 
 
 def test_time_is_bounded() -> None:
@@ -709,10 +710,10 @@ def test_time_is_bounded() -> None:
     script = Slow()
     with serving(script) as url:
         findings = list(probe(Endpoint(url, 'tiny', KEY, timeout=0.5)))
-        assert findings[-2].what == 'answer' and 'no whole answer within' in findings[-2].says
+        assert findings[-2].about == 'answer' and 'no whole answer within' in findings[-2].text
         over = Endpoint(url, 'tiny', KEY, seconds=0)
         findings = list(probe(over))
-    assert findings[0].level is FAULT and '0 s are over' in findings[0].says and over.requests == 0
+    assert findings[0].level is FAULT and '0 s are over' in findings[0].text and over.requests == 0
 
 
 @pytest.mark.parametrize(
@@ -735,4 +736,4 @@ def test_findings_can_be_written() -> None:
         def message(self, request: Request) -> dict[str, Any]:
             return {'content': 'ready \ud800\x1b[31m'}
 
-    assert json.dumps([finding.says for finding in look(Odd())])
+    assert json.dumps([finding.text for finding in look(Odd())])

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.cli.doctor import check_optional
-from opencompass_tooleval.core.errors import Finding, Level
+from opencompass_tooleval.findings.finding import Finding
+from opencompass_tooleval.findings.kinds import Level
 from tests.conftest import ROOT
 from tests.forked import Fork, start_opencompass
 from tests.runners.slurm.conftest import ARRAY_LIMIT, SCRIPT, Testbed
@@ -147,15 +148,15 @@ def test_the_demo_gives_what_it_gives_on_one_machine(demo_on_slurm: Path, tmp_pa
 
 def test_the_doctor_looks_whether_the_cluster_answers(testbed: Testbed) -> None:
     def slurm() -> Finding:
-        return {finding.what: finding for finding in check_optional()}['slurm']
+        return {finding.about: finding for finding in check_optional()}['slurm']
 
-    assert slurm().level is Level.OK and slurm().says.endswith(f'; arrays of up to {ARRAY_LIMIT} tasks')
+    assert slurm().level is Level.OK and slurm().text.endswith(f'; arrays of up to {ARRAY_LIMIT} tasks')
     testbed.stop_controller()
     try:
         gone = slurm()
     finally:
         testbed.start_controller()
-    assert gone.level is Level.NOTE and 'no cluster answers (' in gone.says
+    assert gone.level is Level.NOTE and 'no cluster answers (' in gone.text
 
 
 def test_where_there_can_be_no_slurm_it_is_said(tmp_path: Path) -> None:

@@ -1,0 +1,121 @@
+"""A finding: a fault of a config or a machine, or a caveat of a result, and how screens and pages show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.findings.kinds import FIRST, PUBLISHED, Kind, Level
+from opencompass_tooleval.plugin import FINDINGS, load
+
+_MOST_JOINED = 2
+_PLAIN = str.maketrans({char: f'&#{ord(char)};' for char in '&<>|`*_[]@\\#!~'})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding.
+
+    Attributes:
+        kind: Its id, a key of :data:`~opencompass_tooleval.findings.kinds.KINDS`.
+        level: Its severity, which its kind has; :attr:`Level.OK` and :attr:`Level.UNKNOWN` are of checks that may have
+            another outcome.
+        about: Its subject: a model, a data set, a part of a config, or of the machine; ``''`` if ``text`` names it.
+        text: What was found.
+        fix: A command or a change that fixes it; ``''`` if there is none, or ``text`` has it.
+        concerns: The data sets that it affects; ``''`` if that is obvious.
+    """
+
+    kind: str
+    level: Level
+    about: str
+    text: str
+    fix: str = ''
+    concerns: str = ''
+
+    def __str__(self) -> str:
+        """Returns subject, text and fix: ``m1: the key is not set. Fix it with: ...``."""
+        about = f'{self.about}: ' if self.about else ''
+        about += 'not comparable with published scores: ' if self.kind.startswith(PUBLISHED) else ''
+        return f'{about}{self.text}{f". Fix it with: {self.fix}" if self.fix else ""}'
+
+    @property
+    def line(self) -> str:
+        """The line on a screen: ``NOTE d1: ...``."""
+        return f'{self.level.value.upper()} {self}'
+
+    @property
+    def is_fault(self) -> bool:
+        """True if it would stop a run, or fails a check."""
+        return self.level is Level.FAULT
+
+    @property
+    def is_fine(self) -> bool:
+        """True if a check found no fault."""
+        return self.level is Level.OK
+
+    def row(self) -> dict[str, str]:
+        """Returns its members for a file of JSON."""
+        return {**vars(self), 'level': self.level.value.lower()}
+
+
+def found(kind: str, about: str, text: str, fix: str = '') -> Finding:
+    """Returns a finding with the level of its kind."""
+    return Finding(kind, kinds()[kind].level, about, text, fix)
+
+
+def fine(kind: str, about: str, text: str) -> Finding:
+    """Returns the outcome of a check that found no fault."""
+    return Finding(kind, Level.OK, about, text)
+
+
+def unknown(kind: str, about: str, text: str) -> Finding:
+    """Returns the outcome of a check that cannot tell."""
+    return Finding(kind, Level.UNKNOWN, about, text)
+
+
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Returns all kinds: of this package and its extras, by id and in the order of screens."""
+    return {name: kind for table in FINDINGS for name, kind in load(table).items()}
+
+
+def merged(findings: Iterable[Finding], most: int = 2) -> list[Finding]:
+    """Joins findings that differ only in their subject, and orders them as the table of kinds has them.
+
+    Args:
+        findings: Some findings.
+        most: Number of subjects of a joined one that are named; the others are counted.
+    """
+    abouts: dict[Finding, dict[str, None]] = {}
+    for one in findings:
+        abouts.setdefault(replace(one, about=''), {})[one.about] = None
+    joined = [replace(one, about=first_of(list(filter(None, names)), most)) for one, names in abouts.items()]
+    order = list(kinds())
+    return sorted(joined, key=lambda one: (one.level is Level.NOTE and one.kind not in FIRST, order.index(one.kind)))
+
+
+def shortened(findings: Iterable[Finding]) -> list[Finding]:
+    """Joins notes of one kind to one for a screen: ``8 of 163 records (d1); 9 of 12 records (d2); and 3 more``."""
+    of_kind: dict[str, list[Finding]] = {}
+    for one in findings:
+        of_kind.setdefault(one.kind if one.level is Level.NOTE else str(one), []).append(one)
+    return [those[0] if len(those) == 1 else _joined(those) for those in of_kind.values()]
+
+
+def _joined(those: list[Finding]) -> Finding:
+    parts = [f'{one.text} ({one.about})' if one.about else one.text for one in those]
+    more = f'; and {len(parts) - _MOST_JOINED} more' if len(parts) > _MOST_JOINED else ''
+    return replace(those[0], about='', text='; '.join(parts[:_MOST_JOINED]) + more)
+
+
+def with_notes(findings: Iterable[Finding], notes: Iterable[str]) -> list[Finding]:
+    """Returns findings on results, and notes on their comparison as findings."""
+    return [*findings, *(found('compare:note', '', note) for note in notes)]
+
+
+def markdown_text(text: str) -> str:
+    """Makes text from outside plain text in a cell of Markdown: neither HTML, nor a link, a mention or a new cell."""
+    return ''.join(char if char.isprintable() else ' ' for char in text).translate(_PLAIN)

@@ -1,0 +1,277 @@
+"""Checks of results: caveats that their scores need, and reasons why they do not compare. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from opencompass_tooleval.catalogue.benchmark import (
+    OUR_PREFIX,
+    all_benchmarks,
+    are_agents,
+    part_of,
+    published_size,
+    records_of,
+)
+from opencompass_tooleval.catalogue.comparable import deciding_settings
+from opencompass_tooleval.catalogue.provenance import Provenance
+from opencompass_tooleval.core.calls.answer import ENDINGS, ONLY_THOUGHTS
+from opencompass_tooleval.core.errors import first_of, shorten
+from opencompass_tooleval.core.scoring.result import many_failed
+from opencompass_tooleval.core.statistics.trials import trials_of_result
+from opencompass_tooleval.embedding.locate import is_official
+from opencompass_tooleval.findings.finding import Finding, found, merged
+from opencompass_tooleval.findings.kinds import PUBLISHED
+from opencompass_tooleval.plugin import BENCHMARKS, RESULT_CHECKS, load
+from opencompass_tooleval.work_dir.progress import cut_datasets
+
+Results = Mapping[tuple[str, str], Mapping[str, Any]]
+"""Model and data set -> result; its details are not needed."""
+
+FEW = 100
+"""Fewer records than this are taken for a part of the data if its published size is unknown."""
+UNANSWERED_SHARE, CUT_SHARE = 0.1, 0.01
+_SHARE_OF_OURS = 0.9
+"""If the longest cut answer has a smaller share of our limit's tokens, the server cut by a limit of its own."""
+_MOST_WORDS, _MOST_VALUE = 300, 80
+_GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?(-preview)?', re.IGNORECASE)
+"""Names of GPT-4 and GPT-4 Turbo only, with or without a date or a provider before them."""
+_NO_REFERENCE = 'no_reference'
+"""Value of :data:`opencompass_tooleval.agents.toolbench.win.NO_REFERENCE`."""
+
+
+def result_findings(results: Results) -> list[Finding]:
+    """Returns the findings of all checks of results (``RESULT_CHECKS`` of ``plugin.py``)."""
+    return merged(one for check in RESULT_CHECKS for one in load(check)(results))
+
+
+def of_comparisons(findings: Iterable[Finding]) -> list[Finding]:
+    """Leaves out reasons why scores do not compare with published ones, which tables show, and other models do not."""
+    return [one for one in findings if not one.kind.startswith(PUBLISHED)]
+
+
+def caveats_of(dataset: str, result: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the reasons why a score is not comparable with published ones; none if it is."""
+    one = {('', dataset): result}
+    return tuple(finding.text for check in (published, no_answers) for finding in check(one))
+
+
+def few(names: Iterable[str], most: int = 2) -> str:
+    """Lists the first names, without the prefix of this package's data sets."""
+    return first_of([name.removeprefix(OUR_PREFIX) for name in names], most)
+
+
+def _part(result: Any, name: str) -> Mapping[str, Any]:
+    """Returns the first object under a key of a result; {} if there is none, as in results of other packages."""
+    part = result.get(name) if isinstance(result, Mapping) else None
+    return next((one for one in (part if isinstance(part, list) else [part]) if isinstance(one, Mapping)), {})
+
+
+def _count(result: Any, part: str, name: str) -> int:
+    count = _part(result, part).get(name)
+    return count if type(count) is int else 0
+
+
+def published(results: Results) -> Iterator[Finding]:
+    """Yields the reasons why scores are not comparable with published ones."""
+    for (_, dataset), result in results.items():
+        about = Provenance.of(result)
+        for check in (_of_data, _of_scoring, _of_judge, _of_reference, _of_environment, _of_size):
+            yield from (
+                found(f'{PUBLISHED}{kind}', few([dataset]), text) for kind, text in check(dataset, result, about)
+            )
+
+
+def _of_data(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+    protocols = {name: expected for benchmark in all_benchmarks() for name, expected in benchmark.protocols.items()}
+    if about.rebuilt:
+        yield 'rebuilt', 'data built by this package, not the official files'
+    if about.data_version and about.protocol and about.protocol != protocols.get(about.data_version):
+        yield 'protocol', f'protocol {about.protocol} on data {about.data_version}'
+
+
+def _of_scoring(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+    if about.encoder and about.language in ('EN', 'ZH') and not is_official(about.encoder, about.language):
+        yield 'encoder', f'another sentence encoder: {about.encoder}'
+    if about.scoring == 'strict':
+        yield 'scoring', "scoring='strict', not the published scoring"
+    limit, of_paper = about.max_out_len, about.published_max_out_len
+    if limit is not None and of_paper is not None and limit < of_paper:
+        yield 'limit', f'answers of at most {limit} tokens; the published ones had {of_paper}'
+    golds = {gold.strip() for gold in about.gold.split(',')} - {'', 'official'}
+    if golds := golds - ({'plan'} if about.rebuilt else set()):  # built here implies it
+        yield 'gold', f'gold answers: {", ".join(sorted(golds))}, not the published ones'
+
+
+def _of_judge(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+    judge = about.judge
+    if judge and 'judge_hash' not in about.stored:  # a file of judgements; a judge model has its settings beside it
+        yield 'judge', f'judgements from {judge}'
+    elif judge and about.benchmark == 'agents':
+        yield 'judge', f'judged by {judge}; the papers used ChatGPT and GPT-4 of their time'
+    elif judge and not _GPT_4.fullmatch(judge):
+        yield 'judge', f'judged by {judge}; the paper used GPT-4'
+
+
+def _of_reference(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+    """Yields a note if answers win since the reference has none, as nearly all do against a few published answers."""
+    won = _part(_part(result, 'breakdown'), 'judged').get('win')
+    counts = won if isinstance(won, Mapping) else {}
+    numbers = [counts.get(name) for name in (_NO_REFERENCE, 'win', 'tie', 'loss')]
+    lacking, *tasks = [number if isinstance(number, (int, float)) else 0 for number in numbers]
+    if lacking > 0 and sum(tasks) > 0:
+        yield 'reference', f'{lacking / sum(tasks):.0%} of the tasks count as won since the reference has no answer'
+
+
+def _of_environment(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+    """Yields a note on the source of answers to calls; each simulator has its own, so that differences are marked."""
+    if about.benchmark == 'agents':
+        yield 'environment', 'calls are answered from recordings; the papers used live tools'
+        if about.simulated_by:
+            yield 'environment', f'responses that were not recorded are simulated by {about.simulated_by}'
+
+
+def _of_size(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+    is_sample, part, count = about.data_version.endswith('subset'), part_of(dataset, result), records_of(result)
+    if is_sample:
+        yield 'sample', 'sampled subset of the data'
+    if part:
+        yield 'part', f'{part[0]:,} of {part[1]:,} records'
+    is_unknown = about.benchmark in BENCHMARKS and published_size(dataset, result) is None
+    if is_unknown and count is not None and not part and not is_sample:
+        yield 'size', f'fewer than {FEW} records' if count < FEW else 'the published number of records is unknown'
+
+
+def no_answers(results: Results) -> Iterator[Finding]:
+    """Yields a finding per result with many samples without an answer."""
+    for (model, dataset), result in results.items():
+        samples, endings = _part(result, 'samples'), _part(result, ENDINGS)
+        if many_failed(samples):
+            words = shorten(str(endings.get('server_words') or ''), _MOST_WORDS)
+            quoted = f'. {endings.get("times")} of them: {words}' if words else ''
+            counts = f'{samples["infra"]} of {samples["all"]} samples have no answer'
+            text = f'{counts}, through no fault of the model; they count as wrong{quoted}'
+            yield found('result:no_answer', f'{model} / {dataset}', text)
+
+
+def no_responses(results: Results) -> Iterator[Finding]:
+    """Yields a finding per agent that got no recorded response to many of its calls."""
+    for (model, dataset), result in results.items():
+        if are_agents(Provenance.of(result).benchmark):
+            breakdown = result.get('breakdown')
+            trials = breakdown if isinstance(breakdown, list) else [breakdown]
+            calls = sum(_count(trial, 'sources', name) for trial in trials for name in _part(trial, 'sources'))
+            lacking = sum(_count(trial, 'errors', 'unanswered') for trial in trials)
+            if lacking > UNANSWERED_SHARE * calls:
+                text = (
+                    f'{lacking} of {calls} calls had no recorded response. Use a larger bank or configure a simulator.'
+                )
+                yield found('result:no_response', f'{model} / {dataset}', text)
+
+
+def same_trials(results: Results) -> Iterator[Finding]:
+    """Yields a finding per model whose trials are all the same."""
+    same: dict[tuple[str, int], list[str]] = {}
+    for (model, dataset), result in results.items():
+        trials = trials_of_result(result)
+        if trials and trials.all_the_same:
+            same.setdefault((model, trials.trials), []).append(dataset)
+    for (model, number), names in same.items():
+        what = (
+            f'all {number} trials of every record have the same answer (greedy, or a seed?), so that they say no more'
+        )
+        yield found('result:same_trials', model, f'{what} than one: {first_of(names)}')
+
+
+def unlike(results: Results) -> Iterator[Finding]:
+    """Yields reasons why agents on the same data set are not comparable: settings that affect scores differ."""
+    by_dataset: dict[str, dict[str, dict[str, str]]] = {}
+    for (model, dataset), result in results.items():
+        if Provenance.of(result).loop:
+            by_dataset.setdefault(dataset, {})[model] = deciding_settings(result)
+    for dataset, settings in by_dataset.items():
+        for key in dict.fromkeys(key for values in settings.values() for key in values):
+            models: dict[str, list[str]] = {}
+            for model, of_model in settings.items():
+                models.setdefault(of_model.get(key, 'none'), []).append(model)
+            if len(models) > 1:
+                values = '; '.join(f'{shorten(value, _MOST_VALUE)} ({first_of(who)})' for value, who in models.items())
+                text = f'not comparable, since {key.replace("_", " ")} differs: {values}'
+                yield found('result:differs', few([dataset]), text)
+
+
+def _servers_limit(result: Mapping[str, Any]) -> int:
+    """Returns the tokens at which the server cut answers, if that was before our limit; 0 if not, or it is unknown."""
+    limit = Provenance.of(result).max_out_len or 0
+    longest = _count(result, ENDINGS, 'cut_tokens')
+    return longest if longest < _SHARE_OF_OURS * limit else 0
+
+
+def cut_words(number: str, results: Collection[Mapping[str, Any]]) -> str:
+    """Says at which limit answers were cut: ours, or the server's own.
+
+    Args:
+        number: Their number.
+        results: The results of their data sets, all cut at our limits or all by the server.
+    """
+    limits = sorted({limit for result in results if (limit := Provenance.of(result).max_out_len)})
+    lengths, longest = ' or '.join(f'{limit:,}' for limit in limits), max(map(_servers_limit, results))
+    if longest:
+        stopped = f'The server stopped them at about {longest:,} tokens'
+        return f'{number} answers were cut. {stopped}, before your limit of {lengths}'
+    return f'{number} answers were cut' + (f' at {lengths} tokens' if lengths else '')
+
+
+def cut_answers(results: Results) -> Iterator[Finding]:
+    """Yields a finding per model and limit at which many answers were cut, and on limits that then differed."""
+    cut: dict[tuple[str, bool], dict[str, Mapping[str, Any]]] = {}
+    samples_of = Counter[str]()
+    limits: dict[str, dict[int, list[str]]] = {}
+    for (model, dataset), result in results.items():
+        limit, samples = Provenance.of(result).max_out_len, _count(result, 'samples', 'all')
+        samples_of[model] += samples
+        if limit is not None:
+            limits.setdefault(dataset, {}).setdefault(limit, []).append(model)
+        if _count(result, 'samples', 'cut') > CUT_SHARE * samples:
+            cut.setdefault((model, bool(_servers_limit(result))), {})[dataset] = result
+    for (model, by_server), those in cut.items():
+        count = sum(_count(result, 'samples', 'cut') for result in those.values())
+        words = cut_words(f'{count:,} of {samples_of[model]:,}', those.values())
+        fix = (
+            ': check its own limit, then run again with a higher max_out_len and -r'
+            if by_server
+            else '. Raise max_out_len in the config of the model, and run again with -r: only these are asked again'
+        )
+        yield found('result:cut', model, f'{words} ({few(those)}){fix}')
+    for dataset in {dataset: None for those in cut.values() for dataset in those if len(limits.get(dataset, ())) > 1}:
+        shown = '; '.join(f'{limit:,} ({first_of(models)})' for limit, models in sorted(limits[dataset].items()))
+        yield found('result:limits', few([dataset]), f'models had different limits of tokens for an answer: {shown}')
+
+
+def ends_of_answers(results: Results) -> Iterator[Finding]:
+    """Yields a finding per model that put most answers into thoughts, and per unknown reason for the end of answers."""
+    endings: Counter[str] = Counter()
+    swallowed: dict[str, dict[str, int]] = {}
+    for (model, dataset), result in results.items():
+        of_result = _part(result, ENDINGS)
+        endings.update({name: _count(of_result, 'unknown', name) for name in _part(of_result, 'unknown')})
+        if 2 * (thoughts := _count(result, ENDINGS, 'only_thoughts')) > _count(result, 'samples', 'all'):
+            swallowed.setdefault(model, {})[dataset] = thoughts
+    for model, counts in swallowed.items():
+        what = (
+            f'{sum(counts.values()):,} answers are empty: all of their text is thoughts, although the model ended them'
+        )
+        yield found('result:only_thoughts', model, f'{what} ({few(counts)}). {ONLY_THOUGHTS}')
+    for reason, count in endings.items():
+        text = f'{count:,} answers ended for the reason {reason!r}, which is unknown: they count as whole answers'
+        yield found('result:ending', '', text)
+
+
+def parts_of_data(config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yields a note if ``test_range`` reduces the records of any data set of a config."""
+    if datasets := cut_datasets(config):
+        count = f'{len(datasets)} data set{"s" * (len(datasets) > 1)}'
+        text = f'test_range selects a part of the records of {count}: {first_of(datasets, 3)}'
+        yield found('config:test_range', '', text)

@@ -1,0 +1,246 @@
+"""Findings about a config before a sweep; ``tooleval plan``, ``tooleval run``, partitioners and runners show them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from datasets.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
+from opencompass.registry import ICL_EVALUATORS, MODELS, RUNNERS
+from opencompass.utils import build_dataset_from_cfg, dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
+
+from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
+from opencompass_tooleval.data_path import missing_files
+from opencompass_tooleval.findings.finding import Finding, found, merged
+from opencompass_tooleval.findings.of_results import few
+from opencompass_tooleval.models.api.engine_nodes import lacking_nodes, nodes_of
+from opencompass_tooleval.models.budget import sends_nothing
+from opencompass_tooleval.models.gpus import lacking_gpus
+from opencompass_tooleval.models.literal_keys import other_models
+from opencompass_tooleval.models.settings import budget_fault, is_class_of_package, name_of_model
+from opencompass_tooleval.plugin import CONFIG_CHECKS, SWEEP_CHECKS, load
+from opencompass_tooleval.work_dir.causes import SET_KEY
+
+_GIVES_NODES = 'SlurmArrayRunner'
+"""The runner whose tasks get the nodes that their engines take."""
+
+_told: set[Finding] = set()
+_lock = threading.Lock()
+WILL_FAIL = 'scoring will fail: '
+
+Config = Mapping[str, Any]
+Pair = tuple[Config, Config]
+"""Configs of a model and of a data set."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The work that a sweep has left.
+
+    Attributes:
+        runner: ``type`` of the runner of the inference stage; the GPUs of a cluster are not those of this machine.
+        asked: Models and data sets that still need answers.
+        scored: Models and data sets that still need scores.
+    """
+
+    runner: Any
+    asked: Sequence[Pair]
+    scored: Sequence[Pair]
+
+
+def config_findings(config: Config) -> list[Finding]:
+    """Returns the findings that a config alone shows (``CONFIG_CHECKS`` of ``plugin.py``).
+
+    Args:
+        config: The config; without ``infer`` and ``eval``, models and data sets are checked.
+    """
+    return [one for check in CONFIG_CHECKS for one in load(check)(config)]
+
+
+def sweep_findings(sweep: Sweep) -> list[Finding]:
+    """Returns the findings that the work shows that is left (``SWEEP_CHECKS`` of ``plugin.py``)."""
+    return [one for check in SWEEP_CHECKS for one in load(check)(sweep)]
+
+
+def check_settings(config: Config) -> list[Finding]:
+    """Ends a run whose config has faults, before its first task; returns its other findings.
+
+    Raises:
+        SystemExit: It has some; the message has a line for each.
+    """
+    findings = config_findings(config)
+    if faults := merged((one for one in findings if one.is_fault), most=1):
+        raise SystemExit('\n'.join(f'tooleval: {one}' for one in faults))
+    return findings
+
+
+def tell(findings: Iterable[Finding]) -> None:
+    """Writes findings to OpenCompass's log, before the first request; each once in a process."""
+    with _lock:
+        new = [one for one in findings if one not in _told]
+        _told.update(new)
+    for one in merged(new, most=1):
+        get_logger().warning(one.line if one.is_fault else str(one))
+
+
+def of_tasks(tasks: Iterable[Config]) -> dict[str, list[Any]]:
+    """Returns the models and the data sets of all tasks, each once.
+
+    Of two models with one name both are returned, since they differ; two tasks of one pair are not found.
+    """
+    config: dict[str, list[Any]] = {'models': [], 'datasets': []}
+    for task in tasks:
+        config['models'] += (model for model in task['models'] if model not in config['models'])
+        config['datasets'] += (row for rows in task['datasets'] for row in rows if row not in config['datasets'])
+    return config
+
+
+def pairs_of(tasks: Iterable[Config]) -> Iterator[Pair]:
+    """Yields each model of some tasks with each of its data sets."""
+    for task in tasks:
+        for model, datasets in zip(task['models'], task['datasets'], strict=True):
+            yield from ((model, dataset) for dataset in datasets)
+
+
+def unused_limits(config: Config) -> Iterator[Finding]:
+    """Yields a note per model whose limit of tokens is below those of benchmarks, which count instead."""
+    asked: dict[str, Any] = {
+        dataset_abbr_from_cfg(row): inferencer
+        for row in config.get('datasets') or ()
+        if PUBLISHED in (inferencer := (row.get('infer_cfg') or {}).get('inferencer') or {})
+    }
+    for model in config.get('models') or () if asked else ():
+        limits = {name: answer_limit(model, inferencer) for name, inferencer in asked.items()}
+        unused = {name: limit.unused for name, limit in limits.items() if limit and limit.unused}
+        if unused:
+            limit = f'max_out_len={next(iter(unused.values()))} of its config'
+            text = f"{limit} is below the benchmark's limit, which counts: {few(unused)}"
+            yield found('config:unused_limit', name_of_model(model), text)
+
+
+def replayed_judges(config: Config) -> Iterator[Finding]:
+    """Yields a warning if judgements for a model under test are read from a file."""
+    if all(map(sends_nothing, config.get('models') or ())):
+        return
+    evaluators = {
+        dataset_abbr_from_cfg(row): (row.get('eval_cfg') or {}).get('evaluator') or {} for row in config['datasets']
+    }
+    judges = {name: evaluator.get('judge_cfg') for name, evaluator in evaluators.items()}
+    if graded := sorted(name for name, judge in judges.items() if isinstance(judge, Mapping) and sends_nothing(judge)):
+        text = (
+            'judgements are replayed from a file, which may be about other answers; judged scores of '
+            f'{", ".join(graded)} count only if it is about these. To judge them, set judge_cfg, or --judge of '
+            'tooleval run'
+        )
+        yield found('config:replayed', '', text)
+
+
+def missing_key(cfg: Config) -> str:
+    """Returns the fault and fix of an API model without a key; '' if it has one, or is not known to need one."""
+    from opencompass.models import OpenAI, OpenAISDK
+
+    from opencompass_tooleval.models.served_model import ToolEvalServed
+
+    kind = cfg.get('type')
+    kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
+    if not isinstance(kind, type) or not issubclass(kind, (OpenAI, OpenAISDK)) or issubclass(kind, ToolEvalServed):
+        return ''  # this package sets the key of an engine that it starts
+    key = cfg.get('key', 'ENV')
+    if 'ENV' not in (key if isinstance(key, (list, tuple)) else [key]) or os.environ.get('OPENAI_API_KEY'):
+        return ''
+    return f'its key is read from $OPENAI_API_KEY, which is not set. Fix it with: {SET_KEY}'
+
+
+def _models(sweep: Sweep) -> dict[str, Config]:
+    return {model_abbr_from_cfg(model): model for model, _ in sweep.asked}
+
+
+def lacking_machines(sweep: Sweep) -> Iterator[Finding]:
+    """Yields the faults of models that need more GPUs or nodes than their tasks get."""
+    from opencompass.runners import LocalRunner
+
+    models, runner = _models(sweep), sweep.runner
+    kind = runner if isinstance(runner, type) else RUNNERS.get(str(runner))
+    if isinstance(kind, type) and issubclass(kind, LocalRunner):
+        needed = {name: int(model.get('run_cfg', {}).get('num_gpus', 0)) for name, model in models.items()}
+        if lacking := lacking_gpus(needed):
+            yield found('config:gpus', '', lacking)
+    if str(getattr(runner, '__name__', runner)).rpartition('.')[2] != _GIVES_NODES:
+        for name, model in models.items():
+            if lacking := lacking_nodes(nodes_of(model)):
+                yield found('config:nodes', name, lacking)
+
+
+def lacking_keys(sweep: Sweep) -> Iterator[Finding]:
+    """Yields the faults of models, judges and simulators without a key, or whose engines get too few nodes."""
+    others = {
+        f'{role} {cfg.get("abbr", cfg.get("path", ""))}': cfg
+        for role, cfg in other_models([dataset for _, dataset in sweep.asked])
+        if isinstance(cfg, Mapping)
+    }
+    for name, cfg in {**_models(sweep), **others}.items():
+        if why := missing_key(cfg):
+            yield found('config:key', name, why)
+        if name in others and nodes_of(cfg) > 1 and not cfg.get('shared'):
+            why = 'the task of its engine gets one node: leave out nodes, or share the engine (shared=True)'
+            yield found('config:nodes', name, why)
+
+
+def scoring_faults(sweep: Sweep) -> Iterator[Finding]:
+    """Yields the requirements of scoring that are missing, such as a judge or an encoder."""
+    for model_cfg, dataset_cfg in sweep.scored:
+        evaluator = dataset_cfg.get('eval_cfg', {}).get('evaluator') or {}
+        if 'opencompass_tooleval.' not in str(evaluator.get('type')):
+            continue  # evaluators of other packages may load a model when they are built
+        try:
+            built = ICL_EVALUATORS.build(evaluator)
+            built.check_model(model_abbr_from_cfg(model_cfg))
+            if built.judge_name() and (fault := budget_fault(model_cfg, built.judge_cfg)):
+                raise ValueError(fault)
+        except Exception as error:  # scoring will report the same error
+            yield found('config:scoring', dataset_abbr_from_cfg(dataset_cfg), f'{WILL_FAIL}{error}')
+
+
+def needs_judge(dataset_cfg: Config) -> bool:
+    """Tests if the evaluator of a data set asks a judge, as soon as it has one."""
+    evaluator = {**dataset_cfg['eval_cfg']['evaluator'], 'judge_cfg': {'type': '', 'abbr': 'judge'}}
+    try:
+        return bool(ICL_EVALUATORS.build(evaluator).judge_name())
+    except Exception:  # it takes none, or lacks something else
+        return False
+
+
+@contextmanager
+def no_bars() -> Iterator[None]:
+    """Keeps ``datasets`` from drawing a ``Map:`` bar per data set."""
+    shown = is_progress_bar_enabled()
+    disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            enable_progress_bar()
+
+
+def loaded(dataset: Config) -> tuple[Any, str]:
+    """Loads a data set; returns its rows, and the reason why it cannot be loaded or ''."""
+    try:
+        with no_bars():
+            return build_dataset_from_cfg(dataset).test, ''
+    except Exception as error:  # data sets are classes of any package
+        return None, f'cannot be loaded: {" ".join(str(error).split())}'
+
+
+def missing_data(sweep: Sweep) -> Iterator[Finding]:
+    """Yields a fault for each command that brings files of this package's data sets that are not on this machine."""
+    lacking: dict[str, dict[str, str]] = {}
+    for name, row in {dataset_abbr_from_cfg(row): row for _, row in sweep.asked}.items():
+        for path, command in missing_files([row]).items() if is_class_of_package(row, 'data set') else ():
+            lacking.setdefault(command, {}).setdefault(name, path)
+    for command, paths in lacking.items():
+        yield found('config:data', first_of(list(paths), 1), f'{next(iter(paths.values()))}: not found', command)

@@ -1,0 +1,206 @@
+"""Each kind of findings is planted, and read on the screens that show it."""
+
+from __future__ import annotations
+
+import html
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.catalogue.provenance import Provenance
+from opencompass_tooleval.extras.attribution.causes import NONE, PARSER, UNKNOWN
+from opencompass_tooleval.extras.attribution.words import KINDS as OF_SERVERS
+from opencompass_tooleval.findings.finding import found, kinds, markdown_text, merged, shortened
+from opencompass_tooleval.findings.kinds import KINDS, Level
+from opencompass_tooleval.findings.of_results import result_findings
+from opencompass_tooleval.report.build import write_report
+from tests.cli.conftest import Command, home, tooleval
+from tests.conftest import ROOT
+from tests.summarizers.test_summarizer import TIME, Run, counted, result
+
+__all__ = ['home', 'tooleval']
+
+AGENT = {'benchmark': 'agents', 'loop': 'react'}
+SAMPLES = {'all': 200, 'infra': 0}
+TRIALS = {'n': 4, 'success': [], 'same_answers': 50, 'metrics': {'review_quality': {'avg@4': {
+    'value': 50.0, 'standard_error': 1.0, 'records': 50}}}}  # fmt: skip
+LOST = {'served': 80.0, 'written': 83.4, 'lost': 3.4, 'low': 2.1, 'high': 4.9}
+
+
+NAMES = "the names of all calls begin with 'functions.'"
+
+
+def about(**provenance: Any) -> dict[str, Any]:
+    return {'provenance': provenance}
+
+
+PLANTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    'published:encoder': (about(encoder='other', language='EN'), {}),
+    'published:rebuilt': (about(rebuilt=True), {}),
+    'published:part': ({'samples': {'all': 2, 'infra': 0, 'of': 9}}, {}),
+    'published:sample': (about(data_version='v2_subset'), {}),
+    'published:size': (about(benchmark='teval', subset='plan_str', data_version='v2'), {}),
+    'published:scoring': (about(scoring='strict'), {}),
+    'published:limit': (about(max_out_len=5, published_max_out_len=9), {}),
+    'published:gold': (about(gold='repaired'), {}),
+    'published:judge': (about(judge='mine', judge_hash='x'), {}),
+    'published:reference': ({'breakdown': {'judged': {'win': {'win': 2, 'no_reference': 1}}}}, {}),
+    'published:environment': (about(**AGENT), about(**AGENT)),
+    'published:protocol': (about(data_version='v2', protocol='v1'), {}),
+    'result:no_answer': ({'samples': {'all': 200, 'infra': 100}}, {}),
+    'result:differs': (about(loop='react', bank='a'), about(loop='react', bank='b')),
+    'result:served': ({'serving': {'causes': {NONE: 9, PARSER: 9}, 'points': {'review_quality': LOST}}}, {}),
+    'result:only_thoughts': ({'endings': {'only_thoughts': 150}}, {}),
+    'result:cut': ({'samples': {**SAMPLES, 'cut': 50}}, {}),
+    'result:limits': ({'samples': {**SAMPLES, 'cut': 9}, **about(max_out_len=5)}, about(max_out_len=9)),
+    'result:names': ({'serving': {'causes': {NONE: 9}, 'points': {}, 'names': {NAMES: 9}}}, {}),
+    'result:raw_text': ({'serving': {'causes': {UNKNOWN: 9}, 'points': {}}}, {}),
+    'result:ending': ({'endings': {'unknown': {'odd': 3}}}, {}),
+    'result:no_response': ({'breakdown': counted(50), **about(**AGENT)}, about(**AGENT)),
+    'result:same_trials': ({'trials': TRIALS}, {}),
+}
+"""Kind -> what the results of two models have on one data set."""
+
+ELSEWHERE = {
+    'config:name': ('models/test_settings.py', 'SAID_OF_TWO'),
+    'config:setting': ('models/test_settings.py', 'ToolEvalOpenAI does not read max_worker; did you mean'),
+    'config:part': ('models/test_settings.py', 'infer.runner: ToolEvalLocalRunner does not read max_num_worker'),
+    'config:budget': ('models/test_settings.py', 'the budget of a model does not count the requests of OpenCompass'),
+    'config:accelerator': ('models/test_accelerators.py', 'opencompass -a '),
+    'config:data': ('cli/test_run.py', 'data/agents/toolbench.bank: not found'),
+    'config:stored': ('cli/test_other_settings.py', 'answers in 1 data sets have other settings'),
+    'config:gpus': ('tasks/test_preflight.py', 'config:gpus'),
+    'config:nodes': ('tasks/test_preflight.py', 'its engine (nodes=2) needs a Slurm job of 2 nodes'),
+    'config:key': ('tasks/test_preflight.py', 'config:key'),
+    'config:scoring': ('tasks/test_preflight.py', 'config:scoring'),
+    'config:answer': ('cli/test_run.py', 'such as --max-out-len 16384'),
+    'config:replayed': ('summarizers/test_summarizer.py', 'WARNING judgements are replayed'),
+    'config:literal_key': ('cli/test_sweep.py', 'its key stands in the config'),
+    'config:unused_limit': ('cli/test_answer_limits.py', "is below the benchmark's limit, which counts"),
+    'config:unused': ('tasks/test_planned_jobs.py', 'temperature=0 is not sent'),
+    'config:test_range': ('cli/test_sweep.py', 'NOTE test_range selects a part'),
+    'run:budget': ('test_budget.py', 'WARNING api: the budget of'),
+    'run:main_score': ('summarizers/test_summarizer.py', 'needs all 6 data sets; missing'),
+    'run:unjudged': ('summarizers/test_summarizer.py', 'NOTE no judge was asked whether tasks are solved'),
+    'run:no_report': ('cli/test_report.py', 'WARNING no report'),
+    'compare:note': ('findings/test_kinds.py', 'NOTE alone: only m1 has a result'),
+    'variants:note': ('instructions/test_summarizer.py', 'NOTE '),
+    'option:key': ('cli/test_run.py', 'begins or ends with a blank or line break'),
+    'machine:package': ('cli/test_doctor.py', "found('machine:package'"),
+    'machine:import': ('cli/test_doctor.py', "found('machine:import'"),
+    'machine:running': ('cli/test_doctor.py', "(Level.FAULT, 'running')"),
+    'machine:data': ('cli/test_doctor.py', 'damaged.level is Level.FAULT'),
+    'machine:other_data': ('cli/test_doctor.py', "found('machine:other_data'"),
+    'machine:encoder': ('cli/test_doctor.py', 'holds a chat model'),
+    'machine:other_encoder': ('cli/test_doctor.py', "(Level.NOTE, 'encoder EN')"),
+    'machine:optional': ('cli/test_doctor.py', "(Level.NOTE, 'lagent')"),
+    'server:reachable': ('extras/probe/test_probe.py', "('reachable', FAULT)"),
+    'server:model': ('extras/probe/test_probe.py', 'large is not listed; the server lists tiny'),
+    'server:answer': ('extras/probe/test_probe.py', 'The model does not exist'),
+    'server:settings': ('extras/probe/test_probe.py', "{'settings': FAULT}"),
+}
+"""Kind -> the test that plants it, and its words there."""
+
+
+def words_of(file: Path) -> str:
+    files = sorted(file.rglob('*.py')) if file.is_dir() else [file]
+    return '\n'.join(one.read_text(encoding='utf-8') for one in files)
+
+
+def test_every_kind_is_planted() -> None:
+    assert KINDS.keys() | OF_SERVERS.keys() == PLANTED.keys() | ELSEWHERE.keys()
+    lacking = [kind for kind, (file, words) in ELSEWHERE.items() if words not in words_of(ROOT / 'tests' / file)]
+    assert lacking == []
+
+
+@pytest.fixture(scope='module')
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run with all of them, a data set each."""
+    run = Run(tmp_path_factory.mktemp('run'), datasets=tuple(kind.replace(':', '-') for kind in PLANTED))
+    details = [{'id': f'r{i}', 'values': {'review_quality': 0.5}, 'reason': 'ok'} for i in range(6)]
+    for dataset, both in zip(run.datasets, PLANTED.values(), strict=True):
+        for model, changes in zip(run.models, both, strict=True):
+            run.write(model, dataset, {**result(provenance={}), 'details': details, **changes})
+    (run.folder / 'configs').mkdir()
+    run.summarizer().summarize(time_str=TIME)
+    return run
+
+
+def expected(run: Run, kind: str) -> list[str]:
+    results = {
+        (model, dataset): json.loads((run.folder / 'results' / model / f'{dataset}.json').read_text())
+        for model in run.models
+        for dataset in run.datasets
+    }
+    lines = [str(one) for one in result_findings(results) if one.kind == kind]
+    assert any(kind.replace(':', '-') in line or kind in ('result:ending', 'result:raw_text') for line in lines), lines
+    return lines
+
+
+@pytest.mark.parametrize('kind', PLANTED)
+def test_the_last_screen_has_it(run: Run, kind: str) -> None:
+    lines = run.notes().splitlines()
+    for line in expected(run, kind):
+        assert f'{kinds()[kind].level.name} {line}' in lines
+
+
+def test_the_report_has_them_all(run: Run, tmp_path: Path) -> None:
+    page = write_report([run.folder], tmp_path / 'report')
+    text = html.unescape(page.read_text(encoding='utf-8'))
+    for kind in PLANTED:
+        for line in expected(run, kind):
+            assert line.rpartition('published scores: ')[2] in text, kind
+
+
+def test_compare_and_gate_have_what_two_models_have_to_do_with(run: Run, tooleval: Command, tmp_path: Path) -> None:
+    folder = tmp_path / 'run'
+    shutil.copytree(run.folder, folder)
+    shutil.copy(folder / 'results' / 'm1' / 'result-cut.json', folder / 'results' / 'm1' / 'alone.json')
+    compared = tooleval('compare', folder, *run.models)
+    tooleval('gate', folder, '--save', tmp_path / 'b')
+    gate = ('gate', folder, '--baseline', tmp_path / 'b', '--model', 'm1', '--json', tmp_path / 'gate.json')
+    gated = tooleval(*gate)
+    assert compared.code == 0 and gated.code in (0, 1, 2)
+    rows = json.loads((tmp_path / 'gate.json').read_text())['findings']
+    for kind in (kind for kind in PLANTED if kind.startswith('result:')):
+        lines = expected(run, kind)
+        assert all(f'{kinds()[kind].level.name} {line}' in compared.out.splitlines() for line in lines), kind
+    assert 'NOTE alone: only m1 has a result' in compared.out.splitlines()
+    assert {'result:no_answer', 'result:cut'} <= {row['kind'] for row in rows}
+    assert not any(row['kind'].startswith('published:') for row in rows)
+
+
+def test_levels_order_and_joining() -> None:
+    findings = [found('result:cut', 'm2', 'x'), found('published:part', 'a', '1'), found('published:part', 'b', '2')]
+    findings += [found('config:key', 'm1', 'none', 'export K=1'), found('result:cut', 'm1', 'x')]
+    lines = [one.line for one in merged(findings)]
+    assert lines == [
+        'FAULT m1: none. Fix it with: export K=1',
+        'WARNING m2, m1: x',
+        'NOTE a: not comparable with published scores: 1',
+        'NOTE b: not comparable with published scores: 2',
+    ]
+    assert [one.line for one in shortened(merged(findings))][2:] == [
+        'NOTE not comparable with published scores: 1 (a); 2 (b)'
+    ]
+    assert markdown_text('<b>|@x') == '&#60;b&#62;&#124;&#64;x'
+    assert all(isinstance(kind.level, Level) and kind.sentence for kind in kinds().values())
+
+
+@pytest.mark.parametrize(
+    'stored',
+    [None, 'x', 7, [], [None, 3], {'provenance': 'x'}, {'provenance': [1, {'benchmark': ['a']}]}, {'provenance': None}],
+)
+def test_a_provenance_of_anybody_is_read(stored: Any) -> None:
+    read = Provenance.of(stored)
+    assert (read.benchmark, read.max_out_len, read.rebuilt) == ('', None, False)
+
+
+def test_a_provenance_is_typed() -> None:
+    given = {'benchmark': 'teval', 'version': 3, 'max_out_len': True, 'encoder': 'x' * 5000, 'new_key': [1]}
+    read = Provenance.of({'provenance': [{'language': 'EN'}, given]})
+    assert (read.benchmark, read.version, read.max_out_len, read.language) == ('teval', '3', None, 'EN')
+    assert len(read.encoder) == 1000 and read.stored['new_key'] == [1]
