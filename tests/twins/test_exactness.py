@@ -95,7 +95,7 @@ def check_teval(file: Path, kind: str) -> int:
 )
 @pytest.mark.parametrize('subset', ['plan_json', 'plan_str'])
 def test_plans_of_teval(subset: str, kind: str, records: int) -> None:
-    more = subset == 'plan_str' and kind == 'values'  # one of its requests has other quotes
+    more = subset == 'plan_str' and kind == 'values'  # plan_json's prompt has a word that is a value of one request
     assert check_teval(real(f'teval/EN/{subset}_v1.json'), kind) == records + more
 
 
