@@ -40,6 +40,7 @@ DOWNLOAD = {'teval': '.benchmarks.teval.files:download'}
 VARIANTS = {
     'easytool': '.benchmarks.variant_kinds:EASYTOOL',
     'function_calling': '.benchmarks.variant_kinds:FUNCTION_CALLING',
+    'twin': '.benchmarks.variant_kinds:TWIN',
 }
 """Name -> a kind of variants, with which benchmarks are compared."""
 
@@ -85,6 +86,7 @@ MODULES = [
     '.agents.loops.funcqa',
     '.agents.judged_adapter',
     '.instructions.adapter',
+    '.twins.adapter',
     '.benchmarks.funcqa.adapter',
     '.benchmarks.restbench.adapter',
     '.benchmarks.toolbench.adapter',
@@ -118,6 +120,7 @@ REGISTERED: dict[str, list[str]] = {
         'ToolEvalToolBenchDataset',
         'ToolEvalToolBenchTrajectories',
         'ToolEvalAgentDataset',
+        'ToolEvalTwinDataset',
     ],
     'ICL_EVALUATORS': [
         'ToolEvalTEvalEvaluator',

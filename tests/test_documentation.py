@@ -74,6 +74,10 @@ NOT_RUN = {
             'run tasks.yaml --model NAME --write-config mine.py',
         )
     },
+    'tooleval run teval --model NAME --api-base http://127.0.0.1:8000/v1 --twin names order more20': 'needs the data; '
+    'tests/cli/test_twins.py runs it on the demo',
+    "tooleval compare outputs/run/teval A B --datasets '*-twin-names'": 'needs that run; tests/cli/test_compare.py',
+    'tooleval gate outputs/run/teval --twin names --max-drop 3': 'needs that run; tests/cli/test_twins.py',
     'make demo': 'makes an environment; `tooleval demo` below is what it runs',
     'make test': 'runs this very test',
     'tooleval demo': 'tests/test_end_to_end.py runs it',

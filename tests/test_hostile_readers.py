@@ -115,6 +115,14 @@ from opencompass_tooleval.tool_docs.template import template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.tool_docs.value_types import expected
 from opencompass_tooleval.tool_docs.yaml_text import load_yaml
+from opencompass_tooleval.twins import funcqa as funcqa_twins
+from opencompass_tooleval.twins import teval as teval_twins
+from opencompass_tooleval.twins import ultratool as ultratool_twins
+from opencompass_tooleval.twins.more import Offered
+from opencompass_tooleval.twins.names import OPAQUE, Pool
+from opencompass_tooleval.twins.translation import Translation
+from opencompass_tooleval.twins.twin import LeftOutError
+from opencompass_tooleval.twins.values import Material, draw
 from opencompass_tooleval.work_dir.causes import causes_of
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.prompt_tokens import estimate_tokens
@@ -480,6 +488,34 @@ def _example(text: str) -> None:
         expected(kind, text)
 
 
+def _twins(text: str) -> None:
+    rng = random.Random(0)
+    schema = {'properties': {'a_b': {'description': text}, text[:900]: {}}}
+    tool = {'name': 'f', 'description': text, 'arguments': schema}
+    step = {'step': f'1 {text}', 'tool': 'f', 'param': {'a_b': text}}
+    usage = {'question': text, 'input': [step], 'toolset': [tool], 'reference': [step]}
+    api = {'name': 'M.f', 'description': text, 'required_parameters': [{'name': 'a_b'}]}
+    prompt = [{'role': 'system', 'content': json.dumps([api])}, *[{'role': 'user', 'content': text}] * 2]
+    plan = {'origin_prompt': prompt, 'ground_truth': {'name': 'M.f', 'args': {'a_b': text}}, 'template': ''}
+    review = {'origin_prompt': prompt, 'ground_truth': {'answer': 'A'}}
+    question = {'question': text, 'func': '<add>(12, 34)=46', 'answer': 46}
+    pool = Pool(OPAQUE, 0)
+    makers = [(ultratool_twins, usage), (teval_twins, plan)]
+    made = [(make, raw) for room, raw in makers for make in (room.order, room.values, room.names({}, pool))]
+    made += [(teval_twins.order, review), (funcqa_twins.values, question)]
+    for make, raw in made:
+        with contextlib.suppress(LeftOutError):
+            make('0', raw, rng)
+    with contextlib.suppress(LeftOutError):
+        draw(Material(text, [text[:900], 'Ann Lee', '2024-03-01', 123], text), rng)
+
+
+def _translated(text: str) -> list[Any]:
+    new = Translation({'M.f': 'x' * 9, 'g': 'y' * 9}, {'a_b': 'z' * 7}, {'Ghent': 'Dovar'}, {'A': 'B'})
+    near = Offered('a', '', text, None).is_near(Offered('b', '', text, None))
+    return [new.text(text), new.words(text), new.data({text[:900]: [text]}), near]
+
+
 READERS: Mapping[str, Reader] = {
     'thoughts': Reader(strip_reasoning, ('core/calls/answer.py', 'core/calls/harmony.py')),
     'refused thoughts': Reader(
@@ -669,6 +705,10 @@ READERS: Mapping[str, Reader] = {
     'values of an example': Reader(_example, ('tool_docs/value_types.py', 'tool_docs/tool_doc.py')),
     'documentation, first sentence': Reader(first_sentence, ('tool_docs/first_sentence.py',)),
     'documentation, template': Reader(lambda text: template_instruction(_doc(text)), ('tool_docs/template.py',)),
+    'twins of records': Reader(
+        _twins, tuple(f'twins/{name}.py' for name in ('values', 'teval', 'ultratool', 'funcqa'))
+    ),
+    'twins, translation': Reader(_translated, ('twins/translation.py', 'twins/more.py')),
     'documentation in a prompt': Reader(find_api_list, ('tool_docs/api_list.py',)),
     'instructions': Reader(_instructions, ('tool_docs/instruction_formats.py',)),
     'OpenAPI document': Reader(_openapi, ('tool_docs/sources/openapi.py',)),

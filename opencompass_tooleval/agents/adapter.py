@@ -21,6 +21,7 @@ from opencompass_tooleval.agents.tasks.records import FIX, data_file, load_data
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.agents.tasks.tools import find_tools
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, calls_text
@@ -42,8 +43,16 @@ from opencompass_tooleval.work_dir.data_files import shown_files
 class ToolEvalAgentDataset(ToolEvalDataset):
     """The tasks of one subset."""
 
+    records_of = 'agents'
+
     @staticmethod
-    def load(path: str, name: str, version: str | None = None, instructions: str | None = None) -> Dataset:
+    def load(
+        path: str,
+        name: str,
+        version: str | None = None,
+        instructions: str | None = None,
+        change: Change | None = None,
+    ) -> Dataset:
         """Loads the tasks.
 
         Args:
@@ -51,13 +60,14 @@ class ToolEvalAgentDataset(ToolEvalDataset):
             name: Row of the table: ``teval``, ``toolbench_g1``, ...
             version: Version of T-Eval's data; default ``v1``.
             instructions: A file of EasyTool instructions, which the model sees instead of the documentation.
+            change: Changes the raw records, of a variant; no setting of configs.
 
         Raises:
             DataError: A file is missing or damaged, or tools have no instruction.
             ValueError: There is no such subset or version.
         """
         file = resolve_data_path(path, FIX) / data_file(name, version)
-        data = load_data(file, name)
+        data = load_data(file, name, change)
         get_logger().info(f'data: {file.resolve()}: {len(data.tasks)} tasks, {len(data.errata)} errata')
         tasks, instructed = (
             load_instructed(data.tasks, instructions, name, file) if instructions else (data.tasks, None)

@@ -36,3 +36,8 @@ FUNCTION_CALLING = VariantKind(
 
 T-Eval's agents have the names of their loops: `teval-agent-react` writes its calls. ToolBench's ReAct calls natively.
 """
+
+TWIN = VariantKind(
+    '-twin', 'original', 'twin', 'twin', 'Twins', 'what changed records cost', methods_of=('tasks',), several=True
+)
+"""A data set `X` as published, `X-twin-order` and others with its records changed."""

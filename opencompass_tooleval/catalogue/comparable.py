@@ -27,7 +27,7 @@ CLUSTERED_BY = 'clustered_by'
 _RECORDS, _PROMPTS = 'records_sha256', 'prompts_sha256'
 
 _KINDS: Mapping[str, str] = {
-    **dict.fromkeys(('version', 'agents_version'), VERSION),
+    **dict.fromkeys(('version', 'agents_version', 'twins_version'), VERSION),
     **dict.fromkeys(('bank', 'simulator', 'simulator_prompt', 'live', 'stateful_tools', 'preferred_source'), BANK),
     **dict.fromkeys(('judgement_kinds', 'judgements_per_answer', 'reference', 'reference_digest'), JUDGE),
     **dict.fromkeys(('benchmark', 'subset', 'language', 'data_version', 'gold', 'rebuilt', _RECORDS), DATA),

@@ -6,10 +6,17 @@ id.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
+
+Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Changes the valid records of a data file: id -> raw record. A record that is not returned is left out."""
+
+KEPT = ('kept', 'kept_low', 'kept_high')
+"""Columns of the share of its points that a score keeps, of kinds with several variants."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,7 @@ class VariantKind:
         figures: Name of a function for further charts, as for ``Benchmark``.
         published: Names of the published tables that its page shows.
         partners: Ending of a variant's name -> that of its original, if it is not the name without the suffix.
+        several: True if an original has several variants, whose names go on after the suffix: ``X-twin-order``.
     """
 
     suffix: str
@@ -41,15 +49,20 @@ class VariantKind:
     methods: tuple[str, ...] = ()
     published: tuple[str, ...] = ()
     partners: tuple[tuple[str, str], ...] = ()
+    several: bool = False
 
     def is_variant(self, name: str) -> bool:
         """Tests by its name if a data set or a table is a variant of this kind."""
+        if self.several:
+            return f'{self.suffix}-' in name
         if not name.endswith(self.suffix) or name.removeprefix(OUR_PREFIX).startswith(self.methods_of):
             return False
         return not name.endswith(self.methods) or name.endswith(tuple(end for end, _ in self.partners))
 
     def original_of(self, name: str) -> str:
         """Returns the name of a variant's original."""
+        if self.several:
+            return name.rpartition(f'{self.suffix}-')[0]
         ends = next((ends for ends in self.partners if name.endswith(ends[0])), (self.suffix, ''))
         return name.removesuffix(ends[0]) + ends[1]
 
@@ -58,12 +71,28 @@ class VariantKind:
         ends = next((ends for ends in self.partners if name.endswith(ends[1])), (self.suffix, ''))
         return name.removesuffix(ends[1]) + ends[0]
 
+    def label(self, original: str, variant: str) -> str:
+        """Returns the name of a pair: that of the original, or of the variant if there are several."""
+        return variant if self.several else original
+
+    def sides(self, label: str) -> tuple[str, str]:
+        """Returns original and variant of a pair, by its :meth:`label`."""
+        return (self.original_of(label), label) if self.several else (label, self.variant_of(label))
+
+    def titled(self, name: str) -> tuple[str, str]:
+        """Splits the name of a variant: the name without the ending, and the words for the ending."""
+        if self.several:
+            rest, _, ending = name.rpartition(f'{self.suffix}-')
+            return rest, f'{self.title} {ending}'
+        return name.removesuffix(self.suffix), self.title
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of the table, filled by :func:`~opencompass_tooleval.results.variants.row_of`."""
         scores = (self.original, self.variant, 'delta', 'low', 'high', 'records')
         tokens = (*self.token_columns('first_prompt'), *self.token_columns('task_prompts'))
-        return ('model', 'dataset', 'metric', *scores, 'better', 'worse', *self.step_columns, *tokens)
+        kept = KEPT if self.several else ()
+        return ('model', 'dataset', 'metric', *scores, *kept, 'better', 'worse', *self.step_columns, *tokens)
 
     @property
     def step_columns(self) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from opencompass_tooleval import plugin
+from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.cli.compare import change_text, interval_text, number_text
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDropOption, WorkDirArgument
@@ -33,6 +34,8 @@ from opencompass_tooleval.results.gating import (
     pair_models,
 )
 from opencompass_tooleval.results.junit import Case, Suite, junit_xml
+from opencompass_tooleval.results.result_row import Results
+from opencompass_tooleval.results.variants import Originals
 from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -169,11 +172,15 @@ def _gate(
     models: tuple[str | None, str | None],
     rules: Rules,
     further: Sequence[str],
+    twin: str | None,
     json_out: str | None,
     markdown: Path | None,
     junit: Path | None,
 ) -> int:
-    new, old = WorkDir.find(run), find_results(baseline) if baseline else None
+    new = WorkDir.find(run)
+    old: Results | None = find_results(baseline) if baseline else None
+    if twin:
+        old = Originals(new, find_variant('twin'), rules.datasets)
     judged = {name: plugin.load(plugin.GATES[name][0])(new, models[0], rules) for name in further}
     gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing')) if old else None
     parts = {name: asdict(one) for name, one in judged.items()}
@@ -244,6 +251,10 @@ def run_gate(
         list[str] | None,
         typer.Option(metavar='KEY', help='Keys of the provenance that may differ, such as prompts_sha256; several.'),
     ] = None,
+    twin: Annotated[
+        str | None,
+        typer.Option(metavar='KIND', help='Compare twins with their originals, in place of a baseline.'),
+    ] = None,
     save: Annotated[Path | None, typer.Option(metavar='FILE', help='Write a baseline of this run there.')] = None,
     json_out: JsonOption = None,
     markdown: Annotated[
@@ -258,6 +269,8 @@ def run_gate(
     are equivalent, 1 if one is different or undecided. Every error, such as a missing run, is 2 too: 1 is always a
     verdict.
     """
+    if twin:
+        datasets, may_differ = f'{datasets}-twin-{twin}*', [*(may_differ or ()), 'records_sha256']
     rules = Rules(metrics or (), datasets, max_drop, equivalent, strict, partial, may_differ or ())
     try:
         for file in (markdown, junit, save):
@@ -269,12 +282,14 @@ def run_gate(
             why = f'a drop of 5 points is ruled out by {five} records that do not differ, one of 1 point by {one}'
             raise ValueError(f'--strict needs --max-drop above 0: {why}, and every drop by no number')
         wanted = [name for name, is_on in further.items() if is_on]
-        if baseline is None and save is None and not wanted:
+        if twin and baseline:
+            raise ValueError('--twin compares with the originals of the run: leave out --baseline')
+        if baseline is None and save is None and not wanted and not twin:
             options = ''.join(f'--{name}, ' for name in plugin.GATES)
-            raise ValueError(f'gate needs --baseline RUN|FILE, {options}or --save FILE to make a baseline')
+            raise ValueError(f'gate needs --baseline RUN|FILE, --twin KIND, {options}or --save FILE to make a baseline')
         status = 0
-        if baseline is not None or wanted:
-            status = _gate(work_dir, baseline, (model, baseline_model), rules, wanted, json_out, markdown, junit)
+        if baseline is not None or wanted or twin:
+            status = _gate(work_dir, baseline, (model, baseline_model), rules, wanted, twin, json_out, markdown, junit)
         if save:
             count, failed = save_baseline(WorkDir.find(work_dir), save)
             left_out = f'; left out, since they are errors: {first_of(failed, 5)}' if failed else ''

@@ -21,7 +21,7 @@ from opencompass_tooleval.cli.options import KEY_VARIABLE, KeyEnvOption, TrustOp
 from opencompass_tooleval.cli.output import progress, trust_first
 from opencompass_tooleval.cli.prepare import prepare as prepare_data
 from opencompass_tooleval.cli.report import run_and_report
-from opencompass_tooleval.cli.run_config import API, HF, SERVED, Judge, Models, config_text, engines
+from opencompass_tooleval.cli.run_config import API, HF, SERVED, Judge, Models, Twins, config_text, engines
 from opencompass_tooleval.cli.run_data import choose, config_values
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.statistics.sample import Sample
@@ -29,6 +29,7 @@ from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.data_path import missing_files
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.api.first_answer import first_answer
+from opencompass_tooleval.twins.subsets import KINDS
 from opencompass_tooleval.work_dir.causes import KEY_ENV
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
@@ -101,6 +102,11 @@ def run_benchmarks(
     judge_base: Annotated[
         str | None, typer.Option(metavar='URL', help="The judge's base URL; by default OpenAI's.")
     ] = None,
+    twin: Annotated[
+        list[str] | None,
+        typer.Option(metavar='KIND', help='Twins of the records too: order, names, plain, values, more20; several.'),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help='Seeds of the twins, each a data set.')] = 1,
     slurm: Annotated[str | None, typer.Option(metavar='PARTITION', help='Run it on Slurm.')] = None,
     replicas: Annotated[
         int | None,
@@ -166,6 +172,7 @@ def run_benchmarks(
         ('--gpus', gpus is not None and not hf, '--hf'),
         ('--max-cost', max_cost is not None and not (prices or models), '--prices INPUT OUTPUT'),
         ('--judge-base', judge_base and not judge, '--judge'),
+        ('--seeds', seeds > 1 and not twin, '--twin'),
     ):
         if is_set:
             raise ValueError(f'{option} needs {needed}')
@@ -178,6 +185,9 @@ def run_benchmarks(
     for path in hf or ():
         if path.startswith(('/', './', '../', '~')) and not Path(path).expanduser().is_dir():
             raise ValueError(f'--hf {path} is not a folder')
+    if twin:  # --twin names order more20
+        twin = list(dict.fromkeys([*twin, *(name for name in benchmarks if name in KINDS)]))
+        benchmarks = [name for name in benchmarks if name not in KINDS]
     chosen, key = choose(benchmarks), key_in(key_env)
     is_open = not key and key_env == KEY_VARIABLE
     if model:
@@ -196,6 +206,7 @@ def run_benchmarks(
         replicas=replicas,
         partition=slurm,
         judge=grader,
+        twins=Twins.of(rows, twin, seeds) if twin else None,
     )
     if not write_config:
         if prepare and not _prepared(rows):

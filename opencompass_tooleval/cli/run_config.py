@@ -12,6 +12,7 @@ from typing import Any
 from opencompass_tooleval.cli.listing import CONFIGS
 from opencompass_tooleval.cli.run_data import Chosen, config_values
 from opencompass_tooleval.core.text.python_literal import python_literal
+from opencompass_tooleval.twins.subsets import KINDS
 
 MAX_LINES = 40
 API, HF = 'tooleval_api', 'tooleval_hf_qwen2_5_7b_instruct'
@@ -104,6 +105,49 @@ class Judge:
         ]
 
 
+@dataclass(frozen=True)
+class Twins:
+    """Twins that are run beside their originals.
+
+    Attributes:
+        abbrs: Kind -> abbrs of the data sets that have twins of it.
+        seeds: Number of seeds.
+    """
+
+    abbrs: Mapping[str, Sequence[str]]
+    seeds: int = 1
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]], kinds: Sequence[str], seeds: int) -> Twins:
+        """Finds the data sets that have twins.
+
+        Raises:
+            ValueError: There is no such kind, or no data set has twins of it.
+        """
+        from opencompass_tooleval.twins.adapter import kinds_of  # loads OpenCompass
+
+        if unknown := [kind for kind in kinds if kind not in KINDS]:
+            raise ValueError(f'there are no twins {unknown[0]!r}; there are {", ".join(KINDS)}')
+        found = [(row['abbr'], kinds_of(row['type'], row['name'])) for row in rows]
+        abbrs = {kind: [abbr for abbr, known in found if kind in known] for kind in kinds}
+        if lacking := [kind for kind in kinds if not abbrs[kind]]:
+            raise ValueError(f'none of these data sets has twins of the kind {lacking[0]!r}')
+        return cls(abbrs, seeds)
+
+    def lines(self) -> list[str]:
+        """Returns the lines of a config that add them to the data sets."""
+        seeds = [[seed, f'-s{seed}' if seed else ''] for seed in range(self.seeds)]
+        return [
+            f'_abbrs, _seeds = {python_literal(dict(self.abbrs))}, {python_literal(seeds)}',
+            'datasets += [',
+            '    dict(_row, abbr=f\'{_row["abbr"]}-twin-{_twin}{_ending}\', type=ToolEvalTwinDataset,',
+            "         original=_row['type'], twin=_twin, twin_seed=_seed)",
+            '    for _twin in _abbrs for _seed, _ending in _seeds for _row in datasets',
+            '    if _row["abbr"] in _abbrs[_twin]',
+            ']',
+        ]
+
+
 def engines() -> list[str]:
     """Lists the engines that have a shipped config."""
     return sorted(file.stem.removeprefix(SERVED) for file in _MODELS.glob(f'{SERVED}*.py'))
@@ -130,6 +174,7 @@ def config_text(
     replicas: int | None = None,
     partition: str | None = None,
     judge: Judge | None = None,
+    twins: Twins | None = None,
 ) -> str:
     """Writes the config.
 
@@ -142,11 +187,14 @@ def config_text(
         replicas: Number of tasks per model that share its data sets; None for one.
         partition: Partition of Slurm; None for this machine.
         judge: The judge; None for that of the data sets, or of the environment.
+        twins: Twins that are run beside the data sets; None for none.
 
     Raises:
         ValueError: It would have more than :data:`MAX_LINES` lines.
     """
     imports, block = _imports_and_models(models)
+    if twins:
+        imports.append('from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset')
     lines = [
         '# Written by tooleval run: an ordinary config of OpenCompass, to run again, to edit and to keep.',
         *('from mmengine.config import read_base', '', *sorted(imports), *([''] if imports else [])),
@@ -159,6 +207,7 @@ def config_text(
         *(['for _row in datasets:', f"    _row['reader_cfg']['test_range'] = '[:{limit}]'"] if limit else []),
         *(['for _row in datasets:', f"    _row['sample'] = {sample}"] if sample else []),
         *(judge.lines() if judge else []),
+        *(twins.lines() if twins else []),
         *([f"infer['partitioner']['replicas'] = {replicas}"] if replicas else []),
         *([f"infer['runner']['max_num_workers'] = {replicas}"] if replicas and not partition else []),
         *(

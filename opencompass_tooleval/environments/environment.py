@@ -21,6 +21,7 @@ from opencompass_tooleval.core.calls.observation import (
     ERROR,
     EXACT,
     FUNCTION,
+    INJECTED,
     LIVE,
     NEAREST,
     OTHER_TASK,
@@ -66,6 +67,8 @@ class Session:
         schemas: The tools that the task offers. None if they are unknown: then a tool is known if it is recorded or a
             function, and arguments are not checked.
         documents: Tool -> its documentation for a simulator; by default its schema.
+        fails_first: A tool whose first call fails, for any source; ``''`` for none.
+        failure: Text of that failure.
     """
 
     def __init__(
@@ -74,6 +77,8 @@ class Session:
         task: str,
         schemas: Schemas | None = None,
         documents: Mapping[str, Any] | None = None,
+        fails_first: str = '',
+        failure: str | None = None,
     ) -> None:
         self.task = clean_text(task)
         self._environment = environment
@@ -83,6 +88,8 @@ class Session:
         self._used: set[int] = set()
         self._answered: Counter[tuple[str, bytes]] = Counter()
         self._trial: LiveTrial | None = None
+        self._fails_next = fails_first
+        self._failure = failure or ''
 
     def changes(self) -> dict[str, str] | None:
         """Reads the parts of the live server's state that differ from the start.
@@ -155,6 +162,9 @@ class Session:
         return self._documents.get(name) or {'name': name, 'parameters': (self._schemas or {}).get(name)}
 
     def _answer(self, name: str, arguments: Any) -> Observation:
+        if name and name == self._fails_next:
+            self._fails_next = ''
+            return Observation(self._failure, FUNCTION, error=INJECTED)
         key = arguments_key(arguments)
         live = self._live_answer(name, arguments, key)
         if live is not None:
@@ -373,9 +383,11 @@ class Environment:
         task: str,
         schemas: Schemas | None = None,
         documents: Mapping[str, Any] | None = None,
+        fails_first: str = '',
+        failure: str | None = None,
     ) -> Session:
         """Begins a task with a new state and returns its :class:`Session`; the environment keeps no state of it."""
-        return Session(self, task, schemas, documents)
+        return Session(self, task, schemas, documents, fails_first, failure)
 
 
 def shares(counts: Mapping[str, int]) -> dict[str, float]:

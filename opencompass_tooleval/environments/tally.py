@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from opencompass_tooleval.core.calls.observation import (
+    INJECTED,
     UNANSWERED,
     UNKNOWN_TOOL,
     WRONG_ARGUMENTS,
@@ -81,7 +82,7 @@ class Tally:
 
         That a tool refuses wrong arguments is no failure of it.
         """
-        if observation.fault == UNKNOWN_TOOL:
+        if observation.fault == UNKNOWN_TOOL or observation.error == INJECTED:
             return
         failure = '' if observation.fault == WRONG_ARGUMENTS else observation.error or observation.fault
         with self._adding:

@@ -13,14 +13,15 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
 from opencompass_tooleval.benchmarks.teval.records import FIX as TEVAL_FIX
-from opencompass_tooleval.benchmarks.teval.records import split_stem
+from opencompass_tooleval.benchmarks.teval.records import read_prompt, split_stem
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
 from opencompass_tooleval.benchmarks.ultratool.records import FIX as ULTRATOOL_FIX
 from opencompass_tooleval.benchmarks.ultratool.records import data_file, find_subset, load_example, parse_payload
 from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
-from opencompass_tooleval.core.calls.messages import messages_payload, read_messages
+from opencompass_tooleval.catalogue.variants import Change
+from opencompass_tooleval.core.calls.messages import messages_payload
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.instructions.instruct import Catalogue, check_variant, instruct_teval, instruct_toolset
 from opencompass_tooleval.models.dataset import ToolEvalDataset
@@ -45,20 +46,20 @@ def load_catalogue(instructions: str, source: str, documentation: Path) -> Catal
     return Catalogue(load_instructions(file), file, fix)
 
 
-def _with_prompts(data: Dataset, prompts: Iterable[list[dict[str, Any]]], file: Path) -> Dataset:
-    """Returns the rows with other prompts and another name for recorded answers."""
+def _named(data: Dataset, file: Path, prompts: Iterable[list[dict[str, Any]]] | None = None) -> Dataset:
+    """Returns the rows with another name for recorded answers, and other prompts if they are given."""
     get_logger().info(f'instructions: {file.resolve()}')
+    texts = data['messages'] if prompts is None else map(json.dumps, prompts)
     return Dataset.from_list(
-        [
-            {**row, 'messages': json.dumps(messages), 'source': f'{row["source"]}{SUFFIX}'}
-            for row, messages in zip(data, prompts, strict=True)
-        ]
+        [{**row, 'messages': text, 'source': f'{row["source"]}{SUFFIX}'} for row, text in zip(data, texts, strict=True)]
     )
 
 
 @LOAD_DATASET.register_module()
 class ToolEvalTEvalEasyToolDataset(ToolEvalDataset):
     """One subset of T-Eval with instructions in place of the API documentation."""
+
+    records_of = 'teval'
 
     @staticmethod
     def load(
@@ -68,6 +69,7 @@ class ToolEvalTEvalEasyToolDataset(ToolEvalDataset):
         encoder: str | None = None,
         protocol: str | None = None,
         check_encoder: bool = True,
+        change: Change | None = None,
     ) -> Dataset:
         """Loads the subset; only the prompts differ from :meth:`ToolEvalTEvalDataset.load`.
 
@@ -78,26 +80,43 @@ class ToolEvalTEvalEasyToolDataset(ToolEvalDataset):
             encoder: The evaluator's encoder, checked here so that a missing one is reported before inference.
             protocol: The evaluator's protocol.
             check_encoder: Checks that the encoder is on this machine; the prompts do not depend on it.
+            change: Changes the records with instructions, of a variant; no setting of configs.
 
         Raises:
             ValueError: The subset's prompts hold no documentation.
             DataError: Data or instructions are missing or damaged, or tools have no instruction.
         """
         check_variant('teval', split_stem(name)[0])
-        data = ToolEvalTEvalDataset.load(path, name, encoder, protocol, check_encoder)
         catalogue = load_catalogue(instructions, 'teval', resolve_data_path(path, TEVAL_FIX))
-        asked = ((row['record_id'], read_messages(row['messages'])) for row in data)
-        prompts = (messages_payload(messages) for messages in instruct_teval(asked, catalogue, name))
-        return _with_prompts(data, prompts, catalogue.file)
+
+        def instructed(rows: Mapping[str, Any]) -> Mapping[str, Any]:
+            prompts = instruct_teval(((record, read_prompt(raw)) for record, raw in rows.items()), catalogue, name)
+            payloads = map(messages_payload, prompts)
+            changed = {
+                record: {**raw, 'origin_prompt': prompt}
+                for (record, raw), prompt in zip(rows.items(), payloads, strict=True)
+            }
+            return change(changed) if change else changed
+
+        data = ToolEvalTEvalDataset.load(path, name, encoder, protocol, check_encoder, instructed)
+        return _named(data, catalogue.file)
 
 
 @LOAD_DATASET.register_module()
 class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
     """One task of UltraTool with instructions in place of the toolsets."""
 
+    records_of = 'ultratool'
+
     @staticmethod
     def load(
-        path: str, name: str, language: str, instructions: str, shots: int = 1, prompt_style: str = DEFAULT_PROMPT_STYLE
+        path: str,
+        name: str,
+        language: str,
+        instructions: str,
+        shots: int = 1,
+        prompt_style: str = DEFAULT_PROMPT_STYLE,
+        change: Change | None = None,
     ) -> Dataset:
         """Loads the task; only the prompts differ from :meth:`ToolEvalUltraToolDataset.load`.
 
@@ -108,13 +127,14 @@ class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
             instructions: File of instructions, such as ``data/easytool/ultratool_zh.json``.
             shots: 1 puts an example into the prompt, with its toolset replaced too; 0 does not.
             prompt_style: ``gpt`` or ``open``; ``gpt`` has a system prompt.
+            change: Changes the rows with instructions, of a variant, whose records have them too; no setting of
+                configs.
 
         Raises:
             ValueError: The task has no toolset that could be replaced.
             DataError: Data or instructions are missing or damaged, or tools have no instruction.
         """
         check_variant('ultratool', name)
-        data = ToolEvalUltraToolDataset.load(path, name, language, shots, prompt_style)
         file = data_file(resolve_data_path(path, ULTRATOOL_FIX), name, language)
         catalogue = load_catalogue(instructions, 'ultratool', file.parent.parent)
         subset = find_subset(name)
@@ -123,11 +143,20 @@ class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
         def instruct(row: Mapping[str, Any], record: str) -> dict[str, Any]:
             return instruct_toolset(row, record, catalogue, described)
 
+        def changed(rows: Mapping[str, Any]) -> Mapping[str, Any]:
+            instructed = {record: instruct(row, record) for record, row in rows.items()}
+            catalogue.check(f'{name}_{language}')
+            return change(instructed) if change else instructed
+
+        data = ToolEvalUltraToolDataset.load(
+            path, name, language, shots, prompt_style, change=changed if change else None
+        )
         example = instruct(load_example(file, subset.task), 'example') if shots else None
-        rows = [instruct(parse_payload(row['record'], name).raw, row['record_id']) for row in data]
-        catalogue.check(f'{name}_{language}')
-        texts = (build_prompt(subset.task, language, row, example) for row in rows)
-        return _with_prompts(data, (messages_of(text, prompt_style) for text in texts), catalogue.file)
+        rows = {row['record_id']: parse_payload(row['record'], name).raw for row in data}
+        texts = (
+            build_prompt(subset.task, language, row, example) for row in (rows if change else changed(rows)).values()
+        )
+        return _named(data, catalogue.file, (messages_of(text, prompt_style) for text in texts))
 
 
 class ToolEvalEasyToolSummarizer(ToolEvalVariantSummarizer):

@@ -12,7 +12,6 @@ tasks that call tools (usage) it also has its guideline, in the shape that the p
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
-from opencompass_tooleval.tool_docs.api_list import ApiSpan, find_api_list
+from opencompass_tooleval.tool_docs.api_list import find_api_list, write_api_list
 from opencompass_tooleval.tool_docs.instruction import ABSENT, FunctionInstruction, Parameter, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import to_entry
 
@@ -110,20 +109,6 @@ def guideline(name: str, tool: ToolInstruction, function: FunctionInstruction) -
     return {**alone, 'name': name, 'description': _description(tool, function)}
 
 
-def _write(value: Any, like: str) -> str:
-    """Formats a value as JSON or as Python, in the notation of ``like``, which begins with a quoted name."""
-    quotes = [mark for mark in like if mark in '\'"']
-    return json.dumps(value, ensure_ascii=False) if quotes[:1] == ['"'] else repr(value)
-
-
-def _write_span(span: ApiSpan, original: str, guidelines: Sequence[Mapping[str, Any]]) -> str:
-    if span.layout == 'pairs':
-        return _write([[guideline['name'], guideline] for guideline in guidelines], original)
-    if span.layout == 'list':
-        return _write(list(guidelines), original)
-    return '\n'.join(_write(guideline, original) for guideline in guidelines)
-
-
 def _instruct_text(text: str, record: str, catalogue: Catalogue) -> str | None:
     """Replaces the documentation in a system prompt; None if it has none. ``catalogue`` records missing tools."""
     span = find_api_list(text)
@@ -131,7 +116,7 @@ def _instruct_text(text: str, record: str, catalogue: Catalogue) -> str | None:
         return None
     instructions = [(api['name'], catalogue.find(api['name'], record)) for api in span.apis]
     guidelines = [guideline(name, pair[0], pair[1]) for name, pair in instructions if pair and pair[1]]
-    return text[: span.start] + _write_span(span, text[span.start : span.end], guidelines) + text[span.end :]
+    return write_api_list(text, span, guidelines)
 
 
 def instruct_teval(

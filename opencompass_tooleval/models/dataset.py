@@ -87,6 +87,8 @@ class ToolEvalDataset(BaseDataset):
     """
 
     dataset: Dataset
+    records_of = ''
+    """Benchmark whose raw records a subclass reads, if its ``load`` takes a ``change`` of them."""
 
     def __init__(
         self,

@@ -60,9 +60,9 @@ def title_of(name: str) -> str:
     text = name.removeprefix(OUR_PREFIX).removeprefix(family).replace(_AGENT, '-')
     kind = _kind_of(name)
     is_loop = are_agents(family) and text.endswith('-fc')
-    ending = f', {kind.title}' if kind and not is_loop else ''
-    rest = text.removesuffix(kind.suffix if kind and not is_loop else '').replace('-', '_').strip('_').split('_')
-    return ' '.join([FAMILIES[family], *(_WORDS.get(word, word) for word in rest if word)]) + ending
+    text, ending = kind.titled(text) if kind and not is_loop else (text, '')
+    words = (_WORDS.get(word, word) for word in text.replace('-', '_').split('_') if word)
+    return ' '.join([FAMILIES[family], *words]) + (f', {ending}' if ending else '')
 
 
 def caveats_note(caveats: Iterable[str]) -> str:

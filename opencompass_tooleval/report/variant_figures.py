@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.metrics import main_metrics, words_of_metric
@@ -11,7 +12,9 @@ from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.report.figure import Figure, Series, Table
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Material
-from opencompass_tooleval.results.variants import NO_TOKENS, Gain, gains_of, row_of
+from opencompass_tooleval.results.variants import NO_TOKENS, Gain, change_of_lead, gains_of, row_of
+
+_MOST_PAIRS = 100
 
 
 def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Gain]]:
@@ -24,7 +27,7 @@ def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Ga
                 scored[model, name].run.result(scored[model, name].folder, name) for name in (first, second)
             )
             if before is not None and after is not None:
-                yield from ((model, comparison) for comparison in gains_of(first, before, after))
+                yield from ((model, comparison) for comparison in gains_of(kind.label(first, second), before, after))
 
 
 def variant_table(
@@ -40,8 +43,7 @@ def variant_table(
     kind = find_variant(name)
     rows = []
     for model, comparison in compared:
-        names = comparison.dataset, kind.variant_of(comparison.dataset)
-        lengths = (tokens.get((model, name), NO_TOKENS) for name in names)
+        lengths = (tokens.get((model, side), NO_TOKENS) for side in kind.sides(comparison.dataset))
         row = row_of(kind, model, comparison, *lengths)
         row |= {'dataset': title_of(comparison.dataset), 'metric': words_of_metric(comparison.metric).name}
         rows.append(tuple(row.values()))
@@ -51,11 +53,37 @@ def variant_table(
     return Table(name, 'Differences in points, 95% interval', columns, texts)
 
 
+def rankings_table(name: str, compared: Sequence[tuple[str, Gain]]) -> Table | None:
+    """Builds a table of the pairs of models whose difference changes in a variant; None without two models.
+
+    Args:
+        name: Name of the kind.
+        compared: The results of :func:`comparisons`.
+    """
+    models = tuple(dict.fromkeys(model for model, _ in compared))
+    mains = {model: _mains([gain for who, gain in compared if who == model]) for model in models}
+    rows = []
+    for a, b in combinations(models, 2):
+        for label in mains[a].keys() & mains[b].keys():
+            first, second = mains[a][label], mains[b][label]
+            interval = change_of_lead(first, second)
+            if interval is not None and (interval.low > 0 or interval.high < 0):
+                before, after = second.original - first.original, second.variant - first.variant
+                numbers = (before, after, interval.delta, interval.low, interval.high)
+                texts = (f'{round(number, 2) + 0.0:.2f}' for number in numbers)
+                rows.append((title_of(label), words_of_metric(first.metric).name, a, b, *texts))
+    columns = ('data set', 'metric', 'A', 'B', 'B - A', 'B - A in the twin', 'change', 'low', 'high')
+    title = 'Pairs of models whose difference changes, 95% interval of the change'
+    return Table(f'{name}-rankings', title, columns, tuple(sorted(rows)[:_MOST_PAIRS])) if len(models) > 1 else None
+
+
 def variant_figures(
     name: str, compared: Sequence[tuple[str, Gain]], tokens: Mapping[tuple[str, str], PromptTokens]
 ) -> Iterator[Figure]:
     """Yields charts of differences and tokens, per model; see :func:`variant_table`."""
     kind = find_variant(name)
+    if kind.several:
+        yield _kept_figure(name, kind, compared)
     for number, model in enumerate(dict.fromkeys(model for model, _ in compared)):
         firsts = _mains([comparison for who, comparison in compared if who == model])
         datasets = tuple(sorted(firsts))
@@ -79,8 +107,7 @@ def variant_figures(
             top=None,
         )
         lengths = {
-            dataset: (tokens.get((model, dataset), NO_TOKENS), tokens.get((model, kind.variant_of(dataset)), NO_TOKENS))
-            for dataset in datasets
+            dataset: [tokens.get((model, side), NO_TOKENS) for side in kind.sides(dataset)] for dataset in datasets
         }
         first = {dataset: (sides[0].first, sides[1].first) for dataset, sides in lengths.items()}
         whole = {dataset: (sides[0].task, sides[1].task) for dataset, sides in lengths.items()}
@@ -90,6 +117,20 @@ def variant_figures(
         yield _tokens(name, f'tokens-{number}', model, 'Tokens of the first prompt', first, by)
         if whole != first:
             yield _tokens(name, f'task-tokens-{number}', model, 'Tokens of all prompts of a task', whole, by)
+
+
+def _kept_figure(name: str, kind: VariantKind, compared: Sequence[tuple[str, Gain]]) -> Figure:
+    """Builds the chart of scores against the share of points that they keep, in the main metric of each data set."""
+    points: dict[str, list[tuple[float, float]]] = {}
+    for model in dict.fromkeys(model for model, _ in compared):
+        for label, gain in _mains([gain for who, gain in compared if who == model]).items():
+            if gain.kept:
+                variant = kind.titled(label)[1]
+                points.setdefault(f'{model}, {variant}', []).append((gain.original, gain.kept.kept))
+    series = [Series(who, tuple(y for _, y in pairs), x=tuple(x for x, _ in pairs)) for who, pairs in points.items()]
+    note = 'The main metric of each data set; scores below 10 points are left out. Intervals are in the table.'
+    titles = 'score of the original', 'points kept, %'
+    return Figure(f'{name}-kept', name, 'Score and share kept', 'points', (), tuple(series), *titles, note, top=None)
 
 
 def _mains(compared: Sequence[Gain]) -> dict[str, Gain]:

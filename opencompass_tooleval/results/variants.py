@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
 
-from opencompass_tooleval.catalogue.variants import VariantKind
+from opencompass_tooleval.catalogue.provenance import Provenance
+from opencompass_tooleval.catalogue.variants import KEPT, VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
-from opencompass_tooleval.core.statistics.intervals import Interval, intervals_of
+from opencompass_tooleval.core.statistics.intervals import FEWEST, Interval, Pairs, compare_column, intervals_of
 from opencompass_tooleval.core.statistics.paired import (
     Result,
     changed_shares,
@@ -16,6 +19,8 @@ from opencompass_tooleval.core.statistics.paired import (
     over_shared,
     pairs_of,
 )
+from opencompass_tooleval.core.statistics.ratio import Share, share_kept
+from opencompass_tooleval.results.result_row import Results
 
 NO_TOKENS = PromptTokens()
 
@@ -39,6 +44,9 @@ class Gain:
         worse: Percentage of these with a worse value.
         steps: Mean number of an agent's steps per task, of the original and of the variant, over the same records; None
             if there are none.
+        kept: Share of the original's points that the variant keeps, in percent; None if there is no interval, or too
+            few points (:func:`~opencompass_tooleval.core.statistics.ratio.share_kept`).
+        pairs: Values of the records of both; None if the score is no mean over records.
         interval: Their difference in points over the records that both have; None for a column that is a mean of
             several data sets, and if the score is no mean over records.
     """
@@ -52,6 +60,8 @@ class Gain:
     better: float | None = None
     worse: float | None = None
     steps: tuple[float | None, float | None] = (None, None)
+    kept: Share | None = None
+    pairs: Pairs | None = field(default=None, repr=False)
 
     @property
     def delta(self) -> float:
@@ -79,9 +89,35 @@ def gains_of(dataset: str, original: Result, variant: Result) -> list[Gain]:
             gains.append(Gain(dataset, metric, *scores, interval))
             continue
         steps = mean_steps(original, set(paired.ids)), mean_steps(variant, set(paired.ids))
-        gain = Gain(dataset, metric, *scores, interval, paired.unshared, *changed_shares(paired), steps)
+        kept = share_kept(paired, interval) if interval else None
+        gain = Gain(dataset, metric, *scores, interval, paired.unshared, *changed_shares(paired), steps, kept, paired)
         gains.append(gain)
     return gains
+
+
+def change_of_lead(first: Gain, second: Gain) -> Interval | None:
+    """Computes how much more one model gains by a variant than another, over the records of all four results.
+
+    Returns:
+        The difference of the differences, second minus first, with its interval; None with too few records.
+    """
+    if first.pairs is None or second.pairs is None:
+        return None
+    sides = [{record: i for i, record in enumerate(pairs.ids)} for pairs in (first.pairs, second.pairs)]
+    shared = [record for record in sides[0] if record in sides[1]]
+    if len(shared) < FEWEST:
+        return None
+    gains, further = (
+        tuple(pairs.b[places[record]] - pairs.a[places[record]] for record in shared)
+        for pairs, places in zip((first.pairs, second.pairs), sides, strict=True)
+    )
+    places = [sides[0][record] for record in shared]
+    weights = tuple(first.pairs.weights_a[i] for i in places)
+    queries = tuple(first.pairs.queries[i] for i in places) if first.pairs.queries else ()
+    score = first.dataset, first.metric
+    return compare_column(
+        {score: 1.0}, {score: Pairs(tuple(shared), gains, further, weights, weights, queries=queries)}
+    )
 
 
 def table_gains(kind: VariantKind, scores: Mapping[str, Mapping[str, float]]) -> list[Gain]:
@@ -125,6 +161,7 @@ def row_of(
         'high': interval.high if interval else None,
         'better': gain.better,
         'worse': gain.worse,
+        **dict(zip(KEPT, (gain.kept.kept, gain.kept.low, gain.kept.high) if gain.kept else (None,) * 3, strict=True)),
         **dict(zip(kind.step_columns, gain.steps, strict=True)),
         **_tokens(kind, 'first_prompt', before.first, after.first, before.counted_by == after.counted_by),
         **_tokens(kind, 'task_prompts', before.task, after.task, before.counted_by == after.counted_by),
@@ -145,3 +182,43 @@ def _tokens(
 ) -> dict[str, float | None]:
     less = reduction(before, after) if comparable and before is not None and after is not None else None
     return dict(zip(kind.token_columns(of), (before, after, less), strict=True))
+
+
+CHANGED = ('twin', 'twin_seed', 'twins_version', 'left_out', 'records_sha256', 'prompts_sha256')
+"""Keys of a provenance in which a twin differs from its original."""
+
+
+@dataclass(frozen=True)
+class Originals:
+    """The originals of a run's twins under the names of the twins: a baseline for them.
+
+    Attributes:
+        run: The run.
+        kind: The kind of variants.
+        pattern: Pattern of the variants' names.
+    """
+
+    run: Results
+    kind: VariantKind
+    pattern: str
+
+    @property
+    def path(self) -> Path:
+        """The run's folder."""
+        return self.run.path
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields model and variant of every pair."""
+        present = set(self.run.pairs())
+        for model, dataset in sorted(present):
+            if fnmatchcase(dataset, self.pattern) and (model, self.kind.original_of(dataset)) in present:
+                yield model, dataset
+
+    def result(self, model: str, dataset: str) -> Result | None:
+        """Returns the result of a twin's original, with the keys of the provenance that a change of records sets."""
+        twin, original = self.run.result(model, dataset), self.run.result(model, self.kind.original_of(dataset))
+        if not twin or not original:
+            return original
+        settings = Provenance.of(twin).stored
+        changed = {key: settings[key] for key in CHANGED if key in settings}
+        return {**original, 'provenance': {**Provenance.of(original).stored, **changed}}

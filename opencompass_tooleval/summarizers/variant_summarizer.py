@@ -142,12 +142,13 @@ class _Comparing:
         self._notes += [
             f'tokens of {name}: means over the tasks, {tokens.counted_by}' for tokens in prompts if tokens.counted_by
         ]
+        label = self.kind.label(*abbrs)
         first, second = ({detail['id'] for detail in result.get('details', ())} for result in (before, after))
         if first != second:
             both, either = len(first & second), len(first | second)
-            self._note((f'{name} / {abbrs[0]}', f'{both} of {either} records are in both; scores are over these'))
-        for comparison in gains_of(abbrs[0], before, after):
-            where = f'{name} / {abbrs[0]} / {comparison.metric}'
+            self._note((f'{name} / {label}', f'{both} of {either} records are in both; scores are over these'))
+        for comparison in gains_of(label, before, after):
+            where = f'{name} / {label} / {comparison.metric}'
             if comparison.interval is None:
                 self._note((where, 'no interval, since the scores are not means over shared records'))
             elif comparison.unshared and first == second:

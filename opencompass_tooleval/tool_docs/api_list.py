@@ -1,4 +1,4 @@
-"""Finds the API descriptions in T-Eval's system prompts.
+"""Finds the API descriptions in T-Eval's system prompts, and writes others in their place.
 
 Their layout is one list of pairs ``[['name', {...}], ...]`` (plans), a list of objects, a single object (instruct), or
 one object per line, in Python or JSON notation.
@@ -6,8 +6,9 @@ one object per line, in Python or JSON notation.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,3 +116,25 @@ def _with_next_lines(text: str, span: ApiSpan) -> ApiSpan:
         apis += following
         end = stop
     return ApiSpan(span.start, end, tuple(apis), 'lines' if len(apis) > 1 else 'object')
+
+
+def write_api_list(text: str, span: ApiSpan, apis: Sequence[Mapping[str, Any]]) -> str:
+    """Returns a system prompt with other API descriptions in place of its own, in their layout and notation.
+
+    Args:
+        text: The prompt.
+        span: Its API descriptions, from :func:`find_api_list`.
+        apis: The descriptions to write.
+    """
+    quotes = [mark for mark in text[span.start : span.end] if mark in '\'"']
+
+    def write(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False) if quotes[:1] == ['"'] else repr(value)
+
+    if span.layout == 'pairs':
+        written = write([[api['name'], api] for api in apis])
+    elif span.layout == 'list':
+        written = write(list(apis))
+    else:
+        written = '\n'.join(map(write, apis))
+    return text[: span.start] + written + text[span.end :]

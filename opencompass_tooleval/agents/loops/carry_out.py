@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.trajectory import STATE_LOST, Trajectory
-from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.live_source import ServerError
+from opencompass_tooleval.twins.session import Twinned, TwinSession
 
 
 def carry_out(task: Task, loop: Loop, environment: Environment) -> Dialogue[Trajectory]:
     """Carries out a task from a fresh state.
 
     Args:
-        task: The task.
+        task: The task; a tool fails at first where its twin says so.
         loop: The loop.
         environment: Answers the calls.
 
     Returns:
         The trajectory, with the state that it left; stopped with ``infra:environment`` where that cannot be read.
     """
-    session = environment.begin(task.id, task.schemas, task.documents)
+    twin = Twinned.of(task.twin)
+    schemas, documents = (twin.schemas, twin.documents) if twin.tools else (task.schemas, task.documents)
+    session = environment.begin(task.id, schemas, documents, twin.fails_first, twin.failure)
+    asked = cast(Session, TwinSession(session, twin)) if twin.tools else session
     try:
-        trajectory = yield from loop.run(task, session)
+        trajectory = yield from loop.run(task, asked)
         try:
             return replace(trajectory, changes=session.changes())
         except ServerError:

@@ -7,13 +7,14 @@ those of abandoned branches. docs/explanation/agents.md defines each metric.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from opencompass_tooleval.agents.scoring.matching import Partner, match_calls, partners_of
 from opencompass_tooleval.agents.scoring.waste import Waste, count_waste, ends_in_loop
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.observation import INJECTED
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Trajectory, parse_trajectory
 from opencompass_tooleval.core.errors import Fault
@@ -114,19 +115,32 @@ def score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
     Returns:
         Every metric of :data:`METRICS`, 0-1; those against gold calls are None if the gold calls are unknown. If only
         the needed tools are known, each tool counts once, and only recall, precision and F1 apply. Without calls
-        nothing is wasted.
+        nothing is wasted. A call that fails as planned counts for nothing, so that the agent may repeat it.
     """
+    steps = tuple(
+        replace(step, calls=tuple(call for call in step.calls if call.error != INJECTED)) for step in trajectory.steps
+    )
+    score = _score_trajectory(task, replace(trajectory, steps=steps))
+    shown = [number for number, call in enumerate(trajectory.path_calls) if call.error != INJECTED]
+    return replace(
+        score,
+        parsed=[{'name': call.name, 'arguments': call.arguments} for call in trajectory.path_calls],
+        partners=[one if one.call is None else replace(one, call=shown[one.call]) for one in score.partners],
+        trajectory=trajectory,
+    )
+
+
+def _score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
     is_finished = not trajectory.stopped and bool(trajectory.final_answer.strip())
     waste = count_waste(trajectory)
     against_gold = _against_gold(task, trajectory.path_calls)
-    calls = [{'name': call.name, 'arguments': call.arguments} for call in trajectory.path_calls]
     if trajectory.stopped.startswith(INFRA):
         against_gold = _all_wrong(task)
     return AgentScore(
         id=task.id,
         values={FINISH_RATE: float(is_finished), **against_gold, **_rates(waste)},
         reason=_reason(task, trajectory, is_finished, {**against_gold, INVALID: waste.invalid_call}),
-        parsed=calls,
+        parsed=None,
         parse_method='value',
         gold=_gold_of(task),
         trajectory=trajectory,

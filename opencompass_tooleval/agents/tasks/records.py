@@ -13,6 +13,7 @@ from opencompass_tooleval.agents.tasks.errata import Erratum
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.work_dir.data_files import check_counts
 
 logger = logging.getLogger(__name__)
@@ -80,12 +81,13 @@ def data_file(name: str, version: str | None = None) -> str:
     return subset.file.replace('_v1', f'_{version}')
 
 
-def load_data(file: Path, name: str) -> Data:
+def load_data(file: Path, name: str, change: Change | None = None) -> Data:
     """Reads a data file.
 
     Args:
         file: Its path.
         name: Row of the table; counts that differ from it are logged.
+        change: Changes the raw records, of a variant whose benchmark's reader takes one.
 
     Raises:
         DataError: It is missing or damaged; names the record.
@@ -93,8 +95,10 @@ def load_data(file: Path, name: str) -> Data:
     """
     subset = find_subset(name)
     errata: list[Erratum] = []
-    tasks: list[Task] = plugin.load(plugin.TASK_READERS[subset.format])(file, name, errata)
+    tasks: list[Task] = plugin.load(plugin.TASK_READERS[subset.format])(
+        file, name, errata, **({'change': change} if change else {})
+    )
     data = Data(tuple(replace(task, language=subset.language) for task in tasks), tuple(errata))
-    if subset.calls and file.name == Path(subset.file).name:  # ToolBench's own reader has counted
+    if subset.calls and change is None and file.name == Path(subset.file).name:  # ToolBench's own reader has counted
         check_counts(file, file.name, {'tasks': len(data.tasks), 'calls': data.calls}, subset)
     return data

@@ -9,6 +9,7 @@ from opencompass_tooleval.agents.tasks.errata import Erratum, check_gold
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.benchmarks.teval.native_calls import tool_schema
 from opencompass_tooleval.benchmarks.teval.records import FINISH, FIX, PlannedCall, Sample, load_samples, split_stem
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.reading import parse_literal
@@ -17,13 +18,14 @@ from opencompass_tooleval.tool_docs.api_list import find_api_list
 _PLAN = 'plan_json'
 
 
-def read_teval_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Task]:
+def read_teval_tasks(file: Path, subset: str, errata: list[Erratum], change: Change | None = None) -> list[Task]:
     """Reads the tasks of a file: APIs from the system prompt, gold calls from the plan.
 
     Args:
         file: A file with its published name, such as ``plan_json_v1.json``.
         subset: Name of the subset.
         errata: Receives faults of the data.
+        change: Changes the raw records, of a variant.
 
     Raises:
         DataError: It is missing or damaged; names the record.
@@ -34,7 +36,7 @@ def read_teval_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Tas
         raise DataError(file, str(error), fix=FIX) from error
     if plan != _PLAN:
         raise DataError(file, f"the queries are those of {_PLAN}, such as '{_PLAN}_v1.json'", fix=FIX)
-    return [_task(sample, file, subset, errata) for sample in load_samples(file, plan)]
+    return [_task(sample, file, subset, errata) for sample in load_samples(file, plan, '', change)]
 
 
 def plan_calls(sample: Sample) -> list[GoldCall]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +9,26 @@ from opencompass_tooleval.agents.tasks.errata import RENAMED_TOOL, SHARED_NAME, 
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.names import RENAMED_TOOLS, function_of
 from opencompass_tooleval.benchmarks.toolbench.records import load_data
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
-from opencompass_tooleval.work_dir.data_files import read_json
 
 _FILES = {'toolbench_g1': 'G1', 'toolbench_g2': 'G2', 'toolbench_g3': 'G3'}
 
 
-def read_toolbench_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Task]:
+def read_toolbench_tasks(file: Path, subset: str, errata: list[Erratum], change: Change | None = None) -> list[Task]:
     """Reads the tasks of a test file; the gold calls are unknown, only the needed APIs are known.
 
     Args:
         file: A file such as ``G1_instruction.json``.
         subset: Name of the subset.
         errata: Receives faults of the data.
+        change: Changes the rows, of a variant.
 
     Raises:
         DataError: It is missing or damaged; names the record.
     """
-    records = load_data(file, _FILES[subset]).records
-    rows: list[Mapping[str, Any]] = read_json(file)  # load_data has checked them
+    data = load_data(file, _FILES[subset], change)
+    records, rows = data.records, data.rows
     tasks = []
     for record, row in zip(records, rows, strict=True):
         tools: dict[str, ToolSchema] = {}

@@ -32,6 +32,8 @@ class Task:
         language: ``EN`` or ``ZH``: the language of the prompts, if a loop has both.
         goal: What is right at the end, and the oracle's final ``answer``, as JSON values; None unless an extra scores
             it.
+        twin: Of a twin: what the environment has in place of its names
+            (:class:`~opencompass_tooleval.twins.session.Twinned`); else empty.
     """
 
     id: str
@@ -44,6 +46,7 @@ class Task:
     instructions: Mapping[str, Any] = field(default_factory=dict)
     language: str = 'EN'
     goal: Mapping[str, Any] | None = None
+    twin: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def gold_answer(self) -> str:
@@ -75,7 +78,7 @@ class Task:
 
     def to_payload(self) -> str:
         """Converts the task to JSON text for :func:`parse_task`."""
-        return json.dumps({key: value for key, value in asdict(self).items() if key != 'goal' or self.goal})
+        return json.dumps({key: value for key, value in asdict(self).items() if key not in ('goal', 'twin') or value})
 
 
 def parse_task(payload: str) -> Task:

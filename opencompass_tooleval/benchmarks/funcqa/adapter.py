@@ -10,6 +10,7 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import FuncQAScorer
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.models.dataset import ToolEvalDataset
@@ -19,20 +20,23 @@ from opencompass_tooleval.models.dataset import ToolEvalDataset
 class ToolEvalFuncQADataset(ToolEvalDataset):
     """One subset of FuncQA."""
 
+    records_of = 'funcqa'
+
     @staticmethod
-    def load(path: str, name: str, gold: str = 'official') -> Dataset:
+    def load(path: str, name: str, gold: str = 'official', change: Change | None = None) -> Dataset:
         """Loads the subset.
 
         Args:
             path: Folder with ``funcqa_oh.json`` and ``funcqa_mh.json``, such as ``data/funcqa``.
             name: ``one_hop`` or ``multi_hop``.
             gold: ``official``, or ``repaired`` with wrong answers fixed (see docs/explanation/funcqa.md).
+            change: Changes the rows, of a variant; no setting of configs.
 
         Raises:
             DataError: The data is missing or damaged.
         """
         file = resolve_data_path(path, FIX) / find_subset(name).file
-        records = load_records(file, name, gold)
+        records = load_records(file, name, gold, change)
         get_logger().info(f'data: {file.resolve()}: {len(records)} records')
         return as_dataset(
             [

@@ -21,6 +21,7 @@ from opencompass_tooleval.benchmarks.funcqa.description import METRICS
 from opencompass_tooleval.benchmarks.funcqa.errata import repair
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.errors import Fault, naming_record
 from opencompass_tooleval.work_dir.data_files import read_list
 
@@ -127,7 +128,12 @@ def _number(value: Any) -> int | float:
     return value
 
 
-def _step(text: Any) -> Calculation:
+def read_step(text: Any) -> Calculation:
+    """Reads one step of a calculation.
+
+    Raises:
+        Fault: It has another form.
+    """
     match = _STEP.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None or f'{match["name"]}_' not in TOOL_NAMES:
         raise Fault(f'{text!r} is not a step of a calculation')
@@ -135,7 +141,7 @@ def _step(text: Any) -> Calculation:
     return Calculation(f'{match["name"]}_', numbers, _number(match['result']), bool(match['minus']))
 
 
-def _record(number: int, raw: Any, subset: str, gold: str) -> Record:
+def _record(number: str, raw: Any, subset: str, gold: str) -> Record:
     if not isinstance(raw, Mapping):
         raise Fault('a row is a JSON object')
     question = raw.get('question')
@@ -145,12 +151,12 @@ def _record(number: int, raw: Any, subset: str, gold: str) -> Record:
     calculation = raw.get('calculation', [raw.get('func')])
     if not isinstance(calculation, list) or not calculation:
         raise Fault("there is no calculation in 'func' or 'calculation'")
-    steps = tuple(_step(text) for text in calculation)
+    steps = tuple(read_step(text) for text in calculation)
     answer = repair(subset, question, published) if gold == 'repaired' else published
-    return Record(str(number), subset, question, answer, published, gold, steps)
+    return Record(number, subset, question, answer, published, gold, steps)
 
 
-def load_records(file: Path, subset: str, gold: str = 'official') -> list[Record]:
+def load_records(file: Path, subset: str, gold: str = 'official', change: Change | None = None) -> list[Record]:
     """Reads a data file.
 
     Args:
@@ -158,6 +164,7 @@ def load_records(file: Path, subset: str, gold: str = 'official') -> list[Record
         subset: Name of the row in the table.
         gold: ``official``: the published answers. ``repaired``: with the fixes of
             :mod:`~opencompass_tooleval.benchmarks.funcqa.errata`.
+        change: Changes the rows, of a variant.
 
     Returns:
         One record per row, in the file's order. A count that differs from the published one is logged.
@@ -169,10 +176,16 @@ def load_records(file: Path, subset: str, gold: str = 'official') -> list[Record
     row = find_subset(subset)
     if gold not in GOLDS:
         raise ValueError(f'FuncQA has gold {" and ".join(GOLDS)}, not {gold!r}')
-    records = []
-    for number, raw in enumerate(read_list(file, FIX)):
-        with naming_record(file, str(number), FIX):
-            records.append(_record(number, raw, subset, gold))
+    rows = {str(number): raw for number, raw in enumerate(read_list(file, FIX))}
+    records = _records(file, rows, subset, gold)
     if len(records) != row.count:
         logger.warning('%s has %d questions; the published %s has %d', file, len(records), subset, row.count)
+    return _records(file, change(rows), subset, gold) if change else records
+
+
+def _records(file: Path, rows: Mapping[str, Any], subset: str, gold: str) -> list[Record]:
+    records = []
+    for number, raw in rows.items():
+        with naming_record(file, number, FIX):
+            records.append(_record(number, raw, subset, gold))
     return records

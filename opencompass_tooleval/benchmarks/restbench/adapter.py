@@ -22,6 +22,7 @@ from opencompass_tooleval.benchmarks.restbench.records import (
 from opencompass_tooleval.benchmarks.restbench.scoring import RestBenchCallsScorer, RestBenchScorer
 from opencompass_tooleval.benchmarks.restbench.tools import Toolbox, gold_calls, offered_tools, open_toolbox
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.literal_reply import LiteralDialogues, first_block
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import write_answer
@@ -56,9 +57,16 @@ def _columns(messages: Sequence[Message], gold: str) -> dict[str, str]:
 class ToolEvalRestBenchDataset(ToolEvalDataset):
     """One service of RestBench."""
 
+    records_of = 'restbench'
+
     @staticmethod
     def load(
-        path: str, name: str, gold: str = 'official', instructions: str | None = None, method: str = 'names'
+        path: str,
+        name: str,
+        gold: str = 'official',
+        instructions: str | None = None,
+        method: str = 'names',
+        change: Change | None = None,
     ) -> Dataset:
         """Loads the service.
 
@@ -70,6 +78,7 @@ class ToolEvalRestBenchDataset(ToolEvalDataset):
             method: ``names``: our prompt, answered with names of tools. ``easytool``: EasyTool's prompt, answered with
                 their numbers; for instructions only. ``function_calling``: the documented tools are offered natively,
                 and called.
+            change: Changes the documented tools, of a variant; no setting of configs.
 
         Raises:
             DataError: A file is missing or damaged, or a tool has no instruction.
@@ -81,7 +90,7 @@ class ToolEvalRestBenchDataset(ToolEvalDataset):
         if instructions:
             fix = command_to_generate('openapi', document, candidate_paths(instructions)[0])
             made = resolve_data_path(instructions, fix)
-        tools = open_toolbox(document, made, method)
+        tools = open_toolbox(document, made, method, change)
         records, errata = load_records(root / subset.file, name, tools.inventory, gold, tools.ids)
         get_logger().info(f'data: {(root / subset.file).resolve()}: {len(records)} records, {len(errata)} errata')
         ending = (SUFFIX if instructions else '') + ENDINGS[method]

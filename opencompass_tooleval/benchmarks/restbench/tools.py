@@ -10,6 +10,7 @@ from typing import Any
 from opencompass_tooleval.benchmarks.restbench.paths import Inventory
 from opencompass_tooleval.benchmarks.restbench.prompts import documentation_text
 from opencompass_tooleval.benchmarks.restbench.records import FIX, Record
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.errors import DataError
@@ -107,13 +108,16 @@ METHODS = ('names', 'easytool', 'function_calling')
 """Kinds of answers: names of tools (our prompt), their numbers (EasyTool's prompt), or native calls."""
 
 
-def open_toolbox(document: Path, instructions: Path | None = None, method: str = 'names') -> Toolbox:
+def open_toolbox(
+    document: Path, instructions: Path | None = None, method: str = 'names', change: Change | None = None
+) -> Toolbox:
     """Reads a service's OpenAPI document, and the instructions that replace it, if any.
 
     Args:
         document: Its path.
         instructions: A file of instructions.
         method: One of ``METHODS``; ``easytool`` needs instructions of one function each.
+        change: Changes the documented tools, by name, of a variant.
 
     Raises:
         DataError: A file is missing or damaged, or the instructions are not those of the document's tools.
@@ -128,6 +132,8 @@ def open_toolbox(document: Path, instructions: Path | None = None, method: str =
     if not document.is_file():
         raise DataError(document, 'the OpenAPI document is missing', fix=FIX)
     functions = load_functions(document)
+    if change:
+        functions = tuple(change({function.name: function for function in functions}).values())
     try:
         inventory = Inventory(function.name for function in functions)
     except ValueError as error:

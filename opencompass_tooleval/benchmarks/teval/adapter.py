@@ -36,6 +36,7 @@ from opencompass_tooleval.benchmarks.teval.records import (
 )
 from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer
 from opencompass_tooleval.benchmarks.variant_kinds import FUNCTION_CALLING
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import messages_text
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
@@ -45,14 +46,14 @@ from opencompass_tooleval.models.dataset import QUERY, SHOWN, ToolEvalDataset
 
 
 def _samples(
-    path: str, name: str, encoder: str | None, protocol: str | None, check_encoder: bool
+    path: str, name: str, encoder: str | None, protocol: str | None, check_encoder: bool, change: Change | None
 ) -> tuple[Path, list[Sample]]:
     """Returns a data file and its samples, after a check that they can be scored."""
     subset, version, language = split_stem(name)
     if check_encoder:
         TEvalScorer(subset, version, language, protocol, encoder=encoder)
     file = resolve_data_path(path, FIX) / f'{name}.json'
-    samples = load_samples(file, subset, version)
+    samples = load_samples(file, subset, version, change)
     published = find_subset(subset).counts.get(version, 'none')
     get_logger().info(f'data: {file.resolve()}: {len(samples)} records (published: {published})')
     return file, samples
@@ -62,9 +63,16 @@ def _samples(
 class ToolEvalTEvalDataset(ToolEvalDataset):
     """One subset of T-Eval."""
 
+    records_of = 'teval'
+
     @staticmethod
     def load(
-        path: str, name: str, encoder: str | None = None, protocol: str | None = None, check_encoder: bool = True
+        path: str,
+        name: str,
+        encoder: str | None = None,
+        protocol: str | None = None,
+        check_encoder: bool = True,
+        change: Change | None = None,
     ) -> Dataset:
         """Loads the subset.
 
@@ -74,12 +82,13 @@ class ToolEvalTEvalDataset(ToolEvalDataset):
             encoder: The evaluator's encoder, located here, so that a missing one is found before inference.
             protocol: The evaluator's protocol.
             check_encoder: True to locate the encoder; prompts do not depend on it.
+            change: Changes the records, of a variant; no setting of configs.
 
         Raises:
             DataError: The data is missing or damaged.
             EncoderMissingError: The evaluator needs an encoder that is not on this machine.
         """
-        _, samples = _samples(path, name, encoder, protocol, check_encoder)
+        _, samples = _samples(path, name, encoder, protocol, check_encoder, change)
         return as_dataset(
             [
                 {
@@ -138,6 +147,8 @@ class ToolEvalTEvalEvaluator(TEvalScorer, ToolEvalEvaluator):
 class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
     """A subset of T-Eval whose answers are calls, with native function calling."""
 
+    records_of = 'teval'
+
     @staticmethod
     def load(
         path: str,
@@ -146,6 +157,7 @@ class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
         protocol: str | None = None,
         check_encoder: bool = True,
         history: str = AS_CALLS,
+        change: Change | None = None,
     ) -> Dataset:
         """Loads the subset.
 
@@ -157,6 +169,7 @@ class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
             check_encoder: True to locate the encoder.
             history: ``calls`` for the steps so far as native calls; ``text`` as texts, for servers that refuse calls
                 that they never sent.
+            change: As in :meth:`ToolEvalTEvalDataset.load`.
 
         Raises:
             DataError: The data is missing or damaged, or a record's prompt describes no APIs.
@@ -167,7 +180,7 @@ class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
             raise ValueError(f'{HISTORY} is {history!r}; it is {AS_CALLS!r} or {AS_TEXT!r}')
         subset, _, language = split_stem(name)
         native_subset(subset)
-        file, samples = _samples(path, name, encoder, protocol, check_encoder)
+        file, samples = _samples(path, name, encoder, protocol, check_encoder, change)
         return as_dataset(
             [
                 {

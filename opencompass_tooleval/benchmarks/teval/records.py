@@ -18,6 +18,7 @@ from typing import Any
 from opencompass_tooleval.benchmarks.teval.description import METRICS
 from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING, LANGUAGES, SUBSETS, VERSIONS
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.text.bounds import beyond_bounds
@@ -195,7 +196,12 @@ def _need(raw: Mapping[str, Any], key: str) -> Any:
     return raw[key]
 
 
-def _messages(raw: Mapping[str, Any]) -> tuple[Message, ...]:
+def read_prompt(raw: Mapping[str, Any]) -> tuple[Message, ...]:
+    """Returns the messages of a raw record.
+
+    Raises:
+        Fault: They cannot be read.
+    """
     prompt = _need(raw, 'origin_prompt')
     if isinstance(prompt, str):
         try:
@@ -377,13 +383,24 @@ def _read_file(file: Path) -> dict[str, Any]:
     return raw
 
 
-def load_samples(file: Path, subset: str, version: str = '') -> list[Sample]:
+def _sample(file: Path, record_id: str, raw: Any, row: Subset) -> Sample:
+    with naming_record(file, record_id, FIX):
+        record = parse_record(record_id, raw, row)
+        messages = read_prompt(raw)
+        record = replace(record, query=query_of(record_id, messages if row.kind in PARTS else ()))
+    if clean_text(record_id) != record_id:
+        raise DataError(file, 'the id holds half a character (a lone surrogate)', record=record_id, fix=FIX)
+    return Sample(record, messages, {key: value for key, value in raw.items() if key != 'origin_prompt'})
+
+
+def load_samples(file: Path, subset: str, version: str = '', change: Change | None = None) -> list[Sample]:
     """Reads a data file.
 
     Args:
         file: Path of ``{subset}_{version}[_zh].json``.
         subset: Name of the row in the table.
         version: ``v1``, ``v2`` or ``v2_subset``, to compare the count with the published one; a difference is logged.
+        change: Changes the records, of a variant; they keep their queries.
 
     Returns:
         One sample per record, in the file's order.
@@ -392,17 +409,8 @@ def load_samples(file: Path, subset: str, version: str = '') -> list[Sample]:
         DataError: The file is missing, truncated or has an id twice, or a record lacks a field or has an unreadable
             gold answer. The message names file, record and the command that fetches the data.
     """
-    row = find_subset(subset)
-    samples = []
-    for record_id, raw in _read_file(file).items():
-        with naming_record(file, record_id, FIX):
-            record = parse_record(record_id, raw, row)
-            messages = _messages(raw)
-            record = replace(record, query=query_of(record_id, messages if row.kind in PARTS else ()))
-        if clean_text(record_id) != record_id:
-            raise DataError(file, 'the id holds half a character (a lone surrogate)', record=record_id, fix=FIX)
-        rest = {key: value for key, value in raw.items() if key != 'origin_prompt'}
-        samples.append(Sample(record, messages, rest))
+    row, rows = find_subset(subset), _read_file(file)
+    samples = [_sample(file, record_id, raw, row) for record_id, raw in rows.items()]
     published = row.counts.get(version)
     if published is not None and len(samples) != published:
         logger.warning(
@@ -411,4 +419,8 @@ def load_samples(file: Path, subset: str, version: str = '') -> list[Sample]:
     else:
         queries = {sample.record.query or sample.record.id for sample in samples}
         logger.info('%s: %d records of %d queries', file, len(samples), len(queries))
-    return samples
+    if change is None:
+        return samples
+    query = {sample.record.id: sample.record.query for sample in samples}
+    changed = [_sample(file, record_id, raw, row) for record_id, raw in change(rows).items()]
+    return [replace(one, record=replace(one.record, query=query[one.record.id])) for one in changed]

@@ -32,6 +32,7 @@ from opencompass_tooleval.benchmarks.toolbench.request import offered_tools
 from opencompass_tooleval.benchmarks.toolbench.score_selection import gold_answer
 from opencompass_tooleval.benchmarks.toolbench.scoring import NativeCallsScorer, SuccessScorer, ToolBenchScorer
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.literal_reply import LiteralDialogues, last_block
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import write_answer
@@ -89,6 +90,8 @@ def _offered_rows(tools: Shown) -> Iterator[Row]:
 class ToolEvalToolBenchDataset(ToolEvalDataset):
     """Data set of choices of a tool for a request, or of calls of its APIs."""
 
+    records_of = 'toolbench'
+
     @staticmethod
     def load(
         path: str,
@@ -97,6 +100,7 @@ class ToolEvalToolBenchDataset(ToolEvalDataset):
         encoder: str | None = None,
         seed: int = 0,
         method: str = 'names',
+        change: Change | None = None,
     ) -> Dataset:
         """Loads one subset.
 
@@ -110,6 +114,7 @@ class ToolEvalToolBenchDataset(ToolEvalDataset):
             method: ``names``: our prompts, answered with names. ``easytool``, for selection: EasyTool's prompt,
                 answered with a tool's number. ``function_calling``, for calls: the documented APIs are offered
                 natively, and called.
+            change: Changes the rows, of a variant; no setting of configs.
 
         Raises:
             DataError: A file is missing or damaged, there are too few tools, or tools have no instruction.
@@ -128,7 +133,7 @@ class ToolEvalToolBenchDataset(ToolEvalDataset):
         if instructions:
             fix = command_to_generate('toolbench', file, candidate_paths(instructions)[0])
             instructed = resolve_data_path(instructions, fix)
-        tools = open_tools(file, subset.data, instructed)
+        tools = open_tools(file, subset.data, instructed, change)
         get_logger().info(f'data: {file.resolve()}: {len(tools.data.records)} records, {len(tools.data.errata)} errata')
         shown: dict[str, Any] = dict(tools.provenance)
         if subset.kind == 'selection':

@@ -14,6 +14,7 @@ from opencompass_tooleval.benchmarks.toolbench import tool_texts
 from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, FIX, Data, Record, load_data
 from opencompass_tooleval.benchmarks.toolbench.request import Request, make_request
 from opencompass_tooleval.benchmarks.toolbench.score_selection import Choice
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
@@ -70,18 +71,19 @@ class Shown:
                 yield tool_texts.instructed_calls(self.instructions[tool], names)
 
 
-def open_tools(file: Path, name: str, instructions: Path | None = None) -> Shown:
+def open_tools(file: Path, name: str, instructions: Path | None = None, change: Change | None = None) -> Shown:
     """Reads a test file, and the instructions of its tools if they replace the documentation.
 
     Args:
         file: Its path.
         name: ``G1``, ``G2`` or ``G3``.
         instructions: A file of instructions.
+        change: Changes the rows, of a variant.
 
     Raises:
         DataError: A file is missing or damaged, or tools have no instruction.
     """
-    data = load_data(file, name)
+    data = load_data(file, name, change)
     matched = (
         tool_texts.match_instructions(instructions, data.tools, command_to_generate('toolbench', file, instructions))
         if instructions

@@ -15,8 +15,9 @@ from opencompass_tooleval.benchmarks.toolbench.description import METRICS
 from opencompass_tooleval.benchmarks.toolbench.errata import Erratum, find_errata
 from opencompass_tooleval.benchmarks.toolbench.subsets import FILES, SUBSETS
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.tool_docs.sources import load_docs
+from opencompass_tooleval.tool_docs.sources.toolbench import read_samples
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 from opencompass_tooleval.work_dir.data_files import check_counts, read_json
 
@@ -80,11 +81,13 @@ class Data:
         records: Its requests, in the file's order.
         tools: Name -> documentation, joined from all of its ``api_list``, in the order of first occurrence.
         errata: Its faults.
+        rows: Its rows, one for each request.
     """
 
     records: tuple[Record, ...]
     tools: Mapping[str, ToolDoc]
     errata: tuple[Erratum, ...]
+    rows: tuple[Mapping[str, Any], ...]
 
 
 FILE_TABLE = Table(File, FILES, 'ToolBench', 'file')
@@ -127,12 +130,13 @@ def _read_row(file: Path, number: int, raw: Any) -> Record:
     return Record(name, query, listed, gold)
 
 
-def load_data(file: Path, name: str) -> Data:
+def load_data(file: Path, name: str, change: Change | None = None) -> Data:
     """Reads a test file.
 
     Args:
         file: Its path.
         name: ``G1``, ``G2`` or ``G3``; counts that differ from that file's are logged.
+        change: Changes the rows, of a variant.
 
     Raises:
         DataError: It is missing or damaged; names the record.
@@ -148,9 +152,17 @@ def load_data(file: Path, name: str) -> Data:
         if record.id in records:
             raise DataError(file, 'two records have this query_id', record.id, FIX)
         records[record.id] = record
-    tools = {tool.name: tool for tool in load_docs('toolbench', file)}
-    data = Data(tuple(records.values()), tools, tuple(find_errata(rows, tools.values())))
+    tools = {tool.name: tool for tool in read_samples(rows, file)}
+    data = Data(tuple(records.values()), tools, tuple(find_errata(rows, tools.values())), tuple(rows))
     apis = sum(len(tool.functions) for tool in tools.values())
     counts = {'records': len(records), 'tools': len(tools), 'apis': apis, 'errata': len(data.errata)}
     check_counts(file, published.file, counts, published)
-    return data
+    if change is None:
+        return data
+    changed = list(change({str(row['query_id']): row for row in rows}).values())
+    return Data(
+        tuple(_read_row(file, number, raw) for number, raw in enumerate(changed)),
+        {tool.name: tool for tool in read_samples(changed, file)},
+        data.errata,
+        tuple(changed),
+    )

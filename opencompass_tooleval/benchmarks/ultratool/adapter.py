@@ -23,6 +23,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
 )
 from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer
 from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import as_dataset
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
@@ -38,6 +39,8 @@ def _gold_answer(record: Record) -> str:
 class ToolEvalUltraToolDataset(ToolEvalDataset):
     """One task of UltraTool."""
 
+    records_of = 'ultratool'
+
     @staticmethod
     def load(
         path: str,
@@ -46,6 +49,7 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
         shots: int = 1,
         prompt_style: str = DEFAULT_PROMPT_STYLE,
         example_language: str | None = None,
+        change: Change | None = None,
     ) -> Dataset:
         """Loads the task.
 
@@ -57,13 +61,14 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
             prompt_style: ``gpt`` or ``open``; ``gpt`` has a system prompt.
             example_language: Language of the example; default ``language``. The authors' runs of open models had the
                 English one in Chinese prompts.
+            change: Changes the rows, of a variant; no setting of configs.
 
         Raises:
             DataError: The data is missing or damaged.
             ValueError: There is no such prompt style.
         """
         file = data_file(resolve_data_path(path, FIX), name, language)
-        records = load_records(file, name, language)
+        records = load_records(file, name, language, change)
         get_logger().info(f'data: {file.resolve()}: {len(records)} records')
         task = find_subset(name).task
         example_file = data_file(resolve_data_path(path, FIX), name, example_language or language)

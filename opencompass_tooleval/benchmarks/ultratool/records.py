@@ -17,6 +17,7 @@ from typing import Any
 from opencompass_tooleval.benchmarks.ultratool.description import METRICS
 from opencompass_tooleval.benchmarks.ultratool.subsets import LANGUAGES, SUBSETS
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.messages import joined_text
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.text.json_object import load_json
@@ -302,7 +303,7 @@ def join_domains(records: Sequence[Record], annotated: Path) -> list[Record]:
     return joined
 
 
-def load_records(file: Path, subset: str, language: str) -> list[Record]:
+def load_records(file: Path, subset: str, language: str, change: Change | None = None) -> list[Record]:
     """Reads a data file.
 
     Args:
@@ -310,6 +311,7 @@ def load_records(file: Path, subset: str, language: str) -> list[Record]:
             exists.
         subset: Name of the row in the table.
         language: ``zh`` or ``en``.
+        change: Changes the rows, of a variant; they keep their domains.
 
     Returns:
         One record per row, in the file's order.
@@ -330,7 +332,11 @@ def load_records(file: Path, subset: str, language: str) -> list[Record]:
         records = join_domains(records, annotated)
     if len(records) != row.count:
         logger.warning('%s has %d rows; the published %s has %d', file, len(records), subset, row.count)
-    return records
+    if change is None:
+        return records
+    domains = {record.id: record.domain for record in records}
+    changed = change({record.id: record.raw for record in records})
+    return [parse_record(number, raw, row, language, domains[number]) for number, raw in changed.items()]
 
 
 def load_example(file: Path, task: str) -> dict[str, Any]:

@@ -22,6 +22,9 @@ UNANSWERED = 'unanswered'
 FAULTS = (UNKNOWN_TOOL, WRONG_ARGUMENTS, UNANSWERED)
 """Reasons for an ``error`` observation."""
 
+INJECTED = 'injected'
+"""``error`` of an observation that stands for a failure which the task has planned."""
+
 
 @dataclass(frozen=True)
 class Observation:

@@ -73,7 +73,16 @@ def read(path: Path) -> list[ToolDoc]:
     Raises:
         DataError: A sample has no ``api_list``, or an API has no name or no tool.
     """
-    value = read_json(path)
+    return read_samples(read_json(path), path)
+
+
+def read_samples(value: Any, path: Path) -> list[ToolDoc]:
+    """Reads the content of a file; see :func:`read`.
+
+    Args:
+        value: The samples, or one tool's document.
+        path: The file, for messages.
+    """
     tools: dict[str, _Tool] = {}
     for number, row in enumerate(value if isinstance(value, list) else [value]):
         apis = row.get('api_list') if isinstance(row, dict) else None

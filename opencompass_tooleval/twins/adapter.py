@@ -1,0 +1,198 @@
+"""Registers the twins of other data sets: glue only."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from datasets import Dataset
+from opencompass.registry import LOAD_DATASET
+from opencompass.utils import get_logger
+
+from opencompass_tooleval.benchmarks.teval.records import split_stem
+from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer
+from opencompass_tooleval.benchmarks.variant_kinds import TWIN
+from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.encoder import shared_encoder
+from opencompass_tooleval.models.dataset import SHOWN, ToolEvalDataset
+from opencompass_tooleval.twins import VERSION, funcqa, teval, toolbench, ultratool
+from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
+from opencompass_tooleval.twins.session import Twinned, failing, renamed
+from opencompass_tooleval.twins.subsets import TWINS
+from opencompass_tooleval.twins.twin import Changes, Make
+
+_STYLES = {'names': OPAQUE, 'plain': PLAIN}
+_MORE, _OTHER_SEEDS, _AGENTS, _FAULTS = 'more', 1000, 'agents', 'faults'
+_ROOMS: dict[str, Any] = {'teval': teval, 'ultratool': ultratool, 'toolbench': toolbench, 'funcqa': funcqa}
+
+
+def _encoder_of(settings: Mapping[str, Any]) -> Similarity | None:
+    """Returns the encoder of a T-Eval subset's scores; None if it needs none, or none is checked."""
+    if not settings.get('check_encoder', True):
+        return None
+    scorer = TEvalScorer(*split_stem(settings['name']), settings.get('protocol'), encoder=settings.get('encoder'))
+    return shared_encoder(scorer.encoder, default_cache()) if scorer.encoder else None
+
+
+def find_class(original: Any) -> Any:
+    """Returns the class of a data set; a config that was written down has its name.
+
+    Raises:
+        ValueError: There is none, or its records have no twins.
+    """
+    found = LOAD_DATASET.get(original) if isinstance(original, str) else original
+    if getattr(found, 'records_of', None) not in TWINS:
+        raise ValueError(f'original={original!r} is no data set whose records have twins: {", ".join(TWINS)}')
+    return found
+
+
+def kinds_of(original: Any, name: str) -> list[str]:
+    """Returns the kinds of twins of a data set, by its class and the name in its config; none if it has no twins."""
+    try:
+        benchmark = find_class(original).records_of
+    except ValueError:
+        return []
+    return [kind for kind, subsets in TWINS[benchmark].items() if _subset_of(benchmark, name) in subsets]
+
+
+def _subset_of(benchmark: str, name: str) -> str:
+    return split_stem(name)[0] if benchmark == 'teval' else name
+
+
+def open_twins(benchmark: str, subset: str, twin: str, seed: int, similarity: Similarity | None) -> Changes:
+    """Returns the change that makes twins of a subset's records.
+
+    Args:
+        benchmark: One of :data:`~opencompass_tooleval.twins.subsets.TWINS`.
+        subset: Its subset.
+        twin: The kind.
+        seed: The seed.
+        similarity: The encoder of the subset's scores, which must tell new names apart; None if it has none.
+
+    Raises:
+        ValueError: The subset has no twins of the kind.
+    """
+    kinds = [kind for kind, subsets in TWINS[benchmark].items() if subset in subsets]
+    if twin not in kinds:
+        raise ValueError(f'{benchmark} {subset} has no twins of the kind {twin!r}; it has {", ".join(kinds) or "none"}')
+    room: Any = _ROOMS.get(subset.partition('_')[0] if benchmark == _AGENTS else benchmark)
+
+    def make_with(rows: Mapping[str, Any]) -> Make:
+        if twin in _STYLES:
+            made: Make = room.names(rows, Pool(_STYLES[twin], seed, similarity))
+        elif twin.startswith(_MORE):
+            made = room.more(rows, int(twin.removeprefix(_MORE)))
+        else:
+            made = getattr(room, twin)
+        return made
+
+    return Changes(make_with, twin, seed)
+
+
+def _agents(cls: Any, settings: Mapping[str, Any], changes: Changes) -> Dataset:
+    """Loads agents' tasks with their twins, which say what the environment has in place of their names."""
+    original = cls.load(**settings)
+    if changes.kind == _FAULTS:
+        rows, tasks = list(original), dict[str, Twinned]()
+        for row in rows:
+            rng = random.Random(f'{_FAULTS}/{changes.seed}/{row["record_id"]}')
+            twin = failing(json.loads(row['record']), rng)
+            if twin is None:
+                changes.left_out['no tool is known to be needed'] += 1
+            else:
+                tasks[row['record_id']] = twin
+    else:
+        rows, tasks = list(cls.load(**settings, change=changes)), {}
+        if changes.kind in _STYLES:
+            payloads = {row['record_id']: json.loads(row['record']) for row in original}
+            tasks = {
+                row['record_id']: renamed(
+                    payloads[row['record_id']],
+                    json.loads(row['record']),
+                    changes.translations[row['record_id']].fields,
+                )
+                for row in rows
+            }
+        else:
+            return Dataset.from_list(rows)
+    return Dataset.from_list(
+        [
+            {**row, 'record': json.dumps({**json.loads(row['record']), 'twin': tasks[row['record_id']].to_payload()})}
+            for row in rows
+            if row['record_id'] in tasks
+        ]
+    )
+
+
+def shuffled(tools: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Returns the tools of a service in another order, the same for all its records."""
+    names = random.Random(f'order/{seed}').sample(list(tools), len(tools))
+    return {name: tools[name] for name in names}
+
+
+@LOAD_DATASET.register_module()
+class ToolEvalTwinDataset(ToolEvalDataset):
+    """Twins of another data set's records, which are scored by its evaluator."""
+
+    @staticmethod
+    def load(original: Any, twin: str, twin_seed: int = 0, **settings: Any) -> Dataset:
+        """Loads the data set with its records changed.
+
+        Args:
+            original: Class of the data set: of T-Eval, UltraTool, ToolBench, RestBench or FuncQA, also with native
+                calls or instructions.
+            twin: Kind of the twins: ``order``, ``names``, ``plain``, ``values``, ``more5``, ``more20`` or ``more100``.
+            twin_seed: Seed of the changes.
+            settings: Arguments of the original's ``load``.
+
+        Raises:
+            DataError: The data is missing or damaged.
+            ValueError: The data set, its subset or its records have no twins of the kind.
+        """
+        cls = find_class(original)
+        subset = _subset_of(cls.records_of, settings['name'])
+        similarity = _encoder_of(settings) if twin in _STYLES and cls.records_of == 'teval' else None
+        changes = open_twins(cls.records_of, subset, twin, twin_seed, similarity)
+        if cls.records_of == _AGENTS:
+            data = _agents(cls, settings, changes)
+        elif cls.records_of == 'toolbench' and subset.startswith('selection'):
+            data = cls.load(**{**settings, 'seed': _OTHER_SEEDS + twin_seed})  # the order of the same candidates
+        else:
+            change = partial(shuffled, seed=twin_seed) if cls.records_of == 'restbench' else changes
+            data = cls.load(**settings, change=change)
+        left_out = ', '.join(f'{reason}: {count}' for reason, count in sorted(changes.left_out.items()))
+        get_logger().info(f'twins ({twin}, seed {twin_seed}): {len(data)} records; left out: {left_out or "none"}')
+        shown = {'twin': twin, 'twin_seed': twin_seed, 'twins_version': VERSION, 'left_out': left_out}
+        ending = f'{TWIN.suffix}-{twin}' + (f'-s{twin_seed}' if twin_seed else '')
+        rows = (dict(row) for row in data)
+        return Dataset.from_list(
+            [
+                {
+                    **row,
+                    SHOWN: json.dumps({**json.loads(row.get(SHOWN) or '{}'), **shown}),
+                    'source': f'{row["source"]}{ending}',
+                }
+                for row in rows
+            ]
+        )
+
+    @staticmethod
+    def reader_of_others(settings: Mapping[str, Any]) -> type | None:
+        """Returns the class that reads the further settings of a config; None without a valid one."""
+        try:
+            found: type = find_class(settings.get('original'))
+        except ValueError:
+            return None
+        return found
+
+    @staticmethod
+    def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
+        """Yields the fault of a config whose original has no twins."""
+        try:
+            find_class(settings.get('original'))
+        except ValueError as error:
+            yield str(error)

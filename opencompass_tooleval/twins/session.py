@@ -1,0 +1,146 @@
+"""Answers the calls of a twin's task by the environment of the original: only names change on the way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
+
+from opencompass_tooleval.core.calls.dialogue import Dialogue
+from opencompass_tooleval.core.calls.observation import ERROR, Observation
+from opencompass_tooleval.twins.translation import Translation
+
+_FAILURES = (
+    'Request timed out after 30 seconds.',
+    'HTTP 500: Internal Server Error',
+    '',
+)
+
+
+@dataclass(frozen=True)
+class Twinned:
+    """Names and settings in which the environment of a twin's task differs from the task.
+
+    Attributes:
+        tools: Name of a tool in the original -> in the twin; empty if the names are the same.
+        fields: The same of parameters and returned fields.
+        schemas: Tool of the original -> JSON Schema of its arguments.
+        documents: Tool of the original -> its documentation.
+        fails_first: The tool, by its name in the original, whose first call fails; ``''`` for none.
+        failure: Text of that failure; None without one.
+    """
+
+    tools: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
+    schemas: Mapping[str, Any] = field(default_factory=dict)
+    documents: Mapping[str, Any] = field(default_factory=dict)
+    fails_first: str = ''
+    failure: str | None = None
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> Twinned:
+        """Reads :meth:`to_payload`."""
+        return cls(**payload)
+
+    def to_payload(self) -> dict[str, Any]:
+        """Returns its members that are set."""
+        return {key: value for key, value in asdict(self).items() if value not in ({}, '', None) or key == 'failure'}
+
+
+def renamed(original: Mapping[str, Any], twin: Mapping[str, Any], fields: Mapping[str, str]) -> Twinned:
+    """Returns what a twin with new names has of its original, by the payloads of both tasks.
+
+    Args:
+        original: Payload of the original's task.
+        twin: Payload of the twin's, with the same tools and parameters in the same order.
+        fields: Returned fields of the original -> of the twin.
+    """
+    pairs = list(zip(original['tools'], twin['tools'], strict=True))
+    parameters = {
+        old: new
+        for first, second in pairs
+        for old, new in zip(first['parameters']['properties'], second['parameters']['properties'], strict=True)
+    }
+    names = {first['name']: second['name'] for first, second in pairs}
+    schemas = {tool['name']: tool['parameters'] for tool in original['tools']}
+    return Twinned(names, {**fields, **parameters}, schemas, original['documents'])
+
+
+def failing(payload: Mapping[str, Any], rng: random.Random) -> Twinned | None:
+    """Returns a failure of the first call of a needed tool: a timeout, an error 500 or an empty reply; None without."""
+    names = [call['name'] for call in payload['gold'] or ()] or payload['relevant']
+    offered = {tool['name'] for tool in payload['tools']}
+    needed = [name for name in dict.fromkeys(names) if name in offered]
+    return Twinned(fails_first=rng.choice(needed), failure=rng.choice(_FAILURES)) if needed else None
+
+
+class _Session(Protocol):
+    """The session of an environment."""
+
+    task: str
+
+    def call(self, name: Any, arguments: Any) -> Observation: ...
+
+    def ask(self, name: Any, arguments: Any) -> Dialogue[Observation]: ...
+
+    def has_recorded(self, name: Any, arguments: Any) -> bool: ...
+
+    def offer(self, schemas: Mapping[str, Mapping[str, Any]]) -> None: ...
+
+
+class TwinSession:
+    """A session that gets calls with the twin's names, and answers with them.
+
+    Args:
+        session: The session of the environment, with the original's names.
+        twin: The names.
+    """
+
+    def __init__(self, session: _Session, twin: Twinned) -> None:
+        self.task, self._session = session.task, session
+        self._forward = Translation(twin.tools, twin.fields)
+        self._back = self._forward.inverse
+        self._strangers: dict[str, str] = {}
+
+    def _stranger(self, name: str) -> str:
+        """Returns a name that the environment does not know, for one of the original's that the twin has not."""
+        return self._strangers.setdefault(name, f'Qx{len(self._strangers)}xQ')
+
+    def _asked(self, name: Any, arguments: Any) -> tuple[Any, Any]:
+        """Returns a call with the original's names."""
+        if isinstance(name, str):
+            name = self._stranger(name) if name in self._forward.tools else self._back.name(name)
+        if isinstance(arguments, str):
+            return name, self._back.text(arguments)
+        if isinstance(arguments, Mapping):
+            known, fields = self._back.fields, self._forward.fields
+            own = {
+                self._stranger(key) if key in fields and key not in known else key: arguments[key] for key in arguments
+            }
+            return name, self._back.data(own)
+        return name, arguments
+
+    def _shown(self, observation: Observation) -> Observation:
+        translate = self._forward.words if observation.source == ERROR else self._forward.text
+        text = translate(observation.text)
+        for name, stranger in self._strangers.items():
+            text = text.replace(stranger, name)
+        return replace(observation, text=text)
+
+    def call(self, name: Any, arguments: Any) -> Observation:
+        """Answers a call as the session does."""
+        return self._shown(self._session.call(*self._asked(name, arguments)))
+
+    def ask(self, name: Any, arguments: Any) -> Dialogue[Observation]:
+        """Answers a call as the session does, which may ask a simulator."""
+        observation = yield from self._session.ask(*self._asked(name, arguments))
+        return self._shown(observation)
+
+    def has_recorded(self, name: Any, arguments: Any) -> bool:
+        """Tests if the bank has the call."""
+        return self._session.has_recorded(*self._asked(name, arguments))
+
+    def offer(self, schemas: Mapping[str, Mapping[str, Any]]) -> None:
+        """Offers further tools."""
+        self._session.offer({self._back.name(name): schema for name, schema in schemas.items()})

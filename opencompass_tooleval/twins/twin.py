@@ -1,0 +1,70 @@
+"""A twin of a record, and the change of a data file that makes them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencompass_tooleval.twins.translation import SAME, Translation
+
+
+def words_of(text: str) -> list[str]:
+    """Splits a list of words at its blanks."""
+    return text.split()
+
+
+class LeftOutError(ValueError):
+    """Raised for a record that has no twin; the text is the reason, the same for all records with it."""
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A changed record, and how answers to the original become answers to it."""
+
+    raw: Any
+    translation: Translation = SAME
+
+
+Make = Callable[[str, Any, random.Random], Twin]
+"""Makes the twin of a raw record: from its id, the record, and the random numbers of the record."""
+
+
+@dataclass
+class Changes:
+    """Makes the twins of a data file: a ``Change`` of the loaders.
+
+    Attributes:
+        open: Gets all records of the file, and returns the function that makes the twin of one.
+        kind: Kind of the twins.
+        seed: Seed of the random numbers; each record has its own, independent of the other records.
+        translations: Id -> translation of the answers, of the twins made so far.
+        left_out: Reason -> number of records without a twin.
+    """
+
+    open: Callable[[Mapping[str, Any]], Make]
+    kind: str
+    seed: int = 0
+    translations: dict[str, Translation] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def __call__(self, rows: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns id -> the raw twin, without the records that have none.
+
+        Raises:
+            ValueError: No record has one.
+        """
+        make, twins = self.open(rows), {}
+        for record_id, raw in rows.items():
+            try:
+                twin = make(record_id, raw, random.Random(f'{self.kind}/{self.seed}/{record_id}'))
+            except LeftOutError as error:
+                self.left_out[str(error)] += 1
+                continue
+            twins[record_id], self.translations[record_id] = twin.raw, twin.translation
+        if not twins:
+            reasons = ', '.join(f'{reason}: {count}' for reason, count in self.left_out.items())
+            raise ValueError(f'no record has a twin of the kind {self.kind!r} ({reasons})')
+        return twins

@@ -1,0 +1,150 @@
+"""A model that remembers published answers: ``tooleval run --twin``, its table, the report, and ``gate --twin``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+from mmengine.config import Config
+
+from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
+from opencompass_tooleval.benchmarks.teval.records import load_samples
+from tests.cli.conftest import DEMO, Command
+from tests.forked import run_python
+from tests.models.api.scripted_server import KEY, Request, Script, serving
+
+COMMAND = 'from opencompass_tooleval.cli.main import main; main()'
+SUBSET = 'instruct'
+VALUES = re.compile(r' = (.+)$|＝(.+)$', re.MULTILINE)
+
+
+def key_of(messages: list[dict[str, Any]]) -> str:
+    """The values of the call to make, and the format: neither has a name."""
+    text = messages[-1]['content']
+    return f'{sorted(map(str, VALUES.findall(text)))} {"JSON" in messages[0]["content"]}'
+
+
+class Remembering(Script):
+    """Answers with the published gold, whatever the tools are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[str, str] = {}
+        for file in DEMO.glob(f'*/{SUBSET}_v2*.json'):
+            for sample in load_samples(file, SUBSET):
+                messages = [{'role': one.role, 'content': one.content} for one in sample.messages]
+                self.known[key_of(messages)] = gold_answer(sample.record)
+
+    def check(self, request: Request) -> None:
+        assert request['messages']
+
+    def message(self, request: Request) -> dict[str, Any]:
+        return {'content': self.known.get(key_of(list(request['messages'])), 'A')}
+
+
+def command(folder: Path, *arguments: str) -> CompletedProcess[str]:
+    return run_python('-c', COMMAND, *arguments, cwd=folder, env={**os.environ, 'OPENAI_API_KEY': KEY})
+
+
+@dataclass
+class Swept:
+    """The run of the model."""
+
+    folder: Path
+    done: CompletedProcess[str]
+
+    @property
+    def run(self) -> Path:
+        (config,) = self.folder.glob('out/*/config.py')
+        return config.parent
+
+    def table(self) -> dict[tuple[str, str], dict[str, str]]:
+        (file,) = self.run.glob('summary/summary_*_twin.csv')
+        with file.open(encoding='utf-8') as stream:
+            return {(row['dataset'], row['metric']): row for row in csv.DictReader(stream)}
+
+
+@pytest.fixture(scope='module')
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swept]:
+    folder = tmp_path_factory.mktemp('twins')
+    with serving(Remembering()) as url:
+        model = ('--model', 'm', '--api-base', url)
+        names = (f'teval-demo/{SUBSET}', *model, '--twin', 'names', 'order', '-w', 'out')
+        yield Swept(folder, command(folder, 'run', *names))
+
+
+NAME = f'tooleval-teval-{SUBSET}_v2'
+METRIC = 'json_args_em_metric'
+
+
+def test_memory_falls_with_new_names_and_not_with_another_order(swept: Swept) -> None:
+    assert swept.done.returncode == 0, swept.done.stdout[-3000:] + swept.done.stderr[-3000:]
+    table = swept.table()
+    names, order = (table[f'{NAME}-twin-{kind}', METRIC] for kind in ('names', 'order'))
+    assert (names['original'], names['twin'], names['delta']) == ('100.00', '0.00', '-100.00')
+    assert (names['kept'], order['kept']) == ('0.00', '100.00')
+    assert float(names['high']) < 0 and float(names['kept_high']) < 100
+    assert (order['original'], order['twin']) == ('100.00', '100.00')
+    assert float(order['low']) < 0 < float(order['high']) and float(order['kept_low']) < 100 < float(order['kept_high'])
+    assert '_twin.txt' in swept.done.stdout
+
+
+def test_the_report_has_a_page_of_twins(swept: Swept) -> None:
+    page = (swept.run / 'report' / 'twin.html').read_text(encoding='utf-8')
+    assert 'Twins: what changed records cost' in page and 'Score and share kept' in page
+    assert 'T-Eval instruct v2, twin names' in page
+
+
+def test_results_say_their_twin_and_the_records_without_one(swept: Swept) -> None:
+    result = json.loads((swept.run / 'results' / 'm' / f'{NAME}-twin-names.json').read_text(encoding='utf-8'))
+    about = result['provenance']
+    assert (about['twin'], about['twin_seed'], about['left_out']) == ('names', 0, '')
+
+
+def test_the_gate_fails_for_names_and_holds_for_the_order(swept: Swept) -> None:
+    dropped = command(swept.folder, 'gate', str(swept.run), '--twin', 'names', '--max-drop', '3')
+    assert dropped.returncode == 1 and 'DROPPED' in dropped.stdout.upper()
+    held = command(swept.folder, 'gate', str(swept.run), '--twin', 'order', '--max-drop', '3')
+    assert held.returncode == 0 and 'the scores may not compare' not in held.stdout
+    both = command(swept.folder, 'gate', str(swept.run), '--twin', 'order', '--baseline', str(swept.run))
+    assert both.returncode == 2 and 'leave out --baseline' in both.stderr
+
+
+def write(tooleval: Command, *arguments: object) -> list[dict[str, Any]]:
+    outcome = tooleval('run', *arguments, '--model', 'm', '--write-config', 'mine.py')
+    assert outcome.code == 0, outcome.err
+    assert len(Path('mine.py').read_text(encoding='utf-8').splitlines()) <= 40
+    rows: list[dict[str, Any]] = Config.fromfile('mine.py', format_python_code=False).to_dict()['datasets']
+    return rows
+
+
+def test_seeds_are_data_sets(tooleval: Command) -> None:
+    rows = write(
+        tooleval, 'teval-en-v2/plan_json', 'ultratool-en/tool_usage', '--twin', 'values', 'more5', '--seeds', 2
+    )
+    names = [row['abbr'] for row in rows]
+    plan, usage = 'tooleval-teval-plan_json_v2', 'tooleval-ultratool-tool_usage_en'
+    endings = [f'-twin-{kind}{seed}' for kind in ('values', 'more5') for seed in ('', '-s1')]
+    assert sorted(names) == sorted([plan, usage, *(f'{name}{ending}' for name in (plan, usage) for ending in endings)])
+    assert {row['twin_seed'] for row in rows if row['abbr'].endswith('-s1')} == {1}
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (('teval-demo/review_str', '--twin', 'names'), "none of these data sets has twins of the kind 'names'"),
+        (('teval-demo/review_str', '--twin', 'sideways'), "there are no twins 'sideways'; there are order, names"),
+        (('teval-demo/review_str', '--seeds', '2'), '--seeds needs --twin'),
+    ],
+)
+def test_what_has_no_twins_is_refused(tooleval: Command, arguments: tuple[str, ...], message: str) -> None:
+    outcome = tooleval('run', *arguments, '--model', 'm', '--write-config', 'mine.py')
+    assert outcome.code == 1 and message in outcome.err

@@ -1,0 +1,39 @@
+"""Twins of real and of the demo's records, for the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from opencompass_tooleval.benchmarks.teval.records import Sample, load_samples, split_stem
+from opencompass_tooleval.twins import teval, ultratool
+from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
+from opencompass_tooleval.twins.translation import Translation
+from opencompass_tooleval.twins.twin import Changes
+
+Open = Callable[[Mapping[str, Any]], Any]
+
+TEVAL: dict[str, Open] = {
+    'order': lambda rows: teval.order,
+    'names': lambda rows: teval.names(rows, Pool(OPAQUE, 0)),
+    'plain': lambda rows: teval.names(rows, Pool(PLAIN, 0)),
+    'values': lambda rows: teval.values,
+    'more5': lambda rows: teval.more(rows, 5),
+}
+ULTRATOOL: dict[str, Open] = {
+    'order': lambda rows: ultratool.order,
+    'names': lambda rows: ultratool.names(rows, Pool(OPAQUE, 0)),
+    'plain': lambda rows: ultratool.names(rows, Pool(PLAIN, 0)),
+    'values': lambda rows: ultratool.values,
+    'more5': lambda rows: ultratool.more(rows, 5),
+}
+
+
+def teval_pairs(file: Path, kind: str, seed: int = 0) -> list[tuple[Sample, Sample, Translation]]:
+    """Records of a file with their twins and translations, without those that have no twin."""
+    subset, _, _ = split_stem(file.stem)
+    originals = {sample.record.id: sample for sample in load_samples(file, subset)}
+    changes = Changes(TEVAL[kind], kind, seed)
+    twins = load_samples(file, subset, '', changes)
+    return [(originals[twin.record.id], twin, changes.translations[twin.record.id]) for twin in twins]

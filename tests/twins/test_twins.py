@@ -1,0 +1,367 @@
+"""What twins change, and what stays: by kind, on records of the demo and on made-up ones."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDataset
+from opencompass_tooleval.agents.scoring.scoring import score_trajectory
+from opencompass_tooleval.agents.tasks.task import Task, parse_task
+from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset
+from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchDataset
+from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalFunctionCallingDataset
+from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchDataset
+from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
+from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.observation import INJECTED
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory
+from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.encoder import shared_encoder
+from opencompass_tooleval.embedding.locate import locate_encoder
+from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset, ToolEvalUltraToolEasyToolDataset
+from opencompass_tooleval.tool_docs.api_list import find_api_list
+from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset, find_class, kinds_of
+from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
+from opencompass_tooleval.twins.translation import Translation
+from opencompass_tooleval.twins.twin import Changes, LeftOutError
+from opencompass_tooleval.twins.values import Material, draw
+from tests.agents.support import calling
+from tests.instructions.shared_data import DEMO, real
+from tests.twins.support import teval_pairs
+
+PLAN = {'path': 'tooleval:demo/teval/EN', 'name': 'plan_json_v2', 'encoder': 'offline'}
+AGENTS = 'tooleval:demo/agents/teval'
+
+
+def twin(original: Any, kind: str, seed: int = 0, **settings: Any) -> list[dict[str, Any]]:
+    return list(ToolEvalTwinDataset.load(original, kind, seed, **settings))
+
+
+def apis_of(row: dict[str, Any]) -> list[Any]:
+    (system,) = [message for message in json.loads(row['messages']) if message['role'] == 'system']
+    span = find_api_list(system['content'])
+    assert span is not None
+    return list(span.apis)
+
+
+# --- what changes -----------------------------------------------------------------------------------------------------
+
+
+def test_order_changes_nothing_but_the_order() -> None:
+    plain = list(ToolEvalTEvalDataset.load(**PLAN))
+    ordered = twin(ToolEvalTEvalDataset, 'order', **PLAN)
+    assert [row['gold_answer'] for row in ordered] == [row['gold_answer'] for row in plain]
+    assert [row['source'] for row in ordered] == [f'{row["source"]}-twin-order' for row in plain]
+    for before, after in zip(plain, ordered, strict=True):
+        assert sorted(before['messages']) == sorted(after['messages'])
+        assert sorted(api['name'] for api in apis_of(before)) == sorted(api['name'] for api in apis_of(after))
+    assert any(before['messages'] != after['messages'] for before, after in zip(plain, ordered, strict=True))
+
+
+def test_names_are_new_where_they_are_typed_and_words_stay() -> None:
+    plain = list(ToolEvalTEvalDataset.load(**PLAN))
+    for before, after in zip(plain, twin(ToolEvalTEvalDataset, 'names', **PLAN), strict=True):
+        assert not {api['name'] for api in apis_of(before)} & {api['name'] for api in apis_of(after)}
+        assert [api['description'] for api in apis_of(before)] == [api['description'] for api in apis_of(after)]
+        requests = [
+            [message['content'] for message in json.loads(row['messages']) if message['role'] == 'user']
+            for row in (before, after)
+        ]
+        assert requests[0] == requests[1]
+        called = [
+            {step['name'] for step in json.loads(row['gold_answer'])} - {'FinishAction'} for row in (before, after)
+        ]
+        assert len(called[0]) == len(called[1])
+        assert called[1] <= {api['name'] for api in apis_of(after)}
+
+
+def test_more_adds_tools_of_others_and_keeps_the_order_of_the_first() -> None:
+    plain = list(ToolEvalTEvalDataset.load(**PLAN))
+    for before, after in zip(plain, twin(ToolEvalTEvalDataset, 'more5', **PLAN), strict=True):
+        own, offered = ([api['name'] for api in apis_of(row)] for row in (before, after))
+        assert [name for name in offered if name in own] == own
+        assert len(own) < len(offered) <= len(own) + 5
+        groups = {name.partition('.')[0] for name in own}
+        assert not {name.partition('.')[0] for name in offered if name not in own} & groups
+
+
+def test_more_adds_no_tool_that_answers_the_same_requests() -> None:
+    same = [{'GaodeMap', 'BINGMap'}, {'FilmDouban', 'FilmTMDB'}, {'ArxivSearch', 'GoogleScholar'}]
+    for original, changed, _ in teval_pairs(real('teval/EN/plan_json_v1.json'), 'more5')[::5]:
+        own, offered = (
+            {api['name'].partition('.')[0] for api in find_api_list(sample.messages[0].content).apis}  # type: ignore[union-attr]
+            for sample in (original, changed)
+        )
+        added = offered - own
+        assert added and 'GoogleSearch' not in added
+        assert not [pair for pair in same if pair & own and pair & added]
+
+
+def test_values_are_others_of_the_same_form() -> None:
+    request = "Book 'Blue Room' from 2024-03-01 to 2024-03-05 for ann.lee@mail.com, code X71Q, and note 4 chairs."
+    golds = ['Blue Room', '2024-03-01', '2024-03-05', 'ann.lee@mail.com', 'X71Q', 4, 'seats: many']
+    new = draw(Material(request, golds, 'Books a room.'), random.Random(1)).values
+    assert set(new) == {'Blue Room', '2024-03-01', '2024-03-05', 'ann.lee@mail.com', 'X71Q'}
+    assert all(len(before) == len(after) for before, after in new.items())
+    assert new['Blue Room'].istitle() and new['ann.lee@mail.com'].endswith('.com') and '@' in new['ann.lee@mail.com']
+    days = [new[day][:4] + new[day][5:7] + new[day][8:] for day in ('2024-03-01', '2024-03-05')]
+    assert days[0] < days[1]
+
+
+@pytest.mark.parametrize(
+    ('request_text', 'golds', 'documentation'),
+    [
+        ('Stay from 2024-03-01 for three nights.', ['2024-03-01', '2024-03-04'], ''),  # another date is computed
+        ('Meet tomorrow, 2024-03-01.', ['2024-03-01'], ''),  # relative
+        ("Sort by 'Rating'.", ['Rating'], "One of 'Rating' and 'Price'."),  # an option
+        ("Give 'Film One' and 'Film One Two'.", ['Film One', 'Film One Two'], ''),  # inside another: only the longer
+        ('Give 3 stars.', [3], ''),  # of a scale
+        ('The stock ZG of Zillow.', ['ZG'], ''),  # known by another name
+        ("Search 'Neural Networks'.", ['Neural Networks', 'papers on neural nets'], ''),  # in another form
+        ('On April 10th.', ['April 10th'], ''),
+        ('Nothing that is in the gold.', ['other'], ''),
+    ],
+)
+def test_values_that_others_depend_on_stay(request_text: str, golds: list[Any], documentation: str) -> None:
+    try:
+        new = draw(Material(request_text, golds, documentation), random.Random(0)).values
+    except LeftOutError:
+        return
+    assert 'Film One Two' in golds and set(new) == {'Film One Two'}
+
+
+def test_reading_of_answers_has_an_inverse() -> None:
+    new = Translation({'Map.get': 'qwertyuio'}, {'city': 'zxcvbnm'}, {'Ghent': 'Dovar', '火山': '云梅'})
+    text = """[{"name": "Map.get", "args": "{'city': 'Ghent', 'title': '\\u706b\\u5c71'}"}] The city of Ghent."""
+    there = new.text(text)
+    assert there == (
+        """[{"name": "qwertyuio", "args": "{'zxcvbnm': 'Dovar', 'title': '\\u4e91\\u6885'}"}] The city of Dovar."""
+    )
+    assert new.inverse.text(there) == text
+    assert new.data({'city': ['Ghent', 3, None, True]}) == {'zxcvbnm': ['Dovar', 3, None, True]}
+
+
+def test_descriptions_that_mention_a_tool_have_its_new_name() -> None:
+    new = Translation({'PPT.save_file': 'qwertyuio', 'note': 'asdfghjkl'})
+    described = new.described(
+        {'description': 'Call save_file() after a note.', 'items': [{'description': 'save_files'}]}
+    )
+    assert described == {'description': 'Call qwertyuio() after a note.', 'items': [{'description': 'save_files'}]}
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('style', [OPAQUE, PLAIN])
+def test_names_stay_distinct(style: str) -> None:
+    tools = [f'Tool.do_{number}' for number in range(30)]
+    fields = [f'field_{number}' for number in range(60)]
+    new_tools, new_fields = Pool(style, 0).draw(tools, fields, 'some text', random.Random(0))
+    names = [*new_tools.values(), *new_fields.values()]
+    assert len(set(names)) == 90
+    assert not [(a, b) for a in names for b in names if a != b and a in b]
+    taken = new_tools['Tool.do_0']
+    others, _ = Pool(style, 0).draw(tools, [], f'a text with {taken} in it', random.Random(0))
+    assert taken not in others.values()
+    assert Pool(style, 1).draw(tools, fields, '', random.Random(0)) != (new_tools, new_fields)
+
+
+@pytest.mark.parametrize('style', [OPAQUE, PLAIN])
+def test_names_are_no_nearer_for_the_encoder_than_the_old_ones(style: str) -> None:
+    encoder = shared_encoder(locate_encoder('offline'), default_cache())
+    pool = Pool(style, 0, encoder)
+    near = ['weather.get_weather_today', 'weather.get_weather_now', 'weather.forecast']
+    far = ['weather.forecast', 'bank.transfer', 'poem.write']
+    assert pool.nearest(far) < pool.nearest(near)
+    for tools in (near, far):
+        for seed in range(5):
+            new, _ = pool.draw(tools, [], '', random.Random(seed))
+            assert pool.nearest(list(new.values())) <= max(pool.nearest(tools), 0.4) + 1e-6
+    assert encoder.matrix(['tool_17'], ['tool_18'])[0, 0] > 0.7  # why names are not numbered
+
+
+# --- data sets --------------------------------------------------------------------------------------------------------
+
+DATASETS: list[tuple[Any, str, dict[str, Any]]] = [
+    (ToolEvalTEvalDataset, 'review_str_v2', {'path': 'tooleval:demo/teval/EN'}),
+    (ToolEvalTEvalDataset, 'instruct_v2_zh', {'path': 'tooleval:demo/teval/ZH'}),
+    (ToolEvalTEvalFunctionCallingDataset, 'reason_retrieve_understand_json_v2', {'path': 'tooleval:demo/teval/EN'}),
+    (
+        ToolEvalTEvalEasyToolDataset,
+        'retrieve_str_v2',
+        {'path': 'tooleval:demo/teval/EN', 'instructions': 'tooleval:demo/easytool/teval_en.json'},
+    ),
+    (
+        ToolEvalUltraToolEasyToolDataset,
+        'tool_usage',
+        {
+            'path': 'tooleval:demo/ultratool',
+            'language': 'zh',
+            'instructions': 'tooleval:demo/easytool/ultratool_zh.json',
+        },
+    ),
+    (ToolEvalUltraToolDataset, 'tool_selection', {'path': 'tooleval:demo/ultratool', 'language': 'en'}),
+    (ToolEvalToolBenchDataset, 'calls_g2', {'path': 'tooleval:demo/toolbench'}),
+    (ToolEvalToolBenchDataset, 'calls_g3', {'path': 'tooleval:demo/toolbench', 'method': 'function_calling'}),
+    (ToolEvalRestBenchDataset, 'tmdb', {'path': 'tooleval:demo/restbench'}),
+    (ToolEvalFuncQADataset, 'one_hop', {'path': 'tooleval:demo/funcqa'}),
+    (ToolEvalAgentDataset, 'teval', {'path': AGENTS}),
+    (ToolEvalAgentDataset, 'toolbench_g1', {'path': 'tooleval:demo/toolbench'}),
+    (ToolEvalAgentDataset, 'ultratool_en', {'path': 'tooleval:demo/ultratool'}),
+]
+
+
+@pytest.mark.parametrize(('original', 'name', 'settings'), DATASETS)
+def test_every_kind_of_every_data_set(original: Any, name: str, settings: dict[str, Any]) -> None:
+    if name.endswith(('_v2', '_zh')):
+        settings = {**settings, 'encoder': 'offline'}
+    plain = {row['record_id']: row for row in original.load(name=name, **settings)}
+    kinds = kinds_of(original, name)
+    assert kinds
+    for kind in kinds:
+        try:
+            rows = twin(original, kind, 0, name=name, **settings)
+        except ValueError as error:
+            assert 'no record has a twin' in str(error)
+            continue
+        assert rows == twin(original, kind, 0, name=name, **settings)
+        assert {row['record_id'] for row in rows} <= plain.keys()
+        shown = json.loads(rows[0]['shown'])
+        assert (shown['twin'], shown['twin_seed']) == (kind, 0)
+        left_out = sum(int(part.rpartition(': ')[2]) for part in shown['left_out'].split(', ') if part)
+        assert len(rows) + left_out == len(plain)
+        columns = ('messages', 'record', 'tools')
+        changed = [row for row in rows if any(row.get(key) != plain[row['record_id']].get(key) for key in columns)]
+        assert len(changed) >= len(rows) / 2, kind
+
+
+def test_a_seed_is_another_twin_and_in_the_provenance() -> None:
+    first, second = (twin(ToolEvalTEvalDataset, 'names', seed, **PLAN) for seed in (0, 1))
+    assert [row['gold_answer'] for row in first] != [row['gold_answer'] for row in second]
+    assert json.loads(second[0]['shown'])['twin_seed'] == 1
+    assert second[0]['source'].endswith('-twin-names-s1')
+
+
+def test_what_has_no_twins_is_refused() -> None:
+    with pytest.raises(ValueError, match='no data set whose records have twins'):
+        find_class('ToolEvalConformanceDataset')
+    with pytest.raises(ValueError, match="review_str has no twins of the kind 'names'; it has order"):
+        twin(ToolEvalTEvalDataset, 'names', path='tooleval:demo/teval/EN', name='review_str_v2')
+    assert list(ToolEvalTwinDataset.check_settings({'original': 'none'}))
+
+
+def test_records_without_a_twin_are_counted_by_reason() -> None:
+    def open_file(rows: Any) -> Any:
+        def make(record_id: str, raw: Any, rng: random.Random) -> Any:
+            raise LeftOutError('reason one' if record_id < 'b' else 'reason two')
+
+        return make
+
+    changes = Changes(open_file, 'order')
+    with pytest.raises(ValueError, match=r'no record has a twin .*reason one: 1, reason two: 2'):
+        changes({'a': 0, 'b': 0, 'c': 0})
+    assert changes.left_out == Counter({'reason two': 2, 'reason one': 1})
+
+
+def test_instructions_and_native_calls_have_the_new_names() -> None:
+    settings = {'path': 'tooleval:demo/teval/EN', 'encoder': 'offline'}
+    name = 'reason_retrieve_understand_json_v2'
+    native = twin(ToolEvalTEvalFunctionCallingDataset, 'names', 0, name=name, **settings)
+    file = 'tooleval:demo/easytool/teval_en.json'
+    instructed = twin(ToolEvalTEvalEasyToolDataset, 'names', 0, name=name, instructions=file, **settings)
+    for row in (*native, *instructed):
+        assert 'MuseumGuide.list_open' not in row['messages'] + str(row.get('tools'))
+
+
+# --- agents -----------------------------------------------------------------------------------------------------------
+
+
+def run(dialogues: AgentDialogues, task: Task, *answers: Answer) -> Trajectory:
+    dialogue, number = dialogues.carry_out(task), 0
+    try:
+        next(dialogue)
+        while True:
+            dialogue.send(answers[min(number, len(answers) - 1)])
+            number += 1
+    except StopIteration as end:
+        trajectory: Trajectory = end.value
+        return trajectory
+
+
+@pytest.fixture
+def dialogues() -> AgentDialogues:
+    return AgentDialogues('function_calling', bank=f'{AGENTS}/EN', stateful_tools='teval', stop_on='text')
+
+
+def tasks(kind: str) -> list[tuple[Task, Task]]:
+    originals = {row['record_id']: parse_task(row['record']) for row in ToolEvalAgentDataset.load(AGENTS, 'teval')}
+    rows = twin(ToolEvalAgentDataset, kind, 0, path=AGENTS, name='teval')
+    return [(originals[row['record_id']], parse_task(row['record'])) for row in rows]
+
+
+def gold_answers(task: Task) -> list[Answer]:
+    return [*(calling((call.name, call.arguments)) for call in task.gold or ()), Answer('Done.')]
+
+
+def calls_of(trajectory: Trajectory) -> list[AnsweredCall]:
+    return [call for step in trajectory.steps for call in step.calls]
+
+
+@pytest.mark.parametrize('kind', ['order', 'names', 'plain', 'more5'])
+def test_the_environment_answers_an_agent_as_before(dialogues: AgentDialogues, kind: str) -> None:
+    for original, changed in tasks(kind):
+        before, after = (calls_of(run(dialogues, task, *gold_answers(task))) for task in (original, changed))
+        new = Translation(changed.twin.get('tools', {}), changed.twin.get('fields', {}))
+        assert [(call.source, call.error) for call in before] == [(call.source, call.error) for call in after]
+        assert [
+            new.words(call.observation) if call.source == 'error' else new.text(call.observation) for call in before
+        ] == [call.observation for call in after]
+        scores = [score_trajectory(task, run(dialogues, task, *gold_answers(task))) for task in (original, changed)]
+        assert scores[0].values == scores[1].values
+
+
+def test_an_agent_that_knows_the_old_names_gets_no_answer_and_no_new_name(dialogues: AgentDialogues) -> None:
+    for original, changed in tasks('names'):
+        made = calls_of(run(dialogues, changed, *gold_answers(original)))
+        assert {call.fault for call in made} == {'unknown_tool'}
+        names = changed.twin['tools'].values()
+        assert not [call for call in made for name in names if name in call.observation]
+        old = next(call for call in original.gold or () if call.arguments)
+        name = changed.twin['tools'][old.name]
+        (call, *_) = calls_of(run(dialogues, changed, calling((name, old.arguments)), Answer('Done.')))
+        assert call.fault == 'wrong_arguments'
+
+
+def test_a_first_call_fails_and_a_second_is_answered(dialogues: AgentDialogues) -> None:
+    texts = set()
+    for original, changed in tasks('faults'):
+        failing = changed.twin['fails_first']
+        (first,) = [call for call in changed.gold or () if call.name == failing][:1]
+        again = calling((first.name, first.arguments))
+        trajectory = run(dialogues, changed, again, *gold_answers(changed))
+        made = calls_of(trajectory)
+        texts.add(made[0].observation)
+        assert made[0].error == INJECTED
+        assert INJECTED not in [call.error for call in made[1:]]
+        usual = score_trajectory(original, run(dialogues, original, *gold_answers(original)))
+        assert score_trajectory(changed, trajectory).values == usual.values
+        gives_up = score_trajectory(changed, run(dialogues, changed, *gold_answers(changed)))
+        assert (gives_up.values['call_recall'] or 0) < (usual.values['call_recall'] or 0)
+    assert texts
+
+
+def test_pairs_of_the_demo_are_of_the_same_query() -> None:
+    for original, changed, _ in teval_pairs(DEMO / 'teval/EN/reason_str_v2.json', 'names'):
+        assert original.record.query == changed.record.query
+    for original, changed, _ in teval_pairs(DEMO / 'teval/EN/plan_json_v2.json', 'values'):
+        assert original.record.query == changed.record.query
+
+
+def test_similarity_is_not_needed() -> None:
+    assert Pool(OPAQUE, 0, ExactSimilarity()).nearest(['a', 'b']) == 0
