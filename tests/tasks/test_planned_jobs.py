@@ -217,16 +217,22 @@ def test_tools_that_are_offered_are_part_of_the_prompt(tmp_path: Path) -> None:
     assert plan_of(config, tmp_path / 'run').prompt_tokens > 2 * words + 40 * tools
 
 
-def test_a_data_set_is_done_when_all_its_parts_are(tmp_path: Path) -> None:
+PARTS = """
+from opencompass.partitioners import NumWorkerPartitioner
+infer['partitioner'] = dict(type=NumWorkerPartitioner, num_worker=2, min_task_size=1, dataset_size_path='SIZES')
+"""
+
+
+def test_a_data_set_is_done_when_all_parts_of_opencompass_own_partitioner_are(tmp_path: Path) -> None:
     config, run = tmp_path / 'sweep.py', tmp_path / 'run'
-    config.write_text(CONFIG)
+    config.write_text(CONFIG + PARTS.replace('SIZES', str(tmp_path / 'sizes.json')))
     first = plan_of(config, run)
     assert (first.jobs, first.datasets, first.done) == (2, 2, 0)
 
     cfg = Config.fromfile(config, format_python_code=False)
     cfg['work_dir'] = str(run)
     partitioner = PARTITIONERS.build({**cfg['infer']['partitioner'], 'out_dir': str(run / 'predictions')})
-    parts = {row['abbr']: partitioner.get_size(row) for task in partitioner(cfg) for rows in task['datasets']
+    parts = {row['abbr']: len(build_dataset_from_cfg(row).test) for task in partitioner(cfg) for rows in task['datasets']
              for row in rows}  # fmt: skip
     assert len(parts) == 4 and first.samples == sum(parts.values())
     seen = []
