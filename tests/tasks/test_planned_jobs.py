@@ -232,8 +232,8 @@ def test_a_data_set_is_done_when_all_parts_of_opencompass_own_partitioner_are(tm
     cfg = Config.fromfile(config, format_python_code=False)
     cfg['work_dir'] = str(run)
     partitioner = PARTITIONERS.build({**cfg['infer']['partitioner'], 'out_dir': str(run / 'predictions')})
-    parts = {row['abbr']: len(build_dataset_from_cfg(row).test) for task in partitioner(cfg) for rows in task['datasets']
-             for row in rows}  # fmt: skip
+    rows = [row for task in partitioner(cfg) for part in task['datasets'] for row in part]
+    parts = {row['abbr']: len(build_dataset_from_cfg(row).test) for row in rows}
     assert len(parts) == 4 and first.samples == sum(parts.values())
     seen = []
     for number, (abbr, size) in enumerate(sorted(parts.items())):
