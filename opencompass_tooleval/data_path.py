@@ -10,8 +10,9 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import Benchmark, DataFiles, all_benchmarks
+from opencompass_tooleval.catalogue.benchmark import Benchmark, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.work_dir.data_files import sha256_of
 
 logger = logging.getLogger(__name__)
@@ -121,7 +122,8 @@ def _files_of(row: Mapping[str, Any]) -> Iterator[tuple[Benchmark, DataFiles]]:
     """Yields the files that hold the records of a row alone, and their benchmarks."""
     language = row.get('language')
     name = f'{row.get("name")} {language}' if language else str(row.get('name'))
-    for benchmark in all_benchmarks():
+    named = [one for one in BENCHMARKS if one in PurePath(row['path']).parts]  # a task loads no other tables
+    for benchmark in map(find_benchmark, named) if named else all_benchmarks():
         for files in benchmark.data.files:
             is_named = f'{files.name} '.startswith(f'{name} ') or PurePath(files.paths[0]).stem == name
             if is_named and PurePath(files.paths[0]).is_relative_to(row['path']):

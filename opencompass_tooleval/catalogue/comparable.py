@@ -9,6 +9,7 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED
+from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING
 from opencompass_tooleval.core.statistics.intervals import FEWEST
 from opencompass_tooleval.core.statistics.paired import Result, details_of
 from opencompass_tooleval.core.statistics.sample import DRAW, LOOK, SEED
@@ -40,7 +41,8 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys((SEED, DRAW), SAMPLES),
     LOOK: NOTED,
     **dict.fromkeys((MAX_OUT_LEN, PUBLISHED), NOTED),  # a limit matters where it cuts answers
-    **dict.fromkeys(('judge_calls', 'judgements'), OF_ONE_RUN),  # the number of requests, and the path of a file
+    # The number of requests, the path of a file, and the settings of a model, by which models may differ.
+    **dict.fromkeys(('judge_calls', 'judgements', SAMPLING), OF_ONE_RUN),
 }
 """Key of a provenance -> its kind. Others that begin with ``judge`` are of the judge, and the rest are settings."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from opencompass_tooleval.core.errors import first_of
-from opencompass_tooleval.findings.kinds import FIRST, PUBLISHED, Kind, Level
+from opencompass_tooleval.findings.kinds import FIRST, KINDS, PUBLISHED, Kind, Level
 from opencompass_tooleval.plugin import FINDINGS, load
 
 _MOST_JOINED = 2
@@ -63,7 +63,7 @@ class Finding:
 
 def found(kind: str, about: str, text: str, fix: str = '') -> Finding:
     """Returns a finding with the level of its kind."""
-    return Finding(kind, kinds()[kind].level, about, text, fix)
+    return Finding(kind, (KINDS.get(kind) or kinds()[kind]).level, about, text, fix)
 
 
 def fine(kind: str, about: str, text: str) -> Finding:
@@ -93,6 +93,8 @@ def merged(findings: Iterable[Finding], most: int = 2) -> list[Finding]:
     for one in findings:
         abouts.setdefault(replace(one, about=''), {})[one.about] = None
     joined = [replace(one, about=first_of(list(filter(None, names)), most)) for one, names in abouts.items()]
+    if len(joined) < 2:
+        return joined  # a task loads no kinds of extras
     order = list(kinds())
     return sorted(joined, key=lambda one: (one.level is Level.NOTE and one.kind not in FIRST, order.index(one.kind)))
 

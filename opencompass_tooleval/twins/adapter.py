@@ -191,7 +191,8 @@ class ToolEvalTwinDataset(ToolEvalDataset):
 
     @staticmethod
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
-        """Yields the fault of a config whose original has no twins."""
+        """Yields the faults of a config's ``sample``, and that of an original without twins."""
+        yield from ToolEvalDataset.check_settings(settings)
         try:
             find_class(settings.get('original'))
         except ValueError as error:

@@ -123,7 +123,7 @@ def test_instructed_data_sets_and_native_calls_have_their_partners() -> None:
         pairs == [(f'tooleval-{name}-agent-react', f'tooleval-{name}-agent-fc') for name in ('teval', 'teval_zh')]
         and not alone
     )
-    assert list(VARIANTS) == ['easytool', 'function_calling']
+    assert list(VARIANTS) == ['easytool', 'function_calling', 'twin']
 
 
 def test_the_ready_sweep_simulates_only_what_nobody_recorded() -> None:

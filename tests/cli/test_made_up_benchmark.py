@@ -22,11 +22,12 @@ from opencompass_tooleval.catalogue.benchmark import (
     DataFiles,
     RecordedRun,
 )
-from opencompass_tooleval.cli.doctor import Level, check_data
+from opencompass_tooleval.cli.doctor import check_data
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
+from opencompass_tooleval.findings.kinds import Level
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from tests.cli.conftest import Command, write_json
 
@@ -134,11 +135,11 @@ def test_prepare_list_and_doctor(tooleval: Command, tmp_path: Path, source: Path
     rows = [line.split() for line in tooleval('list').out.splitlines()]
     assert ['riddles', 'Riddles', 'no', 'paper', '1', '1', 'of', '1'] in rows
     assert ['short', '2', 'riddles', '2', 'riddles'] in map(str.split, tooleval('list', 'riddles').out.splitlines())
-    findings = {finding.what: finding for finding in check_data()}
-    assert (findings['Riddles short'].level, findings['Riddles short'].says) == (Level.OK, '2 riddles')
+    findings = {finding.about: finding for finding in check_data()}
+    assert (findings['Riddles short'].level, findings['Riddles short'].text) == (Level.OK, '2 riddles')
     target.write_text('{}')
-    findings = {finding.what: finding for finding in check_data()}
-    assert findings['Riddles short'].says == '0 riddles, published are 2'
+    findings = {finding.about: finding for finding in check_data()}
+    assert findings['Riddles short'].text == '0 riddles, published are 2'
     assert 'riddles' in tooleval('prepare', '--help').out and 'riddles' in tooleval('score', '--help').out
 
 

@@ -105,6 +105,7 @@ def test_shapes_of_recorded_answers_are_read_from_the_predictions(tmp_path: Path
 def test_what_a_task_will_miss_is_said_with_the_models_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchSuccessEvaluator
     from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
+    from opencompass_tooleval.models import preflight
     from opencompass_tooleval.models.preflight import Sweep, get_logger, scoring_faults, tell
 
     warnings: list[str] = []
@@ -127,3 +128,4 @@ def test_what_a_task_will_miss_is_said_with_the_models_name(tmp_path: Path, monk
         assert 'd0: scoring will fail' in warnings[1] and 'b.jsonl' in warnings[1]
         assert 'd1: scoring will fail' in warnings[2] and 'no file for model b' in warnings[2]
         warnings.clear()
+        preflight._told.clear()  # each is said once in a process

@@ -117,6 +117,8 @@ def score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
         the needed tools are known, each tool counts once, and only recall, precision and F1 apply. Without calls
         nothing is wasted. A call that fails as planned counts for nothing, so that the agent may repeat it.
     """
+    if not task.twin:
+        return _score_trajectory(task, trajectory)  # no failure is planned
     steps = tuple(
         replace(step, calls=tuple(call for call in step.calls if call.error != INJECTED)) for step in trajectory.steps
     )

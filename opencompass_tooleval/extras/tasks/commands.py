@@ -213,32 +213,26 @@ def _print_tools(found: Checked) -> None:
 
 
 def with_tasks(run: Callable[..., int]) -> Callable[..., int]:
-    """Adds ``--instructions`` and ``--trust`` to ``tooleval run``, for files of tasks."""
+    """Adds ``--instructions`` to ``tooleval run``, and lets ``--trust`` trust files of tasks."""
 
     @functools.wraps(run)
     def run_benchmarks(benchmarks: list[str], instructions: Path | None, trust: bool, **options: Any) -> int:
         files = [name for name in benchmarks if name.endswith(ENDINGS)]
-        if not files and (instructions or trust):
-            raise ValueError('--instructions and --trust are for files of tasks')
+        if not files and instructions:
+            raise ValueError('--instructions is for files of tasks')
+        if not files and trust and not options['resume']:
+            raise ValueError('--trust is for files of tasks, and for --resume')
         for name in files:
             trust_first(load_tasks(name).trustee, trust)
         paired = [f'{name}{_WITH}{instructions}' for name in files] if instructions else []
-        return run(benchmarks=[*benchmarks, *paired], **options)
+        return run(benchmarks=[*benchmarks, *paired], trust=trust, **options)
 
     signature = inspect.signature(run, eval_str=True)
-    more = {
-        'instructions': Annotated[
-            Path | None,
-            typer.Option(metavar='FILE', help='Run files of tasks also with these EasyTool instructions, for compare.'),
-        ],
-        'trust': TrustOption,
-    }
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=more[name])
-        for name, default in (('instructions', None), ('trust', False))
-    ]
-    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in signature.parameters.values()]
-    run_benchmarks.__signature__ = signature.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined]
+    option = typer.Option(metavar='FILE', help='Run files of tasks also with these EasyTool instructions, for compare.')
+    kind, annotation = inspect.Parameter.KEYWORD_ONLY, Annotated[Path | None, option]
+    added = inspect.Parameter('instructions', kind, default=None, annotation=annotation)
+    parameters = [one.replace(kind=kind) for one in signature.parameters.values()]
+    run_benchmarks.__signature__ = signature.replace(parameters=[*parameters, added])  # type: ignore[attr-defined]
     return run_benchmarks
 
 

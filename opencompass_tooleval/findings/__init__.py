@@ -1,0 +1,1 @@
+"""Faults of configs and machines, and caveats of results, as one kind of row."""
