@@ -122,7 +122,9 @@ def _files_of(row: Mapping[str, Any]) -> Iterator[tuple[Benchmark, DataFiles]]:
     """Yields the files that hold the records of a row alone, and their benchmarks."""
     language = row.get('language')
     name = f'{row.get("name")} {language}' if language else str(row.get('name'))
-    named = [one for one in BENCHMARKS if one in PurePath(row['path']).parts]  # a task loads no other tables
+    has_dialogues = 'dialogues' in ((row.get('infer_cfg') or {}).get('inferencer') or {})
+    parts = () if has_dialogues else PurePath(row['path']).parts
+    named = [one for one in BENCHMARKS if one in parts]  # a task loads no other tables
     for benchmark in map(find_benchmark, named) if named else all_benchmarks():
         for files in benchmark.data.files:
             is_named = f'{files.name} '.startswith(f'{name} ') or PurePath(files.paths[0]).stem == name

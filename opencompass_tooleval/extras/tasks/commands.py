@@ -216,8 +216,8 @@ def with_tasks(run: Callable[..., int]) -> Callable[..., int]:
     """Adds ``--instructions`` to ``tooleval run``, and lets ``--trust`` trust files of tasks."""
 
     @functools.wraps(run)
-    def run_benchmarks(benchmarks: list[str], instructions: Path | None, trust: bool, **options: Any) -> int:
-        files = [name for name in benchmarks if name.endswith(ENDINGS)]
+    def run_benchmarks(benchmarks: list[str] | None, instructions: Path | None, trust: bool, **options: Any) -> int:
+        files = [name for name in benchmarks or () if name.endswith(ENDINGS)]
         if not files and instructions:
             raise ValueError('--instructions is for files of tasks')
         if not files and trust and not options['resume']:
@@ -225,7 +225,7 @@ def with_tasks(run: Callable[..., int]) -> Callable[..., int]:
         for name in files:
             trust_first(load_tasks(name).trustee, trust)
         paired = [f'{name}{_WITH}{instructions}' for name in files] if instructions else []
-        return run(benchmarks=[*benchmarks, *paired], trust=trust, **options)
+        return run(benchmarks=[*(benchmarks or ()), *paired], trust=trust, **options)
 
     signature = inspect.signature(run, eval_str=True)
     option = typer.Option(metavar='FILE', help='Run files of tasks also with these EasyTool instructions, for compare.')

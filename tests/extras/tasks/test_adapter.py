@@ -93,7 +93,7 @@ def test_tooleval_run_with_documentation_and_with_instructions(
 @pytest.mark.parametrize('options', [('--trust',), ('--instructions', 'guide.json')])
 def test_options_of_files_of_tasks_alone(tooleval: Command, options: tuple[str, ...]) -> None:
     done = tooleval('run', 'demo', '--model', 'x', *options)
-    assert done.code == 1 and 'are for files of tasks' in done.err
+    assert done.code == 1 and 'is for files of tasks' in done.err
 
 
 def test_a_server_that_writes_to_the_fixture_fails_the_run(tmp_path: Path) -> None:
