@@ -298,7 +298,7 @@ BUDGETS = {
     'cli': 1430 + 170,  # options of plugin.GATES; commands of a run have its key; --sample, --within and --twin
     'configs': 500 + 10,  # configs of twins
     'core': 3440 + 180,  # sampling settings of stored answers; samples, their intervals; shares of points kept
-    'data_path': 75,  # which files of data sets are missing
+    'data_path': 76,  # which files of data sets are missing
     'embedding': 240,
     'environments': 1320 + 5,  # planned failures of twins
     'evaluators': 205 + 4,  # the first records are no sample
