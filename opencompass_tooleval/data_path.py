@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import Benchmark, DataFiles, all_benchmarks, find_benchmark
+from opencompass_tooleval.catalogue.benchmark import DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.work_dir.data_files import sha256_of
@@ -118,8 +118,8 @@ def _command(listed_path: str) -> str:
     )
 
 
-def _files_of(row: Mapping[str, Any]) -> Iterator[tuple[Benchmark, DataFiles]]:
-    """Yields the files that hold the records of a row alone, and their benchmarks."""
+def _files_of(row: Mapping[str, Any]) -> Iterator[DataFiles]:
+    """Yields the files that hold the records of a row alone."""
     language = row.get('language')
     name = f'{row.get("name")} {language}' if language else str(row.get('name'))
     has_dialogues = 'dialogues' in ((row.get('infer_cfg') or {}).get('inferencer') or {})
@@ -129,12 +129,12 @@ def _files_of(row: Mapping[str, Any]) -> Iterator[tuple[Benchmark, DataFiles]]:
         for files in benchmark.data.files:
             is_named = f'{files.name} '.startswith(f'{name} ') or PurePath(files.paths[0]).stem == name
             if is_named and PurePath(files.paths[0]).is_relative_to(row['path']):
-                yield benchmark, files
+                yield files
 
 
 def _needed(row: Mapping[str, Any]) -> Iterator[str]:
     """Yields the paths that a row reads, below the data cache."""
-    for _, files in _files_of(row):
+    for files in _files_of(row):
         yield from files.paths
     dialogues = ((row.get('infer_cfg') or {}).get('inferencer') or {}).get('dialogues') or {}
     paths = (row.get('path'), row.get('instructions'), dialogues.get('instructions'), dialogues.get('bank'))

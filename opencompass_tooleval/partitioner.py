@@ -17,7 +17,7 @@ from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, get_
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.inferencers.resuming import RESULTS, finished_only, is_of_package
-from opencompass_tooleval.models.accelerator import restore_prices, run_options
+from opencompass_tooleval.models.accelerator import restore_settings, run_options
 from opencompass_tooleval.models.preflight import Sweep, check_settings, pairs_of, sweep_findings, tell
 from opencompass_tooleval.models.selection import check_selection
 from opencompass_tooleval.work_dir.shards import numbered_shards
@@ -37,7 +37,7 @@ def check_config(cfg: Any) -> list[Finding]:
     """
     check_selection(cfg)
     findings = check_settings(cfg)
-    restore_prices(cfg)
+    restore_settings(cfg)
     return findings
 
 

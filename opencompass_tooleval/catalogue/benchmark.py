@@ -225,12 +225,17 @@ def part_of(dataset: str, result: Mapping[str, Any]) -> tuple[int, int] | None:
     return (count, size) if count is not None and count < size else None
 
 
+def is_sampled(result: Mapping[str, Any]) -> bool:
+    """Tests if the records of a result were drawn as a sample."""
+    return SEED in Provenance.of(result).stored
+
+
 def part_in_words(dataset: str, result: Mapping[str, Any]) -> str:
     """Formats :func:`part_of` for every screen: ``100 of 1,000, sampled``; '' for all records."""
     if not (part := part_of(dataset, result)):
         return ''
-    shown, samples, provenance = f'{part[0]:,} of {part[1]:,}', result.get('samples'), result.get('provenance')
-    if isinstance(provenance, Mapping) and SEED in provenance:
+    shown, samples = f'{part[0]:,} of {part[1]:,}', result.get('samples')
+    if is_sampled(result):
         return f'{shown}, sampled'
     is_first = isinstance(samples, Mapping) and samples.get(FIRST) == part[0]
     return f'{"the first " if is_first else ""}{shown}, not a sample'

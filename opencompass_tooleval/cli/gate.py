@@ -281,15 +281,15 @@ def run_gate(
             one, five = map(records_without_difference, (1, 5))
             why = f'a drop of 5 points is ruled out by {five} records that do not differ, one of 1 point by {one}'
             raise ValueError(f'--strict needs --max-drop above 0: {why}, and every drop by no number')
-        wanted = [name for name, is_on in further.items() if is_on]
+        chosen = [name for name, is_on in further.items() if is_on]
         if twin and baseline:
             raise ValueError('--twin compares with the originals of the run: leave out --baseline')
-        if baseline is None and save is None and not wanted and not twin:
+        if baseline is None and save is None and not chosen and not twin:
             options = ''.join(f'--{name}, ' for name in plugin.GATES)
             raise ValueError(f'gate needs --baseline RUN|FILE, --twin KIND, {options}or --save FILE to make a baseline')
         status = 0
-        if baseline is not None or wanted or twin:
-            status = _gate(work_dir, baseline, (model, baseline_model), rules, wanted, twin, json_out, markdown, junit)
+        if baseline is not None or chosen or twin:
+            status = _gate(work_dir, baseline, (model, baseline_model), rules, chosen, twin, json_out, markdown, junit)
         if save:
             count, failed = save_baseline(WorkDir.find(work_dir), save)
             left_out = f'; left out, since they are errors: {first_of(failed, 5)}' if failed else ''

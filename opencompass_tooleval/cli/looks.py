@@ -21,6 +21,7 @@ from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.results.sampled import Estimate, estimates_of
 from opencompass_tooleval.work_dir.data_files import sha256_of
 from opencompass_tooleval.work_dir.printing import say
+from opencompass_tooleval.work_dir.progress import model_abbr
 from opencompass_tooleval.work_dir.trust import Trustee
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -78,7 +79,10 @@ class Look:
     @property
     def _samples(self) -> dict[str, Sample]:
         try:
-            return {row['abbr']: Sample.of(row['sample']) for row in self._values['datasets']}
+            samples = {row['abbr']: Sample.of(row['sample']) for row in self._values['datasets']}
+            if any(sample.look is None for sample in samples.values()):
+                raise ValueError('a sample has no look')
+            return samples
         except (LookupError, TypeError, ValueError) as error:
             raise DataError(self.config, f'its data sets have no samples with looks ({error})') from error
 
@@ -90,7 +94,7 @@ class Look:
         """Yields the main scores of all models, after its run."""
         work, columns = WorkDir(self.config.parent), published_columns()
         for model in self._values['models']:
-            read = ((dataset, work.result(model['abbr'], dataset)) for dataset in self._samples)
+            read = ((dataset, work.result(model_abbr(model), dataset)) for dataset in self._samples)
             valid = ((dataset, result) for dataset, result in read if result and 'error' not in result)
             yield from estimates_of(without_samples(valid, [*columns.values()]), columns)
 
@@ -140,7 +144,7 @@ def run_looks(look: Look, points: float, again: str) -> int:
     Raises:
         DataError: A config or a result cannot be read.
     """
-    run = look.config.parent
+    run, _ = look.config.parent, look._samples  # a config without looks ends here, before the first request
     while True:
         if status := run_sweep([str(look.config), '-r', run.name], again):
             say(f'look {look.number} is not complete; continue with: {again}', err=True)

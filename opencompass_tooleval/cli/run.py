@@ -104,7 +104,7 @@ def run_benchmarks(
     ] = None,
     twin: Annotated[
         list[str] | None,
-        typer.Option(metavar='KIND', help='Twins of the records too: order, names, plain, values, more20; several.'),
+        typer.Option(metavar='KIND', help=f'Twins of the records too: {", ".join(KINDS)}; several.'),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help='Seeds of the twins, each a data set.')] = 1,
     slurm: Annotated[str | None, typer.Option(metavar='PARTITION', help='Run it on Slurm.')] = None,
@@ -137,17 +137,18 @@ def run_benchmarks(
         OSError: The config cannot be written.
     """
     if resume:
-        others = (benchmarks, model, hf, models, sample, limit, write_config, max_cost)
-        if within is None or any(other is not None and other != [] for other in others):
+        of_models = (model, api_base, hf, serve, gpus, models, temperature, system_prompt, prices, max_cost)
+        of_requests = (max_out_len, max_seq_len, max_workers, judge, judge_base, slurm, replicas)
+        others = (benchmarks, sample, limit, twin, write_config, work_dir, *of_models, *of_requests)
+        is_alone = not (stream or prepare or seeds > 1 or any(one is not None and one != [] for one in others))
+        if within is None or not is_alone:
             raise ValueError('--resume goes with --within POINTS alone: other settings are in the config of the run')
-        if key_env != KEY_VARIABLE:
-            os.environ[KEY_VARIABLE] = os.environ.get(key_env, '')
+        _export_key(key_env)
         look = Look.last(resume)
         trust_first(look.trustee(), trust)
         look.trustee().check()
         return run_looks(look, within, _again(resume, within, key_env))
-    if not benchmarks:
-        raise ValueError('name data sets: tooleval list prints them')
+    benchmarks = benchmarks or []
     settings: dict[str, Any] = {
         'max_out_len': max_out_len,
         'max_seq_len': max_seq_len,
@@ -188,6 +189,8 @@ def run_benchmarks(
     if twin:  # --twin names order more20
         twin = list(dict.fromkeys([*twin, *(name for name in benchmarks if name in KINDS)]))
         benchmarks = [name for name in benchmarks if name not in KINDS]
+    if not benchmarks:
+        raise ValueError('name data sets: tooleval list prints them')
     chosen, key = choose(benchmarks), key_in(key_env)
     is_open = not key and key_env == KEY_VARIABLE
     if model:
@@ -211,8 +214,7 @@ def run_benchmarks(
     if not write_config:
         if prepare and not _prepared(rows):
             return 1
-        if key_env != KEY_VARIABLE:
-            os.environ |= {KEY_VARIABLE: os.environ.get(key_env, ''), KEY_ENV: key_env}
+        _export_key(key_env)
         faults = _planned_faults(text)
         asked = [(one, settings['openai_api_base'], max_out_len is None) for one in model or ()]
         asked += [(grader.model, grader.base, False)] if grader else []
@@ -238,6 +240,12 @@ def run_benchmarks(
     look = Look(config)
     look.trustee().trust()
     return run_looks(look, within, again)
+
+
+def _export_key(key_env: str) -> None:
+    """Gives the key of ``--key-env`` to the programs that are started, and the name of its variable to messages."""
+    if key_env != KEY_VARIABLE:
+        os.environ |= {KEY_VARIABLE: os.environ.get(key_env, ''), KEY_ENV: key_env}
 
 
 def _sample_of(sample: int | None, within: float | None) -> str:

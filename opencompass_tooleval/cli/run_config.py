@@ -128,7 +128,7 @@ class Twins:
 
         if unknown := [kind for kind in kinds if kind not in KINDS]:
             raise ValueError(f'there are no twins {unknown[0]!r}; there are {", ".join(KINDS)}')
-        found = [(row['abbr'], kinds_of(row['type'], row['name'])) for row in rows]
+        found = [(row['abbr'], kinds_of(row['type'], row.get('name', ''))) for row in rows]
         abbrs = {kind: [abbr for abbr, known in found if kind in known] for kind in kinds}
         if lacking := [kind for kind in kinds if not abbrs[kind]]:
             raise ValueError(f'none of these data sets has twins of the kind {lacking[0]!r}')
@@ -205,9 +205,9 @@ def config_text(
         *block,
         f'datasets = [{", ".join(map(_chosen_rows, chosen))}]',
         *(['for _row in datasets:', f"    _row['reader_cfg']['test_range'] = '[:{limit}]'"] if limit else []),
-        *(['for _row in datasets:', f"    _row['sample'] = {sample}"] if sample else []),
         *(judge.lines() if judge else []),
         *(twins.lines() if twins else []),
+        *(['for _row in datasets:', f"    _row['sample'] = {sample}"] if sample else []),
         *([f"infer['partitioner']['replicas'] = {replicas}"] if replicas else []),
         *([f"infer['runner']['max_num_workers'] = {replicas}"] if replicas and not partition else []),
         *(

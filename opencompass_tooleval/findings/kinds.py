@@ -34,7 +34,7 @@ _NOTE, _WARNING, _FAULT = Level.NOTE, Level.WARNING, Level.FAULT
 PUBLISHED = 'published:'
 """Begins the ids of reasons why a score is not comparable with published ones."""
 _MODEL = 'correct the config of the model'
-_PART = 'run it without limit and test_range'
+_PART = 'run it without sample, limit and test_range'
 
 KINDS: dict[str, Kind] = {
     # Faults of a config.
@@ -69,7 +69,7 @@ KINDS: dict[str, Kind] = {
     'result:limits': Kind(_NOTE, 'models had other limits of tokens on one data set'),
     'config:unused_limit': Kind(_NOTE, 'the limit of a model is below that of the benchmark, which counts'),
     'config:unused': Kind(_NOTE, 'a setting of a model has no effect'),
-    'config:test_range': Kind(_NOTE, '`test_range` selects a part of the records', _PART),
+    'config:test_range': Kind(_NOTE, '`sample` or `test_range` selects a part of the records', _PART),
     'result:no_response': Kind(_NOTE, 'many calls of an agent had no recorded response', 'take a larger bank'),
     'result:same_trials': Kind(_NOTE, 'all trials of every record have the same answer'),
     'published:part': Kind(_NOTE, 'not all records were asked', _PART),

@@ -141,7 +141,7 @@ def _answers(row: Row, prompt: Conversation) -> bool:
     """
     whole = isinstance(row.get('prediction'), str)
     is_same = whole and row.get('record_id') == prompt.record_id and row.get('prompt_digest') in (None, prompt.asked)
-    return is_same and run_context().stored.accepts(row)
+    return is_same and (bool(row.get('infra')) or run_context().stored.accepts(row))  # no answer to decide on
 
 
 @ICL_INFERENCERS.register_module()

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock
 from typing import Any
 
 from opencompass.utils import build_dataset_from_cfg, get_infer_output_path, model_abbr_from_cfg
@@ -21,6 +20,7 @@ from opencompass_tooleval.core.scoring.sampling_settings import DECIDE, StoredAn
 from opencompass_tooleval.core.text.jsonable import texts_digest
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.lock import one_thread
 from opencompass_tooleval.work_dir.progress import abbrs_of
 from opencompass_tooleval.work_dir.replicas import claims_folder, remove_claims
 from opencompass_tooleval.work_dir.shards import (
@@ -45,7 +45,6 @@ RESULTS, PREDICTIONS = 'results', 'predictions'
 
 _NOT_OF_DATA = ('infer_cfg', 'eval_cfg', 'abbr')
 _records: dict[str, Records | None] = {}
-_preparing = Lock()
 
 
 def records_of(dataset: Mapping[str, Any]) -> Records | None:
@@ -77,13 +76,11 @@ class _Stored:
         finished: Predictions with all answers, whole or shards.
         unfinished: Predictions that lack answers, and damaged ones.
         result: The result, which need not exist.
-        is_current: False if there is no result, or it is damaged or about other records.
     """
 
     finished: list[Path]
     unfinished: list[Path]
     result: Path
-    is_current: bool
 
 
 def _paths(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> tuple[Path, Path]:
@@ -97,8 +94,12 @@ def _look(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> _
     file, result = _paths(work, model, dataset)
     files = [file] if file.exists() else [] if is_shard(dataset) else list(numbered_shards(file).values())
     unfinished = [one for one in files if is_damaged(one) or _asks_more(one, model, dataset, result)]
-    is_current = result.is_file() and not is_damaged(result) and not result_is_outdated(result, records_of(dataset))
-    return _Stored([one for one in files if one not in unfinished], unfinished, result, is_current)
+    return _Stored([one for one in files if one not in unfinished], unfinished, result)
+
+
+def _is_current(result: Path, dataset: Mapping[str, Any]) -> bool:
+    """Tests if there is a result, neither damaged nor about other records."""
+    return result.is_file() and not is_damaged(result) and not result_is_outdated(result, records_of(dataset))
 
 
 def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any], result: Path) -> bool:
@@ -185,7 +186,7 @@ def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[s
         InUseError: Another process works on the predictions.
     """
     file, result = _paths(work, model, dataset)
-    with _preparing:  # runners start the replicas of a data set in threads
+    with one_thread:  # runners start the replicas of a data set in threads
         set_aside_damaged(file if stage == 'infer' else result)
         if stage == 'infer' and is_of_package(dataset) and not is_shard(dataset):
             _join_parts(work, file, dataset)
@@ -215,10 +216,11 @@ def finished_only(out_dir: str, combinations: Iterable[Mapping[str, Any]]) -> It
         for combination in combinations:
             for model, dataset in product(combination['models'], combination['datasets']):
                 stored = _look(stage.parent, model, dataset)
-                # OpenCompass partitions both stages before it runs the first one.
-                is_scored = stored.is_current and not stored.unfinished
-                results = [stored.result] if is_scored else []
-                for file in results if stage.name == RESULTS else stored.finished:
+                files = stored.finished
+                if stage.name == RESULTS:  # OpenCompass partitions both stages before it runs the first one
+                    is_scored = not stored.unfinished and _is_current(stored.result, dataset)
+                    files = [stored.result] if is_scored else []
+                for file in files:
                     place = Path(folder, file.relative_to(stage))
                     place.parent.mkdir(parents=True, exist_ok=True)
                     place.touch()

@@ -54,7 +54,7 @@ def accelerator_faults(config: Mapping[str, Any]) -> Iterator[Finding]:
             )
 
 
-def restore_prices(config: MutableMapping[str, Any]) -> None:
+def restore_settings(config: MutableMapping[str, Any]) -> None:
     """Gives models the settings of this package in the config that the user wrote: ``-a`` leaves them out."""
     options = run_options()
     if options is None or not (options.accelerator and options.config):

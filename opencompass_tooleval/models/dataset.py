@@ -19,6 +19,7 @@ from opencompass_tooleval.core.statistics.sample import DRAW, LOOK, SEED, Sample
 from opencompass_tooleval.models.accelerator import run_options
 from opencompass_tooleval.models.gpus import lacking_gpus
 from opencompass_tooleval.models.preflight import check_settings, tell
+from opencompass_tooleval.models.settings import is_class_of_package
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.shards import split_range
 
@@ -61,7 +62,8 @@ def _check_run() -> None:
     models, datasets = (config.get(name) for name in ('models', 'datasets'))
     if isinstance(models, list) and isinstance(datasets, list):
         findings = check_settings(config)
-        tell(() if 'infer' in config else findings)  # a partitioner of this package has told them
+        partitioner = (config.get('infer') or {}).get('partitioner') or {}
+        tell(() if is_class_of_package(partitioner, 'partitioner') else findings)  # that one has told them
     if options.slurm or options.dlc or options.dry_run:
         return
     if lacking := lacking_gpus(_needed_gpus(config)):

@@ -299,6 +299,7 @@ def compare(
         raise DataError(a.work.path, f'the models share no data set: {what}')
     comparer = Comparer()
     notes, results = comparer.comparison.notes, dict[tuple[str, str], Result]()
+    names = (str(a), str(b)) if str(a) != str(b) else (f'{a} (A)', f'{b} (B)')  # one model in two runs
     for side, other in ((a, b), (b, a)):
         only = sorted(side.datasets - other.datasets)
         notes += [f'{dataset}: only {side} has a result' for dataset in only]
@@ -311,8 +312,8 @@ def compare(
             notes.append(f'{dataset}: the result of {failed} is an error')
             continue
         sink(dataset, comparer.add(dataset, first, second))
-        for side, result in ((a, first), (b, second)):
-            results[str(side), dataset] = {key: value for key, value in result.items() if key != 'details'}
+        for name, result in zip(names, (first, second), strict=True):
+            results[name, dataset] = {key: value for key, value in result.items() if key != 'details'}
         notes += _notes(dataset, (first, second), (str(a), str(b)))
     comparer.add_tables()
     comparer.comparison.findings += of_comparisons(result_findings(results))

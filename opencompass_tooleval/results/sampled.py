@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import records_of
+from opencompass_tooleval.catalogue.benchmark import is_sampled, records_of
 from opencompass_tooleval.catalogue.metrics import OVERALL, main_metrics
+from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.catalogue.tables import CORRELATIONS, column_error
 from opencompass_tooleval.core.scoring.usage_summary import spending_of
 from opencompass_tooleval.core.statistics.intervals import ALPHA, Score, score_interval
 from opencompass_tooleval.core.statistics.paired import Result, metrics_of, values_of
-from opencompass_tooleval.core.statistics.sample import LOOK, LOOKS, SEED
+from opencompass_tooleval.core.statistics.sample import LOOK, LOOKS
 from opencompass_tooleval.core.text.bounds import is_number
 
 INTERVALS = 'intervals'
@@ -32,16 +33,10 @@ def intervals_of_sample(result: Result, is_greedy: bool) -> dict[str, list[float
     if not is_sampled(result):
         return {}
     asked, total = _counts(result)
-    alpha = ALPHA / LOOKS if result['provenance'].get(LOOK) else ALPHA
+    alpha = ALPHA / LOOKS if Provenance.of(result).stored.get(LOOK) else ALPHA
     read = {metric: values_of(result, metric) for metric in metrics_of(result)}
     share = asked / total if is_greedy and total else 0.0
     return {metric: [*score_interval(values, share, alpha)] for metric, values in read.items() if values}
-
-
-def is_sampled(result: Result) -> bool:
-    """Tests if a result's records were drawn as a sample."""
-    provenance = result.get('provenance')
-    return isinstance(provenance, Mapping) and SEED in provenance
 
 
 def _counts(result: Result) -> tuple[int, int]:

@@ -176,19 +176,19 @@ class ToolEvalSummarizer(DefaultSummarizer):
     def _pick_up_results(self) -> tuple[dict[str, Any], ...]:
         """Reads the results model by model: OpenCompass's method fails if models' results have different metrics."""
         models = self.model_cfgs
-        found: tuple[dict[str, Any], ...] = ({}, {}, {}, {})
+        of_all: tuple[dict[str, Any], ...] = ({}, {}, {}, {})
         try:
             for model in models:
                 self.model_cfgs = [model]
                 raw, parsed, metrics, modes = super()._pick_up_results()
-                for whole, part in zip((found[0], found[1], found[3]), (raw, parsed, modes), strict=True):
+                for whole, part in zip((of_all[0], of_all[1], of_all[3]), (raw, parsed, modes), strict=True):
                     whole.update(part)
                 for dataset, names in metrics.items():
-                    known = found[2].setdefault(dataset, [])
+                    known = of_all[2].setdefault(dataset, [])
                     known += [name for name in names if name not in known]
         finally:
             self.model_cfgs = models
-        return found
+        return of_all
 
     def _format_table(
         self,
@@ -235,12 +235,12 @@ class ToolEvalSummarizer(DefaultSummarizer):
 
     def _parts(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[tuple[str, str], str]:
         """Returns model and data set, or table, with a part of the records -> its words, or '' for a table."""
-        found = {
+        in_words = {
             (model, dataset): words
             for (model, dataset), result in results.items()
             if (words := part_in_words(dataset, result))
         }
-        return {**found, **dict.fromkeys(self._and_tables(found) - found.keys(), '')}
+        return {**in_words, **dict.fromkeys(self._and_tables(in_words) - in_words.keys(), '')}
 
     def _and_tables(self, keys: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
         """Returns pairs of model and data set, and those of the model and the tables that the data set is in."""

@@ -119,7 +119,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         self.model, loaded = cur_model, cur_model_abbr
         tasks = zip(self.cfg['models'], self.cfg['datasets'], strict=True)
         pairs = [(model_cfg, dataset_cfg) for model_cfg, rows in tasks for dataset_cfg in rows]
-        tell(scoring_faults(Sweep(None, (), list(pairs))))
+        tell(scoring_faults(Sweep(None, (), pairs)))
         shared: list[tuple[Any, Any]] = []
         for model_cfg, dataset_cfg in pairs:
             if self.replica and self._file(model_cfg, dataset_cfg).exists():

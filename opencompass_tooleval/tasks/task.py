@@ -14,7 +14,7 @@ from opencompass_tooleval.inferencers.resuming import prepare
 from opencompass_tooleval.models.literal_keys import literal_keys
 from opencompass_tooleval.models.preflight import tell
 from opencompass_tooleval.tasks.task_process import as_module, shell_word
-from opencompass_tooleval.work_dir.lock import hold_sweep, one_thread
+from opencompass_tooleval.work_dir.lock import hold_sweep
 from opencompass_tooleval.work_dir.printing import keep_printable
 
 
@@ -94,10 +94,9 @@ class CommandOfTask:
             SystemExit: Another sweep runs in the directory.
         """
         hold_sweep(Path(self.work_dir))
-        with one_thread:  # the replicas of a model have the same data sets
-            for model, datasets in zip(self.cfg['models'], self.cfg['datasets'], strict=True):
-                for dataset in datasets:
-                    prepare(self.stage, Path(self.work_dir), model, dataset)
+        for model, datasets in zip(self.cfg['models'], self.cfg['datasets'], strict=True):
+            for dataset in datasets:
+                prepare(self.stage, Path(self.work_dir), model, dataset)
         tell(literal_keys(self.cfg))
         command = super().get_command(shell_word(cfg_path), '{task_cmd}')  # type: ignore[misc]
         return template.format(task_cmd=as_module(command, self.script, self.stage))

@@ -95,6 +95,8 @@ def open_twins(benchmark: str, subset: str, twin: str, seed: int, similarity: Si
 
 def _agents(cls: Any, settings: Mapping[str, Any], changes: Changes) -> Dataset:
     """Loads agents' tasks with their twins, which say what the environment has in place of their names."""
+    if changes.kind not in (_FAULTS, *_STYLES):
+        return cls.load(**settings, change=changes)
     original = cls.load(**settings)
     if changes.kind == _FAULTS:
         rows, tasks = list(original), dict[str, Twinned]()
@@ -105,20 +107,19 @@ def _agents(cls: Any, settings: Mapping[str, Any], changes: Changes) -> Dataset:
                 changes.left_out['no tool is known to be needed'] += 1
             else:
                 tasks[row['record_id']] = twin
+        if not tasks:
+            raise ValueError(f'no record has a twin of the kind {_FAULTS!r}')
     else:
-        rows, tasks = list(cls.load(**settings, change=changes)), {}
-        if changes.kind in _STYLES:
-            payloads = {row['record_id']: json.loads(row['record']) for row in original}
-            tasks = {
-                row['record_id']: renamed(
-                    payloads[row['record_id']],
-                    json.loads(row['record']),
-                    changes.translations[row['record_id']].fields,
-                )
-                for row in rows
-            }
-        else:
-            return Dataset.from_list(rows)
+        rows = list(cls.load(**settings, change=changes))
+        payloads = {row['record_id']: json.loads(row['record']) for row in original}
+        tasks = {
+            row['record_id']: renamed(
+                payloads[row['record_id']],
+                json.loads(row['record']),
+                changes.translations[row['record_id']].fields,
+            )
+            for row in rows
+        }
     return Dataset.from_list(
         [
             {**row, 'record': json.dumps({**json.loads(row['record']), 'twin': tasks[row['record_id']].to_payload()})}
@@ -143,9 +144,10 @@ class ToolEvalTwinDataset(ToolEvalDataset):
         """Loads the data set with its records changed.
 
         Args:
-            original: Class of the data set: of T-Eval, UltraTool, ToolBench, RestBench or FuncQA, also with native
-                calls or instructions.
-            twin: Kind of the twins: ``order``, ``names``, ``plain``, ``values``, ``more5``, ``more20`` or ``more100``.
+            original: Class of the data set: of T-Eval, UltraTool, ToolBench, RestBench, FuncQA or agents, also with
+                native calls or instructions.
+            twin: Kind of the twins: ``order``, ``names``, ``plain``, ``values``, ``more5``, ``more20``,
+                ``more100``, or ``faults`` of agents.
             twin_seed: Seed of the changes.
             settings: Arguments of the original's ``load``.
 

@@ -20,9 +20,9 @@ from opencompass_tooleval.twins.twin import LeftOutError, words_of
 OPAQUE, PLAIN = 'opaque', 'plain'
 _TOOL_LETTERS, _FIELD_LETTERS = 9, 7
 _POOL = 400
+"""Names of tools to draw from: each is encoded once."""
 _FAR = 0.4
 """Similarity below which two names never match: T-Eval needs .7, of which the name has three quarters."""
-"""Names of tools to draw from: each is encoded once."""
 
 _FIRST = words_of(
     'amber arctic autumn bronze cedar cobalt copper coral crimson crystal desert distant dusty eastern elder '

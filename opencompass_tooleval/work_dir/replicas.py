@@ -123,7 +123,10 @@ def remove_claims(whole: Path) -> None:
 
 
 def end_claims(whole: Path) -> None:
-    """Gives what replicas left to a single task, or to the next sweep. The caller holds the lock of the predictions."""
+    """Gives what replicas left to a single task, or to the next sweep.
+
+    The caller holds the lock of the predictions, or the claim of the end.
+    """
     if claims_folder(whole).is_dir():
         _join(whole)
         remove_claims(whole)
@@ -194,9 +197,8 @@ class Claims:
             DataError: The replica that joins the answers has ended, and the file system has no locks to tell.
         """
         latest = time.monotonic() + _MOST_SECONDS
-        if not self._whole.exists():
-            self._folder.mkdir(parents=True, exist_ok=True)
         while not (self._whole.exists() or (self._folder / f'{_BEGIN}.{_DONE}').exists()):
+            self._folder.mkdir(parents=True, exist_ok=True)  # the others may have failed, and removed their claims
             if self._claim(_BEGIN) and not self._whole.exists():  # otherwise the others have removed their claims
                 _join(self._whole)
                 for plan in self._folder.parent.glob(f'*/{_PLAN}'):

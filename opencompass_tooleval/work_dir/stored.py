@@ -13,12 +13,14 @@ from opencompass_tooleval.core.scoring.answer_limit import AnswerLimit, is_cut_b
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.sampling_settings import ASK, SAMPLING, StoredAnswers
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.work_dir.journal import Journal, Row, write_json
+from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, read_plain
+from opencompass_tooleval.work_dir.journal import MODEL, Journal, Row, write_json
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, whole_of
 
 _DETAILS = b'"details"'
 _MOST_OF_HEAD = 1 << 22
+_SETTINGS = f'"{SAMPLING}"'.encode()
 
 
 @dataclass(frozen=True)
@@ -80,14 +82,16 @@ def other_settings(file: Path, result: Path, stored: StoredAnswers) -> Counter[s
         return Counter()
     answers: dict[Any, str] = {}
     for place, row in _stored_rows(file):
-        answers[place] = '' if row.get('infra') else stored.difference(row)
+        if not row.get(MODEL):  # that of a simulator has other settings
+            answers[place] = '' if row.get('infra') else stored.difference(row)
     return Counter(filter(None, answers.values()))
 
 
 def _stored_rows(file: Path) -> Iterator[tuple[Any, Row]]:
     """Yields the stored rows of a data set, each with what only rows about the same answer have in common."""
     for whole in [file] if file.exists() else numbered_shards(file).values():
-        if not is_damaged(whole):
+        # Rows of earlier versions have no settings, and are not parsed.
+        if not is_damaged(whole) and _SETTINGS in read_plain(whole, MAX_RUN_BYTES):
             yield from (((whole, index), row) for index, row in enumerate(read_predictions(whole)))
     for journal in () if file.exists() else sorted(file.parent.glob('tmp_*.jsonl')):
         name = journal.stem.removeprefix('tmp_')
@@ -223,6 +227,7 @@ def join_parts(whole: Path, parts: Sequence[Path], records: Records) -> None:
     for part in parts:
         for name in (f'kept_{part.stem}.jsonl', f'tmp_{part.stem}.jsonl', part.name):
             part.with_name(name).unlink(missing_ok=True)
+    whole.with_name(f'tmp_{whole.stem}.jsonl').unlink(missing_ok=True)
 
 
 def _rows_of(part: Path) -> list[Row]:

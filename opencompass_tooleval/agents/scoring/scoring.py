@@ -142,7 +142,7 @@ def _score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
         id=task.id,
         values={FINISH_RATE: float(is_finished), **against_gold, **_rates(waste)},
         reason=_reason(task, trajectory, is_finished, {**against_gold, INVALID: waste.invalid_call}),
-        parsed=None,
+        parsed=[{'name': call.name, 'arguments': call.arguments} for call in trajectory.path_calls],
         parse_method='value',
         gold=_gold_of(task),
         trajectory=trajectory,

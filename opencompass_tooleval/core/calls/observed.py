@@ -67,7 +67,8 @@ def observed_payload(answers: Sequence[Observed]) -> list[dict[str, Any]]:
     """Converts the records of one row to JSON values, without empty members, and with equal tools once."""
     rows: list[dict[str, Any]] = []
     for place, one in enumerate(answers):
-        row = {name: value for name, value in vars(one).items() if value != _DEFAULTS[name]}
+        members = {name: value for name, value in vars(one).items() if value != _DEFAULTS[name]}
+        row = {name: value for name, value in members.items() if value or _DEFAULTS[name] != ()}
         if place and one.tools and one.tools == answers[place - 1].tools:
             row[_TOOLS] = _SAME
         rows.append(row)

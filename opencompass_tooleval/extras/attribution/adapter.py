@@ -37,30 +37,30 @@ def add_faults(
     """
     result_path = ResultPath.of(evaluator)
     stored = result_path.rows_with(OBSERVED, SERVING) if result_path else {}
-    found = [attribution_of_row(stored.get(key)) for key, _ in with_runs(columns['record_id'], str)]
-    if not any(found):
+    attributions = [attribution_of_row(stored.get(key)) for key, _ in with_runs(columns['record_id'], str)]
+    if not any(attributions):
         return
-    _log_notes(found)
+    _log_notes(attributions)
     again: dict[int, SampleScore] = {}
     for rows in positions if evaluator.can_score_again else ():
-        written = {row: one.written for row in rows if (one := found[row]) and one.written is not None}
+        written = {row: one.written for row in rows if (one := attributions[row]) and one.written is not None}
         again |= _score_written(evaluator, columns, written) if written else {}
     second = [
         [again.get(row, score) for row, score in zip(rows, run.scores, strict=True)]
         for run, rows in zip(runs, positions, strict=True)
     ]
     order = [row for rows in positions for row in rows]
-    result[SERVING] = faults_payload(evaluator, result, second if again else (), [found[row] for row in order])
+    result[SERVING] = faults_payload(evaluator, result, second if again else (), [attributions[row] for row in order])
     result['details'] = result.pop('details')  # stays last
     for detail, row in zip(result['details'], order, strict=True):
-        if fault := of_sample(found[row], again.get(row)):
+        if fault := of_sample(attributions[row], again.get(row)):
             detail[SERVING] = fault
 
 
-def _log_notes(found: Sequence[Attribution | None]) -> None:
+def _log_notes(attributions: Sequence[Attribution | None]) -> None:
     """Logs why answers are unknown, and what all names of calls have in common, each note once."""
     notes: dict[str, None] = {}
-    for one in found:
+    for one in attributions:
         if one and one.note:
             _, names, more = one.note.partition(NAMES)
             notes[one.note if one.cause == UNKNOWN else f'{names}{more}'] = None

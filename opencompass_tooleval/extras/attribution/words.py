@@ -74,18 +74,18 @@ def lines_of(by_dataset: Mapping[str, Faults]) -> Iterator[str]:
 def faults_of(by_dataset: Mapping[str, Faults]) -> Iterator[tuple[str, str]]:
     """Yields cause and words of the faults that cannot be counted in points, with the number of samples."""
     for cause, words in _COUNTED.items():
-        if found := {name: one for name, one in by_dataset.items() if one.causes.get(cause)}:
-            yield cause, f'{_share(found, (cause,), words)} ({cause})'
+        if affected := {name: one for name, one in by_dataset.items() if one.causes.get(cause)}:
+            yield cause, f'{_share(affected, (cause,), words)} ({cause})'
 
 
 def _names_of(by_dataset: Mapping[str, Faults]) -> Iterator[str]:
     """Yields a line on what the names of calls begin or end with in most answers."""
     for text in dict.fromkeys(name for one in by_dataset.values() for name in one.names):
-        found = {name: one for name, one in by_dataset.items() if 2 * one.names.get(text, 0) > one.samples}
-        count = sum(one.names[text] for one in found.values())
-        samples = sum(one.samples for one in found.values())
-        if found:
-            what = f'{text}, unlike those of the offered tools; scores stay ({few(found)})'
+        affected = {name: one for name, one in by_dataset.items() if 2 * one.names.get(text, 0) > one.samples}
+        count = sum(one.names[text] for one in affected.values())
+        samples = sum(one.samples for one in affected.values())
+        if affected:
+            what = f'{text}, unlike those of the offered tools; scores stay ({few(affected)})'
             yield f'in {count:,} of {samples:,} answers {what}'
 
 

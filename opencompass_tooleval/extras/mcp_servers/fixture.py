@@ -229,13 +229,6 @@ def _new_digest() -> hashlib.blake2b:
     return hashlib.blake2b(digest_size=16)
 
 
-def text_digest(text: str) -> str:
-    """Returns the digest of a file with a text, as :func:`folder_state` has it."""
-    digest = _new_digest()
-    digest.update(text.encode('utf-8', 'surrogatepass'))
-    return digest.hexdigest()
-
-
 def folder_state(folder: Path, leave_out: Sequence[str] = ()) -> dict[str, str]:
     """Returns path -> digest of each file below a folder, sorted; for links the target, for empty folders ``folder``.
 

@@ -341,10 +341,6 @@ class LiveTools:
         finally:
             self._watch = None
 
-    def renew(self) -> None:
-        """Stops the processes that wait for a trial: that of the next one starts after all earlier calls."""
-        run(self._renew())
-
     async def _renew(self) -> None:
         ready = list(self._ready)
         self._ready.clear()

@@ -138,7 +138,7 @@ class _Row:
 
 
 @dataclass
-class _Wanted:
+class _AppliedEffects:
     """The effects of a task as they are applied to the state at the start."""
 
     start: State
@@ -148,10 +148,16 @@ class _Wanted:
 
     def rows_of(self, part: str) -> list[_Row]:
         if part not in self.rows:
-            found = self.start.get(part)
-            items = found.items if isinstance(found, Items) else []
-            self.rows[part] = [_Row(item, origin=number) for number, item in enumerate(items)]
+            self.rows[part] = [_Row(item, origin=number) for number, item in enumerate(self._items(part))]
         return self.rows[part]
+
+    def _items(self, part: str) -> Sequence[Any]:
+        before = self.start.get(part)
+        return before.items if isinstance(before, Items) else []
+
+    def _fills(self, part: str) -> Mapping[str, Any] | None:
+        before = self.start.get(part)
+        return before.fills if isinstance(before, Items) else None
 
     def apply(self, effect: Mapping[str, Any]) -> None:
         """Applies an effect.
@@ -234,8 +240,7 @@ class _Wanted:
         return found
 
     def _check_column(self, part: str, name: str) -> None:
-        found = self.start.get(part)
-        fills = found.fills if isinstance(found, Items) else None
+        fills = self._fills(part)
         if fills is not None and name not in fills:
             raise ValueError(f'{part} has no column {name}; it has {first_of(list(fills))}')
 
@@ -244,8 +249,7 @@ class _Wanted:
             return _Row(None, given)
         for name in given:
             self._check_column(part, name)
-        found = self.start.get(part)
-        fills = (found.fills if isinstance(found, Items) else None) or {}
+        fills = self._fills(part) or {}
         defaults = {name: 'null' if value is None else str(value) for name, value in fills.items() if value != ANY}
         like = {name: value for name, value in {**defaults, **given}.items() if name not in free}
         return _Row({}, like, (*free, *(name for name, value in fills.items() if value == ANY and name not in given)))
@@ -300,10 +304,9 @@ class _Wanted:
 
     def expected(self) -> dict[str, Any]:
         """Returns part -> the difference that the task wants."""
-        found: dict[str, Any] = {}
+        differences: dict[str, Any] = {}
         for part, rows in self.rows.items():
-            start = self.start.get(part)
-            items = start.items if isinstance(start, Items) else []
+            items = self._items(part)
             kept = {row.origin for row in rows if row.origin is not None and row.like is None and not row.free}
             left = {number for number in range(len(items)) if number not in kept}
             if max(len(left), len(rows) - len(kept)) > _MAX_ITEMS:
@@ -317,25 +320,26 @@ class _Wanted:
                     added.append(row.pattern())
                 else:
                     left.discard(same)
-            wanted: dict[str, Any] = {'removed': [items[number] for number in sorted(left)], 'added': added}
-            wanted |= {'in_order': True} if part in self.in_order else {}
+            difference: dict[str, Any] = {'removed': [items[number] for number in sorted(left)], 'added': added}
+            difference |= {'in_order': True} if part in self.in_order else {}
             if left or added:
-                found[part] = wanted
+                differences[part] = difference
             elif part not in self.start:
-                found[part] = {'may': True}
-        return {**{part: want for part, want in self.parts.items() if part not in found}, **found}
+                differences[part] = {'may': True}
+        others = {part: difference for part, difference in self.parts.items() if part not in differences}
+        return {**others, **differences}
 
 
-def wanted_changes(effects: Iterable[Mapping[str, Any]], start: State) -> dict[str, Any]:
+def expected_changes(effects: Iterable[Mapping[str, Any]], start: State) -> dict[str, Any]:
     """Returns the differences that effects make to a state, for :func:`wrong_changes`.
 
     Raises:
         ValueError: An effect names what the state does not have, or its words do not go together.
     """
-    wanted = _Wanted(start)
+    applied = _AppliedEffects(start)
     for effect in effects:
-        wanted.apply(effect)
-    return wanted.expected()
+        applied.apply(effect)
+    return applied.expected()
 
 
 # --- comparison -------------------------------------------------------------------------------------------------------

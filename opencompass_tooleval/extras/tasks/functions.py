@@ -14,6 +14,7 @@ def main(path: str) -> None:
     spec = importlib.util.spec_from_file_location('tools', path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # data classes look their module up
     spec.loader.exec_module(module)
     server = MCPServer('functions')
     for name, function in vars(module).items():

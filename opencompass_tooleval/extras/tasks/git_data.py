@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ GIT = '.git'
 
 _MAX_OBJECT = 1 << 26
 _MAX_COMMITS = 2_000
+_MAX_FILES = 2_000_000
+"""Entries of trees that are read of a repository: a tree may hold itself many times."""
+_NAME = re.compile('[0-9a-f]{40}')
 _MAX_DEPTH = 200
 _SHOWN = 10
 _TREE = b'40000'
@@ -24,7 +28,8 @@ _OFFSET_DELTA, _NAMED_DELTA = 6, 7
 
 def is_repository(folder: Path) -> bool:
     """Tests if a folder is the working tree of a repository."""
-    return (folder / GIT / 'HEAD').is_file() and (folder / GIT / 'objects').is_dir()
+    git = folder / GIT
+    return not git.is_symlink() and (git / 'HEAD').is_file() and (git / 'objects').is_dir()
 
 
 def git_items(folder: Path) -> dict[str, Any]:
@@ -43,7 +48,7 @@ def git_items(folder: Path) -> dict[str, Any]:
     """
     try:
         return _Repository(folder).parts()
-    except (OSError, struct.error, zlib.error, IndexError, KeyError, RecursionError, UnicodeError) as error:
+    except (OSError, struct.error, zlib.error, LookupError, RecursionError, UnicodeError) as error:
         raise ValueError(f'the repository cannot be read ({type(error).__name__}: {error})') from error
 
 
@@ -51,6 +56,7 @@ class _Repository:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._commits: dict[str, dict[str, Any]] = {}
+        self._left = _MAX_FILES
 
     def parts(self) -> dict[str, Any]:
         head = self._text('HEAD')
@@ -91,6 +97,8 @@ class _Repository:
 
     def _object(self, sha: str) -> tuple[bytes, bytes]:
         """Returns kind and content of an object."""
+        if not _NAME.fullmatch(sha):  # a reference may hold any text, also a path
+            raise KeyError(sha[:_SHOWN])
         loose = self._folder / 'objects' / sha[:2] / sha[2:]
         if loose.is_file():
             kind, _, content = _inflate(read_plain(loose, _MAX_OBJECT)).partition(b'\0')
@@ -119,7 +127,7 @@ class _Repository:
         if kind == _NAMED_DELTA:
             base = self._object(pack[at : at + 20].hex())
             at += 20
-        else:
+        elif kind == _OFFSET_DELTA:
             byte, at = pack[at], at + 1
             back = byte & 127
             while byte & 128:
@@ -128,6 +136,8 @@ class _Repository:
             if not 0 < back <= offset:
                 raise KeyError('a pack')
             base = self._packed(pack, offset - back, depth + 1)
+        else:
+            raise KeyError('a pack')
         return base[0], _patched(base[1], _inflate(pack[at:]))
 
     # --- commits, trees, index ----------------------------------------------------------------------------------------
@@ -138,13 +148,12 @@ class _Repository:
             head, _, message = content.decode('utf-8', 'replace').partition('\n\n')
             fields = [line.partition(' ') for line in head.splitlines()]
             if kind == b'tag':
-                self._commits[sha] = self._commit(next(value for name, _, value in fields if name == 'object'))
+                self._commits[sha] = self._commit(_field(fields, 'object'))
                 return self._commits[sha]
             if kind != b'commit':
                 raise KeyError('a reference that is no commit')
             parents = [value for name, _, value in fields if name == 'parent']
-            tree = next(value for name, _, value in fields if name == 'tree')
-            self._commits[sha] = {'tree': tree, 'parents': parents, 'message': message.strip()}
+            self._commits[sha] = {'tree': _field(fields, 'tree'), 'parents': parents, 'message': message.strip()}
         return self._commits[sha]
 
     def _tree_of(self, sha: str) -> str:
@@ -187,6 +196,9 @@ class _Repository:
     def _entries(self, tree: str) -> Iterator[tuple[str, bytes, str]]:
         content, at = self._object(tree)[1], 0
         while at < len(content):
+            self._left -= 1
+            if not self._left:
+                raise ValueError(f'the repository has more than {_MAX_FILES:,} files')
             end = content.index(b'\0', at)
             mode, _, name = content[at:end].partition(b' ')
             yield name.decode('utf-8', 'replace'), mode, content[end + 1 : end + 21].hex()
@@ -211,6 +223,13 @@ class _Repository:
             found[f'{name} (conflict {stage})' if stage else name] = content[at + 40 : at + 60].hex()
             at += (end - at + 8) // 8 * 8
         return found
+
+
+def _field(fields: Sequence[tuple[str, str, str]], name: str) -> str:
+    """Returns the first value of a name in the head of a commit or tag."""
+    if (value := next((value for one, _, value in fields if one == name), None)) is None:
+        raise KeyError(f'a commit without {name}')
+    return value
 
 
 def _inflate(content: bytes) -> bytes:

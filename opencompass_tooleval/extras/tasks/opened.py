@@ -20,7 +20,7 @@ from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial, only_reads
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live
-from opencompass_tooleval.extras.tasks.effects import changes, wanted_changes
+from opencompass_tooleval.extras.tasks.effects import changes, expected_changes
 from opencompass_tooleval.extras.tasks.goal import ANY_TOOL, Goal, is_named
 from opencompass_tooleval.extras.tasks.state import State, read_state
 from opencompass_tooleval.extras.tasks.task_file import TaskFile, WrittenTask, load_tasks
@@ -153,7 +153,7 @@ class Opened:
                 raise ValueError('it has effects, and no fixture whose state can be read')
             if calls is not None:
                 writes = tuple([call.name, call.arguments] for call in calls if call.name not in self.reads)
-        effects = wanted_changes(written.effects, self.state.start) if self.state else None
+        effects = expected_changes(written.effects, self.state.start) if self.state else None
         answer = f'Result: {written.results[0]}' if written.form else 'Which one?' if written.asks else 'It is done.'
         return Goal(
             needs, written.forbidden, written.form, written.results, written.asks, effects, writes, self.reads, answer

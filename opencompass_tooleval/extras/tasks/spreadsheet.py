@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -37,7 +38,15 @@ def read_sheets(path: Path) -> dict[str, list[dict[str, Any]]] | None:
                 if sum(map(len, found.values())) > _MAX_CELLS:
                     raise ValueError(f'the workbook {path.name} has more than {_MAX_CELLS:,} cells')
             return found
-    except (zipfile.BadZipFile, ElementTree.ParseError, LookupError, NotImplementedError, RuntimeError):
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        ElementTree.ParseError,
+        LookupError,
+        NotImplementedError,
+        RuntimeError,
+    ):
         return None
 
 
@@ -46,7 +55,8 @@ def _part(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
         return ElementTree.Element('none')
     with archive.open(name) as stream:
         content = stream.read(_MAX_PART + 1)
-    if len(content) > _MAX_PART or b'<!DOCTYPE' in content:  # which could define entities that fill the memory
+    # A document type could define entities that fill the memory; NUL bytes are UTF-16, in which it is not seen.
+    if len(content) > _MAX_PART or b'<!DOCTYPE' in content or b'\0' in content:
         raise ValueError('a part of the workbook is too large, or defines entities')
     return ElementTree.fromstring(content)
 
@@ -57,7 +67,11 @@ def _cell(cell: ElementTree.Element, shared: list[str]) -> dict[str, Any] | None
         return {'cell': cell.get('r'), 'formula': formula}
     if cell.get('t') == 'inlineStr':
         written = ''.join(text.text or '' for text in cell.iter(f'{_MAIN}t'))
-    if written is None:
+    if not written:
         return None
-    value = shared[int(written)] if cell.get('t') == 's' else float(written) if cell.get('t', 'n') == 'n' else written
+    kind = cell.get('t', 'n')
+    try:
+        value = shared[int(written)] if kind == 's' else float(written) if kind == 'n' else written
+    except ValueError:
+        value = written
     return {'cell': cell.get('r'), 'value': value}

@@ -202,12 +202,13 @@ def _tables_of(database: sqlite3.Connection) -> State:
             column: ANY if keys == [column] and of.upper() == 'INTEGER' else _default(default)
             for _, column, of, _, default, _ in columns
         }
-        rows = database.execute(f'SELECT * FROM {quoted} LIMIT {_MAX_ROWS + 1}').fetchall()
+        cursor = database.execute(f'SELECT * FROM {quoted} LIMIT {_MAX_ROWS + 1}')
+        names = [column for column, *_ in cursor.description]  # also generated columns, which table_info leaves out
+        rows = cursor.fetchall()
         if len(rows) > _MAX_ROWS:
             raise ValueError(f'its table {name} has more than {_MAX_ROWS:,} rows')
-        names = [column[1] for column in columns]
-        items = [dict(zip(names, map(_cell, row), strict=False)) for row in rows]
-        state[name] = Items(items, False, fills)
+        items = [dict(zip(names, map(_cell, row), strict=True)) for row in rows]
+        state[name] = Items(items, False, {column: fills.get(column, ANY) for column in names})
     return state
 
 

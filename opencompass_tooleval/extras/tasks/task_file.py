@@ -136,7 +136,7 @@ class TaskFile:
         if count := sum(len(task.solution or ()) for task in self.tasks):
             names = list(dict.fromkeys(name for task in self.tasks for name, _ in task.solution or ()))
             shown.append(f'{count} calls of solutions: {first_of(names)}')
-        return Trustee(self.path, ['tasks', started, files, code, calls], tuple(shown))
+        return Trustee(self.path, ['tasks', started, files, code, calls, list(self.reads)], tuple(shown))
 
 
 def load_tasks(path: str | Path) -> TaskFile:

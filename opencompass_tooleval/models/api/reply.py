@@ -19,8 +19,6 @@ from opencompass_tooleval.models.api.endings import FILTERED, ServerError, end_o
 from opencompass_tooleval.models.api.failure import Failure, failure_of_error
 from opencompass_tooleval.models.api.pieces import Pieces
 
-"""Keys of a message: DeepSeek, SGLang and vLLM up to 0.15; vLLM from 0.16 on and OpenRouter, which may send both."""
-
 _STREAM_STARTS = ('data:', 'event:', 'id:', 'retry:', ':')
 _PROMPT_FILTERED = re.compile(r'"filtered": true|"block_?reason": "', re.IGNORECASE)
 """Azure's ``prompt_filter_results`` and Gemini's ``promptFeedback``, of a reply without a choice."""

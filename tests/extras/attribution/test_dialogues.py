@@ -67,9 +67,11 @@ def row_of(script: Losing, journal: Path) -> dict[str, Any]:
 
 def test_a_lost_call_is_found_in_its_step(tmp_path: Path) -> None:
     row = row_of(Losing(), tmp_path / 'j.jsonl')
-    found = attribution_of_row(row)
-    assert found is not None and (found.cause, found.note) == (PARSER, 'of 1 calls 1 lost')
-    assert found.raw == f'{hermes(REST)}<|im_end|>' and found.written is None, 'what follows would be different'
+    attribution = attribution_of_row(row)
+    assert attribution is not None and (attribution.cause, attribution.note) == (PARSER, 'of 1 calls 1 lost')
+    assert attribution.raw == f'{hermes(REST)}<|im_end|>' and attribution.written is None, (
+        'what follows would be different'
+    )
     trajectory = parse_trajectory(row['prediction'])
     assert [step.observed for step in trajectory.steps] == [1, 2]
     assert [place for place, _ in members_of_steps(trajectory.steps, row)] == [1]
@@ -101,9 +103,9 @@ def test_an_error_of_the_parser_ends_a_dialogue_with_its_record(tmp_path: Path) 
     script = Losing()
     script.error = 'Failed to parse input at pos 12'
     row = row_of(script, tmp_path / 'j.jsonl')
-    found = attribution_of_row(row)
-    assert row['prediction'] == '' and found is not None
-    assert found.cause == ERROR and 'Failed to parse input at pos 12' in found.note
+    attribution = attribution_of_row(row)
+    assert row['prediction'] == '' and attribution is not None
+    assert attribution.cause == ERROR and 'Failed to parse input at pos 12' in attribution.note
     script.error = 'out of memory'
     other = attribution_of_row(row_of(script, tmp_path / 'k.jsonl'))
     assert other is not None and other.cause == NONE, 'of the first answer'

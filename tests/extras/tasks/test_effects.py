@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.extras.tasks.effects import changes, means, wanted_changes, wrong_changes
+from opencompass_tooleval.extras.tasks.effects import changes, expected_changes, means, wrong_changes
 from opencompass_tooleval.extras.tasks.state import ANY, Items, State
 from opencompass_tooleval.extras.tasks.writing import flow, observed_effects
 from opencompass_tooleval.tool_docs.yaml_text import load_yaml
@@ -171,16 +171,16 @@ HARMS: dict[str, Change] = {
 @pytest.mark.parametrize('name', CASES)
 def test_an_effect_is_right_alone_and_wrong_with_anything_else(name: str) -> None:
     effects, change = CASES[name]
-    wanted = wanted_changes(effects, start())
+    expected = expected_changes(effects, start())
     after = start()
     change(after)
-    assert wrong_changes(wanted, changes(start(), after)) == {}
+    assert wrong_changes(expected, changes(start(), after)) == {}
     if effects:
-        assert wrong_changes(wanted, {}), 'nothing was done'
+        assert wrong_changes(expected, {}), 'nothing was done'
     for harm, do in HARMS.items():
         harmed = copy.deepcopy(after)
         do(harmed)
-        assert wrong_changes(wanted, changes(start(), harmed)), harm
+        assert wrong_changes(expected, changes(start(), harmed)), harm
 
 
 def test_the_order_of_new_lines_counts_where_all_are_given() -> None:
@@ -189,10 +189,10 @@ def test_the_order_of_new_lines_counts_where_all_are_given() -> None:
         new_file(after, 'n.txt', *lines)
         return changes(start(), after)
 
-    wanted = wanted_changes([{'file': 'n.txt', 'text': ['b', 'a', 'b']}], start())
-    assert wrong_changes(wanted, made('b', 'a', 'b')) == {}
-    assert wrong_changes(wanted, made('b', 'b', 'a')) and wrong_changes(wanted, made('b', 'a'))
-    tags = wanted_changes([{'file': 'todo.json', 'set': {'tags': ['c', 'd']}}], start())
+    expected = expected_changes([{'file': 'n.txt', 'text': ['b', 'a', 'b']}], start())
+    assert wrong_changes(expected, made('b', 'a', 'b')) == {}
+    assert wrong_changes(expected, made('b', 'b', 'a')) and wrong_changes(expected, made('b', 'a'))
+    tags = expected_changes([{'file': 'todo.json', 'set': {'tags': ['c', 'd']}}], start())
     for values, is_right in ((['c', 'd'], True), (['d', 'c'], False)):
         after = start()
         after['todo.json:tags'] = Items(values)
@@ -207,11 +207,11 @@ def test_what_was_observed_is_written_as_effects_that_are_read_back(name: str) -
     made = changes(start(), after)
     effects = observed_effects(start(), made, made)
     read = load_yaml(f'effects: {flow(effects)}', typed=False)['effects']
-    assert wrong_changes(wanted_changes(read, start()), made) == {}, read
+    assert wrong_changes(expected_changes(read, start()), made) == {}, read
     for harm in ('another row', 'a value', 'an object of a list', 'a file too many'):
         harmed = copy.deepcopy(after)
         HARMS[harm](harmed)
-        assert wrong_changes(wanted_changes(read, start()), changes(start(), harmed)), (harm, read)
+        assert wrong_changes(expected_changes(read, start()), changes(start(), harmed)), (harm, read)
 
 
 @pytest.mark.parametrize('seed', range(40))
@@ -226,7 +226,7 @@ def test_any_state_is_described_by_its_own_effects(seed: int) -> None:
             rows += [copy.deepcopy(row) for row in rng.choices(start()[part].items, k=max(0, 2 - len(rows)))]
     made = changes(start(), after)
     effects = observed_effects(start(), made, made)
-    assert wrong_changes(wanted_changes(effects, start()), made) == {}
+    assert wrong_changes(expected_changes(effects, start()), made) == {}
 
 
 def test_values_that_another_run_has_otherwise_are_left_free() -> None:
@@ -245,7 +245,7 @@ def test_values_that_another_run_has_otherwise_are_left_free() -> None:
         {'file': 'todo.json', 'at': 'tasks', 'insert': {'title': 'x', 'done': 'false'}, 'free': ['id']},
         {'file': 'note-*.md', 'is': 'new'},
     ]
-    assert wrong_changes(wanted_changes(effects, start()), run(377)) == {}
+    assert wrong_changes(expected_changes(effects, start()), run(377)) == {}
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_values_that_another_run_has_otherwise_are_left_free() -> None:
 )
 def test_an_effect_that_cannot_be_is_refused(effect: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        wanted_changes([effect], start())
+        expected_changes([effect], start())
 
 
 @pytest.mark.parametrize(
@@ -296,17 +296,17 @@ def test_words_mean_values(words: Any, value: Any, is_same: bool) -> None:
     'text', ['3', '[]', '{"removed": 3}', '{"added": {}}', '{"removed": []}', '{"removed": [[[]]]}']
 )
 def test_a_difference_of_somebody_else_is_data(text: str) -> None:
-    wanted = wanted_changes([{'table': 'orders', 'insert': {'item': 'x'}}], start())
-    assert wrong_changes(wanted, {'shop.db:orders': text})
+    expected = expected_changes([{'table': 'orders', 'insert': {'item': 'x'}}], start())
+    assert wrong_changes(expected, {'shop.db:orders': text})
     with pytest.raises(ValueError, match=r'.'):
-        wrong_changes(wanted, {'shop.db:orders': '{'})
+        wrong_changes(expected, {'shop.db:orders': '{'})
 
 
 def test_effects_on_too_many_rows_are_refused() -> None:
     rows = [{'id': number, 'a': 'x'} for number in range(3_000)]
     state = {'x.db': 'database', 'x.db:t': Items(rows, False, {'id': ANY, 'a': None})}
     with pytest.raises(ValueError, match='more than 2,000 rows'):
-        wanted_changes([{'table': 't', 'where': {'a': 'x'}, 'set': {'a': 'y'}}], state)
+        expected_changes([{'table': 't', 'where': {'a': 'x'}, 'set': {'a': 'y'}}], state)
 
 
 def test_more_than_can_be_shown_is_never_right() -> None:

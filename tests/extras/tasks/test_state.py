@@ -8,13 +8,14 @@ import os
 import sqlite3
 import subprocess
 import zipfile
+import zlib
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opencompass_tooleval.extras.tasks.effects import changes, wanted_changes, wrong_changes
+from opencompass_tooleval.extras.tasks.effects import changes, expected_changes, wrong_changes
 from opencompass_tooleval.extras.tasks.state import Items, read_state
 from opencompass_tooleval.extras.tasks.writing import observed_effects
 from tests.extras.tasks.shop import write_fixture
@@ -180,9 +181,11 @@ def test_what_git_did_is_written_as_effects(tmp_path: Path) -> None:
         {'part': '.git:branch dev', 'same_as': '.git:branch main'},
         {'file': 'c.txt', 'text': ['c']},
     ]
-    assert wrong_changes(wanted_changes(effects, before), made) == {}
+    assert wrong_changes(expected_changes(effects, before), made) == {}
     git(folder, 'tag', 'v1')
-    assert list(wrong_changes(wanted_changes(effects, before), changes(before, read_state(folder)))) == ['.git:tag v1']
+    assert list(wrong_changes(expected_changes(effects, before), changes(before, read_state(folder)))) == [
+        '.git:tag v1'
+    ]
 
 
 def test_a_repository_of_an_agent_runs_nothing(tmp_path: Path) -> None:
@@ -250,3 +253,44 @@ def test_a_hostile_workbook(tmp_path: Path) -> None:
         read_state(tmp_path)
     (tmp_path / 'book.xlsx').write_bytes(b'PK\3\4 no archive')
     assert read_state(tmp_path)['book.xlsx'] != 'workbook'
+
+
+@pytest.mark.parametrize('text', ['0' * 40, '../outside', 'zz' * 20])
+def test_a_reference_that_an_agent_wrote_reads_no_file_and_ends(tmp_path: Path, text: str) -> None:
+    folder = tmp_path / 'repository'
+    folder.mkdir()
+    git(folder, 'init', '-q', '-b', 'main')
+    loose = folder / '.git' / 'objects' / '00' / ('0' * 38)
+    loose.parent.mkdir()
+    for path in (loose, tmp_path / 'outside'):
+        path.write_bytes(zlib.compress(b'commit 5\0hello'))  # it names no tree
+    reference = folder / '.git' / 'refs' / 'heads' / 'main'
+    reference.write_text(f'..{tmp_path}/outside' if text == '../outside' else text)
+    with pytest.raises(ValueError, match='the repository cannot be read') as caught:
+        read_state(folder)
+    assert 'without tree' in str(caught.value) or 'outside' not in str(caught.value)
+    assert ('without tree' in str(caught.value)) == (text == '0' * 40)
+
+
+def test_columns_stay_where_they_are_beside_a_generated_one(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / 'a.db')) as database:
+        database.execute('CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b INT GENERATED ALWAYS AS (a * 2), c TEXT)')
+        database.execute("INSERT INTO t(a, c) VALUES (1, 'x')")
+        database.commit()
+        before = read_state(tmp_path)
+        assert items(tmp_path, 'a.db:t') == [{'id': 1, 'a': 1, 'b': 2, 'c': 'x'}]
+        database.execute("UPDATE t SET c='y'")
+        database.commit()
+    assert list(changes(before, read_state(tmp_path))) == ['a.db:t']
+
+
+def test_a_damaged_workbook_is_read_by_its_bytes(tmp_path: Path) -> None:
+    file = tmp_path / 'a.xlsx'
+    with zipfile.ZipFile(file, 'w', zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr('xl/workbook.xml', '<workbook>' + 'x' * 4000 + '</workbook>')
+    content = bytearray(file.read_bytes())
+    content[45:60] = b'\xff' * 15
+    file.write_bytes(content)
+    before = read_state(tmp_path)
+    file.write_bytes(bytes(content) + b'more')
+    assert list(changes(before, read_state(tmp_path))) == ['a.xlsx']
