@@ -61,9 +61,12 @@ def _check_run() -> None:
     config = _dumped_config(options.work_dir or _WORK_DIR)
     models, datasets = (config.get(name) for name in ('models', 'datasets'))
     if isinstance(models, list) and isinstance(datasets, list):
-        findings = check_settings(config)
-        partitioner = (config.get('infer') or {}).get('partitioner') or {}
-        tell(() if is_class_of_package(partitioner, 'partitioner') else findings)  # that one has told them
+        # A partitioner of this package has told them.
+        tell(
+            one
+            for one in check_settings(config)
+            if not is_class_of_package((config.get('infer') or {}).get('partitioner') or {}, 'partitioner')
+        )
     if options.slurm or options.dlc or options.dry_run:
         return
     if lacking := lacking_gpus(_needed_gpus(config)):

@@ -80,10 +80,11 @@ def other_settings(file: Path, result: Path, stored: StoredAnswers) -> Counter[s
     """
     if file.exists() and _has_sampling(_head(result), stored):
         return Counter()
-    answers: dict[Any, str] = {}
-    for place, row in _stored_rows(file):
-        if not row.get(MODEL):  # that of a simulator has other settings
-            answers[place] = '' if row.get('infra') else stored.difference(row)
+    answers = {
+        place: '' if row.get('infra') else stored.difference(row)
+        for place, row in _stored_rows(file)
+        if not row.get(MODEL)  # that of a simulator has other settings
+    }
     return Counter(filter(None, answers.values()))
 
 

@@ -218,10 +218,8 @@ def with_tasks(run: Callable[..., int]) -> Callable[..., int]:
     @functools.wraps(run)
     def run_benchmarks(benchmarks: list[str] | None, instructions: Path | None, trust: bool, **options: Any) -> int:
         files = [name for name in benchmarks or () if name.endswith(ENDINGS)]
-        if not files and instructions:
-            raise ValueError('--instructions is for files of tasks')
-        if not files and trust and not options['resume']:
-            raise ValueError('--trust is for files of tasks, and for --resume')
+        if not files and (instructions or (trust and not options['resume'])):
+            raise ValueError('--instructions is for files of tasks, and --trust for these and for --resume')
         for name in files:
             trust_first(load_tasks(name).trustee, trust)
         paired = [f'{name}{_WITH}{instructions}' for name in files] if instructions else []

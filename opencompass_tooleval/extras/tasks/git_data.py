@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ _MAX_OBJECT = 1 << 26
 _MAX_COMMITS = 2_000
 _MAX_FILES = 2_000_000
 """Entries of trees that are read of a repository: a tree may hold itself many times."""
-_NAME = re.compile('[0-9a-f]{40}')
 _MAX_DEPTH = 200
 _SHOWN = 10
 _TREE = b'40000'
@@ -97,7 +95,7 @@ class _Repository:
 
     def _object(self, sha: str) -> tuple[bytes, bytes]:
         """Returns kind and content of an object."""
-        if not _NAME.fullmatch(sha):  # a reference may hold any text, also a path
+        if len(sha) != 40 or not set(sha) <= set('0123456789abcdef'):  # a reference may hold any text, also a path
             raise KeyError(sha[:_SHOWN])
         loose = self._folder / 'objects' / sha[:2] / sha[2:]
         if loose.is_file():
@@ -122,12 +120,12 @@ class _Repository:
             size, shift, at = size | (byte & 127) << shift, shift + 7, at + 1
         if kind in _KINDS:
             return _KINDS[kind], _inflate(pack[at:])
-        if depth > _MAX_DEPTH or size > _MAX_OBJECT:
+        if depth > _MAX_DEPTH or size > _MAX_OBJECT or kind not in (_OFFSET_DELTA, _NAMED_DELTA):
             raise KeyError('a pack')
         if kind == _NAMED_DELTA:
             base = self._object(pack[at : at + 20].hex())
             at += 20
-        elif kind == _OFFSET_DELTA:
+        else:
             byte, at = pack[at], at + 1
             back = byte & 127
             while byte & 128:
@@ -136,8 +134,6 @@ class _Repository:
             if not 0 < back <= offset:
                 raise KeyError('a pack')
             base = self._packed(pack, offset - back, depth + 1)
-        else:
-            raise KeyError('a pack')
         return base[0], _patched(base[1], _inflate(pack[at:]))
 
     # --- commits, trees, index ----------------------------------------------------------------------------------------
@@ -147,13 +143,14 @@ class _Repository:
             kind, content = self._object(sha)
             head, _, message = content.decode('utf-8', 'replace').partition('\n\n')
             fields = [line.partition(' ') for line in head.splitlines()]
+            first = {name: value for name, _, value in reversed(fields)}
             if kind == b'tag':
-                self._commits[sha] = self._commit(_field(fields, 'object'))
+                self._commits[sha] = self._commit(first['object'])
                 return self._commits[sha]
             if kind != b'commit':
                 raise KeyError('a reference that is no commit')
             parents = [value for name, _, value in fields if name == 'parent']
-            self._commits[sha] = {'tree': _field(fields, 'tree'), 'parents': parents, 'message': message.strip()}
+            self._commits[sha] = {'tree': first['tree'], 'parents': parents, 'message': message.strip()}
         return self._commits[sha]
 
     def _tree_of(self, sha: str) -> str:
@@ -223,13 +220,6 @@ class _Repository:
             found[f'{name} (conflict {stage})' if stage else name] = content[at + 40 : at + 60].hex()
             at += (end - at + 8) // 8 * 8
         return found
-
-
-def _field(fields: Sequence[tuple[str, str, str]], name: str) -> str:
-    """Returns the first value of a name in the head of a commit or tag."""
-    if (value := next((value for one, _, value in fields if one == name), None)) is None:
-        raise KeyError(f'a commit without {name}')
-    return value
 
 
 def _inflate(content: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -69,9 +70,8 @@ def _cell(cell: ElementTree.Element, shared: list[str]) -> dict[str, Any] | None
         written = ''.join(text.text or '' for text in cell.iter(f'{_MAIN}t'))
     if not written:
         return None
-    kind = cell.get('t', 'n')
-    try:
+    kind: str = cell.get('t', 'n')
+    value: str | float = written
+    with suppress(ValueError):  # anybody may write text into a cell of numbers
         value = shared[int(written)] if kind == 's' else float(written) if kind == 'n' else written
-    except ValueError:
-        value = written
     return {'cell': cell.get('r'), 'value': value}
