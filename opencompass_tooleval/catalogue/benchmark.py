@@ -16,7 +16,7 @@ from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.provenance import Provenance, names_that_are_no_text
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.errors import DataError, Fault
-from opencompass_tooleval.core.statistics.sample import SEED
+from opencompass_tooleval.core.statistics.sample import SEED, TWIN
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.plugin import BENCHMARKS, USERS, VARIANTS
 
@@ -238,7 +238,8 @@ def part_in_words(dataset: str, result: Mapping[str, Any]) -> str:
     if is_sampled(result):
         return f'{shown}, sampled'
     is_first = isinstance(samples, Mapping) and samples.get(FIRST) == part[0]
-    return f'{"the first " if is_first else ""}{shown}, not a sample'
+    ending = '' if TWIN in Provenance.of(result).stored else ', not a sample'  # some records have no twin
+    return f'{"the first " if is_first else ""}{shown}{ending}'
 
 
 def _runs(part: Any) -> Sequence[Any]:

@@ -12,7 +12,7 @@ from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHE
 from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING
 from opencompass_tooleval.core.statistics.intervals import FEWEST
 from opencompass_tooleval.core.statistics.paired import Result, details_of
-from opencompass_tooleval.core.statistics.sample import DRAW, LOOK, SEED
+from opencompass_tooleval.core.statistics.sample import DRAW, LOOK, SEED, WITHOUT_TWIN
 from opencompass_tooleval.core.text.jsonable import bounded_text
 
 DATA, VERSION, BANK, JUDGE, PROMPTS, SETTINGS, SAMPLES = (
@@ -39,7 +39,7 @@ _KINDS: Mapping[str, str] = {
     # calls.
     **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by', CLUSTERED_BY), NOTED),
     **dict.fromkeys((SEED, DRAW), SAMPLES),
-    LOOK: NOTED,
+    **dict.fromkeys((LOOK, WITHOUT_TWIN), NOTED),
     **dict.fromkeys((MAX_OUT_LEN, PUBLISHED), NOTED),  # a limit matters where it cuts answers
     # The number of requests, the path of a file, and the settings of a model, by which models may differ.
     **dict.fromkeys(('judge_calls', 'judgements', SAMPLING), OF_ONE_RUN),

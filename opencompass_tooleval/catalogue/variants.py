@@ -6,6 +6,7 @@ id.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
 Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Changes the valid records of a data file: id -> raw record. A record that is not returned is left out."""
 
+_SEED = re.compile(r'-s\d{1,9}$')
 KEPT = ('kept', 'kept_low', 'kept_high')
 """Columns of the share of its points that a score keeps, of kinds with several variants."""
 
@@ -85,6 +87,10 @@ class VariantKind:
             rest, _, ending = name.rpartition(f'{self.suffix}-')
             return rest, f'{self.title} {ending}'
         return name.removesuffix(self.suffix), self.title
+
+    def without_seed(self, name: str) -> str:
+        """Returns the name of a variant without the seed at its end: ``X-twin-order`` for ``X-twin-order-s1``."""
+        return _SEED.sub('', name) if self.several else name
 
     @property
     def columns(self) -> tuple[str, ...]:

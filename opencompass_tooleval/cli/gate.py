@@ -36,6 +36,7 @@ from opencompass_tooleval.results.gating import (
 from opencompass_tooleval.results.junit import Case, Suite, junit_xml
 from opencompass_tooleval.results.result_row import Results
 from opencompass_tooleval.results.variants import Originals
+from opencompass_tooleval.twins.subsets import KINDS
 from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -181,6 +182,9 @@ def _gate(
     old: Results | None = find_results(baseline) if baseline else None
     if twin:
         old = Originals(new, find_variant('twin'), rules.datasets)
+        if not any(old.pairs()):
+            fix = f'start it with `tooleval run ... --twin {twin}`'
+            raise ValueError(f'{run}: no data set has a result beside its twin {twin!r}: {fix}')
     judged = {name: plugin.load(plugin.GATES[name][0])(new, models[0], rules) for name in further}
     gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing')) if old else None
     parts = {name: asdict(one) for name, one in judged.items()}
@@ -282,6 +286,8 @@ def run_gate(
             why = f'a drop of 5 points is ruled out by {five} records that do not differ, one of 1 point by {one}'
             raise ValueError(f'--strict needs --max-drop above 0: {why}, and every drop by no number')
         chosen = [name for name, is_on in further.items() if is_on]
+        if twin and twin not in KINDS:
+            raise ValueError(f'there are no twins {twin!r}; there are {", ".join(KINDS)}')
         if twin and baseline:
             raise ValueError('--twin compares with the originals of the run: leave out --baseline')
         if baseline is None and save is None and not chosen and not twin:

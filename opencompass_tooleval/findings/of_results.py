@@ -20,6 +20,7 @@ from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.calls.answer import ENDINGS, ONLY_THOUGHTS
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.scoring.result import many_failed
+from opencompass_tooleval.core.statistics.sample import TWIN, WITHOUT_TWIN
 from opencompass_tooleval.core.statistics.trials import trials_of_result
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.findings.finding import Finding, found, merged
@@ -78,7 +79,7 @@ def published(results: Results) -> Iterator[Finding]:
     """Yields the reasons why scores are not comparable with published ones."""
     for (_, dataset), result in results.items():
         about = Provenance.of(result)
-        for check in (_of_data, _of_scoring, _of_judge, _of_reference, _of_environment, _of_size):
+        for check in (_of_data, _of_twin, _of_scoring, _of_judge, _of_reference, _of_environment, _of_size):
             yield from (
                 found(f'{PUBLISHED}{kind}', few([dataset]), text) for kind, text in check(dataset, result, about)
             )
@@ -90,6 +91,15 @@ def _of_data(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iter
         yield 'rebuilt', 'data built by this package, not the official files'
     if about.data_version and about.protocol and about.protocol != protocols.get(about.data_version):
         yield 'protocol', f'protocol {about.protocol} on data {about.data_version}'
+
+
+def _of_twin(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+    if kind := about.stored.get(TWIN):
+        left_out, lacking = about.stored.get('left_out'), about.stored.get(WITHOUT_TWIN)
+        parts = [f'twins of the published records ({kind})']
+        parts += [f'records without one: {left_out}'] if left_out else []
+        parts += [f'{lacking} of the sample have none'] if lacking else []
+        yield 'twin', shorten('; '.join(parts), _MOST_WORDS)
 
 
 def _of_scoring(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:

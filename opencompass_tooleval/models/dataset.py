@@ -138,10 +138,16 @@ class ToolEvalDataset(BaseDataset):
     def _drawn(self, sample: Sample, rows: Dataset) -> list[int]:
         """Draws the sample, and adds it to what the provenance says."""
         names, spread = rows.column_names, rows[SPREAD] if SPREAD in rows.column_names else ()
-        numbers = sample.draw(rows[QUERY if QUERY in names else 'record_id'], spread)
-        said = json.loads(rows[0][SHOWN]) if SHOWN in names else {}
+        numbers, more = self._draw(sample, rows)
+        said = {**(json.loads(rows[0][SHOWN]) if SHOWN in names else {}), **more}
         said |= {SEED: sample.seed, DRAW: 'queries' + (', spread' if len(set(spread)) > 1 else '')}
         said |= {LOOK: sample.look} if sample.look else {}
         bare = self.dataset.remove_columns([name for name in (SHOWN, QUERY, SPREAD) if name in names])
         self.dataset = bare.add_column(SHOWN, [json.dumps(said)] * len(bare))
         return numbers
+
+    def _draw(self, sample: Sample, rows: Dataset) -> tuple[list[int], dict[str, Any]]:
+        """Draws the sample; returns the places of its records, and what else the provenance says."""
+        names = rows.column_names
+        spread = rows[SPREAD] if SPREAD in names else ()
+        return sample.draw(rows[QUERY if QUERY in names else 'record_id'], spread), {}

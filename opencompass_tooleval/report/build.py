@@ -29,7 +29,13 @@ from opencompass_tooleval.report.reasons import reason_figures
 from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.spending import spending_figures, spent_of
-from opencompass_tooleval.report.variant_figures import comparisons, rankings_table, variant_figures, variant_table
+from opencompass_tooleval.report.variant_figures import (
+    comparisons,
+    rankings_table,
+    spread_table,
+    variant_figures,
+    variant_table,
+)
 from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
 
 MARKER = '.tooleval-report'
@@ -102,8 +108,9 @@ def _write(material: Material, out: Path) -> None:
         name: [variant_table(name, measured, tokens)] if measured else [] for name, measured in compared.items()
     }
     for name, measured in compared.items():
-        if find_variant(name).several and (rankings := rankings_table(name, measured)) and rankings.rows:
-            of_variants[name].append(rankings)
+        if find_variant(name).several:
+            tables_of_pairs = spread_table(name, measured), rankings_table(name, measured)
+            of_variants[name] += [table for table in tables_of_pairs if table and table.rows]
     for name in {figure.section for figure in figures} & set(VARIANTS):
         of_variants[name] += map(published_table, find_variant(name).published)
     pages = pages_of(material, tables, figures, of_variants)

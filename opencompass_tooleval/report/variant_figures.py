@@ -12,7 +12,7 @@ from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.report.figure import Figure, Series, Table
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.read import Material
-from opencompass_tooleval.results.variants import NO_TOKENS, Gain, change_of_lead, gains_of, row_of
+from opencompass_tooleval.results.variants import NO_TOKENS, SPREAD, Gain, change_of_lead, gains_of, row_of, spread_rows
 
 _MOST_PAIRS = 100
 
@@ -51,6 +51,22 @@ def variant_table(
     columns = tuple(kind.columns[i].replace('_', ' ') for i in kept)
     texts = tuple(tuple(row[i] for i in kept) for row in rows)
     return Table(name, 'Differences in points, 95% interval', columns, texts)
+
+
+def spread_table(name: str, compared: Sequence[tuple[str, Gain]]) -> Table:
+    """Builds a table of the spread over seeds; without rows if no variant has several.
+
+    Args:
+        name: Name of the kind.
+        compared: The results of :func:`comparisons`.
+    """
+    rows = tuple(
+        (model, title_of(dataset), words_of_metric(metric).name, *numbers)
+        for model, dataset, metric, *numbers in spread_rows(find_variant(name), compared)
+    )
+    return Table(
+        f'{name}-seeds', 'Spread of the differences over seeds', (*(c.replace('_', ' ') for c in SPREAD),), rows
+    )
 
 
 def rankings_table(name: str, compared: Sequence[tuple[str, Gain]]) -> Table | None:

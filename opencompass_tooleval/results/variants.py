@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from statistics import fmean, stdev
 
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.catalogue.variants import KEPT, VariantKind
@@ -20,6 +21,7 @@ from opencompass_tooleval.core.statistics.paired import (
     pairs_of,
 )
 from opencompass_tooleval.core.statistics.ratio import Share, share_kept
+from opencompass_tooleval.core.statistics.sample import WITHOUT_TWIN
 from opencompass_tooleval.results.result_row import Results
 
 NO_TOKENS = PromptTokens()
@@ -184,7 +186,30 @@ def _tokens(
     return dict(zip(kind.token_columns(of), (before, after, less), strict=True))
 
 
-CHANGED = ('twin', 'twin_seed', 'twins_version', 'left_out', 'records_sha256', 'prompts_sha256')
+SPREAD = ('model', 'dataset', 'metric', 'seeds', 'mean_delta', 'lowest', 'highest', 'deviation')
+"""Columns of :func:`spread_rows`."""
+
+
+def spread_rows(kind: VariantKind, compared: Iterable[tuple[str, Gain]]) -> Iterator[tuple[str, ...]]:
+    """Yields a row for each model, variant and metric with several seeds: how much the gains of the seeds differ.
+
+    Args:
+        kind: The kind of variants.
+        compared: Model and gain.
+    """
+    deltas: dict[tuple[str, str, str], list[float]] = {}
+    for model, gain in compared:
+        deltas.setdefault((model, kind.without_seed(gain.dataset), gain.metric), []).append(gain.delta)
+    for key, of_seeds in deltas.items():
+        if len(of_seeds) > 1:
+            numbers = fmean(of_seeds), min(of_seeds), max(of_seeds), stdev(of_seeds)
+            yield *key, str(len(of_seeds)), *(f'{round(number, 2) + 0.0:.2f}' for number in numbers)
+
+
+CHANGED = (
+    'twin', 'twin_seed', 'twins_version', 'left_out', WITHOUT_TWIN, 'max_added_chars',
+    'records_sha256', 'prompts_sha256',
+)  # fmt: skip
 """Keys of a provenance in which a twin differs from its original."""
 
 

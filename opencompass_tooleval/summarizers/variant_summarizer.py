@@ -17,7 +17,7 @@ from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.core.statistics.paired import Result
 from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.plugin import VARIANTS
-from opencompass_tooleval.results.variants import gains_of, row_of, table_gains
+from opencompass_tooleval.results.variants import SPREAD, Gain, gains_of, row_of, spread_rows, table_gains
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.prompt_tokens import counter_of, prompt_tokens
@@ -88,6 +88,7 @@ class _Comparing:
     def __init__(self, summarizer: ToolEvalVariantSummarizer, kind: VariantKind) -> None:
         self.summarizer, self.kind = summarizer, kind
         self._notes: list[str] = []
+        self._gains: list[tuple[str, Gain]] = []
 
     def _note(self, *notes: tuple[str, str]) -> None:
         self._notes += [found('variants:note', *note).line for note in notes]
@@ -103,6 +104,9 @@ class _Comparing:
         )
         title = f'{self.kind.original.capitalize()} against {self.kind.variant}'
         heading = [f'{title} (delta in points, 95% interval):']
+        if spread := list(spread_rows(self.kind, self._gains)):
+            of_seeds = tabulate.tabulate(spread, headers=SPREAD, disable_numparse=True)
+            table = f'{table}\nSpread of the deltas over seeds:\n{of_seeds}'
         text = '\n'.join([*heading, table, *dict.fromkeys(self._notes)])
         if verbose:
             say(f'\n{text}\n')
@@ -153,4 +157,5 @@ class _Comparing:
                 self._note((where, 'no interval, since the scores are not means over shared records'))
             elif comparison.unshared and first == second:
                 self._note((where, f'scores are over the {comparison.interval.pairs} records that both have'))
+            self._gains.append((name, comparison))
             yield row_of(self.kind, name, comparison, *prompts)

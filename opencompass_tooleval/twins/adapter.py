@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -16,15 +17,18 @@ from opencompass_tooleval.benchmarks.teval.records import split_stem
 from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer
 from opencompass_tooleval.benchmarks.variant_kinds import TWIN
 from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.statistics.sample import WITHOUT_TWIN, Sample
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.models.dataset import SHOWN, ToolEvalDataset
 from opencompass_tooleval.twins import VERSION, funcqa, teval, toolbench, ultratool
+from opencompass_tooleval.twins.more import Most
 from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
 from opencompass_tooleval.twins.session import Twinned, failing, renamed
 from opencompass_tooleval.twins.subsets import TWINS
 from opencompass_tooleval.twins.twin import Changes, Make
 
+_NOT_OF_ORIGINAL = ('abbr', 'k', 'n', 'reader_cfg', 'sample', 'original', 'twin', 'twin_seed', 'max_added_chars')
 _STYLES = {'names': OPAQUE, 'plain': PLAIN}
 _MORE, _OTHER_SEEDS, _AGENTS, _FAULTS = 'more', 1000, 'agents', 'faults'
 _ROOMS: dict[str, Any] = {'teval': teval, 'ultratool': ultratool, 'toolbench': toolbench, 'funcqa': funcqa}
@@ -63,7 +67,9 @@ def _subset_of(benchmark: str, name: str) -> str:
     return split_stem(name)[0] if benchmark == 'teval' else name
 
 
-def open_twins(benchmark: str, subset: str, twin: str, seed: int, similarity: Similarity | None) -> Changes:
+def open_twins(
+    benchmark: str, subset: str, twin: str, seed: int, similarity: Similarity | None, chars: float = math.inf
+) -> Changes:
     """Returns the change that makes twins of a subset's records.
 
     Args:
@@ -72,6 +78,7 @@ def open_twins(benchmark: str, subset: str, twin: str, seed: int, similarity: Si
         twin: The kind.
         seed: The seed.
         similarity: The encoder of the subset's scores, which must tell new names apart; None if it has none.
+        chars: Most characters of documentation that is added.
 
     Raises:
         ValueError: The subset has no twins of the kind.
@@ -85,7 +92,7 @@ def open_twins(benchmark: str, subset: str, twin: str, seed: int, similarity: Si
         if twin in _STYLES:
             made: Make = room.names(rows, Pool(_STYLES[twin], seed, similarity))
         elif twin.startswith(_MORE):
-            made = room.more(rows, int(twin.removeprefix(_MORE)))
+            made = room.more(rows, Most(int(twin.removeprefix(_MORE)), chars))
         else:
             made = getattr(room, twin)
         return made
@@ -139,8 +146,24 @@ def shuffled(tools: Mapping[str, Any], seed: int) -> dict[str, Any]:
 class ToolEvalTwinDataset(ToolEvalDataset):
     """Twins of another data set's records, which are scored by its evaluator."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._options = options
+        super().__init__(*args, **options)
+
+    def _draw(self, sample: Sample, rows: Dataset) -> tuple[list[int], dict[str, Any]]:
+        """Draws from the original's records, so that a twin has those of the original's sample, if they have one."""
+        of_load = {key: value for key, value in self._options.items() if key not in _NOT_OF_ORIGINAL}
+        original = find_class(self._options['original']).load(**of_load)
+        drawn, _ = super()._draw(sample, original)
+        wanted, names = set(original.select(drawn)['record_id']), rows['record_id']
+        if not (numbers := [number for number, name in enumerate(names) if name in wanted]):
+            raise ValueError(f'none of the {len(drawn)} records of the sample has a twin: take a larger one')
+        return numbers, {WITHOUT_TWIN: len(drawn) - len(numbers)}
+
     @staticmethod
-    def load(original: Any, twin: str, twin_seed: int = 0, **settings: Any) -> Dataset:
+    def load(
+        original: Any, twin: str, twin_seed: int = 0, max_added_chars: int | None = None, **settings: Any
+    ) -> Dataset:
         """Loads the data set with its records changed.
 
         Args:
@@ -149,6 +172,7 @@ class ToolEvalTwinDataset(ToolEvalDataset):
             twin: Kind of the twins: ``order``, ``names``, ``plain``, ``values``, ``more5``, ``more20``,
                 ``more100``, or ``faults`` of agents.
             twin_seed: Seed of the changes.
+            max_added_chars: Most characters of the documentation of added tools, for models with a short context.
             settings: Arguments of the original's ``load``.
 
         Raises:
@@ -158,7 +182,8 @@ class ToolEvalTwinDataset(ToolEvalDataset):
         cls = find_class(original)
         subset = _subset_of(cls.records_of, settings['name'])
         similarity = _encoder_of(settings) if twin in _STYLES and cls.records_of == 'teval' else None
-        changes = open_twins(cls.records_of, subset, twin, twin_seed, similarity)
+        chars = math.inf if max_added_chars is None else max_added_chars
+        changes = open_twins(cls.records_of, subset, twin, twin_seed, similarity, chars)
         if cls.records_of == _AGENTS:
             data = _agents(cls, settings, changes)
         elif cls.records_of == 'toolbench' and subset.startswith('selection'):
@@ -169,6 +194,7 @@ class ToolEvalTwinDataset(ToolEvalDataset):
         left_out = ', '.join(f'{reason}: {count}' for reason, count in sorted(changes.left_out.items()))
         get_logger().info(f'twins ({twin}, seed {twin_seed}): {len(data)} records; left out: {left_out or "none"}')
         shown = {'twin': twin, 'twin_seed': twin_seed, 'twins_version': VERSION, 'left_out': left_out}
+        shown |= {} if max_added_chars is None else {'max_added_chars': max_added_chars}
         ending = f'{TWIN.suffix}-{twin}' + (f'-s{twin_seed}' if twin_seed else '')
         rows = (dict(row) for row in data)
         return Dataset.from_list(
@@ -195,6 +221,9 @@ class ToolEvalTwinDataset(ToolEvalDataset):
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
         """Yields the faults of a config's ``sample``, and that of an original without twins."""
         yield from ToolEvalDataset.check_settings(settings)
+        most = settings.get('max_added_chars')
+        if most is not None and (type(most) is not int or most < 1):
+            yield f'max_added_chars={str(most)[:60]}: give a number above 0, such as 20000'
         try:
             find_class(settings.get('original'))
         except ValueError as error:

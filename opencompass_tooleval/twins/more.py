@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import math
 import random
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.twins.twin import words_of
+from opencompass_tooleval.twins.twin import LeftOutError, words_of
 
 _WORD = re.compile(r'[A-Z]?[a-z]{2,40}|[A-Z]{2,40}|[\u4e00-\u9fff]{2}')
 _COMMON = frozenset(
@@ -56,21 +58,42 @@ class Offered:
         return bool(a | b) and len(a & b) > _ALIKE * len(a | b)
 
 
-def others(own: Collection[Offered], pool: Mapping[str, Offered], most: int, rng: random.Random) -> list[Any]:
-    """Returns the documentation of up to ``most`` tools that are near to none of a record's, drawn at random.
+@dataclass(frozen=True)
+class Most:
+    """Most that is added to a record.
+
+    Attributes:
+        tools: Number of tools.
+        chars: Characters of their documentation as JSON; a tool that does not fit, and those after it, are left out.
+    """
+
+    tools: int
+    chars: float = math.inf
+
+
+def others(own: Collection[Offered], pool: Mapping[str, Offered], most: Most, rng: random.Random) -> list[Any]:
+    """Returns the documentation of tools that are near to none of a record's, drawn at random.
 
     Args:
         own: The record's tools.
         pool: Name -> tool, of all records.
-        most: Number of tools to add.
+        most: How much to add.
         rng: The random numbers of the record.
+
+    Raises:
+        LeftOutError: There is none, or none fits.
     """
-    chosen: list[Any] = []
+    chosen, chars = list[Any](), most.chars
     for name in rng.sample(sorted(pool), len(pool)):
-        if len(chosen) == most:
+        if len(chosen) == most.tools:
             break
         if not any(pool[name].is_near(tool) for tool in own):
+            chars -= len(json.dumps(pool[name].value, ensure_ascii=False))
+            if chars < 0:
+                break
             chosen.append(pool[name].value)
+    if not chosen:
+        raise LeftOutError('no other tool fits' if chars < 0 else 'no other tools')
     return chosen
 
 

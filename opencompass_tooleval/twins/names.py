@@ -12,6 +12,7 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from string import ascii_lowercase
 
 from opencompass_tooleval.core.scoring.similarity import Similarity
@@ -21,6 +22,8 @@ OPAQUE, PLAIN = 'opaque', 'plain'
 _TOOL_LETTERS, _FIELD_LETTERS = 9, 7
 _POOL = 400
 """Names of tools to draw from: each is encoded once."""
+_MOST_NAMES, _TRIES = 5000, 1000
+"""Most names of a record, each of which is compared with the others; and candidates that are tried for a field."""
 _FAR = 0.4
 """Similarity below which two names never match: T-Eval needs .7, of which the name has three quarters."""
 
@@ -98,8 +101,10 @@ class Pool:
             rng: The random numbers of the record.
 
         Raises:
-            LeftOutError: Not as many names are distinct enough.
+            LeftOutError: Not as many names are distinct enough, or there are too many.
         """
+        if len(tools) + len(fields) > _MOST_NAMES:
+            raise LeftOutError('it has too many names')
         text, most_alike = text.lower(), max(self.nearest(tools), _FAR)
         drawn: list[str] = []
         new_tools: dict[str, str] = {}
@@ -112,7 +117,9 @@ class Pool:
         others = (_made_up(rng, self.style, _FIELD_LETTERS) for _ in iter(int, 1))
         new_fields: dict[str, str] = {}
         for field in fields:
-            new_fields[field] = name = next(self._distinct(others, drawn, text, None))
+            new_fields[field] = name = next(self._distinct(islice(others, _TRIES), drawn, text, None), '')
+            if not name:
+                raise LeftOutError('there are too few new names that are distinct')
             drawn.append(name)
         return new_tools, new_fields
 

@@ -12,7 +12,7 @@ from typing import Any
 from opencompass_tooleval.benchmarks.teval.records import CHOICES, FINISH, read_prompt
 from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.tool_docs.api_list import find_api_list, write_api_list
-from opencompass_tooleval.twins.more import Offered, inserted, others
+from opencompass_tooleval.twins.more import Most, Offered, inserted, others
 from opencompass_tooleval.twins.names import Pool
 from opencompass_tooleval.twins.translation import Translation, renamed_example
 from opencompass_tooleval.twins.twin import LeftOutError, Make, Twin
@@ -217,7 +217,7 @@ def _offered(api: Api) -> Offered:
     return Offered(name, _SAME_SERVICE.get(tool, tool), str(api.get('description', '')), api)
 
 
-def more(rows: Mapping[str, Raw], most: int) -> Make:
+def more(rows: Mapping[str, Raw], most: Most) -> Make:
     """Returns what adds APIs of other records, of other tools."""
     pool: dict[str, Offered] = {}
     for raw in rows.values():
@@ -229,8 +229,6 @@ def more(rows: Mapping[str, Raw], most: int) -> Make:
     def make(record_id: str, raw: Raw, rng: random.Random) -> Twin:
         messages = _messages(raw)
         added = others([_offered(api) for api in _apis(messages)], pool, most, rng)
-        if not added:
-            raise LeftOutError('no other tools')
         twin = {**raw, 'origin_prompt': _documented(messages, lambda apis: inserted(apis, added, rng))}
         if 'API_list' in (raw.get('meta') or {}):
             names = [*raw['meta']['API_list'], *(api['name'] for api in added)]

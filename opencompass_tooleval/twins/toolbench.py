@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.twins.more import Offered, inserted, others
+from opencompass_tooleval.twins.more import Most, Offered, inserted, others
 from opencompass_tooleval.twins.names import Pool
 from opencompass_tooleval.twins.translation import Translation
 from opencompass_tooleval.twins.twin import Make, Twin
@@ -61,7 +61,7 @@ def _offered(api: Mapping[str, Any]) -> Offered:
     return Offered(f'{api["tool_name"]}: {api["api_name"]}', str(api.get('category_name') or ''), description, api)
 
 
-def more(rows: Mapping[str, Raw], most: int) -> Make:
+def more(rows: Mapping[str, Raw], most: Most) -> Make:
     """Returns what adds APIs of other records, of other categories."""
     pool = {offered.name: offered for raw in rows.values() for offered in map(_offered, raw[_APIS])}
 

@@ -56,7 +56,12 @@ class Changes:
         Raises:
             ValueError: No record has one.
         """
-        make, twins = self.open(rows), {}
+        twins: dict[str, Any] = {}
+        try:
+            make = self.open(rows)
+        except LeftOutError as error:  # of all records, such as of a file whose records share their names
+            self.left_out[str(error)] += len(rows)
+            rows = {}
         for record_id, raw in rows.items():
             try:
                 twin = make(record_id, raw, random.Random(f'{self.kind}/{self.seed}/{record_id}'))

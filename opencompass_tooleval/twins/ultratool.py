@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.twins.more import Offered, inserted, others
+from opencompass_tooleval.twins.more import Most, Offered, inserted, others
 from opencompass_tooleval.twins.names import Pool
 from opencompass_tooleval.twins.translation import Translation, renamed_example
 from opencompass_tooleval.twins.twin import LeftOutError, Make, Twin
@@ -132,15 +132,13 @@ def _offered(tool: Mapping[str, Any]) -> Offered:
     return Offered(str(tool['name']), '', str(tool.get('description', '')), tool)
 
 
-def more(rows: Mapping[str, Raw], most: int) -> Make:
+def more(rows: Mapping[str, Raw], most: Most) -> Make:
     """Returns what adds tools of other records."""
     pool = {str(tool['name']): _offered(tool) for raw in rows.values() for tool in raw.get('toolset') or ()}
 
     def make(record_id: str, raw: Raw, rng: random.Random) -> Twin:
         tools = _toolset(raw)
         added = others([_offered(tool) for tool in tools], pool, most, rng)
-        if not added:
-            raise LeftOutError('no other tools')
         return Twin({**raw, 'toolset': inserted(tools, added, rng)})
 
     return make

@@ -77,7 +77,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swept]:
     folder = tmp_path_factory.mktemp('twins')
     with serving(Remembering()) as url:
         model = ('--model', 'm', '--api-base', url)
-        names = (f'teval-demo/{SUBSET}', *model, '--twin', 'names', 'order', '-w', 'out')
+        names = (f'teval-demo/{SUBSET}', *model, '--twin', 'names', 'order', '--seeds', '2', '-w', 'out')
         yield Swept(folder, command(folder, 'run', *names))
 
 
@@ -97,6 +97,15 @@ def test_memory_falls_with_new_names_and_not_with_another_order(swept: Swept) ->
     assert '_twin.txt' in swept.done.stdout
 
 
+def test_seeds_show_their_spread(swept: Swept) -> None:
+    (file,) = swept.run.glob('summary/summary_*_twin.txt')
+    _, _, spread = file.read_text(encoding='utf-8').partition('Spread of the deltas over seeds:')
+    row = next(line.split() for line in spread.splitlines() if f'{NAME}-twin-names ' in line and METRIC in line)
+    assert row[3:] == ['2', '-100.00', '-100.00', '-100.00', '0.00']
+    page = (swept.run / 'report' / 'twin.html').read_text(encoding='utf-8')
+    assert 'Spread of the differences over seeds' in page
+
+
 def test_the_report_has_a_page_of_twins(swept: Swept) -> None:
     page = (swept.run / 'report' / 'twin.html').read_text(encoding='utf-8')
     assert 'Twins: what changed records cost' in page and 'Score and share kept' in page
@@ -107,6 +116,7 @@ def test_results_say_their_twin_and_the_records_without_one(swept: Swept) -> Non
     result = json.loads((swept.run / 'results' / 'm' / f'{NAME}-twin-names.json').read_text(encoding='utf-8'))
     about = result['provenance']
     assert (about['twin'], about['twin_seed'], about['left_out']) == ('names', 0, '')
+    assert 'twins of the published records (names)' in swept.done.stdout
 
 
 def test_the_gate_fails_for_names_and_holds_for_the_order(swept: Swept) -> None:
@@ -114,6 +124,10 @@ def test_the_gate_fails_for_names_and_holds_for_the_order(swept: Swept) -> None:
     assert dropped.returncode == 1 and 'DROPPED' in dropped.stdout.upper()
     held = command(swept.folder, 'gate', str(swept.run), '--twin', 'order', '--max-drop', '3')
     assert held.returncode == 0 and 'the scores may not compare' not in held.stdout
+    unknown = command(swept.folder, 'gate', str(swept.run), '--twin', 'nmaes', '--max-drop', '3')
+    assert unknown.returncode == 2 and "there are no twins 'nmaes'; there are order, names" in unknown.stderr
+    none = command(swept.folder, 'gate', str(swept.run), '--twin', 'values', '--max-drop', '3')
+    assert none.returncode == 2 and 'start it with `tooleval run ... --twin values`' in none.stderr
     both = command(swept.folder, 'gate', str(swept.run), '--twin', 'order', '--baseline', str(swept.run))
     assert both.returncode == 2 and 'leave out --baseline' in both.stderr
 

@@ -42,6 +42,7 @@ PLANTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     'published:rebuilt': (about(rebuilt=True), {}),
     'published:part': ({'samples': {'all': 2, 'infra': 0, 'of': 9}}, {}),
     'published:sample': (about(data_version='v2_subset'), {}),
+    'published:twin': (about(twin='values', left_out='no value: 3', sampled_without_twin=2), {}),
     'published:size': (about(benchmark='teval', subset='plan_str', data_version='v2'), {}),
     'published:scoring': (about(scoring='strict'), {}),
     'published:limit': (about(max_out_len=5, published_max_out_len=9), {}),

@@ -8,6 +8,7 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.teval.records import Sample, load_samples, split_stem
 from opencompass_tooleval.twins import teval, ultratool
+from opencompass_tooleval.twins.more import Most
 from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
 from opencompass_tooleval.twins.translation import Translation
 from opencompass_tooleval.twins.twin import Changes
@@ -19,14 +20,14 @@ TEVAL: dict[str, Open] = {
     'names': lambda rows: teval.names(rows, Pool(OPAQUE, 0)),
     'plain': lambda rows: teval.names(rows, Pool(PLAIN, 0)),
     'values': lambda rows: teval.values,
-    'more5': lambda rows: teval.more(rows, 5),
+    'more5': lambda rows: teval.more(rows, Most(5)),
 }
 ULTRATOOL: dict[str, Open] = {
     'order': lambda rows: ultratool.order,
     'names': lambda rows: ultratool.names(rows, Pool(OPAQUE, 0)),
     'plain': lambda rows: ultratool.names(rows, Pool(PLAIN, 0)),
     'values': lambda rows: ultratool.values,
-    'more5': lambda rows: ultratool.more(rows, 5),
+    'more5': lambda rows: ultratool.more(rows, Most(5)),
 }
 
 

@@ -17,16 +17,19 @@ from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchD
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalFunctionCallingDataset
 from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchDataset
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
+from opencompass_tooleval.benchmarks.ultratool.records import load_records as load_ultratool
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.observation import INJECTED
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import locate_encoder
 from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset, ToolEvalUltraToolEasyToolDataset
 from opencompass_tooleval.tool_docs.api_list import find_api_list
-from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset, find_class, kinds_of
+from opencompass_tooleval.twins import names
+from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset, find_class, kinds_of, open_twins
 from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
 from opencompass_tooleval.twins.translation import Translation
 from opencompass_tooleval.twins.twin import Changes, LeftOutError
@@ -267,6 +270,103 @@ def test_records_without_a_twin_are_counted_by_reason() -> None:
     with pytest.raises(ValueError, match=r'no record has a twin .*reason one: 1, reason two: 2'):
         changes({'a': 0, 'b': 0, 'c': 0})
     assert changes.left_out == Counter({'reason two': 2, 'reason one': 1})
+
+
+USAGE = {'path': 'tooleval:demo/ultratool', 'name': 'tool_usage', 'language': 'en'}
+
+
+def test_a_sample_of_twins_has_the_records_of_the_sample_of_the_original() -> None:
+    columns = {'input_columns': ['messages'], 'output_column': 'record'}
+    for number in range(2, 6):
+        settings = {**USAGE, 'sample': {'n': number}, 'reader_cfg': columns}
+        plain = ToolEvalUltraToolDataset(**settings).test
+        twins = ToolEvalTwinDataset(original=ToolEvalUltraToolDataset, twin='values', **settings).test
+        assert len(plain) == number and set(twins['record_id']) <= set(plain['record_id'])
+        assert json.loads(twins[0]['shown'])['sampled_without_twin'] == number - len(twins)
+
+
+def test_a_sample_whose_records_have_no_twin_is_refused() -> None:
+    settings = {**USAGE, 'reader_cfg': {'input_columns': ['messages'], 'output_column': 'record'}}
+    have = {row['record_id'] for row in twin(ToolEvalUltraToolDataset, 'values', **USAGE)}
+    lacking = [seed for seed in range(30) if not have & set(
+        ToolEvalUltraToolDataset(**settings, sample={'n': 1, 'seed': seed}).test['record_id'])]  # fmt: skip
+    with pytest.raises(ValueError, match='none of the 1 records of the sample has a twin'):
+        ToolEvalTwinDataset(
+            original=ToolEvalUltraToolDataset, twin='values', sample={'n': 1, 'seed': lacking[0]}, **settings
+        )
+
+
+def test_a_twin_that_is_no_record_is_named_with_its_file_and_row() -> None:
+    file = DEMO / 'ultratool/English-dataset/test_set/tool_usage.json'
+
+    def broken(rows: Any) -> Any:
+        return {**rows, '1': {**rows['1'], 'reference': []}}
+
+    with pytest.raises(DataError, match=r"tool_usage.json: record '1': field 'reference' is empty"):
+        load_ultratool(file, 'tool_usage', 'en', broken)
+
+
+def test_more_ends_where_the_documentation_is_long_enough() -> None:
+    lengths = []
+    for most in (None, 900, 100):
+        given = {'max_added_chars': most} if most else {}
+        try:
+            rows = twin(ToolEvalUltraToolDataset, 'more20', **USAGE, **given)
+        except ValueError as error:
+            assert 'no other tool fits' in str(error) and most == 100
+            continue
+        lengths.append(sum(len(row['messages']) for row in rows) / len(rows))
+        assert json.loads(rows[0]['shown']).get('max_added_chars') == most
+    assert len(lengths) == 2 and lengths[1] < lengths[0]
+    plain = list(ToolEvalUltraToolDataset.load(**USAGE))
+    assert lengths[1] <= sum(len(row['messages']) for row in plain) / len(plain) + 2 * 900
+    assert list(ToolEvalTwinDataset.check_settings({'original': ToolEvalUltraToolDataset, 'max_added_chars': 'x'}))
+
+
+def api_of(tool: str, category: str, fields: int = 1) -> dict[str, Any]:
+    required = [{'name': f'{tool}_{number}', 'type': 'STRING'} for number in range(fields)]
+    return {
+        'category_name': category,
+        'tool_name': tool,
+        'api_name': f'get {tool}',
+        'api_description': f'{tool}.',
+        'required_parameters': required,
+        'optional_parameters': [],
+    }
+
+
+def toolbench_rows(*apis: dict[str, Any]) -> dict[str, Any]:
+    return {
+        str(number): {
+            'query_id': number,
+            'query': f'Request {number}.',
+            'api_list': [api],
+            'relevant APIs': [[api['tool_name'], api['api_name']]],
+        }
+        for number, api in enumerate(apis)
+    }
+
+
+@pytest.mark.parametrize('kind', ['names', 'plain'])
+def test_a_file_with_too_many_names_has_no_twins_and_a_reason(kind: str) -> None:
+    rows = toolbench_rows(api_of('Maps', 'Travel', 6000), api_of('News', 'Media'))
+    changes = open_twins('toolbench', 'calls_g2', kind, 0, None)
+    with pytest.raises(ValueError, match=r'no record has a twin .*\(it has too many names: 2\)'):
+        changes(rows)
+
+
+def test_names_that_a_record_already_uses_up_leave_it_out() -> None:
+    pool = Pool(PLAIN, 0)
+    everything = ' '.join(f'{first}_{second}' for first in names._FIRST for second in names._SECOND)
+    with pytest.raises(LeftOutError, match='too few new names'):
+        pool.draw([], ['a'], everything, random.Random(0))
+
+
+def test_a_record_of_toolbench_without_another_tool_is_left_out() -> None:
+    rows = toolbench_rows(api_of('Maps', 'Travel'), api_of('Hotels', 'Travel'), api_of('News', 'Media'))
+    alike = {**rows, '2': {**rows['2'], 'api_list': [*rows['2']['api_list'], *rows['0']['api_list']]}}
+    changes = open_twins('toolbench', 'calls_g2', 'more5', 0, None)
+    assert set(changes(alike)) == {'0', '1'} and changes.left_out == Counter({'no other tools': 1})
 
 
 def test_instructions_and_native_calls_have_the_new_names() -> None:

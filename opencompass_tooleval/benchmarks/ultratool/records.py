@@ -335,8 +335,11 @@ def load_records(file: Path, subset: str, language: str, change: Change | None =
     if change is None:
         return records
     domains = {record.id: record.domain for record in records}
-    changed = change({record.id: record.raw for record in records})
-    return [parse_record(number, raw, row, language, domains[number]) for number, raw in changed.items()]
+    changed = []
+    for number, raw in change({record.id: record.raw for record in records}).items():
+        with naming_record(file, number, fix):
+            changed.append(parse_record(number, raw, row, language, domains[number]))
+    return changed
 
 
 def load_example(file: Path, task: str) -> dict[str, Any]:

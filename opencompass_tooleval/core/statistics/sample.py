@@ -13,6 +13,8 @@ LOOKS = 6
 """Most looks of ``tooleval run --within``; the last one asks everything."""
 SEED, DRAW, LOOK = 'sample_seed', 'sample_draw', 'sample_look'
 """Keys of the provenance: the seed, what is drawn, and the number of the look."""
+TWIN, WITHOUT_TWIN = 'twin', 'sampled_without_twin'
+"""Keys of the provenance of a twin: its kind, and the number of records of the sample that have none."""
 
 _LAST_RATIO = 4.0
 _FEWEST_OF_KEY = 20
