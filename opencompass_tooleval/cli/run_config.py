@@ -128,7 +128,7 @@ class Twins:
 
         if unknown := [kind for kind in kinds if kind not in KINDS]:
             raise ValueError(f'there are no twins {unknown[0]!r}; there are {", ".join(KINDS)}')
-        found = [(row['abbr'], kinds_of(row['type'], row.get('name', ''))) for row in rows]
+        found = [(row['abbr'], kinds_of(row['type'], row)) for row in rows]
         abbrs = {kind: [abbr for abbr, known in found if kind in known] for kind in kinds}
         if lacking := [kind for kind in kinds if not abbrs[kind]]:
             raise ValueError(f'none of these data sets has twins of the kind {lacking[0]!r}')

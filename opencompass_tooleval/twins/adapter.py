@@ -21,17 +21,20 @@ from opencompass_tooleval.core.statistics.sample import WITHOUT_TWIN, Sample
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.models.dataset import SHOWN, ToolEvalDataset
-from opencompass_tooleval.twins import VERSION, funcqa, teval, toolbench, ultratool
+from opencompass_tooleval.twins import VERSION, funcqa, teval, toolbench, ultratool, ultratool_samples
 from opencompass_tooleval.twins.more import Most
 from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
 from opencompass_tooleval.twins.session import Twinned, failing, renamed
 from opencompass_tooleval.twins.subsets import TWINS
-from opencompass_tooleval.twins.twin import Changes, Make
+from opencompass_tooleval.twins.twin import Changes, LeftOutError, Make
 
 _NOT_OF_ORIGINAL = ('abbr', 'k', 'n', 'reader_cfg', 'sample', 'original', 'twin', 'twin_seed', 'max_added_chars')
 _STYLES = {'names': OPAQUE, 'plain': PLAIN}
+_FOUND_BY_NAME = ('toolbench', 'restbench', 'agents')
 _MORE, _OTHER_SEEDS, _AGENTS, _FAULTS = 'more', 1000, 'agents', 'faults'
 _ROOMS: dict[str, Any] = {'teval': teval, 'ultratool': ultratool, 'toolbench': toolbench, 'funcqa': funcqa}
+
+_AGENT_ROOMS = {**_ROOMS, 'ultratool': ultratool_samples}
 
 
 def _encoder_of(settings: Mapping[str, Any]) -> Similarity | None:
@@ -54,13 +57,23 @@ def find_class(original: Any) -> Any:
     return found
 
 
-def kinds_of(original: Any, name: str) -> list[str]:
-    """Returns the kinds of twins of a data set, by its class and the name in its config; none if it has no twins."""
+def kinds_of(original: Any, settings: Mapping[str, Any]) -> list[str]:
+    """Returns the kinds of twins of a data set, by its class and its config; none if it has no twins."""
     try:
         benchmark = find_class(original).records_of
     except ValueError:
         return []
-    return [kind for kind, subsets in TWINS[benchmark].items() if _subset_of(benchmark, name) in subsets]
+    subset, instructed = _subset_of(benchmark, settings.get('name', '')), bool(settings.get('instructions'))
+    return [kind for kind in _kinds(benchmark, subset) if not (instructed and _is_bound(benchmark, kind))]
+
+
+def _kinds(benchmark: str, subset: str) -> list[str]:
+    return [kind for kind, subsets in TWINS[benchmark].items() if subset in subsets]
+
+
+def _is_bound(benchmark: str, kind: str) -> bool:
+    """Tests if EasyTool instructions, which are found by the names of tools, keep names from changing."""
+    return kind in _STYLES and benchmark in _FOUND_BY_NAME
 
 
 def _subset_of(benchmark: str, name: str) -> str:
@@ -83,10 +96,11 @@ def open_twins(
     Raises:
         ValueError: The subset has no twins of the kind.
     """
-    kinds = [kind for kind, subsets in TWINS[benchmark].items() if subset in subsets]
+    kinds = _kinds(benchmark, subset)
     if twin not in kinds:
         raise ValueError(f'{benchmark} {subset} has no twins of the kind {twin!r}; it has {", ".join(kinds) or "none"}')
-    room: Any = _ROOMS.get(subset.partition('_')[0] if benchmark == _AGENTS else benchmark)
+    name = subset.partition('_')[0]
+    room: Any = _AGENT_ROOMS.get(name) if benchmark == _AGENTS else _ROOMS.get(benchmark)
 
     def make_with(rows: Mapping[str, Any]) -> Make:
         if twin in _STYLES:
@@ -114,19 +128,19 @@ def _agents(cls: Any, settings: Mapping[str, Any], changes: Changes) -> Dataset:
                 changes.left_out['no tool is known to be needed'] += 1
             else:
                 tasks[row['record_id']] = twin
-        if not tasks:
-            raise ValueError(f'no record has a twin of the kind {_FAULTS!r}')
     else:
-        rows = list(cls.load(**settings, change=changes))
+        rows, tasks = list(cls.load(**settings, change=changes)), dict[str, Twinned]()
         payloads = {row['record_id']: json.loads(row['record']) for row in original}
-        tasks = {
-            row['record_id']: renamed(
-                payloads[row['record_id']],
-                json.loads(row['record']),
-                changes.translations[row['record_id']].fields,
-            )
-            for row in rows
-        }
+        for row in rows:
+            name = row['record_id']
+            # ToolBench documents no returned fields, and its environment has parameters in another spelling.
+            fields = {} if settings['name'].startswith('toolbench') else changes.translations[name].fields
+            try:
+                tasks[name] = renamed(payloads[name], json.loads(row['record']), fields)
+            except LeftOutError as error:
+                changes.left_out[str(error)] += 1
+    if not tasks:
+        raise ValueError(f'no record has a twin of the kind {changes.kind!r}')
     return Dataset.from_list(
         [
             {**row, 'record': json.dumps({**json.loads(row['record']), 'twin': tasks[row['record_id']].to_payload()})}
@@ -182,11 +196,13 @@ class ToolEvalTwinDataset(ToolEvalDataset):
         cls = find_class(original)
         subset = _subset_of(cls.records_of, settings['name'])
         similarity = _encoder_of(settings) if twin in _STYLES and cls.records_of == 'teval' else None
+        if settings.get('instructions') and _is_bound(cls.records_of, twin):
+            raise ValueError(f'{cls.records_of} {subset} finds instructions by names: it has no twins of {twin!r}')
         chars = math.inf if max_added_chars is None else max_added_chars
         changes = open_twins(cls.records_of, subset, twin, twin_seed, similarity, chars)
         if cls.records_of == _AGENTS:
             data = _agents(cls, settings, changes)
-        elif cls.records_of == 'toolbench' and subset.startswith('selection'):
+        elif twin == 'order' and cls.records_of == 'toolbench' and subset.startswith('selection'):
             data = cls.load(**{**settings, 'seed': _OTHER_SEEDS + twin_seed})  # the order of the same candidates
         else:
             change = partial(shuffled, seed=twin_seed) if cls.records_of == 'restbench' else changes

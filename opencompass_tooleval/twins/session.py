@@ -10,7 +10,9 @@ from typing import Any, Protocol
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.observation import ERROR, Observation
 from opencompass_tooleval.twins.translation import Translation
+from opencompass_tooleval.twins.twin import LeftOutError
 
+_SHARED = 'its tools share names for the environment'
 _FAILURES = (
     'Request timed out after 30 seconds.',
     'HTTP 500: Internal Server Error',
@@ -55,13 +57,21 @@ def renamed(original: Mapping[str, Any], twin: Mapping[str, Any], fields: Mappin
         original: Payload of the original's task.
         twin: Payload of the twin's, with the same tools and parameters in the same order.
         fields: Returned fields of the original -> of the twin.
+
+    Raises:
+        LeftOutError: A name in the original has several in the twin, where an environment has changed the names alike.
     """
-    pairs = list(zip(original['tools'], twin['tools'], strict=True))
-    parameters = {
-        old: new
-        for first, second in pairs
-        for old, new in zip(first['parameters']['properties'], second['parameters']['properties'], strict=True)
-    }
+    sides = [
+        (task['tools'], *(tool['parameters']['properties'] for tool in task['tools'])) for task in (original, twin)
+    ]
+    if list(map(len, sides[0])) != list(map(len, sides[1])):
+        raise LeftOutError(_SHARED)
+    pairs = list(zip(*(side[0] for side in sides), strict=True))
+    parameters: dict[str, str] = {}
+    for first, second in zip(sides[0][1:], sides[1][1:], strict=True):
+        for old, new in zip(first, second, strict=True):
+            if parameters.setdefault(old, new) != new:
+                raise LeftOutError(_SHARED)
     names = {first['name']: second['name'] for first, second in pairs}
     schemas = {tool['name']: tool['parameters'] for tool in original['tools']}
     return Twinned(names, {**fields, **parameters}, schemas, original['documents'])

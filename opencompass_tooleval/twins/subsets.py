@@ -30,7 +30,7 @@ TEVAL_TWINS: dict[str, tuple[str, ...]] = {
 }
 
 ULTRATOOL_TWINS: dict[str, tuple[str, ...]] = {
-    'order': (*_ULTRATOOL_AWARENESS, *_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
+    'order': ('tool_creation', *_ULTRATOOL_AWARENESS, *_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
     'names': (*_ULTRATOOL_AWARENESS, *_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
     'plain': (*_ULTRATOOL_AWARENESS, *_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
     'values': _ULTRATOOL_USAGE,
@@ -39,30 +39,33 @@ ULTRATOOL_TWINS: dict[str, tuple[str, ...]] = {
     'more100': (*_ULTRATOOL_CHOICE, *_ULTRATOOL_USAGE),
 }
 
+_TOOLBENCH_CALLS = ('calls_g2', 'calls_g3')
+_TOOLBENCH = ('selection_5', 'selection_10', 'selection_20', 'selection_50', *_TOOLBENCH_CALLS)
+
 TOOLBENCH_TWINS: dict[str, tuple[str, ...]] = {
-    'order': ('selection_5', 'selection_10', 'selection_20', 'selection_50', 'calls_g2', 'calls_g3'),
-    'names': ('calls_g2', 'calls_g3'),
-    'plain': ('calls_g2', 'calls_g3'),
-    'more5': ('calls_g2', 'calls_g3'),
-    'more20': ('calls_g2', 'calls_g3'),
-    'more100': ('calls_g2', 'calls_g3'),
+    'order': _TOOLBENCH,
+    'names': _TOOLBENCH,
+    'plain': _TOOLBENCH,
+    'more5': _TOOLBENCH_CALLS,
+    'more20': _TOOLBENCH_CALLS,
+    'more100': _TOOLBENCH_CALLS,
 }
 
 RESTBENCH_TWINS: dict[str, tuple[str, ...]] = {'order': ('tmdb', 'spotify')}
 
 FUNCQA_TWINS: dict[str, tuple[str, ...]] = {'values': ('one_hop',)}
 
-_AGENTS_TEVAL = ('teval', 'teval_zh')
-_AGENTS_TOOLBENCH = ('toolbench_g1', 'toolbench_g2', 'toolbench_g3')
+_AGENTS_OF_OTHERS = ('toolbench_g1', 'toolbench_g2', 'toolbench_g3', 'ultratool_zh', 'ultratool_en')
+_AGENTS = ('teval', 'teval_zh', *_AGENTS_OF_OTHERS)
 
 AGENT_TWINS: dict[str, tuple[str, ...]] = {
-    'order': (*_AGENTS_TEVAL, *_AGENTS_TOOLBENCH),
-    'names': _AGENTS_TEVAL,
-    'plain': _AGENTS_TEVAL,
-    'more5': (*_AGENTS_TEVAL, *_AGENTS_TOOLBENCH),
-    'more20': (*_AGENTS_TEVAL, *_AGENTS_TOOLBENCH),
-    'more100': _AGENTS_TOOLBENCH,
-    'faults': (*_AGENTS_TEVAL, *_AGENTS_TOOLBENCH, 'ultratool_zh', 'ultratool_en'),
+    'order': _AGENTS,
+    'names': _AGENTS,
+    'plain': _AGENTS,
+    'more5': _AGENTS,
+    'more20': _AGENTS,
+    'more100': _AGENTS_OF_OTHERS,
+    'faults': _AGENTS,
 }
 
 TWINS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -47,7 +47,7 @@ def names(rows: Mapping[str, Raw], pool: Pool) -> Make:
             for key in _PARAMETERS
             if api.get(key)
         }
-        return {**api, **{key: new[api[key]] for key in ('tool_name', 'api_name')}, **parameters}
+        return {**translation.described(api), **{key: new[api[key]] for key in ('tool_name', 'api_name')}, **parameters}
 
     def make(record_id: str, raw: Raw, rng: random.Random) -> Twin:
         relevant = [[new[name] for name in pair] for pair in raw[_RELEVANT]]

@@ -12,6 +12,7 @@ from typing import Any
 _CHOICE = re.compile(r'[^:]*:\s*(\S)|\s*(\S)', re.DOTALL)
 """Matches up to the character that T-Eval's review scores."""
 
+_DESCRIPTIONS = ('description', 'api_description')
 BEFORE_VALUE, AFTER_VALUE = r'(?<![A-Za-z0-9])(?<![0-9][-./:,])', r'(?![A-Za-z0-9])(?![-./:,][0-9])'
 """Match around a whole value: 10 is none in 2024-10-01 and 10.5."""
 
@@ -101,7 +102,7 @@ class Translation:
             return value
         return {
             key: self._mentions.sub(lambda match: self._mentioned[match[0]], item)
-            if key == 'description' and isinstance(item, str)
+            if key in _DESCRIPTIONS and isinstance(item, str)
             else self.described(item)
             for key, item in value.items()
         }

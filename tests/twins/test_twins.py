@@ -209,6 +209,8 @@ DATASETS: list[tuple[Any, str, dict[str, Any]]] = [
             'instructions': 'tooleval:demo/easytool/ultratool_zh.json',
         },
     ),
+    (ToolEvalUltraToolDataset, 'tool_creation', {'path': 'tooleval:demo/ultratool', 'language': 'en'}),
+    (ToolEvalToolBenchDataset, 'selection_5', {'path': 'tooleval:demo/toolbench', 'encoder': 'offline'}),
     (ToolEvalUltraToolDataset, 'tool_selection', {'path': 'tooleval:demo/ultratool', 'language': 'en'}),
     (ToolEvalToolBenchDataset, 'calls_g2', {'path': 'tooleval:demo/toolbench'}),
     (ToolEvalToolBenchDataset, 'calls_g3', {'path': 'tooleval:demo/toolbench', 'method': 'function_calling'}),
@@ -225,7 +227,7 @@ def test_every_kind_of_every_data_set(original: Any, name: str, settings: dict[s
     if name.endswith(('_v2', '_zh')):
         settings = {**settings, 'encoder': 'offline'}
     plain = {row['record_id']: row for row in original.load(name=name, **settings)}
-    kinds = kinds_of(original, name)
+    kinds = kinds_of(original, {'name': name, **settings})
     assert kinds
     for kind in kinds:
         try:
@@ -407,6 +409,75 @@ def tasks(kind: str) -> list[tuple[Task, Task]]:
 
 def gold_answers(task: Task) -> list[Answer]:
     return [*(calling((call.name, call.arguments)) for call in task.gold or ()), Answer('Done.')]
+
+
+TOOLBENCH = {'path': 'tooleval:demo/toolbench', 'name': 'toolbench_g1'}
+ULTRATOOL = {'path': 'tooleval:demo/ultratool', 'name': 'ultratool_en'}
+
+
+@pytest.mark.parametrize('kind', ['order', 'names', 'plain', 'more5'])
+@pytest.mark.parametrize(
+    ('settings', 'options'),
+    [
+        (TOOLBENCH, {'loop': 'toolbench_react', 'bank': 'tooleval:demo/agents/toolbench'}),
+        (ULTRATOOL, {'loop': 'function_calling', 'stop_on': 'text'}),
+    ],
+)
+def test_agents_of_other_benchmarks_are_answered_as_before(
+    settings: dict[str, str], options: dict[str, Any], kind: str
+) -> None:
+    originals = {row['record_id']: parse_task(row['record']) for row in ToolEvalAgentDataset.load(**settings)}
+    try:
+        rows = twin(ToolEvalAgentDataset, kind, **settings)
+    except ValueError as error:
+        assert kind == 'more5' and 'no other tools' in str(error)
+        return
+    dialogues = AgentDialogues(**options)
+    assert rows
+    answered = set()
+    for row in rows:
+        changed, original = parse_task(row['record']), originals[row['record_id']]
+        tools, fields = changed.twin.get('tools', {}), changed.twin.get('fields', {})
+        assert bool(tools) is (kind in ('names', 'plain'))
+        assert len(changed.tools) == len(original.tools) or kind == 'more5'
+        if tools:
+            shown = json.dumps([[tool.name, list(tool.parameters['properties'])] for tool in changed.tools])
+            assert not [name for name in (*tools, *fields) if f'"{name}"' in shown and name not in ('step', 'tool')]
+        answers = [
+            [*(calling((call.name, call.arguments)) for call in task.oracle_calls), Answer('Done.')]
+            for task in (original, changed)
+        ]
+        before, after = (run(dialogues, task, *given) for task, given in zip((original, changed), answers, strict=True))
+        new = Translation(tools, fields)
+        for first, second in zip(calls_of(before), calls_of(after), strict=True):
+            assert (first.source, first.error) == (second.source, second.error)
+            assert new.words(first.observation) == second.observation or new.text(first.observation) == (
+                second.observation
+            )
+            answered.add(first.source)
+        assert score_trajectory(original, before).values == score_trajectory(changed, after).values
+    assert answered
+
+
+def test_instructions_that_are_found_by_names_keep_them() -> None:
+    settings = {**TOOLBENCH, 'instructions': 'tooleval:demo/toolbench/instructions.json'}
+    assert 'names' not in kinds_of(ToolEvalAgentDataset, settings)
+    with pytest.raises(ValueError, match="finds instructions by names: it has no twins of 'names'"):
+        twin(ToolEvalAgentDataset, 'names', **settings)
+
+
+def test_choices_of_tools_are_the_same_with_other_names() -> None:
+    settings = {'path': 'tooleval:demo/toolbench', 'name': 'selection_5', 'encoder': 'offline'}
+    plain = list(ToolEvalToolBenchDataset.load(**settings))
+    renamed = dict[str, str]()
+    for before, after in zip(plain, twin(ToolEvalToolBenchDataset, 'names', **settings), strict=True):
+        first, second = (json.loads(row['record']) for row in (before, after))
+        assert first['query'] == second['query']
+        renamed |= dict(zip(first['candidates'], second['candidates'], strict=True))
+        assert renamed[first['gold']] == second['gold'] == json.loads(after['gold_answer'])['tool']
+        text = json.loads(after['messages'])[-1]['content']
+        assert all(f'{name}\n' in text for name in second['candidates'])
+    assert not set(renamed) & set(renamed.values()) and len(set(renamed.values())) == len(renamed)
 
 
 def calls_of(trajectory: Trajectory) -> list[AnsweredCall]:

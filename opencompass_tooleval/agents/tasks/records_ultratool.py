@@ -10,6 +10,7 @@ from opencompass_tooleval.agents.tasks.errata import NO_GOLD, UNFIT_GOLD, Erratu
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, Tool, properties, read_samples
 from opencompass_tooleval.benchmarks.ultratool.calls import Argument, Call
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, describe_tool
 from opencompass_tooleval.core.text.reading import parse_literal
@@ -23,18 +24,19 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def read_ultratool_tasks(file: Path, subset: str, errata: list[Erratum]) -> list[Task]:
+def read_ultratool_tasks(file: Path, subset: str, errata: list[Erratum], change: Change | None = None) -> list[Task]:
     """Reads the tasks of a file of annotated samples; a task's id is its row.
 
     Args:
         file: ``test.json`` or ``dev.json`` of a language; damaged rows of ``dev.json`` are left out.
         subset: Name of the subset.
         errata: Receives faults of the data.
+        change: Changes the rows, of a variant.
 
     Raises:
         DataError: It is missing or damaged; names the row.
     """
-    samples = read_samples(file, skipped=[] if file.name == 'dev.json' else None)
+    samples = read_samples(file, skipped=[] if file.name == 'dev.json' else None, change=change)
     return [_task(sample, subset, errata) for sample in samples]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from datasets import Dataset
@@ -29,7 +30,7 @@ from opencompass_tooleval.benchmarks.toolbench.records import FIX, find_file, fi
 from opencompass_tooleval.benchmarks.toolbench.request import gold_answer as gold_calls
 from opencompass_tooleval.benchmarks.toolbench.request import gold_calls as native_gold_calls
 from opencompass_tooleval.benchmarks.toolbench.request import offered_tools
-from opencompass_tooleval.benchmarks.toolbench.score_selection import gold_answer
+from opencompass_tooleval.benchmarks.toolbench.score_selection import Choice, gold_answer
 from opencompass_tooleval.benchmarks.toolbench.scoring import NativeCallsScorer, SuccessScorer, ToolBenchScorer
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.catalogue.variants import Change
@@ -60,14 +61,21 @@ def _row(record_id: str, prompt: str | Sequence[Message], payload: str, gold: st
     return {'record_id': record_id, 'messages': messages, 'record': payload, 'gold_answer': gold}
 
 
-def _selection_rows(tools: Shown, size: int, seed: int, similarity: Similarity) -> Iterator[Row]:
+def _choices(tools: Shown, shown: Shown, size: int, seed: int, similarity: Similarity) -> Iterator[Choice]:
+    """Yields the choices among the tools of a file, with the names that they have in a variant of it."""
+    names = dict(zip(tools.data.tools, shown.data.tools, strict=True))
     for choice in make_choices(tools, size, seed, similarity):
+        yield replace(choice, gold=names[choice.gold], candidates=tuple(names[name] for name in choice.candidates))
+
+
+def _selection_rows(tools: Shown, choices: Iterable[Choice]) -> Iterator[Row]:
+    for choice in choices:
         prompt = selection_prompt((tools.described(name) for name in choice.candidates), choice.query)
         yield _row(choice.id, prompt, choice.to_payload(), gold_answer(choice))
 
 
-def _numbered_rows(tools: Shown, size: int, seed: int, similarity: Similarity) -> Iterator[Row]:
-    for choice in map(tools.numbered, make_choices(tools, size, seed, similarity)):
+def _numbered_rows(tools: Shown, choices: Iterable[Choice]) -> Iterator[Row]:
+    for choice in map(tools.numbered, choices):
         described = map(tools.described_alone, choice.candidates)
         prompt = published_selection(zip(choice.ids, described, strict=True), choice.query)
         yield _row(choice.id, prompt, choice.to_payload(), gold_answer(choice))
@@ -114,7 +122,7 @@ class ToolEvalToolBenchDataset(ToolEvalDataset):
             method: ``names``: our prompts, answered with names. ``easytool``, for selection: EasyTool's prompt,
                 answered with a tool's number. ``function_calling``, for calls: the documented APIs are offered
                 natively, and called.
-            change: Changes the rows, of a variant; no setting of configs.
+            change: Changes the rows, of a variant, whose choices are those of the file; no setting of configs.
 
         Raises:
             DataError: A file is missing or damaged, there are too few tools, or tools have no instruction.
@@ -139,7 +147,8 @@ class ToolEvalToolBenchDataset(ToolEvalDataset):
         if subset.kind == 'selection':
             similarity = shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
             make_rows = _selection_rows if method == 'names' else _numbered_rows
-            rows = list(make_rows(tools, subset.candidates, seed, similarity))
+            original = open_tools(file, subset.data) if change else tools
+            rows = list(make_rows(tools, _choices(original, tools, subset.candidates, seed, similarity)))
             shown |= {'candidates': subset.candidates, 'candidates_encoder': similarity.name, 'seed': seed}
         else:
             rows = list(_calls_rows(tools) if method == 'names' else _offered_rows(tools))

@@ -16,7 +16,8 @@ from opencompass_tooleval.benchmarks.ultratool.calls import (
     parse_call,
 )
 from opencompass_tooleval.benchmarks.ultratool.records import read_lines
-from opencompass_tooleval.core.errors import DataError, Fault
+from opencompass_tooleval.catalogue.variants import Change
+from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.text.json_object import load_json
 
 TASKS = (
@@ -114,11 +115,14 @@ def _step(raw: Mapping[str, Any], tools: Mapping[str, Tool]) -> PlanStep:
         raise Fault(f'step {text!r}: {error}') from error
 
 
-def _sample(row: int, line: str) -> PlanSample:
+def _load(line: str) -> Any:
     try:
-        raw = load_json(line, bounded=True)
+        return load_json(line, bounded=True)
     except ValueError as error:
         raise Fault(f'the line is not JSON ({error})') from error
+
+
+def _sample(row: int, raw: Any) -> PlanSample:
     if not isinstance(raw, dict):
         raise Fault('a line is one JSON object')
     tools: dict[str, Tool] = {}
@@ -131,12 +135,15 @@ def _sample(row: int, line: str) -> PlanSample:
     return PlanSample(row, _text(raw, 'question'), steps, tuple(tools.values()), _text(raw, 'domain'))
 
 
-def read_samples(file: Path, *, skipped: list[DataError] | None = None) -> list[PlanSample]:
+def read_samples(
+    file: Path, *, skipped: list[DataError] | None = None, change: Change | None = None
+) -> list[PlanSample]:
     """Reads a file of annotated samples, one JSON object per line.
 
     Args:
         file: ``test.json``, ``dev.json``, or one of the same format.
         skipped: Receives the fault of each damaged row, which is then left out; with None the first one is raised.
+        change: Changes the rows, of a variant.
 
     Returns:
         The samples in the file's order; :attr:`PlanSample.row` counts the damaged ones too.
@@ -144,10 +151,12 @@ def read_samples(file: Path, *, skipped: list[DataError] | None = None) -> list[
     Raises:
         DataError: The file is missing or empty, or a row is damaged.
     """
-    samples = []
+    samples, rows = [], dict[str, Any]()
     for row, line in enumerate(read_lines(file, FIX_MISSING, 'the file of annotated samples')):
         try:
-            samples.append(_sample(row, line))
+            raw = _load(line)
+            samples.append(_sample(row, raw))
+            rows[str(row)] = raw
         except Fault as fault:
             damage = DataError(file, str(fault), record=str(row), fix=FIX_DAMAGED)
             if skipped is None:
@@ -155,4 +164,10 @@ def read_samples(file: Path, *, skipped: list[DataError] | None = None) -> list[
             skipped.append(damage)
     if not samples:
         raise DataError(file, 'the file has no annotated sample', fix=FIX_MISSING)
-    return samples
+    if change is None:
+        return samples
+    changed = []
+    for name, raw in change(rows).items():
+        with naming_record(file, name):
+            changed.append(_sample(int(name), raw))
+    return changed
