@@ -16,12 +16,13 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.benchmarks.teval.records import split_stem
 from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer
 from opencompass_tooleval.benchmarks.variant_kinds import TWIN
+from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.core.statistics.sample import WITHOUT_TWIN, Sample
 from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.models.dataset import SHOWN, ToolEvalDataset
-from opencompass_tooleval.twins import VERSION, funcqa, teval, toolbench, ultratool, ultratool_samples
+from opencompass_tooleval.twins import VERSION, funcqa, restbench, teval, toolbench, ultratool, ultratool_samples
 from opencompass_tooleval.twins.more import Most
 from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
 from opencompass_tooleval.twins.session import Twinned, failing, renamed
@@ -150,10 +151,11 @@ def _agents(cls: Any, settings: Mapping[str, Any], changes: Changes) -> Dataset:
     )
 
 
-def shuffled(tools: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Returns the tools of a service in another order, the same for all its records."""
-    names = random.Random(f'order/{seed}').sample(list(tools), len(tools))
-    return {name: tools[name] for name in names}
+def _of_service(changes: Changes) -> Change:
+    """Returns the change of the tools of a service, which all its records share."""
+    if changes.kind in _STYLES:
+        return partial(restbench.renamed, pool=Pool(_STYLES[changes.kind], changes.seed))
+    return partial(restbench.shuffled, seed=changes.seed)
 
 
 @LOAD_DATASET.register_module()
@@ -205,8 +207,7 @@ class ToolEvalTwinDataset(ToolEvalDataset):
         elif twin == 'order' and cls.records_of == 'toolbench' and subset.startswith('selection'):
             data = cls.load(**{**settings, 'seed': _OTHER_SEEDS + twin_seed})  # the order of the same candidates
         else:
-            change = partial(shuffled, seed=twin_seed) if cls.records_of == 'restbench' else changes
-            data = cls.load(**settings, change=change)
+            data = cls.load(**settings, change=_of_service(changes) if cls.records_of == 'restbench' else changes)
         left_out = ', '.join(f'{reason}: {count}' for reason, count in sorted(changes.left_out.items()))
         get_logger().info(f'twins ({twin}, seed {twin_seed}): {len(data)} records; left out: {left_out or "none"}')
         shown = {'twin': twin, 'twin_seed': twin_seed, 'twins_version': VERSION, 'left_out': left_out}

@@ -1,14 +1,16 @@
-"""Twins of FuncQA's one-hop questions: other numbers, and the answer that the tool then gives."""
+"""Twins of FuncQA's questions: other numbers, and the answer that the tools then give."""
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, call_tool
-from opencompass_tooleval.benchmarks.funcqa.records import read_step
+from opencompass_tooleval.benchmarks.funcqa.records import Calculation, read_step
 from opencompass_tooleval.core.calls.observation import ERROR
 from opencompass_tooleval.twins.translation import Translation
 from opencompass_tooleval.twins.twin import LeftOutError, Twin
@@ -17,6 +19,14 @@ from opencompass_tooleval.twins.values import other_number
 Number = int | float
 _NUMBER = re.compile(r'(?<![\w.])\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,15})?(?!\w)|(?<![\w.,])\d{1,15}(?:\.\d{1,15})?(?!\w)')
 _LARGEST_CONSTANT, _TRIES, _LARGEST = 10, 60, 1e15
+_UNITS = (12, 24, 52, 60, 100, 180, 360, 365, 1000, 3600)
+"""Numbers that a chain of steps has without the question: of hours, days and angles."""
+_PI = (3.14, 3.1416, 3.14159)
+_SAME, _NEARLY_SAME = 1e-9, 5e-4
+"""Differences between the computed and the published answer: absolute of one step; relative of several, which are
+published with rounded results, and half of what scores allow."""
+_FORM = 'a number stands in the question in another form'
+_NO_ANSWER = 'its tool does not give the published answer'
 
 
 def _value(token: str) -> Number:
@@ -24,47 +34,125 @@ def _value(token: str) -> Number:
     return float(plain) if '.' in plain else int(plain)
 
 
-def _computed(tool: str, numbers: Sequence[Number], decimals: int) -> Number | None:
-    """Returns the result of a tool with as many decimals as the published answer; None for an error."""
+def _computed(tool: str, numbers: Sequence[Number]) -> float | None:
+    """Returns the result of a tool; None for an error."""
     observation = call_tool(tool, {PARAMETER: list(numbers)}, rounded=False)
-    if observation.source == ERROR:
+    if observation.source == ERROR or abs(value := float(observation.text)) > _LARGEST:
         return None
-    value = float(observation.text)
-    if abs(value) > _LARGEST:
-        return None
-    return round(value, decimals) if decimals else round(value)
+    return value
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """The steps of a question, whose numbers are results of earlier steps, or others.
+
+    Attributes:
+        steps: The published steps.
+        sources: For each number of each step, the step whose result it is; None for other numbers.
+        decimals: Number of decimals of the published answer.
+    """
+
+    steps: Sequence[Calculation]
+    sources: Sequence[Sequence[int | None]]
+    decimals: int
+
+    @classmethod
+    def of(cls, steps: Sequence[Calculation], decimals: int) -> _Chain:
+        results: list[tuple[Number, ...]] = []
+        sources = []
+        for step in steps:
+            sources.append(
+                [next((i for i, known in enumerate(results) if number in known), None) for number in step.numbers]
+            )
+            exact = _computed(step.tool, step.numbers)
+            results.append((step.result, *([] if exact is None else [exact])))
+        return cls(steps, sources, decimals)
+
+    @property
+    def others(self) -> list[Number]:
+        """The numbers that are no results, each once."""
+        pairs = (zip(step.numbers, of, strict=True) for step, of in zip(self.steps, self.sources, strict=True))
+        return list(dict.fromkeys(number for pair in pairs for number, source in pair if source is None))
+
+    def compute(self, new: Mapping[Number, Number]) -> tuple[list[list[Number]], list[Number]] | None:
+        """Returns numbers and results of all steps with other numbers; None for an error."""
+        asked, results = list[list[Number]](), list[Number]()
+        for step, of in zip(self.steps, self.sources, strict=True):
+            numbers = [
+                new.get(number, number) if source is None else results[source]
+                for number, source in zip(step.numbers, of, strict=True)
+            ]
+            result = _computed(step.tool, numbers)
+            if result is None:
+                return None
+            asked.append(numbers)
+            results.append(int(result) if result.is_integer() else result)
+        results[-1] = round(results[-1], self.decimals) if self.decimals else round(results[-1])
+        return asked, results
+
+
+def _is_alike(old: tuple[list[list[Number]], list[Number]], new: tuple[list[list[Number]], list[Number]]) -> bool:
+    """Tests if numbers have the same order, results the same signs and are whole, and the answer is another one.
+
+    The answer, which has as many decimals, has at least as many digits: 0.19 as 0.2 would be too far from the result.
+    """
+    pairs = list(zip(old[0], new[0], strict=True))
+    results = list(zip(old[1], new[1], strict=True))
+    return (
+        all(_order(a) == _order(b) and len(set(a)) == len(set(b)) for a, b in pairs)
+        and all((a > 0) == (b > 0) and (isinstance(b, int) or not isinstance(a, int)) for a, b in results)
+        and results[-1][0] != results[-1][1]
+        and _digits(results[-1][0]) <= _digits(results[-1][1])
+    )
+
+
+def _digits(number: Number) -> int:
+    return math.floor(math.log10(abs(number))) if number else 0
 
 
 def values(record_id: str, raw: Mapping[str, Any], rng: random.Random) -> Twin:
-    """Replaces the numbers of a question that its tool gets, and computes the answer again.
+    """Replaces the numbers of a question that its tools get, and computes the answer again.
 
     Raises:
-        LeftOutError: A number stands in the question in another form, or its tool does not give the published answer.
+        LeftOutError: A number stands in the question in another form, or its tools do not give the published answer.
     """
-    step, question = read_step(raw['func']), raw['question']
+    steps, question = [read_step(text) for text in raw.get('calculation') or [raw['func']]], raw['question']
     tokens: dict[Number, list[str]] = {}
     for token in _NUMBER.findall(question):
         tokens.setdefault(_value(token), []).append(token)
     published = str(raw['answer']).replace(',', '')
-    decimals = len(published.partition('.')[2])
-    computed = _computed(step.tool, step.numbers, decimals)
-    if step.minus or computed is None or abs(computed - float(published)) > 10.0**-9:
-        raise LeftOutError('its tool does not give the published answer')
-    stands = [number for number in dict.fromkeys(step.numbers) if len(tokens.get(number, ())) == 1]
-    absent = [number for number in step.numbers if number not in stands]
-    if not stands or any(not isinstance(number, int) or number > _LARGEST_CONSTANT for number in absent):
-        raise LeftOutError('a number stands in the question in another form')
+    chain = _Chain.of(steps, len(published.partition('.')[2]))
+    computed = chain.compute({})
+    if any(step.minus for step in steps) or computed is None:
+        raise LeftOutError(_NO_ANSWER)
+    difference, is_chain = abs(computed[1][-1] - float(published)), len(steps) > 1
+    if difference > (_NEARLY_SAME * abs(float(published)) if is_chain else _SAME):
+        raise LeftOutError(_NO_ANSWER)
+    others = chain.others
+    stands = [number for number in others if len(tokens.get(number, ())) == 1 and number not in _PI]
+    constants = (*range(_LARGEST_CONSTANT + 1), *(_UNITS if is_chain else ()), *(_PI if 3.14 in tokens else ()))
+    if not stands or any(number not in constants for number in others if number not in stands):
+        raise LeftOutError(_FORM)
+    if is_chain and (set(tokens) - {*stands, *_PI} or _sums(tokens) & {*others} - {*tokens}):
+        raise LeftOutError(_FORM)
     for _ in range(_TRIES):
         drawn = {number: _drawn(tokens[number][0], rng) for number in stands}
-        numbers = [_value(drawn[number]) if number in drawn else number for number in step.numbers]
-        result = _computed(step.tool, numbers, decimals)
-        is_alike = _order(numbers) == _order(step.numbers) and len(set(numbers)) == len(set(step.numbers))
-        if result is not None and is_alike and result != computed and (result > 0) == (computed > 0):
+        again = chain.compute({number: _value(token) for number, token in drawn.items()})
+        if again is not None and _is_alike(computed, again):
             new = Translation(values={tokens[number][0]: token for number, token in drawn.items()})
-            shown = ', '.join(map(str, numbers))
-            twin = {'question': new.text(question), 'answer': result, 'func': f'<{step.tool[:-1]}>({shown})={result}'}
-            return Twin({**raw, **twin}, new)
+            asked, results = again
+            shown = [
+                f'<{step.tool[:-1]}>({", ".join(map(str, numbers))})={result}'
+                for step, numbers, result in zip(steps, asked, results, strict=True)
+            ]
+            calculation = {'calculation': shown} if 'calculation' in raw else {'func': shown[0]}
+            return Twin({**raw, 'question': new.text(question), 'answer': results[-1], **calculation}, new)
     raise LeftOutError('other numbers give no answer of the same kind')
+
+
+def _sums(numbers: Mapping[Number, Any]) -> set[Number]:
+    """Returns the sums and differences of two numbers of a question, from which a small one may be computed."""
+    return {round(value, 9) for a in numbers for b in numbers for value in (a + b, abs(a - b)) if a != b}
 
 
 def _drawn(token: str, rng: random.Random) -> str:

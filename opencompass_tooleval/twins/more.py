@@ -8,6 +8,7 @@ import random
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from opencompass_tooleval.twins.twin import LeftOutError, words_of
@@ -48,13 +49,21 @@ class Offered:
     description: str
     value: Any
 
+    @cached_property
+    def _of_name(self) -> frozenset[str]:
+        return words(self.name)
+
+    @cached_property
+    def _of_description(self) -> frozenset[str]:
+        return words(self.description)
+
     def is_near(self, other: Offered) -> bool:
         """Tests if it may do what another tool does: same group, a common word in the names, or alike descriptions."""
         if self.group and self.group == other.group:
             return True
-        if words(self.name) & words(other.name) or self.name.lower() == other.name.lower():
+        if self._of_name & other._of_name or self.name.lower() == other.name.lower():
             return True
-        a, b = words(self.description), words(other.description)
+        a, b = self._of_description, other._of_description
         return bool(a | b) and len(a & b) > _ALIKE * len(a | b)
 
 

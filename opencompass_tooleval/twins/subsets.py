@@ -51,9 +51,9 @@ TOOLBENCH_TWINS: dict[str, tuple[str, ...]] = {
     'more100': _TOOLBENCH_CALLS,
 }
 
-RESTBENCH_TWINS: dict[str, tuple[str, ...]] = {'order': ('tmdb', 'spotify')}
+RESTBENCH_TWINS: dict[str, tuple[str, ...]] = dict.fromkeys(('order', 'names', 'plain'), ('tmdb', 'spotify'))
 
-FUNCQA_TWINS: dict[str, tuple[str, ...]] = {'values': ('one_hop',)}
+FUNCQA_TWINS: dict[str, tuple[str, ...]] = {'values': ('one_hop', 'multi_hop')}
 
 _AGENTS_OF_OTHERS = ('toolbench_g1', 'toolbench_g2', 'toolbench_g3', 'ultratool_zh', 'ultratool_en')
 _AGENTS = ('teval', 'teval_zh', *_AGENTS_OF_OTHERS)

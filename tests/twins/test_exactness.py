@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencompass_tooleval.agents.adapter import ToolEvalAgentDataset
+from opencompass_tooleval.agents.scoring.scoring import score_trajectory
+from opencompass_tooleval.agents.tasks.task import parse_task
+from opencompass_tooleval.agents.toolbench.answers import stored_answer
+from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchDataset
+from opencompass_tooleval.benchmarks.restbench.records import parse_payload as parse_restbench
+from opencompass_tooleval.benchmarks.restbench.scoring import score_answer as score_path
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
+from opencompass_tooleval.benchmarks.toolbench.trajectories import read_runs
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset, load_recorded_rows, parse_record
+from opencompass_tooleval.benchmarks.ultratool.records import load_records as load_ultratool
 from opencompass_tooleval.benchmarks.ultratool.scoring import score_answers as score_ultratool
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset
 from opencompass_tooleval.twins.translation import Translation
 from opencompass_tooleval.twins.twin import Changes
-from tests.instructions.shared_data import DEMO, real
+from tests.instructions.shared_data import DEMO, expected, real
 from tests.twins.support import ULTRATOOL, teval_pairs
 
 
@@ -170,3 +184,128 @@ def test_published_answers_of_ultratool(folder: str, model: str, language: str, 
     memorised = [score.values['local_levenshtein'] or 0 for score in score_ultratool(twin_records, golds, rules)]
     mean = 100 * sum(memorised) / len(memorised)
     assert {'names': mean == 0, 'plain': mean == 0, 'values': 50 < mean < 70}.get(kind, mean > 99), mean
+
+
+def test_published_created_tools() -> None:
+    """The other published answers, of planning and of awareness of usage, are to prompts without tools: no twins."""
+    rows = load_recorded_rows(
+        real('ultratool_predictions/Chinese-dataset/gpt-3.5/tool_creation.json'), 'tool_creation', 'zh'
+    )
+    file = real('ultratool/Chinese-dataset/test_set/tool_creation.json')
+    changes = Changes(ULTRATOOL['order'], 'order')
+    twins, records = load_ultratool(file, 'tool_creation', 'zh', changes), load_ultratool(file, 'tool_creation', 'zh')
+    assert len(rows) == len(twins) == len(records) == 1000
+    assert sum(a.toolset != b.toolset for a, b in zip(records, twins, strict=True)) > 500  # the others offer one tool
+    answers, rules = [row.answer for row in rows], UltraToolProtocol('official', 'span')
+    before, after = score_ultratool(records, answers, rules), score_ultratool(twins, answers, rules)
+    assert values_of(before) == values_of(after)
+
+
+@pytest.mark.parametrize('language', ['Chinese', 'English'])
+@pytest.mark.parametrize('kind', ['order', 'names', 'plain', 'more5'])
+@pytest.mark.parametrize('subset', ['tool_selection', 'tool_creation_awareness'])
+def test_records_of_ultratool_in_the_demo(subset: str, kind: str, language: str) -> None:
+    if kind == 'more5' and subset == 'tool_creation_awareness':
+        pytest.skip('an added tool may be the missing one')
+    file, code = DEMO / f'ultratool/{language}-dataset/test_set/{subset}.json', language[:2].lower()
+    records = {one.id: one for one in load_ultratool(file, subset, 'zh' if code == 'ch' else code)}
+    changes = Changes(ULTRATOOL[kind], kind)
+    twins = load_ultratool(file, subset, 'zh' if code == 'ch' else code, changes)
+    assert twins
+    for name, damage in DAMAGE.items():
+        if name in CHANGED_ALL and kind in ('names', 'plain'):
+            continue
+        originals = [records[twin.id] for twin in twins]
+        golds = [json.dumps(one.raw['reference'], ensure_ascii=False) for one in originals]
+        texts = [damage(gold, random.Random(one.id)) for gold, one in zip(golds, originals, strict=True)]
+        translated = [changes.translations[twin.id].text(text) for text, twin in zip(texts, twins, strict=True)]
+        rules = UltraToolProtocol('official', 'span')
+        before, after = score_ultratool(originals, texts, rules), score_ultratool(twins, translated, rules)
+        assert values_of(before) == values_of(after), name
+
+
+RUNS = [f'{model}_easytool{way}__{file}.json.gz' for model, way, file in (
+    ('chatgpt', '', 'G2_category'), ('chatgpt', '', 'G3_instruction'), ('gpt-4', '', 'G2_category'),
+    ('gpt-4', '', 'G3_instruction'), ('chatgpt', '_retrieve', 'G2_category'),
+    ('chatgpt', '_retrieve', 'G3_instruction'), ('gpt-4', '_retrieve', 'G3_instruction'),
+)]  # fmt: skip
+
+
+def renamed_run(trajectory: Trajectory, new: Translation) -> Trajectory:
+    def renamed(call: AnsweredCall) -> AnsweredCall:
+        arguments = new.text(call.arguments) if isinstance(call.arguments, str) else new.data(call.arguments)
+        return replace(call, name=new.name(call.name), arguments=arguments)
+
+    return replace(
+        trajectory,
+        steps=tuple(replace(step, calls=tuple(map(renamed, step.calls))) for step in trajectory.steps),
+    )
+
+
+@pytest.mark.parametrize('kind', ['order', 'names', 'plain', 'more5'])
+@pytest.mark.parametrize('name', RUNS)
+def test_published_runs_of_toolbench(name: str, kind: str) -> None:
+    data = name.rpartition('__')[2].removesuffix('.json.gz')
+    path, subset = real(f'toolbench/{data}.json').parent, f'toolbench_{data[:2].lower()}'
+    stored = {
+        one.task.id: one.trajectory for one in map(stored_answer, read_runs(real(f'toolbench_trajectories/{name}')))
+    }
+    tasks = {one.id: one for row in ToolEvalAgentDataset.load(str(path), subset) if (one := parse_task(row['record']))}
+    rows = ToolEvalTwinDataset.load(ToolEvalAgentDataset, kind, path=str(path), name=subset)
+    twins = [task for row in rows if (task := parse_task(row['record'])).id in stored]
+    assert len(twins) > 0.9 * len(stored.keys() & tasks.keys()) > 0
+    differ = []
+    for task in twins:
+        new = Translation(task.twin.get('tools', {}), task.twin.get('fields', {}))
+        trajectory = renamed_run(stored[task.id], new)
+        assert renamed_run(trajectory, new.inverse).steps == stored[task.id].steps
+        before, after = score_trajectory(tasks[task.id], stored[task.id]), score_trajectory(task, trajectory)
+        differ += [task.id] * (before.values != after.values)
+    assert differ == []
+
+
+@pytest.mark.parametrize('kind', ['order', 'names', 'plain'])
+@pytest.mark.parametrize('subset', ['tmdb', 'spotify'])
+def test_paths_of_restbench(subset: str, kind: str) -> None:
+    settings = {'path': str(real(f'restbench/{subset}.json').parent), 'name': subset}
+    sides = [
+        [parse_restbench(row['record']) for row in load(**settings)]
+        for load in (ToolEvalRestBenchDataset.load, partial(ToolEvalTwinDataset.load, ToolEvalRestBenchDataset, kind))
+    ]
+    first, second = sides[0][0].tools, sides[1][0].tools
+    if kind == 'order':
+        assert first != second and sorted(first) == sorted(second)
+    else:
+        assert not {*first} & {*second}
+        assert [re.sub('[a-z_-]+', 'x', name) for name in first] == [re.sub('[a-z_-]+', 'x', name) for name in second]
+    steps = [[name for record in side for name in record.published] for side in sides]
+    new = Translation(dict(zip([*steps[0], *first], [*steps[1], *second], strict=True)) if kind != 'order' else {})
+    assert new.tools or kind == 'order'
+    golds = [json.dumps(record.path) for record in sides[0]]
+    for name, damage in DAMAGE.items():
+        if name in CHANGED_ALL | {'spaced'}:
+            continue
+        texts = [damage(gold, random.Random(number)) for number, gold in enumerate(golds)]
+        before, after = (
+            [score_path(record, translate(text)) for record, text in zip(side, texts, strict=True)]
+            for side, translate in zip(sides, (str, new.text), strict=True)
+        )
+        assert values_of(before) == values_of(after), name
+
+
+def test_published_choices_of_restbench() -> None:
+    file, tools = expected('easytool/restbench_tmdb_chatgpt.jsonl'), real('easytool/tmdb_tool.json')
+    answers = [json.dumps(json.loads(line)['task_path']) for line in file.read_text(encoding='utf-8').splitlines()]
+    settings = {'path': str(real('restbench/tmdb.json').parent), 'name': 'tmdb', 'method': 'easytool'}
+    settings['instructions'] = str(tools)
+    rows = list(ToolEvalRestBenchDataset.load(**settings))
+    twins = list(ToolEvalTwinDataset.load(ToolEvalRestBenchDataset, 'order', **settings))
+    assert len(answers) == len(rows) == 100 and not {row['messages'] for row in rows} & {
+        row['messages'] for row in twins
+    }
+    before, after = (
+        [score_path(parse_restbench(row['record']), answer) for row, answer in zip(side, answers, strict=True)]
+        for side in (rows, twins)
+    )
+    assert values_of(before) == values_of(after)
+    assert 0 < sum(score.values['correct_path_rate'] or 0 for score in after) < 100

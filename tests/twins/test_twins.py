@@ -215,6 +215,8 @@ DATASETS: list[tuple[Any, str, dict[str, Any]]] = [
     (ToolEvalToolBenchDataset, 'calls_g2', {'path': 'tooleval:demo/toolbench'}),
     (ToolEvalToolBenchDataset, 'calls_g3', {'path': 'tooleval:demo/toolbench', 'method': 'function_calling'}),
     (ToolEvalRestBenchDataset, 'tmdb', {'path': 'tooleval:demo/restbench'}),
+    (ToolEvalRestBenchDataset, 'spotify', {'path': 'tooleval:demo/restbench', 'method': 'function_calling'}),
+    (ToolEvalFuncQADataset, 'multi_hop', {'path': 'tooleval:demo/funcqa'}),
     (ToolEvalFuncQADataset, 'one_hop', {'path': 'tooleval:demo/funcqa'}),
     (ToolEvalAgentDataset, 'teval', {'path': AGENTS}),
     (ToolEvalAgentDataset, 'toolbench_g1', {'path': 'tooleval:demo/toolbench'}),

@@ -10,6 +10,7 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
+from opencompass_tooleval.benchmarks.restbench.paths import Inventory
 from opencompass_tooleval.benchmarks.restbench.prompts import build_prompt, function_calling_prompt, published_prompt
 from opencompass_tooleval.benchmarks.restbench.records import (
     FIX,
@@ -91,7 +92,10 @@ class ToolEvalRestBenchDataset(ToolEvalDataset):
             fix = command_to_generate('openapi', document, candidate_paths(instructions)[0])
             made = resolve_data_path(instructions, fix)
         tools = open_toolbox(document, made, method, change)
-        records, errata = load_records(root / subset.file, name, tools.inventory, gold, tools.ids)
+        inventory = Inventory(tools.called) if tools.called else tools.inventory
+        records, errata = load_records(root / subset.file, name, inventory, gold, tools.ids)
+        if tools.called:
+            records = [record.renamed(tools.called) for record in records]
         get_logger().info(f'data: {(root / subset.file).resolve()}: {len(records)} records, {len(errata)} errata')
         ending = (SUFFIX if instructions else '') + ENDINGS[method]
         offered = offered_tools(tools.functions).to_text() if method == 'function_calling' else ''

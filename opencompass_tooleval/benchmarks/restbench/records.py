@@ -6,8 +6,8 @@ A file is a JSON list of ``{"query": text, "solution": [step, ...]}``. The id of
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +65,26 @@ class Record:
         """The gold path that is scored."""
         return self.repaired if self.gold == 'repaired' else self.published
 
+    def renamed(self, called: Mapping[str, str]) -> Record:
+        """Returns the record with other names of tools; published steps keep their errata."""
+        pairs = zip(self.published, self.repaired, strict=True)
+        return replace(
+            self,
+            published=tuple(_like(step, meant, called[meant]) for step, meant in pairs),
+            repaired=tuple(called[name] for name in self.repaired),
+            tools=tuple(called[name] for name in self.tools),
+        )
+
     def to_payload(self) -> str:
         """Converts the record to JSON text for :func:`parse_payload`."""
         return json.dumps(asdict(self))
+
+
+def _like(step: str, meant: str, new: str) -> str:
+    """Returns a published step with the parts of a new name in place of those that it has of the tool that it means."""
+    bare = step.strip()
+    parts = zip(bare.split('/'), meant.split('/'), new.split('/'), strict=False)
+    return step.replace(bare, '/'.join(c if a == b else a for a, b, c in parts))
 
 
 TABLE = Table(Subset, SUBSETS, 'RestBench')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class Toolbox:
         functions: Their documentation, in the same order.
         entries: The complete instructions for EasyTool's prompt, in their file's order; only if tools are chosen by
             number.
+        called: Of a variant: the name of a tool in the document -> its name here; else empty.
     """
 
     inventory: Inventory
@@ -42,6 +43,7 @@ class Toolbox:
     shown: dict[str, str]
     functions: tuple[FunctionDoc, ...]
     entries: tuple[Mapping[str, Any], ...] = ()
+    called: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -117,7 +119,7 @@ def open_toolbox(
         document: Its path.
         instructions: A file of instructions.
         method: One of ``METHODS``; ``easytool`` needs instructions of one function each.
-        change: Changes the documented tools, by name, of a variant.
+        change: Changes the documented tools, by name in the document, of a variant.
 
     Raises:
         DataError: A file is missing or damaged, or the instructions are not those of the document's tools.
@@ -132,8 +134,10 @@ def open_toolbox(
     if not document.is_file():
         raise DataError(document, 'the OpenAPI document is missing', fix=FIX)
     functions = load_functions(document)
+    called: dict[str, str] = {}
     if change:
-        functions = tuple(change({function.name: function for function in functions}).values())
+        changed = change({function.name: function for function in functions})
+        functions, called = tuple(changed.values()), {old: function.name for old, function in changed.items()}
     try:
         inventory = Inventory(function.name for function in functions)
     except ValueError as error:
@@ -141,10 +145,12 @@ def open_toolbox(
     shown = shown_files('document', document, instructions)
     shown |= {'method': method} if method != 'names' else {}
     if instructions is None:
-        return Toolbox(inventory, tuple(map(documentation_text, functions)), shown, functions)
+        return Toolbox(inventory, tuple(map(documentation_text, functions)), shown, functions, called=called)
     matched = match_instructions(instructions, inventory, command_to_generate('openapi', document, instructions))
     numbered = _numbered(instructions) if method == 'easytool' else ()
-    return Toolbox(inventory, tuple(map(render_instruction, matched)), shown, functions, numbered)
+    if change:  # the numbers stay
+        numbered = tuple(sorted(numbered, key=lambda entry: inventory.names.index(entry['tool_usage'])))
+    return Toolbox(inventory, tuple(map(render_instruction, matched)), shown, functions, numbered, called)
 
 
 def offered_tools(functions: Sequence[FunctionDoc]) -> ToolSet:
