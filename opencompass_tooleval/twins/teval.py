@@ -205,8 +205,13 @@ def _typed(messages: Messages, new: Translation, is_instruct: bool) -> Messages:
 # --- more -------------------------------------------------------------------------------------------------------------
 
 
-_SAME_SERVICE = {'GaodeMap': 'BINGMap', 'FilmDouban': 'FilmTMDB', 'ArxivSearch': 'GoogleScholar'}
-"""Tool -> another that answers the same requests."""
+_SAME_SERVICE = {
+    'GaodeMap': 'BINGMap',
+    'AirbnbSearch': 'BINGMap',
+    'FilmDouban': 'FilmTMDB',
+    'ArxivSearch': 'GoogleScholar',
+}
+"""Tool -> another that answers the same requests: maps find a place to stay too."""
 _FITS_ANY = 'GoogleSearch'
 """A tool that fits any request, so that it is never added."""
 

@@ -12,6 +12,7 @@ from typing import Any
 _CHOICE = re.compile(r'[^:]*:\s*(\S)|\s*(\S)', re.DOTALL)
 """Matches up to the character that T-Eval's review scores."""
 
+_SPECIAL = re.compile(r'\w_\w|[a-z][A-Z]')
 _DESCRIPTIONS = ('description', 'api_description')
 BEFORE_VALUE, AFTER_VALUE = r'(?<![A-Za-z0-9])(?<![0-9][-./:,])', r'(?![A-Za-z0-9])(?![-./:,][0-9])'
 """Match around a whole value: 10 is none in 2024-10-01 and 10.5."""
@@ -90,20 +91,22 @@ class Translation:
 
     @cached_property
     def _mentioned(self) -> dict[str, str]:
-        """Names of tools that are no ordinary words, as descriptions mention them: ``save_file`` for PPT.save_file."""
+        """Names that are no ordinary words, as descriptions mention them: ``save_file`` for PPT.save_file."""
         last = {name.rpartition('.')[2]: new for name, new in self.tools.items()}
-        return {name: new for name, new in last.items() if '_' in name}
+        return {name: new for name, new in {**self.fields, **last}.items() if _SPECIAL.search(name)}
+
+    def mentioned(self, text: str) -> str:
+        """Translates names that are no ordinary words, in a text of natural language."""
+        return self._mentions.sub(lambda match: self._mentioned[match[0]], text)
 
     def described(self, value: Any) -> Any:
-        """Translates the names of other tools in the descriptions of a tool's documentation, at any depth."""
+        """Translates names in the descriptions of a tool's documentation, at any depth; ordinary words stay."""
         if isinstance(value, list):
             return [self.described(item) for item in value]
         if not isinstance(value, Mapping):
             return value
         return {
-            key: self._mentions.sub(lambda match: self._mentioned[match[0]], item)
-            if key in _DESCRIPTIONS and isinstance(item, str)
-            else self.described(item)
+            key: self.mentioned(item) if key in _DESCRIPTIONS and isinstance(item, str) else self.described(item)
             for key, item in value.items()
         }
 

@@ -101,7 +101,7 @@ def _check_gold(reference: Sequence[Any], tools: Sequence[Mapping[str, Any]], na
 def names(rows: Mapping[str, Raw], pool: Pool) -> Make:
     """Returns what renames tools, parameters and returned fields: in the toolset, in given calls and in the gold.
 
-    Words of the request, of steps and of descriptions stay.
+    Words of the request, of steps and of descriptions stay, but not a tool that they mention, such as ``file_write``.
     """
 
     def make(record_id: str, raw: Raw, rng: random.Random) -> Twin:
@@ -120,7 +120,8 @@ def names(rows: Mapping[str, Raw], pool: Pool) -> Make:
                 return item
             tool = item.get('tool')
             param = {'param': new.data(item['param'])} if isinstance(item.get('param'), Mapping) else {}
-            return {**item, **({'tool': new.name(tool)} if isinstance(tool, str) else {}), **param}
+            renamed = {'tool': new.name(tool)} if isinstance(tool, str) else {}
+            return {**item, 'step': new.mentioned(str(item.get('step', ''))), **renamed, **param}
 
         changed = {key: [step(item) for item in raw[key]] for key in ('input', 'reference')}
         return Twin({**raw, **changed, 'toolset': [_tool(tool, new) for tool in tools]}, new)

@@ -20,7 +20,9 @@ NO_VALUE = 'no value stands verbatim in request and gold'
 
 _DATE = re.compile(r'(\d{4})([-/.年])(\d{1,2})([-/.月])(\d{1,2})(日?)')
 _NUMBER = re.compile(r'-?\d{1,15}(?:\.\d{1,9})?')
-_TIME = re.compile(r'(?<!\d)(?:\d{1,2}:\d{2}(?!\d)|\d{1,2}\s?[ap]\.?m\b)', re.IGNORECASE)
+_TIME = re.compile(r"(?<!\d)(?:\d{1,2}:\d{2}(?!\d)|\d{1,2}\s?(?:[ap]\.?m\b|o'clock|[点时]))", re.IGNORECASE)
+_PLAIN_WORD = re.compile(r'\b[a-z]{2,}')
+"""Matches a word in lower case: of ``50 sets of pens``, which stands for no name and no code."""
 _CODE = re.compile(r'[A-Z]{1,5}|\d{1,2}(?:st|nd|rd|th)')
 """Matches a stock's symbol, which belongs to a company that the request names otherwise, and a day of a month."""
 _TOKEN = re.compile(r'[A-Za-z0-9]{3,60}')
@@ -83,8 +85,12 @@ def leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
+def _places(value: str, text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in re.finditer(rf'{BEFORE_VALUE}{re.escape(value)}{AFTER_VALUE}', text)]
+
+
 def _occurrences(value: str, text: str) -> int:
-    return len(re.findall(rf'{BEFORE_VALUE}{re.escape(value)}{AFTER_VALUE}', text))
+    return len(_places(value, text))
 
 
 def _is_date(value: str) -> bool:
@@ -93,6 +99,12 @@ def _is_date(value: str) -> bool:
 
 def _is_number(value: str) -> bool:
     return _NUMBER.fullmatch(value) is not None
+
+
+def _quotes_around(value: str, text: str) -> list[bool]:
+    """Returns for each place of a value in a text whether it is quoted there."""
+    around = [(text[max(0, at - 1) : at], text[end : end + 1]) for at, end in _places(value, text)]
+    return [pair in _QUOTES for pair in around]
 
 
 def _is_quoted(value: str, text: str) -> bool:
@@ -110,10 +122,12 @@ def _kind(value: str, request: str) -> str:
     if not value.strip() or '<' in value or _CODE.fullmatch(value) or is_part_of_time:
         return ''
     if _is_quoted(value, request):
-        return 'text'
+        # A quoted word may stand there as an ordinary one too: for some food, films with 'food' in their title.
+        return '' if value.islower() and not all(_quotes_around(value, request)) else 'text'
     if _ADDRESS.fullmatch(value) or _NAME.fullmatch(value):
         return 'text'
-    return 'text' if any(c.isdigit() for c in value) and value.isascii() else ''
+    is_code = any(c.isdigit() for c in value) and value.isascii()
+    return 'text' if is_code and not (' ' in value and _PLAIN_WORD.search(value)) else ''
 
 
 def _tokens(value: str) -> set[str]:
@@ -152,6 +166,7 @@ def _candidates(material: Material) -> dict[str, str]:
             or (kind == 'text' and _is_in_another_form(value, absent, texts))
             or _occurrences(value, material.documentation)
             or (kind in ('number', 'date') and derived)
+            or (kind == 'number' and any(_is_multiple(other, value) for other in absent))
             or (kind == 'date' and _RELATIVE.search(material.request))
             or (kind == 'number' and len(value) == 1)  # of a scale, such as stars
             or (is_small and (has_dates or found[value] > 1 or value in map(str, material.calls)))
@@ -159,6 +174,11 @@ def _candidates(material: Material) -> dict[str, str]:
         ):
             blocked.add(value)
     return {value: kind for value, kind in kinds.items() if value not in blocked}
+
+
+def _is_multiple(value: str, number: str) -> bool:
+    """Tests if a gold value that the request lacks may be a product of a number that it has: 100 shares of 450 yuan."""
+    return value.isdecimal() and number.isdecimal() and int(number) > 1 and int(value[:30]) % int(number) == 0
 
 
 def _is_derived(value: str) -> bool:

@@ -105,7 +105,7 @@ def check_teval(file: Path, kind: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ('kind', 'records'), [('order', 553), ('names', 548), ('plain', 548), ('values', 312), ('more5', 553)]
+    ('kind', 'records'), [('order', 553), ('names', 548), ('plain', 548), ('values', 308), ('more5', 553)]
 )
 @pytest.mark.parametrize('subset', ['plan_json', 'plan_str'])
 def test_plans_of_teval(subset: str, kind: str, records: int) -> None:

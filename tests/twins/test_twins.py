@@ -95,7 +95,7 @@ def test_more_adds_tools_of_others_and_keeps_the_order_of_the_first() -> None:
 
 
 def test_more_adds_no_tool_that_answers_the_same_requests() -> None:
-    same = [{'GaodeMap', 'BINGMap'}, {'FilmDouban', 'FilmTMDB'}, {'ArxivSearch', 'GoogleScholar'}]
+    same = [{'GaodeMap', 'BINGMap', 'AirbnbSearch'}, {'FilmDouban', 'FilmTMDB'}, {'ArxivSearch', 'GoogleScholar'}]
     for original, changed, _ in teval_pairs(real('teval/EN/plan_json_v1.json'), 'more5')[::5]:
         own, offered = (
             {api['name'].partition('.')[0] for api in find_api_list(sample.messages[0].content).apis}  # type: ignore[union-attr]
@@ -103,7 +103,7 @@ def test_more_adds_no_tool_that_answers_the_same_requests() -> None:
         )
         added = offered - own
         assert added and 'GoogleSearch' not in added
-        assert not [pair for pair in same if pair & own and pair & added]
+        assert not [group for group in same if group & own and group & added]
 
 
 def test_values_are_others_of_the_same_form() -> None:
@@ -126,6 +126,11 @@ def test_values_are_others_of_the_same_form() -> None:
         ("Give 'Film One' and 'Film One Two'.", ['Film One', 'Film One Two'], ''),  # inside another: only the longer
         ('Give 3 stars.', [3], ''),  # of a scale
         ('The stock ZG of Zillow.', ['ZG'], ''),  # known by another name
+        ('Lunch for 15 people.', ['15 people'], ''),  # ordinary words
+        ("From 8 o'clock to 12 o'clock.", ["8 o'clock"], ''),
+        ("Remind me at '14点开会'.", ['14点开会'], ''),
+        ("Find some food, and films with 'food' in their title.", ['food'], ''),  # not only a quoted word
+        ('Buy 120 shares at 450 yuan.', [120, '54000'], ''),  # a product of it
         ("Search 'Neural Networks'.", ['Neural Networks', 'papers on neural nets'], ''),  # in another form
         ('On April 10th.', ['April 10th'], ''),
         ('Nothing that is in the gold.', ['other'], ''),
@@ -151,11 +156,23 @@ def test_reading_of_answers_has_an_inverse() -> None:
 
 
 def test_descriptions_that_mention_a_tool_have_its_new_name() -> None:
-    new = Translation({'PPT.save_file': 'qwertyuio', 'note': 'asdfghjkl'})
+    new = Translation({'PPT.save_file': 'qwertyuio', 'note': 'asdfghjkl'}, {'outNum': 'zxcvbnm'})
     described = new.described(
-        {'description': 'Call save_file() after a note.', 'items': [{'description': 'save_files'}]}
+        {'description': 'Call save_file() after a note.', 'items': [{'description': 'save_files of outNum'}]}
     )
-    assert described == {'description': 'Call qwertyuio() after a note.', 'items': [{'description': 'save_files'}]}
+    assert described == {
+        'description': 'Call qwertyuio() after a note.',
+        'items': [{'description': 'save_files of zxcvbnm'}],
+    }
+
+
+def test_a_step_that_mentions_a_tool_has_its_new_name() -> None:
+    tool = {'name': 'file_write', 'arguments': {'properties': {'path': {}}}, 'results': {'properties': {'is_done': {}}}}
+    step = {'step': '1. Use file_write to write (result: is_done)', 'tool': 'file_write', 'param': {'path': 'a.txt'}}
+    raw = {'question': 'Write a.txt.', 'input': [step], 'reference': [step], 'toolset': [tool]}
+    changed = open_twins('ultratool', 'tool_usage', 'names', 0, None)({'0': raw})['0']
+    words = json.dumps(changed)
+    assert 'file_write' not in words and 'is_done' not in words and 'a.txt' in words
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
