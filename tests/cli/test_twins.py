@@ -132,6 +132,31 @@ def test_the_gate_fails_for_names_and_holds_for_the_order(swept: Swept) -> None:
     assert both.returncode == 2 and 'leave out --baseline' in both.stderr
 
 
+def test_exports_never_give_a_twin_for_its_original(swept: Swept) -> None:
+    named = ('--organization', 'us', '--hub-dataset', 'tooleval-teval-*=org/teval#instruct')
+    published = command(swept.folder, 'export', str(swept.run), '--format', 'hugging-face', '-o', 'hf', *named)
+    assert published.returncode == 0, published.stderr
+    assert 'its records are twins, which are not those on the hub' in published.stdout + published.stderr
+    files = [file.name for file in (swept.folder / 'hf').rglob('*.yaml')]
+    assert f'{NAME}.yaml' in files and not [name for name in files if '-twin-' in name]
+    described = command(swept.folder, 'export', str(swept.run), '--format', 'every-eval-ever', '-o', 'ever', *named)
+    assert described.returncode == 0, described.stderr
+    rows = [json.loads(file.read_text(encoding='utf-8')) for file in (swept.folder / 'ever').rglob('*.json')]
+    sources = {
+        row['evaluation_results'][0]['evaluation_name']: row['evaluation_results'][0]['source_data'] for row in rows
+    }
+    assert sources[NAME]['hf_repo'] == 'org/teval'
+    twin = sources[f'{NAME}-twin-names-s1']
+    assert 'hf_repo' not in twin and twin['additional_details']['twin_seed'] == '1'
+
+
+def test_models_are_compared_on_twins(swept: Swept) -> None:
+    compared = command(swept.folder, 'compare', str(swept.run), 'm', 'm', '--datasets', '*-twin-names')
+    assert compared.returncode == 0 and f'{NAME}-twin-names' in compared.stdout
+    same = command(swept.folder, 'gate', str(swept.run), '--baseline', str(swept.run), '--datasets', '*-twin-*')
+    assert same.returncode == 0 and f'{NAME}-twin-order' in same.stdout and 'NOT COMPARABLE' not in same.stdout
+
+
 def write(tooleval: Command, *arguments: object) -> list[dict[str, Any]]:
     outcome = tooleval('run', *arguments, '--model', 'm', '--write-config', 'mine.py')
     assert outcome.code == 0, outcome.err

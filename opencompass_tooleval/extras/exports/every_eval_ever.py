@@ -16,6 +16,7 @@ from opencompass_tooleval.catalogue.metrics import lower_is_better, words_of_met
 from opencompass_tooleval.core.calls.messages import Message, object_arguments
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import read_others, spending_of
+from opencompass_tooleval.core.statistics.sample import TWIN
 from opencompass_tooleval.core.statistics.trials import Estimate
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.extras.exports.evaluation import Evaluation, Sample
@@ -142,7 +143,9 @@ def _source(evaluation: Evaluation, settings: ExportSettings) -> dict[str, Any]:
     provenance, dataset = evaluation.scored.provenance.stored, evaluation.scored.dataset
     hashes = {key: value for key, value in provenance.items() if key.endswith('sha256')}
     details: dict[str, Any] = {'private': 'true' if evaluation.is_private else None, **hashes}
-    hub_entry = None if evaluation.is_private else find_entry(settings.hub_datasets, dataset)
+    details |= {key: provenance[key] for key in (TWIN, 'twin_seed') if key in provenance}
+    is_elsewhere = evaluation.is_private or TWIN in provenance
+    hub_entry = None if is_elsewhere else find_entry(settings.hub_datasets, dataset)
     benchmark = find_benchmark(evaluation.benchmark) if evaluation.benchmark in BENCHMARKS else None
     if hub_entry:
         details |= {'hf_revision': hub_entry.revision or None, 'hf_task': hub_entry.task or None}

@@ -14,6 +14,7 @@ from opencompass_tooleval.catalogue.benchmark import records_of
 from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics, words_of_metric
 from opencompass_tooleval.catalogue.tables import errors_of
 from opencompass_tooleval.core.scoring.result import many_failed
+from opencompass_tooleval.core.statistics.sample import TWIN
 from opencompass_tooleval.extras.exports.evaluation import Evaluation
 from opencompass_tooleval.extras.exports.published import published
 from opencompass_tooleval.extras.exports.settings import ExportSettings, find_entry
@@ -27,6 +28,8 @@ def left_out(evaluation: Evaluation, settings: ExportSettings) -> str:
     """Returns the reason why a result has no entry; ``''`` if it has one."""
     if evaluation.is_private and not settings.include_private:
         return 'the data were made from your own tools; --include-private writes it'
+    if TWIN in evaluation.scored.provenance.stored:
+        return 'its records are twins, which are not those on the hub'
     if find_entry(settings.hub_datasets, evaluation.scored.dataset) is None:
         return "it is not known where the data are on the hub; name it with --hub-dataset 'PATTERN=OWNER/NAME#TASK'"
     return '' if evaluation.metrics else 'no score was measured'
