@@ -502,7 +502,8 @@ def _twins(text: str) -> None:
     pool = Pool(OPAQUE, 0)
     makers = [(ultratool_twins, usage), (teval_twins, plan)]
     made = [(make, raw) for room, raw in makers for make in (room.order, room.values, room.names({}, pool))]
-    made += [(teval_twins.order, review), (funcqa_twins.values, question)]
+    chain = {'question': text, 'calculation': ['<add>(12, 34)=46', '<divide>(46,2)=23'], 'answer': '23'}
+    made += [(teval_twins.order, review), (funcqa_twins.values, question), (funcqa_twins.values, chain)]
     for make, raw in made:
         with contextlib.suppress(LeftOutError):
             make('0', raw, rng)
