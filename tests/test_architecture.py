@@ -294,7 +294,7 @@ BUDGETS = {
     'agents': 3190 + 15,  # tasks of twins
     'benchmarks': 4900 + 60,  # loaders change records, for twins: also of annotated samples, choices and paths
     'catalogue': 430
-    + 83,  # the provenance of results is a typed record; samples in words; several variants of one kind, with seeds
+    + 80,  # the provenance of results is a typed record; samples in words; several variants of one kind, with seeds
     'cli': 1430 + 175,  # options of plugin.GATES; commands of a run have its key; --sample, --within and --twin
     'configs': 500 + 10,  # configs of twins
     'core': 3440 + 180,  # sampling settings of stored answers; samples, their intervals; shares of points kept

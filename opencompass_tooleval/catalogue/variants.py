@@ -6,7 +6,6 @@ id.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,6 @@ from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
 Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Changes the valid records of a data file: id -> raw record. A record that is not returned is left out."""
 
-_SEED = re.compile(r'-s\d{1,9}$')
 KEPT = ('kept', 'kept_low', 'kept_high')
 """Columns of the share of its points that a score keeps, of kinds with several variants."""
 
@@ -90,7 +88,8 @@ class VariantKind:
 
     def without_seed(self, name: str) -> str:
         """Returns the name of a variant without the seed at its end: ``X-twin-order`` for ``X-twin-order-s1``."""
-        return _SEED.sub('', name) if self.several else name
+        rest, _, seed = name.rpartition('-s')
+        return rest if self.several and seed.isdecimal() else name
 
     @property
     def columns(self) -> tuple[str, ...]:
