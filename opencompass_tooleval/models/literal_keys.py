@@ -1,4 +1,4 @@
-"""Warns of keys in configs: OpenCompass writes configs to the work directory, where others may read them."""
+"""Warns about API keys in configs, since OpenCompass copies configs to the work directory, where others may look."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ KEYS = {
 }  # fmt: skip
 _SECRET = re.compile(r'(api_?key|secret|password|authori[sz]ation|headers?$|cookie|credential|(auth|access)_?token$)')
 _NO_SECRETS = {'appid', 'group_id', 'org'}
-"""Accounts, which are left out of results like keys."""
+"""Names of accounts: not secret, but left out of results like keys."""
 _NO_KEYS = {'', 'dummy', 'empty', 'env', 'no-key', 'none', 'not-needed', 'ollama', 'sk-no-key-required'}
-"""Values for local servers, and ``ENV``."""
+"""Values that are not keys: those for local servers, and ``ENV``."""
 _VARIABLES = {
     'OpenAI': 'OPENAI_API_KEY',
     'ClaudeSDK': 'ANTHROPIC_API_KEY',
     'Gemini': 'GEMINI_API_KEY',
     'SenseTime': 'SENSENOVA_API_KEY',
 }
-"""Part of a class's name -> its variable for ``key='ENV'``."""
+"""Part of a class's name -> the environment variable that it reads with ``key='ENV'``."""
 
 
 def is_secret(name: str) -> bool:
-    """Tests if a setting may hold a key, at any depth: results are published."""
+    """Tests if a setting may contain a key, by its name. Results leave it out, since they are published."""
     return name.lower() in KEYS or bool(_SECRET.search(name.lower()))
 
 
@@ -39,7 +39,7 @@ def _is_key(name: str, value: Any) -> bool:
 
 
 def _has_key(cfg: Any) -> bool:
-    """Tests if a model's config holds a key, such as in its headers."""
+    """Tests if a model's config contains a key, at any depth, such as in headers."""
     if isinstance(cfg, Mapping):
         return any(
             _is_key(str(name).lower().replace('-', '_'), value) or _has_key(value) for name, value in cfg.items()
@@ -48,7 +48,7 @@ def _has_key(cfg: Any) -> bool:
 
 
 def other_models(cfg: Any) -> Iterator[tuple[str, Any]]:
-    """Yields role and config of judges and simulators, anywhere in a data set's config."""
+    """Yields role and config of each judge and simulator, at any depth of a dataset's config."""
     if isinstance(cfg, Mapping):
         for name, value in cfg.items():
             if 'judge' in str(name):
@@ -71,7 +71,7 @@ def _advice(cfg: Mapping[str, Any]) -> str:
 
 
 def literal_keys(config: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yields a warning for each model, judge and simulator of a config that has a key in it."""
+    """Yields a warning for each model, judge and simulator whose config contains a key."""
     others = other_models(config.get('datasets') or ())
     for role, cfg in chain((('model', model) for model in config.get('models') or ()), others):
         if isinstance(cfg, Mapping) and _has_key(cfg):

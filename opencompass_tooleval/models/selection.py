@@ -1,4 +1,4 @@
-"""Checks which models and data sets a config selects: none may be missing."""
+"""Checks that the models and datasets that a config selects exist."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.errors import DataError
 
 SELECTION = 'dataset_abbrs'
-"""Variable of a config with abbrs of the selected data sets; patterns (``*``) too. Each must match."""
+"""Variable of a config with the abbrs of the selected datasets, or patterns (``*``). Each must match a dataset."""
 
 
 def check_selection(cfg: Mapping[str, Any]) -> None:
-    """Checks that a config selects models and data sets, and that all selected data sets exist.
+    """Checks that a config selects models and datasets, and that all selected datasets exist.
 
     Raises:
-        DataError: It does not, or one is missing; the message has the nearest names.
+        DataError: Nothing is selected, or a dataset is missing; the message lists the nearest names.
     """
     where = getattr(cfg, 'filename', None) or 'the config'
     for what in ('models', 'datasets'):
@@ -35,7 +35,7 @@ def check_selection(cfg: Mapping[str, Any]) -> None:
 
 
 def _names(cfg: Mapping[str, Any]) -> Iterator[str]:
-    """Yields abbrs of all data sets in a config's variables, also of those that a filter excludes."""
+    """Yields the abbrs of all datasets in a config's variables, also of those that a filter excludes."""
     for value in cfg.values():
         for row in value if isinstance(value, (list, tuple)) else ():
             if isinstance(row, Mapping) and 'reader_cfg' in row and 'abbr' in row:
