@@ -31,7 +31,7 @@ from opencompass_tooleval.work_dir.whole_file import whole_file
 
 _MOST_BYTES = 1 << 22
 _RECORDS = 16
-"""Minimum number of records in a range, if there are enough. Large ranges keep prompts with a common prefix together."""
+"""Minimum number of records in a range, if there are enough. Large ranges keep similar prompts together."""
 _MOST, _OF_REST, _LEAST = 8, 4, 32
 """Fractions of a replica's share: a range is a quarter of the rest of the share, but between an eighth and a 32nd of
 the share. So a replica with a tenth of the others' speed ends its first range in time, and all end almost together."""
