@@ -122,8 +122,8 @@ class JudgedEvaluator(ToolEvalEvaluator):
             )
         folder = self._judge.folder if self._judge else ''
         return (
-            'Evaluate again with opencompass CONFIG -m eval -r TIME: what is judged is kept and only the rest asked; '
-            f'or give another judge_cfg. Replies that could not be read lie in {folder}'
+            'Evaluate again with opencompass CONFIG -m eval -r TIME: judgements are kept, and only the missing ones '
+            f'are requested; or give another judge_cfg. Unreadable replies are in {folder}'
         )
 
     def judge_provenance(self, prompt: str) -> dict[str, Any]:

@@ -186,7 +186,7 @@ class ToolEvalGenInferencer(GenInferencer):
         kwargs.setdefault('output_json_filepath', os.curdir)  # a folder that GenInferencer creates
         limit = decided_limit or answer_limit({MAX_OUT_LEN: max_out_len}, {PUBLISHED: published_max_out_len})
         if limit is None:
-            raise ValueError("there is no limit of tokens: set max_out_len in the model's config")
+            raise ValueError("there is no token limit: set max_out_len in the model's config")
         if limit.note:
             get_logger().warning(limit.note)
         super().__init__(model=sampling_view(model, temperature), max_out_len=limit.tokens, **kwargs)
@@ -198,7 +198,7 @@ class ToolEvalGenInferencer(GenInferencer):
         self._sampling = sampling_options(model, temperature)
         if getattr(model, 'generation_kwargs', {}).get('num_return_sequences', 1) != 1:
             raise ValueError(
-                'num_return_sequences must be 1; for several runs, put n=3 or so into the config of the data set'
+                'num_return_sequences must be 1; for several runs, set n=3 or so in the config of the data set'
             )
 
     def inference(
@@ -382,7 +382,7 @@ class ToolEvalGenInferencer(GenInferencer):
         words, times = most_said(rows[index] for index in reasons)
         server_words = f'; {times:,} of them: {words}' if words else ''
         if count <= self.max_infra_share * len(questions):
-            get_logger().warning(f'{summary}; they count as wrong, under their name{server_words}')
+            get_logger().warning(f'{summary}; they count as wrong, with this reason{server_words}')
             return
         advice = [KEPT]
         if failed[TRUNCATED]:
@@ -405,4 +405,4 @@ class ToolEvalGenInferencer(GenInferencer):
             fault, fix = f'the server has no room for prompt and answer {answer}', 'Lower max_out_len, or raise'
         else:
             fault, fix = f'its max_seq_len={limit} is for prompt and answer {answer}', 'Raise max_seq_len, and'
-        return f'{too_long}{fault}. {fix} what the server takes, or count them as failed with tooleval retry.'
+        return f'{too_long}{fault}. {fix} the limit of the server, or count them as failed with tooleval retry.'

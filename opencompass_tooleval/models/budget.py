@@ -70,7 +70,9 @@ def account_of_auxiliary(cfg: Mapping[str, Any]) -> Account | None:
     context, name, budget = run_context(), model_name(cfg), budget_of(cfg)
     if budget:
         if context.locked_task is None:
-            raise ValueError(f'{name}: its budget is that of a run of opencompass; leave budget out of the config here')
+            raise ValueError(
+                f'{name}: a budget applies only to runs of opencompass; leave budget out of the config here'
+            )
         return Account(Ledger(context.locked_task, name, budget, is_auxiliary=True), budget)
     if context.ledger is None or sends_nothing(cfg):
         return None

@@ -365,8 +365,8 @@ class DialogueRunner:
         if name not in self.others:
             there_are = ', '.join(self.others) or 'none'
             raise ValueError(
-                f'dialogue {key} asks the model {name!r}, and there is no such model (there are: {there_are}); the '
-                "data set's config has to say which it is"
+                f"dialogue {key} calls the model {name!r}, which the data set's config does not define "
+                f'(it defines: {there_are})'
             )
 
     def _in_turn(self, taken: Sequence[tuple[_Running[Any], Answer]]) -> Iterator[list[tuple[_Running[Any], Answer]]]:

@@ -85,15 +85,15 @@ class ReplayModel(_FixedModel):
         """Raises DataError if the answer names another dataset or prompt. Dialogues of several rounds name none."""
         question = recorded.question(prompt.record_id, prompt.position)
         if question.source and question.source != prompt.source:
-            what = f'by its data set, {question.source}, this is not an answer to {prompt.source}'
+            what = f'this answers the data set {question.source}, not {prompt.source}'
             raise DataError(recorded.path, what, prompt.record_id)
         if prompt.asked is None or question.asked == prompt.asked or not (question.asked or question.prompt):
             return
         if question.prompt and all(item['content'] in question.prompt for item in prompt):
             return
         if not question.source and not recorded.path.stem.endswith(prompt.source):
-            what = f'it says that it was asked something else than {prompt.source} asks'
-            fix = f'if it fits all the same, name the file {prompt.source}.json'
+            what = f'its prompt differs from that of {prompt.source}'
+            fix = f'if it fits anyway, name the file {prompt.source}.json'
             raise DataError(recorded.path, f'{what}; {fix}', prompt.record_id)
         if prompt.source not in self._warned:
             self._warned.add(prompt.source)

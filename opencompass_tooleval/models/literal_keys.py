@@ -66,7 +66,7 @@ def _advice(cfg: Mapping[str, Any]) -> str:
     name = str(cfg.get('type', 'the model')).rpartition('.')[2]
     variable = next((variable for part, variable in _VARIABLES.items() if part.lower() in name.lower()), '')
     if not variable:
-        return f'{name} reads no variable that we know of: keep the working directory to yourself (chmod 700)'
+        return f'{name} reads no known variable: make the working directory private (chmod 700)'
     return f"write key='ENV' there, and keep the key in ${variable}"
 
 
@@ -76,7 +76,7 @@ def literal_keys(config: Mapping[str, Any]) -> Iterator[Finding]:
     for role, cfg in chain((('model', model) for model in config.get('models') or ()), others):
         if isinstance(cfg, Mapping) and _has_key(cfg):
             text = (
-                'its key stands in the config, and so in all configs that are written into the working directory, for '
-                f'everybody to read; {_advice(cfg)}'
+                'its key is in the config, and so in all copies of the config in the working directory, which others '
+                f'may read; {_advice(cfg)}'
             )
             yield found('config:literal_key', f'{role} {cfg.get("abbr", cfg.get("path", ""))}', text)

@@ -115,7 +115,7 @@ class _OffersTools:
             self._unread.add(marked)
             self.logger.warning(
                 f'{self.path}: an answer has marks of calls of {marked}, and tool_parser={self._tool_parser!r} '
-                f'reads no call; if the model writes so, set tool_parser={marked!r}'
+                f'finds no call; if the model writes calls in this format, set tool_parser={marked!r}'
             )
         text = without_end_tokens(reading.text, self.tokenizer.all_special_tokens)
         sent = None if self.thoughts == NO_THOUGHTS else self._sent(reading)

@@ -80,9 +80,9 @@ class _RenderingTokenizer:
             return render_conversation(render, prompt, *args, **kwargs)
         except TemplateError as error:
             if prompt.tools is not None:
-                fault = f'takes no such round of tools ({error}): take the data set without -fc'
+                fault = f'refuses such a round of tool calls ({error}): take the data set without -fc'
             else:
-                fault = f"takes no two turns of one role ({error}): leave out system_role='user'"
+                fault = f"refuses two turns of one role ({error}): leave out system_role='user'"
             raise ValueError(f'{self._template} {fault}') from error
 
 

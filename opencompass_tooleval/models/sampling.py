@@ -82,7 +82,7 @@ def contradiction(model: Any, temperature: float) -> str:
         return f"the data set's temperature {temperature:g} is not sent, {unsent}: leave it out, or take 1"
     if in_config is None or math.isclose(in_config, temperature, abs_tol=GREEDY):
         return ''
-    return f"the model's config sets {words}, the data set {temperature:g}: take one of them out"
+    return f"the model's config sets {words}, the data set {temperature:g}: remove one of them"
 
 
 def sampling_options(model: Any, temperature: float | None) -> dict[str, Any]:

@@ -25,13 +25,13 @@ def check_selection(cfg: Mapping[str, Any]) -> None:
     for what in ('models', 'datasets'):
         if not cfg.get(what):
             names = list(_names(cfg)) if what == 'datasets' else []
-            there = f' Data sets that it reads: {nearest_first("", names)}' if names else ''
+            there = f' Data sets in the config: {nearest_first("", names)}' if names else ''
             raise DataError(where, f'{what!r} is empty: a filter may match nothing.{there}')
     selected = [dataset_abbr_from_cfg(dataset) for dataset in cfg['datasets']]
     for wanted in cfg.get(SELECTION) or ():
         if not any(fnmatchcase(abbr, wanted) for abbr in selected):
             there = nearest_first(wanted, [*_names(cfg), *selected], most=5)
-            raise DataError(where, f'{SELECTION} names {wanted!r}, which no data set is called; there are {there}')
+            raise DataError(where, f'{SELECTION} names {wanted!r}, which matches no data set; there are {there}')
 
 
 def _names(cfg: Mapping[str, Any]) -> Iterator[str]:

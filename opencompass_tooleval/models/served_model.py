@@ -28,7 +28,7 @@ _SETTLED = ('key', 'openai_api_base', 'openai_proxy_url')
 def _faults(settings: Mapping[str, Any]) -> Iterator[str]:
     """Yields the faults of settings: an address, key or proxy (which the engine sets), or an unsafe ``shared``."""
     if given := ', '.join(name for name in _SETTLED if name in settings):
-        yield f'{given}: an engine that the task starts has an address and a key of its own'
+        yield f'{given}: an engine that the task starts sets its own address and key'
     if named := ', '.join(
         sorted({'proxy', 'proxies', 'trust_env'}.intersection(settings.get('http_client_cfg') or {}))
     ):
@@ -37,8 +37,8 @@ def _faults(settings: Mapping[str, Any]) -> Iterator[str]:
     is_open = bool(settings.get('open'))
     if shared and not has_key and not is_open:
         yield (
-            'shared: its engine takes no key, so that everybody who reaches its port could use it: name the variable '
-            'of its key (key_variable), or set open=True'
+            'shared: its engine uses no key, so that everybody who can reach its port could use it: set key_variable '
+            'to the variable with its key, or set open=True'
         )
     if is_open and (has_key or not shared):
         yield 'open: only a shared engine without a key is open to others: leave it out'

@@ -207,7 +207,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         if other:
             raise ValueError(
                 f'{len(other)} predictions answer other prompts than the data set has now ({", ".join(other[:5])}): '
-                'data, instructions or template have changed since. Bring them back, or delete the predictions.'
+                'data, instructions or template have changed since. Restore them, or delete the predictions.'
             )
         return all(asked)
 

@@ -520,7 +520,7 @@ class _AnswerTokens:
         if self._as_earlier:
             parts.append(f'{len(self._as_earlier)} as long as those of {first_of(list(self._models), most=3)}')
         if self._bounded:
-            parts.append(f'{len(self._bounded)} by their limit, the most that they can have')
+            parts.append(f'{len(self._bounded)} by their token limit')
         if self._unknown:
             parts.append(f'{len(self._unknown)} of dialogues not counted')
         return f'data sets: {"; ".join(parts)}' if parts else ''

@@ -144,7 +144,7 @@ def fix_of(error: str, run: Path) -> list[str]:
     """
     again, first = resuming(run), _first_step(error, run)
     if not first:
-        return [f'{again}    (what is done is kept)']
+        return [f'{again}    (finished work is kept)']
     return [first] if first.removeprefix(_with_key()).startswith(_RUNS_ALL) else [first, again]
 
 
@@ -164,7 +164,7 @@ def _first_step(error: str, run: Path) -> str:
     if _ALL_REFUSED.search(error):
         setting = _SETTING.search(error)
         config = _config_of(run)
-        return f'in {config}, set {setting["setting"]}' if setting else f'correct {config} by what the server says'
+        return f'in {config}, set {setting["setting"]}' if setting else f'correct {config} as the server says'
     if _REFUSED.search(error):
         return f'start the server, or correct `openai_api_base` in {_config_of(run)}'
     if 'InfraFailureError' in error:
@@ -174,7 +174,7 @@ def _first_step(error: str, run: Path) -> str:
     status = _STATUS.search(error)
     if status:
         return _OF_STATUS[status['status']].format(config=_config_of(run))
-    return f'correct {_config_of(run)}: it fails again as it is' if _OF_CONFIG.search(error) else ''
+    return f'correct {_config_of(run)}: it fails again if unchanged' if _OF_CONFIG.search(error) else ''
 
 
 def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]]:

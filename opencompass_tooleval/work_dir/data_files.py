@@ -39,7 +39,7 @@ _GZIP = b'\x1f\x8b'
 _MARK = b'\xef\xbb\xbf'
 _PAGE = 'it is a page of HTML, not the data: log in, or download the raw file'
 _BEGINNINGS = {
-    b'\0': 'it holds no text: it begins with NUL bytes, as a power cut may leave a file',
+    b'\0': 'it is not text: it begins with NUL bytes, perhaps after a power cut',
     b'version https://git-lfs.github.com/': 'it is a pointer of Git LFS, not the data: run git lfs pull',
     b'<!doctype html': _PAGE,
     b'<html': _PAGE,

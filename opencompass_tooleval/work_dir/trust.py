@@ -62,7 +62,7 @@ class Trustee:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._file.touch()
         except OSError as error:
-            logger.warning('it is not kept that %s is trusted: %s', self.path, error)
+            logger.warning('cannot record that %s is trusted: %s', self.path, error)
 
     @property
     def is_trusted(self) -> bool:

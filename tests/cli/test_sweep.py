@@ -104,7 +104,7 @@ def test_retry_asks_only_what_has_no_answer(
     assert sum(result['samples']['infra'] for result in first.values()) == 3
 
     outcome = done.stdout + done.stderr
-    assert outcome.count('model api: its key stands in the config') == 1 and '$OPENAI_API_KEY' in outcome
+    assert outcome.count('model api: its key is in the config') == 1 and '$OPENAI_API_KEY' in outcome
     canned_server.reset()
     private = tmp_path / 'private'
     private.mkdir()

@@ -78,7 +78,7 @@ ELSEWHERE = {
     'config:scoring': ('tasks/test_preflight.py', 'config:scoring'),
     'config:answer': ('cli/test_run.py', 'such as --max-out-len 16384'),
     'config:replayed': ('summarizers/test_summarizer.py', 'WARNING judgements are replayed'),
-    'config:literal_key': ('cli/test_sweep.py', 'its key stands in the config'),
+    'config:literal_key': ('cli/test_sweep.py', 'its key is in the config'),
     'config:unused_limit': ('cli/test_answer_limits.py', "is below the benchmark's limit, which counts"),
     'config:unused': ('tasks/test_planned_jobs.py', 'temperature=0 is not sent'),
     'config:test_range': ('cli/test_sweep.py', 'NOTE the first 2, not a sample'),

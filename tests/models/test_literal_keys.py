@@ -44,7 +44,7 @@ def test_a_key_is_warned_of_once(warnings: list[str], cfg: dict[str, Any], advic
     preflight.tell(literal_keys({'models': [{**cfg, 'abbr': 'm'}, {**cfg, 'abbr': 'm'}]}))
     preflight.tell(literal_keys({'models': [{**cfg, 'abbr': 'm'}]}))
     (said,) = warnings
-    assert said.startswith('model m: its key stands in the config') and advice in said and KEY not in said
+    assert said.startswith('model m: its key is in the config') and advice in said and KEY not in said
 
 
 @pytest.mark.parametrize('key', ['ENV', 'EMPTY', 'none', '', None, ['ENV']])

@@ -159,7 +159,7 @@ COMMAND = ['server', '{port}']
         pytest.param(
             {**SERVED, 'engine': {'command': COMMAND, 'helth': '/'}}, 'engine does not read helth', id='engine'
         ),
-        pytest.param({**SERVED, 'engine': {'command': ['server']}}, '{port} stands neither', id='no port'),
+        pytest.param({**SERVED, 'engine': {'command': ['server']}}, '{port} is missing', id='no port'),
         pytest.param({**SERVED, 'engine': {'command': COMMAND}, 'key': 'k'}, 'key: an engine that', id='key'),
         *(
             pytest.param({**API, 'meta_template': {'round': ROLES, **more}}, said, id=f'meta_template {said}')

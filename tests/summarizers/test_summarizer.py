@@ -618,7 +618,7 @@ def test_a_task_that_died_at_its_start_is_charged_to_all_its_data_sets(
     assert lines[start + 1 : start + 4] == [
         f'MISSING m1 x d2: no result; see {log}',
         '  why:  ImportError: no torch',
-        f'  fix: opencompass CONFIG -w {run.folder.parent} -r {run.folder.name}    (what is done is kept)',
+        f'  fix: opencompass CONFIG -w {run.folder.parent} -r {run.folder.name}    (finished work is kept)',
     ]
 
 

@@ -34,7 +34,7 @@ class AnswerLimit:
         """Formats ``16,384 tokens (max_out_len of the model)``."""
         if self.source != 'benchmark':
             return f'{self.tokens:,} tokens ({MAX_OUT_LEN} of the {self.source})'
-        more = '' if self.unused is None else f', since the {self.unused:,} of the model are less'
+        more = '' if self.unused is None else f', since the {self.unused:,} of the model are lower'
         return f'{self.tokens:,} tokens (of the benchmark{more})'
 
     @property
@@ -43,7 +43,7 @@ class AnswerLimit:
         if self.unused is not None:
             return (
                 f"answers have up to {self.tokens:,} tokens, the benchmark's limit, since max_out_len={self.unused} "
-                "of the model is less. To have less all the same, set max_out_len in the data set's inferencer"
+                "of the model is lower. To use a lower limit anyway, set max_out_len in the data set's inferencer"
             )
         if self.published and self.tokens < self.published:
             return f"answers have up to {self.tokens:,} tokens, fewer than the benchmark's {self.published:,}"
@@ -77,7 +77,7 @@ def answer_limit(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> Ans
 def _tokens(cfg: Mapping[str, Any], name: str) -> int | None:
     value = cfg.get(name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise ValueError(f'{name} is {str(value)[:50]!r}, and has to be a whole number above 0')
+        raise ValueError(f'{name} is {str(value)[:50]!r}, and must be a whole number above 0')
     return value
 
 

@@ -37,8 +37,8 @@ def split_runs(record_ids: Sequence[str], runs: int) -> list[list[int]]:
     other = [record_id for record_id, count in counts.items() if count != runs]
     if other:
         raise ValueError(
-            f'n={runs} asks for every record {runs} times, but {len(other)} of {len(counts)} are not there as often '
-            f'({other[0]!r}: {counts[other[0]]})'
+            f'n={runs} asks for every record {runs} times, but {len(other)} of {len(counts)} are not '
+            f'repeated {runs} times ({other[0]!r}: {counts[other[0]]})'
         )
     positions: list[list[int]] = [[] for _ in range(runs)]
     for (_, run), position in with_runs(range(len(record_ids)), record_ids.__getitem__):

@@ -95,7 +95,7 @@ class StoredAnswers:
         """
         use = model.get(STORED_ANSWERS) or ''
         if use not in ('', KEEP, ASK):
-            raise ValueError(f'{STORED_ANSWERS} is {str(use)[:50]!r}, and has to be {KEEP!r} or {ASK!r}')
+            raise ValueError(f'{STORED_ANSWERS} is {str(use)[:50]!r}, and must be {KEEP!r} or {ASK!r}')
         return cls(sampling_of(model, inferencer), use)
 
     def difference(self, row: Mapping[str, Any]) -> str:

@@ -244,9 +244,9 @@ class Spending:
         """Formats ``1,200 of prompts, 300 of answers, cost 0.12, 4 answers counted here (...), 1 not known``."""
         notes = [
             (self.counted, f' answers counted here ({", ".join(self.counters)})'),
-            (self.unknown, ' answers not known'),
-            (self.incomplete, ' answers known in part'),
-            (self.cached_unknown, ' answers at the full price: nothing says what was cached'),
+            (self.unknown, ' answers with unknown tokens'),
+            (self.incomplete, ' answers with partly unknown tokens'),
+            (self.cached_unknown, ' answers at the full price: cached tokens are unknown'),
         ]
         cost = [] if self.cost is None else [f'cost {self.cost:,.2f}']
         noted = [f'{count:,}{words}'.replace(' ()', '') for count, words in notes if count]

@@ -25,7 +25,7 @@ _ENDS: Mapping[str, tuple[str, ...]] = {
     # SGLang and vLLM have abort, DeepSeek insufficient_system_resource, Zhipu network_error
     BROKEN: (BROKEN, 'abort', 'aborted', 'cancelled', 'canceled', 'network_error', 'insufficient_system_resource'),
 }
-"""How an answer ended, as stored -> the servers' words for it, in any case."""
+"""End of an answer, as stored -> the servers' words for it, in any case."""
 _END_OF = {word: end for end, words in _ENDS.items() for word in words}
 _CALLS = ('tool_calls', 'tool_call', 'tool_use', 'function_call')
 _OF_MODEL = ('parse_error', 'repetition', 'malformed_function_call')

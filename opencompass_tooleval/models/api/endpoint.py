@@ -156,7 +156,7 @@ class Endpoint:
         """Sends all bodies at the same time."""
         timeout = min(self.timeout, self._left, self.timeout if within is None else within)
         if timeout <= 0:
-            raise Failure('infra:timeout', f'not asked: {self.seconds:g} s are over', again=False)
+            raise Failure('infra:timeout', f'not sent: the limit of {self.seconds:g} s is over', again=False)
         self.requests += len(bodies)
 
         async def send(body: bytes | None) -> HttpReply | Failure:
@@ -171,7 +171,7 @@ class Endpoint:
         try:
             return run(send_all(), timeout + _SLACK)
         except TimeoutError:
-            raise Failure('infra:timeout', f'not even refused within {timeout + _SLACK:.0f} s') from None
+            raise Failure('infra:timeout', f'no reaction within {timeout + _SLACK:.0f} s') from None
 
     def _read(self, exchanged: HttpReply | Failure) -> Reply | Failure:
         try:

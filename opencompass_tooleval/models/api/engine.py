@@ -132,7 +132,7 @@ class Engine:
         self._env = dict(env or {})
         for name in ['port', *['rank'] * (nodes != 1)]:
             if not any(f'{{{name}}}' in str(text) for text in (*self._words, *self._env.values())):
-                raise ValueError(f'engine: {{{name}}} stands neither in the command nor in env')
+                raise ValueError(f'engine: {{{name}}} is missing in the command and in env')
         if nodes < 1 or isinstance(worker_options, str):
             raise ValueError(
                 f'engine: nodes={nodes} below 1, or worker_options={worker_options!r}, which is not a list'

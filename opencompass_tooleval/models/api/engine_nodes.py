@@ -34,7 +34,7 @@ def lacking_nodes(nodes: int) -> str:
     allocated = os.environ.get('SLURM_JOB_NUM_NODES', '')
     if nodes == 1 or allocated == str(nodes):
         return ''
-    here = f'this one has {allocated}' if allocated else 'this process is in none'
+    here = f'this one has {allocated}' if allocated else 'this process is not in a job'
     return f'its engine (nodes={nodes}) needs a Slurm job of {nodes} nodes, and {here}: {_FIX.format(nodes)}'
 
 

@@ -38,7 +38,7 @@ def check_plain_answer(probed: Probed) -> Iterator[Finding]:
             refusal = _adapted(probed, failure)
             if not refusal:
                 probed.failure = failure
-                yield server_fault('answer', f'none to a plain question: {failure.words}')
+                yield server_fault('answer', f'no answer to a plain question: {failure.words}')
                 return
             refused.append(refusal)
     if refused:
@@ -73,9 +73,9 @@ def _judged(reply: Reply) -> Iterator[Finding]:
     if reply.text.strip():
         yield server_fine('answer', f'{reply.text.strip()[:40]!r}')
     elif thoughts and reply.finish_reason != CUT:
-        yield server_fault('answer', f'empty: all of it is in {thoughts}. {ONLY_THOUGHTS}')
+        yield server_fault('answer', f'empty: the whole text is in {thoughts}. {ONLY_THOUGHTS}')
     elif thoughts or reply.finish_reason == CUT:
-        yield server_unknown('answer', f'nothing but thoughts in {MAX_OUT_LEN} tokens')
+        yield server_unknown('answer', f'only thoughts in {MAX_OUT_LEN} tokens')
     else:
         yield server_fault('answer', f'empty, finish_reason {reply.finish_reason}')
 

@@ -112,7 +112,7 @@ class HttpClient:
     def __init__(self, connect_timeout: float = _SECONDS_TO_CONNECT, settings: Mapping[str, Any] | None = None) -> None:
         given = dict(settings or {})
         if unknown := sorted(set(given) - set(_SETTINGS)):
-            raise ValueError(f'http_client_cfg takes {", ".join(_SETTINGS)}, and not {", ".join(unknown)}')
+            raise ValueError(f'http_client_cfg: unknown {", ".join(unknown)}; it takes {", ".join(_SETTINGS)}')
         self._connect_timeout = connect_timeout
         self._headers = {'Accept-Encoding': 'gzip', **{str(k): str(v) for k, v in (given.get('headers') or {}).items()}}
         self._verify = given.get('verify', True)
@@ -355,7 +355,7 @@ async def _read(response: aiohttp.ClientResponse, feed: Callable[[bytes], bool] 
     """Returns the body; empty if ``feed`` receives it."""
     encoding = response.headers.get('Content-Encoding', 'identity').strip().lower()
     if encoding not in ('identity', 'gzip', 'x-gzip', 'deflate'):
-        raise Failure('infra:bad_response', f'a reply packed as {excerpt(encoding, 40)!r}, which was not asked for')
+        raise Failure('infra:bad_response', f'a reply encoded as {excerpt(encoding, 40)!r}, which was not requested')
     unpacker = None if encoding == 'identity' else zlib.decompressobj(zlib.MAX_WBITS | 32)
     limit = MAX_STREAM_BYTES if feed else MAX_REPLY_BYTES
     content, received, size = bytearray(), 0, 0
@@ -365,7 +365,7 @@ async def _read(response: aiohttp.ClientResponse, feed: Callable[[bytes], bool] 
             # The limit counts decompressed bytes: 40 kB of compressed zeros become 40 MB.
             part = unpacker.decompress(chunk, limit + 1 - size) if unpacker else chunk
         except zlib.error as error:
-            raise Failure('infra:bad_response', f'a reply that cannot be unpacked ({error})') from None
+            raise Failure('infra:bad_response', f'a reply that cannot be decompressed ({error})') from None
         size += len(part)
         if max(received, size) > limit:  # compressed bytes may expand to nothing, endlessly
             raise Failure('infra:bad_response', f'a reply of more than {limit >> 20} MB')
@@ -378,7 +378,7 @@ async def _read(response: aiohttp.ClientResponse, feed: Callable[[bytes], bool] 
             response.close()  # bytes after the end of the reply may never stop
             break
     if unpacker and size and not unpacker.eof:
-        raise Failure('infra:bad_response', 'a packed reply that ends too early')
+        raise Failure('infra:bad_response', 'a compressed reply that ends too early')
     return bytes(content)
 
 

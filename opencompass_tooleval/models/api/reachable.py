@@ -46,10 +46,10 @@ def check_reachable(probed: Probed) -> Iterator[Finding]:
         is_silent = failure.reason == 'infra:timeout' or any(words in failure.words for words in _SILENT)
         right = '' if is_silent else _right_url(endpoint, failure.status is None)
         if right and not is_lost:
-            yield server_fault('reachable', f'{endpoint.shown} has no API, {redact(right)} has: give that URL')
+            yield server_fault('reachable', f'{endpoint.shown} has no API, {redact(right)} has one: use that URL')
             return
         if right or is_lost:
-            fix = f'; {redact(right)} answers: give that URL' if right else _advice(failure)
+            fix = f'; {redact(right)} answers: use that URL' if right else _advice(failure)
             yield server_fault('reachable', f'{endpoint.shown}: {failure.words}{fix}')
             return
     yield server_fine('reachable', f'{endpoint.shown} answers')

@@ -92,9 +92,9 @@ class SharedEngine:
                 return ''
             if state != seen:
                 seen, since = state, time.monotonic()
-                self._outage.announce(f'{self._outage.server} is waited for: {why}')
+                self._outage.announce(f'waiting for {self._outage.server}: {why}')
             if time.monotonic() - since > self._limits.get(state.stage, 0.0):
-                return f'{state.stage} since {state.since}, and not reached: {why} (log: {state.log})'
+                return f'{state.stage} since {state.since}, unreachable: {why} (log: {state.log})'
             await sleep_unless(stop, _LOOK_EVERY)
         return ''
 

@@ -175,7 +175,7 @@ class Slurm:
                 return attempt()
             except _PassingError as error:
                 if time.monotonic() > deadline:
-                    raise SlurmError(f'{error} (asked again and again)') from error
-                logger.warning('%s; asking again', error)
+                    raise SlurmError(f'{error} (after many tries)') from error
+                logger.warning('%s; trying again', error)
             self._sleep(_PAUSE)
             attempt = again or attempt

@@ -95,7 +95,7 @@ def _is_gone(folder: Path, job_id: str) -> bool:
     lives = _lives(runner_lock(folder))
     if lives is None:
         raise SlurmError(
-            f'job {job_id} works on the same work directory, and whether its runner lives cannot be told from here '
+            f'job {job_id} works on the same work directory, and it is unknown from here if its runner is alive '
             f'({holder_of(runner_lock(folder))}); wait for it, or stop it and {_scancel([job_id])}'
         )
     return not lives

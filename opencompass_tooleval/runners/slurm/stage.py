@@ -268,7 +268,7 @@ class Stage:
         if self._refusal is None:
             self._refused_since = time.monotonic()
         if str(error) != str(self._refusal):
-            get_logger().warning('%s; what runs goes on, and this is tried again', error)
+            get_logger().warning('%s; running tasks continue, and this is tried again', error)
         self._refusal = error
 
     def _look(self) -> None:
@@ -348,7 +348,7 @@ class Stage:
         stuck = [f'{job_id}_{index}' for (job_id, index), state in states.items() if state.is_stuck]
         if not stuck:
             return
-        get_logger().warning('a node could not start what Slurm now holds; cancelling %s', shlex.join(stuck))
+        get_logger().warning('Slurm holds tasks that a node could not start; cancelling  %s', shlex.join(stuck))
         try:
             self.slurm.cancel(stuck)
         except SlurmError as error:
