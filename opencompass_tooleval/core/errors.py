@@ -20,7 +20,7 @@ def shorten(message: str, most: int = MAX_MESSAGE) -> str:
 
 
 MAX_NAMED = 50
-"""Maximum number of names in a message, which counts the others."""
+"""Maximum number of names in a message; the others are only counted."""
 
 
 def first_of(names: Sequence[str], most: int = MAX_NAMED) -> str:

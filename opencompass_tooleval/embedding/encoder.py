@@ -32,7 +32,7 @@ def shared_encoder(files: EncoderFiles, cache: Path | None) -> EncoderSimilarity
 
 
 def _batch_rows(batch: Sequence[str]) -> list[str]:
-    """Returns cache names for the vectors of a batch, which differ from the names of single strings.
+    """Returns the names under which the vectors of a batch are cached, one per string.
 
     The last bits of such vectors depend on machine and device, so the names contain them: other machines must not read
     these vectors from a shared cache.

@@ -29,7 +29,7 @@ from opencompass_tooleval.work_dir.journal import Journal, Row
 from opencompass_tooleval.work_dir.replicas import Claims
 
 DIALOGUES = Registry('tooleval_dialogues')
-"""Has no registered names; it builds the classes that configs name."""
+"""A registry without entries, which builds the classes that configs name."""
 
 
 class Dialogues(Protocol):
@@ -158,7 +158,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
         return {**super()._accounts(), **others}
 
     def _forget_begun(self, keys: Sequence[str], journal: Journal) -> None:
-        """Drops the usage of cut dialogues whose rounds, with their usage, are in the journal."""
+        """Drops the usage of cut dialogues if the journal has the usage of their rounds."""
         cut = {keys[index]: index for index, row in self._failed.items() if not row.get('infra')}
         begun = {str(row.get('key')) for row in journal.rows()} if cut else set()
         for key in begun & cut.keys():

@@ -76,7 +76,7 @@ class Prompts(Sequence[Prompt]):
 
     def __init__(self, retriever: Any, template: ToolEvalConversationTemplate, replaced: str) -> None:
         self.rows: Dataset = retriever.test_ds
-        # Not self.rows[index]: formatting a row by datasets takes a third of the time of building a prompt.
+        # Not self.rows[index], which is slow: it takes a third of the time of building a prompt.
         table = self.rows.with_format('arrow')[:]
         self._columns = dict(zip(table.column_names, table.columns, strict=True))
         self._gold_column = retriever.dataset_reader.output_column
@@ -362,7 +362,7 @@ class ToolEvalGenInferencer(GenInferencer):
         return {**{name: value for name, value in offered.items() if name in accepted}, **self._sampling}
 
     def _accounts(self) -> dict[str, Account | None]:
-        """Returns the account by the reason of requests that were not sent because of its budget."""
+        """Returns accounts by reason: with this reason, a request was not sent because of the account's budget."""
         return {OVER_BUDGET: account_of_model()}
 
     def _check_infra(self, reasons: Mapping[int, str], rows: Mapping[int, Row], questions: Prompts, file: Path) -> None:

@@ -24,7 +24,7 @@ def preload(named: Iterable[str] = ()) -> None:
     Args:
         named: Names of modules, from :func:`named_modules`.
     """
-    # After CUDA has counted the GPUs, forks cannot use it.
+    # Otherwise PyTorch counts GPUs through CUDA, and forks cannot use CUDA after that.
     os.environ.setdefault('PYTORCH_NVML_BASED_CUDA_CHECK', '1')
     for module in (*_OF_EVERY_TASK, *named):
         try:

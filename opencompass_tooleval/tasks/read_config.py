@@ -41,7 +41,7 @@ def read_config(file: Path, is_used: Callable[[str], bool] = _is_of_a_run) -> Co
 
     Args:
         file: The config.
-        is_used: Tests if a variable, given its name, is used: its classes are imported. By default, those of a run are.
+        is_used: Returns True for the names of variables whose classes are imported; by default, those of a run.
 
     Raises:
         DataError: The config cannot be read; the message has the line of the fault, which may be in an imported config.

@@ -1,4 +1,4 @@
-"""Prints text. All output goes through this module, which removes control characters from untrusted text.
+"""Prints text. All output goes through this module, which escapes control characters in untrusted text.
 
 Otherwise an escape sequence could clear the screen, set the window's title, or hide a line.
 """
@@ -30,7 +30,7 @@ def say(text: object, err: bool = False) -> None:
 
 
 def say_json(text: str) -> None:
-    """Prints JSON; unescaped control characters above ASCII become JSON escapes."""
+    """Prints JSON, and escapes the control characters that JSON need not escape (U+007F to U+009F)."""
     print(clean_text(printable(text.replace('\x7f', '\\u007f').translate(_HIGH_CONTROLS))), end='')
 
 

@@ -66,7 +66,6 @@ class Answer:
         server_words: The server's error message if the answer is missing; ``''`` without one.
         sent: Members of the server's message for the next request of a dialogue, from
             :func:`~opencompass_tooleval.core.calls.sent.sent_of`; None if there are none.
-            :func:`~opencompass_tooleval.core.calls.sent.sent_of`; None without any.
     """
 
     text: str

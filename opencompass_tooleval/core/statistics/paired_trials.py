@@ -29,7 +29,7 @@ class PairedEstimate:
         metric: Metric and estimate, such as ``success pass@2``.
         values: Values in both results, 0-100, over the records of both.
         errors: Standard errors of the values.
-        pairs: The records' chances in both results, 0-100, each from all trials; None for fewer than two queries.
+        pairs: The estimate of each record in both results, 0-100; None for fewer than two queries.
     """
 
     metric: str
@@ -110,7 +110,7 @@ def _pairs(before: Rights, after: Rights, kind: str, queries: Mapping[str, str])
 
 
 def _shuffled(before: Sequence[bool], after: Sequence[bool], kind: str) -> float:
-    """Returns ``Pairs.shuffled`` of a record, from each possible number of right trials in the first result."""
+    """Returns a record's value in ``Pairs.shuffled``, over all possible numbers of right trials in the first result."""
     trials, of_first, right = len(before) + len(after), len(before), sum(before) + sum(after)
     total, squares = math.comb(trials, of_first), []
     for number in range(max(0, right - len(after)), min(of_first, right) + 1):

@@ -10,12 +10,12 @@ from itertools import groupby
 from typing import NamedTuple
 
 ELEMENT_SCRIPT = """#!/bin/bash
-# One element of a job array: runs its command, then leaves the exit code in a file, unless it was told to stop.
-# It stops when its command has: else Slurm could take a job for over whose command still works.
-# On SIGUSR1, which "sbatch --signal=B:USR1@SECONDS" sends before the time limit, it has itself queued again: Slurm then
-# tells it to stop. No more than a hundred times, lest what never gets anywhere goes on for ever.
+# Runs one element of a job array, then writes the exit code to a file, unless Slurm told it to stop. It ends only after
+# its command has ended, so that Slurm does not consider a job finished while its command still runs.
+# On SIGUSR1, which "sbatch --signal=B:USR1@SECONDS" sends before the time limit, it has itself requeued; Slurm then
+# tells it to stop. This happens at most a hundred times, so that a job without progress does not run forever.
 stopped=
-# Not $SLURM_JOB_ID: that of one of the elements is the id of the whole array.
+# Not $SLURM_JOB_ID: for one of the elements it is the id of the whole array.
 job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
 trap stopped=1 TERM
 trap '[ "${SLURM_RESTART_COUNT:-0}" -ge 100 ] || scontrol requeue "$job"' USR1
@@ -25,11 +25,11 @@ echo "$((${SLURM_RESTART_COUNT:-0} + 1))" >"$element.starts"
 [ ! -e "$element.name" ] || timeout 60 scontrol update JobId="$job" JobName="$(<"$element.name")" &>/dev/null &
 echo "slurm: job $job on $SLURMD_NODENAME, restart ${SLURM_RESTART_COUNT:-0}"
 bash "$element.sh" &
-# A trap waits for the end of a command in the foreground; and it ends a wait, but not the command.
+# A trap waits for a command in the foreground to end. It interrupts wait, but not the command.
 while wait $!; kill -0 $! 2>/dev/null; do :; done
 wait $!
 code=$?
-# Slurm signals one process after the other: the word to stop may come a moment after the command died of it.
+# Slurm signals one process after another: the signal to stop may arrive a moment after it has ended the command.
 [ "$code" -le 128 ] || [ "$stopped" ] || sleep 1
 [ "$stopped" ] || { echo "$code" >"$element.exit.new" && mv -f "$element.exit.new" "$element.exit"; }
 exit "$code"
