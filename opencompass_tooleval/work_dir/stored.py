@@ -39,7 +39,7 @@ class Records:
 def is_unfinished(
     file: Path, result: Path, records: Records | None, limit: AnswerLimit | None, stored: StoredAnswers
 ) -> bool:
-    """Tests if a predictions file lacks answers: to other records, or for cut answers or ones with other settings.
+    """Tests if a predictions file lacks answers, or has answers to replace: cut ones, or ones with other settings.
 
     Args:
         file: The predictions file, whole or a shard.
