@@ -1,7 +1,7 @@
-"""FuncQA's 13 tools as published, with their rounding, within bounds.
+"""FuncQA's 13 tools as published, with their rounding, but with limits on size and work.
 
-Each takes one list, ``{"input": [...]}``, computes with Python's integers and floats, and returns text. An input for
-which the published functions raise is an error here, with a name.
+Each takes one list, ``{"input": [...]}``, computes with Python's integers and floats, and returns text. If the
+published function raises for an input, the tool returns a named error.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ PARAMETER = 'input'
 DECIMALS = 2
 
 _MAX_WORK_BITS = 1_000_000
-"""Maximum size of a binomial or a number of arrangements before it is computed. Floats need far less."""
+"""Maximum number of bits in the work of a binomial or permutation, checked before it is computed."""
 
 _SHOWN_DECIMALS = 10
-"""Number of decimals in which the published rounding looks for zeros."""
+"""Number of decimals in which the published rounding counts zeros."""
 
 
 def refused(error: str, text: str = '') -> Observation:
@@ -58,15 +58,15 @@ _Tool = Callable[[Sequence[Any]], Number]
 
 def _need(values: Sequence[Any], count: int) -> None:
     if len(values) < count:
-        raise _Fault(COUNT, f'"{PARAMETER}" holds at least {count} of them, not {len(values)}')
+        raise _Fault(COUNT, f'"{PARAMETER}" needs at least {count} numbers, not {len(values)}')
 
 
 def _real(value: Any) -> Number:
-    """Returns a number; booleans are numbers, as in Python."""
+    """Returns a number; booleans count as numbers, as in Python."""
     if isinstance(value, float):
         return value
     if not isinstance(value, int):
-        raise _Fault(NOT_A_NUMBER, f'"{PARAMETER}" holds numbers only')
+        raise _Fault(NOT_A_NUMBER, f'"{PARAMETER}" must contain only numbers')
     if value.bit_length() > MAX_BITS:
         raise _Fault(TOO_LARGE, 'a number is too large')
     return int(value)
@@ -75,7 +75,7 @@ def _real(value: Any) -> Number:
 def _whole(value: Any) -> int:
     number = _real(value)
     if isinstance(number, float):
-        raise _Fault(DOMAIN, 'the numbers are whole ones, written without a point')
+        raise _Fault(DOMAIN, 'the numbers must be whole, without a decimal point')
     return number
 
 
@@ -83,12 +83,12 @@ def _bounded(value: Any) -> Number:
     if isinstance(value, complex):
         raise _Fault(DOMAIN, 'a negative number has no such power')
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise _Fault(TOO_MUCH_WORK, 'the result is too large to be worked out')
+        raise _Fault(TOO_MUCH_WORK, 'the result is too large to compute')
     return value  # type: ignore[no-any-return]
 
 
 def _fold(step: Callable[[Any, Any], Any], read: Callable[[Any], Number] = _real) -> _Tool:
-    """Folds a list from left to right, bounded after each step; a single number is returned unchanged."""
+    """Folds a list from left to right, with a limit after each step; returns a single number unchanged."""
 
     def work(values: Sequence[Any]) -> Number:
         _need(values, 1)
@@ -99,13 +99,13 @@ def _fold(step: Callable[[Any, Any], Any], read: Callable[[Any], Number] = _real
 
 
 def _add(values: Sequence[Any]) -> Number:
-    # Not sum(): since Python 3.12 it is more exact for floats than the published runs were.
+    # Not sum(): since Python 3.12 it adds floats more exactly than the published runs did.
     return _fold(operator.add)([0, *values])
 
 
 def _power(base: Number, exponent: Number) -> Any:
     if is_huge_power(base, exponent):
-        raise _Fault(TOO_MUCH_WORK, 'the power is too large to be worked out')
+        raise _Fault(TOO_MUCH_WORK, 'the power is too large to compute')
     return base**exponent
 
 
@@ -122,7 +122,7 @@ def _ln(values: Sequence[Any]) -> Number:
 def _log(values: Sequence[Any]) -> Number:
     _need(values, 1)
     if len(values) > 2:
-        raise _Fault(COUNT, f'"{PARAMETER}" holds a number, or a number and a base')
+        raise _Fault(COUNT, f'"{PARAMETER}" must contain a number, or a number and a base')
     numbers = [_real(value) for value in values]
     return math.log10(numbers[0]) if len(numbers) == 1 else math.log(*numbers)
 
@@ -130,7 +130,7 @@ def _log(values: Sequence[Any]) -> Number:
 def _choose(values: Sequence[Any]) -> int:
     _need(values, 2)
     options, items = _whole(values[0]), _whole(values[1])
-    # Choosing 999,998 out of a million takes as much work as choosing 2.
+    # Choosing 999,998 out of a million needs only the work of choosing 2.
     _check_work(options, min(items, options - items))
     return math.comb(options, items)
 
@@ -145,7 +145,7 @@ def _permutate(values: Sequence[Any]) -> int:
 
 def _check_work(options: int, items: int) -> None:
     if 0 < items <= options and items * options.bit_length() > _MAX_WORK_BITS:
-        raise _Fault(TOO_MUCH_WORK, 'the result is too large to be worked out')
+        raise _Fault(TOO_MUCH_WORK, 'the result is too large to compute')
 
 
 def _lcm(left: int, right: int) -> int:
@@ -174,15 +174,14 @@ _TOOLS: dict[str, _Tool] = {
 }
 
 TOOL_NAMES: tuple[str, ...] = tuple(_TOOLS)
-"""Names of the tools, in the published order."""
+"""Names of the tools, in published order."""
 
 
 def call_tool(name: Any, parameters: Any, rounded: bool = True) -> Observation:
-    """Calls a tool within bounds; never raises.
+    """Calls a tool, with limits; never raises.
 
-    Several numbers are taken from left to right: ``power_`` of 2, 3, 2 is 64. The second number of ``log_`` is the
-    base. ``remainder_`` has the sign of the divisor. Numbers that a tool does not use (``sqrt_`` of 9, 2) may be any
-    values.
+    Tools work from left to right: ``power_`` of 2, 3, 2 is 64. The second number of ``log_`` is the base.
+    ``remainder_`` has the sign of the divisor. Numbers that a tool ignores (``sqrt_`` of 9, 2) may have any value.
 
     Args:
         name: One of :data:`TOOL_NAMES`.
@@ -192,13 +191,13 @@ def call_tool(name: Any, parameters: Any, rounded: bool = True) -> Observation:
 
     Returns:
         The result, or an ``error``: ``name:unknown_tool``, or for parameters ``args:not_an_object``, ``args:missing``
-        (no ``input``), ``args:not_a_list``, ``args:not_a_number``, ``args:count``, ``args:domain`` (no such number,
-        such as the root of a negative one), ``args:too_large`` (beyond a float, 1.8e308) and ``args:too_much_work``
-        (more than 10,000 bits in between: the published functions continue, perhaps forever).
+        (no ``input``), ``args:not_a_list``, ``args:not_a_number``, ``args:count``, ``args:domain`` (undefined, such as
+        the root of a negative number), ``args:too_large`` (beyond a float, 1.8e308) and ``args:too_much_work`` (more
+        than 10,000 bits on the way, where the published functions continue, perhaps forever).
     """
     if not isinstance(name, str) or name not in _TOOLS:
-        return refused(UNKNOWN_TOOL, f'Error: there is no such tool; the tools are {", ".join(TOOL_NAMES)}')
-    fault = _Fault(NOT_AN_OBJECT, f'parameters are an object such as {{"{PARAMETER}": [1, 2]}}')
+        return refused(UNKNOWN_TOOL, f'Error: unknown tool; the tools are {", ".join(TOOL_NAMES)}')
+    fault = _Fault(NOT_AN_OBJECT, f'parameters must be an object such as {{"{PARAMETER}": [1, 2]}}')
     for reading in _readings(parameters):
         try:
             value = _call(_TOOLS[name], reading)
@@ -210,7 +209,7 @@ def call_tool(name: Any, parameters: Any, rounded: bool = True) -> Observation:
         except OverflowError:
             fault = _Fault(TOO_LARGE, 'the result is too large')
         except ValueError:
-            fault = _Fault(DOMAIN, 'there is no such number')
+            fault = _Fault(DOMAIN, 'the result is not a number')
     return refused(fault.error, f'Error: {name}: {fault}')
 
 
@@ -219,7 +218,7 @@ def _readings(parameters: Any) -> list[Mapping[Any, Any]]:
         return []
     if not all(isinstance(key, str) for key in parameters):
         return [parameters]
-    # The published run also tries '-' as '_' in the keys, which never gives 'input'.
+    # The published run also replaces '-' by '_' in the keys, which never gives 'input'.
     lowered = {key.lower(): value for key, value in parameters.items()}
     return [parameters] if lowered == parameters else [parameters, lowered]
 
@@ -229,23 +228,23 @@ def _call(tool: _Tool, parameters: Mapping[Any, Any]) -> Number:
         raise _Fault(MISSING, f'the parameter "{PARAMETER}" is missing')
     values = parameters[PARAMETER]
     if not isinstance(values, (list, tuple)):
-        raise _Fault(NOT_A_LIST, f'"{PARAMETER}" is a list of numbers')
+        raise _Fault(NOT_A_LIST, f'"{PARAMETER}" must be a list of numbers')
     return tool(values)
 
 
 def _finite(value: Number) -> Number:
     if math.isnan(value):  # raises OverflowError for an integer beyond a float
-        raise _Fault(DOMAIN, 'there is no such number')
+        raise _Fault(DOMAIN, 'the result is not a number')
     if math.isinf(value):
         raise _Fault(TOO_LARGE, 'the result is too large')
     return value
 
 
 def round_as_tools(value: Number) -> Number:
-    """Rounds like the published functions.
+    """Rounds as the published functions do.
 
-    Numbers from 0 to 0.1 are rounded to two significant digits (0.0567 to 0.057), all others, also negative ones, to
-    two decimals (-0.0045 to -0.0). Zeros are counted in the first ten decimals.
+    Numbers from 0 to 0.1 are rounded to two significant digits (0.0567 to 0.057), all other numbers, including negative
+    ones, to two decimals (-0.0045 to -0.0). Zeros are counted in the first ten decimals.
     """
     if isinstance(value, int):
         return value
@@ -255,22 +254,22 @@ def round_as_tools(value: Number) -> Number:
 
 
 def result_text(value: Number) -> str:
-    """Formats a result like the published functions.
+    """Formats a result as the published functions do.
 
     Raises:
-        OverflowError: It is beyond a float.
-        ValueError: It is no finite number.
+        OverflowError: The result is beyond a float.
+        ValueError: The result is not a finite number.
     """
     mantissa, mark, exponent = str(round_as_tools(_finite(value))).partition('e')
     if '.' in mantissa:
-        # A bug of the published functions: they strip final zeros before they read the exponent, so that 1.5e+20
+        # A bug of the published functions: they strip final zeros before they parse the exponent, so that 1.5e+20
         # becomes 150. 1e+20, without a point, is correct.
         exponent = exponent.rstrip('0')
     return _decimal(mantissa + mark + exponent)
 
 
 def plain(value: Number) -> str:
-    """Formats a finite number in decimals, without exponent and final zeros."""
+    """Formats a finite number in decimals, without an exponent and final zeros."""
     return _decimal(repr(value))
 
 
