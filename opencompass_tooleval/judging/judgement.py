@@ -176,9 +176,7 @@ def by_record(judgements: Iterable[Judgement[F]], record_ids: Iterable[str]) -> 
     judgements = list(judgements)
     foreign = sorted({judgement.id for judgement in judgements} - grouped.keys())
     if foreign:
-        raise ValueError(
-            f'{len(foreign)} records have judgements but are not scored, such as record {foreign[0]!r}'
-        )
+        raise ValueError(f'{len(foreign)} records have judgements but are not scored, such as record {foreign[0]!r}')
     for judgement in judgements:
         grouped[judgement.id].append(judgement)
     return grouped

@@ -58,7 +58,7 @@ _Tool = Callable[[Sequence[Any]], Number]
 
 def _need(values: Sequence[Any], count: int) -> None:
     if len(values) < count:
-        raise _Fault(COUNT, f'"{PARAMETER}" needs at least {count} numbers, not {len(values)}')
+        raise _Fault(COUNT, f'"{PARAMETER}" holds at least {count} of them, not {len(values)}')
 
 
 def _real(value: Any) -> Number:
@@ -66,7 +66,7 @@ def _real(value: Any) -> Number:
     if isinstance(value, float):
         return value
     if not isinstance(value, int):
-        raise _Fault(NOT_A_NUMBER, f'"{PARAMETER}" must contain only numbers')
+        raise _Fault(NOT_A_NUMBER, f'"{PARAMETER}" holds numbers only')
     if value.bit_length() > MAX_BITS:
         raise _Fault(TOO_LARGE, 'a number is too large')
     return int(value)
@@ -75,7 +75,7 @@ def _real(value: Any) -> Number:
 def _whole(value: Any) -> int:
     number = _real(value)
     if isinstance(number, float):
-        raise _Fault(DOMAIN, 'the numbers must be whole, without a decimal point')
+        raise _Fault(DOMAIN, 'the numbers are whole ones, written without a point')
     return number
 
 
@@ -83,7 +83,7 @@ def _bounded(value: Any) -> Number:
     if isinstance(value, complex):
         raise _Fault(DOMAIN, 'a negative number has no such power')
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise _Fault(TOO_MUCH_WORK, 'the result is too large to compute')
+        raise _Fault(TOO_MUCH_WORK, 'the result is too large to be worked out')
     return value  # type: ignore[no-any-return]
 
 
@@ -105,7 +105,7 @@ def _add(values: Sequence[Any]) -> Number:
 
 def _power(base: Number, exponent: Number) -> Any:
     if is_huge_power(base, exponent):
-        raise _Fault(TOO_MUCH_WORK, 'the power is too large to compute')
+        raise _Fault(TOO_MUCH_WORK, 'the power is too large to be worked out')
     return base**exponent
 
 
@@ -122,7 +122,7 @@ def _ln(values: Sequence[Any]) -> Number:
 def _log(values: Sequence[Any]) -> Number:
     _need(values, 1)
     if len(values) > 2:
-        raise _Fault(COUNT, f'"{PARAMETER}" must contain a number, or a number and a base')
+        raise _Fault(COUNT, f'"{PARAMETER}" holds a number, or a number and a base')
     numbers = [_real(value) for value in values]
     return math.log10(numbers[0]) if len(numbers) == 1 else math.log(*numbers)
 
@@ -145,7 +145,7 @@ def _permutate(values: Sequence[Any]) -> int:
 
 def _check_work(options: int, items: int) -> None:
     if 0 < items <= options and items * options.bit_length() > _MAX_WORK_BITS:
-        raise _Fault(TOO_MUCH_WORK, 'the result is too large to compute')
+        raise _Fault(TOO_MUCH_WORK, 'the result is too large to be worked out')
 
 
 def _lcm(left: int, right: int) -> int:
@@ -196,8 +196,8 @@ def call_tool(name: Any, parameters: Any, rounded: bool = True) -> Observation:
         than 10,000 bits on the way, where the published functions continue, perhaps forever).
     """
     if not isinstance(name, str) or name not in _TOOLS:
-        return refused(UNKNOWN_TOOL, f'Error: unknown tool; the tools are {", ".join(TOOL_NAMES)}')
-    fault = _Fault(NOT_AN_OBJECT, f'parameters must be an object such as {{"{PARAMETER}": [1, 2]}}')
+        return refused(UNKNOWN_TOOL, f'Error: there is no such tool; the tools are {", ".join(TOOL_NAMES)}')
+    fault = _Fault(NOT_AN_OBJECT, f'parameters are an object such as {{"{PARAMETER}": [1, 2]}}')
     for reading in _readings(parameters):
         try:
             value = _call(_TOOLS[name], reading)
@@ -209,7 +209,7 @@ def call_tool(name: Any, parameters: Any, rounded: bool = True) -> Observation:
         except OverflowError:
             fault = _Fault(TOO_LARGE, 'the result is too large')
         except ValueError:
-            fault = _Fault(DOMAIN, 'the result is not a number')
+            fault = _Fault(DOMAIN, 'there is no such number')
     return refused(fault.error, f'Error: {name}: {fault}')
 
 
@@ -228,13 +228,13 @@ def _call(tool: _Tool, parameters: Mapping[Any, Any]) -> Number:
         raise _Fault(MISSING, f'the parameter "{PARAMETER}" is missing')
     values = parameters[PARAMETER]
     if not isinstance(values, (list, tuple)):
-        raise _Fault(NOT_A_LIST, f'"{PARAMETER}" must be a list of numbers')
+        raise _Fault(NOT_A_LIST, f'"{PARAMETER}" is a list of numbers')
     return tool(values)
 
 
 def _finite(value: Number) -> Number:
     if math.isnan(value):  # raises OverflowError for an integer beyond a float
-        raise _Fault(DOMAIN, 'the result is not a number')
+        raise _Fault(DOMAIN, 'there is no such number')
     if math.isinf(value):
         raise _Fault(TOO_LARGE, 'the result is too large')
     return value

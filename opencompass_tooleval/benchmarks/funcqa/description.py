@@ -28,7 +28,10 @@ METRICS = (
     *halves(_COLUMNS, '_strict', 'strict', 'only final numbers within 0.1% of the gold number'),
     ACCURACY,
     Metric(
-        'strict_accuracy', 'Accuracy, strict', 'share of answers whose final number is within 0.1% of the gold number', binary=True
+        'strict_accuracy',
+        'Accuracy, strict',
+        'share of answers whose final number is within 0.1% of the gold number',
+        binary=True,
     ),
     *_ERRORS,
     *(

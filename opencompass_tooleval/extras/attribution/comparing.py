@@ -144,7 +144,7 @@ def _attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_te
     if raw is None or not raw.text or len(raw.text) > MAX_CHARS:
         return known or Attribution(UNKNOWN)
     if raw.source == LOGPROBS and served.calls and not any(call.name in raw.text for call in served.calls):
-        return known or Attribution(UNKNOWN, 'logprobs do not contain the calls')  # OpenAI's logprobs only cover the content
+        return known or Attribution(UNKNOWN, 'logprobs do not contain the calls')  # OpenAI's cover only the content
     if known is None and _is_unchanged(served, raw.text, asked):
         return Attribution(NONE, '', bounded_raw(raw.text), raw.source)
     if asked.tools and asked.format_name == NO_FORMAT:
