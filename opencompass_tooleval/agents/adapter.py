@@ -108,9 +108,10 @@ class AgentDialogues:
             (``TOOLS``); None for ToolBench's errors without emulated tools.
         preferred_source: Argument of :class:`~opencompass_tooleval.environments.environment.Environment`.
         simulator: Arguments of :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` for the model
-            that answers if no other source does: ``model``, optionally ``system`` and ``cache``; None for none.
             that answers if no other source does: ``model``, optionally ``system`` and ``cache``; None for no simulator.
+        argument_checks: Argument of :class:`~opencompass_tooleval.environments.environment.Environment`; default
             ``json``, as published, with a simulator of StableToolBench, else ``schema``.
+        live: Settings of a live server that answers for its tools
             (:data:`~opencompass_tooleval.plugin.LIVE`); None for no server.
         options: Options of the loop.
 

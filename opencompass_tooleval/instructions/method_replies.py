@@ -151,8 +151,7 @@ def _dependencies(task: Task) -> list[int]:
 
 
 def read_choice(text: str, reading: str) -> Any:
-    """Parses the choice of a tool, ``{"ID": 1}`` if the reply follows the prompt; ignores text after the first
-    ``(``."""
+    """Parses the choice of a tool, such as ``{"ID": 1}``; ignores text after the first ``(``."""
     return _read(text, reading, '{}', lambda reply: reply.partition('(')[0].strip())
 
 

@@ -100,7 +100,9 @@ def judge_solvable(answer: JudgedAnswer, solved: Opinion, repeat: int = 0) -> Ju
     """Judges if the task can be solved: ``Solvable``, ``Unsure`` or ``Unsolvable``.
 
     No request is sent if the answer solves the task, nor, as published, if ``Finish`` was not called: this always
-    fails. Args:
+    fails.
+
+    Args:
         answer: The answer.
         solved: The opinion of :func:`judge_solved`.
         repeat: Index among several judgements.

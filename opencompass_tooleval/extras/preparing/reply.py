@@ -87,9 +87,9 @@ def read_description(reply: str, functions: Iterable[str], tool: str = '') -> De
         functions: The tool's functions.
         tool: Name of the tool, with which the list may begin.
 
+    Returns:
         The description, or its errors: it is missing, not text, too long, or lists a function that the tool does not
         have.
-        not have.
     """
     names = list(functions)
     if len(reply) > MAX_CHARS:
