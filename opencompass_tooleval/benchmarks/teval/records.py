@@ -378,7 +378,7 @@ def _read_file(file: Path) -> dict[str, Any]:
     except DataError:
         raise
     except ValueError as error:  # the base of json.JSONDecodeError and UnicodeDecodeError
-        raise DataError(file, f'the file is truncated or not JSON ({error})', fix=FIX) from error
+        raise DataError(file, f'the file is cut short or no JSON ({error})', fix=FIX) from error
     if not isinstance(raw, dict) or not raw:
         raise DataError(file, 'the file is not a JSON object of id -> record', fix=FIX)
     if repeated:

@@ -131,7 +131,7 @@ def test_json_lines_and_what_is_no_log(tmp_path: Path) -> None:
 
 DAMAGED: list[tuple[list[Any], str]] = [
     ([{**ENTRY, 'question': 'Whose?'}], "record '0': its question is not in the data"),
-    ([ENTRY, ENTRY], "record '1': its question is answered before"),
+    ([ENTRY, ENTRY], "record '1': its question was answered before"),
     ([ENTRY, 5], "record '1': 'question' is not a string"),
     ([{**ENTRY, 'final_answer': -1}], "record '0': 'final_answer' is not a string"),
     ([{**ENTRY, 'execute_log': []}], "'execute_log' is not an object"),
