@@ -45,8 +45,8 @@ ENDS = (BY_TEXT, BY_TOOL)
 class FunctionCalling:
     """Function calling.
 
-    The oracle model makes one of ``oracle_calls`` per answer, and then ends
-    with :attr:`~opencompass_tooleval.agents.tasks.task.Task.gold_answer`.
+    The oracle model makes one of ``oracle_calls`` per answer, and then ends with
+    :attr:`~opencompass_tooleval.agents.tasks.task.Task.gold_answer`.
 
     Args:
         max_steps: Maximum number of the model's answers per task.

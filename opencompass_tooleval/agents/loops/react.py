@@ -48,9 +48,9 @@ NO_ARGUMENTS = '{}'
 class ReAct:
     """ReAct in text.
 
-    Tools are shown by ``shown``, else by their schema, as a list of Python literals, as in lagent and T-Eval. The
-    oracle model makes one of
-    :attr:`~opencompass_tooleval.agents.tasks.task.Task.oracle_calls` per answer, without a thought, and then ends with
+    The prompt describes each tool by :attr:`~opencompass_tooleval.agents.tasks.task.Task.shown`, or else by its schema,
+    in a list of Python literals, as in lagent and T-Eval. The oracle model makes one call per answer
+    (:attr:`~opencompass_tooleval.agents.tasks.task.Task.oracle_calls`), without a thought, and then ends with
     :attr:`~opencompass_tooleval.agents.tasks.task.Task.gold_answer`.
 
     As in lagent, a reminder of the format follows an answer without an action. After the last step the task ends with

@@ -143,7 +143,7 @@ def deviation(values: Sequence[float]) -> float | None:
 
 
 def passes(solved: str, solvable: str) -> bool | None:
-    """Returns if an answer passes by one judgement; None if this is unsure (ToolBench's evaluator flips a coin)."""
+    """Decides if an answer passes by one judgement; None if this is unsure (ToolBench's evaluator flips a coin)."""
     if solved == SOLVED or solvable == UNSOLVABLE:
         return True
     return False if solved == UNSOLVED and solvable == SOLVABLE else None

@@ -2,7 +2,7 @@
 
 Pure: judging is a generator, and the runner of dialogues sends its requests. By ToolBench's rule, an answer that passes
 wins all rounds against one that does not. Otherwise an answer wins without a request if only it is solved, or if only
-it is unsure and neither is solved. Between two of the same status the judge selects, and between equal answers a coin.
+it is unsure and neither is solved. If both have the same status, the judge selects one; for equal answers, a coin.
 As published, final answers are cut and methods removed before any request, including the judgement of ``solved``.
 """
 
@@ -23,7 +23,7 @@ CANDIDATE, REFERENCE = 'candidate', 'reference'
 
 RANDOM, BOTH = 'random', 'both'
 ANSWER_ORDERS = (RANDOM, BOTH)
-"""Order in which the judge sees two answers: random for each round, as published; or the reference first in rounds
+"""Orders in which the judge sees two answers: random for each round, as published; or the reference first in rounds
 0, 2, ... and last in the other rounds."""
 
 COMPARISONS = 4
@@ -31,8 +31,9 @@ COMPARISONS = 4
 
 STABLETOOLBENCH, TOOLBENCH = 'stabletoolbench', 'toolbench'
 RULES = (STABLETOOLBENCH, TOOLBENCH)
-"""The authors of each rule. ToolBench's script first compares the labels of the pass rate. StableToolBench's script has
-the same lines, but its files never reach them, since they store the judgements of all repetitions in one text."""
+"""Rules, named after their authors. ToolBench's script first compares the labels of the pass rate. StableToolBench's
+script has the same lines, but its files never reach them, since they store the judgements of all repetitions in one
+text."""
 
 ONLY_PASSED = 'only_passed'
 NO_REFERENCE, ONLY_SOLVED, ONLY_UNSURE, IDENTICAL = 'no_reference', 'only_solved', 'only_unsure', 'identical'
@@ -63,11 +64,11 @@ def judge_round(
     seed: int = 0,
     times: int = TIMES,
 ) -> Judging[Opinion]:
-    """Judges one round: ``candidate`` or ``reference``.
+    """Judges one round; the value of the opinion is ``candidate`` or ``reference``.
 
     Args:
         candidate: The answer to compare.
-        reference: The reference; None if it has no answer to the query, and so loses.
+        reference: The reference; None, so that the candidate wins, if it has no answer to the query.
         number: The round, from 0.
         answer_order: One of :data:`ANSWER_ORDERS`.
         seed: Seed of all random choices.
@@ -114,7 +115,7 @@ def judge_rounds(
 
     Args:
         candidate: The answer to compare.
-        reference: The reference; None if it has no answer to the query, and so loses.
+        reference: The reference; None, so that the candidate wins, if it has no answer to the query.
         rounds: Number of rounds.
         answer_order: One of :data:`ANSWER_ORDERS`.
         seed: Seed of all random choices.

@@ -65,7 +65,7 @@ def find_prompt_style(name: str) -> Mapping[str, Any]:
 
 
 def list_choice_of(prompt_style: str | None, list_choice: str | None) -> str:
-    """Returns the ``list_choice`` of ``prompt_style``, or without a style ``list_choice``; default ``last``.
+    """Returns the ``list_choice`` of ``prompt_style``; without a style ``list_choice`` itself, by default ``last``.
 
     Raises:
         ValueError: The prompt style does not exist, or its value differs from ``list_choice``.

@@ -43,8 +43,8 @@ def attribution_of(one: Observed) -> Attribution | None:
 def attribution_of_all(records: Sequence[Observed]) -> Attribution | None:
     """Returns the attribution of an answer, or of a dialogue; None without a record.
 
-    The attribution of a dialogue is the server's first error, or else that of the first answer. It has no answer as
-    written: with another answer, the rest of the dialogue would differ.
+    The attribution of a dialogue is the server's first error, or else that of the first answer. It stores no
+    answer as written, since with another answer the rest of the dialogue would differ.
     """
     found = [one for one in map(attribution_of, records) if one]
     first = next((one for one in found if one.cause not in (NONE, UNKNOWN)), next(iter(found), None))
