@@ -75,7 +75,7 @@ def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, ser
     assert 'judged by the-judge\nsolved by judgement: 100.0, 100.0; standard deviation 0.0; unsure 0.0%' in done.out
     # A judge that always takes the first; one query has no reference.
     assert 'against the reference: 1 won, 7 tied, 0 lost; 1 of the wins because it has no answer; 0 of 14' in done.out
-    assert f'wrote {out}; 44 questions asked' in done.out
+    assert f'wrote {out}; 44 questions sent' in done.out
     again = json.loads(tooleval('agents', 'judge', RUNS, '--out', out, '--judge', judge, *options, '--json', '-').out)
     assert (again['judge_calls'], again['metrics']) == (
         0,

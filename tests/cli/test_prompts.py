@@ -232,7 +232,9 @@ def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
         ),
         pytest.param('teval', 'plan_json', ('--method', 'function_calling'), "no subset 'plan_json'", id='no calls'),
         pytest.param('toolbench', 'calls_g2', ('--method', 'easytool'), 'no calls_g2 with method easytool', id='calls'),
-        pytest.param('toolbench', 'selection_5', ('--method', 'x'), "no method 'x' beside easytool", id='selection'),
+        pytest.param(
+            'toolbench', 'selection_5', ('--method', 'x'), "easytool and function_calling, not 'x'", id='selection'
+        ),
         pytest.param(
             'teval', 'review_str', ('--instructions', 'x.json'), 'no review_str with instructions', id='no variant'
         ),

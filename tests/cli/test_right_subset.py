@@ -49,9 +49,9 @@ def score(tooleval: Command, data: str, predictions: Path) -> Any:
 @pytest.mark.parametrize(
     ('name', 'fields', 'says'),
     [
-        pytest.param('plan_str_v2', (), 'by the name of the file these are answers to plan_str', id='file'),
-        pytest.param('gpt4_plan_str', (), 'by the name of the file these are answers to plan_str', id='part of it'),
-        pytest.param('answers', ('source',), 'by their data set these are answers to plan_str', id='source'),
+        pytest.param('plan_str_v2', (), 'by the name of the file, these are answers to plan_str', id='file'),
+        pytest.param('gpt4_plan_str', (), 'by the name of the file, these are answers to plan_str', id='part of it'),
+        pytest.param('answers', ('source',), 'by their data set, these are answers to plan_str', id='source'),
         pytest.param(
             'answers', ('prompt_digest',), '4 of 4 answers have other prompts than the data', id='prompt_digest'
         ),

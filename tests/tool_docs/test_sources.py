@@ -543,7 +543,7 @@ def test_openapi_in_yaml_with_compositions(tmp_path: Path) -> None:
     [
         ('openapi: &v 3.0.0\npaths: *v', 'anchors are not supported'),
         ('openapi: 3.0.0\npaths: !!python/object/apply:os.getcwd []', 'tags are not supported'),
-        ('openapi: 3.0.0\nopenapi: 3.0.0', "'openapi' is there more than once"),
+        ('openapi: 3.0.0\nopenapi: 3.0.0', "'openapi' occurs more than once"),
         ('openapi: 3.0.0\npaths: ' + '[' * 500, 'nested too deeply'),
         ('openapi: 3.0.0\n? [1]\n: 2', 'a key is not a string'),
         ('openapi: 3.0.0: 1', 'neither JSON nor YAML'),

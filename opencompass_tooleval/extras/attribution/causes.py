@@ -68,7 +68,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Attribution:
-    """What caused an error in an answer, if not the model.
+    """The cause of an error in an answer, if not the model.
 
     Attributes:
         cause: One of :data:`CAUSES`.

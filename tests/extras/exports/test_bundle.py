@@ -113,7 +113,7 @@ def test_a_bundle_is_never_changed(tmp_path: Path, made: Path) -> None:
     with pytest.raises(DataError, match='bundles never change'):
         write_bundle(other, made, list(other.pairs()))
     assert content_of(made)['results'][0]['provenance']['version'] == '3'
-    with pytest.raises(DataError, match=r'ends with \.bundle'):
+    with pytest.raises(DataError, match=r'must end with \.bundle'):
         write_bundle(work, tmp_path / 'm.json', list(work.pairs()))
     with pytest.raises(DataError, match='no results to bundle'):
         write_bundle(work, tmp_path / 'none.bundle', [('m', 'not there')])

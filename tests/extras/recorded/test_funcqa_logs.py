@@ -138,7 +138,7 @@ DAMAGED: list[tuple[list[Any], str]] = [
     ([{**ENTRY, 'execute_log': {'api_result_ls': 5}}], "'api_result_ls' is not a list"),
     ([{**ENTRY, 'execute_log': {'api_result_ls': [[5]]}}], 'a call is not an object'),
     ([{**ENTRY, 'execute_log': {'api_result_ls': [[{'api_name': 5}]]}}], "'api_name' is not a string"),
-    ([{**ENTRY, 'answer_wrong': [5]}], "'answer_wrong' holds something that is not an object"),
+    ([{**ENTRY, 'answer_wrong': [5]}], "'answer_wrong' contains a value that is not an object"),
     ([{**ENTRY, 'check': 'yes'}], "its label 'check' is neither 0 nor 1"),
     ([{**ENTRY, 'check': 2}], "its label 'check' is neither 0 nor 1"),
     ([{**ENTRY, 'check_index': []}], "'check_index' is not a number"),
