@@ -54,7 +54,7 @@ def test_a_file_that_does_not_say_what_it_judged_serves_one_model(tmp_path: Path
     for model in ('a', 'b'):
         answered(tmp_path, model)
     one = JudgementFiles('judged.jsonl')
-    with pytest.raises(ValueError, match=r'judged\.jsonl does not say .* cannot serve a and b: .*\{model\}'):
+    with pytest.raises(ValueError, match=r'judged\.jsonl does not identify .* cannot serve a and b: .*\{model\}'):
         one.check_owner(result_path_of(tmp_path, 'a'))
     JudgementFiles('{model}.jsonl').check_owner(result_path_of(tmp_path, 'a'))
     JudgementFiles({'a': 'a.jsonl', 'b': 'b.jsonl'}).check_owner(result_path_of(tmp_path, 'a'))

@@ -436,7 +436,7 @@ def test_plain_text(tmp_path: Path) -> None:
         (
             'openapi',
             {'openapi': '3.0.0', 'paths': {'/x': {'get': {'parameters': [{'$ref': '#/a/b'}]}}}},
-            "'GET /x': the reference #/a/b points to nothing",
+            "'GET /x': the reference #/a/b has no target",
         ),
         ('toolbench', [{'query': 'q'}], "'0': the record has no 'api_list'"),
         ('toolbench', [{'api_list': [3]}], "'0': an API is not an object"),

@@ -67,11 +67,12 @@ def test_what_running_again_may_help(error: str) -> None:
 def test_the_advice_after_unreadable_replies_is_not_cut() -> None:
     advice = f'Evaluate again with opencompass CONFIG -m eval -r TIME: {"what is judged is kept; " * 20}in /x/judge'
     error = (
-        f'd: UnjudgedError: 3 of 9 could not be judged, for example r1: 3 unreadable reply. At most 1% may be. {advice}'
+        'd: UnjudgedError: 3 of 9 could not be judged, for example r1: 3 unreadable reply. '
+        f'At most 1% may be unjudged. {advice}'
     )
     (cause,) = causes_of([('d', 'd', error)], RUN)
     assert cause.fix == [advice, AGAIN]
-    assert cause.whys[0].endswith('3 unreadable reply. At most 1% may be.')
+    assert cause.whys[0].endswith('3 unreadable reply. At most 1% may be unjudged.')
 
 
 def test_commands_have_the_key_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
