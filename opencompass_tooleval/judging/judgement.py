@@ -221,6 +221,6 @@ def check_unjudged(unjudged: Sequence[Unjudged], tried: int, fix: str = '', limi
         raise UnjudgedError(
             f'{len(unjudged)} of {tried} could not be judged, for example {bounded_text(example.where, 80)} '
             f'({_words(example.why)}): {", ".join(f"{count} {words}" for words, count in reasons)}. '
-            f'At most {limit:.0%} may be unjudged.' + (f' {fix}' if fix else '')
+            f'At most {limit:.0%} may be.' + (f' {fix}' if fix else '')
         )
     return len(unjudged)

@@ -725,7 +725,7 @@ def test_one_percent_unjudged_may_be(scripted: Callable[..., dict[str, Any]], fa
         with pytest.raises(UnjudgedError, match='3 of 200 could not be judged, for example record r0') as caught:
             evaluate(evaluator, plans(200), plan_answers(200))
         message = str(caught.value)
-        assert '(unreadable reply): 3 unreadable reply. At most 1% may be unjudged.' in message
+        assert '(unreadable reply): 3 unreadable reply. At most 1% may be.' in message
         assert 'opencompass CONFIG -m eval -r' in message  # what to do
         assert unread(Path(message.rpartition(' lie in ')[2]).parents[1])  # and where to look
         return

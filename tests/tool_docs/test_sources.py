@@ -476,7 +476,7 @@ def test_missing_files_and_wrong_ones(kind: str, tmp_path: Path) -> None:
 
 
 def test_an_unknown_source() -> None:
-    with pytest.raises(ValueError, match='there are toolbench, openapi'):
+    with pytest.raises(ValueError, match='only toolbench, openapi'):
         load_docs('yaml', Path('x'))
 
 

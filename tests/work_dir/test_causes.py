@@ -67,12 +67,11 @@ def test_what_running_again_may_help(error: str) -> None:
 def test_the_advice_after_unreadable_replies_is_not_cut() -> None:
     advice = f'Evaluate again with opencompass CONFIG -m eval -r TIME: {"what is judged is kept; " * 20}in /x/judge'
     error = (
-        'd: UnjudgedError: 3 of 9 could not be judged, for example r1: 3 unreadable reply. '
-        f'At most 1% may be unjudged. {advice}'
+        f'd: UnjudgedError: 3 of 9 could not be judged, for example r1: 3 unreadable reply. At most 1% may be. {advice}'
     )
     (cause,) = causes_of([('d', 'd', error)], RUN)
     assert cause.fix == [advice, AGAIN]
-    assert cause.whys[0].endswith('3 unreadable reply. At most 1% may be unjudged.')
+    assert cause.whys[0].endswith('3 unreadable reply. At most 1% may be.')
 
 
 def test_commands_have_the_key_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
