@@ -351,7 +351,7 @@ def line(**changes: Any) -> str:
         pytest.param([line(infra='ok')], 1, "begins with 'infra:'", id='reason'),
         pytest.param([line(recorded_shape=1)], 1, 'its recorded_shape is neither', id='shape'),
         pytest.param([line(infra=True)], 1, "begins with 'infra:'", id='flag'),
-        pytest.param([line(), line(dataset='e'), line()], 3, 'm x d goes on after others', id='apart'),
+        pytest.param([line(), line(dataset='e'), line()], 3, 'm x d continues after other rows', id='apart'),
     ],
 )
 def test_hostile_lines_are_named_and_leave_nothing(
@@ -393,9 +393,9 @@ def test_hostile_parquet(tooleval: Command, run: Path, tmp_path: Path) -> None:
 
 def test_what_is_no_export(tooleval: Command, tmp_path: Path) -> None:
     done = tooleval('import', tmp_path, tmp_path / 'in')
-    assert done.code == 1 and 'there is neither predictions.jsonl nor predictions.parquet' in done.err
+    assert done.code == 1 and 'found neither predictions.jsonl nor predictions.parquet' in done.err
     (tmp_path / 'predictions.jsonl').write_text('\n')
-    assert 'it holds no predictions' in tooleval('import', tmp_path, tmp_path / 'in').err
+    assert 'it contains no predictions' in tooleval('import', tmp_path, tmp_path / 'in').err
     (tmp_path / 'predictions.parquet').write_text('')
     assert 'delete one' in tooleval('import', tmp_path, tmp_path / 'in').err
 

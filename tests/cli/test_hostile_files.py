@@ -175,7 +175,7 @@ def test_a_review_with_a_list_of_answers_is_named(tooleval: Command, tmp_path: P
     done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', data)
     assert done.code == 1
     assert done.err.splitlines() == [
-        f"tooleval: {data}: record {first!r}: the gold answer needs an 'answer' out of A to E. "
+        f"tooleval: {data}: record {first!r}: the gold answer needs an 'answer' from A to E. "
         'Fix it with: tooleval prepare teval'
     ]
 
@@ -200,7 +200,7 @@ def test_half_a_character_in_a_record_id_is_named(tooleval: Command, tmp_path: P
     done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', answers, '--details', details)
     assert done.code == 1
     (line,) = done.err.splitlines()
-    assert f"{data}: record '\\ud800': the id holds half a character" in line
+    assert f"{data}: record '\\ud800': the id contains half a character" in line
     assert not details.exists()
 
 

@@ -1,4 +1,4 @@
-"""Charts of T-Eval: the six abilities, and JSON compared with string (arXiv 2312.14033, Table 1)."""
+"""Charts of T-Eval: the six abilities, and JSON against string answers (arXiv 2312.14033, Table 1)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from opencompass_tooleval.report.read import Material
 ABILITIES = ('instruct', 'plan', 'reason', 'retrieve', 'understand', 'review')
 TWO_FORMATS = ABILITIES[:-1]
 FEWEST_AXES = 3
-"""Fewer abilities make no radar."""
+"""Minimum number of abilities for a radar chart."""
 REFERENCES = ('GPT-4-Turbo (Nov 2023)', 'Qwen-7B')
-"""Published models that are shown beside the measured ones."""
+"""Published models shown beside the measured ones."""
 
 
 def figures(boards: Sequence[Board], _: Material) -> Iterator[Figure]:

@@ -1,7 +1,7 @@
-"""Decides whether the servers of a run lost more than a build allows. Imports no OpenCompass.
+"""Decides whether the servers of a run lost more than a build allows. This module does not import OpenCompass.
 
-The points that a server lost are those of the answers of this run: the same answers are scored twice. They need no
-test; their interval says what other records would show.
+A server's lost points are an exact difference for this run, since the same answers are scored twice. They need no test;
+their interval shows what other records would give.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ NOTHING_TO_JUDGE = 2
 
 @dataclass(frozen=True)
 class FaultVerdict:
-    """One score, or one fault of a server.
+    """One score, or one error of a server.
 
     Attributes:
         model: The model.
         dataset: The data set.
-        what: The score, or the cause; '' for a result without a fault.
+        what: The score, or the cause; '' for a result without an error.
         outcome: :data:`LOST`, or ``held``.
         why: The outcome in words.
-        loss: The loss of a score; None for faults that cannot be counted in points.
+        loss: The loss of a score; None for errors that cannot be counted in points.
     """
 
     model: str
@@ -55,7 +55,7 @@ class FaultGate:
     """Result of a gate on what servers lost.
 
     Attributes:
-        verdicts: The judged scores and faults, those that fail first.
+        verdicts: The judged scores and errors, failures first.
         notes: Results, or parts of them, that could not be judged.
         status: 0 if nothing was lost, 1 if something was, 2 if no result has an attribution.
     """
@@ -68,10 +68,10 @@ class FaultGate:
         """Returns the outcome in one line."""
         lost = [one for one in self.verdicts if one.outcome == LOST]
         if self.status == NOTHING_TO_JUDGE:
-            return 'servers: nothing to judge; attribution=True in the config of the model keeps what it wrote'
+            return 'servers: nothing to judge; set attribution=True in the config of the model to store what it wrote'
         if not lost:
             count = len({(one.model, one.dataset) for one in self.verdicts})
-            return f'servers: held: none of {count} results lost more than --max-drop points'
+            return f'servers: held: no result of {count} lost more than --max-drop points'
         more = f', and {len(lost) - 1} more' if len(lost) > 1 else ''
         return f'servers: lost: {lost[0].dataset} {lost[0].what}, {lost[0].model}: {lost[0].why}{more}'
 
@@ -85,11 +85,11 @@ class FaultGate:
         yield self.summary()
 
     def table(self) -> list[tuple[str, ...]]:
-        """Returns the rows of a table, the header first."""
+        """Returns the rows of a table, with the header first."""
         return [HEADER, *(one.cells() for one in self.verdicts)]
 
     def suite(self) -> Suite:
-        """Returns a test case per score and fault."""
+        """Returns a test case per score and error."""
         cases = [
             Case(f'{one.dataset} {one.what}'.strip(), one.model, one.outcome == HELD, one.why, one.why)
             for one in self.verdicts
@@ -100,31 +100,31 @@ class FaultGate:
 def judge_servers(run: Results, model: str | None, rules: Rules) -> FaultGate:
     """Judges the results of a run.
 
-    Of each data set the main metrics count, or those that the rules name. A result fails if a score lost more than
-    ``max_drop`` points, if answers that could not be scored again may have lost as many, or if the server returned
-    errors for answers that it could not parse, or lost parts of prompts.
+    For each data set the main metrics count, or the metrics that the rules name. A result fails if a score lost more
+    than ``max_drop`` points, if answers that could not be scored again may have lost as many, or if the server returned
+    errors for answers that it could not parse, or dropped parts of prompts.
 
     Args:
         run: The run.
-        model: Its only model to judge; None for all.
+        model: Only this model is judged; None for all models.
         rules: The settings: ``metrics``, ``datasets`` and ``max_drop``.
 
     Raises:
-        DataError: There is no result of the model and the data sets, or one is damaged.
+        DataError: The model and the data sets have no result, or a result is damaged.
     """
     gate = FaultGate()
     pairs = [pair for pair in run.pairs() if model in (None, pair[0]) and fnmatchcase(pair[1], rules.datasets)]
     if not pairs:
-        raise DataError(run.path, f'there is no result of {model or "a model"} on data sets {rules.datasets!r}')
+        raise DataError(run.path, f'no result of {model or "any model"} on data sets {rules.datasets!r}')
     for name, dataset in pairs:
         faults = read_faults(valid_result(run, name, dataset) or {})
         unknown, samples = (faults.causes.get(UNKNOWN, 0), faults.samples) if faults else (1, 1)
         if unknown == samples:
-            gate.notes.append(f'{dataset}, {name}: not judged: nothing says what the model wrote')
+            gate.notes.append(f'{dataset}, {name}: not judged, since it is unknown what the model wrote')
         elif faults:
             verdicts = list(_verdicts(name, dataset, faults, rules))
             gate.verdicts += verdicts
-            gate.notes += [] if verdicts else [f'{dataset}, {name}: not judged: no score matches --metric']
+            gate.notes += [] if verdicts else [f'{dataset}, {name}: not judged, since no score matches --metric']
             if unknown:
                 gate.notes.append(
                     f'{dataset}, {name}: what the model wrote is unknown for {unknown} of {samples} answers'
@@ -149,4 +149,4 @@ def _verdicts(model: str, dataset: str, faults: Faults, rules: Rules) -> Iterato
     others = list(faults_of({dataset: faults}))
     yield from (FaultVerdict(model, dataset, cause, LOST, line) for cause, line in others)
     if not faults.points and not changed and not others:
-        yield FaultVerdict(model, dataset, '', HELD, f'no fault of the server in {count} answers')
+        yield FaultVerdict(model, dataset, '', HELD, f'no error of the server in {count} answers')

@@ -1,4 +1,4 @@
-"""``tooleval easytool stats``: tokens of documentation and instructions, per tool and in all."""
+"""``tooleval easytool stats``: tokens of documentation and instructions, per tool and in total."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _print_table(title: str, stats: TokenStats, console: Screen) -> None:
     table.add_section()
     count, reduced = len(stats.tools), _percent(stats.reduction)
     table.add_row(f'mean of {count}', f'{stats.mean_before:,.1f}', f'{stats.mean_after:,.1f}', reduced)
-    table.add_row('in all', f'{stats.before:,}', f'{stats.after:,}', reduced)
+    table.add_row('total', f'{stats.before:,}', f'{stats.after:,}', reduced)
     console.print(table)
     for what, names in (('without instruction', stats.only_documented), ('undocumented', stats.only_instructed)):
         if names:
@@ -38,11 +38,11 @@ def _print_table(title: str, stats: TokenStats, console: Screen) -> None:
 def easytool_stats(
     source: SourceOption,
     input_: InputOption,
-    instructions: Annotated[Path, typer.Option(help='The instructions of its tools, in any published shape.')],
+    instructions: Annotated[Path, typer.Option(help='File of instructions for its tools, in any published shape.')],
     tokenizer: Annotated[
         str | None,
         typer.Option(
-            help=f'A folder with a Hugging Face tokenizer, {CL100K} (the default, if its file is here), or offline.'
+            help=f'A folder with a Hugging Face tokenizer, {CL100K} (the default, if its file exists here), or offline.'
         ),
     ] = None,
     json_out: JsonOption = None,
@@ -51,7 +51,7 @@ def easytool_stats(
 
     Raises:
         DataError: A file is missing or damaged.
-        ValueError: The source or the tokenizer does not exist, or no tool is in both files.
+        ValueError: The source or the tokenizer does not exist, or the files have no tool in common.
         OSError: ``json_out`` cannot be written.
     """
     docs, loaded = load_docs(source, input_), load_instructions(instructions)

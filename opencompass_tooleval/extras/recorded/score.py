@@ -70,7 +70,7 @@ def score_recorded(
     """Scores recorded answers, prints the scores, and writes the output files that the options name.
 
     Args:
-        benchmark: The benchmark that the answers belong to.
+        benchmark: The benchmark of the answers.
         subset: One of its subsets.
         predictions: Recorded answers.
         json_out: File for the result, or ``-``.
@@ -80,7 +80,7 @@ def score_recorded(
     Raises:
         DataError: A file is missing, damaged, or does not belong to the others.
         EncoderMissingError: An encoder is needed and is not on this machine.
-        UnjudgedError: More than 1% could not be judged.
+        UnjudgedError: More than 1% of the answers could not be judged.
         ValueError: The options contradict each other, or name something that does not exist.
         OSError: An output cannot be written.
     """
@@ -114,7 +114,7 @@ def _shared(
     json_out: JsonOption = None,
     details: DetailsOption = None,
 ) -> None:
-    """Declares the parameters of every benchmark's command; only the signature is read."""
+    """Declares the parameters of every benchmark's command; only the signature is used."""
 
 
 def _command(benchmark: Benchmark) -> Command:
@@ -124,7 +124,7 @@ def _command(benchmark: Benchmark) -> Command:
     def run(subset: str, file: Path | None, predictions: Path | None, **options: Any) -> None:
         answers = predictions or file
         if (answers is None and not is_optional) or (predictions and file):
-            raise ValueError('give one file of answers: FILE, or --predictions FILE')
+            raise ValueError('name one file of answers: FILE, or --predictions FILE')
         score_recorded(benchmark, subset, answers, **options)
 
     first, *shared = signature(_shared, eval_str=True).parameters.values()
