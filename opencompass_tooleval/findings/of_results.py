@@ -16,6 +16,7 @@ from opencompass_tooleval.catalogue.benchmark import (
     records_of,
 )
 from opencompass_tooleval.catalogue.comparable import deciding_settings
+from opencompass_tooleval.catalogue.comparable import unlike as unlike_settings
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.calls.answer import ENDINGS, ONLY_THOUGHTS
 from opencompass_tooleval.core.errors import first_of, shorten
@@ -54,8 +55,8 @@ def of_comparisons(findings: Iterable[Finding]) -> list[Finding]:
 
 def caveats_of(dataset: str, result: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns the reasons why a score is not comparable with published ones; none if it is."""
-    one = {('', dataset): result}
-    return tuple(finding.text for check in (published, no_answers) for finding in check(one))
+    found_here = [one for check in (published, no_answers) for one in check({('', dataset): result})]
+    return tuple(one.text for one in found_here if one.kind != 'result:unanswered')
 
 
 def few(names: Iterable[str], most: int = 2) -> str:
@@ -107,7 +108,7 @@ def _of_scoring(dataset: str, result: Mapping[str, Any], about: Provenance) -> I
 
 def _of_judge(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
     judge = about.judge
-    if judge and 'judge_hash' not in about.stored:  # a file of judgements; a judge model has its settings beside it
+    if judge and not about.judge_hash:  # a file of judgements; a judge model has its settings beside it
         yield 'judge', f'judgements from {judge}'
     elif judge and about.benchmark == 'agents':
         yield 'judge', f'judged by {judge}; the papers used ChatGPT and GPT-4 of their time'
@@ -145,15 +146,16 @@ def _of_size(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iter
 
 
 def no_answers(results: Results) -> Iterator[Finding]:
-    """Yields a finding per result with many samples without an answer."""
+    """Yields a finding per result with samples without an answer; a warning if they are many."""
     for (model, dataset), result in results.items():
         samples, endings = _part(result, 'samples'), _part(result, ENDINGS)
-        if many_failed(samples):
+        if _count(result, 'samples', 'infra'):
             words = shorten(str(endings.get('server_words') or ''), _MOST_WORDS)
             quoted = f'. {endings.get("times")} of them: {words}' if words else ''
-            counts = f'{samples["infra"]} of {samples["all"]} samples have no answer'
+            counts = f'{samples["infra"]} of {samples.get("all", "?")} samples have no answer'
             text = f'{counts}, through no fault of the model; they count as wrong{quoted}'
-            yield found('result:no_answer', f'{model} / {dataset}', text)
+            kind = 'result:no_answer' if many_failed(samples) else 'result:unanswered'
+            yield found(kind, f'{model} / {dataset}', text)
 
 
 def no_responses(results: Results) -> Iterator[Finding]:
@@ -186,20 +188,22 @@ def same_trials(results: Results) -> Iterator[Finding]:
 
 
 def unlike(results: Results) -> Iterator[Finding]:
-    """Yields reasons why agents on the same data set are not comparable: settings that affect scores differ."""
-    by_dataset: dict[str, dict[str, dict[str, str]]] = {}
+    """Yields reasons why results on the same data set are not comparable: settings that affect scores differ."""
+    by_dataset: dict[str, dict[str, Mapping[str, Any]]] = {}
     for (model, dataset), result in results.items():
-        if Provenance.of(result).loop:
-            by_dataset.setdefault(dataset, {})[model] = deciding_settings(result)
-    for dataset, settings in by_dataset.items():
-        for key in dict.fromkeys(key for values in settings.values() for key in values):
+        if not 0 < _count(result, 'samples', 'all') <= _count(result, 'samples', 'infra'):  # else they are not known
+            by_dataset.setdefault(dataset, {})[model] = result
+    for dataset, of_models in by_dataset.items():
+        settings = {model: deciding_settings(result) for model, result in of_models.items()}
+        same_records = len({records_of(result) for result in of_models.values()}) == 1
+        for key, values in unlike_settings(settings, same_records):
             models: dict[str, list[str]] = {}
-            for model, of_model in settings.items():
-                models.setdefault(of_model.get(key, 'none'), []).append(model)
-            if len(models) > 1:
-                values = '; '.join(f'{shorten(value, _MOST_VALUE)} ({first_of(who)})' for value, who in models.items())
-                text = f'not comparable, since {key.replace("_", " ")} differs: {values}'
-                yield found('result:differs', few([dataset]), text)
+            for model, value in values.items():
+                models.setdefault('none' if value is None else str(value), []).append(model)
+            shown = '; '.join(f'{shorten(value, _MOST_VALUE)} ({first_of(who)})' for value, who in models.items())
+            yield found(
+                'result:differs', few([dataset]), f'not comparable, since {key.replace("_", " ")} differs: {shown}'
+            )
 
 
 def _servers_limit(result: Mapping[str, Any]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, starmap
 from pathlib import Path
 
 from plotly.offline import get_plotlyjs
@@ -20,7 +19,7 @@ from opencompass_tooleval.report.board import Board, board_table, boards, printe
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.figure import Figure, Table, as_table
 from opencompass_tooleval.report.files import save_table
-from opencompass_tooleval.report.overview import LISTED, Finding, Overview, overview
+from opencompass_tooleval.report.overview import Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
 from opencompass_tooleval.report.provenance import missing_table, others_table, results_table, runs_table
 from opencompass_tooleval.report.published import published_table
@@ -81,9 +80,6 @@ def _write(material: Material, out: Path) -> None:
     tokens = {key: cost.prompts for key, cost in spent.items()}
     tables = tuple(boards(material, published_columns()))
     first = overview(tables, samples.digest, spent)
-    further = dict(add(material) for add in plugin.added('findings'))
-    further = {title: tuple(starmap(Finding, islice(found, LISTED))) for title, found in further.items()}
-    first = replace(first, findings={**{title: found for title, found in further.items() if found}, **first.findings})
     # Every chart and table of the other pages has the models in the order of the first one.
     order = {model: place for place, model in enumerate(first.models)}
     ranked = sorted(material.scored, key=lambda entry: order.get(entry.model, len(order)))

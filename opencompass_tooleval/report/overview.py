@@ -1,4 +1,4 @@
-"""The first page: the ranking of models with differences, models by benchmarks, and findings."""
+"""The first page: the ranking of models with differences, models by benchmarks, and where they differ most."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ MEAN = ''
 MOST = 12
 """Maximum number of models across the matrix; the tables of the benchmarks have the others."""
 LISTED = 3
-"""Number of findings of each kind."""
+"""Number of rows under each heading."""
 _BEHIND = {LEADS: 'significant', BY_MEAN: 'not significant', TOO_FEW: TOO_FEW, NO_INTERVAL: 'no interval'}
 """Lead of the first model -> what the row of another one says."""
 _LEAST = 0.05
-"""A difference that is shown as 0.0 is no finding."""
+"""A difference that is shown as 0.0 is left out."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class MatrixRow:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A finding, with a link to its samples."""
+class Highlight:
+    """A difference between models or a loss of points, with a link to its samples."""
 
     text: str
     number: str
@@ -93,7 +93,7 @@ class Overview:
         models: Models across the matrix.
         left_out: Number of further models.
         rows: Rows of the matrix.
-        findings: Heading -> findings.
+        highlights: Heading -> rows.
         caveats: Distinct reasons for which cells are not comparable with the papers.
         as_published: Publication -> the measured models with its scores.
     """
@@ -105,7 +105,7 @@ class Overview:
     models: tuple[str, ...]
     left_out: int
     rows: tuple[MatrixRow, ...]
-    findings: Mapping[str, tuple[Finding, ...]]
+    highlights: Mapping[str, tuple[Highlight, ...]]
     caveats: tuple[str, ...]
     as_published: Mapping[str, str] = field(default_factory=dict)
 
@@ -276,7 +276,7 @@ def in_words(interval: Interval | None) -> str:
     return f'{interval.delta:+.2f} [{interval.low + 0.0:+.2f}, {interval.high + 0.0:+.2f}]'
 
 
-def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Finding]:
+def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Highlight]:
     """Yields the largest differences between the best and the worst model."""
     gaps = []
     for board in boards:
@@ -293,7 +293,7 @@ def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Finding]:
         dataset = max((dataset for dataset, _ in board.shares[column]), key=partial(_apart, digest, best, worst))
         name, sentence = board.words(column)
         link = fragment(worst, dataset, other=best, differ=True)
-        yield Finding(f'{board.title}, {name}: {worst} behind {best}', f'{gap:.1f} points', link, sentence)
+        yield Highlight(f'{board.title}, {name}: {worst} behind {best}', f'{gap:.1f} points', link, sentence)
 
 
 def _apart(digest: Digest, best: str, worst: str, dataset: str) -> float:
@@ -302,7 +302,7 @@ def _apart(digest: Digest, best: str, worst: str, dataset: str) -> float:
     return means[0] - means[1]
 
 
-def _costs(digest: Digest) -> Iterator[Finding]:
+def _costs(digest: Digest) -> Iterator[Highlight]:
     """Yields the reasons that lose most points, by model and over all data sets of a benchmark."""
     where: dict[tuple[str, str, str], dict[str, float]] = {}
     for (model, dataset), reasons in digest.lost.items():
@@ -318,10 +318,10 @@ def _costs(digest: Digest) -> Iterator[Finding]:
         samples = sum(len(scores) for (m, d), scores in digest.scores.items() if (m, family_of(d)) == (model, family))
         lost = f'{sum(points_of.values()):,.1f}'.removesuffix('.0')
         number = f'cost {lost} of {samples:,} samples'
-        yield Finding(text, number, fragment(model, dataset, reason), sentence)
+        yield Highlight(text, number, fragment(model, dataset, reason), sentence)
 
 
-def _records(digest: Digest) -> Iterator[Finding]:
+def _records(digest: Digest) -> Iterator[Highlight]:
     """Yields the records with the largest differences between scores."""
     spreads: list[tuple[float, str, int, str, str]] = []
     for dataset in dict.fromkeys(dataset for _, dataset in digest.scores):
@@ -342,4 +342,4 @@ def _records(digest: Digest) -> Iterator[Finding]:
     for gap, dataset, i, best, worst in list(of_families.values())[:LISTED]:
         record = digest.ids[worst, dataset][i]
         link = fragment(worst, dataset, other=best, differ=True, sample=i)
-        yield Finding(f'{title_of(dataset)}, {record}: {worst} behind {best}', f'{100 * gap:.0f} points', link)
+        yield Highlight(f'{title_of(dataset)}, {record}: {worst} behind {best}', f'{100 * gap:.0f} points', link)
