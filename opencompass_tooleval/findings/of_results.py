@@ -78,71 +78,53 @@ def _count(result: Any, part: str, name: str) -> int:
 def published(results: Results) -> Iterator[Finding]:
     """Yields the reasons why scores are not comparable with published ones."""
     for (_, dataset), result in results.items():
-        about = Provenance.of(result)
-        for check in (_of_data, _of_scoring, _of_judge, _of_reference, _of_environment, _of_size):
-            yield from (
-                found(f'{PUBLISHED}{kind}', few([dataset]), text) for kind, text in check(dataset, result, about)
-            )
+        for kind, text in _why_not_published(dataset, result, Provenance.of(result)):
+            if text:
+                yield found(f'{PUBLISHED}{kind}', few([dataset]), text)
 
 
-def _of_data(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+def _why_not_published(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+    """Yields kind and text of each reason, ``''`` for one that does not hold."""
     protocols = {name: expected for benchmark in all_benchmarks() for name, expected in benchmark.protocols.items()}
-    if about.rebuilt:
-        yield 'rebuilt', 'data built by this package, not the official files'
-    if about.data_version and about.protocol and about.protocol != protocols.get(about.data_version):
-        yield 'protocol', f'protocol {about.protocol} on data {about.data_version}'
-
-
-def _of_scoring(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+    is_other_protocol = about.data_version and about.protocol not in ('', protocols.get(about.data_version))
+    yield 'rebuilt', 'data built by this package, not the official files' if about.rebuilt else ''
+    yield 'protocol', f'protocol {about.protocol} on data {about.data_version}' if is_other_protocol else ''
     if about.encoder and about.language in ('EN', 'ZH') and not is_official(about.encoder, about.language):
         yield 'encoder', f'another sentence encoder: {about.encoder}'
-    if about.scoring == 'strict':
-        yield 'scoring', "scoring='strict', not the published scoring"
+    yield 'scoring', "scoring='strict', not the published scoring" if about.scoring == 'strict' else ''
     limit, of_paper = about.max_out_len, about.published_max_out_len
     if limit is not None and of_paper is not None and limit < of_paper:
         yield 'limit', f'answers of at most {limit} tokens; the published ones had {of_paper}'
     golds = {gold.strip() for gold in about.gold.split(',')} - {'', 'official'}
     if golds := golds - ({'plan'} if about.rebuilt else set()):  # built here implies it
         yield 'gold', f'gold answers: {", ".join(sorted(golds))}, not the published ones'
-
-
-def _of_judge(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
-    judge = about.judge
+    is_agent, judge = about.benchmark == 'agents', about.judge
     if judge and not about.judge_hash:  # a file of judgements; a judge model has its settings beside it
         yield 'judge', f'judgements from {judge}'
-    elif judge and about.benchmark == 'agents':
+    elif judge and is_agent:
         yield 'judge', f'judged by {judge}; the papers used ChatGPT and GPT-4 of their time'
     elif judge and not _GPT_4.fullmatch(judge):
         yield 'judge', f'judged by {judge}; the paper used GPT-4'
+    yield 'reference', _why_no_reference(result)
+    yield 'environment', 'calls are answered from recordings; the papers used live tools' if is_agent else ''
+    if is_agent and about.simulated_by:  # each simulator has its own, so that differences are marked
+        yield 'environment', f'responses that were not recorded are simulated by {about.simulated_by}'
+    is_sample, part, count = about.data_version.endswith('subset'), part_in_words(dataset, result), records_of(result)
+    yield 'sample', 'sampled subset of the data' if is_sample else ''
+    yield 'part', f'records: {part}' if part else ''
+    is_unknown = about.benchmark in BENCHMARKS and published_size(dataset, result) is None
+    if is_unknown and count is not None and not part and not is_sample:
+        yield 'size', f'fewer than {FEW} records' if count < FEW else 'the published number of records is unknown'
 
 
-def _of_reference(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
-    """Yields a note if answers win since the reference has none, as nearly all do against a few published answers."""
+def _why_no_reference(result: Mapping[str, Any]) -> str:
+    """Says if answers win since the reference has none, as nearly all do against a few published answers."""
     won = _part(_part(result, 'breakdown'), 'judged').get('win')
     counts = won if isinstance(won, Mapping) else {}
     numbers = [counts.get(name) for name in (_NO_REFERENCE, 'win', 'tie', 'loss')]
     lacking, *tasks = [number if isinstance(number, (int, float)) else 0 for number in numbers]
-    if lacking > 0 and sum(tasks) > 0:
-        yield 'reference', f'{lacking / sum(tasks):.0%} of the tasks count as won since the reference has no answer'
-
-
-def _of_environment(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
-    """Yields a note on the source of answers to calls; each simulator has its own, so that differences are marked."""
-    if about.benchmark == 'agents':
-        yield 'environment', 'calls are answered from recordings; the papers used live tools'
-        if about.simulated_by:
-            yield 'environment', f'responses that were not recorded are simulated by {about.simulated_by}'
-
-
-def _of_size(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
-    is_sample, part, count = about.data_version.endswith('subset'), part_in_words(dataset, result), records_of(result)
-    if is_sample:
-        yield 'sample', 'sampled subset of the data'
-    if part:
-        yield 'part', f'records: {part}'
-    is_unknown = about.benchmark in BENCHMARKS and published_size(dataset, result) is None
-    if is_unknown and count is not None and not part and not is_sample:
-        yield 'size', f'fewer than {FEW} records' if count < FEW else 'the published number of records is unknown'
+    share = f'{lacking / sum(tasks):.0%}' if lacking > 0 and sum(tasks) > 0 else ''
+    return f'{share} of the tasks count as won since the reference has no answer' if share else ''
 
 
 def no_answers(results: Results) -> Iterator[Finding]:

@@ -23,13 +23,13 @@ from opencompass_tooleval.report.overview import Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
 from opencompass_tooleval.report.provenance import missing_table, others_table, results_table, runs_table
 from opencompass_tooleval.report.published import published_table
-from opencompass_tooleval.report.read import Material, read, run_names
 from opencompass_tooleval.report.reasons import reason_figures
 from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.spending import spending_figures, spent_of
 from opencompass_tooleval.report.variant_figures import comparisons, rankings_table, variant_figures, variant_table
 from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
+from opencompass_tooleval.results.table import Material, read, run_names
 
 MARKER = '.tooleval-report'
 

@@ -18,13 +18,14 @@ from opencompass_tooleval.core.statistics.intervals import (
     Score,
     lead_of,
 )
-from opencompass_tooleval.report.board import OVERVIEW, Board, Cell
+from opencompass_tooleval.report.board import OVERVIEW, Board
 from opencompass_tooleval.report.figure import mean, shown
 from opencompass_tooleval.report.names import FAMILIES, OTHERS, family_of, is_variant, title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.reasons import fragment
 from opencompass_tooleval.report.spending import total_cost
 from opencompass_tooleval.report.standing import Digest, Shares, Standing, standings
+from opencompass_tooleval.results.table import Cell
 
 MEAN = ''
 """Name of the ranking among the rows; no row has an empty name."""

@@ -14,6 +14,7 @@ from opencompass_tooleval.catalogue.tables import with_omitted
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.findings.finding import Finding, shortened
+from opencompass_tooleval.results.table import Missing
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of
 
 WIDTH = 80
@@ -55,23 +56,6 @@ class Headline:
         """Name of its benchmark, such as ``teval``; its own name if the benchmark is not one of this package."""
         match = re.match(rf'{OUR_PREFIX}([a-z]+)', self.name)
         return match[1] if match else self.name
-
-
-@dataclass(frozen=True)
-class Missing:
-    """A model x data set without a result.
-
-    Attributes:
-        model: Its abbr.
-        dataset: Its abbr.
-        log: Path of its log.
-        error: The error that ended it; '' if no file reports one.
-    """
-
-    model: str
-    dataset: str
-    log: str
-    error: str = ''
 
 
 def headlines(

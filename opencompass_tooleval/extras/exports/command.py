@@ -17,8 +17,8 @@ from opencompass_tooleval.extras.exports.exporting import FORMATS as ROW_FORMATS
 from opencompass_tooleval.extras.exports.exporting import chosen_pairs, export_rows
 from opencompass_tooleval.extras.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_entry
 from opencompass_tooleval.extras.exports.writing import remember_keys_of, write_export
-from opencompass_tooleval.report.read import begun_pairs
 from opencompass_tooleval.findings.finding import found
+from opencompass_tooleval.results.table import begun_pairs
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 

@@ -27,8 +27,8 @@ from opencompass_tooleval.extras.preparing.retrieval import (
     instructed_corpus,
     retrieve,
 )
-from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
 from opencompass_tooleval.findings.finding import found
+from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
 from opencompass_tooleval.work_dir.printing import Screen
 
 

@@ -11,10 +11,10 @@ from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOpti
 from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
 from opencompass_tooleval.extras.preparing.tokenizers import CL100K, default_counter, load_counter
 from opencompass_tooleval.extras.preparing.tokens import TokenStats, token_stats
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.plugin import TOOL_SERVERS
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs, source_name
-from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.printing import Screen
 
 

@@ -11,7 +11,7 @@ from opencompass_tooleval.core.calls.trajectory import Step, Trajectory
 from opencompass_tooleval.extras.attribution.causes import ERROR, NONE, PARSER, TEMPLATE, UNKNOWN
 from opencompass_tooleval.extras.attribution.pages import fault_tables, shown_fault
 from opencompass_tooleval.report.build import write_report
-from opencompass_tooleval.report.read import read
+from opencompass_tooleval.results.table import read
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from tests.extras.attribution.test_adapter import answered, demo_row, fault, run_task
 from tests.report.browser import LOOKS, Browser, needs_chromium
