@@ -16,7 +16,9 @@ from opencompass_tooleval.core.scoring.usage_summary import NOTHING, Spending, a
 from opencompass_tooleval.findings.finding import merged, shortened
 from opencompass_tooleval.findings.of_results import parts_of_data, result_findings
 from opencompass_tooleval.models.literal_keys import spent_budgets
-from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of, resuming
+from opencompass_tooleval.results.table import Missing
+from opencompass_tooleval.summarizers.last_screen import missing_lines
+from opencompass_tooleval.work_dir.causes import MOST_NAMED, resuming
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
 from opencompass_tooleval.work_dir.printing import Screen
@@ -94,14 +96,8 @@ def _kept(cells: Sequence[Cell], run: Path) -> Iterator[str]:
 
 def failure_lines(failed: Sequence[Cell], run: Path) -> Iterator[str]:
     """Yields lines on the failures: the first few of each cause, the number of the others, and the fix."""
-    for cause in causes_of(((cell, cell.dataset, cell.error) for cell in failed), run):
-        before = ''
-        for cell, why in zip(cause.results[:MOST_NAMED], cause.whys, strict=False):
-            yield f'FAILED   {cell.model} x {cell.dataset}: {"the same" if why == before else why}\n         {cell.log}'
-            before = why
-        if len(cause.results) > MOST_NAMED:
-            yield f'         and {len(cause.results) - MOST_NAMED} more for the same reason'
-        yield from (f'         {word} {step}' for word, step in zip(('fix:', 'then:'), cause.fix, strict=False))
+    missing = (Missing(cell.model, cell.dataset, cell.error, str(cell.log)) for cell in failed)
+    return missing_lines(missing, run, MOST_NAMED, 'FAILED', 'see')
 
 
 def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:

@@ -9,6 +9,7 @@ from functools import partial
 
 from opencompass_tooleval.catalogue.labels import words_of_reason
 from opencompass_tooleval.catalogue.metrics import lower_is_better
+from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.statistics.intervals import (
     BY_MEAN,
     LEADS,
@@ -225,7 +226,7 @@ def headline(ranking: Standing | None) -> str:
     if not others:
         return f'{first}: {shown(ranking.scores[first])}'
     if others[0] in ranking.equal:
-        return f'{_some([first, *ranking.equal])} are equal'
+        return f'{first_of([first, *ranking.equal], 2)} are equal'
     interval, lead = ranking.behind[others[0]], lead_of(ranking.behind[others[0]])
     span = f'{-ranking.behind_by(others[0]):.1f} points'
     if interval:
@@ -233,7 +234,7 @@ def headline(ranking: Standing | None) -> str:
     if lead == LEADS:
         return f'{first} leads {others[0]} by {span}'
     if lead == TOO_FEW:
-        return f'{_some(ranking.order)}: too few records to rank'
+        return f'{first_of(ranking.order, 2)}: too few records to rank'
     ahead, _, doubt = lead.partition(', ')
     return f'{first} is {ahead} of {others[0]} by {span}, {doubt}'
 
@@ -244,16 +245,12 @@ def verdict_of(standing: Standing | None) -> str:
         return ''
     first, *others = standing.order
     if standing.equal:
-        return 'equal' if len(standing.equal) == len(others) else f'{_some([first, *standing.equal])} are equal'
+        return 'equal' if len(standing.equal) == len(others) else f'{first_of([first, *standing.equal], 2)} are equal'
     led = standing.others(LEADS)
     if len(led) == len(others):
         return f'{first} {LEADS}'
     lead = next(lead for lead in (TOO_FEW, NO_INTERVAL, BY_MEAN) if standing.others(lead))
-    return f'{lead}; {LEADS} {_some(led)}' if led else lead
-
-
-def _some(models: Sequence[str]) -> str:
-    return ', '.join(models[:2]) + (f' and {len(models) - 2} more' if len(models) > 2 else '')
+    return f'{lead}; {LEADS} {first_of(led, 2)}' if led else lead
 
 
 def _place(ranking: Standing, model: str, spent: Mapping[tuple[str, str], Spent]) -> Place:

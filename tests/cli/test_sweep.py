@@ -163,9 +163,11 @@ def test_what_failed_is_told_with_its_log(
     run_opencompass('mine.py', '-w', 'out')
     outcome = tooleval('status', 'out')
     assert outcome.code == 1
-    line = next(line for line in outcome.out.splitlines() if line.startswith('FAILED'))
-    assert line.startswith('FAILED   api x tooleval-broken: ') and '/no/such/folder' in line
-    log = outcome.out.splitlines()[outcome.out.splitlines().index(line) + 1].strip()
+    lines = outcome.out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith('FAILED'))
+    assert lines[at].startswith('FAILED api x tooleval-broken: see ') and lines[at].endswith('.out')
+    assert lines[at + 1].startswith('  why:  ') and '/no/such/folder' in lines[at + 1]
+    log = lines[at].partition(': see ')[2]
     assert Path(log).is_file() or (tmp_path / log).is_file()
 
 
