@@ -359,11 +359,11 @@ FINDINGS = {
     ),
     'published': (
         'Scores that do not compare with published ones',
-        'Shown by the last screen of a run, by `report`, exports and leaderboards.',
+        'Shown by the last screen of a run, by `status`, `report`, exports and leaderboards.',
     ),
     'result': (
         'Results',
-        'Shown by the last screen of a run and by `report`.',
+        'Shown by the last screen of a run, by `status` and `report`; of two results by `compare` and `gate`.',
     ),
     'run': ('Runs', 'Shown by the last screen of a run; a budget also by `tooleval status`.'),
     'compare': (

@@ -59,7 +59,7 @@ KINDS: dict[str, Kind] = {
     'config:literal_key': Kind(_WARNING, 'a key stands in the config', "write `key='ENV'`"),
     'result:no_answer': Kind(_WARNING, 'many samples have no answer, not by fault of the model', '`tooleval retry`'),
     'run:budget': Kind(_WARNING, 'a budget is used up, so that requests were not sent', 'raise `budget`'),
-    'result:differs': Kind(_WARNING, 'agents on one data set had other banks, simulators, judges or settings'),
+    'result:differs': Kind(_WARNING, 'results of one data set had other data, prompts, banks, judges or settings'),
     'result:only_thoughts': Kind(_WARNING, 'most answers of a model are empty: all of their text is thoughts'),
     'result:cut': Kind(_WARNING, 'answers were cut at a limit of tokens', 'raise `max_out_len`, and resume with `-r`'),
     # Notes.

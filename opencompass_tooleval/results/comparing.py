@@ -28,6 +28,7 @@ from opencompass_tooleval.core.statistics.paired import (
     metrics_of,
     over_shared,
     pairs_of,
+    unanswered_records,
     why_unpaired,
 )
 from opencompass_tooleval.core.statistics.paired_trials import paired_estimates
@@ -144,6 +145,8 @@ class Comparer:
         columns: Table and column -> shares of the scores of data sets.
         pairs: Data set and metric -> values of the records of both.
         unpaired: Data set and metric -> the reason why it has no pairs.
+        unanswered: Data set -> records without an answer on either side.
+        lacking: Data set -> number of the first model's records that the second lacks.
     """
 
     def __init__(self) -> None:
@@ -153,6 +156,8 @@ class Comparer:
         self._errors: tuple[dict[Score, float], dict[Score, float]] = {}, {}
         self.pairs: dict[Score, Pairs] = {}
         self.unpaired: dict[Score, str] = {}
+        self.unanswered: dict[str, set[str]] = {}
+        self.lacking: dict[str, int] = {}
 
     def add(self, dataset: str, first: Result, second: Result) -> list[Difference]:
         """Compares the results of a data set; returns the samples that differ, in the data's order."""
@@ -179,6 +184,8 @@ class Comparer:
         self.note('interval', dataset, *(f'no interval of {_some(those)}: {why}' for why, those in unpaired.items()))
         different = differences(first, second)
         self.comparison.records[dataset] = len(_ids(first) & _ids(second))
+        self.lacking[dataset] = len(_ids(first) - _ids(second))
+        self.unanswered[dataset] = unanswered_records(first) | unanswered_records(second)
         self.comparison.differing[dataset] = [
             sample_row(dataset, difference, 'values', 'reason')
             for difference in sorted(different, key=lambda difference: -difference.size)

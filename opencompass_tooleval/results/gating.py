@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
@@ -24,10 +24,8 @@ from opencompass_tooleval.core.statistics.equivalence import (
 from opencompass_tooleval.core.statistics.intervals import ALPHA, Effect, Pairs, Score, effect_of
 from opencompass_tooleval.core.statistics.paired import (
     Result,
-    details_of,
     has_no_answer,
     metrics_of,
-    unanswered_records,
 )
 from opencompass_tooleval.core.statistics.paired_trials import estimate_names
 from opencompass_tooleval.findings.finding import Finding, found
@@ -171,15 +169,11 @@ class _Tested:
         model: The model of the run.
         comparer: Its comparison.
         row: The score in it.
-        unanswered: Data set -> records without an answer on either side.
-        lacking: Data set -> number of the baseline's records that the run lacks.
     """
 
     model: str
     comparer: Comparer
     row: Row
-    unanswered: Mapping[str, Collection[str]]
-    lacking: Mapping[str, int]
 
     @property
     def column(self) -> Mapping[Score, float]:
@@ -190,18 +184,18 @@ class _Tested:
     @property
     def unanswered_count(self) -> int:
         """Number of records of the score without an answer."""
-        return sum(len(self.unanswered[dataset]) for dataset in {dataset for dataset, _ in self.column})
+        return sum(len(self.comparer.unanswered[dataset]) for dataset in {dataset for dataset, _ in self.column})
 
     @property
     def is_whole(self) -> bool:
         """True if the run has all records of the baseline."""
-        return not any(self.lacking[dataset] for dataset, _ in self.column)
+        return not any(self.comparer.lacking[dataset] for dataset, _ in self.column)
 
     @property
     def answered_count(self) -> int:
         """Number of records of the score that have an answer on both sides."""
         records = {(score[0], record) for score in self.column for record in self.comparer.pairs[score].ids}
-        return sum(record not in self.unanswered[dataset] for dataset, record in records)
+        return sum(record not in self.comparer.unanswered[dataset] for dataset, record in records)
 
     @property
     def answered_queries(self) -> int:
@@ -219,7 +213,7 @@ class _Tested:
         """Its difference, over the records with an answer on both sides; None if they are too few."""
         pairs: dict[Score, Pairs] = {}
         for dataset, metric in self.column:
-            answered = self.comparer.pairs[dataset, metric].without(self.unanswered[dataset])
+            answered = self.comparer.pairs[dataset, metric].without(self.comparer.unanswered[dataset])
             if answered is None:
                 return None
             pairs[dataset, metric] = answered
@@ -398,8 +392,6 @@ def _compare(
         replace(old, datasets=both, name=f'{old.model} (baseline)'),
         Side(new, model, both, f'{model} (run)'),
     )
-    unanswered: dict[str, set[str]] = {}
-    lacking: dict[str, int] = {}
     tested: dict[str, list[str]] = {}  # of the baseline: those of the run may be others, where it lacks one
 
     def accept(dataset: str, first: Result | None, second: Result | None) -> bool:
@@ -414,11 +406,6 @@ def _compare(
         gate.refusals += [refuse(dataset, *reason) for reason in reasons]
         if first is None or second is None or reasons:
             return False
-        unanswered[dataset] = unanswered_records(first) | unanswered_records(second)
-        ids, run_ids = ({str(detail['id']) for detail in details_of(one)} for one in (first, second))
-        lacking[dataset] = len(ids - run_ids)
-        gate.records += len(ids)
-        gate.lacking += lacking[dataset]
         scores, run_scores = ([*metrics_of(one), *estimate_names(one)] for one in (first, second))
         empty, main = empty_metrics(first), main_metrics([*metrics_of(first), *empty_metrics(first)])
         names = tested[dataset] = rules.chosen(scores, main_metrics(metrics_of(first)))
@@ -434,9 +421,11 @@ def _compare(
 
     comparer = compare(sides, sink=lambda *_: None, progress=progress, accept=accept)
     gate.findings += comparer.comparison.findings
+    gate.lacking += (lacking := sum(comparer.lacking.values()))
+    gate.records += sum(comparer.comparison.records.values()) + lacking
     tables = [row for row in comparer.comparison.tables if rules.metrics and rules.chosen([row.metric], ())]
     rows = [*tables, *(row for row in comparer.comparison.datasets if row.metric in tested[row.name])]
-    return [_Tested(model, comparer, row, unanswered, lacking) for row in rows]
+    return [_Tested(model, comparer, row) for row in rows]
 
 
 def _verdict(tested: _Tested, outcome: str, effect: Effect, p_value: float, rules: Rules) -> Verdict:

@@ -13,6 +13,7 @@ import pytest
 
 from opencompass_tooleval.cli import retry
 from tests.cli.conftest import Command, Outcome
+from tests.cli.test_compare import write as write_result
 from tests.conftest import ModelServer
 from tests.forked import run_opencompass, start_opencompass, start_python
 
@@ -215,3 +216,18 @@ def test_a_part_of_the_records_is_said(
     screen = tooleval('status', 'out').out
     assert 'NOTE the first 9, not a sample: 1 data set: a\n' in screen
     assert 'NOTE a sample of 7: 1 data set: c\n' in screen and 'data set: d' not in screen
+
+
+def test_status_shows_the_findings_on_the_results_so_far(tooleval: Command, tmp_path: Path) -> None:
+    run = tmp_path / 'out' / '20260101_000000'
+    cut = {'accuracy': 50.0, 'samples': {'all': 100, 'infra': 3, 'cut': 9}, 'provenance': {'scoring': 'strict'}}
+    write_result(run, 'm', 'a', {**cut, 'details': []})
+    configs = [f"dict(abbr={name!r}, reader_cfg=dict(test_range='[:9]'))" for name in 'ab']
+    (run / 'configs' / f'{run.name}.py').write_text(f"datasets=[{', '.join(configs)}]\nmodels=[dict(abbr='m')]\n")
+    screen = tooleval('status', tmp_path / 'out').out.splitlines()
+    assert any(line.startswith('WARNING m / a: 3 of 100 samples have no answer') for line in screen), screen
+    assert any(line.startswith('WARNING m: 9 of 100 answers were cut') for line in screen)
+    assert "NOTE a: not comparable with published scores: scoring='strict', not the published scoring" in screen
+    assert 'NOTE the first 9, not a sample: 1 data set: b' in screen, 'of a, the result says it'
+    told = json.loads(tooleval('status', tmp_path / 'out', '--json', '-').out)
+    assert [row['state'] for row in told] == ['done', 'waiting'] and not any('result' in row for row in told)
