@@ -138,7 +138,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a gate shows and writes: one of scores, or of an option of ``plugin.GATES``.
+    """The outcome of a gate for screens and files: that of scores, or of an option of ``plugin.GATES``.
 
     Attributes:
         name: Its name.
