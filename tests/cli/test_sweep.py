@@ -214,8 +214,8 @@ def test_a_part_of_the_records_is_said(
         "models=[dict(abbr='m')]\n"
     )
     screen = tooleval('status', 'out').out
-    assert 'NOTE the first 9, not a sample: 1 data set: a\n' in screen
-    assert 'NOTE a sample of 7: 1 data set: c\n' in screen and 'data set: d' not in screen
+    assert 'NOTE the first 9, not a sample: 1 data set: a; a sample of 7: 1 data set: c\n' in screen
+    assert 'data set: d' not in screen
 
 
 def test_status_shows_the_findings_on_the_results_so_far(tooleval: Command, tmp_path: Path) -> None:
