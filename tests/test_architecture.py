@@ -297,7 +297,7 @@ BUDGETS = {
     + 80,  # the provenance of results is a typed record; samples in words; several variants of one kind
     'cli': 1430 + 145,  # options of plugin.GATES; commands of a run have its key; --sample, --within and --twin
     'configs': 500 + 10,  # configs of twins
-    'core': 3440 + 180,  # sampling settings of stored answers; samples, their intervals; shares of points kept
+    'core': 3440 + 160,  # sampling settings of stored answers; samples, their intervals; shares of points kept
     'data_path': 76,  # which files of data sets are missing
     'embedding': 240,
     'environments': 1320 + 5,  # planned failures of twins
