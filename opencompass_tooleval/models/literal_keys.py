@@ -92,9 +92,9 @@ def literal_keys(config: Mapping[str, Any]) -> Iterator[Finding]:
 
 def spent_budgets(work_dir: Path, config: Mapping[str, Any]) -> Iterator[Finding]:
     """Yields a finding per budget that left out requests: of a model, or of a judge or simulator."""
-    others = {model_name(cfg): cfg for _, cfg in other_models(config['datasets']) if isinstance(cfg, Mapping)}
-    of_models = [(model_abbr(cfg), cfg, False) for cfg in config['models']]
-    for name, cfg, is_auxiliary in [*of_models, *((name, cfg, True) for name, cfg in others.items())]:
-        with suppress(ValueError):  # the run may come from anybody
-            if (budget := budget_of(cfg)) and (line := not_asked_line(work_dir, name, budget, is_auxiliary)):
-                yield found('run:budget', '', line)
+    others = [(model_name, cfg) for _, cfg in other_models(config['datasets']) if isinstance(cfg, Mapping)]
+    for name_of, cfg in [*((model_abbr, cfg) for cfg in config['models']), *others]:
+        with suppress(ValueError, LookupError):  # the run may come from anybody
+            if budget := budget_of(cfg):
+                line = not_asked_line(work_dir, name_of(cfg), budget, name_of is model_name)
+                yield from [found('run:budget', '', line)] if line else ()
