@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from plotly.offline import get_plotlyjs
@@ -32,25 +32,6 @@ from opencompass_tooleval.report.writing import STATIC, replaced, templates, wri
 from opencompass_tooleval.results.table import Material, read, run_names
 
 MARKER = '.tooleval-report'
-
-
-@dataclass(frozen=True)
-class Report:
-    """Content of the pages.
-
-    Attributes:
-        material: The results.
-        boards: All tables, the overview first.
-        figures: All charts that are not empty.
-        overview: The first page.
-        pages: One page per benchmark.
-    """
-
-    material: Material
-    boards: tuple[Board, ...]
-    figures: tuple[Figure, ...]
-    overview: Overview
-    pages: tuple[Page, ...]
 
 
 def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
@@ -103,15 +84,15 @@ def _write(material: Material, out: Path) -> None:
     for name in {figure.section for figure in figures} & set(VARIANTS):
         of_variants[name] += map(published_table, find_variant(name).published)
     pages = pages_of(material, tables, figures, of_variants)
-    report = Report(material, tables, tuple(figures), first, pages)
     about_runs = (
         runs_table(material),
         results_table(material, spent),
         others_table(material),
         missing_table(material, samples.damaged),
     )
-    _write_files(report, about_runs, out / 'files')
-    _write_pages(report, about_runs, out)
+    _write_files(pages, tables, [*about_runs, *map(as_table, figures)], out / 'files')
+    _write_pages(material, first, pages, about_runs, out)
+    _write_charts(figures, out)
 
 
 def _further_figures(name: str, tables: Sequence[Board], material: Material) -> Iterator[Figure]:
@@ -120,34 +101,36 @@ def _further_figures(name: str, tables: Sequence[Board], material: Material) -> 
         yield from plugin.load(plugin.FIGURES[name])(tables, material)
 
 
-def _write_files(report: Report, about_runs: Sequence[Table], folder: Path) -> None:
+def _write_files(pages: Sequence[Page], tables: Sequence[Board], others: Sequence[Table], folder: Path) -> None:
     folder.mkdir()
-    of_pages = (table for page in report.pages for table in page.tables)
-    for table in (*of_pages, *about_runs, *map(as_table, report.figures)):
+    for table in (*(table for page in pages for table in page.tables), *others):
         save_table(table, folder)
-    for board in report.boards:
+    for board in tables:
         save_table(board_table(board), folder, latex=printed_table(board))
 
 
-def _write_pages(report: Report, about_runs: Sequence[Table], out: Path) -> None:
+def _write_pages(
+    material: Material, first: Overview, pages: Sequence[Page], about_runs: Sequence[Table], out: Path
+) -> None:
     environment = templates()
-    benchmarks = [(page.name, page.title.partition(':')[0]) for page in report.pages]
+    benchmarks = [(page.name, page.title.partition(':')[0]) for page in pages]
     context = {
-        'material': report.material,
-        'runs': run_names(report.material.runs).values(),
-        'overview': report.overview,
-        'notes': [one.line for one in of_comparisons(result_findings(report.material.results))],
+        'material': material,
+        'runs': run_names(material.runs).values(),
+        'overview': first,
+        'notes': [one.line for one in of_comparisons(result_findings(material.results))],
         'pages': [('index', 'Overview'), *benchmarks, ('samples', 'Samples'), ('provenance', 'Provenance')],
         'about_runs': about_runs,
     }
     for name in ('index', 'samples', 'provenance'):
         write_page(environment, name, name, out, context)
-    for page in report.pages:
+    for page in pages:
         write_page(environment, 'benchmark', page.name, out, context | {'benchmark': page})
+
+
+def _write_charts(figures: Sequence[Figure], out: Path) -> None:
     charts = {
-        figure.name: to_plotly(figure) | {'links': figure.links}
-        for figure in report.figures
-        if figure.section != 'reasons'
+        figure.name: to_plotly(figure) | {'links': figure.links} for figure in figures if figure.section != 'reasons'
     }
     (out / 'figures.js').write_text(to_script('tooleval.figures', charts), encoding='ascii')
     (out / 'plotly.js').write_text(get_plotlyjs(), encoding='utf-8')
