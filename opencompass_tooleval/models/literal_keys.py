@@ -1,13 +1,19 @@
-"""Warns about API keys in configs, since OpenCompass copies configs to the work directory, where others may look."""
+"""API keys in configs, which OpenCompass copies to the work directory, where others may read them; spent budgets."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.core.model_name import model_name
+from opencompass_tooleval.core.scoring.prices import budget_of
 from opencompass_tooleval.findings.finding import Finding, found
+from opencompass_tooleval.work_dir.budget_file import not_asked_line
+from opencompass_tooleval.work_dir.progress import model_abbr
 
 KEYS = {
     'key', 'api_key', 'access_key', 'accesskey', 'secret', 'secret_id', 'secret_key', 'secretkey', 'ak', 'sk',
@@ -18,6 +24,8 @@ _NO_SECRETS = {'appid', 'group_id', 'org'}
 """Names of accounts: not secret, but left out of results like keys."""
 _NO_KEYS = {'', 'dummy', 'empty', 'env', 'no-key', 'none', 'not-needed', 'ollama', 'sk-no-key-required'}
 """Values that are not keys: those for local servers, and ``ENV``."""
+
+
 _VARIABLES = {
     'OpenAI': 'OPENAI_API_KEY',
     'ClaudeSDK': 'ANTHROPIC_API_KEY',
@@ -80,3 +88,13 @@ def literal_keys(config: Mapping[str, Any]) -> Iterator[Finding]:
                 f'may read; {_advice(cfg)}'
             )
             yield found('config:literal_key', f'{role} {cfg.get("abbr", cfg.get("path", ""))}', text)
+
+
+def spent_budgets(work_dir: Path, config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yields a finding per budget that left out requests: of a model, or of a judge or simulator."""
+    others = [(model_name, cfg) for _, cfg in other_models(config['datasets']) if isinstance(cfg, Mapping)]
+    for name_of, cfg in [*((model_abbr, cfg) for cfg in config['models']), *others]:
+        with suppress(ValueError, LookupError):  # the run may come from anybody
+            if budget := budget_of(cfg):
+                line = not_asked_line(work_dir, name_of(cfg), budget, name_of is model_name)
+                yield from [found('run:budget', '', line)] if line else ()

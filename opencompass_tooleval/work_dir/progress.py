@@ -65,6 +65,7 @@ class Cell:
             unknown.
         others: ``judge gpt-4`` or ``simulator gpt-4`` -> usage and cost of this model so far.
         rates: Samples per second of each running replica; empty without replicas.
+        result: Its result without samples, if it is ``done``.
     """
 
     model: str
@@ -79,6 +80,7 @@ class Cell:
     spent: Spending | None = None
     others: Mapping[str, Spending] = field(default_factory=dict)
     rates: Sequence[float] = ()
+    result: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def seconds_left(self) -> float | None:
@@ -194,7 +196,8 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
         samples = samples if type(samples) is int else 0
         usage = result.get('usage')
         spent, others = spending_of(usage, prices), others_by_name(usage)
-        return Cell(model, dataset, State.DONE, samples, samples, spent=spent, others=others)
+        bare = {key: value for key, value in result.items() if key != 'details'}
+        return Cell(model, dataset, State.DONE, samples, samples, spent=spent, others=others, result=bare)
     whole = work.predictions(model, dataset)
     if whole.is_file():
         error, log = _failure(work, model, dataset, 'eval')

@@ -97,7 +97,7 @@ def test_no_note_is_replaced_by_a_count_of_one() -> None:
 
 
 def lines(*missing: tuple[str, str, str], most: int | None = None) -> list[str]:
-    rows = [Missing(model, dataset, f'{dataset}.out', error) for model, dataset, error in missing]
+    rows = [Missing(model, dataset, error, f'{dataset}.out') for model, dataset, error in missing]
     return list(missing_lines(rows, Path('out/run'), most))
 
 
