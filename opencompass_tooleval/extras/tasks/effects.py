@@ -11,6 +11,8 @@ from fractions import Fraction
 from pathlib import PurePosixPath
 from typing import Any
 
+from rapidfuzz.distance import LCSseq
+
 from opencompass_tooleval.agents.scoring.matching import largest_matching
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.text.json_object import load_json
@@ -26,7 +28,6 @@ ACTIONS: Mapping[str, tuple[type, ...]] = {
 KEYS = (*TARGETS, *ACTIONS, 'free')
 
 _MAX_ITEMS, _MAX_PARTS, _MAX_TEXT = 2_000, 2_000, 200_000
-_MAX_COMPARED = 4_000_000
 _MAX_NUMBER = 40
 _SHOWN = 160
 _BELOW = (':', '/')
@@ -57,7 +58,7 @@ def _difference(old: Any, new: Any) -> dict[str, Any]:
         if removed.total() + added.total() > _MAX_ITEMS:
             return {'more': removed.total() + added.total()}
         kept = len(before) - removed.total()
-        moved = listed[-1].is_ordered and _common(before, after) < kept
+        moved = listed[-1].is_ordered and LCSseq.similarity(before, after, score_cutoff=kept) < kept
         is_changed = bool(removed or added or moved)  # the counts are used up
         difference: dict[str, Any] = {
             'removed': [json.loads(key) for key in _taken(before, removed)],
@@ -84,27 +85,6 @@ def _taken(keys: Sequence[str], counts: Counter[str]) -> list[str]:
 
 def _key(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Returns the length of the longest common subsequence; 0 for lists that are too long to compare."""
-    start, end = 0, 0
-    shorter = min(len(one), len(other))
-    while start < shorter and one[start] == other[start]:
-        start += 1
-    while end < shorter - start and one[-1 - end] == other[-1 - end]:
-        end += 1
-    left, right = one[start : len(one) - end], other[start : len(other) - end]
-    if len(left) * len(right) > _MAX_COMPARED:
-        return 0
-    row = [0] * (len(right) + 1)
-    for item in left:
-        diagonal = 0
-        for place, candidate in enumerate(right, 1):
-            above = row[place]
-            row[place] = diagonal + 1 if item == candidate else max(above, row[place - 1])
-            diagonal = above
-    return start + end + row[-1]
 
 
 # --- what a task wants ------------------------------------------------------------------------------------------------
