@@ -53,16 +53,15 @@ def check_opened(opened: Opened) -> Checked:
     """
     tasks, found = opened.tasks, Checked()
     written = {task.id: task for task in opened.file.tasks}
-    is_shared = bool(opened.file.url)
     environment = Environment(errors=LIVE_ERRORS, live=opened.live, state=opened.state)
-    callable_tools = opened.reads if is_shared else ('*',)
+    callable_tools = ('*',) if opened.state else opened.reads
     solved_by = [
         task
         for task in tasks
         if task.gold is not None and all(is_named(call.name, callable_tools) for call in task.gold)
     ]
-    if is_shared:
-        found.notes.append('the server at a URL has no copy and does not reset: only tools in reads are called')
+    if opened.state is None:
+        found.notes.append('without a fixture nothing is copied or reset: only tools that read are called (reads)')
     scripted = agents(callable_tools)
 
     def runs(name: str, of: Sequence[Task]) -> dict[str, Trajectory]:

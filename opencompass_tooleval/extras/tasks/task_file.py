@@ -9,8 +9,9 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.machinery import all_suffixes
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ FIX = 'make one with tooleval tasks init'
 _KEYS = ('server', 'url', 'module', 'env', 'fixture', 'reads', 'ignore', 'tasks')
 _TASK_KEYS = ('id', 'request', 'needs', 'forbidden', 'result', 'asks', 'effects', 'solution')
 _MAX_BYTES, _MAX_TASKS, _MAX_REQUEST, _MAX_COMMAND = 1 << 22, 5_000, 20_000, 4_000
+_CODE = tuple(all_suffixes())
+_WORD = re.compile(r'\w+')
 _ID = re.compile(r'[\w.-]{1,80}')
 
 
@@ -128,15 +131,33 @@ class TaskFile:
         """
         started = {'server': self.url or self.server, 'env': dict(self.env or {})}
         files = [folder_state(path) for path in filter(None, (self.fixture_path,))]
-        words = [self.path.parent / word for word in (self.module, *shlex.split(self.server)) if word]
-        code = [sha256_of(path) for path in words if path.is_file()]
+        folder = self.path.resolve().parent
+        words = [folder / word for word in (self.module, *shlex.split(self.server)) if word]
+        code = {file: sha256_of(file) for path in words if path.is_file() for file in _code_of(path, folder)}
         calls = [[task.id, task.solution] for task in self.tasks if task.solution]
-        shown = [f'code: {(self.path.parent / self.module).resolve()}'] if self.module else []
+        shown = [f'code: {folder / self.module}'] if self.module else []
+        if beside := [str(file.relative_to(folder)) for file in code if file not in words]:
+            shown.append(f'code beside it: {first_of(beside, 20)}')
         shown += [*uses({key: value for key, value in started.items() if value})]
         if count := sum(len(task.solution or ()) for task in self.tasks):
             names = list(dict.fromkeys(name for task in self.tasks for name, _ in task.solution or ()))
             shown.append(f'{count} calls of solutions: {first_of(names)}')
-        return Trustee(self.path, ['tasks', started, files, code, calls, list(self.reads)], tuple(shown))
+        return Trustee(self.path, ['tasks', started, files, [*code.values()], calls, list(self.reads)], tuple(shown))
+
+
+def _code_of(path: Path, folder: Path) -> Iterator[Path]:
+    """Yields a file, and the Python files beside it that its words or theirs name: all that it may import."""
+    yield path
+    seen, left = {path}, [path] if path.suffix == '.py' and path.is_relative_to(folder) else []
+    while left:
+        words = {*_WORD.findall(read_plain(left.pop(), _MAX_BYTES).decode('utf-8', 'replace'))}
+        beside = [one for one in path.parent.iterdir() if one.name.partition('.')[0] in words]
+        files = [below for one in beside for below in (one.rglob('*') if one.is_dir() else [one])]
+        new = sorted(one for one in files if one.name.endswith(_CODE) and one.parent.name != '__pycache__')
+        new = [one for one in new if one not in seen and one.is_file()]
+        seen |= {*new}
+        left += [one for one in new if one.suffix == '.py']
+        yield from new
 
 
 def load_tasks(path: str | Path) -> TaskFile:

@@ -123,21 +123,25 @@ def test_who_edits_requests_is_trusted_and_who_changes_what_is_executed_is_not(
     assert '4 calls of solutions: change, find, add_note' in shown
 
 
-def test_the_code_of_a_server_counts(tmp_path: Path) -> None:
-    (tmp_path / 'server.py').write_text('print(1)\n')
-    file = tmp_path / 'tasks.yaml'
-    file.write_text('server: python server.py\ntasks: []\n')
-    load_tasks(file).trustee.trust()
-    (tmp_path / 'server.py').write_text('print(2)\n')
-    assert not load_tasks(file).trustee.is_trusted
-
-
-def test_a_module_is_shown_and_its_code_counts(tmp_path: Path) -> None:
-    (tmp_path / 'tools.py').write_text('def add(one: int, other: int) -> int:\n    return one + other\n')
+@pytest.mark.parametrize('head', ['server: python tools.py', 'module: tools.py'])
+def test_code_that_is_executed_is_shown_and_counts(tmp_path: Path, head: str) -> None:
+    (tmp_path / 'tools.py').write_text('import helper\nfrom parts import tax\n')
+    (tmp_path / 'parts').mkdir()
+    imported = [tmp_path / name for name in ('helper.py', 'parts/tax.py', 'deeper.py')]
+    for path, text in zip(imported, ('from deeper import *', '', ''), strict=True):
+        path.write_text(text)
+    (tmp_path / 'other.py').write_text('')
     file = tmp_path / 'sums.yaml'
-    file.write_text('module: tools.py\ntasks: []\n')
+    file.write_text(f'{head}\ntasks: []\n')
     found = load_tasks(file)
-    assert found.name == 'sums' and found.trustee.shows == (f'code: {tmp_path / "tools.py"}',)
+    first = f'code: {tmp_path / "tools.py"}' if 'module' in head else 'command: python tools.py'
+    assert found.name == 'sums' and first in found.trustee.shows
+    assert 'code beside it: helper.py, parts/tax.py, deeper.py' in found.trustee.shows
     found.trustee.trust()
-    (tmp_path / 'tools.py').write_text('import os\n')
-    assert not load_tasks(file).trustee.is_trusted
+    (tmp_path / 'other.py').write_text('1')
+    assert load_tasks(file).trustee.is_trusted
+    for path in (tmp_path / 'tools.py', *imported):
+        before = path.read_text()
+        path.write_text(f'{before}\nimport os\n')
+        assert not load_tasks(file).trustee.is_trusted, path
+        path.write_text(before)
