@@ -234,14 +234,14 @@ def with_tasks(run: Callable[..., int]) -> Callable[..., int]:
     return run_benchmarks
 
 
-_WITH = ' with '
+_WITH = '\0'  # in no path
 
 
 def datasets_of(name: str) -> list[dict[str, Any]] | None:
     """Returns the data sets of a file of tasks, for ``tooleval run``; None for other names.
 
     Args:
-        name: The file; ``FILE with INSTRUCTIONS`` for the variant with instructions.
+        name: The file; for the variant with instructions, both files with :data:`_WITH` between them.
 
     Raises:
         DataError: The file is missing or damaged.
