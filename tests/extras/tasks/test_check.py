@@ -139,17 +139,19 @@ def test_arguments_get_the_types_of_the_schema() -> None:
             'b': {'anyOf': [{'type': 'boolean'}, {'type': 'null'}]},
             'list': {'type': 'array', 'items': {'$ref': '#/$defs/Row'}},
             'any': {},
+            'map': {'type': 'object', 'additionalProperties': {'type': 'integer'}},
         },
         '$defs': {'Row': {'type': 'object', 'properties': {'x': {'type': 'number'}, 'y': {'type': 'string'}}}},
     }
     tools = (ToolSchema('do', '', schema),)
-    words = {'n': '4', 's': '4', 'b': 'null', 'list': [{'x': '1.5', 'y': '1.5'}], 'any': '4'}
+    words = {'n': '4', 's': '4', 'b': 'null', 'list': [{'x': '1.5', 'y': '1.5'}], 'any': '4', 'map': {'a': '1'}}
     assert typed_call('do', words, tools).arguments == {
         'n': 4,
         's': '4',
         'b': None,
         'list': [{'x': 1.5, 'y': '1.5'}],
         'any': '4',
+        'map': {'a': 1},
     }
     assert typed_call('do', '{"any": 4}', tools).arguments == {'any': 4}
 

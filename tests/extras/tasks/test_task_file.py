@@ -54,7 +54,7 @@ def test_results(tmp_path: Path, result: str, form: str, results: tuple[str, ...
         (f'tasks: {"[" * 200}', 'nested too deeply'),
         ('tasks: 3', 'not a list'),
         ('extra: 3', "has no 'extra'"),
-        ('tasks: [{id: x, request: y, needs: z}]', 'needs is not a list'),
+        ('tasks: [{id: x, request: y, needs: z}]', 'needs of a task is not a list of names'),
         ('tasks: [{id: x, request: y, expects: z}]', "a task has no 'expects'"),
         ('tasks: [{id: "../x", request: y}]', 'its id is not made of'),
         ('tasks: [{id: x, request: ""}]', 'its request is empty'),
@@ -65,6 +65,12 @@ def test_results(tmp_path: Path, result: str, form: str, results: tuple[str, ...
         ('tasks: [{id: x, request: y, effects: [{row: 3}]}]', "an effect has no 'row'"),
         ('tasks: [{id: x, request: y, solution: [{a: {}, b: {}}]}]', 'a call of its solution is a tool'),
         ('tasks: [{id: x, request: y, solution: [{a: "[1]"}]}]', 'are not an object'),
+        ('tasks: [{id: x, request: y, result: {type: text}}]', "'' is no text"),
+        ('tasks: [{id: x, request: y, effects: [{where: 42}]}]', 'where of an effect is not an object'),
+        ('tasks: [{id: x, request: y, effects: [{unset: hours}]}]', 'unset of an effect is not a list'),
+        ('tasks: [{id: x, request: y, effects: [{file: [a]}]}]', 'file of an effect is not a text'),
+        ('tasks: [{id: x, request: y, effects: [{text: {a: b}}]}]', 'text of an effect is not a list or a text'),
+        ('tasks: [{id: x, request: y, effects: [{free: id}]}]', 'free of an effect is not a list'),
         ('url: http://127.0.0.1:1/mcp', 'one of server, url and module'),
     ],
 )
@@ -86,7 +92,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, tasks: str, says: str) -> Non
         ('url: file:///etc/passwd', 'http://'),
         ('url: http://127.0.0.1:1/mcp\nfixture: here', 'has no fixture'),
         (f'server: {"x" * 5000}', 'more than 4,000 characters'),
-        ('server: x\nenv: {A: [1]}', 'env is not an object of texts'),
+        ('server: x\nenv: {A: [1]}', 'A of env is not a text'),
     ],
 )
 def test_paths_and_servers_are_checked(tmp_path: Path, head: str, says: str) -> None:
