@@ -21,7 +21,7 @@ from opencompass_tooleval.extras.tasks.effects import changes
 from opencompass_tooleval.extras.tasks.goal import Goal, check_goal, is_named, parse_goal
 from opencompass_tooleval.extras.tasks.opened import FolderState, Opened
 from opencompass_tooleval.extras.tasks.scripted_agents import ASKS_BACK, SAYS_RESULT, SOLUTION, agents, run_agent
-from opencompass_tooleval.extras.tasks.task_file import WrittenTask
+from opencompass_tooleval.extras.tasks.task_file import NO_COPY, WrittenTask
 from opencompass_tooleval.extras.typed_result import LIST, NUMBER, PAIRS, SET, items_of, pairs_of, plain_text
 
 _MOST_TEXT = 160
@@ -61,7 +61,7 @@ def check_opened(opened: Opened) -> Checked:
         if task.gold is not None and all(is_named(call.name, callable_tools) for call in task.gold)
     ]
     if opened.state is None:
-        found.notes.append('without a fixture nothing is copied or reset: only tools that read are called (reads)')
+        found.notes.append(f'{NO_COPY}: only tools that read are called (reads)')
     scripted = agents(callable_tools)
 
     def runs(name: str, of: Sequence[Task]) -> dict[str, Trajectory]:

@@ -28,6 +28,7 @@ from opencompass_tooleval.work_dir.trust import Trustee, uses
 
 ENDINGS = ('.yaml', '.yml')
 FIX = 'make one with tooleval tasks init'
+NO_COPY = 'without a fixture nothing is copied or reset'
 
 _HEAD: Mapping[str, Any] = {
     'server': str, 'url': str, 'module': str, 'env': dict, 'fixture': str, 'reads': tuple, 'ignore': tuple,

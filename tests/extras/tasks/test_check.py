@@ -268,17 +268,21 @@ def test_a_path_outside_of_the_folder_is_no_fixture(tmp_path: Path, tooleval: Co
 NO_FIXTURE = 'without a fixture nothing is copied or reset: only tools that read are called (reads)'
 
 
-def test_of_a_server_without_a_fixture_only_tools_that_read_are_called(tmp_path: Path) -> None:
-    outside = tmp_path / 'outside'
-    file = tmp_path / 'tasks.yaml'
-    file.write_text(
-        f'server: {SERVER}\nreads: [find]\n'
-        + one(solution=json.dumps([{'write': {'path': str(outside), 'text': 'x'}}]), more='    needs: [write]\n')
-    )
-    load_tasks(file).trustee.trust()
-    found = checked(file)
+def test_of_a_server_without_a_fixture_only_tools_that_read_are_called(tmp_path: Path, tooleval: Command) -> None:
+    outside, file, calls = tmp_path / 'outside', tmp_path / 'tasks.yaml', tmp_path / 'calls.json'
+    rows = [
+        {'name': 'write', 'arguments': {'path': str(outside), 'text': 'x'}},
+        {'name': 'find', 'arguments': {'sql': 'SELECT 5'}},
+    ]
+    calls.write_text('\n'.join(map(json.dumps, rows)))
+    done = tooleval('tasks', 'init', '--server', SERVER, '--out', file)
+    assert 'without a fixture nothing is copied or reset: what models call is real' in done.out
+    done = tooleval('tasks', 'add', file, '--request', 'Do it.', '--calls', calls)
+    assert 'write is not called: without a fixture' in done.err and 'result: {type: number, value: 5}' in done.out
+    done = tooleval('tasks', 'check', file)
+    assert done.code == 0 and f'NOTE {NO_FIXTURE}' in done.out
+    assert 'NOTE do-it: unproven: it has no solution that can be executed' in done.out
     assert not outside.exists()
-    assert found.notes == [NO_FIXTURE, 't: unproven: it has no solution that can be executed']
 
 
 # --- a server at a URL ------------------------------------------------------------------------------------------------
