@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -27,7 +27,7 @@ ACTIONS: Mapping[str, Any] = {
 """Action of an effect -> the type of its value."""
 KINDS: Mapping[str, Any] = {**dict.fromkeys(TARGETS, str), **ACTIONS, 'free': tuple}
 
-_MAX_ITEMS, _MAX_PARTS, _MAX_TEXT = 2_000, 2_000, 200_000
+_MAX_ITEMS, _MAX_PARTS, _MAX_TEXT = 2_000, 2_000, 4_000_000
 _MAX_NUMBER = 40
 _SHOWN = 160
 _BELOW = (':', '/')
@@ -36,11 +36,13 @@ _BELOW = (':', '/')
 def changes(before: State, after: State) -> dict[str, str]:
     """Returns part -> its difference as JSON text: ``removed``, ``added`` and ``moved`` items; ``to``; or ``gone``."""
     found: dict[str, str] = {}
+    left = _MAX_TEXT
     for name in dict.fromkeys([*before, *after]):
         difference = _difference(before.get(name, _MISSING), after.get(name, _MISSING))
         if difference:
             text = json.dumps(difference, ensure_ascii=False)
-            found[name] = text if len(text) <= _MAX_TEXT else json.dumps({'more': len(text)})
+            left -= len(text)
+            found[name] = text if left >= 0 else json.dumps({'more': len(text)})
         if len(found) > _MAX_PARTS:
             return {'more parts than can be shown': json.dumps({'more': _MAX_PARTS})}
     return found
@@ -54,8 +56,8 @@ def _difference(old: Any, new: Any) -> dict[str, Any]:
     if listed and all(isinstance(one, Items) or one is _MISSING for one in (old, new)):
         before, after = (list(map(_key, one.items)) if isinstance(one, Items) else [] for one in (old, new))
         removed, added = Counter(before) - Counter(after), Counter(after) - Counter(before)
-        if removed.total() + added.total() > _MAX_ITEMS:
-            return {'more': removed.total() + added.total()}
+        if (most := max(removed.total(), added.total())) > _MAX_ITEMS:
+            return {'more': most}
         kept = len(before) - removed.total()
         moved = listed[-1].is_ordered and LCSseq.similarity(before, after, score_cutoff=kept) < kept
         is_changed = bool(removed or added or moved)  # the counts are used up
@@ -287,13 +289,12 @@ class _AppliedEffects:
             left = {number for number in range(len(items)) if number not in kept}
             if max(len(left), len(rows) - len(kept)) > _MAX_ITEMS:
                 raise ValueError(f'the effects on {part} change more than {_MAX_ITEMS:,} rows')
-            added = []
-            for row in rows:
-                if row.origin in kept and row.origin is not None:
-                    continue
-                same = next((number for number in sorted(left) if fits(row.pattern(), items[number])), None)
+            changed = [row for row in rows if row.origin is None or row.origin not in kept]
+            patterns, added = [row.pattern() for row in changed], []
+            for row, pattern, places in zip(changed, patterns, _fitting(patterns, items), strict=True):
+                same = min(places & left, default=None)
                 if same is None or (row.origin is not None and row.free):
-                    added.append(row.pattern())
+                    added.append(pattern)
                 else:
                     left.discard(same)
             difference: dict[str, Any] = {'removed': [items[number] for number in sorted(left)], 'added': added}
@@ -366,6 +367,30 @@ def fits(pattern: Mapping[str, Any], item: Any) -> bool:
     )
 
 
+def _fitting(patterns: Sequence[Mapping[str, Any]], items: Sequence[Any]) -> list[set[int]]:
+    """Returns for each pattern the places of the items that fit it; compares only those that have its other values."""
+    tables: dict[frozenset[str], dict[str, list[int]]] = {}
+    found = []
+    for pattern in patterns:
+        like, exact = pattern['like'], pattern['item']
+        columns = frozenset((*(like if isinstance(like, Mapping) else ()), *pattern['free']))
+        if columns not in tables:
+            tables[columns] = {}
+            for place, item in enumerate(items):
+                tables[columns].setdefault(_beside(columns, item), []).append(place)
+        near = _beside(columns, exact if like is None or isinstance(like, Mapping) else like)
+        places = (*tables[columns].get(near, ()), *tables[columns].get('', ()))
+        found.append({place for place in places if fits(pattern, items[place])})
+    return found
+
+
+def _beside(columns: Collection[str], value: Any) -> str:
+    """Returns the values of an object beside some columns, as text; the text of a text; ``''`` for other values."""
+    if isinstance(value, Mapping):
+        return _key({name: one for name, one in value.items() if name not in columns})
+    return value if isinstance(value, str) else ''
+
+
 def wrong_changes(wanted: Mapping[str, Any], made: Mapping[str, str]) -> dict[str, str]:
     """Compares the differences that a task wants with those that an agent made.
 
@@ -423,16 +448,14 @@ def _wrong(want: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
         Counter(map(_key, one)) - Counter(map(_key, other))
         for one, other in ((removed, want['removed']), (want['removed'], removed))
     )
-    places = range(len(patterns))
-    fitting = [
-        {place for place in ({number} & {*places} if want.get('in_order') else places) if fits(patterns[place], item)}
-        for number, item in enumerate(added)
-    ]
-    partner = largest_matching(fitting, len(patterns))
+    fitting = _fitting(patterns, added)
+    if want.get('in_order'):
+        fitting = [places & {number} for number, places in enumerate(fitting)]
+    partner = largest_matching(fitting, len(added))
     words = [f'removed {key}' for key in extra.elements()] + [f'not removed {key}' for key in lacking.elements()]
     used = set(partner.values())
-    words += [f'added {_key(item)}' for number, item in enumerate(added) if number not in used]
-    missing = [pattern for place, pattern in enumerate(patterns) if place not in partner]
+    words += [f'added {_key(item)}' for place, item in enumerate(added) if place not in partner]
+    missing = [pattern for number, pattern in enumerate(patterns) if number not in used]
     words += [f'not added {_key(_Row(one["item"], one["like"]).shown)}' for one in missing]
     if found.get('moved') and not words:
         words.append('in another order')

@@ -155,13 +155,22 @@ def _read_values(suffix: str, text: str) -> State | None:
         items = [dict(zip(header, row, strict=True)) for row in rows if row]
         return {'': Items(items, fills=dict.fromkeys(header, '')), 'columns': header}
     if suffix in ('.yaml', '.yml'):
-        return dict(_values_of(load_yaml(text), ''))
+        return dict(_values_of(_plain(load_yaml(text)), ''))
     if suffix not in ('.json', '.jsonl', '.ndjson'):
         return None
     with suppress(ValueError):
         if suffix == '.json':
-            return dict(_values_of(load_json(text, bounded=True), ''))
-    return {'': Items([load_json(line, bounded=True) for line in text.split('\n') if line.strip()])}
+            return dict(_values_of(_plain(load_json(text, bounded=True)), ''))
+    return {'': Items([_plain(load_json(line, bounded=True)) for line in text.split('\n') if line.strip()])}
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value with whole numbers as such: what one language writes as ``20.0`` another one writes as ``20``."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _values_of(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -59,12 +59,16 @@ def test_rows_that_are_still_in_the_log_are_read_and_nothing_is_written(shop: Pa
 
 
 def test_bytes_that_mean_the_same_are_no_difference(shop: Path) -> None:
+    (shop / 'prices.json').write_text('{"lamp": 20.0, "more": [{"pen": 2e0}]}')
+    (shop / 'prices.jsonl').write_text('{"lamp": 20.0}\n')
     before = read_state(shop)
     with closing(sqlite3.connect(shop / 'shop.db')) as database:
         database.execute('DELETE FROM orders WHERE id=41')
         database.execute("INSERT INTO orders VALUES (41, 7, 'lamp', 'returned', 20.5, '2026-01-01')")
         database.commit()
         database.execute('VACUUM')
+    (shop / 'prices.json').write_text('{"lamp": 20, "more": [{"pen": 2}]}')
+    (shop / 'prices.jsonl').write_text('{"lamp":20}')
     notes = json.loads((shop / 'notes.json').read_text())
     (shop / 'notes.json').write_text(json.dumps(dict(reversed(notes.items())), indent=4))
     (shop / 'terms.txt').write_bytes(b'one\r\ntwo\r\nthree')
