@@ -156,8 +156,8 @@ class _AppliedEffects:
         elif given == ['insert']:
             self.rows_of(part).append(self._new_row(part, effect['insert'], free))
         elif given == ['delete']:
-            rows = self._matching(part, effect['delete'])
-            self.rows[part] = [row for row in self.rows[part] if not any(row is one for one in rows)]
+            gone = {id(row) for row in self._matching(part, effect['delete'])}
+            self.rows[part] = [row for row in self.rows[part] if id(row) not in gone]
         elif given == ['where', 'set'] and isinstance(effect['set'], Mapping):
             for row in self._matching(part, effect['where']):
                 if unknown := [name for name in effect['set'] if name not in row.shown]:
@@ -286,13 +286,15 @@ class _AppliedEffects:
         for part, rows in self.rows.items():
             items = self._items(part)
             kept = {row.origin for row in rows if row.origin is not None and row.like is None and not row.free}
-            left = {number for number in range(len(items)) if number not in kept}
+            numbers = [number for number in range(len(items)) if number not in kept]
+            left = {*numbers}
             if max(len(left), len(rows) - len(kept)) > _MAX_ITEMS:
                 raise ValueError(f'the effects on {part} change more than {_MAX_ITEMS:,} rows')
             changed = [row for row in rows if row.origin is None or row.origin not in kept]
             patterns, added = [row.pattern() for row in changed], []
-            for row, pattern, places in zip(changed, patterns, _fitting(patterns, items), strict=True):
-                same = min(places & left, default=None)
+            fitting = _fitting(patterns, [items[number] for number in numbers])
+            for row, pattern, places in zip(changed, patterns, fitting, strict=True):
+                same = min(left & {numbers[place] for place in places}, default=None)
                 if same is None or (row.origin is not None and row.free):
                     added.append(pattern)
                 else:

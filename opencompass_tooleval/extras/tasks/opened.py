@@ -96,7 +96,6 @@ class Opened:
     file: TaskFile
     live: LiveTools
     state: FolderState | None
-    _tasks: list[Task] | None = field(default=None, init=False)
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
@@ -104,7 +103,7 @@ class Opened:
         listed = self.live.listed
         return tuple(tool['name'] for tool in listed if only_reads(tool) or is_named(tool['name'], self.file.reads))
 
-    @property
+    @cached_property
     def tasks(self) -> list[Task]:
         """The tasks for agents.
 
@@ -112,10 +111,8 @@ class Opened:
             DataError: An effect or a call of a task is not of this server.
             ServerError: The server cannot be started.
         """
-        if self._tasks is None:
-            tools = self.live.tools
-            self._tasks = [self._task(written, tools) for written in self.file.tasks]
-        return self._tasks
+        tools = self.live.tools
+        return [self._task(written, tools) for written in self.file.tasks]
 
     def _task(self, written: WrittenTask, tools: tuple[ToolSchema, ...]) -> Task:
         try:
