@@ -183,8 +183,9 @@ def child_schema(schema: Any, whole: Mapping[str, Any], key: str) -> Any:
         properties = part.get('properties')
         if isinstance(properties, Mapping) and key in properties:
             return properties[key]
-        if key == ITEM and 'items' in part:
-            return part['items']
+        others = 'items' if key == ITEM else 'additionalProperties'
+        if isinstance(part.get(others), Mapping):
+            return part[others]
     return None
 
 
