@@ -19,6 +19,7 @@ from opencompass_tooleval.environments.live_source import SERVER_ERRORS, TOOL_ER
 from opencompass_tooleval.extras.mcp_servers.commands import EnvOption, read_calls, read_variables, serve_live
 from opencompass_tooleval.extras.tasks.task_file import ENDINGS, NO_COPY, TaskFile, load_tasks
 from opencompass_tooleval.extras.tasks.writing import flow, guess_result, observed_effects, task_lines, written_call
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
@@ -192,24 +193,23 @@ def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:
     tasks = load_tasks(file)
     trust_first(tasks.trustee, trust)
     with open_tasks(tasks, most=_THREADS) as opened:
-        found = check_opened(opened)
-    for fault in found.faults:
-        say(f'FAULT {fault}')
-    for note in found.notes:
-        say(f'NOTE {note}')
-    _print_tools(found)
-    for agent, solved in found.agents.items():
+        checked = check_opened(opened)
+    for kind, texts in (('extra:task_fault', checked.faults), ('extra:task_note', checked.notes)):
+        for text in texts:
+            say(found(kind, '', text).line)
+    _print_tools(checked)
+    for agent, solved in checked.agents.items():
         say(f'an agent that {agent}: solved {solved:.2f}')
-    say(f'{len(tasks.tasks)} tasks, {len(found.faults)} faults')
-    return int(bool(found.faults))
+    say(f'{len(tasks.tasks)} tasks, {len(checked.faults)} faults')
+    return int(bool(checked.faults))
 
 
-def _print_tools(found: Checked) -> None:
+def _print_tools(checked: Checked) -> None:
     table = numbers_table('tools in solutions', 'tool', 'needed', 'called', 'failed', plain=True)
-    for name, (needed, called, failed, _) in found.tools.items():
+    for name, (needed, called, failed, _) in checked.tools.items():
         table.add_row(name, str(needed), str(called), str(failed))
     Screen().print(table)
-    for name, (_, _, _, why) in found.tools.items():
+    for name, (_, _, _, why) in checked.tools.items():
         if why:
             say(f'{name} failed: {why}')
 

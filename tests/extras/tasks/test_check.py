@@ -81,6 +81,11 @@ def test_each_fault_is_named(tmp_path: Path, tasks: str, says: str) -> None:
     assert any(says in fault for fault in faults), faults
 
 
+def test_a_fault_is_said_by_the_command(tmp_path: Path, tooleval: Command) -> None:
+    done = tooleval('tasks', 'check', write_shop(tmp_path, one()))
+    assert done.code == 1 and 'FAULT t: nothing decides if it is solved' in done.out
+
+
 def test_what_an_owner_should_look_at(tmp_path: Path) -> None:
     tasks = one('{type: number, value: 4}', solution=f'[{FIND}]')
     more = tasks.removeprefix('tasks:\n').replace('id: t', 'id: u').replace(f'    solution: [{FIND}]\n', '')

@@ -48,8 +48,8 @@ def test_results(tmp_path: Path, result: str, form: str, results: tuple[str, ...
 @pytest.mark.parametrize(
     ('tasks', 'says'),
     [
-        ('tasks: [&a {id: x, request: y}, *a]', 'anchors are not read'),
-        ('tasks: [!!python/object:os.system {id: x}]', 'tags are not read'),
+        ('tasks: [&a {id: x, request: y}, *a]', 'anchors are not supported'),
+        ('tasks: [!!python/object:os.system {id: x}]', 'tags are not supported'),
         ('tasks: [{id: x, id: y}]', 'more than once'),
         (f'tasks: {"[" * 200}', 'nested too deeply'),
         ('tasks: 3', 'not a list'),
