@@ -11,7 +11,7 @@ from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Series
-from opencompass_tooleval.report.read import Material
+from opencompass_tooleval.results.table import Material
 from opencompass_tooleval.work_dir.data_files import read_plain
 
 SECTION = 'easytool'

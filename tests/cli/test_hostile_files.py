@@ -30,7 +30,7 @@ from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.environments.call_log import logged_tools, read_call_log
 from opencompass_tooleval.extras.recorded.funcqa_logs import load_log as load_funcqa_log
-from opencompass_tooleval.report.read import read as read_runs
+from opencompass_tooleval.results.table import read as read_runs
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs
 from opencompass_tooleval.work_dir.data_files import MAX_BYTES, read_json

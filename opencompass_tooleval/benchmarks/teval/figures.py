@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Series
 from opencompass_tooleval.report.names import caveats_note
-from opencompass_tooleval.report.read import Material
+from opencompass_tooleval.results.table import Material
 
 ABILITIES = ('instruct', 'plan', 'reason', 'retrieve', 'understand', 'review')
 TWO_FORMATS = ABILITIES[:-1]

@@ -10,7 +10,7 @@ from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Number, Series, mean
 from opencompass_tooleval.report.names import caveats_note, title_of
 from opencompass_tooleval.report.published import published
-from opencompass_tooleval.report.read import Material
+from opencompass_tooleval.results.table import Material
 
 MAIN = {
     'planning': 'overall',

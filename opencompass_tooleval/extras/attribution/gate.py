@@ -6,22 +6,23 @@ their interval shows what other records would give.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.attribution.causes import UNKNOWN
 from opencompass_tooleval.extras.attribution.points import Faults, Loss, is_lost, read_faults
 from opencompass_tooleval.extras.attribution.words import blame, faults_of
-from opencompass_tooleval.findings.finding import with_notes
-from opencompass_tooleval.results.gating import HELD, Rules
-from opencompass_tooleval.results.junit import Case, Suite
+from opencompass_tooleval.findings.finding import found
+from opencompass_tooleval.results.gating import HELD, Judged, Rules
+from opencompass_tooleval.results.junit import Case
 from opencompass_tooleval.results.result_row import Results, valid_result
 
 LOST = 'lost'
 HEADER = ('data set', 'model', 'score', 'served', 'as written', 'points lost', '')
 NOTHING_TO_JUDGE = 2
+_MOST = 16
 
 
 @dataclass(frozen=True)
@@ -50,54 +51,18 @@ class FaultVerdict:
         return (self.dataset, self.model, self.what, *scores, self.why, self.outcome)
 
 
-@dataclass
-class FaultGate:
-    """Result of a gate on what servers lost.
-
-    Attributes:
-        verdicts: The judged scores and errors, failures first.
-        notes: Results, or parts of them, that could not be judged.
-        status: 0 if nothing was lost, 1 if something was, 2 if no result has an attribution.
-    """
-
-    verdicts: list[FaultVerdict] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    status: int = 0
-
-    def summary(self) -> str:
-        """Returns the outcome in one line."""
-        lost = [one for one in self.verdicts if one.outcome == LOST]
-        if self.status == NOTHING_TO_JUDGE:
-            return 'servers: nothing to judge; set attribution=True in the config of the model to store what it wrote'
-        if not lost:
-            count = len({(one.model, one.dataset) for one in self.verdicts})
-            return f'servers: held: no result of {count} lost more than --max-drop points'
-        more = f', and {len(lost) - 1} more' if len(lost) > 1 else ''
-        return f'servers: lost: {lost[0].dataset} {lost[0].what}, {lost[0].model}: {lost[0].why}{more}'
-
-    def lines(self, most: int) -> Iterator[str]:
-        """Yields the lines for a screen, with at most this many verdicts and notes."""
-        for one in self.verdicts[:most]:
-            yield f'{one.outcome.upper() if one.outcome == LOST else one.outcome} {one.dataset}, {one.model}: {one.why}'
-        if len(self.verdicts) > most:
-            yield f'and {len(self.verdicts) - most} more, in --markdown, --junit and --json'
-        yield from (one.line for one in with_notes((), self.notes[:most]))
-        yield self.summary()
-
-    def table(self) -> list[tuple[str, ...]]:
-        """Returns the rows of a table, with the header first."""
-        return [HEADER, *(one.cells() for one in self.verdicts)]
-
-    def suite(self) -> Suite:
-        """Returns a test case per score and error."""
-        cases = [
-            Case(f'{one.dataset} {one.what}'.strip(), one.model, one.outcome == HELD, one.why, one.why)
-            for one in self.verdicts
-        ]
-        return Suite('tooleval gate --serving', cases, (('result', self.summary()),))
+def _summary(verdicts: Sequence[FaultVerdict]) -> str:
+    lost = [one for one in verdicts if one.outcome == LOST]
+    if not verdicts:
+        return 'servers: nothing to judge; set attribution=True in the config of the model to store what it wrote'
+    if not lost:
+        count = len({(one.model, one.dataset) for one in verdicts})
+        return f'servers: held: no result of {count} lost more than --max-drop points'
+    more = f', and {len(lost) - 1} more' if len(lost) > 1 else ''
+    return f'servers: lost: {lost[0].dataset} {lost[0].what}, {lost[0].model}: {lost[0].why}{more}'
 
 
-def judge_servers(run: Results, model: str | None, rules: Rules) -> FaultGate:
+def judge_servers(run: Results, model: str | None, rules: Rules) -> Judged:
     """Judges the results of a run.
 
     For each data set the main metrics count, or the metrics that the rules name. A result fails if a score lost more
@@ -112,33 +77,43 @@ def judge_servers(run: Results, model: str | None, rules: Rules) -> FaultGate:
     Raises:
         DataError: The model and the data sets have no result, or a result is damaged.
     """
-    gate = FaultGate()
+    verdicts: list[FaultVerdict] = []
+    findings = []
     pairs = [pair for pair in run.pairs() if model in (None, pair[0]) and fnmatchcase(pair[1], rules.datasets)]
     if not pairs:
         raise DataError(run.path, f'no result of {model or "any model"} on data sets {rules.datasets!r}')
     for name, dataset in pairs:
         faults = read_faults(valid_result(run, name, dataset) or {})
         unknown, samples = (faults.causes.get(UNKNOWN, 0), faults.samples) if faults else (1, 1)
+        of_result = list(_verdicts(name, dataset, faults, rules)) if faults and unknown < samples else []
+        verdicts += of_result
         if unknown == samples:
-            gate.notes.append(f'{dataset}, {name}: not judged, since it is unknown what the model wrote')
-        elif faults:
-            verdicts = list(_verdicts(name, dataset, faults, rules))
-            gate.verdicts += verdicts
-            gate.notes += [] if verdicts else [f'{dataset}, {name}: not judged, since no score matches --metric']
-            if unknown:
-                gate.notes.append(
-                    f'{dataset}, {name}: what the model wrote is unknown for {unknown} of {samples} answers'
-                )
-    gate.verdicts.sort(key=lambda one: one.outcome != LOST)
-    gate.status = NOTHING_TO_JUDGE if not gate.verdicts else int(gate.verdicts[0].outcome == LOST)
-    return gate
+            why = 'not judged, since it is unknown what the model wrote'
+        elif not of_result:
+            why = 'not judged, since no score matches --metric'
+        else:
+            why = f'what the model wrote is unknown for {unknown} of {samples} answers' if unknown else ''
+        findings += [found('result:not_judged', f'{dataset}, {name}', why)] if why else []
+    verdicts.sort(key=lambda one: one.outcome != LOST)
+    status = NOTHING_TO_JUDGE if not verdicts else int(verdicts[0].outcome == LOST)
+    lines = [
+        f'{LOST.upper() if one.outcome == LOST else one.outcome} {one.dataset}, {one.model}: {one.why}'
+        for one in verdicts
+    ][:_MOST]
+    if len(verdicts) > _MOST:
+        lines.append(f'and {len(verdicts) - _MOST} more, in --markdown, --junit and --json')
+    cases = [
+        Case(f'{one.dataset} {one.what}'.strip(), one.model, one.outcome == HELD, one.why, one.why) for one in verdicts
+    ]
+    rows = {'verdicts': list(map(asdict, verdicts)), 'findings': [one.row() for one in findings], 'status': status}
+    table = [HEADER, *(one.cells() for one in verdicts)]
+    return Judged('tooleval gate --serving', status, _summary(verdicts), lines, [table], findings, cases, rows)
 
 
 def _verdicts(model: str, dataset: str, faults: Faults, rules: Rules) -> Iterator[FaultVerdict]:
-    named = {metric for metric in faults.points for pattern in rules.metrics if fnmatchcase(metric, pattern)}
-    for metric, loss in faults.points.items():
-        if metric not in (named if rules.metrics else faults.main):
-            continue
+    named = rules.chosen(faults.points, faults.main)
+    for metric in [metric for metric in faults.points if metric in named]:
+        loss = faults.points[metric]
         why = f'{loss} by {blame(faults)}' if loss.lost else str(loss)
         yield FaultVerdict(model, dataset, metric, LOST if is_lost(loss, rules.max_drop) else HELD, why, loss)
     changed, count = sum(faults.blamed.values()), faults.samples

@@ -1,5 +1,4 @@
-"""Report pages on losses by servers: a table by data set and model, findings for the first page, and parts of
-samples."""
+"""Losses by servers: a table by data set and model, and parts of samples."""
 
 from __future__ import annotations
 
@@ -12,14 +11,13 @@ from opencompass_tooleval.core.calls.observed import Observed
 from opencompass_tooleval.core.calls.trajectory import Step
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.extras.attribution.causes import CAUSES, NONE, SERVING, UNKNOWN
-from opencompass_tooleval.extras.attribution.points import Faults, fault_of, is_lost, read_faults
+from opencompass_tooleval.extras.attribution.points import Faults, fault_of, read_faults
 from opencompass_tooleval.extras.attribution.reading import attribution_of, attribution_of_row, records_of
-from opencompass_tooleval.extras.attribution.words import blame, faults_of
 from opencompass_tooleval.report.figure import Table, shown
 from opencompass_tooleval.report.names import title_of
-from opencompass_tooleval.report.read import Material, ModelResult
 from opencompass_tooleval.report.reasons import fragment
 from opencompass_tooleval.report.texts import cut
+from opencompass_tooleval.results.table import ModelResult
 
 _FAULTS = tuple(cause for cause in CAUSES if cause != NONE)
 _NAME = 200
@@ -46,28 +44,6 @@ def fault_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Table]
         columns = ('data set', 'model', 'score', 'as served', 'as written', 'lost [95%]', *names, 'answers')
         title = 'Errors of servers: scores of the answers as served and as the model wrote them, and answers by cause'
         yield Table(f'serving-{family}', title, columns, tuple(rows), tuple(links))
-
-
-def fault_findings(material: Material) -> Iterator[tuple[str, str, str, str]]:
-    """Yields text, number, link and explanation of servers' errors: most points first, then errors without points."""
-    found = _attributed(material.scored)
-    losses = [(loss, entry, faults) for entry, faults in found for loss in faults.main.values() if is_lost(loss)]
-    for loss, entry, faults in sorted(losses, key=lambda one: -one[0].lost):
-        yield _finding(entry, blame(faults), str(loss), next(iter(faults.blamed), ''))
-    for entry, faults in found:
-        for cause, _ in faults_of({entry.dataset: faults}):
-            count = f'{faults.causes[cause]} of {faults.samples} samples'
-            yield _finding(entry, words_of_reason(cause).name, count, cause)
-
-
-def titled_findings(material: Material) -> tuple[str, Iterator[tuple[str, str, str, str]]]:
-    """Returns the title and the findings for the first page."""
-    return 'Lost by servers', fault_findings(material)
-
-
-def _finding(entry: ModelResult, what: str, number: str, cause: str) -> tuple[str, str, str, str]:
-    text, link = f'{entry.model}, {title_of(entry.dataset)}: {what}', fragment(entry.model, entry.dataset, cause=cause)
-    return text, number, link, words_of_reason(cause).sentence
 
 
 def _attributed(entries: Sequence[ModelResult]) -> list[tuple[ModelResult, Faults]]:

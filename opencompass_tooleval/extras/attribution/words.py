@@ -24,6 +24,7 @@ from opencompass_tooleval.findings.of_results import few
 KINDS = {
     'result:served': Kind(Level.WARNING, 'the server lost points, calls or parts of prompts'),
     'result:names': Kind(Level.NOTE, 'the server adds text to the names of calls'),
+    'result:not_judged': Kind(Level.NOTE, 'the gate cannot judge what the server lost of a result, or of a part of it'),
     'result:raw_text': Kind(Level.NOTE, 'the server does not return what the model wrote'),
 }
 """Kinds of findings: id -> the kind."""

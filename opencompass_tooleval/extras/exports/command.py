@@ -17,7 +17,8 @@ from opencompass_tooleval.extras.exports.exporting import FORMATS as ROW_FORMATS
 from opencompass_tooleval.extras.exports.exporting import chosen_pairs, export_rows
 from opencompass_tooleval.extras.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_entry
 from opencompass_tooleval.extras.exports.writing import remember_keys_of, write_export
-from opencompass_tooleval.report.read import begun_pairs
+from opencompass_tooleval.findings.finding import found
+from opencompass_tooleval.results.table import begun_pairs
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -103,6 +104,6 @@ def export_run(
     settings = ExportSettings(data, owners, organization, relationship.value, source_url, include_private)
     written = write_export(work, chosen(begun_pairs(work)), out, file_format.value, settings, show)
     for note in written.notes:
-        say(f'NOTE {note}', err=True)
+        say(found('extra:export', '', note).line, err=True)
     for file in written.files:
         say(file)

@@ -26,11 +26,11 @@ from opencompass_tooleval.core.statistics.trials import Estimate, trials_of_resu
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.extras.exports.published import as_settings
 from opencompass_tooleval.plugin import BENCHMARKS
-from opencompass_tooleval.report.read import Missing, ModelResult, why_missing
 from opencompass_tooleval.report.samples import messages_of
 from opencompass_tooleval.report.texts import as_text, cut
 from opencompass_tooleval.report.trajectories import bounded, read_trajectory, shown_rounds
 from opencompass_tooleval.results.result_row import valid_result
+from opencompass_tooleval.results.table import Missing, ModelResult, find_missing
 from opencompass_tooleval.work_dir.progress import model_cfg
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -196,7 +196,7 @@ def evaluation_of(work: WorkDir, model: str, dataset: str) -> Evaluation | Missi
     """
     result = valid_result(work, model, dataset)
     if result is None:
-        return Missing(model, dataset, why_missing(work, model, dataset))
+        return find_missing(work, model, dataset)
     details = details_of(result)
     rows = dict(with_runs(work.prediction_rows(model, dataset), lambda row: str(row.get('record_id'))))
     dialogues = holds_dialogues(result)

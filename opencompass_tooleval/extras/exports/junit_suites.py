@@ -10,8 +10,8 @@ from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.extras.exports.evaluation import Evaluation, Sample
 from opencompass_tooleval.extras.exports.published import as_settings, published
 from opencompass_tooleval.extras.exports.settings import ExportSettings
-from opencompass_tooleval.report.read import Missing
 from opencompass_tooleval.results.junit import Case, Suite, junit_xml
+from opencompass_tooleval.results.table import Missing
 
 _ANSWER = 2_000
 

@@ -12,7 +12,7 @@ from opencompass_tooleval.extras.exports import every_eval_ever, hugging_face, j
 from opencompass_tooleval.extras.exports.evaluation import Evaluation, evaluation_of
 from opencompass_tooleval.extras.exports.published import remember_literal_keys
 from opencompass_tooleval.extras.exports.settings import ExportSettings
-from opencompass_tooleval.report.read import Missing
+from opencompass_tooleval.results.table import Missing
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir

@@ -27,6 +27,7 @@ from opencompass_tooleval.extras.preparing.retrieval import (
     instructed_corpus,
     retrieve,
 )
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
 from opencompass_tooleval.work_dir.printing import Screen
 
@@ -53,7 +54,7 @@ def _print(result: dict[str, Any]) -> None:
         table.add_row(metric, *shown)
     console.print(table)
     note = f"encoder {result['encoder']}; complete requests, searched in this file's tools: not comparable with Table 5"
-    console.print(f'NOTE {note}', soft_wrap=True)
+    console.print(found('extra:retrieval', '', note).line, soft_wrap=True)
 
 
 def easytool_retrieval(

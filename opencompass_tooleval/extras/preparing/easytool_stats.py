@@ -11,6 +11,7 @@ from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOpti
 from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
 from opencompass_tooleval.extras.preparing.tokenizers import CL100K, default_counter, load_counter
 from opencompass_tooleval.extras.preparing.tokens import TokenStats, token_stats
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.plugin import TOOL_SERVERS
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs, source_name
@@ -78,4 +79,4 @@ def easytool_stats(
         _print_table(f'{source_name(source, input_)}: tokens of {name}', stats, Screen())
     write_outputs(result, (), json_out, None)
     if note:
-        Screen(stderr=json_out == STDOUT).print(f'NOTE {note}', soft_wrap=True)
+        Screen(stderr=json_out == STDOUT).print(found('extra:tokens', '', note).line, soft_wrap=True)

@@ -14,6 +14,7 @@ from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, numbers_table, write_outputs
 from opencompass_tooleval.extras.recorded.judge_correlation import Agreement, agree
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.printing import Screen
 
 
@@ -30,7 +31,7 @@ def _print_table(task: str, agreement: Agreement, console: Screen) -> None:
         console.print(f'left out: {alone[0]} judged only by the first, {alone[1]} only by the second')
     if agreement.unnamed:
         what = f'{agreement.unnamed} judgements do not identify their answers: both files must judge the same answers'
-        console.print(f'NOTE {what}', soft_wrap=True)
+        console.print(found('extra:unnamed', '', what).line, soft_wrap=True)
 
 
 def agreement(

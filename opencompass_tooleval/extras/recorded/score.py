@@ -21,6 +21,7 @@ from opencompass_tooleval.extras.attribution.causes import SERVING
 from opencompass_tooleval.extras.attribution.points import faults_of_recorded, read_faults
 from opencompass_tooleval.extras.attribution.words import lines_of
 from opencompass_tooleval.extras.recorded.right_subset import warn_if_unread
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.printing import Screen
 
 
@@ -95,7 +96,7 @@ def score_recorded(
         _print(benchmark, result, run)
     notes = Screen(stderr=json_out == STDOUT)
     for note in _notes(run, len(scored.scores)):
-        notes.print(f'NOTE {note}', soft_wrap=True)
+        notes.print(found('extra:recorded', '', note).line, soft_wrap=True)
 
 
 def _benchmark_options(function: Callable[..., RecordedRun]) -> Iterator[Parameter]:

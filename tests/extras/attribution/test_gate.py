@@ -88,7 +88,7 @@ def test_one_result_without_attribution_is_a_note(tooleval: Command, place: Plac
     run = place({NONE: 100})
     place(None, dataset='other')
     done = tooleval('gate', run, '--serving')
-    assert done.code == 0 and 'NOTE other, m: not judged' in done.out
+    assert done.code == 0 and 'NOTE other, m: not judged: nothing says what the model wrote' in done.out
 
 
 @pytest.mark.parametrize(('baseline', 'loss', 'code'), [(80, None, 0), (80, LOSS, 1), (99, None, 1), (99, LOSS, 1)])
@@ -108,7 +108,7 @@ def test_together_with_a_baseline_either_fails(
     assert [suite.get('name') for suite in suites] == ['tooleval gate', 'tooleval gate --serving']
     assert [suite.get('failures') for suite in suites] == [str(int(baseline == 99)), str(int(bool(loss)))]
     markdown = outputs['markdown'].read_text()
-    assert markdown.count('**tooleval gate: ') == 2
+    assert markdown.count('**tooleval gate: ') == markdown.count('**tooleval gate --serving: ') == 1
     assert ('| 80.00 | 83.50 | 3.5 points &#91;2.1, 4.9&#93;' in markdown) is bool(loss)
 
 

@@ -14,7 +14,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.redaction import redact
 from opencompass_tooleval.extras.exports import bundle as bundles
 from opencompass_tooleval.extras.exports.bundle import MAX_TEXT, add_bundle, read_bundle, write_bundle
-from opencompass_tooleval.report.read import read
+from opencompass_tooleval.results.table import read
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, detail, plain_run, result_of
 

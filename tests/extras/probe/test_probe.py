@@ -692,7 +692,7 @@ def test_nobody_there() -> None:
 def test_a_url_without_its_version() -> None:
     with serving(Script()) as url:
         findings = list(probe(Endpoint(url.removesuffix('/v1'), 'tiny', KEY)))
-    assert findings[0].level is FAULT and findings[0].text.endswith('/v1 has: give that URL')
+    assert findings[0].level is FAULT and findings[0].text.endswith('/v1 has one: use that URL')
 
 
 def test_a_password_in_the_url_is_not_shown() -> None:
