@@ -255,7 +255,7 @@ def test_versions_are_of_teval() -> None:
 
 def test_what_are_no_plans_is_refused(tmp_path: Path) -> None:
     file = DEMO / 'teval' / 'EN' / 'review_str_v2.json'
-    with pytest.raises(DataError, match='of plan_json, such as'):
+    with pytest.raises(DataError, match='from plan_json files, such as'):
         load_data(file, 'teval')
     plans = json.loads((DEMO / 'teval' / 'EN' / 'plan_json_v2.json').read_text(encoding='utf-8'))
     record = next(iter(plans.values()))
