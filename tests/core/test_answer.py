@@ -39,6 +39,7 @@ CALL = '<|start|>assistant<|channel|>commentary to=functions.find <|constrain|>j
         pytest.param('B<think>hm', 'B', None, id='unclosed after text'),
         pytest.param('<think>a</think><think>b</think>B', 'B', None, id='two blocks'),
         pytest.param('<think>a<think>b</think>c</think>B', 'B', None, id='nested'),
+        pytest.param('a</think>B<think>b</think>C', 'C', None, id='opened by the prompt, then a second block'),
         pytest.param('<think>a</think><think>b', '', TRUNCATED_REASONING, id='closed, then unclosed'),
         pytest.param('<think>a</think>B<think>b', 'B', None, id='closed, text, then unclosed'),
         pytest.param('<THINK>a</THINK>B', 'B', None, id='capitals'),
@@ -114,12 +115,6 @@ def test_no_tag_is_left(text: str) -> None:
         assert mark not in stripped.text
     assert stripped.reason in {None, TRUNCATED_REASONING}
     assert stripped.reason is None or stripped.text == ''
-
-
-def test_thoughts_opened_by_the_prompt_do_not_leak_past_a_second_block() -> None:
-    stripped = strip_reasoning('secret</think>B<think>more</think>C').text
-    assert 'secret' not in stripped
-    assert stripped.endswith('C')
 
 
 def test_an_answer_is_no_text() -> None:

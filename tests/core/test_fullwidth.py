@@ -37,10 +37,7 @@ def test_json_is_never_altered(value: object) -> None:
     assert read_either(text, parse_literal).parse_method != 'fullwidth'
 
 
-def test_what_cannot_be_read_keeps_its_reason() -> None:
+def test_what_cannot_be_read_keeps_its_reason_and_marks_of_windows_are_removed() -> None:
     assert read_either('［1，', parse_literal).reason == 'parse:not_json'
-
-
-def test_tidy() -> None:
     assert tidy('\ufeff a\r\nb \r\n') == 'a\nb'
     assert tidy('a\ufeffb') == 'a\ufeffb'

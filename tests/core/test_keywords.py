@@ -57,10 +57,7 @@ def test_types(hint: Any, right: list[Any], wrong: list[Any]) -> None:
     keyword = Keyword(hint)
     assert [value for value in right if not keyword.accepts(value)] == []
     assert [value for value in wrong if keyword.accepts(value)] == []
-
-
-def test_a_default_shows_the_type_where_the_signature_is_wrong() -> None:
-    """As in OpenCompass's ``stop_words: Optional[str] = []`` and ``max_seq_len: int = None``."""
+    # A default shows the type where the signature is wrong: ``stop_words: str = []``, ``max_seq_len: int = None``.
     assert Keyword(str, []).accepts(['a']) and Keyword(int, None).accepts(None)
 
 

@@ -64,22 +64,12 @@ def test_threshold(weight: float, threshold: float, expected: dict[int, int]) ->
     assert best_matching(np.array([[weight]]), threshold) == expected
 
 
-def test_largest_sum_beats_largest_pair() -> None:
-    assert best_matching(np.array([[0.95, 0.9], [0.9, 0.0]]), 0.7) == {0: 1, 1: 0}
-
-
-@pytest.mark.parametrize(
-    ('order', 'expected'),
-    [pytest.param(1, {0: 0, 1: 1, 2: 2}, id='in order'), pytest.param(-1, {0: 2, 1: 1, 2: 0}, id='out of order')],
-)
-def test_order_decides_between_equal_matchings(order: int, expected: dict[int, int]) -> None:
-    assert best_matching(np.ones((3, 3)), 0.7, order) == expected
-
-
-@pytest.mark.parametrize('order', [1, -1])
-def test_order_does_not_outweigh_a_difference(order: int) -> None:
+def test_the_largest_sum_counts_and_order_decides_between_equal_ones() -> None:
+    assert best_matching(np.array([[0.95, 0.9], [0.9, 0.0]]), 0.7) == {0: 1, 1: 0}, 'not the largest pair'
+    assert best_matching(np.ones((3, 3)), 0.7, 1) == {0: 0, 1: 1, 2: 2}
+    assert best_matching(np.ones((3, 3)), 0.7, -1) == {0: 2, 1: 1, 2: 0}
     weights = np.array([[0.9, 0.9 + 20 * TIE], [0.9 + 20 * TIE, 0.9]])
-    assert best_matching(weights, 0.7, order) == {0: 1, 1: 0}
+    assert best_matching(weights, 0.7, 1) == best_matching(weights, 0.7, -1) == {0: 1, 1: 0}
 
 
 BOUNDARY = 0.80005
@@ -124,14 +114,6 @@ def test_longest_increasing_run_is_that_of_brute_force(columns: list[int], dropp
     assert longest_increasing_run(backwards) == brute_force_run(matching)
 
 
-@pytest.mark.parametrize(
-    ('precision', 'recall', 'expected'),
-    [
-        pytest.param(0.0, 0.0, 0.0, id='both zero'),
-        pytest.param(1.0, 0.0, 0.0, id='one zero'),
-        pytest.param(1.0, 1.0, 1.0, id='full'),
-        pytest.param(0.5, 1.0, 2 / 3, id='harmonic'),
-    ],
-)
-def test_f1(precision: float, recall: float, expected: float) -> None:
-    assert f1(precision, recall) == pytest.approx(expected, abs=1e-15)
+def test_f1() -> None:
+    for precision, recall, expected in ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (1.0, 1.0, 1.0), (0.5, 1.0, 2 / 3)):
+        assert f1(precision, recall) == pytest.approx(expected, abs=1e-15)

@@ -55,18 +55,12 @@ def test_a_key_that_a_server_escapes(echoed: str) -> None:
     assert excerpt(f'no key {echoed} of yours') == 'no key [key] of yours'
 
 
-def test_passwords_in_urls() -> None:
+def test_an_excerpt_is_one_line_without_passwords_and_halves_of_keys() -> None:
     assert redact('http://me:secret@host/v1 a@b') == 'http://[key]@host/v1 a@b'
-
-
-def test_a_key_at_the_cut_leaves_no_half() -> None:
+    assert excerpt(' a\n\n b\t c ') == 'a b c'
     remember_keys(['sk-0123456789'])
     for before in range(EXCERPT_CHARS - 20, EXCERPT_CHARS + 5):
         assert 'sk-' not in excerpt('x' * before + 'sk-0123456789' * 1000)
-
-
-def test_one_line() -> None:
-    assert excerpt(' a\n\n b\t c ') == 'a b c'
 
 
 def shown_nowhere(secret: str, *texts: str) -> None:

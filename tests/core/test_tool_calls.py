@@ -45,11 +45,7 @@ CALLS = (ToolCall('search', {'q': 'Katzen'}, 'call_1'), ToolCall('finish', 'not 
 def test_arguments_are_read_or_stay_text(arguments: Any, expected: Any) -> None:
     assert make_call('search', arguments).arguments == expected
     json.dumps(calls_payload([make_call('search', arguments)]), allow_nan=False).encode('utf-8')
-
-
-@pytest.mark.parametrize('name', [None, 7, ['a'], {}])
-def test_what_is_no_text_is_no_name(name: Any) -> None:
-    assert make_call(name, '{}', name) == ToolCall('', {})
+    assert [make_call(name, '{}', name) for name in (None, 7, ['a'], {})] == [ToolCall('', {})] * 4
 
 
 @pytest.mark.parametrize(
@@ -95,9 +91,7 @@ def test_calls_travel_through_rows_answers_and_messages() -> None:
         *messages[:2],
         Message('user', 'so?\nb'),
     ]
-
-
-def test_a_message_without_calls_is_written_as_before() -> None:
+    # A message without calls is written as before.
     assert messages_text([Message('user', 'a')]) == '[{"role": "user", "content": "a"}]'
     assert calls_text(()) == ''
     assert calls_text(CALLS[:1]) == '[{"arguments": {"q": "Katzen"}, "name": "search"}]'

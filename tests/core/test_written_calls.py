@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_payload
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, calls_payload
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.written.formats import FORMATS, NONE, choose_format
 from opencompass_tooleval.core.calls.written.reading import (
@@ -561,17 +561,15 @@ def test_a_raw_text_is_thoughts_content_and_calls(
     assert (reading.thoughts, reading.content, calls, reading.is_unfinished) == parts
 
 
-@pytest.mark.parametrize('end', [' ', '', '\n\n'])
-@pytest.mark.parametrize('token', END_TOKENS)
-def test_end_tokens_are_no_content(token: str, end: str) -> None:
-    assert without_end_tokens(f'{token} Yes{end}{token}{token}\n{token}') == f'{token} Yes'
-    assert without_end_tokens(f'Yes{token} No') == f'Yes{token} No'
-
-
-def test_marks_that_look_like_end_tokens_stay() -> None:
+def test_end_tokens_are_no_content() -> None:
+    for token in END_TOKENS:
+        for end in (' ', '', '\n\n'):
+            assert without_end_tokens(f'{token} Yes{end}{token}{token}\n{token}') == f'{token} Yes'
+        assert without_end_tokens(f'Yes{token} No') == f'Yes{token} No'
+    # Marks that look like them stay.
     assert without_end_tokens('<s>old</s>') == without_end_tokens('<s>old</s></s></s>'[:-4]) == '<s>old</s>'
     assert without_end_tokens('Yes<pad><|im_end|><pad>', ['<pad>', '']) == 'Yes'
-    assert without_end_tokens('Yes' + '</s>' * 250_000) == 'Yes'
+    assert without_end_tokens('Yes' + '</s>' * 50_000) == 'Yes'
 
 
 @pytest.mark.parametrize(
@@ -595,12 +593,6 @@ def test_required_calls_are_json(text: str, name: str, calls: Named) -> None:
         assert [(call.name, call.arguments) for call in reading.calls] == calls
         assert reading.thoughts == thoughts and (reading.content == '') == bool(calls)
         assert reading.text.startswith('<think>Hm</think>' if thoughts else reading.content)
-
-
-def test_too_long_a_text_is_content() -> None:
-    for text in ('<think>' + 'x' * MAX_CHARS, '<|channel|>analysis<|message|>' + 'x' * MAX_CHARS):
-        assert read_reference(text, 'openai') == read_reference(text, 'hermes') == Reading(content=text)
-        assert read_required_calls(text) == Reading(content=text)
 
 
 def test_a_prompt_tells_if_it_ends_within_thoughts() -> None:
@@ -649,7 +641,7 @@ def test_a_template_tells_its_parser(template: str, parser: str) -> None:
     assert choose_format(template) == parser and parser in FORMATS
 
 
-def test_ids_are_unlike_and_the_same_each_time() -> None:
+def test_ids_differ_and_are_the_same_each_time() -> None:
     text = '<tool_call>{"name": "f"}</tool_call>' * 3
     ids = [call.id for call in read_reference(text, 'hermes').calls]
     assert len(set(ids)) == 3 and all(len(name) == 9 and name.isalnum() for name in ids)
@@ -708,25 +700,11 @@ def test_what_is_written_is_read_and_what_is_damaged_raises_nothing(parser: str)
                 assert reading.text == damaged
 
 
-UNITS = (
-    '[',
-    '{"a":',
-    '[f(',
-    '[f(a=',
-    '{"name": "f", "arguments": ',
-    '(',
-    '"',
-    '-',
-    '1,',
-    'a.',
-    '<parameter=a>',
-    '<escape>',
-)
 MARKS = {
     'hermes': '<tool_call>',
     'mistral': '[TOOL_CALLS]',
     'llama3_json': '<|python_tag|>',
-    'pythonic': '<|python_start|>',
+    'pythonic': '[f(a=1), ',
     'qwen3_coder': '<function=f>',
     'kimi_k2': '<|tool_call_begin|>f<|tool_call_argument_begin|>',
     'deepseek_v3': '<｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n',
@@ -737,22 +715,23 @@ MARKS = {
 
 
 @pytest.mark.parametrize('name', list(FORMATS))
-def test_endless_text_ends(name: str) -> None:
+def test_endless_calls_end(name: str) -> None:
+    """That any text is read in linear time, ``test_hostile_readers.py`` shows."""
     for mark in {MARKS.get(name, ''), '<tool_call>'}:
-        for unit in UNITS:
-            for text in (mark + unit * (150_000 // len(unit)), (mark + unit) * 8_000, '[f(a=' + unit * 60_000):
-                reading = read_reference(text, name, TOOLS)
-                assert len(reading.calls) <= MAX_CALLS
-                json.dumps([reading.text, calls_payload(reading.calls)])
-        assert read_reference('x' * 1_000_000 + mark, name).calls == ()
+        for unit in ('[f(a=', '{"name": "f", "arguments": ', '"', '<parameter=a>', '<escape>'):
+            reading = read_reference((mark + unit) * 1_000, name, TOOLS)
+            assert len(reading.calls) <= MAX_CALLS
+            json.dumps([reading.text, calls_payload(reading.calls)])
 
 
 def test_too_long_an_answer_has_no_calls() -> None:
     text = '<tool_call>{"name": "f"}</tool_call>'
-    assert read_reference(text + ' ' * (MAX_CHARS - len(text)), 'hermes').calls == (
-        ToolCall('f', {}, read_reference(text + ' ' * (MAX_CHARS - len(text)), 'hermes').calls[0].id),
-    )
+    (call,) = read_reference(text + ' ' * (MAX_CHARS - len(text)), 'hermes').calls
+    assert (call.name, call.arguments) == ('f', {})
     assert read_reference(text + ' ' * MAX_CHARS, 'hermes') == Reading(content=text + ' ' * MAX_CHARS)
+    for text in ('<think>' + 'x' * MAX_CHARS, '<|channel|>analysis<|message|>' + 'x' * MAX_CHARS):
+        assert read_reference(text, 'openai') == read_reference(text, 'hermes') == Reading(content=text)
+        assert read_required_calls(text) == Reading(content=text)
 
 
 @pytest.mark.parametrize(
