@@ -53,15 +53,9 @@ def reasons_in_code() -> set[str]:
 
 def test_every_reason_has_words_and_every_word_a_reason() -> None:
     assert reasons_in_code() | {'ok', LOOP, result.TRUNCATED, result.OVER_BUDGET} == set(REASONS)
-
-
-def test_one_cause_has_one_code() -> None:
     for part in ('name', 'sentence'):
         words = Counter(getattr(row, part) for row in REASONS.values())
         assert not [text for text, count in words.items() if count > 1], part
-
-
-def test_areas_of_reasons_are_the_documented_ones() -> None:
     assert set(re.findall(r'``([a-z]+)``', str(result.__doc__))) == AREAS
 
 
@@ -84,13 +78,7 @@ def test_a_sentence_is_short_and_no_sentence_is_code() -> None:
     metrics = (row.words for row in all_metrics().values())
     for words in (*REASONS.values(), *metrics, *SOURCES.values(), *FAULTS.values()):
         assert 2 <= len(words.name) <= 32 and len(words.sentence) <= 110 and '_' not in words.name + words.sentence
-
-
-def test_every_source_of_an_observation_has_words() -> None:
     assert set(SOURCES) == set(observation.SOURCES) and set(FAULTS) == set(observation.FAULTS)
-
-
-def test_words_of_what_is_not_known_and_of_halves_of_a_column() -> None:
     assert words_of_reason('mine:odd_thing') == ('mine:odd thing', '')
     assert words_of_metric('odd_metric') == ('odd metric', '')
     assert words_of_metric('usage_awareness_global').name == 'Usage awareness, whole'

@@ -31,13 +31,10 @@ def test_little_answers() -> None:
         assert all(isinstance(damage(answer, Random(seed)), str) for seed in range(40)), answer
 
 
-@pytest.mark.parametrize(
-    'value',
-    [
-        pytest.param([{'id': 0, 'name': 'a', 'args': {'x': 1}}, {'id': 1, 'name': 'b', 'args': {}}], id='plan'),
-        pytest.param({'thought': 'look it up', 'name': 'find', 'args': {'x': [1, 2]}}, id='call'),
-    ],
-)
+@pytest.mark.parametrize('value', [
+    pytest.param([{'id': 0, 'name': 'a', 'args': {'x': 1}}, {'id': 1, 'name': 'b', 'args': {}}], id='plan'),
+    pytest.param({'thought': 'look it up', 'name': 'find', 'args': {'x': [1, 2]}}, id='call'),
+])  # fmt: skip
 def test_seeds_give_many_faults(value: Any) -> None:
     answer = json.dumps(value)
     damaged = [damage(answer, Random(seed)) for seed in range(200)]

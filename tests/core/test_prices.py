@@ -16,9 +16,6 @@ def test_costs_by_hand() -> None:
     assert prices.cost(1000, 200, 400) == pytest.approx((600 * 2.5 + 400 * 1.25 + 200 * 10) / 1e6)
     assert Prices(2.5, 10.0).cost(1000, 200, 400) == pytest.approx((1000 * 2.5 + 200 * 10) / 1e6)
     assert prices.cost(100, 0, 400) == pytest.approx(125 / 1e6)  # a server that says more than there is
-
-
-def test_unknown_tokens_have_no_cost() -> None:
     prices = Prices(1, 1)
     assert prices.cost_of(Usage(prompt=1)) is None and prices.cost_of(Usage(completion=1)) is None
     assert prices.cost_of(Usage(10, 20, reasoning=5)) == pytest.approx(30 / 1e6)

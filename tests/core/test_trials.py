@@ -36,14 +36,11 @@ def test_estimators_are_the_share_of_all_draws() -> None:
     assert pass_at_k(2000, 1, 1000) == pytest.approx(0.5), 'binomials beyond what a float holds'
 
 
-def test_numbers_out_of_bounds() -> None:
+def test_names_of_estimates_and_numbers_out_of_bounds() -> None:
     for numbers in ((3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4), (0, 0, 1)):
         for estimator in (pass_at_k, pass_hat_k):
             with pytest.raises(ValueError, match='not 0 <= right <= trials and 1 <= k <= trials'):
                 estimator(*numbers)
-
-
-def test_names_of_estimates() -> None:
     for trials, numbers in {1: [1], 2: [1, 2], 3: [1, 2, 3], 5: [1, 2, 4, 5], 8: [1, 2, 4, 8]}.items():
         assert drawn_numbers(trials) == numbers
         assert names_of(trials) == [*(f'pass@{k}' for k in numbers), *(f'pass^{k}' for k in numbers)]
@@ -85,9 +82,6 @@ def test_means_over_records_and_their_errors() -> None:
         name: estimates[SUCCESS][name] for name in by_kind if name != 'avg@4'
     }
     assert estimates[SUCCESS]['avg@4'].value == pytest.approx(50.0)
-
-
-def test_trials_that_do_not_count() -> None:
     rights = rights_by_record(samples(a='1-0', b='--1', c='---'), 'accuracy', RULE)
     assert rights == {'a': (True, False), 'b': (True,)}
     assert chances(rights, 'pass@1') == {'a': 0.5, 'b': 1.0}
@@ -127,18 +121,15 @@ def test_a_result_is_read_if_it_has_trials() -> None:
     assert [trials_of_result(result) for result in others] == [None] * len(others)
 
 
-@pytest.mark.parametrize(
-    'row',
-    [
-        None,
-        5.0,
-        {'value': None, 'standard_error': None, 'records': 0},
-        {'value': math.nan, 'standard_error': 1.0, 'records': 2},
-        {'value': 1.0, 'standard_error': 'x', 'records': 2},
-        {'value': 10**400, 'standard_error': 1.0, 'records': 2},
-        {'value': 1.0, 'standard_error': 1.0, 'records': True},
-    ],
-)
+@pytest.mark.parametrize('row', [
+    None,
+    5.0,
+    {'value': None, 'standard_error': None, 'records': 0},
+    {'value': math.nan, 'standard_error': 1.0, 'records': 2},
+    {'value': 1.0, 'standard_error': 'x', 'records': 2},
+    {'value': 10**400, 'standard_error': 1.0, 'records': 2},
+    {'value': 1.0, 'standard_error': 1.0, 'records': True},
+])  # fmt: skip
 def test_rows_that_are_no_estimate(row: Any) -> None:
     assert estimate_of(row) is None
     read = trials_of_result(part(metrics={'x': {'pass@1': row}}))

@@ -62,6 +62,19 @@ def test_by_hand() -> None:
         '600 of prompts, 60 of answers, cost 0.00, 1 answers counted here (estimate), 2 answers not known, '
         '1 answers at the full price: nothing says what was cached'
     )
+    assert summary_of([None, None], PRICES) is None and summary_of([]) is None
+    only_tries = summary_of([Usage(requests=4)], PRICES)
+    assert only_tries == {'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1}, 'requests': 4}
+    assert spending_of(only_tries) is None
+    summary = summary_of([Usage(100, 10, cached=60), Usage(300, 30)])
+    spending = spending_of(summary, PRICES)
+    assert spending is not None and spending.cost == pytest.approx((340 * 2 + 60 + 40 * 8) / 1e6)
+    assert spending_of(summary) == Spending(2, 400, 40, None, 0, 0, requests=2)
+    summary = summary_of([Usage(100, 10)], Prices(2.0, 8.0))
+    assert summary is not None and 'cached_unknown' not in summary['cost']
+    spending = spending_of(summary_of([Usage(100, 10), Usage(1, 1, incomplete=('prompt',))], PRICES))
+    assert spending is not None and (spending.incomplete, spending.cached_unknown) == (1, 2)
+    assert str(spending).endswith('1 answers known in part, 2 answers at the full price: nothing says what was cached')
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=60))
@@ -72,20 +85,6 @@ def test_numbers_are_those_of_numpy(counts: list[int]) -> None:
     assert (prompt_tokens['total'], prompt_tokens['mean']) == (sum(counts), pytest.approx(np.mean(counts)))
     for name, share in (('p50', 0.5), ('p95', 0.95)):
         assert prompt_tokens[name] == np.quantile(counts, share, method='inverted_cdf')
-
-
-def test_nothing_is_known() -> None:
-    assert summary_of([None, None], PRICES) is None and summary_of([]) is None
-    only_tries = summary_of([Usage(requests=4)], PRICES)
-    assert only_tries == {'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1}, 'requests': 4}
-    assert spending_of(only_tries) is None
-
-
-def test_old_results_are_priced_by_their_tokens() -> None:
-    summary = summary_of([Usage(100, 10, cached=60), Usage(300, 30)])
-    spending = spending_of(summary, PRICES)
-    assert spending is not None and spending.cost == pytest.approx((340 * 2 + 60 + 40 * 8) / 1e6)
-    assert spending_of(summary) == Spending(2, 400, 40, None, 0, 0, requests=2)
 
 
 _ROUNDS = st.lists(
@@ -110,14 +109,6 @@ def test_dialogues_cost_what_their_rounds_cost(dialogues: list[list[Usage]]) -> 
         assert summary['cached']['answers'] == len(capped) and 'cached_unknown' not in summary['cost']
     else:
         assert 'cached' not in summary and summary['cost']['cached_unknown'] == len(capped)
-
-
-def test_what_was_cached_is_not_asked_about_where_it_costs_as_much() -> None:
-    summary = summary_of([Usage(100, 10)], Prices(2.0, 8.0))
-    assert summary is not None and 'cached_unknown' not in summary['cost']
-    spending = spending_of(summary_of([Usage(100, 10), Usage(1, 1, incomplete=('prompt',))], PRICES))
-    assert spending is not None and (spending.incomplete, spending.cached_unknown) == (1, 2)
-    assert str(spending).endswith('1 answers known in part, 2 answers at the full price: nothing says what was cached')
 
 
 def test_requests_that_failed_are_part_of_what_an_answer_cost() -> None:
@@ -149,14 +140,14 @@ def test_rows_of_others_by_name() -> None:
         'simulator sim': Spending(6, 800, 80, pytest.approx(2 * (400 * 2 + 40 * 8) / 1e6), 0, 2, 0, 4, (), 6),
         'simulator free': Spending(1, 5, 1, None, 0, 0, requests=1),
     }
-
-
-def test_kept_judgements_are_no_spending() -> None:
     (row,) = other_row('judge', 'gpt', [], PRICES, [Usage(100, 10), None])
     (other,) = read_others({'auxiliary_models': [row]})
     assert (other.name, other.spent) == ('judge gpt', NOTHING)
     assert other.from_cache.cost == pytest.approx((100 * 2 + 10 * 8) / 1e6) and other.from_cache.unknown == 1
     assert other_row('judge', 'gpt', [None], PRICES) == []
+    one, other = Spending(1, 10, 2, 0.5, 1, 0, 1, 1, ('x', 'y'), 3), Spending(2, 20, 3, None, 0, 1, 1, 0, ('y',), 4)
+    assert one + other == Spending(3, 30, 5, 0.5, 1, 1, 2, 1, ('x', 'y'), 7)
+    assert other + other == Spending(4, 40, 6, None, 0, 2, 2, 0, ('y',), 8)
 
 
 @pytest.mark.parametrize(
@@ -167,12 +158,6 @@ def test_others_that_cannot_be_read(value: Any) -> None:
     assert all(set(row) == {'role', 'model', 'answers', 'requests'} for row in rows)
     assert all(other.spent == other.from_cache == NOTHING for other in read_others({'auxiliary_models': value}))
     assert read_others(value) == []
-
-
-def test_spendings_add_up() -> None:
-    one, other = Spending(1, 10, 2, 0.5, 1, 0, 1, 1, ('x', 'y'), 3), Spending(2, 20, 3, None, 0, 1, 1, 0, ('y',), 4)
-    assert one + other == Spending(3, 30, 5, 0.5, 1, 1, 2, 1, ('x', 'y'), 7)
-    assert other + other == Spending(4, 40, 6, None, 0, 2, 2, 0, ('y',), 8)
 
 
 def test_files_that_say_nothing_or_half() -> None:

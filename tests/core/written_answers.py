@@ -39,12 +39,8 @@ WORDS = (
     '"Fine", I said; ok?',
 )
 THOUGHTS = (
-    'Need the weather.',
-    '用户想知道天气。',
-    'First {this}, then [that].\n\nSo:',
-    'It is 5 > 3, "yes".',
-    "don't",
-)
+    'Need the weather.', '用户想知道天气。', 'First {this}, then [that].\n\nSo:', 'It is 5 > 3, "yes".', "don't",
+)  # fmt: skip
 KEYS = ('city', 'days', 'where', 'userId', 'max_price', 'q', '日期', 'filter_by', 'x1', 'Name', 'arguments', 'name')
 TOOL_NAMES = ('get_weather', 'search', 'Maps-route', 'add_2', 'sendMail', '_private', 'f')
 
@@ -185,13 +181,8 @@ def _kimi_k3(calls: Calls, draw: random.Random) -> str:
 
 
 _TYPE_NAMES: dict[str, Any] = {
-    'string': str,
-    'boolean': bool,
-    'number': (int, float),
-    'array': list,
-    'object': dict,
-    'null': type(None),
-}
+    'string': str, 'boolean': bool, 'number': (int, float), 'array': list, 'object': dict, 'null': type(None),
+}  # fmt: skip
 
 
 def _minimax_m3(calls: Calls, draw: random.Random) -> str:
@@ -548,17 +539,8 @@ FAMILIES: Mapping[str, Family] = {
 # An element's text has no type: where a text and something else are allowed, "7" could be both, so no type is a union
 # with text.
 TYPES: tuple[Any, ...] = (
-    'string',
-    'string',
-    'integer',
-    'number',
-    'boolean',
-    'array',
-    'object',
-    ['integer', 'null'],
-    'ref',
-    'enum',
-)
+    'string', 'string', 'integer', 'number', 'boolean', 'array', 'object', ['integer', 'null'], 'ref', 'enum',
+)  # fmt: skip
 WHERE = {'type': 'object', 'properties': {'lat': {'type': 'number'}}}
 
 

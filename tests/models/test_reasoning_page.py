@@ -104,9 +104,11 @@ def test_settings_of_the_tables(who: str, setting: str) -> None:
     assert {key: body[key] for key in value} == value
 
 
-def test_every_row_is_tried() -> None:
+def test_every_row_is_tried_and_a_limit_in_the_body_is_refused() -> None:
     tables = [line for line in PAGE.splitlines() if line.startswith('| ')]
     assert len(ROWS) == len(tables) - 4  # two heads of two lines
+    (fault,) = setting_faults([{**API, 'extra_body': {'max_tokens': 9}}], [])
+    assert 'max_tokens of requests is set by max_out_len' in fault.text
 
 
 def value_of(text: str) -> Any:
@@ -118,8 +120,3 @@ def value_of(text: str) -> Any:
         return ast.literal_eval(node)
 
     return value(ast.parse(text, mode='eval').body)
-
-
-def test_a_limit_in_the_body_is_refused() -> None:
-    (fault,) = setting_faults([{**API, 'extra_body': {'max_tokens': 9}}], [])
-    assert 'max_tokens of requests is set by max_out_len' in fault.text

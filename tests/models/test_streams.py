@@ -114,10 +114,10 @@ def answer_of(url: str, **settings: Any) -> Answer:
     ('steps', 'ends', 'settings', 'text', 'reason'),
     [
         pytest.param([*HI, DONE], True, {}, 'hi', None, id='right'),
-        pytest.param([ALIVE, 0.2] * 20 + [*HI, DONE], True, {'idle_timeout': 2}, 'hi', None, id='comments'),
+        pytest.param([ALIVE, 0.2] * 8 + [*HI, DONE], True, {'idle_timeout': 1}, 'hi', None, id='comments'),
         pytest.param([HI[0], ENDLESS], True, {'idle_timeout': 1}, '', 'infra:timeout', id='idle'),
         pytest.param([ENDLESS], True, {'idle_timeout': 1}, '', 'infra:timeout', id='idle from the start'),
-        pytest.param([ALIVE, 0.1] * 600, True, {'timeout': 2}, '', 'infra:timeout', id='too long'),
+        pytest.param([ALIVE, 0.1] * 600, True, {'timeout': 1}, '', 'infra:timeout', id='too long'),
         pytest.param(HI, True, {}, 'hi', None, id='no [DONE]'),
         pytest.param([*HI, DONE, ENDLESS], True, {}, 'hi', None, id='[DONE], and the connection stays'),
         pytest.param([*HI, DONE], False, {}, 'hi', None, id='[DONE], and the connection breaks'),
@@ -143,11 +143,15 @@ def test_a_stream(
         assert (asked['stream'], asked['stream_options']) == (True, {'include_usage': True})
 
 
-def test_connections_of_streams_are_used_again() -> None:
+def test_a_server_that_ignores_stream_or_keeps_the_connection() -> None:
     with streaming([*HI, DONE, 0.1]) as server:
         model = ToolEvalOpenAI('tiny', key=KEY, openai_api_base=server.url, max_workers=1, stream=True)
         assert [answer.text for answer in model.answers(prompts(3), 16)] == ['hi'] * 3
         assert server.connections == 1
+    with serving(script := Script()) as url:
+        answer = answer_of(url)
+    assert (answer.text, answer.finish_reason) == ('ready', 'stop')
+    assert answer.usage is not None and answer.usage.prompt and len(script.asked) == 1
 
 
 class RefusesOptions(Script):
@@ -181,13 +185,6 @@ def test_other_refusals_are_no_reason_to_ask_again(named: str) -> None:
     with serving(script := Refuses()) as url:
         assert answer_of(url).reason == 'infra:bad_request'
     assert len(script.asked) == 1
-
-
-def test_a_server_that_ignores_stream_answers_in_one_piece() -> None:
-    with serving(script := Script()) as url:
-        answer = answer_of(url)
-    assert (answer.text, answer.finish_reason) == ('ready', 'stop')
-    assert answer.usage is not None and answer.usage.prompt and len(script.asked) == 1
 
 
 def test_attribution_excludes_streams() -> None:

@@ -35,7 +35,9 @@ CONFIGS = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'config
 PRICES = {'input': 2.0, 'output': 8.0}
 
 
-def test_a_local_model_is_counted_with_its_tokenizer(tiny_model: Path) -> None:
+def test_tokens_are_those_of_the_server_or_counted_with_the_tokenizer(
+    tiny_model: Path, tiny_server: ModelServer
+) -> None:
     model = HuggingFacewithChatTemplate(str(tiny_model), max_seq_len=4096)
     prompt = make_conversation()
     (answer,) = ask(model, [prompt], 6)
@@ -43,13 +45,12 @@ def test_a_local_model_is_counted_with_its_tokenizer(tiny_model: Path) -> None:
     assert usage is not None and usage.counted and usage.seconds is None
     assert usage.prompt == token_length(model, prompt) > 20
     assert usage.completion == len(model.tokenizer.encode(answer.text, add_special_tokens=False)) > 0
-
-
-def test_what_the_server_says_counts(tiny_server: ModelServer) -> None:
     client = ToolEvalOpenAI(path='tiny', key='none', openai_api_base=tiny_server.url, max_seq_len=8192, retry=0)
     (answer,) = ask(client, [make_conversation()], 6)
     assert answer.usage is not None and not answer.usage.counted
     assert answer.usage.prompt and answer.usage.completion and answer.usage.seconds is not None
+    (answer,) = ask(OracleModel(), [make_conversation()], 6)
+    assert answer.usage is None
 
 
 def test_a_server_that_says_nothing_is_counted(
@@ -69,26 +70,18 @@ def test_a_server_that_says_nothing_is_counted(
     assert answered.usage == Usage(5, tokens, counted=True, seconds=0.1, first_prompt=5, counter=counter)
 
 
-def test_answers_without_a_model_cost_nothing() -> None:
-    (answer,) = ask(OracleModel(), [make_conversation()], 6)
-    assert answer.usage is None
-
-
 @pytest.mark.parametrize('settings', [{}, {'prices': PRICES}])
 def test_prices_are_no_argument_of_a_class(settings: dict[str, Any]) -> None:
     assert isinstance(build_model(ConfigDict(type=OracleModel, abbr='m', **settings)), OracleModel)
     assert ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:9/v1', **settings).path == 'm'
 
 
-def test_wrong_prices_are_said_when_a_model_is_built() -> None:
+def test_prices_are_checked_and_no_other_judge() -> None:
     for prices in ({'prompt': 1}, {'input': 1, 'output': 'a lot'}):
         with pytest.raises(ValueError, match='should be dict'):
             build_model(ConfigDict(type=OracleModel, prices=prices))
         with pytest.raises(ValueError, match='should be dict'):
             ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:9/v1', prices=prices)
-
-
-def test_prices_are_no_other_judge() -> None:
     judge = {'type': 'x.ToolEvalOpenAI', 'path': 'gpt-4', 'temperature': 0}
     assert settings_hash(judge) == settings_hash({**judge, 'prices': PRICES})
     assert 'prices' not in judge_settings({**judge, 'prices': PRICES})
@@ -141,22 +134,7 @@ def test_results_have_totals_and_cost(tiny_server: ModelServer, tmp_path: Path) 
     assert usage['requests'] == sum(map(len, rounds)) > len(rows)  # a dialogue's rounds count together
 
 
-def test_a_local_model_has_counted_tokens_in_its_result(tiny_model: Path, tmp_path: Path) -> None:
-    dataset = demo(
-        'tooleval_ultratool_demo_gen', 'tooleval_ultratool_en_datasets', 'tooleval-ultratool-tool_selection_en'
-    )
-    dataset['infer_cfg']['inferencer']['max_out_len'] = 8
-    model = ConfigDict(
-        type=HuggingFacewithChatTemplate, abbr='hf', path=str(tiny_model), max_seq_len=8192, max_out_len=8,
-        batch_size=4, prices={'input': 0, 'output': 1, 'cached': 0},
-    )  # fmt: skip
-    ((result, rows),) = run(tmp_path, model, [dataset])
-    assert result['usage']['answers'] == {'all': len(rows), 'reported': 0, 'counted': len(rows), 'unknown': 0}
-    assert all(row['usage']['counted'] is True for row in rows)
-    assert result['usage']['cost']['total'] == pytest.approx(result['usage']['completion']['total'] / 1e6)
-
-
-def test_tries_of_what_failed_are_counted(canned_server: ModelServer) -> None:
+def test_tries_of_what_failed_are_counted_and_an_empty_reply_is_paid_for(canned_server: ModelServer) -> None:
     canned_server.reset('500@1-3')
     model = ToolEvalOpenAI(path='tiny', key='right', openai_api_base=canned_server.url, retry=2, backoff=0.01)
     (failed,) = ask(model, [make_conversation()], 6)
@@ -165,9 +143,6 @@ def test_tries_of_what_failed_are_counted(canned_server: ModelServer) -> None:
         'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1},
         'requests': 3,
     }
-
-
-def test_an_empty_reply_is_paid_for(canned_server: ModelServer) -> None:
     canned_server.reset('empty@1', '500@2')
     model = ToolEvalOpenAI(path='tiny', key='right', openai_api_base=canned_server.url, retry=2, backoff=0.01)
     (answer,) = ask(model, [make_conversation()], 6)

@@ -109,20 +109,10 @@ for row in datasets:
 """
 
 
-@pytest.mark.parametrize(
-    ('temperature', 'of_dataset', 'is_fault', 'words'),
-    [
-        ('0', 'None', False, "m: temperature=0 is not sent, since OpenAI's reasoning models refuse it"),
-        ('0.7', 'None', True, "m: temperature=0.7 is not sent, since OpenAI's reasoning models refuse it"),
-        (
-            'None',
-            '0.7',
-            True,
-            "m: the data set's temperature 0.7 is not sent, since OpenAI's reasoning models refuse it",
-        ),
-        ('None', '1', False, ''),
-    ],
-)
+@pytest.mark.parametrize(('temperature', 'of_dataset', 'is_fault', 'words'), [
+    ('0', 'None', False, "m: temperature=0 is not sent, since OpenAI's reasoning models refuse it"),
+    ('None', '0.7', True, "m: the data set's temperature 0.7 is not sent, since OpenAI's reasoning models refuse it"),
+])  # fmt: skip
 def test_a_temperature_that_is_not_sent_is_a_note_or_a_fault(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], temperature: str, of_dataset: str, is_fault: bool, words: str
 ) -> None:
@@ -131,9 +121,8 @@ def test_a_temperature_that_is_not_sent_is_a_note_or_a_fault(
     config.write_text(CONFIG.replace('infer[', f'{added}\ninfer['))
     assert show_plan(config) == is_fault
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith(('NOTE', 'FAULT'))]
-    lines = [line for line in lines if 'max_out_len=9' not in line]
-    assert len(lines) == bool(words)
-    assert not words or lines[0].startswith(f'{"FAULT" if is_fault else "NOTE"} {words}')
+    (line,) = [line for line in lines if 'max_out_len=9' not in line]
+    assert line.startswith(f'{"FAULT" if is_fault else "NOTE"} {words}')
 
 
 AGENTS = """

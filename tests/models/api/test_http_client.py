@@ -102,49 +102,40 @@ def failure_of(get: Callable[..., HttpReply], url: str, **settings: object) -> F
     return caught.value
 
 
-def test_headers_of_other_alphabets_are_no_fault(get: Callable[..., HttpReply]) -> None:
+def test_headers_of_other_alphabets(get: Callable[..., HttpReply]) -> None:
     odd = 'X-Region: 北京\r\nX-Bytes: '.encode() + b'\xff\xfe\r\n'
     with serving(OK.replace(b'Content-Type', odd + b'Content-Type')) as server:
         reply = get(server.url)
     assert (reply.status, reply.body, reply.content_type) == (200, b'{}', 'application/json')
-
-
-def test_a_name_of_a_header_that_is_none(get: Callable[..., HttpReply]) -> None:
-    """The server is there, so that nobody waits for it to come back."""
+    # The server is there, so that nobody waits for it to come back.
     with serving(OK.replace(b'Content-Type', 'X-Région: 1\r\nContent-Type'.encode())) as server:
         failure = failure_of(get, server.url)
     assert failure.reason == 'infra:bad_response' and not failure.no_connection
 
 
-@pytest.mark.parametrize(
-    'reply',
-    [
-        b'no HTTP at all\r\n\r\n',
-        b'HTTP/1.1 200 OK\r\nX-Long: ' + b'x' * (1 << 20) + b'\r\n\r\n',
-        b'HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n',
-        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
-        b'HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}',
-        b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}',
-        b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 18\r\n\r\n' + gzip.compress(b'{}', mtime=0)[:18],
-        b'HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{}',
-        b'',
-    ],
-)
+@pytest.mark.parametrize('reply', [
+    b'no HTTP at all\r\n\r\n',
+    b'HTTP/1.1 200 OK\r\nX-Long: ' + b'x' * (1 << 20) + b'\r\n\r\n',
+    b'HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n',
+    b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    b'HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}',
+    b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}',
+    b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 18\r\n\r\n' + gzip.compress(b'{}', mtime=0)[:18],
+    b'HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{}',
+    b'',
+])  # fmt: skip
 def test_replies_that_are_none(get: Callable[..., HttpReply], reply: bytes) -> None:
     with serving(reply) as server:
         failure = failure_of(get, server.url)
     assert failure.reason in ('infra:bad_response', 'infra:connection') and failure.again and not failure.ends
 
 
-def test_a_redirect_is_not_followed(get: Callable[..., HttpReply]) -> None:
+def test_no_redirect_is_followed_and_a_login_goes_before_the_key(get: Callable[..., HttpReply]) -> None:
     with serving() as other:
         moved = f'HTTP/1.1 307 Moved\r\nLocation: {other.url}\r\nContent-Length: 0\r\n\r\n'
         with serving(moved.encode()) as server:
             assert get(server.url).status == 307
         assert other.heads == []
-
-
-def test_a_login_in_the_url_goes_before_the_key(get: Callable[..., HttpReply]) -> None:
     with serving() as server:
         assert get(server.url.replace('//', '//me:p%40ss@')).status == 200
     (head,) = server.heads
@@ -173,15 +164,14 @@ def test_a_connection_that_its_server_may_be_closing_is_not_used_again(
         assert server.connections == 2
 
 
-def test_a_host_that_was_never_found_ends_the_task(get: Callable[..., HttpReply]) -> None:
+def test_a_host_that_was_never_found_ends_the_task_and_one_that_was_is_waited_for(
+    get: Callable[..., HttpReply],
+) -> None:
     failure = failure_of(get, 'http://no-such-host.invalid/v1')
     assert failure.ends and failure.no_connection
     assert failure.words == (
         "the host 'no-such-host.invalid' does not resolve: check the address (openai_api_base), or the proxy"
     )
-
-
-def test_a_host_that_was_found_before_is_waited_for(get: Callable[..., HttpReply]) -> None:
     client = HttpClient()
     client._has_reached.add('no-such-host.invalid')
     with pytest.raises(Failure) as caught:
@@ -200,11 +190,8 @@ def test_what_is_no_address_says_how_one_looks(url: str) -> None:
         check_base_url(url)
 
 
-def test_an_address_without_its_slash() -> None:
+def test_settings_that_there_are_not_and_an_address_without_its_slash() -> None:
     assert check_base_url('https://host/v1/') == 'https://host/v1'
-
-
-def test_settings_that_there_are_not() -> None:
     with pytest.raises(ValueError, match=r'http_client_cfg takes headers, .* and not http2, transport'):
         HttpClient(settings={'transport': 1, 'http2': True, 'verify': False})
 
@@ -229,16 +216,13 @@ def test_proxies(get: Callable[..., HttpReply], form: str, monkeypatch: pytest.M
             assert len(proxy.heads) == 1
 
 
-@pytest.mark.parametrize(
-    ('no_proxy', 'is_direct'),
-    [
-        *(
-            (name, True)
-            for name in ('127.0.0.1', '127.0.0.1:PORT', '127.0.0.0/8', 'a.b, 127.0.0.1/32', '*', '10/8,127.0.0.0/24')
-        ),
-        *((name, False) for name in ('127.0.0.1:1', '128.0.0.0/8', 'x/8', 'localhost', '')),
-    ],
-)
+@pytest.mark.parametrize(('no_proxy', 'is_direct'), [
+    *(
+        (name, True)
+        for name in ('127.0.0.1', '127.0.0.1:PORT', '127.0.0.0/8', 'a.b, 127.0.0.1/32', '*', '10/8,127.0.0.0/24')
+    ),
+    *((name, False) for name in ('127.0.0.1:1', '128.0.0.0/8', 'x/8', 'localhost', '')),
+])  # fmt: skip
 def test_servers_without_a_proxy(
     get: Callable[..., HttpReply], no_proxy: str, is_direct: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
