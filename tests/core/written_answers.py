@@ -115,7 +115,6 @@ def _named(calls: Calls, key: str, draw: random.Random) -> list[str]:
 
 
 def _in_marks(mark: str) -> Writer:
-    """Hermes' JSON between two marks."""
     return lambda calls, draw: (
         '\n' + '\n'.join(f'<{mark}>\n{text}\n</{mark}>' for text in _named(calls, 'arguments', draw))
     )

@@ -20,7 +20,6 @@ from opencompass_tooleval.embedding.locate import (
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty Hugging Face cache."""
     folder = tmp_path / 'hub'
     folder.mkdir()
     monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(folder))

@@ -39,7 +39,6 @@ class Countdown:
 
 
 def where(prompt: Any) -> str:
-    """What a prompt asks."""
     return str(prompt[-1]['prompt'])
 
 
@@ -56,7 +55,6 @@ class Run:
 
     @property
     def journal(self) -> Path:
-        """Answers so far."""
         return self.folder / 'tmp_stub.jsonl'
 
     def go(self) -> list[dict[str, Any]]:
@@ -162,7 +160,6 @@ class Silent:
     """Dialogues of one round that end in a call and no text."""
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[Answer]:
-        """Begins one."""
         yield ModelRequest((Message('user', row['record']),), '')
         return Answer('', calls=(ToolCall('search', {'row': row['record_id']}),))
 

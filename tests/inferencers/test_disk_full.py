@@ -93,7 +93,6 @@ datasets = [row for row in datasets if row['abbr'].startswith('tooleval-teval-')
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 400 kB."""
     folder = tmp_path / 'disk'
     folder.mkdir()
     mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=400k', 'tmpfs', folder], capture_output=True)

@@ -25,7 +25,6 @@ class RowsDataset(BaseDataset):
 
     @staticmethod
     def load(rows: list[dict[str, str]]) -> Dataset:
-        """Returns them."""
         return Dataset.from_list(rows)
 
 
@@ -45,20 +44,16 @@ class StubModel(BaseModel):
         return [record for batch in self.asked for record in batch]
 
     def parse_template(self, prompt_template: Any, mode: str) -> Any:
-        """Leaves conversations as they are."""
         return prompt_template
 
     def answers(self, inputs: list[Any], max_out_len: int) -> list[Answer]:
-        """Answers a batch."""
         self.asked.append([prompt.record_id for prompt in inputs])
         return [as_answer(self._reply(prompt)) for prompt in inputs]
 
     def generate(self, inputs: list[Any], max_out_len: int) -> list[str]:
-        """Their texts."""
         return [answer.text for answer in self.answers(inputs, max_out_len)]
 
     def get_token_len(self, prompt: Any) -> int:
-        """Words."""
         return len(str(prompt).split())
 
 
@@ -92,12 +87,10 @@ class Run:
 
     @property
     def journal(self) -> Path:
-        """Answers so far."""
         return self.folder / 'tmp_stub.jsonl'
 
     @property
     def predictions(self) -> Path:
-        """The file that OpenCompass reads."""
         return self.folder / 'stub.json'
 
     def go(self) -> list[dict[str, Any]]:

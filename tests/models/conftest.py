@@ -11,7 +11,6 @@ from opencompass.utils import get_logger
 
 @pytest.fixture
 def logged() -> Iterator[list[str]]:
-    """Lines of OpenCompass's log."""
     lines: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]

@@ -428,7 +428,6 @@ class Agents:
         self.models = {SIMULATOR: cfg}
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
-        """Begins one."""
         answer = yield ModelRequest(user(row['record']))
         if int(row['record_id'][1:]) % 2:
             answer = yield ModelRequest(user(f'call {row["record_id"]}'), model=SIMULATOR)
@@ -454,7 +453,6 @@ class NoOdd(Agents):
     """As they are, for rows that ask no simulator."""
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
-        """Begins one."""
         return super().__call__({**row, 'record_id': 'r0'})
 
 

@@ -43,7 +43,6 @@ TOOLS = ToolSet([ToolSchema('Weather.of', 'the weather', {'type': 'object', 'pro
 
 @pytest.fixture(scope='module')
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
-    """A server that calls tools."""
     script = tmp_path_factory.mktemp('script') / 'calls.py'
     script.write_text(SCRIPT, encoding='utf-8')
     running = start_server('--script', f'{script}:tools')
@@ -52,7 +51,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
 
 
 def make_model(server: ModelServer, **options: Any) -> ToolEvalOpenAI:
-    """A client of the server."""
     return ToolEvalOpenAI(path='tiny', key='none', openai_api_base=server.url, max_seq_len=8192, retry=0, **options)
 
 
@@ -65,7 +63,6 @@ def row(**columns: Any) -> dict[str, Any]:
 
 
 def prompt() -> Conversation:
-    """The question of the row."""
     return ToolEvalConversationTemplate().generate_item(row())
 
 

@@ -36,7 +36,6 @@ def make_model(server: ModelServer, **arguments: Any) -> ToolEvalOpenAI:
 
 
 def prompts(count: int) -> list[PromptList]:
-    """Conversations that differ."""
     return [
         PromptList([{'role': 'HUMAN', 'prompt': f'question {i}', 'content': f'question {i}'}]) for i in range(count)
     ]

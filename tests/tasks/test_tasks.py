@@ -178,24 +178,6 @@ def test_a_command_without_the_script_is_refused() -> None:
         as_module('python b.py cfg', 'a.py', 'eval')
 
 
-@pytest.mark.parametrize(
-    ('finishes', 'cut'), [(['stop', 'length', 'length'], 2), (['stop', None, 'stop'], 0), ([None] * 3, None)]
-)
-def test_cut_answers_are_counted(
-    finishes: list[str | None], cut: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from datasets import Dataset
-    from opencompass.tasks import OpenICLEvalTask
-
-    counts = {'all': 3, 'infra': 0}
-    monkeypatch.setattr(OpenICLEvalTask, '_evaluate_predictions', lambda *arguments: {'samples': dict(counts)})
-    task = object.__new__(ToolEvalEvalTask)
-    monkeypatch.setattr(task, '_file', lambda folder: tmp_path)
-    rows = [{'prediction': 'a', 'finish_reason': finish_reason} for finish_reason in finishes]
-    result = task._evaluate_predictions(['a'] * 3, Dataset.from_list([{'x': 1}] * 3), rows)
-    assert result['samples'] == counts | ({} if cut is None else {'cut': cut})
-
-
 def test_a_result_is_written_line_by_line_and_reads_back() -> None:
     import numpy as np
 

@@ -22,12 +22,10 @@ def read_reply(body: bytes, content_type: str, offers_tools: bool = False) -> An
 
 
 def reply(finish: str | None = 'stop', **message: Any) -> bytes:
-    """A completion with one choice."""
     return json.dumps({'choices': [{'index': 0, 'message': message, 'finish_reason': finish}]}).encode()
 
 
 def stream(*deltas: dict[str, Any], finish: str | None = 'stop', end: str = 'data: [DONE]\n\n') -> bytes:
-    """A stream of one choice."""
     choices = [*({'index': 0, 'delta': delta} for delta in deltas), {'index': 0, 'delta': {}, 'finish_reason': finish}]
     return (''.join(f'data: {json.dumps({"choices": [choice]})}\n\n' for choice in choices) + end).encode()
 
