@@ -306,33 +306,6 @@ def real() -> None:
         pytest.skip('what transformers serve needs is not installed')
 
 
-@pytest.mark.long
-def test_transformers_serve_through_opencompass(real: None, tmp_path: Path, tiny_model: Path) -> None:
-    """Killed once while it is asked: its sweep fails at once, and goes on."""
-    write_config(tmp_path, serve_engine(tmp_path), str(tiny_model), [REVIEW, PLAN])
-    sweep = start(tmp_path)
-
-    def answers() -> int:
-        kept = [*tmp_path.glob('out/*/predictions/served/tmp_*.jsonl')]
-        done = [*tmp_path.glob('out/*/predictions/served/*.json')]
-        return len(done) or sum(bool(file.stat().st_size) for file in kept)
-
-    until(lambda: answers() or sweep.poll() is not None)
-    for process, words in processes(tmp_path).items():
-        if 'transformers_cli' in words:
-            os.kill(process, signal.SIGKILL)
-    assert sweep.wait() == 1, (tmp_path / 'said.txt').read_text()
-    assert f'the engine of {tiny_model}: ended by SIGKILL' in log_of(tmp_path)
-    assert not processes(tmp_path)
-    assert start(tmp_path, '-r').wait() == 0, (tmp_path / 'said.txt').read_text()
-    assert not processes(tmp_path)
-    for dataset in (REVIEW, PLAN):
-        rows = rows_of(tmp_path, dataset)
-        assert rows and all(row['prediction'] and row['infra'] is None for row in rows)
-    said = log_of(tmp_path, 'engine.log')
-    assert said.count('Uvicorn running') == 2 and '/v1/chat/completions' in said
-
-
 def test_tool_calls_of_qwen_through_opencompass(real: None, tmp_path: Path) -> None:
     """The tools of a data set reach the engine's template, and its calls are scored."""
     dataset = 'tooleval-teval-instruct_v2-fc'
