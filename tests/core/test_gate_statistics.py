@@ -65,7 +65,7 @@ def test_quantiles_and_chances_of_t_are_those_of_printed_tables(freedom: int, va
     assert t_chance(value, freedom) == pytest.approx(0.975, abs=1e-4) and t_chance(-value, freedom) < 0.0251
 
 
-def test_holm_by_hand_and_scores_of_which_no_result_could_be_a_drop() -> None:
+def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
     assert can_drop([2, 5, 6, 100]) == [False, False, True, True]

@@ -107,7 +107,7 @@ def test_a_failure_of_one_is_not_what_ended_the_others(run: Run) -> None:
     assert run.error('plan_v2_zh') == 'plan_v2_zh: DataError: gone'
 
 
-def test_errors_of_earlier_starts_are_past(run: Run) -> None:
+def test_errors_before_the_newest_start_are_past(run: Run) -> None:
     failed = TASK + FAILED_ZH + END
     run.add_log(failed + TASK)  # Slurm appends
     assert run.error('plan_v2_zh') == ''
@@ -115,6 +115,9 @@ def test_errors_of_earlier_starts_are_past(run: Run) -> None:
     assert run.error('plan_v2_zh')
     run.add_log(TASK, 'plan_v2_zh', age=20)  # the resumed task has other data sets, and so another log
     assert run.error('plan_v2_zh') == ''
+
+
+def test_a_sweep_that_was_started_again_waits(run: Run) -> None:
     run.add_log(TASK + FAILED_ZH, age=50)
     (run.path / 'configs' / 'b.py').touch()
     assert run.cell('plan_v2_zh').state is State.FAILED

@@ -171,6 +171,10 @@ def test_answers_are_those_of_the_records(tmp_path: Path) -> None:
 
 
 def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r'none\.json: the file is missing'):
+        load_recorded(tmp_path / 'none.json')
+    with pytest.raises(DataError, match=r'the folder holds no \.json files'):
+        load_recorded(tmp_path)
     for name in ('x.json', 'x.jsonl'):
         (tmp_path / name).write_bytes(b'{"id": "\xff"}\n')
         with pytest.raises(DataError, match='cannot be read as UTF-8'):
@@ -180,10 +184,6 @@ def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load_recorded(path)
     assert str(caught.value).startswith(f'{path / "b.json"}: cannot be read as JSON')
-    with pytest.raises(DataError, match=r'none\.json: the file is missing'):
-        load_recorded(tmp_path / 'none.json')
-    with pytest.raises(DataError, match=r'the folder holds no \.json files'):
-        load_recorded(tmp_path)
 
 
 def test_record_ids_that_are_numbers_are_no_positions(tmp_path: Path) -> None:

@@ -77,12 +77,15 @@ def test_replies_that_are_none(get: Callable[..., HttpReply], reply: bytes) -> N
     assert failure.reason in ('infra:bad_response', 'infra:connection') and failure.again and not failure.ends
 
 
-def test_no_redirect_is_followed_and_a_login_goes_before_the_key(get: Callable[..., HttpReply]) -> None:
+def test_a_redirect_is_not_followed(get: Callable[..., HttpReply]) -> None:
     with serving_raw(OK) as other:
         moved = f'HTTP/1.1 307 Moved\r\nLocation: {other.url}\r\nContent-Length: 0\r\n\r\n'
         with serving_raw(moved.encode()) as server:
             assert get(server.url).status == 307
         assert other.heads == []
+
+
+def test_a_login_in_the_url_goes_before_the_key(get: Callable[..., HttpReply]) -> None:
     with serving_raw(OK) as server:
         assert get(server.url.replace('//', '//me:p%40ss@')).status == 200
     (head,) = server.heads
