@@ -127,7 +127,7 @@ def test_failed_tries(server: ModelServer, tmp_path: Path, fault: str, spent: in
     cfg = {'budget': {'tokens': 1000}}
     server.reset(fault)
     with task(tmp_path, cfg):
-        (answer,) = ask(make_model(server, retry=1, timeout=1), 1)
+        (answer,) = ask(make_model(server, retry=1, timeout=2), 1)
     assert answer.reason is None and state(tmp_path, cfg).spent == spent
 
 

@@ -63,7 +63,7 @@ def answer_of(url: str, **settings: Any) -> Answer:
     ('steps', 'ends', 'settings', 'text', 'reason'),
     [
         pytest.param([*HI, DONE], True, {}, 'hi', None, id='right'),
-        pytest.param([ALIVE, 0.2] * 8 + [*HI, DONE], True, {'idle_timeout': 1}, 'hi', None, id='comments'),
+        pytest.param([ALIVE, 0.5] * 5 + [*HI, DONE], True, {'idle_timeout': 2}, 'hi', None, id='comments'),
         pytest.param([HI[0], ENDLESS], True, {'idle_timeout': 1}, '', 'infra:timeout', id='idle'),
         pytest.param([ENDLESS], True, {'idle_timeout': 1}, '', 'infra:timeout', id='idle from the start'),
         pytest.param([ALIVE, 0.1] * 600, True, {'timeout': 1}, '', 'infra:timeout', id='too long'),
