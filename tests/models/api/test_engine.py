@@ -108,10 +108,15 @@ def test_a_kill_while_it_loads_ends_the_waiting_at_once(tmp_path: Path, never: t
     assert not processes(tmp_path)
 
 
-@pytest.mark.parametrize(('fault', 'why'), [('unhealthy', 'status 503'), ('loading', 'no connection to ')])
-def test_one_that_is_never_healthy(tmp_path: Path, never: threading.Event, fault: str, why: str) -> None:
-    engine = engine_of(tmp_path, '--fault', fault, startup=1.0)
-    with pytest.raises(EngineError, match=rf'not healthy within 1 s \(startup; GET /health on port \d+: {why}'):
+@pytest.mark.parametrize(
+    ('fault', 'startup', 'why'), [('unhealthy', 3, 'status 503'), ('loading', 1, 'no connection to ')]
+)
+def test_one_that_is_never_healthy(
+    tmp_path: Path, never: threading.Event, fault: str, startup: float, why: str
+) -> None:
+    engine = engine_of(tmp_path, '--fault', fault, startup=startup)
+    said = rf'not healthy within {startup} s \(startup; GET /health on port \d+: {why}'
+    with pytest.raises(EngineError, match=said):
         engine.start(tmp_path / 'log', never)
     assert not processes(tmp_path)
 
