@@ -85,11 +85,8 @@ def test_a_data_sets_temperature_the_prices_and_the_budget_count(engine: str, ti
         assert {row['top_k'] for row in sampled} == {0}
     contents = [json.loads(result.read_text()) for result in (tmp_path / 'out').rglob('results/*/*.json')]
     counts = [content['samples']['all'] for content in contents]
-    assert (
-        len(counts) == 2
-        and sum(row['prompts'] for row in sampled) in counts
-        and all(count % 3 == 0 for count in counts)
-    )
+    repeated = sum(row['prompts'] for row in sampled)
+    assert len(counts) == 2 and repeated in counts and repeated % 3 == 0
     assert sum(row['prompts'] for row in received) == sum(counts) and all(one['usage']['cost'] for one in contents)
     (ledger,) = (tmp_path / 'out').rglob('budgets/*.tokens.json')
     used = sum(content['usage'][part]['total'] for content in contents for part in ('prompt', 'completion'))

@@ -20,7 +20,7 @@ from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.judging.judge import judge_settings, settings_hash
 from opencompass_tooleval.models import openai_model as api_model
 from opencompass_tooleval.models.fixed_models import OracleModel
-from opencompass_tooleval.models.model_calls import ask, token_length
+from opencompass_tooleval.models.model_calls import ask, prompt_length, token_length
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.work_dir.prompt_tokens import count_prompts, counter_of
@@ -150,6 +150,7 @@ def test_tools_and_calls_are_counted_where_the_server_says_nothing(
     assert without and with_tools and without.prompt and without.completion
     (tool,), calls = map(json.dumps, offered.tools.as_request()), 'a' + calls_text([call])
     assert with_tools.prompt == without.prompt + len(client.tokenizer.encode(tool, add_special_tokens=False))
+    assert prompt_length(client, offered) == prompt_length(client, plain) + with_tools.prompt - without.prompt
     assert with_tools.completion == len(client.tokenizer.encode(calls, add_special_tokens=False)) > without.completion
 
 
