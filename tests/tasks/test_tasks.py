@@ -178,6 +178,27 @@ def test_a_command_without_the_script_is_refused() -> None:
         as_module('python b.py cfg', 'a.py', 'eval')
 
 
+def test_what_scoring_will_miss_is_said_before_inference(monkeypatch: pytest.MonkeyPatch) -> None:
+    from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
+    from opencompass_tooleval.models.preflight import Sweep, get_logger, scoring_faults, tell
+
+    def dataset(abbr: str, **evaluator: object) -> dict[str, object]:
+        return {'abbr': abbr, 'eval_cfg': {'evaluator': evaluator}}
+
+    warnings: list[str] = []
+    monkeypatch.setattr(get_logger(), 'warning', warnings.append)
+    planning = {'name': 'planning', 'language': 'zh'}
+    datasets = [
+        dataset('no-judge', type=ToolEvalUltraToolEvaluator, **planning),
+        dataset('judged', type=ToolEvalUltraToolEvaluator, judgements=__file__, **planning),
+        dataset('foreign', type='no.such.Evaluator'),
+        {'abbr': 'not scored'},
+    ]
+    tell(scoring_faults(Sweep(None, (), [({'abbr': 'm'}, row) for row in datasets])))
+    (said,) = warnings
+    assert said.startswith('FAULT no-judge: scoring will fail: UltraTool planning needs a judge')
+
+
 def test_a_result_is_written_line_by_line_and_reads_back() -> None:
     import numpy as np
 
