@@ -27,7 +27,6 @@ from opencompass_tooleval.work_dir.prompt_tokens import count_prompts, counter_o
 from tests.conftest import ModelServer
 from tests.models.test_wrappers import make_conversation
 
-CONFIGS = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs'
 PRICES = {'input': 2.0, 'output': 8.0}
 
 
