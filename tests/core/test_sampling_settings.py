@@ -38,7 +38,7 @@ def test_what_is_stored_and_told_is_bounded() -> None:
     for unknown in ({}, {'sampling': None}, {'sampling': 'text'}):  # of earlier versions, or of somebody else
         assert stored.difference(unknown) == ''
     assert len(stored.difference({'sampling': {'path': 'x' * 10_000, 'more': ['y'] * 10_000}})) < 200
-    with pytest.raises(ValueError, match="stored_answers is 'yes', and has to be 'keep' or 'ask'"):
+    with pytest.raises(ValueError, match="stored_answers is 'yes', and must be 'keep' or 'ask'"):
         StoredAnswers.of({'stored_answers': 'yes'}, {})
     rows: list[dict[str, Any]] = [{'sampling': {'seed': 1}}, {'sampling': {'seed': 1}}, {'sampling': {}}, {}]
     assert samplings(rows) == [{'seed': 1}, {}]

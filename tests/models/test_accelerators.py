@@ -117,7 +117,7 @@ def test_settings_that_contradict_each_other_end_the_run(tiny_model: Path, tmp_p
     file = config(tmp_path, tiny_model, f'models = [{", ".join(models)}]\n')
     said = refused(file, '-a', 'lmdeploy')
     for place, words in enumerate(settings.values()):
-        fault = f"the model's config sets {words}, the data set 0.7: take one of them out"
+        fault = f"the model's config sets {words}, the data set 0.7: remove one of them"
         assert f'tooleval: m{place}-lmdeploy: {fault}' in said
 
 

@@ -84,7 +84,7 @@ def test_what_others_say_is_not_the_models() -> None:
     assert model.batches == [['a0', 'b0'], ['a1']]
     assert runner.calls == 3 and runner.other_calls == {SIMULATOR: 3}
     assert runner.other_usages == {SIMULATOR: [Usage(7, 33)] * 3}
-    with pytest.raises(ValueError, match=r"dialogue a asks the model 'simulator'.*\(there are: none\)"):
+    with pytest.raises(ValueError, match=r"dialogue a calls the model 'simulator'.*\(it defines: none\)"):
         DialogueRunner(Echo(), None, 10).run({'a': agent('a')})
 
 

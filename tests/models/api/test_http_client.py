@@ -142,7 +142,7 @@ def test_what_is_no_address_says_how_one_looks(url: str) -> None:
 
 def test_settings_that_there_are_not_and_an_address_without_its_slash() -> None:
     assert check_base_url('https://host/v1/') == 'https://host/v1'
-    with pytest.raises(ValueError, match=r'http_client_cfg takes headers, .* and not http2, transport'):
+    with pytest.raises(ValueError, match=r'http_client_cfg: unknown http2, transport; it takes headers, '):
         HttpClient(settings={'transport': 1, 'http2': True, 'verify': False})
 
 
