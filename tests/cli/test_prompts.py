@@ -227,25 +227,14 @@ def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
         pytest.param('teval', 'plan_json', ('--method', 'function_calling'), "no subset 'plan_json'", id='no calls'),
         pytest.param('toolbench', 'calls_g2', ('--method', 'easytool'), 'no calls_g2 with method easytool', id='calls'),
         pytest.param('toolbench', 'selection_5', ('--method', 'x'), "no method 'x' beside easytool", id='selection'),
-        pytest.param(
-            'teval', 'review_str', ('--instructions', 'x.json'), 'no review_str with instructions', id='no variant'
-        ),
-        pytest.param(
-            'teval',
-            'plan_json',
-            ('--data', DEMO / 'EN' / 'plan_str_v2.json'),
-            'by its name this is plan_str, v2, EN',
-            id='another file',
-        ),
-        pytest.param(
-            'ultratool',
-            'planning',
-            ('--data', 'planning.json'),
-            'it has to end in Chinese-dataset/test_set/planning.json',
-            id='a file elsewhere',
-        ),
+        pytest.param('teval', 'review_str', ('--instructions', 'x.json'), 'no review_str with instructions',
+            id='no variant'),
+        pytest.param('teval', 'plan_json', ('--data', DEMO / 'EN' / 'plan_str_v2.json'),
+            'by its name this is plan_str, v2, EN', id='another file'),
+        pytest.param('ultratool', 'planning', ('--data', 'planning.json'),
+            'it has to end in Chinese-dataset/test_set/planning.json', id='a file elsewhere'),
     ],
-)
+)  # fmt: skip
 def test_faults_are_one_line(
     tooleval: Command, benchmark: str, subset: str, options: tuple[object, ...], says: str
 ) -> None:

@@ -38,23 +38,11 @@ def _tool(name: str, reads: bool | None, schema: dict[str, Any] = NOTHING, **mor
 
 PAGES = {
     None: [_tool('read_notes', True, outputSchema=LINES), _tool('add_note', False, TEXT)],
-    'second': [
-        _tool('clock', True),
-        _tool('folder', True),
-        _tool('starts', True),
-        _tool('outside_schema', True, outputSchema=LINES),
-        _tool('no_structure', True, outputSchema=LINES),
-        _tool('fail', True),
-        _tool('hang', True),
-        _tool('huge', True),
-        _tool('crash', True),
-        _tool('picture', True),
-        _tool('unannotated', None),
-        _tool('hoard', None),
-        _tool('fill', None),
-        _tool('chatter', None),
-    ],
-}
+    'second': [_tool('clock', True), _tool('folder', True), _tool('starts', True),
+     _tool('outside_schema', True, outputSchema=LINES), _tool('no_structure', True, outputSchema=LINES),
+     _tool('fail', True), _tool('hang', True), _tool('huge', True), _tool('crash', True), _tool('picture', True),
+     _tool('unannotated', None), _tool('hoard', None), _tool('fill', None), _tool('chatter', None)],
+}  # fmt: skip
 
 
 def list_tools(cursor: str | None) -> dict[str, Any]:

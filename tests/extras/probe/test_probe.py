@@ -508,45 +508,24 @@ class NewLimit(Script):
 
 
 CASES: list[tuple[type[Script], dict[str, Level], str]] = [
-    (
-        NoParser,
-        {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT},
-        'it comes as text, which counts as no call: start vLLM with --enable-auto-tool-choice --tool-call-parser',
-    ),
+    (NoParser, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT},
+     'it comes as text, which counts as no call: start vLLM with --enable-auto-tool-choice --tool-call-parser'),
     (CallsAsFunctions, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'it comes as text'),
-    (
-        RefusesAuto,
-        {'tool calls': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
-        'tools are refused: status 400',
-    ),
-    (
-        RefusesTools,
-        {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
-        'tools are refused: status 422',
-    ),
-    (
-        RefusesChoice,
-        {'forced call': UNKNOWN, 'tool_choice': UNKNOWN, 'several calls': UNKNOWN},
-        "'auto' is refused; leave tool_choice out",
-    ),
+    (RefusesAuto, {'tool calls': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
+     'tools are refused: status 400'),
+    (RefusesTools, {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
+     'tools are refused: status 422'),
+    (RefusesChoice, {'forced call': UNKNOWN, 'tool_choice': UNKNOWN, 'several calls': UNKNOWN},
+     "'auto' is refused; leave tool_choice out"),
     (IgnoresForce, {}, "comes back with tool_choice='required'"),
     (NeverForced, {'forced call': UNKNOWN}, 'tool_choice is not kept to'),
     (OnlyForced, {'tool calls': UNKNOWN, 'several calls': UNKNOWN}, 'the model chose not to call'),
-    (
-        DropsTools,
-        {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'prompt': FAULT},
-        'the chat template leaves the tools out',
-    ),
-    (
-        NeverCalls,
-        {'usage': UNKNOWN, 'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'prompt': FAULT},
-        'no call came, forced or not',
-    ),
-    (
-        BrokenArguments,
-        {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT},
-        'arguments are not JSON',
-    ),
+    (DropsTools, {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'prompt': FAULT},
+     'the chat template leaves the tools out'),
+    (NeverCalls,
+     {'usage': UNKNOWN, 'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'prompt': FAULT},
+     'no call came, forced or not'),
+    (BrokenArguments, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'arguments are not JSON'),
     (ListArguments, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'arguments are not an obj'),
     (OtherName, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'which is no tool that was'),
     (ObjectArguments, {}, ''),
@@ -577,23 +556,17 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (SilentContext, {}, '8,192 tokens, the server refuses more'),
     (ClampsLimits, {'context': UNKNOWN}, 'the server does not say how many tokens fit'),
     (MetaContext, {}, '8,192 tokens, the list of models says'),
-    (
-        CutsPrompts,
-        {'context': UNKNOWN, 'long prompt': FAULT},
-        'only 1024 of about 6000 tokens reach the model, without an error',
-    ),
+    (CutsPrompts, {'context': UNKNOWN, 'long prompt': FAULT},
+     'only 1024 of about 6000 tokens reach the model, without an error'),
     (ForgetsBeginnings, {'long prompt': UNKNOWN}, 'does not show whether the model saw all of it'),
     (OneChoice, {}, 'ignored; trials are requests of their own'),
     (RefusesChoices, {}, 'refused; trials are requests of their own'),
     (RateLimited, {}, 'meet a rate limit'),
     (BreaksDown, {'concurrency': FAULT}, '4 of 16 at once fail (status 500'),
-    (
-        NoTemperature,
-        {'settings': FAULT, 'n': OK},
-        'the server refuses temperature: set openai_extra_kwargs=dict(temperature=None) in',
-    ),
+    (NoTemperature, {'settings': FAULT, 'n': OK},
+     'the server refuses temperature: set openai_extra_kwargs=dict(temperature=None) in'),
     (NewLimit, {'settings': FAULT}, 'the server refuses max_tokens'),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(('script', 'expected', 'says'), CASES, ids=[script.__name__ for script, _, _ in CASES])
