@@ -56,18 +56,8 @@ def other_runs(tmp_path: Path) -> Path:
 
 def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, server: ModelServer) -> None:
     out, reference = tmp_path / 'out.jsonl', other_runs(tmp_path)
-    options = (
-        '--kinds',
-        'solved,win',
-        '--reference',
-        reference,
-        '--judgements-per-answer',
-        2,
-        '--comparisons-per-answer',
-        2,
-        '--answer-order',
-        'both',
-    )
+    options = ('--kinds', 'solved,win', '--reference', reference, '--judgements-per-answer', 2)
+    options = (*options, '--comparisons-per-answer', 2, '--answer-order', 'both')
     done = tooleval('agents', 'judge', RUNS, '--out', out, '--judge', judge, *options)
     assert done.code == 0, done.err
     # Of each answer and reference two judgements, and of the seven that have both two comparisons.

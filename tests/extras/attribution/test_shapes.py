@@ -54,6 +54,7 @@ from tests.extras.attribution.script import (
 )
 from tests.extras.attribution.shapes import FAULTS, HISTORY, RIGHT, ROME, TOOLS, Shape, hermes
 from tests.extras.attribution.test_adapter import evaluated_rows
+from tests.extras.attribution.test_comparing import SHAPES as COMPARED
 from tests.inferencers.test_inferencer import RowsDataset
 from tests.models.api.scripted_server import KEY, Request, serving
 
@@ -116,7 +117,11 @@ def test_there_are_enough_shapes() -> None:
     assert len({shape.issue for shape in FAULTS if any(map(str.isdigit, shape.issue))}) >= 24
 
 
-@pytest.mark.parametrize('shape', SHAPES, ids=[shape.name for shape in SHAPES])
+FIRST = {shape.format_name: shape for shape in reversed(SHAPES)}
+BY_HTTP = [shape for shape in SHAPES if shape not in COMPARED or shape is FIRST[shape.format_name]]
+
+
+@pytest.mark.parametrize('shape', BY_HTTP, ids=[shape.name for shape in BY_HTTP])
 def test_each_shape_has_its_cause(shape: Shape, folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
     found = attribution_of(VLLM(tokenizer), shape, folder)
     assert found.cause == shape.cause, found

@@ -208,14 +208,8 @@ models = [
 def test_a_server_that_loses_calls_or_texts_is_not_equivalent(tmp_path: Path) -> None:
     """``right`` is asked three times, once for streams: the same; of the others the gate finds what they lose."""
     script = Path(__file__).with_name('server_script.py')
-    scripts = {
-        'reference': 'right',
-        'right': 'right',
-        'streamed': 'right',
-        'calls': 'loses_calls',
-        'some': 'loses_some',
-        'system': 'drops_system',
-    }
+    scripts = dict.fromkeys(('reference', 'right', 'streamed'), 'right')
+    scripts |= {'calls': 'loses_calls', 'some': 'loses_some', 'system': 'drops_system'}
     servers = {name: start_server('--script', f'{script}:{function}') for name, function in scripts.items()}
     try:
         addresses = {name: server.url for name, server in servers.items()}
@@ -230,19 +224,8 @@ def test_a_server_that_loses_calls_or_texts_is_not_equivalent(tmp_path: Path) ->
 
     def gate(name: str, *more: object) -> tuple[int, str]:
         main = 'from opencompass_tooleval.cli.main import main; main()'
-        options = (
-            'out',
-            '--baseline',
-            'out',
-            '--model',
-            name,
-            '--baseline-model',
-            'reference',
-            '--equivalent',
-            3,
-            *more,
-        )
-        done = run_python('-c', main, 'gate', *options, cwd=tmp_path)
+        options = ('--model', name, '--baseline-model', 'reference', '--equivalent', 3, *more)
+        done = run_python('-c', main, 'gate', 'out', '--baseline', 'out', *options, cwd=tmp_path)
         return done.returncode, done.stdout.splitlines()[-1]
 
     for name in ('right', 'streamed'):
