@@ -318,7 +318,7 @@ def test_a_file_of_tasks_that_is_read_only(tooleval: Command, tmp_path: Path) ->
         assert tooleval('tasks', 'check', path, '--trust').code == 0
 
 
-@pytest.mark.parametrize('time', [-1e300, 0.0, 1e300, -0.0, 5e-324])
+@pytest.mark.parametrize('time', [-1e300, 0.0, 1e300])
 def test_clocks_that_jump(tooleval: Command, swept: Path, tmp_path: Path, time: float) -> None:
     """Times of a journal, and of files, may lie anywhere."""
     run = tmp_path / 'run'

@@ -79,7 +79,7 @@ def test_a_sweep(canned_server: ModelServer, tmp_path: Path) -> None:
     assert resumed.wait(PATIENCE) == 0 and len(list(work.glob('results/*/*.json'))) == 4
 
 
-@pytest.mark.parametrize('when', ['it imports', 'it runs'])
+@pytest.mark.parametrize('when', ['it imports', pytest.param('it runs', marks=pytest.mark.long)])
 def test_a_program_that_runs_another(when: str, tmp_path: Path) -> None:
     """As real programs, which import for seconds."""
     said = tmp_path / 'said'
