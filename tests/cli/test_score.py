@@ -16,19 +16,8 @@ from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, wri
 
 REVIEW = 'review_str_v2'
 KEYS = [
-    'benchmark',
-    'subset',
-    'language',
-    'protocol',
-    'scoring',
-    'encoder',
-    'version',
-    'samples',
-    'metrics',
-    'reasons',
-    'standard_errors',
-    'data_version',
-    'postprocessor',
+    *('benchmark', 'subset', 'language', 'protocol', 'scoring', 'encoder', 'version', 'samples', 'metrics', 'reasons'),
+    *('standard_errors', 'data_version', 'postprocessor'),
 ]
 
 
@@ -112,14 +101,6 @@ def test_json_to_a_file_and_a_table(tooleval: Command, tmp_path: Path) -> None:
     assert 'reasons: ok 6' in outcome.out
 
 
-def test_foreign_encoder_is_said_on_stderr(tooleval: Command, tmp_path: Path) -> None:
-    path = write_json(tmp_path / 'answers.json', gold_answers('plan_json_v2'))
-    arguments = options('plan_json_v2', path, '--encoder', 'offline', '--json', '-')
-    outcome = tooleval('score', 'teval', 'plan_json', *arguments)
-    assert json.loads(outcome.out)['metrics']['f1_score'] == 100.0
-    assert "NOTE the encoder is 'offline:all-MiniLM-L6-v2': not comparable with the leaderboard" in outcome.err
-
-
 def one_line(text: str) -> str:
     (line,) = filter(None, text.splitlines())  # a progress bar that is no terminal's leaves an empty line
     assert line.startswith('tooleval: ')
@@ -186,30 +167,25 @@ def test_predictions_are_looked_at_before_an_encoder_is_asked_for(
 
 
 @pytest.mark.parametrize(
-    ('options_', 'quality'),
+    ('answer', 'more', 'metric', 'value'),
     [
-        pytest.param((), 0.0, id='official: the first letter after the colon'),
-        pytest.param(('--scoring', 'strict'), 100.0, id='strict: a letter alone'),
+        # Official scoring takes the first letter after the colon, strict scoring a letter alone.
+        ('Answer: **{}**', (), 'review_quality', 0.0),
+        ('Answer: **{}**', ('--scoring', 'strict'), 'review_quality', 100.0),
+        # Talk around a fence hides the answer, except from `clean`.
+        ('I: think\n```\nAnswer: {}\n```', (), 'parse_rate', 0.0),
+        ('I: think\n```\nAnswer: {}\n```', ('--postprocessor', 'v2'), 'parse_rate', 0.0),
+        ('I: think\n```\nAnswer: {}\n```', ('--postprocessor', 'clean'), 'parse_rate', 100.0),
     ],
 )
-def test_scoring(tooleval: Command, tmp_path: Path, options_: tuple[str, ...], quality: float) -> None:
-    answers = {record: f'Answer: **{text[-1]}**' for record, text in gold_answers(REVIEW).items()}
+def test_scoring_and_postprocessor(
+    tooleval: Command, tmp_path: Path, answer: str, more: tuple[str, ...], metric: str, value: float
+) -> None:
+    answers = {record: answer.format(text[-1]) for record, text in gold_answers(REVIEW).items()}
     path = write_json(tmp_path / 'answers.json', answers)
-    result = score_json(tooleval, 'review_str', *options(REVIEW, path, *options_))
-    assert result['metrics']['review_quality'] == quality
-    assert result['scoring'] == ('strict' if options_ else 'official')
-
-
-@pytest.mark.parametrize(
-    ('name', 'rate'),
-    [pytest.param('v2', 0.0, id='v2'), pytest.param('clean', 100.0, id='clean'), pytest.param(None, 0.0, id='default')],
-)
-def test_postprocessor(tooleval: Command, tmp_path: Path, name: str | None, rate: float) -> None:
-    """Talk around a fence hides the answer, except from ``clean``."""
-    answers = {record: f'I: think\n```\n{text}\n```' for record, text in gold_answers(REVIEW).items()}
-    path = write_json(tmp_path / 'answers.json', answers)
-    more = ('--postprocessor', name) if name else ()
-    assert score_json(tooleval, 'review_str', *options(REVIEW, path, *more))['metrics']['parse_rate'] == rate
+    result = score_json(tooleval, 'review_str', *options(REVIEW, path, *more))
+    assert result['metrics'][metric] == value
+    assert result['scoring'] == ('strict' if '--scoring' in more else 'official')
 
 
 def test_protocol_needs_its_encoder(tooleval: Command, tmp_path: Path) -> None:
@@ -225,8 +201,9 @@ def test_protocol_needs_its_encoder(tooleval: Command, tmp_path: Path) -> None:
 def test_encoder_of_the_environment(tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
     path = write_json(tmp_path / 'answers.json', gold_answers('reason_str_v2'))
-    result = score_json(tooleval, 'reason_str', *options('reason_str_v2', path))
-    assert result['encoder'] == 'offline:all-MiniLM-L6-v2'
+    outcome = tooleval('score', 'teval', 'reason_str', *options('reason_str_v2', path, '--json', '-'))
+    assert json.loads(outcome.out)['encoder'] == 'offline:all-MiniLM-L6-v2'
+    assert "NOTE the encoder is 'offline:all-MiniLM-L6-v2': not comparable with the leaderboard" in outcome.err
     assert list((tmp_path / 'cache' / 'embeddings').rglob('*.shard'))
 
 
