@@ -53,7 +53,6 @@ def tool() -> ModuleType:
 
 
 def run(folder: Path, *options: str, failing: int = 0, tests: str = TESTS) -> subprocess.CompletedProcess[str]:
-    """The command on tests of its own."""
     file = folder / 'test_games.py'
     file.write_text(tests.replace('{failing}', str(failing)), encoding='utf-8')
     code = f'import sys, check_official as c\nc.marked_files = lambda: [{str(file)!r}]\nsys.exit(c.main({options!r}))'
@@ -92,7 +91,6 @@ def test_tables_of_other_benchmarks_stay(tool: ModuleType) -> None:
 
 
 def marks(files: list[str]) -> Iterator[tuple[str, ...]]:
-    """The arguments of all marks in the tests."""
     for file in files:
         for node in ast.walk(ast.parse(Path(file).read_text(encoding='utf-8'))):
             is_mark = isinstance(node, ast.Call) and ast.unparse(node.func) == 'pytest.mark.official'

@@ -87,13 +87,7 @@ def config(
 
 @dataclass
 class Run:
-    """One or more calls of ``opencompass`` from one folder, outside this repository.
-
-    Attributes:
-        environment: What differs from this process's environment.
-        status: Exit status of the last call.
-        program: The command, if it is a program of its own; '' for a fork of ``opencompass``.
-    """
+    """One or more calls of ``opencompass`` from one folder, outside this repository."""
 
     cwd: Path
     environment: dict[str, str]
@@ -118,7 +112,6 @@ class Run:
             )
 
     def go(self, *arguments: str | Path) -> Run:
-        """Runs the command to its end."""
         process = self.start(*arguments)
         try:
             self.status = process.wait(PATIENCE)
@@ -127,7 +120,6 @@ class Run:
         return self
 
     def go_config(self, text: str, *arguments: str) -> Run:
-        """Runs a config, given as text, to its end."""
         (self.cwd / 'my_config.py').write_text(text, encoding='utf-8')
         return self.go('my_config.py', '-w', 'out', *arguments)
 
@@ -142,14 +134,12 @@ class Run:
         return folder
 
     def predictions(self, model: str, stem: str) -> list[dict[str, Any]]:
-        """The predictions file, in its own order."""
         file = self.folder / 'predictions' / model / f'tooleval-teval-{stem}.json'
         rows: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding='utf-8'))
         assert list(rows) == [str(index) for index in range(len(rows))]
         return list(rows.values())
 
     def result(self, model: str, stem: str) -> dict[str, Any]:
-        """The result file."""
         file = self.folder / 'results' / model / f'tooleval-teval-{stem}.json'
         result: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
         return result
@@ -164,7 +154,6 @@ class Run:
         return self.folder / 'logs' / 'infer' / model / f'tooleval-teval-{stem}.out'
 
     def missing(self) -> list[str]:
-        """The lines that name what has no result."""
         return [line for line in self.said.splitlines() if line.startswith('MISSING')]
 
 
@@ -260,7 +249,6 @@ def run_unprepared(bench: Bench, name: str, stem: str, **paths: str) -> Run:
 
 
 def run_without_data(bench: Bench) -> Run:
-    """The second data set's file is missing."""
     return run_unprepared(bench, 'without_data', 'retrieve_str_v2', retrieve_str_v2='data/nowhere')
 
 
@@ -306,7 +294,6 @@ without_data_run, without_encoder_run = map(_fixture, ('without_data', 'without_
 
 
 def record_ids(file: Path) -> list[str]:
-    """The ids in a data file, in its order."""
     return list(json.loads(file.read_text(encoding='utf-8')))
 
 

@@ -51,7 +51,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope='module')
 def metadata(wheel: Path) -> Message:
-    """The METADATA file of the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith('.dist-info/METADATA'))
         return email.message_from_bytes(archive.read(name))

@@ -30,7 +30,6 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def judge(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A config of it, alone in the environment."""
     for name in JUDGES:
         monkeypatch.delenv(name, raising=False)
     server.reset()

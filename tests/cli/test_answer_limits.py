@@ -203,7 +203,6 @@ class Resumed:
     """Further settings of the model."""
 
     def write(self, limit: int, test_range: str, wanted: tuple[str, ...] = (PLAIN,)) -> None:
-        """Writes the config."""
         text = RESUMED.replace('WANTED', repr(wanted)).replace('LIMIT', str(limit)).replace('URL', self.server.url)
         text = text.replace('RANGE', repr(test_range)).replace('MORE', repr(self.more))
         (self.folder / 'mine.py').write_text(text)
@@ -218,7 +217,6 @@ class Resumed:
         return done.stdout
 
     def limits(self) -> list[int]:
-        """What the server was asked in the last run."""
         return sorted(limits_asked(self.server).elements())
 
     def rows(self, dataset: str = PLAIN) -> list[dict[str, Any]]:

@@ -113,7 +113,6 @@ def write(run: Path, part: str, model: str, name: str, content: Any) -> None:
 
 
 def answers(texts: Iterable[str], first: int = 0) -> dict[str, dict[str, Any]]:
-    """A predictions file."""
     return {
         str(i): {
             'origin_prompt': [{'role': 'HUMAN', 'prompt': f'{i}?'}],

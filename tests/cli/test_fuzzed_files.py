@@ -49,7 +49,6 @@ def check(done: Outcome, what: str, *damaged: Path) -> None:
 
 
 def pages(out: Path) -> str:
-    """The pages of a report; '' if there is none."""
     return ''.join(page.read_text(encoding='utf-8') for page in out.glob('page/*.html'))
 
 
@@ -66,7 +65,6 @@ def is_broken(file: Path) -> bool:
 
 @pytest.fixture(scope='module')
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run of two data sets."""
     folder = tmp_path_factory.mktemp('fuzz')
     (folder / 'sweep.py').write_text(SWEEP, encoding='utf-8')
     assert run_opencompass('sweep.py', '-w', 'out', '--debug', cwd=folder).returncode == 0

@@ -75,7 +75,6 @@ def in_front(url: str, host: str = '127.0.0.1', certificate: Path | None = None)
 
 @pytest.fixture
 def http_notes() -> Iterator[str]:
-    """The notes server over HTTP; returns its root."""
     with socket.create_server(('127.0.0.1', 0)) as free:
         port = free.getsockname()[1]
     process = subprocess.Popen([sys.executable, NOTES_SERVER, '--http', str(port)])
@@ -118,7 +117,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key of the server."""
     monkeypatch.setenv('OPENAI_API_KEY', 'right')
 
 

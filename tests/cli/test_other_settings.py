@@ -37,7 +37,6 @@ def first_run(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def resumed(server: ModelServer, first_run: Path, tmp_path: Path) -> Resumed:
-    """A copy of the finished run."""
     server.settle()
     return Resumed(Path(shutil.copytree(first_run, tmp_path / 'run')), server)
 

@@ -25,7 +25,6 @@ STILL_MISSING = 'still missing, neither in {} nor prepared before: ' + ', '.join
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """Two files, at different depths, among others."""
     folder = tmp_path / 'source'
     (folder / 'deep' / 'er').mkdir(parents=True)
     for stem, place in (('plan_json_v2', folder), ('review_str_v2_zh', folder / 'deep' / 'er')):

@@ -38,7 +38,6 @@ class RecordingModel(OracleModel):
 
 
 def sent(dataset: Any, folder: Path) -> Prompts:
-    """What inference sends."""
     model = RecordingModel()
     cfg = ConfigDict(
         models=[ConfigDict(abbr='recording', type=RecordingModel)], datasets=[[dataset]], work_dir=str(folder)
@@ -53,7 +52,6 @@ def datasets(config: str, *names: str) -> list[Any]:
 
 
 def file_of(dataset: Any, *below: str) -> str:
-    """A data file of the demo."""
     folder = package_path(dataset['path'])
     assert folder is not None
     return str(folder.joinpath(*below))

@@ -89,7 +89,6 @@ def run(folder: Path, *arguments: str, **settings: str) -> CompletedProcess[str]
 
 
 def values(config: Path) -> dict[str, Any]:
-    """A config as OpenCompass reads it."""
     loaded: dict[str, Any] = Config.fromfile(config, format_python_code=False).to_dict()
     return loaded
 

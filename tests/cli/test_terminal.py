@@ -48,7 +48,6 @@ def test_what_an_encoding_lacks_is_shown_as_escapes(tmp_path: Path, encoding: st
 
 @pytest.fixture(scope='module')
 def process() -> Iterator[ModelServer]:
-    """A server of the module."""
     server = start_server('--canned', EVIL, '--key', 'right')
     yield server
     server.stop()
@@ -64,7 +63,6 @@ def server(process: ModelServer, monkeypatch: pytest.MonkeyPatch) -> ModelServer
 
 
 def config(folder: Path, server: ModelServer, **more: Any) -> Path:
-    """A model on the server."""
     cfg = {'path': 'tiny', 'abbr': 'api', 'key': 'right', 'openai_api_base': server.url, 'retry': 0} | more
     file = folder / 'model.py'
     file.write_text(

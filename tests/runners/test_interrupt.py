@@ -43,12 +43,10 @@ def wait_until(happened: Callable[[], bool]) -> None:
 
 
 def lines_of(said: str) -> list[str]:
-    """What was said, without progress bars."""
     return [line for line in BAR.sub('', said).splitlines() if line.strip()]
 
 
 def in_session(session: int) -> list[int]:
-    """Processes of a session that still run."""
     found = []
     for folder in Path('/proc').glob('[0-9]*'):
         try:

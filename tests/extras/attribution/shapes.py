@@ -62,28 +62,7 @@ Calls = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Shape:
-    """A reply of a server.
-
-    Attributes:
-        name: What happened.
-        issue: Project and number of an issue; '' for what servers do on purpose, and for none.
-        format_name: The family's format of calls.
-        raw: The text that the model wrote, with special tokens.
-        cause: The cause that it is to get.
-        note: Its note.
-        content: Content of the message.
-        calls: Calls of the message.
-        thoughts: ``reasoning_content``.
-        finish: ``finish_reason``; '' for that of a good server.
-        status: HTTP status.
-        error: Text of an error.
-        messages: The conversation.
-        tools: The offered tools.
-        parallel: As in :class:`~opencompass_tooleval.core.calls.tool_set.ToolSet`.
-        tool_choice: ``tool_choice`` of the request.
-        opened_thoughts: True if the prompt ends within thoughts.
-        prompt: The part that the server's prompts lack: a name of ``PROMPT_FAULTS``.
-    """
+    """A reply of a server."""
 
     name: str
     issue: str
@@ -105,7 +84,6 @@ class Shape:
     prompt: str = ''
 
     def message(self) -> dict[str, Any]:
-        """The message of the reply."""
         called = [
             {'id': f'call{place:05}', 'type': 'function', 'function': {'name': name, 'arguments': arguments}}
             for place, (name, arguments) in enumerate(self.calls)
@@ -129,31 +107,26 @@ EMPTY = '{}'
 
 
 def hermes(*calls: tuple[str, str]) -> str:
-    """Calls as Qwen 2.5 and 3 write them."""
     return '\n'.join(
         f'<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>' for name, arguments in calls
     )
 
 
 def llama(name: str, arguments: str) -> str:
-    """A call as Llama 3 writes it."""
     return f'{{"name": "{name}", "parameters": {arguments}}}'
 
 
 def kimi(name: str, arguments: str, call_id: str = '') -> str:
-    """A call as Kimi K2 writes it."""
     shown = call_id or f'functions.{name}:0'
     return f'<|tool_call_begin|>{shown}<|tool_call_argument_begin|>{arguments}<|tool_call_end|>'
 
 
 def coder(name: str, **arguments: str) -> str:
-    """A call as Qwen3-Coder writes it."""
     written = ''.join(f'<parameter={key}>\n{value}\n</parameter>\n' for key, value in arguments.items())
     return f'<tool_call>\n<function={name}>\n{written}</function>\n</tool_call>'
 
 
 def glm(name: str, **arguments: str) -> str:
-    """A call as GLM 4.5 writes it."""
     written = ''.join(f'<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n' for key, value in arguments.items())
     return f'<tool_call>{name}\n{written}</tool_call>'
 

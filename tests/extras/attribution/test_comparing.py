@@ -48,7 +48,6 @@ SHAPES = [
 
 
 def served(shape: Shape) -> Answer:
-    """The answer that a server's message becomes."""
     text = shape.content or ''
     if shape.thoughts:
         closing = '</think>' if text or shape.calls else ''

@@ -69,7 +69,6 @@ def message_of(answer: WrittenAnswer, draw: random.Random) -> dict[str, Any]:
 
 
 def served(answer: WrittenAnswer, draw: random.Random) -> Answer:
-    """The answer of a right server."""
     finish = 'tool_calls' if answer.calls and draw.random() < 0.8 else 'stop'
     return answer_of(Reply(message_of(answer, draw), finish, None, {}), offers_tools=True)
 
@@ -89,13 +88,11 @@ def test_a_right_answer_has_no_fault(family: str, count: int) -> None:
 
 
 def without_a_call(given: Answer, draw: random.Random) -> Answer:
-    """A server that loses a call."""
     lost = draw.randrange(len(given.calls))
     return replace(given, calls=(*given.calls[:lost], *given.calls[lost + 1 :]))
 
 
 def with_another_value(given: Answer, draw: random.Random) -> Answer:
-    """A server that changes a value, or adds one."""
     changed = draw.randrange(len(given.calls))
     call = given.calls[changed]
     key = draw.choice(sorted(call.arguments) or ['more'])

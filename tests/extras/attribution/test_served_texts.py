@@ -34,7 +34,6 @@ def attributed(answer: WrittenAnswer, served: Answer, **more: object) -> Attribu
 
 
 def reply(answer: WrittenAnswer, content: str, thoughts: str | None = None, finish: str = 'stop') -> Answer:
-    """The answer of a server with these parts."""
     hidden = answer.thoughts if thoughts is None else thoughts
     calls = tuple(ToolCall(*call) for call in answer.calls)
     return Answer(f'<think>{hidden}</think>{content}' if hidden else content, None, finish, calls=calls)

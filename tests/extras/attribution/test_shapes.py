@@ -171,7 +171,6 @@ def test_texts_need_no_tokenizer(engine: type[Engine], tokenizer: PreTrainedToke
 
 @contextmanager
 def warnings() -> Iterator[list[str]]:
-    """The warnings of a model."""
     from opencompass.utils import get_logger
 
     lines: list[str] = []

@@ -57,7 +57,6 @@ def of_junit(folder: Path) -> Numbers:
 
 
 def entries_of(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Hugging Face's entries, with their files."""
     for file in sorted(folder.glob('*/.eval_results/*.yaml')):
         yield from ((file, entry) for entry in yaml.safe_load(file.read_text('utf-8')))
 

@@ -46,7 +46,6 @@ PAGES = {
 
 
 def list_tools(cursor: str | None) -> dict[str, Any]:
-    """A page of the tools."""
     if os.environ.get('ENDLESS'):
         return {'tools': [], 'nextCursor': 'again'}
     return {'tools': PAGES[cursor], **({} if cursor else {'nextCursor': 'second'})}
@@ -147,7 +146,6 @@ def serve_stdio() -> None:
 
 
 def serve_http(port: int) -> None:
-    """Serves with the SDK."""
     import asyncio
 
     import mcp_types as types

@@ -32,7 +32,6 @@ def look(script: Script, key: str = KEY, model: str = 'tiny', **settings: Any) -
 
 
 def others(findings: list[Finding]) -> dict[str, Level]:
-    """What is not ok."""
     return {finding.about: finding.level for finding in findings if finding.level is not OK}
 
 
@@ -59,13 +58,11 @@ def test_function_calling_may_be_left_out() -> None:
 
 
 def answers_with(base: type[Script] = Script, **values: Any) -> type[Script]:
-    """A server whose methods return these values."""
     methods = {name: lambda self, *arguments, value=value: deepcopy(value) for name, value in values.items()}
     return type('Changed', (base,), methods)
 
 
 def refuses(status: int, text: str, when: Callable[[Request], object], base: type[Script] = Script) -> type[Script]:
-    """A server that refuses some requests."""
 
     def check(self: Script, request: Request) -> None:
         base.check(self, request)

@@ -36,7 +36,6 @@ def runner(**settings: Any) -> SlurmArrayRunner:
 
 
 def task(folder: Path, engine: dict[str, Any], count: int, path: str = 'tiny') -> Config:
-    """One model on the first data sets of the demo."""
     datasets = Config.fromfile(DEMO).to_dict()['tooleval_teval_en_v2_datasets'][:count]
     model = dict(type=SERVED, abbr='served', path=path, engine=engine, max_workers=1, timeout=600, max_out_len=8)
     model.update(batch_size=1, max_seq_len=100_000, query_per_second=1000, run_cfg=dict(num_gpus=1))
