@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.written.reading import read_reference, without_end_tokens
-from opencompass_tooleval.extras.attribution.causes import LIMIT, NONE, PARSER, REASONING, Attribution, RawText
+from opencompass_tooleval.extras.attribution.causes import NONE, PARSER, REASONING, Attribution, RawText
 from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
 from opencompass_tooleval.models.api.raw_text import IDS
 from opencompass_tooleval.models.api.reply import Reply, answer_of
@@ -113,26 +112,3 @@ def test_a_lost_or_changed_call_is_found(count: int, fault: Any) -> None:
             if answer.calls:
                 causes[attributed(answer, fault(served(answer, draw), draw)).cause] += 1
     assert causes[PARSER] + causes[REASONING] == causes.total()
-
-
-@pytest.mark.parametrize('count', COUNTS)
-def test_a_swallowed_answer_is_found(count: int) -> None:
-    for family in FAMILIES:
-        for answer in generate(family, 4, count):
-            if not answer.calls:
-                given = Answer(f'<think>{answer.thoughts}\n{answer.content}', finish_reason='stop')
-                assert attributed(answer, given).cause == REASONING, answer
-
-
-@pytest.mark.parametrize('count', COUNTS)
-def test_a_cut_answer_is_at_its_limit(count: int) -> None:
-    """Of a cut answer a server may return whole calls, a part of one, or its text."""
-    draw = random.Random(5)
-    for family in FAMILIES:
-        for answer in generate(family, 5, count):
-            raw = answer.raw[: draw.randrange(1, len(answer.raw))]
-            read = read_reference(raw, answer.format_name, answer.tools, answer.opened_thoughts)
-            calls = tuple(call for call in read.calls if not isinstance(call.arguments, str) or draw.random() < 0.5)
-            given = Answer(read.text, finish_reason='length', calls=calls)
-            causes = (LIMIT,) if without_end_tokens(raw) == raw else (LIMIT, NONE)  # with an end token it is whole
-            assert attributed(replace(answer, raw=raw), given).cause in causes, (raw, given)
