@@ -386,15 +386,6 @@ for module in pkgutil.walk_packages(opencompass_tooleval.__path__, 'opencompass_
         importlib.import_module(module.name)
 print(opencompass_tooleval.__file__)
 """
-
-
-def test_the_plugin_is_imported_without_extras(without_extras: Path) -> None:
-    environment = {**os.environ, 'PYTHONPATH': str(without_extras)}
-    command = [sys.executable, '-c', ALONE]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=without_extras, env=environment, check=False)
-    assert done.stdout.startswith(str(without_extras)), done.stderr[-2000:]
-
-
 OBSERVING = """
 import json, sys
 from opencompass_tooleval.cli.main import main
@@ -414,10 +405,11 @@ main()
 """
 
 
-def test_rows_keep_what_servers_show_without_extras(without_extras: Path) -> None:
+def test_without_extras_the_plugin_is_imported_and_rows_keep_what_servers_show(without_extras: Path) -> None:
     environment = {**os.environ, 'PYTHONPATH': f'{without_extras}{os.pathsep}{PACKAGE.parent}'}
-    command = [sys.executable, '-c', OBSERVING]
+    command = [sys.executable, '-c', ALONE + OBSERVING]
     done = subprocess.run(command, capture_output=True, text=True, cwd=without_extras, env=environment, check=False)
+    assert done.stdout.startswith(str(without_extras)), done.stderr[-2000:]
     row = next((line for line in done.stdout.splitlines() if line.startswith('[{')), '')
     assert '"source": "verbose"' in row and '"raw":' in row, done.stderr[-2000:]
     assert '--baseline' in done.stdout and '--serving' not in done.stdout

@@ -148,26 +148,13 @@ def test_calls() -> None:
 @pytest.mark.parametrize(
     ('value', 'gold', 'same'),
     [
-        (3, 3.0, True),
-        (3.0, 3, True),
-        (0.1 + 0.2, 0.3, True),
-        (1234567890123, 1234567890124, False),
-        ('3', 3, False),
-        (True, 1, False),
-        (1, True, False),
-        (None, None, True),
-        ('null', None, False),
-        ('007', '7', False),
-        ('1.0', '1', False),
-        ('Zoe  Elm', 'zoe elm', True),
-        ('{"a": 1}', '{"A": 1}', False),
-        ('a\n', 'a', False),
-        ('a\nb ', 'a\nb', False),
-        ([1, 2], [2, 1], False),
-        ({'a': [None]}, {'a': [None]}, True),
+        (3, 3.0, True), (3.0, 3, True), (0.1 + 0.2, 0.3, True), (1234567890123, 1234567890124, False),
+        ('3', 3, False), (True, 1, False), (1, True, False), (None, None, True), ('null', None, False),
+        ('007', '7', False), ('1.0', '1', False), ('Zoe  Elm', 'zoe elm', True), ('{"a": 1}', '{"A": 1}', False),
+        ('a\n', 'a', False), ('a\nb ', 'a\nb', False), ([1, 2], [2, 1], False), ({'a': [None]}, {'a': [None]}, True),
         ({'a': 1}, {'a': 1, 'b': 2}, False),
     ],
-)
+)  # fmt: skip
 def test_arguments_are_compared_by_value_and_type(value: Any, gold: Any, same: bool) -> None:
     assert same_value(value, gold) is same
 
