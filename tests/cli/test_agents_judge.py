@@ -128,10 +128,7 @@ def test_faults_are_one_line(tooleval: Command, tmp_path: Path, judge: Path) -> 
         ((RUNS, '--out', out, '--judge', judge, '--reference', RUNS), '--kinds win --reference FILE'),
         ((RUNS, '--out', out, '--judge', judge, '--kinds', 'best'), 'it is some of solved, pass, win, success'),
         ((RUNS, '--out', out, '--judge', judge, '--answer-order', 'odd'), "answer_order='odd'"),
-        (
-            (RUNS, '--out', out, '--judge', judge, '--kinds', 'win', '--reference', empty),
-            'answers none of the queries',
-        ),
+        ((RUNS, '--out', out, '--judge', judge, '--kinds', 'win', '--reference', empty), 'answers none of the queries'),
     ):
         done = tooleval('agents', 'judge', *arguments)
         assert done.code == 1 and fault in done.err and done.err.count('\n') == 1, done.err

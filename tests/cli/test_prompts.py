@@ -119,11 +119,7 @@ def check(tooleval: Command, dataset: Any, folder: Path) -> None:
             ),
             20,
         ),
-        (
-            'demo/tooleval_ultratool_demo_gen',
-            ('tooleval_ultratool_zh_datasets', 'tooleval_ultratool_en_datasets'),
-            12,
-        ),
+        ('demo/tooleval_ultratool_demo_gen', ('tooleval_ultratool_zh_datasets', 'tooleval_ultratool_en_datasets'), 12),
         ('demo/tooleval_restbench_demo_gen', ('tooleval_restbench_datasets',), 4),
         ('demo/tooleval_toolbench_demo_gen', ('tooleval_toolbench_datasets',), 7),
     ],

@@ -142,12 +142,7 @@ def test_predictions_that_do_not_fit(tooleval: Command, tmp_path: Path, change: 
     ],
 )  # fmt: skip
 def test_faults_end_in_one_line(
-    tooleval: Command,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    subset: str,
-    changes: dict[str, str],
-    says: str,
+    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subset: str, changes: dict[str, str], says: str
 ) -> None:
     monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'empty-hub'))
     path = write_json(tmp_path / 'answers.json', gold_answers('plan_json_v2' if subset == 'plan_json' else REVIEW))

@@ -19,15 +19,7 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.extras.attribution.causes import (
-    ERROR,
-    LIMIT,
-    NONE,
-    PARSER,
-    TEMPLATE,
-    UNKNOWN,
-    Attribution,
-)
+from opencompass_tooleval.extras.attribution.causes import ERROR, LIMIT, NONE, PARSER, TEMPLATE, UNKNOWN, Attribution
 from opencompass_tooleval.extras.attribution.reading import attribution_of_row
 from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.api.raw_text import CANARIES, IDS, LOGPROBS, VERBOSE

@@ -17,12 +17,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.conformance import files
 from opencompass_tooleval.extras.conformance.adapter import ToolEvalConformanceDataset
 from opencompass_tooleval.extras.conformance.prompts import build_messages, register_text
-from opencompass_tooleval.extras.conformance.records import (
-    Record,
-    gold_answer,
-    load_records,
-    parse_payload,
-)
+from opencompass_tooleval.extras.conformance.records import Record, gold_answer, load_records, parse_payload
 from opencompass_tooleval.extras.conformance.scoring import same_value, score_answer
 from opencompass_tooleval.extras.conformance.subsets import SUBSETS
 from tests.conftest import load_tool, start_server

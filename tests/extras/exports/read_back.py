@@ -61,10 +61,7 @@ def entries_of(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         yield from ((file, entry) for entry in yaml.safe_load(file.read_text('utf-8')))
 
 
-READERS: dict[str, Callable[[Path], Numbers]] = {
-    'every-eval-ever': of_every_eval_ever,
-    'junit': of_junit,
-}
+READERS: dict[str, Callable[[Path], Numbers]] = {'every-eval-ever': of_every_eval_ever, 'junit': of_junit}
 """Format -> reader of all of its numbers; Hugging Face's files have only those of the main metrics."""
 
 

@@ -66,11 +66,7 @@ def preempt(testbed: Testbed, element: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    'take_away',
-    [requeue, say_that_time_is_short, preempt],
-    ids=lambda how: how.__name__,
-)
+@pytest.mark.parametrize('take_away', [requeue, say_that_time_is_short, preempt], ids=lambda how: how.__name__)
 def test_an_element_that_is_taken_away_goes_on(
     testbed: Testbed, tmp_path: Path, take_away: Callable[[Testbed, str], None]
 ) -> None:
