@@ -125,6 +125,7 @@ def test_tasks_end_with_the_runner(number: signal.Signals, tmp_path: Path) -> No
     assert not (tmp_path / 'out' / 'logs' / 'infer' / '1-right').exists()  # nothing more is started
 
 
+@pytest.mark.long
 def test_a_lost_fork_server_costs_its_tasks_only(tmp_path: Path) -> None:
     runner = start(tmp_path, 'sleep', 'right', '--workers', '1')
     task, server = wait_for_sleeper(tmp_path)
