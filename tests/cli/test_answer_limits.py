@@ -234,52 +234,38 @@ def resumed(tmp_path: Path, servers: list[ModelServer]) -> Resumed:
     return Resumed(tmp_path, servers[0])
 
 
-def test_cut_answers_are_told_and_asked_again_with_a_higher_limit(resumed: Resumed) -> None:
-    said = resumed.go(512)
+def test_cut_and_further_answers_are_asked_for_and_no_others(resumed: Resumed, tooleval: Command) -> None:
+    said = resumed.go(512, '[1:3]')
     assert 'of its config is below' not in said
-    count = len(resumed.rows())
-    assert resumed.limits() == [512] * count and {row['finish_reason'] for row in resumed.rows()} == {'length'}
-    told = f'WARNING m: {count} of {count} answers were cut at 512 tokens (teval-review_str_v2). Raise max_out_len'
-    assert told in said
+    assert resumed.limits() == [512] * 2 and {row['finish_reason'] for row in resumed.rows()} == {'length'}
+    told = 'WARNING m: 2 of 2 answers were cut at 512 tokens (teval-review_str_v2). Raise max_out_len'
+    assert told in said and resumed.result()['samples']['all'] == 2
     assert resumed.result()['provenance'][MAX_OUT_LEN] == 512 and resumed.result()['provenance'][PUBLISHED] == 100
 
     stored = resumed.rows()
     resumed.write(4096, '')
-    done = run_opencompass('mine.py', '-w', 'out', '-r', '-m', 'eval', cwd=resumed.folder)
-    assert done.returncode == 0 and resumed.rows() == stored  # to score asks nothing, and opens nothing again
-
-    said = resumed.go(4096)
-    assert resumed.limits() == [4096] * count and {row['finish_reason'] for row in resumed.rows()} == {'stop'}
-    assert 'were cut' not in said
-    result = resumed.result()
-    assert result['provenance'][MAX_OUT_LEN] == 4096 and result['samples']['cut'] == 0
-    assert result['usage']['requests'] == 2 * count  # the cut answers were paid for
-
-    said = resumed.go(50)  # a limit that does not count is told, and whole answers are not asked for again
-    assert resumed.limits() == []
-    note = "NOTE m: max_out_len=50 of its config is below the benchmark's limit, which counts: teval-review_str_v2"
-    assert note in said
-
-
-def test_more_records_are_asked_and_fewer_are_not(resumed: Resumed, tooleval: Command) -> None:
-    resumed.go(4096, '[1:3]')
-    assert resumed.result()['samples']['all'] == 2 and len(resumed.limits()) == 2
-    resumed.write(4096, '')
-    stored = resumed.rows()
     done = tooleval('plan', resumed.folder / 'mine.py', resumed.folder / 'out')
     assert 'm: an answer has at most 4,096 tokens (max_out_len of the model): all data sets' in done.out
     assert '1 inference jobs' in done.out and resumed.rows() == stored  # a plan changes nothing
-    resumed.go(4096)
+    resumed.write(4096, '[1:3]')
+    done_again = run_opencompass('mine.py', '-w', 'out', '-r', '-m', 'eval', cwd=resumed.folder)
+    assert done_again.returncode == 0 and resumed.rows() == stored  # to score asks nothing, and opens nothing again
+
+    said = resumed.go(4096)
     whole = len(resumed.rows())
-    assert whole > 4 and len(resumed.limits()) == whole - 2
-    assert resumed.result()['samples']['all'] == whole
+    assert whole > 4 and resumed.limits() == [4096] * whole  # the cut ones, and those that were not in the range
+    assert {row['finish_reason'] for row in resumed.rows()} == {'stop'} and 'were cut' not in said
+    result = resumed.result()
+    assert result['provenance'][MAX_OUT_LEN] == 4096 and result['samples']['cut'] == 0
+    assert result['samples']['all'] == whole and result['usage']['requests'] == whole + 2  # the cut ones were paid for
     first = resumed.rows()
 
-    resumed.go(4096, '[2:4]')
-    assert resumed.limits() == [] and resumed.rows() == first
+    said = resumed.go(50, '[2:4]')  # a limit that does not count is told
+    note = "NOTE m: max_out_len=50 of its config is below the benchmark's limit, which counts: teval-review_str_v2"
+    assert note in said and resumed.limits() == [] and resumed.rows() == first
     assert resumed.result()['samples'] == {'all': 2, 'infra': 0, 'cut': 0, 'of': whole}
 
-    resumed.go(4096)
+    resumed.go(8192)
     assert resumed.limits() == [] and resumed.result()['samples']['all'] == whole
 
 
