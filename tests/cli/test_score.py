@@ -32,8 +32,17 @@ def score_json(tooleval: Command, subset: str, *arguments: object) -> dict[str, 
     return result
 
 
+@pytest.fixture(scope='module')
+def embeddings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for several tests: a text is embedded once."""
+    return tmp_path_factory.mktemp('cache')
+
+
 @pytest.mark.parametrize('stem', [f'{row["name"]}_v2{suffix}' for suffix in ('', '_zh') for row in SUBSETS])
-def test_gold_scores_100(tooleval: Command, tmp_path: Path, stem: str) -> None:
+def test_gold_scores_100(
+    tooleval: Command, tmp_path: Path, embeddings: Path, monkeypatch: pytest.MonkeyPatch, stem: str
+) -> None:
+    monkeypatch.setenv('TOOLEVAL_CACHE', str(embeddings))
     subset = next(row for row in TABLE if stem.startswith(f'{row.name}_v2'))
     gold = gold_answers(stem)
     predictions = write_json(tmp_path / 'answers.json', gold)
