@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -39,9 +40,14 @@ def reply(answer: WrittenAnswer, content: str, thoughts: str | None = None, fini
     return Answer(f'<think>{hidden}</think>{content}' if hidden else content, None, finish, calls=calls)
 
 
+@cache
+def generated(family: str, seed: int, count: int) -> tuple[WrittenAnswer, ...]:
+    return tuple(generate(family, seed, count))
+
+
 def answers(family: str, seed: int, count: int) -> Iterator[tuple[WrittenAnswer, random.Random]]:
     draw = random.Random(seed)
-    yield from ((answer, draw) for answer in generate(family, seed, count))
+    yield from ((answer, draw) for answer in generated(family, seed, count))
 
 
 def has_marks(answer: WrittenAnswer) -> bool:
