@@ -30,7 +30,7 @@ def test_every_benchmark_names_a_refusal(tmp_path: Path) -> None:
     server = start_server('--canned', "I'm sorry, but I can't help with that.")
     try:
         (tmp_path / 'config.py').write_text(CONFIG.replace('{url}', server.url), encoding='utf-8')
-        done = run_opencompass('config.py', '-w', 'out', cwd=tmp_path)
+        done = run_opencompass('config.py', '-w', 'out', '--debug', cwd=tmp_path)
     finally:
         server.stop()
     files = sorted(tmp_path.glob('out/*/results/declines/*.json'))

@@ -212,7 +212,7 @@ class Resumed:
         self.write(limit, test_range, wanted)
         self.server.reset()
         resumed = ['-r'] if (self.folder / 'out').exists() else []
-        done = run_opencompass('mine.py', '-w', 'out', *resumed, cwd=self.folder)
+        done = run_opencompass('mine.py', '-w', 'out', '--debug', *resumed, cwd=self.folder)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -248,8 +248,8 @@ def test_cut_and_further_answers_are_asked_for_and_no_others(resumed: Resumed, t
     assert 'm: an answer has at most 4,096 tokens (max_out_len of the model): all data sets' in done.out
     assert '1 inference jobs' in done.out and resumed.rows() == stored  # a plan changes nothing
     resumed.write(4096, '[1:3]')
-    done_again = run_opencompass('mine.py', '-w', 'out', '-r', '-m', 'eval', cwd=resumed.folder)
-    assert done_again.returncode == 0 and resumed.rows() == stored  # to score asks nothing, and opens nothing again
+    scored = run_opencompass('mine.py', '-w', 'out', '-r', '-m', 'eval', '--debug', cwd=resumed.folder)
+    assert scored.returncode == 0 and resumed.rows() == stored  # to score asks nothing, and opens nothing again
 
     said = resumed.go(4096)
     whole = len(resumed.rows())

@@ -76,7 +76,7 @@ def test_the_config_decides_on_answers_with_another_temperature(resumed: Resumed
     planned = tooleval('plan', resumed.folder / 'mine.py', resumed.folder / 'out')
     assert planned.code == 1 and f'FAULT {text}' in planned.out
     assert f' {len(rows)} ' in next(line for line in planned.out.splitlines() if line.startswith('m '))
-    refused = run_opencompass('mine.py', '-w', 'out', '-r', cwd=resumed.folder)
+    refused = run_opencompass('mine.py', '-w', 'out', '-r', '--debug', cwd=resumed.folder)
     assert refused.returncode and f'tooleval: {text}' in refused.stdout + refused.stderr
     assert resumed.limits() == [] and all_rows(resumed) == rows and all(map(resumed.result, BOTH))
 

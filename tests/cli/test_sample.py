@@ -59,7 +59,7 @@ def test_a_sample_is_asked_and_said(tmp_path: Path, server: tuple[Recording, str
     config.write_text(config.read_text().replace("'n': 2", "'n': 3"))
     del script.asked[1:]
     again = run_opencompass(
-        str(config), '-r', config.parent.name, cwd=tmp_path, env={**os.environ, 'OPENAI_API_KEY': KEY}
+        str(config), '-r', config.parent.name, '--debug', cwd=tmp_path, env={**os.environ, 'OPENAI_API_KEY': KEY}
     )
     assert again.returncode == 0, again.stdout + again.stderr
     assert len(asked_of(script)) == 2 and not asked_of(script) & sampled
@@ -86,7 +86,7 @@ def test_each_record_of_a_sample_has_all_trials(
     config = tmp_path / 'mine.py'
     assert tooleval('run', *words, '--write-config', config).code == 0
     config.write_text(config.read_text() + "for _row in datasets:\n    _row['n'] = 3\n")
-    done = run_opencompass('mine.py', cwd=tmp_path, env={**os.environ, 'OPENAI_API_KEY': KEY})
+    done = run_opencompass('mine.py', '--debug', cwd=tmp_path, env={**os.environ, 'OPENAI_API_KEY': KEY})
     assert done.returncode == 0, done.stdout + done.stderr
     asked = Counter(json.dumps(request['messages']) for request in script.asked)
     assert set(asked.values()) == {3} and len(asked) == 4
