@@ -56,8 +56,6 @@ def test_faults_are_one_line(tooleval: Command, bank: Path, tmp_path: Path) -> N
         (('build', '--from', tmp_path / 'none', '--out', tmp_path / 'x'), 'no such file'),
         (('build', '--from', other, '--out', tmp_path / 'x'), 'no recorded calls'),
         (('build', '--from', DEMO / 'EN' / 'plan_json_v2.json', '--out', tmp_path / 'x'), 'hold no recorded call'),
-        (('build', '--from', REVIEW_OF_DEMO, '--out', other / 'x'), 'other.json'),
-        (('build', '--from', REVIEW_OF_DEMO, '--out', '/dev/full'), '/dev/full'),
         (('stats', other), 'not a response bank'),
         (('stats', tmp_path / 'none'), 'tooleval agents bank build'),
         (('stats', bank, '--data', other), 'plan_json_v2'),
@@ -87,6 +85,13 @@ def test_a_bank_is_not_written_into_its_sources(tooleval: Command, tmp_path: Pat
     assert tooleval('agents', 'bank', 'build', '--from', tmp_path / 'cache', '--out', tmp_path / 'new.bank').code == 0
 
 
+@pytest.mark.parametrize('place', ['', 'file/x', '/dev/null', '/dev/full', '/proc/x', 'x' * 300])
+def test_a_bank_that_cannot_be_written_is_one_line(tooleval: Command, tmp_path: Path, place: str) -> None:
+    (tmp_path / 'file').touch()
+    done = tooleval('agents', 'bank', 'build', '--from', REVIEW_OF_DEMO, '--out', tmp_path / place)
+    assert done.code == 1 and done.err.startswith('tooleval: ') and done.err.count('\n') == 1
+
+
 @pytest.mark.skipif(not REVIEW.is_file(), reason='no published data of T-Eval at hand')
 def test_what_of_published_gold_calls_is_answered(tooleval: Command, tmp_path: Path) -> None:
     assert tooleval('agents', 'bank', 'build', '--from', REVIEW, '--out', tmp_path / 'bank').code == 0
@@ -108,3 +113,8 @@ def test_what_of_published_gold_calls_is_answered(tooleval: Command, tmp_path: P
     assert sum(sum(coverage['by_tool'][tool].values()) for tool in stateful) == 699
     assert sum(coverage['by_tool']['TimeTool'].values()) == 803 - 699
     assert not any(coverage['by_tool'][tool]['error'] for tool in (*stateful, 'TimeTool'))
+
+
+def test_a_group_of_one_command_is_a_group(tooleval: Command, tmp_path: Path) -> None:
+    done = tooleval('build', 'ultratool', '--from', tmp_path / 'none', '--out', tmp_path / 'out')
+    assert done.code == 1 and 'annotated samples' in done.err
