@@ -79,14 +79,15 @@ def test_the_first_records_are_not_called_a_sample(
 
 
 def test_each_record_of_a_sample_has_all_trials(
-    tmp_path: Path, server: tuple[Recording, str], tooleval: Command
+    tmp_path: Path, server: tuple[Recording, str], tooleval: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', KEY)
     script, url = server
     words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', url, '--temperature', '0.5', '--sample', '2')
     config = tmp_path / 'mine.py'
     assert tooleval('run', *words, '--write-config', config).code == 0
     config.write_text(config.read_text() + "for _row in datasets:\n    _row['n'] = 3\n")
-    done = run_opencompass('mine.py', '--debug', cwd=tmp_path, env={**os.environ, 'OPENAI_API_KEY': KEY})
+    done = run_opencompass('mine.py', '--debug', cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     asked = Counter(json.dumps(request['messages']) for request in script.asked)
     assert set(asked.values()) == {3} and len(asked) == 4
