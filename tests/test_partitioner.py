@@ -95,15 +95,19 @@ def test_replicas_out_of_place(tmp_path: Path, folder: str, replicas: int) -> No
     ('more', 'said'),
     [
         pytest.param({'models': []}, "'models' is empty: a filter may match nothing", id='no model'),
-        pytest.param({'datasets': [], 'rows': ROWS},
-            "'datasets' is empty: a filter may match nothing. Data sets that it reads: plan_json, plan_str, review",
-            id='no data set'),
-        pytest.param({'datasets': ROWS[:1], 'rows': ROWS, 'dataset_abbrs': ['plan_json', 'plan_srt']},
-            "dataset_abbrs names 'plan_srt', which no data set is called; there are plan_str, plan_json, review",
-            id='a typo'),
+        pytest.param(
+            {'datasets': [], 'rows': ROWS},
+            "'datasets' is empty: a filter may match nothing. Data sets in the config: plan_json, plan_str, review",
+            id='no data set',
+        ),
+        pytest.param(
+            {'datasets': ROWS[:1], 'rows': ROWS, 'dataset_abbrs': ['plan_json', 'plan_srt']},
+            "dataset_abbrs names 'plan_srt', which matches no data set; there are plan_str, plan_json, review",
+            id='a typo',
+        ),
         pytest.param({'dataset_abbrs': ['pln*']}, "dataset_abbrs names 'pln*', which", id='a pattern'),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_there_is_refused(tmp_path: Path, kind: Any, more: dict[str, Any], said: str) -> None:
     with pytest.raises(DataError) as caught:
         partition(kind, tmp_path, {'models': MODELS, 'datasets': ROWS, **more})

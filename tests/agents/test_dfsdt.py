@@ -385,7 +385,7 @@ def test_oracle_comes_to_the_end_to_the_byte(name: str) -> None:
 
 @pytest.mark.parametrize('wrong', [{'max_model_calls': 0}, {'children': 0}, {'max_depth': 0}, {'max_observation': -1}])
 def test_wrong_options_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match='are 1 at least'):
+    with pytest.raises(ValueError, match='must be at least 1'):
         DepthFirstSearch(**wrong)
 
 

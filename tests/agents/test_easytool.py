@@ -500,7 +500,7 @@ def test_oracle_comes_to_the_end_to_the_byte(session: Session, tmp_path: Path, r
     [{'reading': 'x'}, {'tool_list': 'x'}, {'max_tries': 0}, {'max_steps': 0}, {'corpus': 'file'}, {'max_calls': -1}],
 )
 def test_wrong_options_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r'reading is|tool_list is|are 1 at least|is for retrieve'):
+    with pytest.raises(ValueError, match=r'reading is|tool_list is|must be at least 1|needs retrieve'):
         EasyTool(**wrong)
 
 

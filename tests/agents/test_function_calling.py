@@ -254,5 +254,5 @@ def test_oracle_replays_the_gold_calls_to_the_byte(stop_on, steps):
 
 @pytest.mark.parametrize('wrong', [{'stop_on': 'never'}, {'max_steps': 0}, {'max_calls': 0}, {'max_observation': -1}])
 def test_wrong_options_are_refused(wrong):
-    with pytest.raises(ValueError, match=r'stop_on is|are 1 at least'):
+    with pytest.raises(ValueError, match=r'stop_on is|must be at least 1'):
         FunctionCalling(**wrong)

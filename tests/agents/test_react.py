@@ -291,5 +291,5 @@ def test_oracle_ends_in_every_style(style):
 
 @pytest.mark.parametrize('wrong', [{'max_steps': 0}, {'max_observation': -1}, {'prompts': 'published'}])
 def test_wrong_options_are_refused(wrong):
-    with pytest.raises(ValueError, match=r'are 1 at least|prompts are'):
+    with pytest.raises(ValueError, match=r'must be at least 1|prompts is'):
         ReAct(**wrong)

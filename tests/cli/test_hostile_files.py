@@ -30,7 +30,7 @@ from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.environments.call_log import logged_tools, read_call_log
 from opencompass_tooleval.extras.recorded.funcqa_logs import load_log as load_funcqa_log
-from opencompass_tooleval.report.read import read as read_runs
+from opencompass_tooleval.results.table import read as read_runs
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs
 from opencompass_tooleval.work_dir.data_files import MAX_BYTES, read_json
@@ -170,6 +170,16 @@ def test_a_file_is_read_or_named(tmp_path: Path, reader: str) -> None:
 
 def _list_of_answers(content: dict[str, Any], first: str) -> None:
     content[first]['ground_truth'] = {'answer': ['A']}
+<<<<<<< HEAD
+=======
+    data = write_json(tmp_path / 'review_str_v2.json', content)
+    done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', data)
+    assert done.code == 1
+    assert done.err.splitlines() == [
+        f"tooleval: {data}: record {first!r}: the gold answer needs an 'answer' from A to E. "
+        'Fix it with: tooleval prepare teval'
+    ]
+>>>>>>> main
 
 
 def _prompt_of_brackets(content: dict[str, Any], first: str) -> None:
@@ -199,7 +209,12 @@ def test_a_damaged_record_is_named(
     done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', answers, '--details', details)
     assert done.code == 1
     (line,) = done.err.splitlines()
+<<<<<<< HEAD
     assert line.startswith(f'tooleval: {data}: record {said}') and not details.exists()
+=======
+    assert f"{data}: record '\\ud800': the id contains half a character" in line
+    assert not details.exists()
+>>>>>>> main
 
 
 def test_details_hold_half_a_character(tooleval: Command, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.extras.attribution.causes import NONE, PARSER, REASONING, Attribution, RawText
+from opencompass_tooleval.core.calls.written.reading import read_reference, without_end_tokens
+from opencompass_tooleval.extras.attribution.causes import LIMIT, NONE, PARSER, REASONING, Attribution, RawText
 from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
 from opencompass_tooleval.models.api.raw_text import IDS
 from opencompass_tooleval.models.api.reply import Reply, answer_of
@@ -68,6 +69,7 @@ def message_of(answer: WrittenAnswer, draw: random.Random) -> dict[str, Any]:
 
 
 def served(answer: WrittenAnswer, draw: random.Random) -> Answer:
+    """The answer of a right server."""
     finish = 'tool_calls' if answer.calls and draw.random() < 0.8 else 'stop'
     return answer_of(Reply(message_of(answer, draw), finish, None, {}), offers_tools=True)
 
@@ -87,11 +89,13 @@ def test_a_right_answer_has_no_fault(family: str, count: int) -> None:
 
 
 def without_a_call(given: Answer, draw: random.Random) -> Answer:
+    """A server that loses a call."""
     lost = draw.randrange(len(given.calls))
     return replace(given, calls=(*given.calls[:lost], *given.calls[lost + 1 :]))
 
 
 def with_another_value(given: Answer, draw: random.Random) -> Answer:
+    """A server that changes a value, or adds one."""
     changed = draw.randrange(len(given.calls))
     call = given.calls[changed]
     key = draw.choice(sorted(call.arguments) or ['more'])
@@ -112,3 +116,26 @@ def test_a_lost_or_changed_call_is_found(count: int, fault: Any) -> None:
             if answer.calls:
                 causes[attributed(answer, fault(served(answer, draw), draw)).cause] += 1
     assert causes[PARSER] + causes[REASONING] == causes.total()
+
+
+@pytest.mark.parametrize('count', COUNTS)
+def test_a_swallowed_answer_is_found(count: int) -> None:
+    for family in FAMILIES:
+        for answer in generate(family, 4, count):
+            if not answer.calls:
+                given = Answer(f'<think>{answer.thoughts}\n{answer.content}', finish_reason='stop')
+                assert attributed(answer, given).cause == REASONING, answer
+
+
+@pytest.mark.parametrize('count', COUNTS)
+def test_a_cut_answer_is_at_its_limit(count: int) -> None:
+    """Of a cut answer a server may return whole calls, a part of one, or its text."""
+    draw = random.Random(5)
+    for family in FAMILIES:
+        for answer in generate(family, 5, count):
+            raw = answer.raw[: draw.randrange(1, len(answer.raw))]
+            read = read_reference(raw, answer.format_name, answer.tools, answer.opened_thoughts)
+            calls = tuple(call for call in read.calls if not isinstance(call.arguments, str) or draw.random() < 0.5)
+            given = Answer(read.text, finish_reason='length', calls=calls)
+            causes = (LIMIT,) if without_end_tokens(raw) == raw else (LIMIT, NONE)  # with an end token it is whole
+            assert attributed(replace(answer, raw=raw), given).cause in causes, (raw, given)

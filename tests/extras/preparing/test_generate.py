@@ -296,6 +296,7 @@ HOSTILE = {
     'not objects': '{"Scenario": {"a": 1}, "Parameters": [1]}',
     'numbers': ' '.join(f'{number}. a' for number in range(1, 20_000)),
     'colons': 'a' * 2_400 + ': 1. Details',
+    'ten megabytes': 'x' * 10_000_000,
 }
 
 
