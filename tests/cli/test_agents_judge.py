@@ -90,7 +90,7 @@ def test_recorded_runs_are_scored_without_a_judge(tooleval: Command, tmp_path: P
     assert (result['benchmark'], result['subset'], result['samples']) == ('agents', 'toolbench_g1', len(runs))
     assert sum(result['sources'].values()) == result['calls']['total'] == result['sources']['exact']
     assert [json.loads(line)['id'] for line in details.read_text().splitlines()] == list(runs)
-    assert 'NOTE observations are those of the file' in outcome.err
+    assert 'NOTE observations come from the file' in outcome.err
     shown = tooleval(*words)
     assert shown.code == 0 and 'observations: exact 100.0%' in shown.out and 'calls: ' in shown.out
 
@@ -128,14 +128,10 @@ def test_faults_are_one_line(tooleval: Command, tmp_path: Path, judge: Path) -> 
         ((RUNS, '--out', out, '--judge', judge, '--reference', RUNS), 'use --kinds win with --reference FILE'),
         ((RUNS, '--out', out, '--judge', judge, '--kinds', 'best'), 'it is a list of solved, pass, win, success'),
         ((RUNS, '--out', out, '--judge', judge, '--answer-order', 'odd'), "answer_order='odd'"),
-<<<<<<< HEAD
-        ((RUNS, '--out', out, '--judge', judge, '--kinds', 'win', '--reference', empty), 'answers none of the queries'),
-=======
         (
             (RUNS, '--out', out, '--judge', judge, '--kinds', 'win', '--reference', empty),
             'has no answer to any of the queries',
         ),
->>>>>>> main
     ):
         done = tooleval('agents', 'judge', *arguments)
         assert done.code == 1 and fault in done.err and done.err.count('\n') == 1, done.err

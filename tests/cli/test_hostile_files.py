@@ -170,16 +170,6 @@ def test_a_file_is_read_or_named(tmp_path: Path, reader: str) -> None:
 
 def _list_of_answers(content: dict[str, Any], first: str) -> None:
     content[first]['ground_truth'] = {'answer': ['A']}
-<<<<<<< HEAD
-=======
-    data = write_json(tmp_path / 'review_str_v2.json', content)
-    done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', data)
-    assert done.code == 1
-    assert done.err.splitlines() == [
-        f"tooleval: {data}: record {first!r}: the gold answer needs an 'answer' from A to E. "
-        'Fix it with: tooleval prepare teval'
-    ]
->>>>>>> main
 
 
 def _prompt_of_brackets(content: dict[str, Any], first: str) -> None:
@@ -193,10 +183,10 @@ def _half_a_character(content: dict[str, Any], first: str) -> None:
 @pytest.mark.parametrize(
     ('change', 'said'),
     [
-        (_list_of_answers, "'demo_museum_1': the gold answer needs an 'answer' out of A to E. "
+        (_list_of_answers, "'demo_museum_1': the gold answer needs an 'answer' from A to E. "
          'Fix it with: tooleval prepare teval'),
         (_prompt_of_brackets, "'demo_museum_1': field 'origin_prompt' is text, but not JSON (it is nested too deeply)"),
-        (_half_a_character, "'\\ud800': the id holds half a character"),
+        (_half_a_character, "'\\ud800': the id contains half a character"),
     ],
 )  # fmt: skip
 def test_a_damaged_record_is_named(
@@ -209,12 +199,7 @@ def test_a_damaged_record_is_named(
     done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', answers, '--details', details)
     assert done.code == 1
     (line,) = done.err.splitlines()
-<<<<<<< HEAD
     assert line.startswith(f'tooleval: {data}: record {said}') and not details.exists()
-=======
-    assert f"{data}: record '\\ud800': the id contains half a character" in line
-    assert not details.exists()
->>>>>>> main
 
 
 def test_details_hold_half_a_character(tooleval: Command, tmp_path: Path) -> None:

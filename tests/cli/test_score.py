@@ -143,21 +143,10 @@ def test_predictions_that_do_not_fit(tooleval: Command, tmp_path: Path, change: 
             id='no predictions'),
         pytest.param('review_str', {'--data': 'none.json'}, 'none.json: the file is missing', id='no data'),
         pytest.param('review', {}, "T-Eval has no subset 'review'; it has review_str, instruct", id='no such subset'),
-<<<<<<< HEAD
         pytest.param('plan_json', {'--data': str(demo_file('plan_json_v2'))},
             'hf download sentence-transformers/all-mpnet-base-v2', id='no encoder'),
-        pytest.param('retrieve_str', {}, 'by its name this is review_str, not retrieve_str', id='another subset'),
-=======
-        pytest.param(
-            'plan_json',
-            {'--data': str(demo_file('plan_json_v2'))},
-            'hf download sentence-transformers/all-mpnet-base-v2',
-            id='no encoder',
-        ),
-        pytest.param(
-            'retrieve_str', {}, 'according to its name this is review_str, not retrieve_str', id='another subset'
-        ),
->>>>>>> main
+        pytest.param('retrieve_str', {}, 'according to its name this is review_str, not retrieve_str',
+            id='another subset'),
         pytest.param('review_str', {'--json': 'none/out.json'}, 'cannot write none/out.json', id='no folder for json'),
         pytest.param('review_str', {'--details': 'none/out'}, 'cannot write none/out', id='no folder for details'),
     ],

@@ -74,13 +74,8 @@ def test_score_selection(tooleval: Command, tmp_path: Path) -> None:
     result = said(outcome.out)
     assert result['metrics']['accuracy'] == pytest.approx(100 / 7)
     assert result['candidates_encoder'] == 'offline:all-MiniLM-L6-v2'
-<<<<<<< HEAD
     few = tooleval('score', 'toolbench', 'selection_10', *more)
-    assert few.code == 1 and '10 candidates need as many tools; there are 7' in few.err
-=======
-    few = tooleval('score', 'toolbench', 'selection_10', '--predictions', file, '--data', data, '--encoder', 'offline')
     assert few.code == 1 and '10 candidates need as many tools, but there are 7' in few.err
->>>>>>> main
     write_rows(file, rows[1:])  # found before an encoder is asked for
     lacking = tooleval('score', 'toolbench', 'selection_5', file, '--data', data, '--encoder', 'none/such')
     assert lacking.code == 1 and "record '101': no answer is recorded for it" in lacking.err

@@ -328,66 +328,24 @@ class NewLimit(Script):
 
 
 CASES: list[tuple[type[Script], dict[str, Level], str]] = [
-<<<<<<< HEAD
     (NoParser, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT},
-     'it comes as text, which counts as no call: start vLLM with --enable-auto-tool-choice --tool-call-parser'),
+     'it comes as text, which does not count as a call: start vLLM with --enable-auto-tool-choice'),
     (CallsAsFunctions, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'it comes as text'),
     (RefusesAuto, {'tool calls': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
      'tools are refused: status 400'),
     (RefusesTools, {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
      'tools are refused: status 422'),
     (RefusesChoice, {'forced call': UNKNOWN, 'tool_choice': UNKNOWN, 'several calls': UNKNOWN},
-     "'auto' is refused; leave tool_choice out"),
-    (IgnoresForce, {}, "comes back with tool_choice='required'"),
-    (NeverForced, {'forced call': UNKNOWN}, 'tool_choice is not kept to'),
+     "'auto' is refused; leave out tool_choice"),
+    (IgnoresForce, {}, "returned with tool_choice='required'"),
+    (NeverForced, {'forced call': UNKNOWN}, 'tool_choice is ignored'),
     (OnlyForced, {'tool calls': UNKNOWN, 'several calls': UNKNOWN}, 'the model chose not to call'),
     (DropsTools, {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'prompt': FAULT},
-     'the chat template leaves the tools out'),
+     'the chat template leaves out the tools'),
     (NeverCalls,
      {'usage': UNKNOWN, 'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'prompt': FAULT},
      'no call came, forced or not'),
     (BrokenArguments, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'arguments are not JSON'),
-=======
-    (
-        NoParser,
-        {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT},
-        'it comes as text, which does not count as a call: start vLLM with --enable-auto-tool-choice',
-    ),
-    (CallsAsFunctions, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'it comes as text'),
-    (
-        RefusesAuto,
-        {'tool calls': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
-        'tools are refused: status 400',
-    ),
-    (
-        RefusesTools,
-        {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
-        'tools are refused: status 422',
-    ),
-    (
-        RefusesChoice,
-        {'forced call': UNKNOWN, 'tool_choice': UNKNOWN, 'several calls': UNKNOWN},
-        "'auto' is refused; leave out tool_choice",
-    ),
-    (IgnoresForce, {}, "returned with tool_choice='required'"),
-    (NeverForced, {'forced call': UNKNOWN}, 'tool_choice is ignored'),
-    (OnlyForced, {'tool calls': UNKNOWN, 'several calls': UNKNOWN}, 'the model chose not to call'),
-    (
-        DropsTools,
-        {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'prompt': FAULT},
-        'the chat template leaves out the tools',
-    ),
-    (
-        NeverCalls,
-        {'usage': UNKNOWN, 'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'prompt': FAULT},
-        'no call came, forced or not',
-    ),
-    (
-        BrokenArguments,
-        {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT},
-        'arguments are not JSON',
-    ),
->>>>>>> main
     (ListArguments, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'arguments are not an obj'),
     (OtherName, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'which is not an offered tool'),
     (ObjectArguments, {}, ''),
@@ -416,37 +374,17 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (ListsNonsense, {'model': UNKNOWN}, 'the server lists nothing'),
     (NoList, {'model': UNKNOWN}, 'there is no list of models'),
     (SilentContext, {}, '8,192 tokens, the server refuses more'),
-<<<<<<< HEAD
-    (ClampsLimits, {'context': UNKNOWN}, 'the server does not say how many tokens fit'),
-    (MetaContext, {}, '8,192 tokens, the list of models says'),
-    (CutsPrompts, {'context': UNKNOWN, 'long prompt': FAULT},
-     'only 1024 of about 6000 tokens reach the model, without an error'),
-    (ForgetsBeginnings, {'long prompt': UNKNOWN}, 'does not show whether the model saw all of it'),
-    (OneChoice, {}, 'ignored; trials are requests of their own'),
-    (RefusesChoices, {}, 'refused; trials are requests of their own'),
-    (RateLimited, {}, 'meet a rate limit'),
-    (BreaksDown, {'concurrency': FAULT}, '4 of 16 at once fail (status 500'),
-    (NoTemperature, {'settings': FAULT, 'n': OK},
-     'the server refuses temperature: set openai_extra_kwargs=dict(temperature=None) in'),
-=======
     (ClampsLimits, {'context': UNKNOWN}, 'the server does not report its context length'),
     (MetaContext, {}, '8,192 tokens, from the list of models'),
-    (
-        CutsPrompts,
-        {'context': UNKNOWN, 'long prompt': FAULT},
-        'only 1024 of about 6000 tokens reach the model, without an error',
-    ),
+    (CutsPrompts, {'context': UNKNOWN, 'long prompt': FAULT},
+     'only 1024 of about 6000 tokens reach the model, without an error'),
     (ForgetsBeginnings, {'long prompt': UNKNOWN}, 'does not show if the model saw the complete prompt'),
     (OneChoice, {}, 'ignored; not needed, since each trial is a separate request'),
     (RefusesChoices, {}, 'refused; not needed, since each trial is a separate request'),
     (RateLimited, {}, 'hit a rate limit'),
     (BreaksDown, {'concurrency': FAULT}, '4 of 16 concurrent requests fail (status 500'),
-    (
-        NoTemperature,
-        {'settings': FAULT, 'n': OK},
-        'the server refuses temperature: set openai_extra_kwargs=dict(temperature=None) in',
-    ),
->>>>>>> main
+    (NoTemperature, {'settings': FAULT, 'n': OK},
+     'the server refuses temperature: set openai_extra_kwargs=dict(temperature=None) in'),
     (NewLimit, {'settings': FAULT}, 'the server refuses max_tokens'),
 ]  # fmt: skip
 
