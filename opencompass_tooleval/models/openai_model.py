@@ -102,7 +102,7 @@ class ToolEvalOpenAI(OpenAI):
         query_per_second: Maximum number of requests started per second; None for no limit.
         timeout: Maximum number of seconds per try, in wall time. The default is 600, or 3,600 with ``stream``.
         tokenizer_path: Folder of a local HF tokenizer, to check prompts against ``max_seq_len``.
-        backoff: First pause between two tries, in seconds. Each pause is twice the last one.
+        backoff: First pause between two tries, in seconds. Pauses double up to 60 s, times a random 0.5 to 1.5.
         patience: Maximum number of seconds to wait for an unreachable server. A server counts as unreachable after
             ``2 * max_workers`` failed connections in a row.
         tool_choice: ``auto`` if offered tools may be called, ``required`` if they must be. A request of a dataset may

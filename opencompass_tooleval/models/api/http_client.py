@@ -183,9 +183,9 @@ class HttpClient:
                 proxy=proxy,
                 ssl=self._certificates if address.scheme == 'https' else True,
             ) as response:
+                self._has_reached.add(address.host)
                 is_stream = response.status == 200 and 'event-stream' in response.content_type
                 content = await _read(response, feed if is_stream else None)
-                self._has_reached.add(address.host)
                 return HttpReply(response.status, response.headers, content)
         except aiohttp.ConnectionTimeoutError:
             raise Failure('infra:connection', 'no connection in time', no_connection=True, sent=False) from None
