@@ -209,7 +209,7 @@ def test_damaged_files_are_named(content: Any, fault: str, tmp_path: Path) -> No
 def test_another_models_preferences_are_refused(tmp_path: Path) -> None:
     file = tmp_path / 'f.json'
     file.write_text(json.dumps({'1': {'a': 1, 'b': 2, 'round_0': 'complete'}}), encoding='utf-8')
-    with pytest.raises(DataError, match='it is of a and b, not of c'):
+    with pytest.raises(DataError, match='it compares a and b, not c'):
         AgentGrading((), candidate='c').read(file)
     (found,) = AgentGrading((), candidate='a').read(file)
     assert [opinion.value for opinion in found.found['win']] == ['candidate'] + ['reference'] * 2
