@@ -492,7 +492,7 @@ def test_time_is_bounded() -> None:
         assert findings[-2].about == 'answer' and 'no whole answer within' in findings[-2].text
         over = Endpoint(url, 'tiny', KEY, seconds=0)
         findings = list(probe(over))
-    assert findings[0].level is FAULT and '0 s are over' in findings[0].text and over.requests == 0
+    assert findings[0].level is FAULT and 'the limit of 0 s is over' in findings[0].text and over.requests == 0
 
 
 @pytest.mark.parametrize(
