@@ -119,28 +119,28 @@ def test_results_say_their_twin_and_the_records_without_one(swept: Swept) -> Non
     assert 'twins of the published records (names)' in swept.done.stdout
 
 
-def test_the_gate_fails_for_names_and_holds_for_the_order(swept: Swept) -> None:
-    dropped = command(swept.folder, 'gate', str(swept.run), '--twin', 'names', '--max-drop', '3')
-    assert dropped.returncode == 1 and 'DROPPED' in dropped.stdout.upper()
-    held = command(swept.folder, 'gate', str(swept.run), '--twin', 'order', '--max-drop', '3')
-    assert held.returncode == 0 and 'the scores may not compare' not in held.stdout
-    unknown = command(swept.folder, 'gate', str(swept.run), '--twin', 'nmaes', '--max-drop', '3')
-    assert unknown.returncode == 2 and "there are no twins 'nmaes'; there are order, names" in unknown.stderr
-    none = command(swept.folder, 'gate', str(swept.run), '--twin', 'values', '--max-drop', '3')
-    assert none.returncode == 2 and 'start it with `tooleval run ... --twin values`' in none.stderr
-    both = command(swept.folder, 'gate', str(swept.run), '--twin', 'order', '--baseline', str(swept.run))
-    assert both.returncode == 2 and 'leave out --baseline' in both.stderr
+def test_the_gate_fails_for_names_and_holds_for_the_order(swept: Swept, tooleval: Command) -> None:
+    dropped = tooleval('gate', swept.run, '--twin', 'names', '--max-drop', 3)
+    assert dropped.code == 1 and 'DROPPED' in dropped.out.upper()
+    held = tooleval('gate', swept.run, '--twin', 'order', '--max-drop', 3)
+    assert held.code == 0 and 'the scores may not compare' not in held.out
+    unknown = tooleval('gate', swept.run, '--twin', 'nmaes', '--max-drop', 3)
+    assert unknown.code == 2 and "there are no twins 'nmaes'; there are order, names" in unknown.err
+    none = tooleval('gate', swept.run, '--twin', 'values', '--max-drop', 3)
+    assert none.code == 2 and 'start it with `tooleval run ... --twin values`' in none.err
+    both = tooleval('gate', swept.run, '--twin', 'order', '--baseline', swept.run)
+    assert both.code == 2 and 'leave out --baseline' in both.err
 
 
-def test_exports_never_give_a_twin_for_its_original(swept: Swept) -> None:
+def test_exports_never_give_a_twin_for_its_original(swept: Swept, tooleval: Command) -> None:
     named = ('--organization', 'us', '--hub-dataset', 'tooleval-teval-*=org/teval#instruct')
-    published = command(swept.folder, 'export', str(swept.run), '--format', 'hugging-face', '-o', 'hf', *named)
-    assert published.returncode == 0, published.stderr
-    assert 'its records are twins, which are not those on the hub' in published.stdout + published.stderr
+    published = tooleval('export', swept.run, '--format', 'hugging-face', '-o', swept.folder / 'hf', *named)
+    assert published.code == 0, published.err
+    assert 'its records are twins, which are not those on the hub' in published.out + published.err
     files = [file.name for file in (swept.folder / 'hf').rglob('*.yaml')]
     assert f'{NAME}.yaml' in files and not [name for name in files if '-twin-' in name]
-    described = command(swept.folder, 'export', str(swept.run), '--format', 'every-eval-ever', '-o', 'ever', *named)
-    assert described.returncode == 0, described.stderr
+    described = tooleval('export', swept.run, '--format', 'every-eval-ever', '-o', swept.folder / 'ever', *named)
+    assert described.code == 0, described.err
     rows = [json.loads(file.read_text(encoding='utf-8')) for file in (swept.folder / 'ever').rglob('*.json')]
     sources = {
         row['evaluation_results'][0]['evaluation_name']: row['evaluation_results'][0]['source_data'] for row in rows
@@ -150,11 +150,11 @@ def test_exports_never_give_a_twin_for_its_original(swept: Swept) -> None:
     assert 'hf_repo' not in twin and twin['additional_details']['twin_seed'] == '1'
 
 
-def test_models_are_compared_on_twins(swept: Swept) -> None:
-    compared = command(swept.folder, 'compare', str(swept.run), 'm', 'm', '--datasets', '*-twin-names')
-    assert compared.returncode == 0 and f'{NAME}-twin-names' in compared.stdout
-    same = command(swept.folder, 'gate', str(swept.run), '--baseline', str(swept.run), '--datasets', '*-twin-*')
-    assert same.returncode == 0 and f'{NAME}-twin-order' in same.stdout and 'NOT COMPARABLE' not in same.stdout
+def test_models_are_compared_on_twins(swept: Swept, tooleval: Command) -> None:
+    compared = tooleval('compare', swept.run, 'm', 'm', '--datasets', '*-twin-names')
+    assert compared.code == 0 and f'{NAME}-twin-names' in compared.out
+    same = tooleval('gate', swept.run, '--baseline', swept.run, '--datasets', '*-twin-*')
+    assert same.code == 0 and f'{NAME}-twin-order' in same.out and 'NOT COMPARABLE' not in same.out
 
 
 def write(tooleval: Command, *arguments: object) -> list[dict[str, Any]]:
