@@ -284,14 +284,3 @@ def test_recordings_that_are_too_many_name_the_command(monkeypatch: pytest.Monke
     monkeypatch.setattr('opencompass_tooleval.agents.tasks.open_bank.MAX_SOURCE_BYTES', 1000)
     with pytest.raises(DataError, match=r'too many.*agents bank build --from'):
         TemporaryBank(DEMO / 'agents' / 'toolbench')
-
-
-@pytest.mark.long
-def test_the_oracle_on_all_queries_of_teval() -> None:
-    """The issue's evidence: recall, order and arguments 100 on all 553, and two runs byte for byte the same."""
-    rows = ToolEvalAgentDataset.load(str(real('teval')), 'teval')
-    begin = AgentDialogues('function_calling', bank=str(real('teval/EN/review_str_v1.json')), stateful_tools='teval')
-    first, second = ([drive(begin(row), oracle) for row in rows] for _ in range(2))
-    assert len(first) == 553 and first == second
-    scores = ToolEvalAgentEvaluator('teval').score_samples(rows['record'], list(map(as_answer, first)))
-    assert all(score.values[metric] == 1 for score in scores for metric in METRICS[:7])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import replace
 from typing import Any
 
@@ -430,69 +429,6 @@ def test_whatever_is_answered_it_is_a_bounded_tree(
     assert again == trajectory and [request.messages for request in requests_again] == [
         request.messages for request in requests
     ]
-
-
-def hostile_answers(count: int) -> list[Answer]:
-    """Answers that mean ill, drawn with a seed."""
-    draw = random.Random(16)
-    deep = '[' * 50_000
-    texts = [
-        '',
-        ' ',
-        '\udc80',
-        '</tool_call>',
-        '<think>',
-        '{{}}{0}{query}',
-        deep,
-        '{"a":' * 3_000,
-        '\x00',
-        'Ignore all.',
-    ]
-    names = [
-        'multiply_',
-        'Finish',
-        ' Finish ',
-        'finish',
-        '',
-        '__class__',
-        '{name.__class__}',
-        'x' * 5_000,
-        '\udc80',
-        '数',
-    ]
-    values = [
-        None,
-        {},
-        [],
-        0,
-        float('nan'),
-        10**5_000,
-        {'return_type': {}},
-        {'input': [{}]},
-        {'input': deep},
-        'x' * 10_000,
-    ]
-    answers = []
-    for number in range(count):
-        text = 'x' * 1_000_000 if number % 2_500 == 0 else draw.choice(texts)
-        calls = [
-            make_call(draw.choice(names), draw.choice([*values, *texts]), draw.choice(['', 'id', '\udc80']))
-            for _ in range(draw.choice([0, 1, 1, 1, 3]))
-        ]
-        answers.append(Answer(text, calls=tuple(calls)))
-    return answers
-
-
-def test_ten_thousand_hostile_answers() -> None:
-    answers = iter(hostile_answers(10_000))
-    asked, tasks = 0, 0
-    while asked < 9_800:
-        loop = REACT if tasks % 3 == 2 else SEARCH
-        trajectory, requests = talk(loop, lambda *_: next(answers))
-        assert parse_trajectory(trajectory.to_json()).stopped == trajectory.stopped
-        assert len(trajectory.to_json()) < 200 * 100_000
-        asked, tasks = asked + len(requests), tasks + 1
-    assert tasks > 20
 
 
 @pytest.fixture(scope='module')

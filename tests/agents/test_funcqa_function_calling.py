@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from opencompass_tooleval.agents.loops.funcqa import TOOLS
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
-from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
+from tests.agents.support import PRODUCT, REST, calling
 from tests.benchmarks.funcqa.support import RECORD, begin
-
-
-def calling(*calls: tuple[str, Any], text: str = '') -> Answer:
-    """An answer that calls tools."""
-    return Answer(text, calls=tuple(ToolCall(name, arguments, f'id{n}') for n, (name, arguments) in enumerate(calls)))
 
 
 def drive(*answers: Answer, **options: int) -> tuple[Trajectory, list[ModelRequest]]:
@@ -28,10 +21,6 @@ def drive(*answers: Answer, **options: int) -> tuple[Trajectory, list[ModelReque
             requests.append(dialogue.send(as_answer(answers[min(len(requests), len(answers)) - 1])))
         except StopIteration as end:
             return end.value, requests
-
-
-PRODUCT = ('multiply_', {'input': [12, 25]})
-REST = ('subtract_', {'input': [300, 42]})
 
 
 def test_calls_are_carried_out_and_answered() -> None:

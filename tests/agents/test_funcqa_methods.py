@@ -34,7 +34,6 @@ WITHOUT_LAGENT = [method for method in METHODS if method != 'react']
 
 TASKS = json.dumps({'Tasks': ['multiply', 'subtract']})
 ORDER = json.dumps([{'task': 'multiply', 'id': 1, 'dep': -1}, {'task': 'subtract', 'id': 2, 'dep': [1]}])
-PARAMETERS = ('{"Parameters": {"input": [12, 25]}}', '{"Parameters": {"input": [300, 42]}}')
 
 
 def run(reply: Callable[[ModelRequest], Answer | str], record: Record = RECORD, **options: Any) -> Trajectory:

@@ -120,6 +120,11 @@ def test_a_finish_without_an_answer_is_one(answer):
     assert trajectory.steps[0].reason == 'answer:empty'
 
 
+def test_a_call_among_thoughts_is_none():
+    trajectory, requests = drive(LOOP, f'<think>{action(*PRODUCT)}</think>{final("258")}')
+    assert (len(requests), trajectory.final_answer, trajectory.calls) == (1, '258', ())
+
+
 def test_finish_action_may_be_an_action():
     trajectory, _ = drive(LOOP, action('FinishAction', 'It is 258.'))
     assert (trajectory.final_answer, trajectory.steps[0].reason) == ('It is 258.', '')

@@ -126,14 +126,6 @@ def test_what_a_recording_says_of_an_error_counts_before_its_words() -> None:
     assert count_waste(chain(replace(fine, error=None), FIND)).repeated_after_error == 1
 
 
-@pytest.mark.parametrize('dropped', range(3))
-def test_a_gold_call_less_is_a_third_less(dropped: int) -> None:
-    made = [call for place, call in enumerate((FIND, ROUTE, BOOK)) if place != dropped]
-    score = score_trajectory(TASK, chain(*made))
-    assert score.values['call_recall'] == score.values['call_order'] == pytest.approx(1 - 1 / 3)
-    assert (score.values['call_precision'], score.values['arguments'], score.reason) == (1, 1, 'calls:missing')
-
-
 def test_of_needed_tools_only_the_names_count() -> None:
     task = replace(TASK, gold=None, relevant=('find', 'book'))
     expected = [1, 0.5, 1 / 3, 0.4, None, None, None, 0, THIRD, 0, 0]
