@@ -146,7 +146,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
 
 
 def test_everything_is_judged_at_the_same_time(server: ModelServer, tmp_path: Path) -> None:
-    server.reset(latency=0.5)
+    server.reset(latency=0.2)
     judge = Judge(server_cfg(server), tmp_path)
     assert judged(judge, items(10)) == {str(i): 7.0 for i in range(10)}
     stats = server.stats()
@@ -176,7 +176,7 @@ def test_one_prompt_is_asked_once(scripted: Callable[..., dict[str, Any]], tmp_p
     assert judge.calls == len(kept(tmp_path)) == 2
 
 
-@pytest.mark.parametrize('times', range(TRIES + 1))
+@pytest.mark.parametrize('times', [0, TRIES - 1, TRIES])
 def test_an_unreadable_reply_is_asked_again_three_times(
     scripted: Callable[..., dict[str, Any]], tmp_path: Path, times: int
 ) -> None:
@@ -243,14 +243,14 @@ def test_a_model_that_loses_replies_is_an_error(scripted: Callable[..., dict[str
 # Faults of the server
 
 
-@pytest.mark.parametrize('fault', ['429@1-2=0.001', '500@1-2', 'cut@1-2', 'html@1-2', 'empty@1-2', 'nochoice@1-2'])
+@pytest.mark.parametrize('fault', ['429@1-2=0.001', 'cut@1-2', 'empty@1-2'])
 def test_a_passing_fault_costs_nothing_but_time(server: ModelServer, tmp_path: Path, fault: str) -> None:
     server.reset(fault)
     assert judged(Judge(server_cfg(server), tmp_path), items(5)) == {str(i): 7.0 for i in range(5)}
     assert server.stats()['requests'] == 7
 
 
-@pytest.mark.parametrize('kind', ['500', 'notjson', 'empty', 'filter400', 'length', 'bad'])
+@pytest.mark.parametrize('kind', ['500', 'filter400', 'length'])
 def test_a_lasting_fault_leaves_one_unjudged_and_is_not_kept(server: ModelServer, tmp_path: Path, kind: str) -> None:
     server.reset(f'{kind}@~plan 2.')
     assert sorted(judged(Judge(server_cfg(server), tmp_path), items(5))) == ['0', '1', '3', '4']
@@ -474,7 +474,7 @@ def test_an_item_may_say_how_it_is_read(scripted: Callable[..., dict[str, Any]],
     assert judged(judge, [JudgeItem('a', 'a?', str.upper), JudgeItem('b', 'b?', read)]) == {'a': 'YES', 'b': 7.0}
 
 
-@pytest.mark.parametrize('times', range(4))
+@pytest.mark.parametrize('times', [0, 3])
 def test_after_an_end_of_asking_dialogues_go_on_where_they_were(
     server: ModelServer, tmp_path: Path, times: int
 ) -> None:
@@ -581,16 +581,6 @@ def test_a_judge_is_named_by_abbr_or_path() -> None:
 
 
 # The environment
-
-
-def test_a_judge_from_the_environment(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('OC_JUDGE_MODEL', 'tiny')
-    monkeypatch.setenv('OC_JUDGE_API_KEY', KEY)
-    monkeypatch.setenv('OC_JUDGE_API_BASE', server.url)
-    cfg = judge_cfg_from_env()
-    assert cfg is not None
-    judge = Judge(cfg, tmp_path)
-    assert (len(judged(judge, items(3))), judge.name) == (3, 'tiny')
 
 
 @pytest.mark.parametrize('model', [None, ''])
@@ -716,7 +706,7 @@ def test_too_much_unjudged_fails_with_the_count_and_an_example(server: ModelServ
     assert server.stats()['requests'] == 1  # the other three are kept
 
 
-@pytest.mark.parametrize('failing', [1, 2, 3])
+@pytest.mark.parametrize('failing', [2, 3])
 def test_one_percent_unjudged_may_be(scripted: Callable[..., dict[str, Any]], failing: int) -> None:
     lost = {f'r{i}' for i in range(failing)}
     cfg = scripted(lambda item, _: 'No idea.' if item in lost else SEVEN if item == 'r9' else reply('planning', 8))
