@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,8 @@ from opencompass_tooleval.agents.tasks.instructed import instruct_task, load_ins
 from opencompass_tooleval.agents.tasks.open_bank import TemporaryBank, open_bank
 from opencompass_tooleval.agents.tasks.records import TABLE, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
-from opencompass_tooleval.core.calls.answer import Answer, as_answer
-from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.calls.observation import SOURCES as ALL_SOURCES
-from opencompass_tooleval.core.calls.tool_calls import read_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.errors import DataError
@@ -31,6 +28,8 @@ from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions, load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs
 from opencompass_tooleval.tool_docs.template import template_instruction
+from tests.agents.support import oracle
+from tests.benchmarks.funcqa.support import drive
 from tests.instructions.shared_data import DEMO, real
 
 PLACES = {
@@ -47,24 +46,6 @@ SOURCES = {
     'ultratool_en': {'simulated': 13},
 }
 DEMO_SUBSETS = [subset for subset in TABLE if subset.name in SOURCES]
-
-
-def drive(dialogue: Dialogue[str], answer: Callable[[ModelRequest], Answer | str]) -> str:
-    """Runs a dialogue to its end."""
-    request = next(dialogue)
-    while True:
-        try:
-            request = dialogue.send(as_answer(answer(request)))
-        except StopIteration as end:
-            return str(end.value)
-
-
-def oracle(request: ModelRequest) -> Answer:
-    """What a perfect model answers, to native tools or in the place of an API."""
-    if request.tools is None:
-        return Answer(request.gold)
-    content, calls = read_answer(request.gold)
-    return Answer(content, calls=calls)
 
 
 def dialogues(subset: Any, cache: Path) -> AgentDialogues:

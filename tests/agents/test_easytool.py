@@ -34,7 +34,7 @@ from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
-from tests.agents.support import talk
+from tests.agents.support import Tools, talk
 from tests.agents.test_hostile_loops import native
 from tests.instructions.shared_data import expected
 from tests.official import Recorder
@@ -233,17 +233,10 @@ def test_retrieved_tools_are_listed_by_id(session: Session) -> None:
     assert listed[0] == 'ID: 1\nFinds places.\nID: 2\nSays the weather.' and 'Finds' not in listed[1]
 
 
-class Museum:
+def museum(name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
     """A tool that is strict on names, as a Python function is."""
-
-    names = ('find_for_museum',)
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        known = set(arguments) <= {'q', 'is_id', 'opening_day'} and 'q' in arguments
-        return FunctionAnswer(str(dict(arguments)) if known else 'No such argument.', is_wrong_call=not known)
-
-    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        pass
+    known = set(arguments) <= {'q', 'is_id', 'opening_day'} and 'q' in arguments
+    return FunctionAnswer(str(dict(arguments)) if known else 'No such argument.', is_wrong_call=not known)
 
 
 def at_the_museum(
@@ -252,7 +245,9 @@ def at_the_museum(
     """The arguments of the calls, and what the model was shown of the responses."""
     schema = {'type': 'object', 'properties': {name: {} for name in known}}
     task = Task('q1', 'toolbench_g2', 'Open?', (ToolSchema('find_for_museum', '', schema),))
-    session = (environment or Environment(stateful_tools=lambda: (Museum(),))).begin(task.id, task.schemas)
+    session = (environment or Environment(stateful_tools=lambda: (Tools(('find_for_museum',), museum),))).begin(
+        task.id, task.schemas
+    )
     replies = {'choose_API': ['["find_for_museum"]'], 'choose_parameter': [f'{{"Parameters": {parameters}}}']}
     trajectory, requests = carried_out(session, task, **replies)
     shown = next(text for request in requests if 'API response:' in (text := request.messages[-1].content))

@@ -20,8 +20,8 @@ from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
-from opencompass_tooleval.core.calls.tool_calls import read_answer
 from opencompass_tooleval.core.calls.trajectory import Step, Trajectory, parse_trajectory
+from tests.agents.support import oracle
 from tests.benchmarks.funcqa.funcqa_script import stage_of
 from tests.benchmarks.funcqa.support import INSTRUCTIONS, INSTRUCTIONS_FILE, RECORD, begin, by_stage, drive
 from tests.instructions.shared_data import DEMO, expected, real
@@ -37,14 +37,6 @@ ORDER = json.dumps([{'task': 'multiply', 'id': 1, 'dep': -1}, {'task': 'subtract
 
 def run(reply: Callable[[ModelRequest], Answer | str], record: Record = RECORD, **options: Any) -> Trajectory:
     return drive(begin('easytool', record, **options), reply)
-
-
-def gold(request: ModelRequest) -> Answer | str:
-    """What the oracle model says."""
-    if request.tools is None:
-        return request.gold
-    content, calls = read_answer(request.gold)
-    return Answer(content, calls=calls)
 
 
 def stages(trajectory: Trajectory) -> list[str]:
@@ -72,7 +64,7 @@ def test_a_perfect_model_scores_100(method: str, subset: Any, answers: str, plac
         file, instructions = real(f'funcqa/{subset.file}'), str(real('easytool/functions_data.json'))
     dialogues = FuncQADialogues(method, instructions)
     for record in load_records(file, subset.name, answers):
-        trajectory = drive(dialogues.begin(record), gold)
+        trajectory = drive(dialogues.begin(record), oracle)
         score = score_trajectory(record, trajectory)
         assert (score.values['accuracy'], score.values['strict_accuracy'], score.reason) == (1, 1, 'ok'), record
         assert [call.name for call in trajectory.calls] == (
@@ -144,7 +136,7 @@ def test_the_system_prompt_stands_before_every_request() -> None:
 
 
 def test_a_trajectory_keeps_everything_and_comes_back() -> None:
-    trajectory = run(gold)
+    trajectory = run(oracle)
     assert [(call.name, call.arguments, call.observation) for call in trajectory.calls] == [
         ('multiply_', {'input': [12, 25]}, '300'),
         ('subtract_', {'input': [300, 42]}, '258'),
@@ -170,7 +162,7 @@ def test_a_trajectory_keeps_everything_and_comes_back() -> None:
 
 
 def test_one_hop_is_not_decomposed_and_has_no_log() -> None:
-    trajectory = run(gold, record=ONE_HOP)
+    trajectory = run(oracle, record=ONE_HOP)
     assert stages(trajectory) == ['tool', 'parameters', 'task_answer', 'final', 'check']
     assert not any('Original Question' in entry.asked for entry in trajectory.steps)
     assert trajectory.steps[1].asked.startswith('This is an API tool documentation.')

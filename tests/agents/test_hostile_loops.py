@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -21,8 +21,7 @@ from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, GoldCall, make_call
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.functions import FunctionAnswer
-from tests.agents.support import TASK, talk
+from tests.agents.support import TASK, Tools, talk
 
 COUNT = 1_500
 STEPS = 10
@@ -126,21 +125,6 @@ def written(rng: Random) -> Answer:
     return Answer(rng.choice([f'Thought: {thought}\nAction: {name}\nAction Input: {arguments}', thought]))
 
 
-class Hostile:
-    """A tool that says anything."""
-
-    names = ('multiply_', 'subtract_')
-
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        return FunctionAnswer(hostile(self._rng))
-
-    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """There is nothing to learn."""
-
-
 def check(trajectory: Trajectory, longest: int) -> None:
     text = trajectory.to_json()
     text.encode('utf-8')
@@ -161,7 +145,9 @@ def run(loop: Loop, answer: Callable[[Random], Answer] = native, longest: int = 
     rng = Random(16)
     trajectories, answers = [], 0
     while answers < COUNT:
-        session = Environment(stateful_tools=lambda: (Hostile(rng),)).begin(TASK.id, TASK.schemas)
+        session = Environment(
+            stateful_tools=lambda: (Tools(('multiply_', 'subtract_'), lambda *_: hostile(rng)),)
+        ).begin(TASK.id, TASK.schemas)
         trajectory, requests = talk(loop, lambda request, number: answer(rng), session=session)
         check(trajectory, longest)
         for request in requests:

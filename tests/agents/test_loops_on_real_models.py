@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,11 +17,10 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.environments.environment import Environment, Session
-from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from tests.agents.support import PRODUCT, TASK, session_of
+from tests.agents.support import PRODUCT, TASK, Tools, session_of
 from tests.conftest import load_tool
 from tests.models.test_transformers_serve import served  # noqa: F401 (a fixture)
 from tests.models.tool_templates import HERMES
@@ -92,21 +90,11 @@ def test_a_local_model_that_writes(tiny_model: Path) -> None:
         assert trajectory.stopped == 'finish:missing'
 
 
-class Talkative:
-    """A tool that says much."""
-
-    names = (NAME,)
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        return FunctionAnswer('word ' * 200)
-
-    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """There is nothing to learn."""
-
-
 def test_a_conversation_over_a_local_models_limit_loses_its_oldest_observation(calling: Path) -> None:
     def much() -> Session:
-        return Environment(stateful_tools=lambda: (Talkative(),)).begin(TASK.id, TASK.schemas)
+        return Environment(stateful_tools=lambda: (Tools((NAME,), lambda *_: 'word ' * 200),)).begin(
+            TASK.id, TASK.schemas
+        )
 
     loop = FunctionCalling(max_steps=4)
     (whole, *_) = run(loop, local(calling), much)

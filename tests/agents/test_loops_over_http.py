@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,10 +17,9 @@ from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import prompts
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from tests.agents.support import TOOLS
+from tests.agents.support import TOOLS, Tools
 from tests.models.api.scripted_server import KEY, Request, Script, call, serving
 
 KINDS = ('right', 'lazy', 'looping', 'unknown', 'broken', 'parallel', 'chatting', 'empty', 'long')
@@ -28,19 +28,15 @@ PRODUCT = ('multiply_', '{"input": [12, 25]}')
 REST = ('subtract_', '{"input": [300, 42]}')
 
 
-class Multiplied:
+def multiplied(name: str, arguments: Mapping[str, Any]) -> str:
     """Multiplies; of what it is to multiply with 0 it speaks at length."""
+    first, second = arguments['input']
+    if second == 0:
+        return LONG
+    return str(first * second if name == 'multiply_' else first - second)
 
-    names = ('multiply_', 'subtract_')
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        first, second = arguments['input']
-        if second == 0:
-            return FunctionAnswer(LONG)
-        return FunctionAnswer(str(first * second if name == 'multiply_' else first - second))
-
-    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """There is nothing to learn."""
+Multiplied = partial(Tools, ('multiply_', 'subtract_'), multiplied)
 
 
 class Agent(Script):

@@ -18,15 +18,13 @@ from opencompass_tooleval.agents.scoring.scoring import METRICS, WASTE, AgentSco
 from opencompass_tooleval.agents.tasks.records import find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task, example_arguments
 from opencompass_tooleval.agents.tasks.tools import find_tools
-from opencompass_tooleval.core.calls.answer import Answer, as_answer
-from opencompass_tooleval.core.calls.dialogue import ModelRequest
-from opencompass_tooleval.core.calls.tool_calls import read_answer
+from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from tests.agents.support import talk
+from tests.agents.support import oracle, talk
 from tests.instructions.shared_data import DATA, DEMO, real
 
 TEVAL = 'teval/EN/plan_json_v1.json'
@@ -38,14 +36,6 @@ FULL = dict.fromkeys(GOOD, 100.0)
 def tasks() -> Sequence[Task]:
     """T-Eval's queries."""
     return load_data(real(TEVAL), 'teval').tasks
-
-
-def oracle(request: ModelRequest, number: int) -> Answer:
-    """What a perfect model answers."""
-    if request.tools is None:
-        return Answer(request.gold)
-    text, calls = read_answer(request.gold)
-    return Answer(text, calls=calls)
 
 
 def carried_out(loop: str, tasks: Sequence[Task], folder: Path) -> list[str]:

@@ -15,11 +15,10 @@ from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
-from tests.agents.support import PRODUCT, REST, TASK, drive, session_of, talk
+from tests.agents.support import PRODUCT, REST, TASK, Tools, drive, session_of, talk
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
 from opencompass_tooleval.agents.loops.react import PROMPTS, ReAct
@@ -143,29 +142,18 @@ def test_observations_are_cut():
     assert (trajectory.calls[0].observation, trajectory.calls[0].observation_chars) == ('30...', 3)
 
 
-class Counter:
-    """A tool with a state."""
-
-    names = ('multiply_',)
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def call(self, name, arguments):
-        self.count += 1
-        return FunctionAnswer(str(self.count))
-
-    def learn(self, name, arguments, response):
-        """There is nothing to learn."""
-
-
 def test_each_call_of_a_tool_with_a_state_is_made_once_also_the_same_again():
-    counter = Counter()
-    session = Environment(stateful_tools=lambda: (counter,)).begin(TASK.id, TASK.schemas)
+    made: list[str] = []
+
+    def count(name, arguments):
+        made.append(name)
+        return str(len(made))
+
+    session = Environment(stateful_tools=lambda: (Tools(('multiply_',), count),)).begin(TASK.id, TASK.schemas)
     answers = [action(*PRODUCT)] * 5 + [final('5')]
     trajectory, _ = talk(LOOP, lambda _, number: answers[number], session=session)
     assert [call.observation for call in trajectory.calls] == ['1', '2', '3', '4', '5']
-    assert counter.count == 5
+    assert len(made) == 5
 
 
 def test_a_simulator_is_asked_between():

@@ -22,8 +22,7 @@ from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import GAVE_UP, Trajectory, parse_trajectory
 from opencompass_tooleval.environments.environment import Environment, Session
-from opencompass_tooleval.environments.functions import FunctionAnswer
-from tests.agents.support import talk
+from tests.agents.support import Tools, talk
 from tests.instructions.shared_data import expected
 from tests.official import Recorder
 
@@ -35,25 +34,6 @@ RUNS = 208
 @cache
 def published() -> dict[str, Any]:
     return json.loads(gzip.decompress(expected('toolbench/published_runs.json.gz').read_bytes()))
-
-
-class World:
-    """What answered the calls of the published runs."""
-
-    def __init__(self, apis: Mapping[str, str]) -> None:
-        self._apis = apis
-        self.names = tuple(apis)
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        if not arguments:
-            return FunctionAnswer(PARSE_ERROR)  # an empty text: no run passes an object without values
-        summed = sum(map(ord, self._apis[name] + json.dumps(arguments, sort_keys=True)))
-        error = '' if summed % 3 else 'Message error...'
-        response = f'x{summed} é ' * (1 if summed % 4 else 400)
-        return FunctionAnswer(json.dumps({'error': error, 'response': response}))
-
-    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        pass
 
 
 def task() -> Task:
@@ -68,8 +48,18 @@ def task() -> Task:
 
 
 def session(offered: Task) -> Session:
+    """What answered the calls of the published runs."""
     apis = zip((tool.name for tool in offered.tools), published()['world']['apis'], strict=True)
-    world = World({name: api['api_name'] for name, api in apis})
+    published_names = {name: api['api_name'] for name, api in apis}
+
+    def answer(name: str, arguments: Mapping[str, Any]) -> str:
+        if not arguments:
+            return PARSE_ERROR  # an empty text: no run passes an object without values
+        summed = sum(map(ord, published_names[name] + json.dumps(arguments, sort_keys=True)))
+        error = '' if summed % 3 else 'Message error...'
+        return json.dumps({'error': error, 'response': f'x{summed} é ' * (1 if summed % 4 else 400)})
+
+    world = Tools(tuple(published_names), answer)
     return Environment(stateful_tools=lambda: (world,)).begin(offered.id, offered.schemas)
 
 

@@ -1,4 +1,4 @@
-"""Answers that want to break the scorer: each is scored, without an exception (``test_hostile_readers.py``: in time)."""
+"""Answers that want to break the scorer: each is scored, without an exception (``test_hostile_readers.py``: fast)."""
 
 from __future__ import annotations
 
