@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from opencompass_tooleval.agents.loops.loops import Loop
+from opencompass_tooleval.agents.tasks.records import Data, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
@@ -15,6 +17,7 @@ from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool
+from tests.instructions.shared_data import real
 
 NUMBERS = {
     'type': 'object',
@@ -59,6 +62,13 @@ def funcqa_functions() -> tuple[FunctionTool, ...]:
         return FunctionAnswer(result.text, is_wrong_call=bool(result.error))
 
     return (Tools(TOOL_NAMES, work_out),)
+
+
+@cache
+def published(subset: str) -> Data:
+    """The published tasks of a subset; skips the test where they are not at hand."""
+    row = find_subset(subset)
+    return load_data(real(f'{row.folder.removeprefix("data/")}/{row.file}'), subset)
 
 
 def session_of(task: Task = TASK) -> Session:

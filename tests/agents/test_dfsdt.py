@@ -338,7 +338,7 @@ def test_no_room_at_all_goes_back() -> None:
 ANSWERS = [*LETTERS.values(), Answer(''), calling(('guess', {})), calling(('Finish', {})), calling(PRODUCT, REST)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     script=st.lists(st.sampled_from(ANSWERS), min_size=1, max_size=60),
     children=st.integers(1, 3),

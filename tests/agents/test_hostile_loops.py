@@ -228,7 +228,7 @@ def test_hostile_trajectories_are_scored() -> None:
     drawn = Random(7)
     tasks = [
         Task(str(number), 'teval', 'Go.', (), drawn.choice(GOLDS), relevant=drawn.choice([(), ('find', 'book')]))
-        for number in range(400)
+        for number in range(150)
     ]
     done = [as_answer(drawn_tree(drawn).to_json()) for _ in tasks]
     scores = score_predictions(tasks, done)

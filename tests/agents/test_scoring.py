@@ -17,14 +17,13 @@ from opencompass_tooleval.agents.scoring.scoring import (
     score_trajectory,
 )
 from opencompass_tooleval.agents.scoring.waste import Waste, count_waste
-from opencompass_tooleval.agents.tasks.records import find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
-from tests.instructions.shared_data import real
+from tests.agents.support import published
 
 GOLD = (GoldCall('find', {'name': 'Delft'}), GoldCall('route', {'to': 'Delft'}), GoldCall('book', {'day': 3}))
 TASK = Task('q1', 'teval', 'Take me to Delft.', (), GOLD)
@@ -279,10 +278,8 @@ def test_a_task_keeps_its_repaired_gold() -> None:
 def test_who_keeps_to_the_published_documentation_has_all_calls_right_once_repaired(
     subset: str, calls: int, tasks: int, official: int
 ) -> None:
-    row = find_subset(subset)
-    data = load_data(real(f'{row.folder.removeprefix("data/")}/{row.file}'), subset).tasks
     scores = []
-    for task in data:
+    for task in published(subset).tasks:
         made = [call.repaired or call for call in task.gold or ()]
         passed = [{**call.arguments, **dict.fromkeys(call.open_arguments, 'any')} for call in made]
         done = [

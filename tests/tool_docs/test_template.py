@@ -18,7 +18,7 @@ from opencompass_tooleval.tool_docs.sources import load_docs
 from opencompass_tooleval.tool_docs.template import sample_value, template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.tool_docs.value_types import BOOLEANS, INTEGERS, LISTS, NUMBERS, OBJECTS, STRINGS
-from tests.instructions.shared_data import DEMO, real
+from tests.instructions.shared_data import real
 
 REAL = (
     ('toolbench', 'toolbench/G1_instruction.json'),
@@ -252,13 +252,6 @@ def test_examples_fit_every_type_that_is_known(default: Any) -> None:
         doc = ToolDoc('f', 'Rings.', (FunctionDoc('f', 'Rings.', (Parameter('bell', name, '', default),)),))
         example = template_instruction(doc).functions[0].example
         assert example is not None and check_example(doc, 'f', example) == [], name
-
-
-@pytest.mark.parametrize('file', ['teval/EN/plan_json_v2.json', 'teval/ZH/plan_json_v2_zh.json'])
-def test_every_demo_document(file: str) -> None:
-    for doc in load_docs('teval', DEMO / file):
-        for function in template_instruction(doc).functions:
-            assert function.example is not None and check_example(doc, function.name, function.example) == []
 
 
 def test_tmdb_by_hand() -> None:

@@ -290,8 +290,3 @@ def test_the_shape_of_what_is_replayed_chooses_the_list(
     dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
     result = evaluate_rows(evaluator, dataset, [TWO_LISTS] * 2)
     assert (result['provenance']['list_choice'], result['local_levenshtein']) == (list_choice, value)
-
-
-def test_an_unknown_reading_is_refused() -> None:
-    with pytest.raises(ValueError, match="list_choice 'first' is not one of"):
-        ToolEvalUltraToolEvaluator('tool_usage', 'zh', list_choice='first')
