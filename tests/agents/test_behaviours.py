@@ -87,43 +87,21 @@ class Agents(Script):
         gold = [
             (sent[gold_call.name.replace('.', '_')], json.dumps(gold_call.arguments)) for gold_call in task.gold or ()
         ]
-        return getattr(self, request['model'], self.right)(gold, made)  # type: ignore[no-any-return]
-
-    def right(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
-        """The gold calls one by one."""
-        return calling(gold[made]) if made < len(gold) else {'content': 'It is done.'}
-
-    def lazy(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
-        """An answer without any call."""
-        return {'content': 'I believe that it is done.'}
-
-    def looping(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
-        """The last gold call again and again."""
-        return calling(gold[-1])
-
-    def unknown_tools(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
-        """A tool that nobody offers, then the gold calls."""
-        return self.right(gold, made - 1) if made else calling((NOWHERE, '{}'))
-
-    def broken_json(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
-        """Arguments that end in the middle, then the gold calls."""
-        return self.right(gold, made - 1) if made else calling((gold[0][0], '{"harbour": "Ost'))
-
-    def parallel(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
-        """All gold calls at once."""
-        return {'content': 'It is done.'} if made else calling(*gold)
-
-    def endless(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
-        """The gold calls, then always another one."""
-        return calling(gold[made] if made < len(gold) else (NOWHERE, json.dumps({'number': made})))
-
-    def silent(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
-        """Nothing."""
-        return {'content': ''}
-
-    def thinking(self, gold: list[tuple[str, str]], made: int) -> dict[str, Any]:
-        """Thoughts without an end, behind the first call."""
-        return {'content': '<think>What now?'} if made else calling(gold[0])
+        first, last, call = gold[0], gold[-1], gold[made] if made < len(gold) else None
+        done = {'content': 'It is done.'}
+        right = calling(call) if call else done
+        after_one = calling(gold[made - 1]) if made and made <= len(gold) else done
+        behaviours: dict[str, dict[str, Any]] = {
+            'lazy': {'content': 'I believe that it is done.'},
+            'looping': calling(last),
+            'unknown_tools': after_one if made else calling((NOWHERE, '{}')),
+            'broken_json': after_one if made else calling((first[0], '{"harbour": "Ost')),
+            'parallel': done if made else calling(*gold),
+            'endless': calling(call or (NOWHERE, json.dumps({'number': made}))),
+            'silent': {'content': ''},
+            'thinking': {'content': '<think>What now?'} if made else calling(first),
+        }
+        return behaviours.get(request['model'], right)
 
 
 def calling(*calls: tuple[str, str]) -> dict[str, Any]:

@@ -93,15 +93,6 @@ def test_solved_rate_says_whose_judgement_it_is(scripted: Script) -> None:
     assert (again['solved_rate'], again['provenance']['judge_calls'], Scripted.asked) == (result['solved_rate'], 0, [])
 
 
-def test_judgements_that_differ_have_a_deviation(scripted: Script) -> None:
-    cfg = scripted(lambda item: status('Solved' if item[-1] in '012' else 'Unsolved'))
-    result = evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, cfg), [trajectory('a'), trajectory('b')])
-    assert result['solved_rate'] == pytest.approx(75.0)
-    assert result['breakdown']['judged']['solved']['rates'] == pytest.approx([100.0, 100.0, 100.0, 0.0])
-    assert result['breakdown']['judged']['solved']['standard_deviation'] == pytest.approx(43.30127, abs=1e-4)
-    assert result['breakdown']['judged']['solved']['split_share'] == 1.0
-
-
 def test_the_win_rule_of_toolbench_is_an_option(scripted: Script, tmp_path: Path) -> None:
     reference = tmp_path / 'reference.json'
     rows = {str(n): {'record_id': f'q{n}', 'prediction': trajectory('Leiden.').to_json()} for n in range(2)}

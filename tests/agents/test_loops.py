@@ -107,6 +107,31 @@ def test_too_long_a_conversation_loses_its_oldest_observations(name: str) -> Non
     assert '258' in trajectory.final_answer
 
 
+@pytest.mark.parametrize('name', KINDS)
+def test_the_older_half_goes_and_then_the_older_half_of_the_rest(name: str) -> None:
+    loop, (call, end, is_observation) = KINDS[name]
+    asked: list[ModelRequest] = []
+
+    def whole(request: ModelRequest) -> list[str]:
+        told = [message.content for message in request.messages if is_observation(message)]
+        return [text.removeprefix('Response:').strip() for text in told if LEFT_OUT not in text]
+
+    def model(request: ModelRequest, number: int) -> Answer:
+        if number < 5:
+            return call(PRODUCT[0], {'input': [12, number]})
+        asked.append(request)
+        return TRUNCATED if len(whole(request)) > 1 else end
+
+    trajectory, _ = talk(loop(), model)
+    assert list(map(whole, asked)) == [['0', '12', '24', '36', '48'], ['24', '36', '48'], ['36', '48'], ['48']]
+    assert (trajectory.omitted_observations, trajectory.stopped) == (4, '')
+    first, last = (request.messages for request in (asked[0], asked[-1]))
+    assert len(first) == len(last)  # each stays the answer to its call, and nothing else changes
+    for before, after in zip(first, last, strict=True):
+        assert (before.role, before.calls, before.call_id) == (after.role, after.calls, after.call_id)
+        assert before == after or (is_observation(after) and LEFT_OUT in after.content)
+
+
 @pytest.mark.parametrize('loop', [FunctionCalling(), ReAct(), DepthFirstSearch(), ToolBenchReAct(), EasyTool()])
 def test_no_room_at_all(loop: Loop) -> None:
     trajectory, requests = drive(loop, TRUNCATED)

@@ -123,21 +123,15 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 )
-WRAPPERS = st.sampled_from(
-    [
-        '{}',
-        '```json\n{}\n```',
-        'Sure:\n```json\n{}\n```\nDone.',
-        '```json```json\n{}',
-        'I think {} is it',
-        '{{{}}}',
-        '{} {}',
-        '\n\n{}',
-        "'{}'",
-        '[{}]',
-        '{}<|im_end|>more',
-    ]
-)
+WRAPPED = [
+    '{}',
+    '```json\n{}\n```',
+    'Sure:\n```json\n{}\n```\nDone.',
+    '```json```json\n{}',
+    'I think {} is it',
+    '{{{}}}',
+]
+WRAPPERS = st.sampled_from([*WRAPPED, '{} {}', '\n\n{}', "'{}'", '[{}]', '{}<|im_end|>more'])
 
 
 def written(value: Any) -> st.SearchStrategy[str]:
@@ -242,25 +236,12 @@ def test_generated_instruct_json(answer: str) -> None:
     compare_generated('instruct', 'instruct', INSTRUCT_JSON, answer)
 
 
+PARTS = ('thought_start', 'thought_end', 'action_start', 'action_end', 'args_start', 'args_end')
 MARKS = [
-    {
-        'thought_start': 'Thought: ',
-        'thought_end': '\n',
-        'action_start': 'Action: ',
-        'action_end': '\n',
-        'args_start': 'Args: ',
-        'args_end': '',
-    },
-    {
-        'thought_start': '<think>',
-        'thought_end': '</think>',
-        'action_start': '<call>',
-        'action_end': '</call>',
-        'args_start': '<args>',
-        'args_end': '</args>',
-    },
-    dict.fromkeys(('thought_start', 'thought_end', 'action_start', 'action_end', 'args_start', 'args_end'), ''),
-    dict.fromkeys(('thought_start', 'thought_end', 'action_start', 'action_end', 'args_start', 'args_end'), ';'),
+    dict(zip(PARTS, ('Thought: ', '\n', 'Action: ', '\n', 'Args: ', ''), strict=True)),
+    dict(zip(PARTS, ('<think>', '</think>', '<call>', '</call>', '<args>', '</args>'), strict=True)),
+    dict.fromkeys(PARTS, ''),
+    dict.fromkeys(PARTS, ';'),
 ]
 
 

@@ -13,7 +13,6 @@ from opencompass_tooleval.benchmarks.toolbench.adapter import (
     ToolEvalToolBenchSuccessEvaluator,
     ToolEvalToolBenchTrajectories,
 )
-from opencompass_tooleval.judging.judge import TRIES
 from opencompass_tooleval.judging.judgement import UnjudgedError
 from tests.benchmarks.toolbench.support import DEMO, write_rows
 from tests.judging.support import Script, Scripted, away, scripted
@@ -32,24 +31,6 @@ def stored(folder: Path, count: int, **infra: str) -> Dataset:
 def evaluate(evaluator: ToolEvalToolBenchSuccessEvaluator, dataset: Dataset) -> dict[str, Any]:
     """With what is stored as predictions."""
     return evaluate_rows(evaluator, dataset, list(dataset['gold_answer']))
-
-
-def test_a_reply_that_cannot_be_read_is_asked_again(scripted: Script, tmp_path: Path) -> None:
-    cfg = scripted(lambda item, before: 'Well.' if item == 'r1' and before < TRIES - 1 else NO if item == 'r2' else YES)
-    result = evaluate(ToolEvalToolBenchSuccessEvaluator(judge_cfg=cfg), stored(tmp_path, 4))
-    assert result['success_rate'] == 75.0
-    assert result['reasons'] == {'ok': 3, 'judge:no': 1}
-    assert Scripted.asked.count('r1') == TRIES
-    assert result['provenance']['judge_calls'] == len(Scripted.asked) == 3 + TRIES
-
-
-def test_what_stays_unread_has_a_name_and_is_no_score(scripted: Script, tmp_path: Path) -> None:
-    cfg = scripted(lambda item, _: 'Well.' if item == 'r7' else NO if item == 'r8' else YES)
-    result = evaluate(ToolEvalToolBenchSuccessEvaluator(judge_cfg=cfg), stored(tmp_path, 200))
-    assert result['reasons'] == {'ok': 198, 'judge:no': 1, 'judge:unjudged': 1}
-    assert result['success_rate'] == pytest.approx(100 * 198 / 199)
-    assert result['samples']['all'] == 200
-    assert result['details'][7]['values'] == {'success_rate': None}
 
 
 def test_a_failure_that_is_stored_is_one(scripted: Script, tmp_path: Path) -> None:
