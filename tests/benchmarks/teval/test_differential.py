@@ -34,7 +34,7 @@ from tests.official import Recorder
 
 TOLERANCE = 1e-6
 V1 = Protocol('v1')
-RELAXED = settings(derandomize=True, deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+RELAXED = settings(derandomize=True, deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 
 
 def assert_same(score: SampleScore, expected: dict[str, float]) -> None:
@@ -230,7 +230,7 @@ INSTRUCT_JSON = {
 }
 
 
-@settings(RELAXED, max_examples=150)
+@settings(RELAXED, max_examples=100)
 @given(answers_near(st.fixed_dictionaries({}, optional={'goal': TEXT, 'name': NAMES | VALUES, 'args': ARGS}) | VALUES))
 def test_generated_instruct_json(answer: str) -> None:
     compare_generated('instruct', 'instruct', INSTRUCT_JSON, answer)
@@ -245,7 +245,7 @@ MARKS = [
 ]
 
 
-@settings(RELAXED, max_examples=250)
+@settings(RELAXED, max_examples=120)
 @given(st.data())
 def test_generated_instruct_string(data: st.DataObject) -> None:
     marks = data.draw(st.sampled_from(MARKS))
@@ -295,13 +295,13 @@ def test_generated_calls_by_similarity(kind: str) -> None:
     compare()
 
 
-@settings(RELAXED, max_examples=150)
+@settings(RELAXED, max_examples=100)
 @given(GOLD_TEXTS, st.lists(NAMES | TEXT | st.sampled_from(['.', ' ', '`', 'Map', 'a.b']), max_size=6).map(''.join))
 def test_generated_retrieve(gold: Any, answer: str) -> None:
     compare_generated('retrieve', 'retrieve_str', call_raw(gold, 'str'), answer)
 
 
-@settings(RELAXED, max_examples=150)
+@settings(RELAXED, max_examples=100)
 @given(
     st.sampled_from('ABCDE'),
     st.lists(st.sampled_from(['Answer', ':', '：', ' ', 'A', 'B', 'Because', '\n', '(', '"']) | TEXT, max_size=6),
