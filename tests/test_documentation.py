@@ -47,8 +47,7 @@ README = ROOT / 'README.md'
 """The page whose commands and snippets `make test` runs; those of the others are long tests."""
 
 NOT_RUN = {
-    'make install': 'makes an environment; tests/test_installs.py (make test-long) does',
-    '. .venv/bin/activate': 'the environment of `make install`',
+    '. .venv/bin/activate': 'the environment of `make demo`',
     'tooleval run teval --model gpt-4o-mini --sample 100 --prepare': 'needs a key and the network; test_run.py',
     'python3 -m venv /envs/vllm': 'makes an environment for an engine',
     '/envs/vllm/bin/pip install vllm': 'installs an engine',
@@ -79,8 +78,6 @@ NOT_RUN = {
     "tooleval compare outputs/run/teval A B --datasets '*-twin-names'": 'needs that run; tests/cli/test_compare.py',
     'tooleval gate outputs/run/teval --twin names --max-drop 3': 'needs that run; tests/cli/test_twins.py',
     'make demo': 'makes an environment; `tooleval demo` below is what it runs',
-    'make test': 'runs this very test',
-    'tooleval demo': 'tests/test_end_to_end.py runs it',
     "pip install -c constraints.txt '.[offline,report]'": 'installs 6 GB; tests/test_installs.py (make test-long) does',
     'pip wheel --no-deps -w dist .': 'tests/test_packaging.py builds the wheel',
     'pip install -c constraints.txt "$(ls dist/opencompass_tooleval-*.whl)[offline,report]"': 'tests/test_installs.py '
@@ -91,6 +88,7 @@ NOT_RUN = {
 """Command -> why it is not run here."""
 
 AS_FAR_AS_IT_GOES = {
+    'opencompass teval.py': 'the key of a model behind an API, and the network',
     'opencompass my_config.py': 'the key of a model behind an API, and the network',
     '--hf-path': 'a GPU and a model',
     'eval_easytool.py': 'a GPU and a model',
@@ -200,8 +198,8 @@ work_dir = 'outputs/leaderboard'
 
 
 def lay_out_configs(folder: Path, urls: dict[str, str]) -> None:
-    """A reader's own configs: the first example of the README, a sweep, and models that are served."""
-    (folder / 'my_config.py').write_text(snippets_of(ROOT / 'README.md')[0], encoding='utf-8')
+    """A reader's own configs: the first example of the guide, a sweep, and models that are served."""
+    (folder / 'my_config.py').write_text(snippets_of(ROOT / 'docs/how-to/write-a-config.md')[0], encoding='utf-8')
     (folder / 'my_sweep.py').write_text(SWEEP, encoding='utf-8')
     for name, url in urls.items():
         text = MODEL.replace('ABBR', name).replace('KEY', 'right').replace('URL', url)

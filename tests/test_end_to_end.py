@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -402,6 +403,9 @@ def test_demo_config_ranks_the_oracles(demo_run: Run) -> None:
     assert not demo_run.missing()
     assert (demo_run.cwd / 'out' / 'report' / 'index.html').is_file()
     assert max(map(len, demo_run.said.splitlines())) < 1_000  # a terminal shows it
+    (shown,) = re.findall(r'^```text\n(.*?)^```', (ROOT / 'README.md').read_text(encoding='utf-8'), re.M | re.S)
+    lines = [line for line in shown.splitlines() if line != '...' and 'report:' not in line]
+    assert len(lines) >= 6 and set(lines) <= set(demo_run.said.splitlines())
     oracle, noisy = demo_run.table('oracle'), demo_run.table('oracle-noise-0.3')
     for table in TABLES.values():
         assert oracle[table, 'overall'] == '100.00'

@@ -30,8 +30,8 @@ FENCE = re.compile(r'^( *)```.*?^\1```', re.M | re.S)
 CODE = re.compile(r'`[^`\n]*`')
 ASSET = re.compile(r'<(?:script|img|link|iframe)\b[^>]*(?:src|href)="(?:https?:)?//[^"]*"')
 VARIABLE = re.compile(r'\b(?:TOOLEVAL_(?!FORM\b)[A-Z]+|OC_JUDGE_[A-Z_]+[A-Z]|COMPASS_DATA_CACHE)\b')
-MOST_LINES = {'README.md': 120}
-MOST_LINES_OF_A_FOLDER = 60
+MOST_LINES = {'README.md': 90}
+MOST_LINES_OF_A_FOLDER = 40
 
 
 @cache
