@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,10 +58,13 @@ def cache(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 def run_what_is_said(load: Load, tooleval: Command) -> None:
     with pytest.raises(DataError) as caught:
         load()
-    program, *arguments = shlex.split(str(caught.value).partition('Fix it with: ')[2])
-    assert program == 'tooleval'
-    done = tooleval(*arguments)
-    assert done.code == 0, f'{arguments}\n{done.err}'
+    for command in str(caught.value).partition('Fix it with: ')[2].split(' && '):
+        program, *arguments = shlex.split(command)
+        if program == 'tooleval':
+            done = tooleval(*arguments)
+            assert done.code == 0, f'{command}\n{done.err}'
+        else:
+            subprocess.run([program, *arguments], check=True)
 
 
 @pytest.mark.parametrize('load', LOADS.values(), ids=list(LOADS))
