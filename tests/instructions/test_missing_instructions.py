@@ -64,7 +64,7 @@ def run_what_is_said(load: Load, tooleval: Command) -> None:
             done = tooleval(*arguments)
             assert done.code == 0, f'{command}\n{done.err}'
         else:
-            subprocess.run([program, *arguments], check=True)
+            subprocess.run(['bash', '-c', command], check=True)
 
 
 @pytest.mark.parametrize('load', LOADS.values(), ids=list(LOADS))
