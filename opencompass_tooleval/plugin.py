@@ -262,7 +262,6 @@ ADDED: dict[str, list[str]] = {}
 
 * ``result``: gets evaluator, result, scored runs, their positions and the columns, and changes the result;
 * ``tables``: gets benchmark and results, and yields tables for its page of the report;
-* ``findings``: gets the material of a report, and returns a title and rows for its first page;
 * ``cause``: gets a sample of a result, and returns a code by which the browser filters, or ``''``;
 * ``sample``: gets sample, row of predictions and the maximum of characters, and returns members for the browser;
 * ``steps``: gets the steps of a trajectory and its row, and yields place and members of a step.
@@ -271,8 +270,7 @@ ADDED: dict[str, list[str]] = {}
 GATES: dict[str, tuple[str, str]] = {}
 """Option of ``tooleval gate`` -> a function that judges a run, and the help.
 
-It gets run, model and rules, and returns a dataclass with ``status``, ``notes``, ``summary()``, ``lines(most)``,
-``table()`` with its header, and ``suite()``.
+It gets run, model and rules, and returns :class:`~opencompass_tooleval.results.gating.Judged`.
 """
 
 # --- extras -----------------------------------------------------------------------------------------------------------
@@ -293,7 +291,7 @@ benchmark, as ``Annotated[type, 'help']``.
 """
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
 LIVE = '.extras.mcp_servers.open_live:open_live'
-FINDINGS += ['.extras.probe.kinds:KINDS', '.extras.attribution.words:KINDS']
+FINDINGS += ['.extras.kinds:KINDS', '.extras.probe.kinds:KINDS', '.extras.attribution.words:KINDS']
 RESULT_CHECKS += ['.extras.attribution.words:findings_of']
 MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
 REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset', 'ToolEvalConformanceDataset']
@@ -350,7 +348,6 @@ DATASETS = '.extras.tasks.commands:datasets_of'
 ADDED |= {
     'result': ['.extras.attribution.adapter:add_faults'],
     'tables': ['.extras.attribution.pages:fault_tables'],
-    'findings': ['.extras.attribution.pages:titled_findings'],
     'cause': ['.extras.attribution.pages:cause_of'],
     'sample': ['.extras.attribution.pages:members_of_sample'],
     'steps': ['.extras.attribution.pages:members_of_steps'],

@@ -295,31 +295,33 @@ BUDGETS = {
     'benchmarks': 4900 + 30,  # loaders change records, for twins
     'catalogue': 430
     + 80,  # the provenance of results is a typed record; samples in words; several variants of one kind
-    'cli': 1430 + 170,  # options of plugin.GATES; commands of a run have its key; --sample, --within and --twin
+    'cli': 1430 + 145,  # options of plugin.GATES; commands of a run have its key; --sample, --within and --twin
     'configs': 500 + 10,  # configs of twins
-    'core': 3440 + 180,  # sampling settings of stored answers; samples, their intervals; shares of points kept
+    'core': 3440 + 160,  # sampling settings of stored answers; samples, their intervals; shares of points kept
     'data_path': 76,  # which files of data sets are missing
     'embedding': 240,
     'environments': 1320 + 5,  # planned failures of twins
     'evaluators': 205 + 4,  # the first records are no sample
     # attribution was a part of core, results, report and evaluators; typed results were one of core. The rest is tasks
     # that the owner of tools writes: files, state by meaning, effects, commands.
-    'extras': 5900 + 750 + 160 + 980,  # attribution, typed results, tasks
-    'findings': 270 + 3,  # samples are no first records
+    'extras': 5900 + 750 + 160 + 876,  # attribution, typed results, tasks
+    'findings': 255,
     'inferencers': 400 + 48,  # other settings; shards of earlier runs are joined; replicas are prepared one at a time
     'instructions': 415,
     'judging': 430,
-    'models': 3990 + 160,  # checks of a config before a run, which were in tasks; samples are drawn
+    'models': 3990
+    + 173,  # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
-    'report': 1770 + 45,  # the table of samples; the chart of twins, pairs of models that they rank otherwise
-    'results': 675 + 140,  # findings on both results of a comparison; intervals of samples; originals of twins
+    'report': 1670,
+    # The table of results was a part of the report, with parts of the summarizer.
+    'results': 675 + 280,  # the table of results; findings on comparisons; intervals of samples; originals of twins
     'runners': 1310,
-    'summarizers': 455 + 12,  # lines on samples
+    'summarizers': 415,
     'tasks': 860 + 20,  # plan counts other settings; intervals
     'tool_docs': 1100 + 5,  # API descriptions are written here, and no longer in instructions
     'twins': 1200,
-    'work_dir': 2120 + 87,  # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
+    'work_dir': 2120 + 75,  # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
 }
 
 

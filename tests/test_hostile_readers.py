@@ -102,9 +102,9 @@ from opencompass_tooleval.models.observing import Observer
 from opencompass_tooleval.report.figure import Table
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import runs_table
-from opencompass_tooleval.report.read import read as read_runs
 from opencompass_tooleval.report.samples import tasks_of
 from opencompass_tooleval.report.writing import short_digests
+from opencompass_tooleval.results.table import read as read_runs
 from opencompass_tooleval.runners.slurm.syntax import read_array_limit, read_job_id, read_jobs, read_states
 from opencompass_tooleval.tool_docs.api_list import find_api_list
 from opencompass_tooleval.tool_docs.first_sentence import first_sentence
@@ -718,7 +718,7 @@ READERS: Mapping[str, Reader] = {
     ),
     **{
         f'log, {name}': Reader(
-            partial(_log, before, after), ('work_dir/work_dir.py', 'report/read.py', 'report/provenance.py')
+            partial(_log, before, after), ('work_dir/work_dir.py', 'results/table.py', 'report/provenance.py')
         )
         for name, (before, after) in {
             'plain': ('', ''),
@@ -775,7 +775,8 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/run.py': 'one class of characters, in names that the user gives',
     'cli/run_config.py': 'one class of characters, in names that the user gives',
     'core/model_name.py': 'names and addresses of models that the user gives',
-    'extras/tasks/task_file.py': 'a name of at most 80 characters, and the name of a file',
+    'extras/tasks/task_file.py': 'a name of at most 80 characters, the name of a file, and the words of one',
+    'extras/tasks/git_data.py': 'forty characters',
     'extras/tasks/commands.py': 'the request that a user gives on the command line',
     'catalogue/subset_names.py': 'names of files and data sets',
     'core/calls/tool_set.py': 'names of tools, the first 512 characters',

@@ -97,12 +97,12 @@ def test_replicas_out_of_place(tmp_path: Path, folder: str, replicas: int) -> No
         pytest.param({'models': []}, "'models' is empty: a filter may match nothing", id='no model'),
         pytest.param(
             {'datasets': [], 'rows': ROWS},
-            "'datasets' is empty: a filter may match nothing. Data sets that it reads: plan_json, plan_str, review",
+            "'datasets' is empty: a filter may match nothing. Data sets in the config: plan_json, plan_str, review",
             id='no data set',
         ),
         pytest.param(
             {'datasets': ROWS[:1], 'rows': ROWS, 'dataset_abbrs': ['plan_json', 'plan_srt']},
-            "dataset_abbrs names 'plan_srt', which no data set is called; there are plan_str, plan_json, review",
+            "dataset_abbrs names 'plan_srt', which matches no data set; there are plan_str, plan_json, review",
             id='a typo',
         ),
         pytest.param({'dataset_abbrs': ['pln*']}, "dataset_abbrs names 'pln*', which", id='a pattern'),

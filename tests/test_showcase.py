@@ -9,8 +9,8 @@ import pytest
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.overview import overview
-from opencompass_tooleval.report.read import read
 from opencompass_tooleval.report.samples import SampleFiles
+from opencompass_tooleval.results.table import read
 from tools.showcase import ANSWERS, ultratool_answers
 
 

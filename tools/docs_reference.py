@@ -359,17 +359,23 @@ FINDINGS = {
     ),
     'published': (
         'Scores that do not compare with published ones',
-        'Shown by the last screen of a run, by `report`, exports and leaderboards.',
+        'Shown by the last screen of a run, by `status`, `report`, exports and leaderboards.',
     ),
     'result': (
         'Results',
-        'Shown by the last screen of a run and by `report`.',
+        'Shown by the last screen of a run, by `status` and `report`; of two results by `compare` and `gate`.',
     ),
     'run': ('Runs', 'Shown by the last screen of a run; a budget also by `tooleval status`.'),
-    'compare': ('Comparisons', 'Shown by `tooleval compare` and `tooleval gate`.'),
-    'variants': ('Variants', 'Shown in the tables of variants, such as EasyTool.'),
+    'compare': (
+        'Comparisons',
+        'Shown by `tooleval compare` and `tooleval gate`, and in the tables of variants, such as EasyTool.',
+    ),
     'option': ('Options', 'Shown by the command.'),
     'machine': ('Machines', 'Shown by `tooleval doctor`.'),
+    'extra': (
+        'Other commands',
+        'Shown by `tooleval tasks check`, `score`, `agreement`, `export` and `easytool`.',
+    ),
     'server': ('Servers', 'Shown by `tooleval doctor --endpoint`; the first ones also by `tooleval run`.'),
 }
 """Area of a kind of findings -> heading and where it is shown; in the order of the page."""

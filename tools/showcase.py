@@ -26,7 +26,7 @@ from opencompass_tooleval.benchmarks.ultratool.records import data_file, load_ex
 from opencompass_tooleval.catalogue.tables import published_columns  # noqa: E402
 from opencompass_tooleval.report.board import boards  # noqa: E402
 from opencompass_tooleval.report.build import write_report  # noqa: E402
-from opencompass_tooleval.report.read import read  # noqa: E402
+from opencompass_tooleval.results.table import read  # noqa: E402
 from tools.report_screenshots import Picture, take_pictures  # noqa: E402
 
 DATA = SHARED / 'data'

@@ -1,4 +1,4 @@
-"""Registered classes of agents: glue only."""
+"""Registered classes of agents."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class ToolEvalAgentDataset(ToolEvalDataset):
             name: Row of the table: ``teval``, ``toolbench_g1``, ...
             version: Version of T-Eval's data; default ``v1``.
             instructions: A file of EasyTool instructions, which the model sees instead of the documentation.
-            change: Changes the raw records, of a variant; no setting of configs.
+            change: Changes the raw records for a variant; configs do not set it.
 
         Raises:
             DataError: A file is missing or damaged, or tools have no instruction.
-            ValueError: There is no such subset or version.
+            ValueError: The subset or version does not exist.
         """
         file = resolve_data_path(path, FIX) / data_file(name, version)
         data = load_data(file, name, change)
@@ -82,7 +82,7 @@ def task_rows(tasks: Sequence[Task], source: str, shown: str) -> list[dict[str, 
     Args:
         tasks: The tasks.
         source: Name of the data set for recorded answers.
-        shown: JSON text of what the provenance says of the data files.
+        shown: JSON text of the data files' provenance.
     """
     return [
         {
@@ -103,28 +103,27 @@ class AgentDialogues:
 
     Args:
         loop: One of :data:`~opencompass_tooleval.agents.loops.loops.LOOPS`.
-        bank: The response bank, or recordings to make one from (``open_bank``); None
-            for none.
+        bank: The response bank, or recordings to make one from (``open_bank``); None for no bank.
         stateful_tools: Benchmark whose emulated tools and texts of errors are used
             (``TOOLS``); None for ToolBench's errors without emulated tools.
         preferred_source: Argument of :class:`~opencompass_tooleval.environments.environment.Environment`.
         simulator: Arguments of :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` for the model
-            that answers if no other source does: ``model``, and optionally ``system`` and ``cache``; None for none.
+            that answers if no other source does: ``model``, optionally ``system`` and ``cache``; None for no simulator.
         argument_checks: Argument of :class:`~opencompass_tooleval.environments.environment.Environment`; default
             ``json``, as published, with a simulator of StableToolBench, else ``schema``.
         live: Settings of a live server that answers for its tools
-            (:data:`~opencompass_tooleval.plugin.LIVE`); None for none.
+            (:data:`~opencompass_tooleval.plugin.LIVE`); None for no server.
         options: Options of the loop.
 
     Attributes:
         models: The simulator, for the inferencer.
-        tally: Counts of all calls of tools.
-        threads: Number of dialogues that continue at the same time: one, or as many as a live server has processes.
+        tally: Counts of all tool calls.
+        threads: Number of dialogues that run at the same time: one, or the number of a live server's processes.
 
     Raises:
-        DataError: There is no such bank.
+        DataError: The bank does not exist.
         TypeError: The loop has no such option.
-        ValueError: There is no such loop, benchmark with tools, or check.
+        ValueError: The loop, benchmark with tools, or check does not exist.
     """
 
     def __init__(
@@ -166,12 +165,12 @@ class AgentDialogues:
 
     @staticmethod
     def reader_of_others(settings: Mapping[str, Any]) -> type | None:
-        """Returns the class of the loop, which reads the further options of a config; None without such a loop."""
+        """Returns the class of the loop, which takes the config's other options; None if the loop does not exist."""
         return find_loop(settings['loop']) if settings.get('loop') in LOOPS else None
 
     @staticmethod
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
-        """Yields the faults of a config's loop, simulator and live server."""
+        """Yields the errors in a config's loop, simulator and live server."""
         try:
             find_loop(str(settings.get('loop')))
         except ValueError as error:
@@ -185,16 +184,16 @@ class AgentDialogues:
                 yield from keyword_faults(given, keywords_of(functions()), name)
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
-        """Begins the dialogue about one row; it returns the trajectory's JSON."""
+        """Starts the dialogue for one row; it returns the trajectory as JSON."""
         trajectory = yield from self.carry_out(parse_task(row['record']))
         return trajectory.to_json()
 
     def carry_out(self, task: Task, loop: Loop | None = None) -> Dialogue[Trajectory]:
-        """Carries out a task from a fresh state.
+        """Runs a task from a fresh state.
 
         Args:
             task: The task.
-            loop: In place of the loop of the dialogues.
+            loop: Replaces the loop of these dialogues.
         """
         trajectory = yield from carry_out(task, loop or self._loop, self._environment)
         return replace(trajectory, settings={**trajectory.settings, **self._settings})
@@ -207,7 +206,7 @@ class AgentDialogues:
 
 @ICL_EVALUATORS.register_module()
 class ToolEvalAgentEvaluator(AgentScorer, ToolEvalEvaluator):
-    """Scores one subset from trajectories, without a judge.
+    """Scores the trajectories of one subset, without a judge.
 
     Args:
         name: The subset, as in :meth:`ToolEvalAgentDataset.load`.

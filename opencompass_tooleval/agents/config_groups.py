@@ -1,5 +1,5 @@
-# The metrics of agents' tasks, subset by loop, with documentation and with instructions. The first column shows if a
-# task is solved: by a judge, if there is one; by all calls, if gold calls are known. ToolBench's sets have a mean too.
+# Metrics of agents' tasks, for each subset, loop and variant. The first column says whether the task is solved: as a
+# judge decides, or by comparison with the gold calls. ToolBench's sets also have a mean.
 from mmengine.config import read_base
 
 with read_base():

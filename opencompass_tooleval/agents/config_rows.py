@@ -1,4 +1,4 @@
-# Agents' tasks, loop by subset, with documentation and with EasyTool instructions, which EasyTool's method always has.
+# Agents' tasks: each loop on each subset, with documentation and with EasyTool instructions (EasyTool's loop: always).
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 

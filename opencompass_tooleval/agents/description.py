@@ -1,4 +1,4 @@
-"""Description of agents: metrics against gold calls, of wasted calls, and by a judge, a row for each."""
+"""Description of agents: metrics against gold calls, metrics of wasted calls, and metrics by a judge."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ METRICS = (
     Metric(
         'solved_rate',
         'Solved',
-        'share of answers that the judge calls solved, unsure ones by half',
+        'share of answers that the judge calls solved; an unsure one counts half',
         rank=2,
         by_judge=True,
     ),
     Metric(
         'pass_rate',
         'Passed',
-        'share of answers that are solved, or whose task cannot be, as most judgements say',
+        'share of answers that most judgements call solved, or whose task they call unsolvable',
         rank=3,
         by_judge=True,
     ),
@@ -33,7 +33,7 @@ METRICS = (
         rank=5,
         by_judge=True,
     ),
-    Metric('win_rate_half_ties', 'Wins and half of ties', 'share of wins, with a tie as half of a win', by_judge=True),
+    Metric('win_rate_half_ties', 'Wins and half of ties', 'share of wins; a tie counts as half a win', by_judge=True),
     Metric(
         'tie_rate', 'Ties', 'share of answers that the judge prefers in as many rounds as the reference', by_judge=True
     ),
@@ -41,12 +41,12 @@ METRICS = (
     Metric(
         'call_recall',
         'Recall',
-        'share of gold calls that are made, by name; of needed tools if only these are known',
+        'share of gold calls that the model made, by name; share of needed tools if only these are known',
     ),
     Metric(
         'call_precision',
         'Precision',
-        'share of calls that match a gold call by name; of tools if only these are known',
+        'share of calls that match a gold call by name; share of called tools that are needed if only these are known',
     ),
     Metric('call_f1', 'F1', 'harmonic mean of precision and recall of calls', rank=7, judged='solved_rate'),
     Metric('call_order', 'Order', 'longest sequence of gold calls made in order, as a share of all gold calls'),
@@ -61,11 +61,11 @@ METRICS = (
     Metric(
         'repeated_call_rate',
         'Repeated calls',
-        'share of calls that repeat an earlier call, with no change since',
+        'share of calls that repeat an earlier call although nothing changed',
         higher_is_better=False,
     ),
     Metric(
-        'unknown_tool_rate', 'Unknown tools', 'share of calls of tools that are not offered', higher_is_better=False
+        'unknown_tool_rate', 'Unknown tools', 'share of calls to tools that are not offered', higher_is_better=False
     ),
     Metric(
         'invalid_call_rate',

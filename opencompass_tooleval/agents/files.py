@@ -22,7 +22,7 @@ from opencompass_tooleval.environments.recordings_teval import is_teval, read_te
 
 
 def config_names(format_: str) -> dict[str, str]:
-    """Returns loop -> name part of its first config, for data of a format; the first entry is the default."""
+    """Returns loop -> its part of config names, for data of a format; the first entry is the default."""
     names: dict[str, str] = {}
     for row in LOOPS:
         if row['format'] == format_:
@@ -40,7 +40,7 @@ def _read(name: str, files: Sequence[Any]) -> Content:
 
 
 def _recordings(subset: Subset) -> tuple[str, ...]:
-    """Returns the published file from which a bank for T-Eval's tasks is made: plans record no call."""
+    """Returns the file from which T-Eval's bank is made: plan files contain no calls, review files do."""
     return (f'{subset.folder}/{subset.file.replace("plan_json", "review_str")}',) if subset.format == 'teval' else ()
 
 
@@ -67,7 +67,7 @@ def _files(subset: Subset) -> DataFiles:
 def configured(
     subset: str, *, method: str | None = None, version: str | None = None, instructions: str | None = None
 ) -> ConfiguredDataset:
-    """Returns the place of a subset in the configs; ``method`` is a loop.
+    """Returns the config of a subset; ``method`` is the name of a loop.
 
     Raises:
         ValueError: There is no such subset, loop or version.
@@ -92,7 +92,7 @@ _BUILD = {
 
 
 def _has_recordings(folder: Path) -> bool:
-    """Tests if a folder has a file of T-Eval other than plans, which record no call."""
+    """Tests if a folder has a T-Eval file with recorded calls, which plan files do not contain."""
     return any(is_teval(file) and not file.name.startswith('plan') for file in folder.glob('*.json'))
 
 
@@ -105,7 +105,7 @@ def _hints(cache: Path) -> Iterator[str]:
             source = str(cache / source) if source.startswith('data/') else source
             recordings = [Path(recording).name for subset in tasks for recording in _recordings(subset)]
             if recordings and not _has_recordings(Path(source)):
-                yield f'no {cache / bank}, and nothing in {source} that it can be made of: {recordings[0]} is missing'
+                yield f'no {cache / bank}, and {source} has no file to make it from: {recordings[0]} is missing'
             else:
                 yield f'no {cache / bank}; make it with:'
                 yield f'  tooleval agents bank build --from {source} --out {cache / bank}'
@@ -122,7 +122,7 @@ FILES = BenchmarkFiles(
     ),
     origin='\n  '.join(
         (
-            "Agents' tasks are files of other benchmarks; banks are made of T-Eval's files, of stored runs or caches:",
+            "Agents use the files of other benchmarks; banks are made from T-Eval's files, stored runs or caches:",
             *(f'tooleval prepare {name}' for name in ('teval', 'toolbench', 'ultratool')),
             *(f'tooleval agents bank build --from {source} --out {bank}' for bank, source in _BUILD.items()),
         )

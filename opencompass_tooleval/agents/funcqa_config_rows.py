@@ -1,4 +1,4 @@
-# FuncQA's complete table, subset by method (EasyTool, Table 6); configs select from it.
+# All rows of FuncQA: each subset with each method (EasyTool, Table 6). Configs select rows from this list.
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 

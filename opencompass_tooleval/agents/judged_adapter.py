@@ -1,4 +1,4 @@
-"""Registered evaluator of agents with a judge: glue only."""
+"""Registered evaluator of agents with a judge."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class ToolEvalAgentJudgedEvaluator(JudgedAgentScorer, ToolEvalAgentEvaluator, Ju
         name: The subset, as for :class:`ToolEvalAgentEvaluator`.
         judge_cfg: The judge, as for :class:`JudgedEvaluator`.
         judgements: Replaces the judge, as for :class:`JudgedEvaluator`.
-        judgement_kinds: Kinds of judgements: some of ``solved``, ``pass``, ``win`` and ``success``.
+        judgement_kinds: Kinds of judgements: any of ``solved``, ``pass``, ``win`` and ``success``.
         judgements_per_answer: Number of judgements of each answer, for ``solved`` and ``pass``.
         reference: For ``win``, the answers to compare with: another model's folder of predictions, a predictions
             file, or published answers in ToolBench's format.
         comparisons_per_answer: Number of comparisons of each answer with the reference.
         answer_order: The order in which the judge sees two answers: ``random``, as published, or ``both``.
         seed: Seed of random choices.
-        win_rule: The authors' rule for ``win``: ``stabletoolbench``, or ``toolbench``, by which an answer that passes
-            wins against one that does not.
-        function_calls: True if the judge calls a function natively, as ToolBench's does, instead of a reply in JSON.
+        win_rule: The rule for ``win``: ``stabletoolbench``, or ``toolbench``, by which an answer that passes beats one
+            that does not.
+        function_calls: True if the judge calls a function natively, as ToolBench's does; False for a reply in JSON.
 
     Raises:
-        ValueError: There is no judge, no reference for ``win``, or an invalid setting.
+        ValueError: The judge, or the reference for ``win``, is missing, or a setting is invalid.
     """
 
     def __init__(
@@ -77,12 +77,12 @@ class ToolEvalAgentJudgedEvaluator(JudgedAgentScorer, ToolEvalAgentEvaluator, Ju
         self.kinds = self.settings.kinds
         self.reference = Path(reference) if reference else None
         if WIN_AREA in judgement_kinds and not (self.reference or self.judgements):
-            raise ValueError('win needs something to compare with: give reference')
+            raise ValueError('win compares with other answers: set reference')
         self._about = self.settings.to_row()
 
     @property
     def binary_metrics(self) -> BinaryMetrics:
-        """Condition for a correct sample; the solved rate of one answer may be between 0 and 1."""
+        """The condition for a correct sample; the solved rate of one answer may be between 0 and 1."""
         rule = super().binary_metrics
         return BinaryMetrics((*rule.metrics, *(METRICS[kind] for kind in self.settings.whole)), rule.success)
 
@@ -90,7 +90,7 @@ class ToolEvalAgentJudgedEvaluator(JudgedAgentScorer, ToolEvalAgentEvaluator, Ju
         """Checks the judgements and the reference of a model, before inference.
 
         Raises:
-            DataError: There is no reference.
+            DataError: The reference is missing.
         """
         super().check_model(model)
         if self.reference and not self.reference.exists():
@@ -101,7 +101,7 @@ class ToolEvalAgentJudgedEvaluator(JudgedAgentScorer, ToolEvalAgentEvaluator, Ju
         return {**super().provenance(), **self.judge_provenance(prompt_hash()), **self._about}
 
     def judged(self, tasks: Sequence[Task], scores: Sequence[AgentScore]) -> Sequence[Judged]:
-        """Judges trajectories, by a file or the judge."""
+        """Judges trajectories, from a file of judgements or with the judge."""
         runs = [of_score(task, score) for task, score in zip(tasks, scores, strict=True)]
         compares = WIN_AREA in self.settings.kinds
         grading = AgentGrading(runs, self.settings, self._references(tasks) if compares and self.reference else {})

@@ -1,4 +1,4 @@
-"""Questions of yes or no to a judge about an agent's answer, and their metrics: a row for each."""
+"""Yes-or-no questions to a judge about an agent's answer, with their metrics."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class YesNo:
     """A question about an answer.
 
     Attributes:
-        metric: The share of answers with a yes.
-        question: Creates the question from its id and the answer; its reply is an opinion with ``yes`` or ``no``. What
-            it needs is imported when it is called, since tables read the metric.
+        metric: The share of answers that the judge answers with yes.
+        question: Creates the question from its id and the answer. The reply is parsed to an opinion ``yes`` or ``no``.
+            Its dependencies are imported when it is called, since tables only need the metric.
     """
 
     metric: Metric

@@ -15,7 +15,7 @@ from opencompass_tooleval.core.scoring.scorer import Scorer
 
 
 class AgentScorer(Scorer):
-    """Scores one subset from trajectories, without a judge.
+    """Scores the trajectories of one subset, without a judge.
 
     Args:
         subset: Row of the table: ``teval``, ``toolbench_g1``, ...

@@ -1,12 +1,12 @@
 """The subsets of agents' tasks. Literals only: configs read this file inside ``read_base()``.
 
-``SUBSETS``: ``format`` names the reader, ``language`` is that of the requests, ``folder`` is below the data cache,
-``file`` below the folder, ``bank`` is the path of recorded responses in the configs, ``instructions`` that of
-EasyTool's instructions, ``stateful_tools`` names the emulated tools, ``tasks`` is their number, ``calls`` that of gold
-calls (0 if unknown), ``metrics`` are in fixed order.
+``SUBSETS``: ``format`` names the reader, ``language`` is the language of the requests, ``folder`` is below the data
+cache, ``file`` below the folder, ``bank`` is the path of recorded responses that the configs use, ``instructions`` the
+path of EasyTool's instructions, ``stateful_tools`` names the emulated tools, ``tasks`` is the number of tasks,
+``calls`` the number of gold calls (0 if unknown), ``metrics`` are in a fixed order.
 
-``LOOPS``: the loops of the configs for tasks of a format; ``name`` is a part of the names of config and data set,
-``instructed`` is true if EasyTool instructions are always used, ``options`` are those of the dialogues.
+``LOOPS``: the loops that the configs run for each format; ``name`` is part of the names of config and data set,
+``instructed`` is true if the loop always uses EasyTool instructions, ``options`` are the options of the dialogues.
 """
 
 _WASTE = ('repeated_call_rate', 'unknown_tool_rate', 'invalid_call_rate', 'repeated_after_error_rate')

@@ -16,10 +16,10 @@ EASYTOOL = VariantKind(
     published=('easytool_tokens', 'easytool_toolbench', 'easytool_retrieval'),
 )
 
-"""A data set `X` with documentation, `X-easytool` with instructions."""
+"""A data set `X` with documentation, and `X-easytool` with instructions."""
 
 SUFFIX = EASYTOOL.suffix
-"""Ending of the abbr of an instructed variant."""
+"""Ending of the abbr of a variant with instructions."""
 
 FUNCTION_CALLING = VariantKind(
     '-fc',
@@ -32,12 +32,12 @@ FUNCTION_CALLING = VariantKind(
     methods=('-agent-fc',),
     partners=tuple((f'-{data}-agent-fc', f'-{data}-agent-react') for data in ('teval', 'teval_zh')),
 )
-"""A data set `X` whose prompt documents the tools and requests written calls, `X-fc` with native calls.
+"""A data set `X` whose prompt documents the tools and requests written calls, and `X-fc` with native calls.
 
-T-Eval's agents have the names of their loops: `teval-agent-react` writes its calls. ToolBench's ReAct calls natively.
+T-Eval's agents are named after their loops: `teval-agent-react` writes its calls. ToolBench's ReAct calls natively.
 """
 
 TWIN = VariantKind(
     '-twin', 'original', 'twin', 'twin', 'Twins', 'what changed records cost', methods_of=('tasks',), several=True
 )
-"""A data set `X` as published, `X-twin-order` and others with its records changed."""
+"""A data set `X` as published, and `X-twin-order` and others with changed records."""

@@ -25,7 +25,7 @@ NOTED, OF_ONE_RUN = 'noted', 'of one run'
 CLUSTERED_BY = 'clustered_by'
 """Key of the unit whose samples are correlated: ``query``, or ``record`` if the queries of the records are unknown."""
 
-_RECORDS, _PROMPTS = 'records_sha256', 'prompts_sha256'
+_OF_RECORDS = _RECORDS, _PROMPTS = 'records_sha256', 'prompts_sha256'
 
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(('version', 'agents_version', 'twins_version'), VERSION),
@@ -60,21 +60,34 @@ def result_provenance(result: Any) -> dict[str, Any]:
     return {key: value for key, value in Provenance.of(result).stored.items() if kind_of(key) != OF_ONE_RUN}
 
 
-def differing(first: Result, second: Result) -> Iterator[tuple[str, Any, Any]]:
-    """Yields the keys in which the provenances of two results differ, and both values; None for a missing one."""
-    a, b = map(result_provenance, (first, second))
-    yield from ((key, a.get(key), b.get(key)) for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key))
-
-
 def decides(key: str) -> bool:
     """Tests if results compare only where they have the same value of a key."""
     return kind_of(key) not in (NOTED, OF_ONE_RUN)
 
 
-def deciding_settings(result: Any) -> dict[str, str]:
-    """Returns the parts of a provenance that decide which results compare, as text; without empty ones."""
+def deciding_settings(result: Any) -> dict[str, Any]:
+    """Returns the parts of a provenance that decide which results compare, without empty ones."""
     settings = Provenance.of(result).stored.items()
-    return {key: str(value) for key, value in settings if decides(key) and value not in (None, '')}
+    return {key: value for key, value in settings if decides(key) and value not in (None, '')}
+
+
+def unlike(settings: Mapping[str, Mapping[str, Any]], same_records: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the keys by which results of one data set do not compare, with their values; None for a missing one.
+
+    Digests of records and prompts count for results with the same records. A result that lacks one of these, or the
+    seed of a sample, compares in it with every other: a sample is a part of all records.
+
+    Args:
+        settings: Name of a result -> its :func:`deciding_settings`.
+        same_records: True if all have the same records.
+    """
+    for key in dict.fromkeys(key for of_result in settings.values() for key in of_result):
+        values = {name: of_result.get(key) for name, of_result in settings.items()}
+        if key in _OF_RECORDS or kind_of(key) == SAMPLES:
+            values = {name: value for name, value in values.items() if value is not None}
+        first = next(iter(values.values()))
+        if any(value != first for value in values.values()) and (same_records or key not in _OF_RECORDS):
+            yield key, values
 
 
 def gold_digest(detail: Mapping[str, Any]) -> str | None:
@@ -104,13 +117,12 @@ def why_not_comparable(first: Result, second: Result, may_differ: Collection[str
         yield SAMPLES, f'{len(shared)} records are in both, of {len(golds[0])} and {len(golds[1])}'
         return
     same_records = golds[0].keys() == golds[1].keys()
-    for key, a, b in differing(first, second):
-        if None in (a, b) and (key in (_RECORDS, _PROMPTS) or kind_of(key) == SAMPLES):
-            continue  # a sample is a part of all records
-        is_compared = same_records or key not in (_RECORDS, _PROMPTS)
-        if decides(key) and key not in may_differ and is_compared:
+    settings = {name: deciding_settings(result) for name, result in (('baseline', first), ('run', second))}
+    for key, values in unlike(settings, same_records):
+        if key not in may_differ:
             name = key if key.isidentifier() else _shown(key)
-            yield kind_of(key), f'{name} is {_shown(a)} of the baseline and {_shown(b)} of the run'
+            both = ' and '.join(f'{_shown(values.get(one))} of the {one}' for one in settings)
+            yield kind_of(key), f'{name} is {both}'
     digests_tell = same_records and all(Provenance.of(result).records_sha256 for result in (first, second))
     others = [name for name in sorted(shared) if None not in (golds[0][name], golds[1][name])
               and golds[0][name] != golds[1][name]]  # fmt: skip

@@ -35,13 +35,10 @@ class Provenance:
         judge: The judge, or a file of judgements.
         judge_hash: Digest of the settings of the judge.
         loop: How an agent works.
-        bank: Digest of the recorded responses.
-        simulator: The model that simulates responses.
         simulated_by: The simulator, if it was called, with its prompt.
         max_out_len: Maximum number of tokens of an answer.
         published_max_out_len: That of the published runs.
         records_sha256: Digest of the records.
-        prompts_sha256: Digest of the prompts.
         opencompass_tooleval: Version of this package.
         opencompass: Version of OpenCompass.
     """
@@ -60,13 +57,10 @@ class Provenance:
     judge: str = ''
     judge_hash: str = ''
     loop: str = ''
-    bank: str = ''
-    simulator: str = ''
     simulated_by: str = ''
     max_out_len: int | None = None
     published_max_out_len: int | None = None
     records_sha256: str = ''
-    prompts_sha256: str = ''
     opencompass_tooleval: str = ''
     opencompass: str = ''
 

@@ -17,7 +17,6 @@ from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, WorkDir
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.statistics.intervals import LEVEL
 from opencompass_tooleval.core.statistics.paired import Difference
-from opencompass_tooleval.findings.finding import with_notes
 from opencompass_tooleval.results.comparing import Comparison, Row, Side, compare, sample_row
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import whole_file
@@ -37,18 +36,20 @@ def interval_text(row: Row) -> str:
 _HEADER = ('A', '±', 'B', '±', 'B - A', '95% interval', 'N')
 
 
-def _lines(title: str, rows: Sequence[Row]) -> Iterator[str]:
-    """Formats a table for 80 columns: each name is on a separate line, its metrics are below it."""
-    cells = [(title, *_HEADER), *((f' {row.metric}', *_numbers(row)) for row in rows)]
+def table_lines(header: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:
+    """Formats a table for 80 columns: each name is on a separate line, its rows are below it.
+
+    Args:
+        header: Titles of the columns.
+        rows: Name and cells of each row; rows of one name follow each other.
+    """
+    cells = [header, *((f' {first}', *others) for _, (first, *others) in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [' '.join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in cells]
-    yield lines[0]
-    name = None
-    for row, line in zip(rows, lines[1:], strict=True):
-        if row.name != name:
-            yield row.name
-        name = row.name
-        yield line
+    yield lines[0].rstrip()
+    names = ['', *(name for name, _ in rows)]
+    for before, name, line in zip(names, names[1:], lines[1:], strict=False):
+        yield from (line,) if name == before else (name, line)
 
 
 def _numbers(row: Row) -> tuple[str, ...]:
@@ -74,7 +75,8 @@ def _print(comparison: Comparison, model_a: str, model_b: str, show: int) -> Non
     console.print(f'A: {model_a}\nB: {model_b}')
     for title, rows in (('tables', comparison.tables), ('data sets', comparison.datasets)):
         if rows:
-            console.print('\n' + '\n'.join(_lines(title, rows)))
+            lines = table_lines((title, *_HEADER), [(row.name, (row.metric, *_numbers(row))) for row in rows])
+            console.print('\n' + '\n'.join(lines))
     console.print('\nB - A is in points, * where its interval holds no 0; N: records of both')
     console.print('± is a standard error')
     low = dict.fromkeys(row.metric for row in (*comparison.tables, *comparison.datasets) if lower_is_better(row.metric))
@@ -84,7 +86,7 @@ def _print(comparison: Comparison, model_a: str, model_b: str, show: int) -> Non
         console.print(f'{dataset}: {len(samples)} samples differ, of {comparison.records[dataset]} records')
         for sample in samples[:show]:
             console.print(f'  {change_text(sample)}')
-    for finding in with_notes(comparison.findings, comparison.notes):
+    for finding in comparison.findings:
         console.print(finding.line)
 
 

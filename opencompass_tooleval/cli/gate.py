@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from inspect import Parameter, Signature, signature
@@ -14,13 +14,13 @@ import typer
 from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.metrics import lower_is_better
-from opencompass_tooleval.cli.compare import change_text, interval_text, number_text
+from opencompass_tooleval.cli.compare import change_text, interval_text, number_text, table_lines
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDropOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.statistics.equivalence import DIFFERENT, EQUIVALENT, UNDECIDED
 from opencompass_tooleval.core.statistics.intervals import records_without_difference
-from opencompass_tooleval.findings.finding import markdown_text, with_notes
+from opencompass_tooleval.findings.finding import markdown_text
 from opencompass_tooleval.results.baseline import find_results, save_baseline
 from opencompass_tooleval.results.gating import (
     DROPPED,
@@ -28,6 +28,7 @@ from opencompass_tooleval.results.gating import (
     INCONCLUSIVE,
     PASSED,
     Gate,
+    Judged,
     Rules,
     Verdict,
     decide,
@@ -108,62 +109,43 @@ def _of_drops(gate: Gate, rules: Rules) -> tuple[str, list[str]]:
     return word, parts
 
 
-def _screen(gate: Gate, rules: Rules) -> Iterator[str]:
-    shown = gate.verdicts[:_MOST_ROWS]
-    cells = [_HEADER, *((f' {metric}', *others) for metric, *others in map(_cells, shown))]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [' '.join([line[0].ljust(widths[0]), *map(str.rjust, line[1:-1], widths[1:]), line[-1]]) for line in cells]
-    if shown:
-        yield lines[0].rstrip()
-    name = None
-    for verdict, line in zip(shown, lines[1:], strict=True):
-        if (verdict.model, verdict.row.name) != name:
-            yield f'{verdict.row.name}, {verdict.model}'
-        name = verdict.model, verdict.row.name
-        yield line
+def _judged(gate: Gate, rules: Rules) -> Judged:
+    shown, cells = gate.verdicts[:_MOST_ROWS], list(map(_cells, gate.verdicts))
+    names = [f'{one.row.name}, {one.model}' for one in gate.verdicts]
+    lines = list(table_lines(_HEADER, list(zip(names, cells, strict=True))[:_MOST_ROWS])) if shown else []
     if len(gate.verdicts) > len(shown):
-        yield f'and {len(gate.verdicts) - len(shown)} more scores, in --markdown, --junit and --json'
-    for refusal in gate.refusals[:_MOST_ROWS]:
-        yield f'NOT COMPARABLE {refusal.dataset}, {refusal.model}: {refusal.kind}: {refusal.why}'
+        lines.append(f'and {len(gate.verdicts) - len(shown)} more scores, in --markdown, --junit and --json')
+    refusals = gate.refusals[:_MOST_ROWS]
+    lines += [f'NOT COMPARABLE {one.dataset}, {one.model}: {one.kind}: {one.why}' for one in refusals]
     if len(gate.refusals) > _MOST_ROWS:
-        yield f'and {len(gate.refusals) - _MOST_ROWS} more reasons'
-    yield from (one.line for one in with_notes(gate.findings, gate.notes)[:_MOST_ROWS])
-    yield _summary(gate, rules)
-
-
-def _markdown(gate: Gate, rules: Rules) -> str:
-    def line(cells: Sequence[str]) -> str:
-        return f'| {" | ".join(map(markdown_text, cells))} |'
-
-    lines = [f'**tooleval gate: {markdown_text(_summary(gate, rules))}**']
-    if gate.verdicts:
-        lines += ['', line(('data set', 'model', *_HEADER)), '|---|---|---|' + '---:|' * 5 + '---|']
-        lines += [line((one.row.name, one.model, *_cells(one))) for one in gate.verdicts]
-    if gate.refusals:
-        lines += ['', line(('not comparable', 'model', 'reason', '')), '|---|---|---|---|']
-        lines += [line((one.dataset, one.model, one.kind, one.why)) for one in gate.refusals]
-    notes = [f'- {markdown_text(str(one))}' for one in with_notes(gate.findings, gate.notes)]
-    return '\n'.join([*lines, *([''] if notes else []), *notes, ''])
-
-
-def _suite(gate: Gate, rules: Rules, properties: Sequence[tuple[str, str]]) -> Suite:
+        lines.append(f'and {len(gate.refusals) - _MOST_ROWS} more reasons')
+    scores = [(one.row.name, one.model, *texts) for one, texts in zip(gate.verdicts, cells, strict=True)]
+    reasons = [(one.dataset, one.model, one.kind, one.why) for one in gate.refusals]
+    tables: list[list[tuple[str, ...]]] = [
+        [('data set', 'model', *_HEADER), *scores],
+        [('not comparable', 'model', 'reason', ''), *reasons],
+    ]
     cases = []
-    for one in gate.verdicts:
-        _, before, after, delta, interval, records, outcome = _cells(one)
+    for one, (_, before, after, delta, interval, records, outcome) in zip(gate.verdicts, cells, strict=True):
         message = f'{before} -> {after}: {delta} points, 95% interval {interval}, {records} records: {outcome}'
         samples = '\n'.join(change_text(sample) for sample in one.differing[:_MOST_SAMPLES])
         name = f'{one.row.name} {one.row.metric}'
         cases.append(Case(name, one.model, one.outcome in PASSED, message, samples or message))
     for refusal in gate.refusals:
         cases.append(Case(f'{refusal.dataset} ({refusal.kind})', refusal.model, None, f'{refusal.kind}: {refusal.why}'))
-    return Suite('tooleval gate', cases, (('result', _summary(gate, rules)), *properties))
+    content = asdict(gate) | {'findings': [one.row() for one in gate.findings]}
+    return Judged('tooleval gate', gate.status, _summary(gate, rules), lines, tables, gate.findings, cases, content)
 
 
-def _judged_markdown(judged: Any) -> str:
-    header, *rows = ('| ' + ' | '.join(map(markdown_text, cells)) + ' |' for cells in judged.table())
-    title = f'**tooleval gate: {markdown_text(judged.summary())}**'
-    notes = [f'- {markdown_text(note)}' for note in judged.notes]
-    return '\n'.join([title, '', header, '|---' * len(judged.table()[0]) + '|', *rows, '', *notes, ''])
+def _markdown(judged: Judged) -> str:
+    lines = [f'**{judged.name}: {markdown_text(judged.summary)}**']
+    for header, *rows in judged.tables:
+        if rows:
+            numbers = [all(row[i][:1] in '+-0123456789' for row in rows) for i in range(len(header))]
+            lines += ['', *('| ' + ' | '.join(map(markdown_text, cells)) + ' |' for cells in (header, *rows))]
+            lines.insert(-len(rows), f'|{"|".join("---:" if is_number else "---" for is_number in numbers)}|')
+    notes = [f'- {markdown_text(str(one))}' for one in judged.findings]
+    return '\n'.join([*lines, *([''] if notes else []), *notes, ''])
 
 
 def _gate(
@@ -182,35 +164,24 @@ def _gate(
     if twin:
         old = Originals(new, find_variant('twin'), rules.datasets)
     judged = {name: plugin.load(plugin.GATES[name][0])(new, models[0], rules) for name in further}
-    gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing')) if old else None
-    parts = {name: asdict(one) for name, one in judged.items()}
+    content = {name: one.content for name, one in judged.items()}
+    if old:
+        gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing'))
+        judged = {'': _judged(gate, rules), **judged}
+        content |= judged[''].content
     files = {'baseline': str(old.path) if old else None, 'run': str(new.path)}
-    write_outputs(
-        {
-            **(asdict(gate) | {'findings': [one.row() for one in gate.findings]} if gate else {}),
-            **parts,
-            **files,
-            **asdict(rules),
-        },
-        (),
-        json_out,
-        None,
-    )
+    write_outputs({**content, **files, **asdict(rules)}, (), json_out, None)
     if markdown:
-        texts = [*([_markdown(gate, rules)] if gate else []), *map(_judged_markdown, judged.values())]
-        write_whole(markdown, '\n'.join(texts))
+        write_whole(markdown, '\n'.join(map(_markdown, judged.values())))
     if junit:
         properties = [(name, path) for name, path in files.items() if path]
-        suites = [*([_suite(gate, rules, properties)] if gate else []), *(one.suite() for one in judged.values())]
+        suites = [Suite(one.name, one.cases, (('result', one.summary), *properties)) for one in judged.values()]
         write_whole(junit, junit_xml(suites))
     if json_out != STDOUT:
-        console = Screen(soft_wrap=True)
-        for line in (
-            *(_screen(gate, rules) if gate else ()),
-            *(line for one in judged.values() for line in one.lines(_MOST_ROWS)),
-        ):
-            console.print(line)
-    statuses = {one.status for one in (gate, *judged.values()) if one}
+        for one in judged.values():
+            notes = [finding.line for finding in one.findings[:_MOST_ROWS]]
+            Screen(soft_wrap=True).print('\n'.join([*one.lines, *notes, one.summary]))
+    statuses = {one.status for one in judged.values()}
     return 1 if 1 in statuses else max(statuses)
 
 

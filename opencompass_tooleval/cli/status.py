@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
-from opencompass_tooleval.core.scoring.prices import budget_of
 from opencompass_tooleval.core.scoring.usage_summary import NOTHING, Spending, add_spendings
-from opencompass_tooleval.findings.finding import found
-from opencompass_tooleval.findings.of_results import parts_of_data
-from opencompass_tooleval.work_dir.budget_file import not_asked_line
-from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of, resuming
+from opencompass_tooleval.findings.finding import merged, shortened
+from opencompass_tooleval.findings.of_results import parts_of_data, result_findings
+from opencompass_tooleval.models.literal_keys import spent_budgets
+from opencompass_tooleval.results.table import Missing
+from opencompass_tooleval.summarizers.last_screen import missing_lines
+from opencompass_tooleval.work_dir.causes import MOST_NAMED, resuming
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
 from opencompass_tooleval.work_dir.printing import Screen
-from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, look, model_abbr, prices_of
+from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, dataset_abbr, look, prices_of
 from opencompass_tooleval.work_dir.server_file import server_lines
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -72,14 +71,6 @@ def _spent(models: Sequence[str], cells: Sequence[Cell]) -> Iterator[str]:
             yield f'tokens   {model}, {name}: {spent}'
 
 
-def _budgets(work: WorkDir, content: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a line per model with a budget that left out requests."""
-    for cfg in content['models']:
-        with suppress(ValueError):  # the run may come from anybody
-            if (budget := budget_of(cfg)) and (line := not_asked_line(work.path, model_abbr(cfg), budget)):
-                yield found('run:budget', '', line).line
-
-
 def _running(cells: Sequence[Cell], console: Screen) -> None:
     for cell in cells:
         if cell.state is State.RUNNING:
@@ -105,14 +96,8 @@ def _kept(cells: Sequence[Cell], run: Path) -> Iterator[str]:
 
 def failure_lines(failed: Sequence[Cell], run: Path) -> Iterator[str]:
     """Yields lines on the failures: the first few of each cause, the number of the others, and the fix."""
-    for cause in causes_of(((cell, cell.dataset, cell.error) for cell in failed), run):
-        before = ''
-        for cell, why in zip(cause.results[:MOST_NAMED], cause.whys, strict=False):
-            yield f'FAILED   {cell.model} x {cell.dataset}: {"the same" if why == before else why}\n         {cell.log}'
-            before = why
-        if len(cause.results) > MOST_NAMED:
-            yield f'         and {len(cause.results) - MOST_NAMED} more for the same reason'
-        yield from (f'         {word} {step}' for word, step in zip(('fix:', 'then:'), cause.fix, strict=False))
+    missing = (Missing(cell.model, cell.dataset, cell.error, str(cell.log)) for cell in failed)
+    return missing_lines(missing, run, MOST_NAMED, 'FAILED', 'see')
 
 
 def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
@@ -130,19 +115,27 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     looking = progress('looking', pairs)
     cells = [look(work, model, dataset, prices.get(model)) for model, dataset in looking]
     failed = [cell for cell in cells if cell.state is State.FAILED]
-    rows = [{**asdict(cell), 'log': str(cell.log or ''), 'seconds_left': cell.seconds_left} for cell in cells]
+    rows = [asdict(replace(cell, result={})) for cell in cells]
+    shown = [
+        (row, {'log': str(cell.log or ''), 'seconds_left': cell.seconds_left})
+        for row, cell in zip(rows, cells, strict=True)
+    ]
+    rows = [{name: row[name] for name in row if name != 'result'} | more for row, more in shown]
     write_outputs(rows, (), json_out, None)
     if json_out == STDOUT:
         return bool(failed)
     console = Screen(soft_wrap=True)
     console.print(str(work.path))
     console.print(_summary(models, cells))
-    for line in (*_spent(models, cells), *_budgets(work, content)):
+    for line in _spent(models, cells):
         console.print(line)
     for line in server_lines(work.path):
         console.print(f'server   {line}')
     _running(cells, console)
-    lines = (*_kept(cells, work.path), *(one.line for one in parts_of_data(content)), *failure_lines(failed, work.path))
-    for line in lines:
+    results = {(cell.model, cell.dataset): cell.result for cell in cells if cell.result}
+    unscored = [row for row in content['datasets'] if dataset_abbr(row) not in {dataset for _, dataset in results}]
+    findings = [*result_findings(results), *spent_budgets(work.path, content), *parts_of_data({'datasets': unscored})]
+    notes = (one.line for one in shortened(merged(findings)))
+    for line in (*_kept(cells, work.path), *notes, *failure_lines(failed, work.path)):
         console.print(line)
     return bool(failed)

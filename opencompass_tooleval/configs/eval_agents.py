@@ -1,6 +1,6 @@
 # Agents offline: all loops, with documentation and with EasyTool instructions. Copy this file, add your own models,
 # whose class must support tools, and a simulator for UltraTool, which has no recordings. ReAct in text needs the extra
-# `agent`. Make banks and instructions once:
+# `agent`. First make banks and instructions:
 #   tooleval agents bank build --from data/teval/EN --out data/agents/teval.bank
 #   tooleval agents bank build --from RUNS_OR_CACHE... --out data/agents/toolbench.bank
 #   tooleval easytool generate --source toolbench --input data/toolbench/G3_instruction.json --model my_model.py \

@@ -1,1 +1,1 @@
-"""Pure functions on text and numbers: no file, no network, no OpenCompass."""
+"""Pure functions on text and numbers: no files, no network, no OpenCompass."""

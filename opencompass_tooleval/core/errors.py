@@ -1,4 +1,4 @@
-"""Errors whose messages name the fault, its place and its fix."""
+"""Errors with messages that name the fault, its place and its fix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from opencompass_tooleval.core.text.jsonable import printable
 
 MAX_MESSAGE = 900
-"""Maximum characters of a message: it begins with file and record, and ends with the command that fixes the fault."""
+"""Maximum number of characters in a message, which begins with file and record and ends with the fix."""
 
 
 def shorten(message: str, most: int = MAX_MESSAGE) -> str:
@@ -20,11 +20,11 @@ def shorten(message: str, most: int = MAX_MESSAGE) -> str:
 
 
 MAX_NAMED = 50
-"""Maximum number of tools that a message names; it counts them all."""
+"""Maximum number of names in a message; the others are only counted."""
 
 
 def first_of(names: Sequence[str], most: int = MAX_NAMED) -> str:
-    """Lists the first ``most`` names for a message, with the number of the others."""
+    """Formats the first ``most`` names for a message, with the number of the others."""
     more = f' and {len(names) - most} more' if len(names) > most else ''
     return ', '.join(names[:most]) + more
 
@@ -33,25 +33,25 @@ _MOST, _MOST_OF_RECORD, _MOST_OF_FAULT, _LEAST_OF_FAULT, _MOST_OF_FIX = 450, 80,
 
 
 class DataError(ValueError):
-    """Raised when a data file is missing or damaged. Long parts of the message are cut in the middle.
+    """Raised if a data file is missing or damaged. Long parts of the message are cut in the middle.
 
     Args:
-        file: Its path.
+        file: The path of the file.
         what: The fault.
         record: Id of the record with the fault, if known.
-        fix: The command that fixes it.
+        fix: The command that fixes the fault.
     """
 
     def __init__(self, file: object, what: str, record: str | None = None, fix: str = '') -> None:
         where = str(file) if record is None else f'{file}: record {shorten(repr(record), _MOST_OF_RECORD)}'
         fault = f'{where}: {shorten(" ".join(what.splitlines()), _MOST_OF_FAULT)}'
         ending = f'. Fix it with: {shorten(fix, _MOST_OF_FIX)}' if fix else ''
-        length = max(_MOST - len(ending), _LEAST_OF_FAULT)  # half a command would be useless
+        length = max(_MOST - len(ending), _LEAST_OF_FAULT)  # a cut command would be useless
         super().__init__(printable(shorten(fault, length) + ending))
 
 
 class Fault(ValueError):
-    """Raised for a fault in a record where file and record are unknown; :func:`naming_record` adds them."""
+    """Raised for a fault in a record by code that does not know file and record; :func:`naming_record` adds them."""
 
 
 @contextmanager
@@ -64,14 +64,14 @@ def naming_record(file: object, record: str, fix: str = '') -> Iterator[None]:
 
 
 _OF_DATES, _OF_NAMES = (9, 10), (62, 63, 64)
-"""OpenSSL's codes (``X509_V_ERR_``) for certificates that are not valid now, and for those of another host."""
+"""OpenSSL's codes (``X509_V_ERR_``) for certificates that are not valid now, and for certificates of another host."""
 
 
 def certificate_fault(error: BaseException | None) -> str:
-    """Says what is wrong with a server's certificate, and what fixes it; ``''`` for an error without one.
+    """Describes the fault of a server's certificate and its fix; ``''`` if the error has another cause.
 
     Args:
-        error: An error of an HTTP client, which has that of :mod:`ssl` as its cause.
+        error: An error of an HTTP client, caused by an error of :mod:`ssl`.
     """
     while error is not None and not hasattr(error, 'verify_code'):
         error = error.__cause__ or error.__context__

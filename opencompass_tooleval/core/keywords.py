@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -77,12 +77,13 @@ class Keyword:
 
     def accepts(self, value: Any) -> bool:
         """Tests if a value has its type, or that of its default: some signatures say ``str`` and default to ``[]``."""
-        return _fits(value, self.hint) or type(value) is type(self.default)
+        fits = any(test(value) for _, test in map(_type_of, _members(self.hint)))
+        return fits or type(value) is type(self.default)
 
     @property
     def type_name(self) -> str:
         """Its type, as a config's author writes it: ``int``, ``str or list``."""
-        return ' or '.join(dict.fromkeys(_names(self.hint)))
+        return ' or '.join(dict.fromkeys(name for name, _ in map(_type_of, _members(self.hint))))
 
 
 def initializers(kind: type) -> Iterator[Reader]:
@@ -163,50 +164,27 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
-def _kind(hint: Any) -> Any:
-    """Returns the class of a type: that of ``list[str]`` is ``list``."""
-    origin = get_origin(hint)
-    return hint if origin is None else origin
-
-
 def _is_list(kind: Any) -> bool:
     """Tests if a type is one of those for which a config has a list."""
     return isinstance(kind, type) and kind is not str and issubclass(kind, Iterable) and not issubclass(kind, Mapping)
 
 
-def _fits(value: Any, hint: Any) -> bool:
-    return any(_fits_member(value, member) for member in _members(hint))
-
-
-def _fits_member(value: Any, hint: Any) -> bool:
-    kind = _kind(hint)
+def _type_of(hint: Any) -> tuple[str, Callable[[Any], bool]]:
+    """Returns the name of a type that is no union, and the function that tests if a value has it."""
+    kind, arguments = get_origin(hint) or hint, get_args(hint)  # list[str] is a list
     if kind is Literal:
-        return value in get_args(hint)
-    if kind is None or kind is type(None):
-        return value is None
+        return ' or '.join(map(repr, arguments)), lambda value: value in arguments
+    if kind in (None, type(None)):
+        return 'None', lambda value: value is None
     if kind is bool:
-        return value in (True, False)
+        return 'bool', lambda value: value in (True, False)
     if kind in (int, float):
-        return isinstance(value, (int, kind)) and not isinstance(value, bool)
+        return kind.__name__, lambda value: isinstance(value, (int, kind)) and not isinstance(value, bool)
     if kind is str:
-        return isinstance(value, str)
+        return 'str', lambda value: isinstance(value, str)
     if isinstance(kind, type) and issubclass(kind, Mapping):
-        return isinstance(value, Mapping)
-    if kind in (list, tuple, set, frozenset, Sequence, Iterable) or _is_list(kind):
-        return isinstance(value, (list, tuple, set, frozenset))
-    return True  # no type of a config's value: a class, a function, a protocol
-
-
-def _names(hint: Any) -> Iterator[str]:
-    for member in _members(hint):
-        kind = _kind(member)
-        if kind is Literal:
-            yield from map(repr, get_args(member))
-        elif kind in (None, type(None)):
-            yield 'None'
-        elif isinstance(kind, type) and issubclass(kind, Mapping):
-            yield 'dict'
-        elif _is_list(kind):
-            yield 'list'
-        else:
-            yield getattr(kind, '__name__', str(kind))
+        return 'dict', lambda value: isinstance(value, Mapping)
+    if _is_list(kind):
+        return 'list', lambda value: isinstance(value, (list, tuple, set, frozenset))
+    # No type of a config's value: a class, a function, a protocol.
+    return getattr(kind, '__name__', str(kind)), lambda _: True

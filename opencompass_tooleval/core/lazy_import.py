@@ -1,6 +1,6 @@
-"""Imports the names of packages at their first use.
+"""Imports the names of a package when they are first used.
 
-OpenCompass and torch take seconds to import, and few commands of ``tooleval`` need them.
+OpenCompass and torch take seconds to import, and few ``tooleval`` commands need them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def lazy_getattr(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Creates a package's ``__getattr__`` (PEP 562).
+    """Returns a package's ``__getattr__`` (PEP 562).
 
     Args:
         package: The package's ``__name__``.

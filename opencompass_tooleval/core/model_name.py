@@ -1,4 +1,4 @@
-"""Name of a model in results and in the paths of its answers, and OpenAI's models that reason, at its own address."""
+"""Names of models in results and paths; detects OpenAI's reasoning models at OpenAI's own address."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _OPENAI = re.compile(r'https?://(?:[^/@]{1,200}@)?(?:[a-z-]{1,20}\.)?api\.openai
 
 
 def is_openais_reasoning(url: str, path: str) -> bool:
-    """Tests if a model at OpenAI's own address takes ``max_completion_tokens`` for ``max_tokens``, and no temperature.
+    """Tests for OpenAI's reasoning models, which take ``max_completion_tokens`` and no temperature.
 
     Args:
-        url: The base URL; elsewhere, names say nothing about settings.
-        path: The name of the model; its last part counts.
+        url: The base URL. The result is False for other addresses than OpenAI's.
+        path: The name of the model; only its last part counts.
     """
     return bool(_OPENAI.match(url.lower()) and _OPENAIS.match(path.rpartition('/')[2]))
 

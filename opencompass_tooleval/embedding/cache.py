@@ -1,11 +1,11 @@
-"""Caches vectors on disk, for many processes on a shared file system.
+"""Caches embedding vectors on disk, for many processes on a shared file system.
 
-A cache is a folder of shards. A shard is written once, under a temporary name, and renamed into place: a reader finds a
-complete shard or none, without a lock. Two processes that encode the same text write it twice, which is harmless.
+A cache is a folder of shards. A shard is written under a temporary name and then renamed, so a reader finds a complete
+shard or none, without a lock. If two processes encode the same text, both write it, which is harmless.
 
-A shard is a JSON header line ``{"count": n, "dimension": d, "index": digest}``, n keys of 32 hex digits, n CRC-32 of
-the vectors, and n x d little-endian float32. A shard that contradicts its header is ignored with a warning, and its
-vectors are recomputed.
+A shard has a header line in JSON, ``{"count": n, "dimension": d, "index": digest}``, n keys of 32 hex digits, n CRC-32
+of the vectors, and n x d little-endian float32. A shard that does not match its header is ignored with a warning, and
+its vectors are computed again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def default_cache() -> Path:
 
 
 def text_key(text: str) -> str:
-    """Returns the key of a text: 32 hex digits."""
+    """Returns the key of a text, which is 32 hex digits."""
     return hashlib.blake2b(text.encode('utf-8'), digest_size=_KEY // 2).hexdigest()
 
 
@@ -48,7 +48,7 @@ def _digest(index: bytes) -> str:
 
 
 class VectorCache:
-    """Vectors of one encoder by text.
+    """The vectors of one encoder, by text.
 
     Args:
         folder: Folder of the shards, created by the first write. None disables the cache.
@@ -58,7 +58,7 @@ class VectorCache:
         self.folder = folder
 
     def load(self, texts: Iterable[str]) -> dict[str, Vector]:
-        """Returns the vectors of those ``texts`` that the cache holds intact."""
+        """Returns the vectors of ``texts`` that are intact in the cache."""
         text_of_key = {text_key(text).encode(): text for text in texts}
         vectors: dict[str, Vector] = {}
         if self.folder is None or not text_of_key:
@@ -100,14 +100,14 @@ class VectorCache:
 
     @staticmethod
     def _sweep(folder: Path) -> None:
-        """Removes incomplete files that killed processes left a day ago or earlier."""
+        """Removes incomplete files that killed processes left at least a day ago."""
         for file in folder.glob('*.tmp'):
             with suppress(FileNotFoundError):
                 if time.time() - file.stat().st_mtime > _DAY:
                     file.unlink()
 
     def store(self, vectors: Mapping[str, Vector]) -> None:
-        """Writes one shard; only warns if the folder cannot be written."""
+        """Writes one shard. If the folder cannot be written, only logs a warning."""
         if self.folder is None or not vectors:
             return
         rows = {text_key(text).encode(): np.ascontiguousarray(vector, '<f4') for text, vector in vectors.items()}

@@ -27,14 +27,15 @@ _TOKENS_ON_CPU, _TOKENS_ON_GPU = 1024, 65536
 
 @lru_cache(maxsize=2)
 def shared_encoder(files: EncoderFiles, cache: Path | None) -> EncoderSimilarity:
-    """Returns the encoder of this process, which is loaded once for all subsets."""
+    """Returns this process's encoder, which is loaded once for all subsets."""
     return EncoderSimilarity(files, cache)
 
 
 def _batch_rows(batch: Sequence[str]) -> list[str]:
-    """Returns cache names for the vectors of a batch, which differ from those of its single strings.
+    """Returns the names under which the vectors of a batch are cached, one per string.
 
-    The last bits of such vectors depend on machine and device: another must not read them from a shared cache.
+    The last bits of such vectors depend on machine and device, so the names contain them: other machines must not read
+    these vectors from a shared cache.
     """
     name = json.dumps(['batch', platform.node(), os.environ.get('CUDA_VISIBLE_DEVICES'), *batch])
     return [f'{name}\0{row}' for row in range(len(batch))]
@@ -43,13 +44,13 @@ def _batch_rows(batch: Sequence[str]) -> list[str]:
 class EncoderSimilarity:
     """Cosine of sentence embeddings, clipped to 0-1 (T-Eval, App. C.2).
 
-    The model is loaded for the first string that the cache lacks, on a GPU if there is one.
+    The model is loaded when the cache lacks a string, on a GPU if there is one.
 
     Args:
         files: The encoder, from :func:`~opencompass_tooleval.embedding.locate.locate_encoder`.
-        cache: Parent folder of the encoder's vectors; None stores none on disk.
-        batch_tokens: Tokens per forward pass of strings of similar length; by default 65,536 on a GPU and 1,024 on a
-            CPU (1,347 strings of real plans on 2 threads: 7.9 s; at 2,048 8.5 s, at 512 8.1 s).
+        cache: Parent folder of the encoder's vectors; None to store none on disk.
+        batch_tokens: Number of tokens per forward pass of strings of similar length. The default is 65,536 on a GPU and
+            1,024 on a CPU (1,347 strings of real plans on 2 threads: 7.9 s; at 2,048 8.5 s, at 512 8.1 s).
     """
 
     def __init__(self, files: EncoderFiles, cache: Path | None = None, batch_tokens: int | None = None) -> None:
@@ -61,7 +62,7 @@ class EncoderSimilarity:
         self._model: SentenceTransformer | None = None
 
     def prepare(self, texts: Iterable[str]) -> None:
-        """Encodes in one call the ``texts`` that neither this process nor the cache has."""
+        """Encodes all ``texts`` that neither this process nor the cache has, in one call."""
         new = {clean: None for text in texts if (clean := clean_text(text)) not in self._vectors}
         self._vectors.update(self._cache.load(new))
         missing = [text for text in new if text not in self._vectors]
@@ -73,8 +74,8 @@ class EncoderSimilarity:
     def matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
         """Returns cosines clipped to 0-1, shape ``(len(left), len(right))``.
 
-        Equal strings get equal rows to the last bit: a matrix product alone may round rows differently, and would then
-        break the ties between equal steps of a plan at random.
+        Equal strings get rows that are equal to the last bit. A matrix product alone may round them differently, which
+        would break ties between equal steps of a plan at random.
         """
         if not left or not right:
             return np.zeros((len(left), len(right)))
@@ -85,7 +86,7 @@ class EncoderSimilarity:
         return np.asarray(cosines[np.ix_(row_of, column_of)])
 
     def prepare_batches(self, batches: Iterable[Sequence[str]]) -> None:
-        """Encodes each of ``batches`` in a separate call, unless the cache has it."""
+        """Encodes each batch that the cache lacks, in a separate call."""
         keys = {row: batch for batch in batches for row in _batch_rows(batch) if row not in self._vectors}
         self._vectors.update(self._cache.load(keys))
         encoded: dict[str, Vector] = {}

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OFFICIAL = {'EN': 'all-mpnet-base-v2', 'ZH': 'thenlper/gte-large-zh'}
-"""The encoders behind the published T-Eval scores, by language."""
+"""The encoders used for the published T-Eval scores, by language."""
 
 OFFLINE = 'offline'
-"""Name of the MiniLM that the extra ``offline`` installs with its weights."""
+"""Name of the MiniLM that the pip extra ``offline`` installs with its weights."""
 
 ENV = 'TOOLEVAL_ENCODER'
 
@@ -21,7 +21,7 @@ _SAMPLE = 1 << 20
 
 
 class EncoderMissingError(RuntimeError):
-    """Raised when the encoder's files are not on this machine; the message names the fix."""
+    """Raised if the encoder's files are not on this machine; the message names the fix."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class EncoderFiles:
     """An encoder on disk.
 
     Attributes:
-        name: Its name in results: a hub id, ``offline:all-MiniLM-L6-v2``, or a folder's name.
-        path: Folder of ``modules.json``, weights and tokenizer.
+        name: Name in results: a hub id, ``offline:all-MiniLM-L6-v2``, or a folder's name.
+        path: Folder with ``modules.json``, weights and tokenizer.
     """
 
     name: str
@@ -38,7 +38,7 @@ class EncoderFiles:
 
     @property
     def fingerprint(self) -> str:
-        """32 hex digits that change with the files: their names, sizes and content, both ends only of large files."""
+        """32 hex digits that depend on the names, sizes and content of the files (of large files, only both ends)."""
         digest = hashlib.blake2b(digest_size=16)
         for file in sorted(self.path.rglob('*')):
             if file.suffix in {'.json', '.txt', '.model', '.safetensors', '.bin'} and file.is_file():
@@ -58,7 +58,7 @@ def choose_encoder(encoder: str | None, language: str) -> str:
 
 
 def is_official(name: str, language: str) -> bool:
-    """Returns True if scores with the encoder ``name`` compare with the published ones."""
+    """Tests if scores with the encoder ``name`` are comparable with the published ones."""
     return name in {OFFICIAL[language], f'sentence-transformers/{OFFICIAL[language]}'}
 
 
@@ -93,7 +93,7 @@ def locate_encoder(name: str) -> EncoderFiles:
         name: ``offline``, a folder, or a hub id that is in the local Hugging Face cache.
 
     Raises:
-        EncoderMissingError: It is not there.
+        EncoderMissingError: The encoder is not on this machine.
     """
     if name == OFFLINE:
         return _from_package()

@@ -1,1 +1,1 @@
-"""Answers tool calls: from recorded responses, Python functions with state, or with the tool's own error."""
+"""Answers tool calls, from recorded responses, with Python functions with state, or with the tool's own error."""

@@ -1,8 +1,8 @@
-"""Compares the arguments of two calls; never by ``str()``, which keeps the order of keys and the format of numbers.
+"""Compares the arguments of two calls; never with ``str()``, which keeps the order of keys and the format of numbers.
 
-Equal are: objects with keys in any order; 1 and 1.0; texts that differ only in whitespace; JSON text and its value;
-null, ``""`` and ``{}``. Not equal are: the number 1, the text "1" and true; texts in other case; lists in another
-order.
+These are equal: objects with keys in any order; 1 and 1.0; texts that differ only in whitespace; JSON text and its
+value; null, ``""`` and ``{}``. These are not: the number 1, the text "1" and true; texts that differ in case; lists in
+different order.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from opencompass_tooleval.core.text.bounds import MAX_CHARS, beyond_bounds
 from opencompass_tooleval.core.text.json_object import load_json
 
 MAX_VALUES = 20_000
-"""Maximum number of values in a call's arguments that are compared."""
+"""Maximum number of values in a call's arguments that can be compared."""
 
 _UNFOLDINGS = 2
 """Models write ``"{\\"a\\": 1}"`` for ``{"a": 1}``: JSON text of JSON text."""
 
 
 class _TooMuchError(ValueError):
-    """The arguments are too large to be compared."""
+    """The arguments are too large to compare."""
 
 
 def read_arguments(arguments: Any) -> Any:
-    """Reads arguments: JSON text of an object, a list or another value becomes that value, nothing becomes ``{}``.
+    """Parses arguments: JSON text becomes its value, and no arguments become ``{}``.
 
     Anything else is returned unchanged.
     """
@@ -44,7 +44,7 @@ def read_arguments(arguments: Any) -> Any:
 
 
 def canonical_arguments(arguments: Any) -> str | None:
-    """Returns one text for all equal arguments; None if they are too large or too deep to be compared.
+    """Returns one text for all equal arguments; None if they are too large or too deep to compare.
 
     Args:
         arguments: A value, or JSON text, from a model, a server or a file.
@@ -60,13 +60,13 @@ def canonical_arguments(arguments: Any) -> str | None:
 
 
 def arguments_key(arguments: Any) -> bytes | None:
-    """Returns 16 bytes that identify :func:`canonical_arguments`."""
+    """Returns 16 bytes that identify :func:`canonical_arguments`; None if these are None."""
     canonical = canonical_arguments(arguments)
     return None if canonical is None else hashlib.blake2b(canonical.encode(), digest_size=16).digest()
 
 
 def _canonical(value: Any, left: list[int]) -> Any:
-    """Converts to JSON values; an object becomes a sorted list of its pairs, marked so that no list equals it."""
+    """Converts to JSON values; an object becomes a sorted list of its pairs, marked so that it equals no list."""
     left[0] -= 1
     if isinstance(value, str):
         left[1] -= len(value)
@@ -79,11 +79,11 @@ def _canonical(value: Any, left: list[int]) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             return {'float': repr(value)}
-        # 1e22 is a whole number too, and int() of it is exact.
+        # 1e22 is a whole number too, and int() converts it exactly.
         return int(value) if value.is_integer() else value
     if isinstance(value, dict):
         pairs = [[_canonical(key, left), _canonical(item, left)] for key, item in value.items()]
-        # {"a": 1, " a": 2}: keys that are equal without blanks are ordered by the text of their values.
+        # {"a": 1, " a": 2}: keys that only differ in spaces are ordered by the text of their values.
         return {'object': sorted(pairs, key=lambda pair: json.dumps(pair, sort_keys=True))}
     if isinstance(value, (list, tuple)):
         return [_canonical(item, left) for item in value]

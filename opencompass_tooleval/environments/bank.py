@@ -1,7 +1,7 @@
 """The response bank: recorded calls and their responses in one SQLite file.
 
-With 100,000 calls it opens at once and holds no memory. JSON lines with an index in memory would have to be read
-completely at each start.
+A bank with 100,000 calls opens at once and needs little memory. JSON lines with an index in memory would have to be
+read completely at each start.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from opencompass_tooleval.work_dir.whole_file import whole_file
 
 FIX = 'tooleval agents bank build --from SOURCE --out FILE'
 INPUT_ERROR = 'input'
-"""The error of a recorded call with wrong or missing arguments."""
+"""The error kind of a recorded call with wrong or missing arguments."""
 
 MAX_RESPONSE = MAX_CHARS
-"""Number of characters of a response that are kept."""
+"""Maximum number of characters of a response that are stored."""
 
 VERSION = 1
 _CACHE_KIB = 32 * 1024
@@ -57,17 +57,17 @@ CREATE INDEX by_name ON calls (name, arguments_key);
 """
 _COLUMNS = 'file, task, name, arguments, response, error'
 MAX_VALUE = 1 << 25
-"""Maximum bytes of a value and of a row of a bank; the tools of a server are one value."""
+"""Maximum bytes of a value and of a row in a bank; the tools of a server are one value."""
 MAX_SECONDS = 120.0
-"""Maximum time of a query; to read all of the largest bank takes a few seconds."""
+"""Maximum time of a query, in seconds; reading the largest bank completely takes a few seconds."""
 _STEPS = 100_000
-"""Steps of SQLite's machine between two looks at the clock."""
+"""Number of SQLite's instructions between two checks of the time."""
 _DAMAGED = (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError)
-"""Errors of :mod:`sqlite3` for a damaged file; others if the damage is in a text or a number."""
+"""Errors of :mod:`sqlite3` for a damaged file, and other errors if a text or number is damaged."""
 
 
 def _statements(script: str) -> set[str]:
-    """Returns the statements of a script, with one blank between two words, as the schema of a bank holds them."""
+    """Returns the statements of a script with single spaces between words, as the schema of a bank contains them."""
     return {' '.join(statement.split()) for statement in script.split(';') if statement.strip()}
 
 
@@ -76,12 +76,12 @@ class RecordedCall:
     """One recorded call.
 
     Attributes:
-        file: The bank's name of the source file.
-        task: Id of the task that made the call; ``''`` if it is unknown.
+        file: Name of the source file in the bank.
+        task: Id of the task that made the call; ``''`` if unknown.
         name: The API.
-        arguments: A value, or text that is no JSON.
+        arguments: A value, or text that is not JSON.
         response: The response.
-        error: The error in one word; ``''`` if none is known.
+        error: The error in one word; ``''`` without a known error.
     """
 
     file: str
@@ -94,11 +94,11 @@ class RecordedCall:
 
 @dataclass(frozen=True)
 class Built:
-    """Counts of the calls that a bank was made from.
+    """Counts of the calls from which a bank was made.
 
     Attributes:
         calls: Number of calls in the bank.
-        left_out: Number of calls that are not in it, since their arguments are too large or too deep to be compared.
+        left_out: Number of calls left out, since their arguments are too large or too deep to compare.
         cut: Number of calls with a truncated response.
     """
 
@@ -111,16 +111,16 @@ def write_bank(calls: Iterable[RecordedCall], file: Path, tools: Sequence[Mappin
     """Writes a bank, completely or not at all.
 
     Args:
-        calls: The calls; those of one source file and task in the order in which they were made.
+        calls: The calls; calls from the same source file and task must be in the order in which they were made.
         file: Path of the bank; an existing file is replaced.
         tools: Tools of MCP servers, in the format of ``tools/list``.
 
     Raises:
-        DataError: No call can be kept.
-        OSError: It cannot be written.
+        DataError: No call can be stored.
+        OSError: The file cannot be written.
     """
     if file.exists() and not file.is_file():
-        raise OSError(f'cannot write {file}: a bank is a regular file, and this is a folder, a device or a pipe')
+        raise OSError(f'cannot write {file}: a bank must be a regular file, and this is a folder, a device or a pipe')
     count = left_out = cut = 0
     digest = hashlib.blake2b(digest_size=16)
     with whole_file(file) as temporary, _writing(temporary, file) as connection:
@@ -148,8 +148,8 @@ def write_bank(calls: Iterable[RecordedCall], file: Path, tools: Sequence[Mappin
             digest.update(repr(row).encode())
             connection.execute('INSERT INTO calls VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)', row)
         if not count:
-            why = f' ({left_out} are too large)' if left_out else ': T-Eval has them in review_str, plans have none'
-            raise DataError(file, f'no bank is made, since the sources hold no recorded call{why}')
+            why = f' ({left_out} are too large)' if left_out else ': T-Eval has them in review_str, not in plans'
+            raise DataError(file, f'no bank is written, since the sources contain no recorded calls{why}')
         connection.executescript(_INDEXES)
         if tools:
             listed = json.dumps(to_jsonable(list(tools)), ensure_ascii=True)
@@ -168,7 +168,7 @@ def stored_arguments(arguments: Any) -> str:
 @contextmanager
 def _writing(temporary: Path, file: Path) -> Iterator[sqlite3.Connection]:
     """Opens a connection to an empty ``temporary``; errors name ``file``."""
-    temporary.write_bytes(b'')  # a file that is written in place, since its folder is read-only, may be a bank already
+    temporary.write_bytes(b'')  # in a read-only folder this is the file itself, perhaps an old bank
     try:
         with closing(sqlite3.connect(temporary)) as connection:
             yield connection
@@ -180,10 +180,10 @@ class Bank:
     """A bank for look-ups; threads may share it.
 
     Args:
-        file: A file written by :func:`write_bank`.
+        file: A file from :func:`write_bank`.
 
     Raises:
-        DataError: It is missing, damaged or no bank.
+        DataError: The file is missing, damaged or not a bank.
     """
 
     def __init__(self, file: Path) -> None:
@@ -207,24 +207,24 @@ class Bank:
         self._check_schema()
 
     def _bound(self) -> None:
-        """Bounds each value and each query by SQLite's own means: a bank may come from anybody."""
+        """Limits each value and each query with SQLite's own means, since a bank may come from anybody."""
         if sys.version_info >= (3, 11):
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
         self._connection.execute('PRAGMA trusted_schema = OFF')
         self._connection.set_progress_handler(lambda: time.monotonic() > self._end, _STEPS)
 
     def _check_schema(self) -> None:
-        """Checks that the tables are those that :func:`write_bank` makes, and no views, triggers or virtual tables.
+        """Checks that the tables are exactly those of :func:`write_bank`, without views, triggers or virtual tables.
 
         Raises:
-            DataError: They are not.
+            DataError: The tables differ.
         """
         try:
             rows = self._rows("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
             found = {' '.join(str(sql).split()) for (sql,) in rows}
             tables, indexes = (_statements(script) for script in (_TABLES, _INDEXES))
             if not tables <= found or not found <= tables | indexes:
-                raise self._damage('its tables are not those of a bank')
+                raise self._damage('it does not have the tables of a bank')
         except DataError:
             self.close()
             raise
@@ -267,18 +267,18 @@ class Bank:
 
     @property
     def digest(self) -> str:
-        """32 hex digits that identify its content."""
+        """32 hex digits that identify the bank's content."""
         rows = self._rows("SELECT value FROM facts WHERE name = 'digest'")
         if not rows:
             raise self._damage('it has no digest')
         return str(rows[0][0])
 
     def calls(self) -> list[RecordedCall]:
-        """All calls, in the order in which they were put in."""
+        """Returns all calls, in the order in which they were added."""
         return self._calls(self._rows(f'SELECT {_COLUMNS} FROM calls ORDER BY id'))
 
     def tools(self) -> list[dict[str, Any]]:
-        """The tools of the MCP servers that it was recorded from, in the format of ``tools/list``; may be empty."""
+        """Returns the tools of the recorded MCP servers, in the format of ``tools/list``; may be empty."""
         rows = self._rows("SELECT value FROM facts WHERE name = 'tools'")
         try:
             listed = load_json(str(rows[0][0])) if rows else []
@@ -289,7 +289,7 @@ class Bank:
         return listed
 
     def only_task(self) -> str:
-        """The task of all its calls; ``''`` if there are several or none."""
+        """Returns the task of all calls; ``''`` if the calls have several tasks or none."""
         rows = self._rows('SELECT DISTINCT task FROM calls LIMIT 2')
         return str(rows[0][0]) if len(rows) == 1 else ''
 
@@ -317,7 +317,7 @@ class Bank:
             task: The task that calls.
             name: The API.
             key: :func:`~opencompass_tooleval.environments.arguments.arguments_key` of the arguments.
-            written: The arguments from :func:`stored_arguments`: a call with exactly this text has priority over all
+            written: The arguments from :func:`stored_arguments`: a call with exactly this text has priority over
                 others.
         """
         where = "name = ? AND arguments_key = ? AND (task != ? OR task = '')"
@@ -331,15 +331,15 @@ class Bank:
         Args:
             name: The API.
             most: Maximum number of calls.
-            cache_order: True if calls without a task, such as those of a cache, come first, in the order in which they
-                were added; otherwise successful calls come first.
+            cache_order: True to list calls without a task, such as a cache's, first, in the order in which they were
+                added; False to list successful calls first.
         """
         order = "task != ''" if cache_order else "error != ''"
         query = f'SELECT {_COLUMNS} FROM calls WHERE name = ? ORDER BY {order}, id LIMIT ?'
         return self._calls(self._rows(query, name, most))
 
     def knows(self, name: str) -> bool:
-        """Tests if there is any call of an API."""
+        """Tests if the bank has a call of an API."""
         return bool(self._rows('SELECT 1 FROM calls WHERE name = ? LIMIT 1', name))
 
     def _counts(self, query: str) -> dict[str, int]:
@@ -349,7 +349,7 @@ class Bank:
         return counts
 
     def names(self) -> dict[str, int]:
-        """Returns API -> number of its recorded calls, largest first."""
+        """Returns API -> number of its recorded calls, most frequent first."""
         return self._counts('SELECT name, COUNT(*) AS n FROM calls GROUP BY name ORDER BY n DESC, name')
 
     def files(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Logs calls of live servers as JSON lines, from which a bank is made; a killed process loses none of them."""
+"""Logs calls of live servers as JSON lines, from which a bank is made. A killed process loses no logged call."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _MAX_LINE = 1 << 24
 
 
 class CallLog:
-    """A file to which calls are appended; threads may share it. Existing lines stay.
+    """A file to which calls are appended. Threads may share it; existing lines stay.
 
     Args:
         file: Path of the log.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
 
     def __init__(self, file: Path) -> None:
@@ -41,7 +41,7 @@ class CallLog:
         self._open: TextIO = file.open('a', encoding='utf-8')
 
     def begin(self, server: str, tools: Sequence[Mapping[str, Any]]) -> None:
-        """Records the server of the calls that follow, and the tools that it offers."""
+        """Records the server of the following calls, and the tools that it offers."""
         self._add({_KEY: _VERSION, 'server': server, 'tools': to_jsonable(list(tools))})
 
     def add(self, call: RecordedCall) -> None:
@@ -50,7 +50,7 @@ class CallLog:
 
     def _add(self, row: Mapping[str, Any]) -> None:
         with self._lock:
-            # The line break also comes first: it ends the partial line of a killed process.
+            # The line break also comes first, to end the partial line of a killed process.
             self._open.write('' if self._open.tell() == 0 else '\n')
             self._open.write(clean_text(json.dumps(row, ensure_ascii=False)))
             self._open.flush()
@@ -61,7 +61,7 @@ class CallLog:
 
 
 def is_call_log(path: Path) -> bool:
-    """Tests if a file is a log of calls."""
+    """Tests if a file is a call log."""
     if not path.is_file():
         return False
     with open_plain(path, None) as content:
@@ -82,15 +82,15 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
             if isinstance(row, dict):
                 yield row
             elif line.strip():
-                logger.warning('%s: line %d is left out: it cannot be read, as a kill may leave it', file, number)
+                logger.warning('%s: line %d is left out, since it cannot be read (a killed process?)', file, number)
 
 
 def read_call_log(file: Path, label: str) -> Iterator[RecordedCall]:
-    """Yields the calls of a log, in their order.
+    """Yields the calls of a log, in order.
 
     Args:
         file: The log.
-        label: The bank's name of the log.
+        label: Name of the log in the bank.
 
     Raises:
         DataError: A line is too long.
@@ -101,7 +101,7 @@ def read_call_log(file: Path, label: str) -> Iterator[RecordedCall]:
 
 
 def logged_tools(file: Path) -> list[dict[str, Any]]:
-    """Returns the tools of a log's servers, in the format of ``tools/list``; of several with one name, the last."""
+    """Returns the tools of a log's servers, in the format of ``tools/list``; if several share a name, the last."""
     tools: dict[str, dict[str, Any]] = {}
     for row in _rows(file):
         listed = row.get('tools') if _KEY in row else None

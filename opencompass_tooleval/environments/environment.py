@@ -95,7 +95,7 @@ class Session:
         """Reads the parts of the live server's state that differ from the start.
 
         Returns:
-            Part of the state -> its value now, ``''`` where it is gone; None where the environment reads no state.
+            Part of the state -> its difference from the start, as JSON text; None where the environment reads no state.
 
         Raises:
             ServerError: The server failed, and its state cannot be read.

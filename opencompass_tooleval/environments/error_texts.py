@@ -1,4 +1,4 @@
-"""Texts of errors for calls that no source answers, in the words of recorded errors."""
+"""Error texts for calls that no source answers, in the words of recorded errors."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _MOST_NAME = 200
 
 @dataclass(frozen=True)
 class ErrorTexts:
-    """The errors of one benchmark's tools.
+    """The error texts of one benchmark's tools.
 
     Attributes:
         unknown: For an unknown tool; with ``{name}``.
         missing: For a missing parameter; with ``{name}`` and ``{parameter}``.
         unexpected: For an unknown parameter; with ``{name}`` and ``{parameter}``.
-        no_object: For arguments that are no object; may have ``{name}``.
+        no_object: For arguments that are not an object; may have ``{name}``.
         unanswered: For a call without an answer; with ``{name}``.
-        is_wrapped: True if they are sent as ``{"error": TEXT, "response": ""}``.
+        is_wrapped: True if errors are sent as ``{"error": TEXT, "response": ""}``.
     """
 
     unknown: str
@@ -31,8 +31,8 @@ class ErrorTexts:
     is_wrapped: bool = False
 
     def text(self, template: str, name: str, parameter: str = '') -> str:
-        """Fills in one of the texts."""
-        # Not str.format: a model's name such as '{name.__class__}' would be read as a field in a second pass.
+        """Returns a template with the names filled in."""
+        # Not str.format, which in a second pass would treat a name such as '{name.__class__}' as a field.
         filled = template.replace('{parameter}', bounded_text(parameter, _MOST_NAME), 1)
         filled = filled.replace('{name}', bounded_text(name, _MOST_NAME), 1)
         return json.dumps({'error': filled, 'response': ''}) if self.is_wrapped else filled
@@ -55,7 +55,7 @@ TEVAL_ERRORS = ErrorTexts(
     no_object='{name}() the arguments are no JSON object',
     unanswered='{name}: 500 Internal Server Error',
 )
-"""Errors of T-Eval's tools, which are Python, and of lagent."""
+"""Errors of T-Eval's tools, which are Python functions, and of lagent."""
 
 LIVE_ERRORS = ErrorTexts(
     unknown='Unknown tool: {name}',

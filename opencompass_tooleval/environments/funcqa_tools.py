@@ -1,4 +1,4 @@
-"""FuncQA's 13 functions as a session: it returns their published results, and records the calls."""
+"""FuncQA's 13 functions as a session, which returns their published results and records the calls."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class FuncQASession(Session):
     """A run of one question.
 
     Attributes:
-        calls: The calls in order, and calls in an answer that cannot be made.
+        calls: The calls in order, including calls in an answer that cannot be made.
 
     Args:
         question: Id of the question.
-        rounded: True if results are rounded as published.
+        rounded: True to round results as published.
     """
 
     def __init__(self, question: str, rounded: bool = True) -> None:
@@ -29,7 +29,7 @@ class FuncQASession(Session):
         self._rounded = rounded
 
     def ask(self, name: Any, arguments: Any) -> Dialogue[Observation]:
-        """Answers a call; the observation's ``error`` is FuncQA's name for the fault of the call."""
+        """Answers a call; the observation's ``error`` is FuncQA's name for the error of the call."""
         yield from ()
         observation = call_tool(name, arguments, self._rounded)
         self.calls.append(AnsweredCall.of(name, arguments, observation))

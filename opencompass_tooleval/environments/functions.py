@@ -1,4 +1,4 @@
-"""Protocol of tools that are emulated in Python, with or without state."""
+"""Protocol of tools emulated in Python, with or without state."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class FunctionAnswer:
 
     Attributes:
         text: The response.
-        is_guess: True if the function does not know the answer, such as the inbox that T-Eval's authors had: a
-            recording of another task is then preferred.
+        is_guess: True if the function cannot know the answer, such as the contents of the authors' inbox in T-Eval. A
+            recording from another task is then preferred.
         is_wrong_call: True if the arguments are wrong.
     """
 
@@ -28,13 +28,13 @@ class FunctionTool(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of its APIs."""
+        """Names of the tool's APIs."""
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        """Answers a call and changes the state; raises nothing, for any arguments."""
+        """Answers a call and updates the state; never raises."""
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """Updates the state from a recorded response; ignores one without information."""
+        """Updates the state from a recorded response; ignores responses without information."""
 
 
 StatefulTools = Callable[[], tuple[FunctionTool, ...]]

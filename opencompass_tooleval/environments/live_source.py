@@ -82,7 +82,7 @@ class LiveState(Protocol):
     """Compares the state of trials with that of a fresh one."""
 
     def changes(self, trial: Any) -> dict[str, str]:
-        """Returns part of the state -> its value now, of those that differ; ``''`` where it is gone.
+        """Returns part of the state -> its difference from the start, as JSON text.
 
         Raises:
             ServerError: The state cannot be read.

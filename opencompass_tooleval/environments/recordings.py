@@ -1,4 +1,4 @@
-"""Sources of a response bank: detects the format of files, and gives each a name in the bank."""
+"""Sources of a response bank: detects the format of files, and names each source in the bank."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Source:
     Attributes:
         path: The file or folder.
         format: ``T-Eval data``, ``trajectories``, ``StableToolBench cache`` or ``calls of servers``.
-        label: Its name in the bank: the shortest end of its path that is unique.
+        label: Name in the bank: the shortest unique end of the path.
     """
 
     path: Path
@@ -46,7 +46,7 @@ class Source:
         """Yields the recorded calls.
 
         Raises:
-            DataError: It is damaged.
+            DataError: The source is damaged.
         """
         read = next(read for name, _, read in _FORMATS if name == self.format)
         return read(self.path, self.label)
@@ -57,7 +57,7 @@ def _format(path: Path) -> str | None:
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:
-    """Returns the shortest ends of paths that are all different."""
+    """Returns the shortest ends of paths that all differ."""
     for parts in range(1, _MOST_PARTS):
         labels = ['/'.join(path.absolute().parts[-parts:]) for path in paths]
         if len(set(labels)) == len(labels):
@@ -69,28 +69,27 @@ def find_sources(paths: Sequence[Path]) -> list[Source]:
     """Finds the sources in files and folders.
 
     Args:
-        paths: Files, folders of files, and folders of a cache. Files of another format in a folder are skipped, with a
-            line in the log.
+        paths: Files, folders of files, and folders of a cache. Other files in a folder are skipped and logged.
 
     Raises:
-        DataError: A path is missing or of another format, or a folder has no source.
+        DataError: A path is missing or has another format, or a folder has no source.
         ValueError: A path is given twice.
     """
     chosen: list[tuple[Path, str]] = []
     for path in paths:
         if not path.exists():
-            raise DataError(path, 'there is no such file or folder')
+            raise DataError(path, 'the file or folder does not exist')
         if file_format := _format(path):
             chosen.append((path, file_format))
             continue
         inside = [(file, _format(file)) for file in sorted(path.iterdir()) if file.is_file()] if path.is_dir() else []
         for file, format_ in inside:
             if format_ is None:
-                logger.warning('%s: left out: it holds no recorded calls', file)
+                logger.warning('%s is left out, since it contains no recorded calls', file)
         readable = [(file, format_) for file, format_ in inside if format_]
         if not readable:
             raise DataError(
-                path, "there are no recorded calls: no T-Eval data, runs in ToolBench's format or StableToolBench cache"
+                path, "no recorded calls: found no T-Eval data, runs in ToolBench's format or StableToolBench cache"
             )
         chosen += readable
     labels = _labels([path for path, _ in chosen])
@@ -108,6 +107,6 @@ def read_sources(sources: Sequence[Source]) -> Iterator[RecordedCall]:
 
 
 def read_tools(sources: Sequence[Source]) -> list[dict[str, Any]]:
-    """Returns the tools of the servers in the sources, as in ``tools/list``; of several with one name, the last."""
+    """Returns the tools of the servers in the sources, as in ``tools/list``; if several share a name, the last."""
     logs = [source for source in sources if source.format == CALLS]
     return list({tool['name']: tool for source in logs for tool in logged_tools(source.path)}.values())

@@ -1,8 +1,10 @@
-"""Recorded calls of StableToolBench's cache: ``CATEGORY/TOOL_for_CATEGORY/API.json``, from ``str(arguments)`` to a
-response; folders of tools without the category are read too.
+"""Reads recorded calls from StableToolBench's cache.
 
-``str()`` of a dict is a Python literal, and is read as one, within bounds. The cache does not record the query of a
-call: its calls belong to no task. An API has its name in ToolBench's agents: the last 64 characters of
+The files are ``CATEGORY/TOOL_for_CATEGORY/API.json``, from ``str(arguments)`` to a response; tool folders without the
+category are accepted too.
+
+``str()`` of a dict is a Python literal, and is parsed as one, with limits. The cache does not record the query of a
+call, so its calls belong to no task. An API is named as in ToolBench's agents: the last 64 characters of
 ``API_for_TOOL``.
 """
 
@@ -22,10 +24,10 @@ from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.work_dir.data_files import read_members
 
 MAX_NAME = 64
-"""Number of characters of a function's name that ToolBench's agents see: the last ones."""
+"""Number of final characters of a function's name that ToolBench's agents see."""
 
 _FILES = '*/*/*.json'
-_A_FILE = 'object of responses by arguments, as those of the cache are'
+_A_FILE = 'object of responses by arguments, as in the cache'
 
 
 def is_cache(path: Path) -> bool:
@@ -53,7 +55,7 @@ def read_cache(folder: Path, label: str) -> Iterator[RecordedCall]:
 
     Args:
         folder: The folder of the categories.
-        label: Its name in the bank.
+        label: Name of the folder in the bank.
 
     Raises:
         DataError: A file is damaged, or does not belong to a cache.

@@ -1,7 +1,8 @@
-"""Recorded calls of T-Eval's data files: those shown in ``review_str``, and the steps of dialogues in other files.
+"""Reads recorded calls from T-Eval's data files: the calls in ``review_str``, and the steps of dialogues in other
+files.
 
-A record's id is ``TASK_NUMBER`` (``query_85_0_3`` is the fourth step of ``query_85_0``). Records of ``review_str``
-whose ids are plain numbers belong to no task.
+A record's id is ``TASK_NUMBER`` (``query_85_0_3`` is the fourth step of ``query_85_0``). Records of ``review_str`` with
+plain numbers as ids belong to no task.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _NAME, _ARGS, _RESPONSE = '\nName:', '\nArgs:', '\nResponse:'
 
 
 def is_teval(path: Path) -> bool:
-    """Tests if a file has a name of T-Eval's files."""
+    """Tests if a file is named like one of T-Eval's."""
     try:
         split_stem(path.stem)
     except ValueError:
@@ -41,13 +42,13 @@ def _task(record_id: str) -> tuple[str, int]:
 
 
 def _value(text: str) -> Any:
-    """Reads arguments written as a Python literal or JSON; other text is returned unchanged."""
+    """Parses arguments written as a Python literal or JSON; returns other text unchanged."""
     parsed = parse_literal(text.strip())
     return parsed.value if parsed.ok else text.strip()
 
 
 def _shown_call(text: str) -> tuple[str, Any, str] | None:
-    """Reads name, arguments and response from ``Name: ...``, ``Args: ...`` and a final ``Response: ...``."""
+    """Parses name, arguments and response from ``Name: ...``, ``Args: ...`` and a final ``Response: ...``."""
     rest = f'\n{text}'.partition(_NAME)[2] if len(text) <= 4 * MAX_CHARS else ''
     if not rest:
         return None
@@ -57,7 +58,7 @@ def _shown_call(text: str) -> tuple[str, Any, str] | None:
 
 
 def _step(content: str) -> tuple[str, Any] | None:
-    """Reads the call in a message of the model, as JSON or as text."""
+    """Parses the call in a message of the model, written as JSON or as text."""
     step = parse_enclosed(content, '{', '}').value
     if isinstance(step, dict) and isinstance(step.get('name'), str):
         return step['name'], step.get('args')
@@ -81,7 +82,7 @@ def _reviewed(samples: Sequence[Sample], label: str) -> Iterator[RecordedCall]:
 
 
 def _dialogues(samples: Sequence[Sample], label: str) -> Iterator[RecordedCall]:
-    """Yields the steps of all dialogues; a step that a later record of the task repeats comes once."""
+    """Yields the steps of all dialogues, without steps that a later record of the same task repeats."""
     seen: set[str] = set()
     for sample in sorted(samples, key=lambda sample: _task(sample.record.id)):
         task = _task(sample.record.id)[0]
@@ -98,10 +99,10 @@ def read_teval(file: Path, label: str) -> Iterator[RecordedCall]:
 
     Args:
         file: A file with its published name, such as ``review_str_v1.json``.
-        label: Its name in the bank.
+        label: Name of the file in the bank.
 
     Raises:
-        DataError: It is damaged.
+        DataError: The file is damaged.
     """
     subset, _, _ = split_stem(file.stem)
     samples = load_samples(file, subset)

@@ -1,4 +1,4 @@
-"""Recorded calls of stored runs in ToolBench's format."""
+"""Reads recorded calls from stored runs in ToolBench's format."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ def is_trajectories(path: Path) -> bool:
     """Tests if a file is an object of runs.
 
     Raises:
-        DataError: Its first run is too long or nested too deeply.
+        DataError: The first run is too long or nested too deeply.
     """
     return path.is_file() and path.name.endswith(('.json', '.json.gz')) and holds_runs(path)
 
 
 def read_trajectories(file: Path, label: str) -> Iterator[RecordedCall]:
-    """Yields the recorded calls of a file of runs: a query is a task.
+    """Yields the recorded calls of a file of runs: each query is a task.
 
     Args:
         file: A file, which may be gzipped.
-        label: Its name in the bank.
+        label: Name of the file in the bank.
 
     Raises:
-        DataError: It is damaged.
+        DataError: The file is damaged.
     """
     for run in read_runs(file):
         for call in run.calls:

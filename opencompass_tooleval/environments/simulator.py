@@ -1,9 +1,9 @@
-"""Simulates an API without a recording by a model: builds the request and reads the reply.
+"""Simulates an API that has no recording, with a model: builds the request and parses the reply.
 
-The published simulators get the requests of StableToolBench's server, and their replies are read as it does
+The published simulators get the requests that StableToolBench's server builds, and their replies are parsed as it does
 (:mod:`~opencompass_tooleval.environments.stabletoolbench`). Our simulator gets the same parts as JSON. Responses are
-stored by digest, so that a second run makes no request and has the same responses. The oracle model answers as a
-simulator with an example built from the documented response.
+stored by digest, so that a second run sends no request and gets the same responses. As a simulator, the oracle model
+answers with an example built from the documented response.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from opencompass_tooleval.environments.simulator_prompts import SYSTEM_PROMPTS
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLE_CHARS, MAX_EXAMPLES
 
 MAX_REQUESTS = 3
-"""Maximum number of requests until a reply can be read."""
+"""Maximum number of requests until a reply can be parsed."""
 
 _MAX_DOCUMENT_CHARS = 20_000
 _MAX_INPUT_CHARS = 20_000
@@ -40,13 +40,14 @@ SIMULATOR = 'simulator'
 
 @dataclass(frozen=True)
 class Form:
-    """Formats of a simulator's request and reply.
+    """Formats of a simulator's requests and replies.
 
     Attributes:
-        message: Documentation, examples, name and arguments -> the user message; None if the call has no such message.
-        read: A reply -> the response in the format of ToolBench's server; None if it cannot be read.
+        message: Documentation, examples, name and arguments -> the user message; None if no message can be built for
+            the call.
+        read: A reply -> the response in the format of ToolBench's server; None if it cannot be parsed.
         published: Name of a published form; ``''`` for ours.
-        no_response: The response if no reply can be read; ``''`` for the tool's own error.
+        no_response: The response if no reply can be parsed; ``''`` for the tool's own error.
     """
 
     message: Callable[[Any, Sequence[RecordedCall], str, Any], str | None]
@@ -60,12 +61,12 @@ class Simulator:
     """A simulator model with its prompt and its stored responses.
 
     Attributes:
-        model: Its name, for digests and results: a stored response of one model is never used for another.
+        model: Name of the model, for digests and results; a stored response is never used for another model.
         system: The system prompt: a name of
             :data:`~opencompass_tooleval.environments.simulator_prompts.SYSTEM_PROMPTS`, or the text. A published
-            prompt is used with its published form, any other with ours.
-        cache: Digest -> response; :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` opens one
-            on disk.
+            prompt is used with its published form, any other prompt with ours.
+        cache: Digest -> response; :func:`~opencompass_tooleval.environments.simulator_store.open_simulator` opens a
+            cache on disk.
     """
 
     model: str
@@ -76,14 +77,14 @@ class Simulator:
         """Checks the prompt.
 
         Raises:
-            ValueError: It is one word, and no prompt has this name.
+            ValueError: The text is one word, and no prompt has this name.
         """
         if self.system not in SYSTEM_PROMPTS and len(self.system.split()) < _LEAST_WORDS:
-            raise ValueError(f'a simulator has no prompt {self.system!r}; there are {", ".join(SYSTEM_PROMPTS)}')
+            raise ValueError(f'there is no simulator prompt {self.system!r}, only {", ".join(SYSTEM_PROMPTS)}')
 
     @property
     def settings(self) -> dict[str, str]:
-        """Settings for results: ``simulator``, the model, and ``simulator_prompt``, its name or ``given DIGEST``."""
+        """Settings for results: ``simulator`` (the model) and ``simulator_prompt`` (its name, or ``given DIGEST``)."""
         name = self.system if self.system in SYSTEM_PROMPTS else f'given {answer_digest(self.system)[:_SHOWN_DIGITS]}'
         return {'simulator': self.model, 'simulator_prompt': name}
 
@@ -94,23 +95,23 @@ class Simulator:
 
     @property
     def form(self) -> Form:
-        """The form of its requests and replies."""
+        """The form of the simulator's requests and replies."""
         return FORMS.get(self.system, TOOLEVAL_FORM)
 
     def simulate(
         self, name: str, arguments: Any, document: Any, examples: Sequence[RecordedCall] = ()
     ) -> Dialogue[str | None]:
-        """Returns the response of an API, in a dialogue of up to three rounds, or of none if the response is stored.
+        """Returns the response of an API, in a dialogue of up to three rounds; a stored response needs no round.
 
         Args:
             name: The API.
             arguments: Arguments of the call.
-            document: Its documentation, as JSON values.
-            examples: Recorded calls of it; the first five are shown.
+            document: Documentation of the API, as JSON values.
+            examples: Recorded calls of the API; the first five are shown.
 
         Returns:
             The response in the format of ToolBench's server, ``{"error": ..., "response": ...}``. None if no reply can
-            be read, or the request is too long for the simulator; that is not stored, and a later call asks again.
+            be parsed, or the request is too long for the simulator; this is not stored, and a later call tries again.
         """
         digest = self.digest(name, arguments, document, examples)
         message = self.form.message(document, examples, name, arguments)
@@ -125,12 +126,12 @@ class Simulator:
                 return None
             response = self.form.read(reply.text)
             if response is not None:
-                # Two tasks may make the same request at the same time: the first response is kept.
+                # Two tasks may send the same request at the same time; the first response is kept.
                 return self.cache.setdefault(digest, response)
         return self.cache.get(digest)
 
     def digest(self, name: str, arguments: Any, document: Any, examples: Sequence[RecordedCall] = ()) -> str:
-        """Returns 32 hex digits that identify the call, the API's documentation, prompt, form and model."""
+        """Returns 32 hex digits that identify the call, the API's documentation, the prompt, the form and the model."""
         canonical = canonical_arguments(arguments)
         passed = to_jsonable(arguments) if canonical is None else canonical
         shown = [_example(call) for call in examples[:MAX_EXAMPLES]]
@@ -147,7 +148,7 @@ def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str
 
     Args:
         document: The API's documentation.
-        examples: Recorded calls of it.
+        examples: Recorded calls of the API.
         name: The API.
         arguments: Arguments of the call.
     """
@@ -161,7 +162,7 @@ def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str
 
 
 def read_simulated(reply: str) -> str | None:
-    """Reads the response from a reply to our form, in ToolBench's server's format; None if it is no such object.
+    """Parses a reply to our form to a response in the format of ToolBench's server; None if it is not such an object.
 
     Args:
         reply: The model's reply; thoughts and fences are removed.
@@ -201,7 +202,7 @@ def example_response(document: Any) -> str:
 
     Args:
         document: Documentation of an API, as JSON values: UltraTool's ``results`` (a schema), T-Eval's ``return_data``
-            (names) or ToolBench's ``template_response`` (an example of types); without these the response is empty.
+            (names) or ToolBench's ``template_response`` (an example); without these the response is empty.
     """
     return json.dumps({'error': '', 'response': _documented_example(document if isinstance(document, Mapping) else {})})
 

@@ -1,8 +1,8 @@
 """System prompts of simulators.
 
-Two are published with StableToolBench: one for a general model, and those of MirrorAPI, which was trained as a
-simulator. They are here as they are sent: a line break and a quotation mark for ``\\n`` and ``\\"`` in the source code.
-The user message that follows is that of the prompt's :data:`~opencompass_tooleval.environments.simulator.FORMS`.
+StableToolBench published one for a general model, and two for MirrorAPI, which was trained as a simulator. They are as
+sent: its source code has ``\\n`` and ``\\"`` for a line break and a quotation mark. The prompt's
+:data:`~opencompass_tooleval.environments.simulator.FORMS` builds the user message that follows.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ Response:
 
 Ensure responses are directly aligned with the API's intended output and maintain correct formatting.
 """
-"""MirrorAPI's prompt with thoughts: its replies also have ``mechanism_of_the_api``, which is left out."""
+"""MirrorAPI's prompt with thoughts: its replies also contain ``mechanism_of_the_api``, which is dropped."""
 
 SYSTEM_PROMPTS = {
     'tooleval': TOOLEVAL,

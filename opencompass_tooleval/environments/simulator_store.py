@@ -1,8 +1,8 @@
-"""Stores simulated responses in one SQLite file, which any number of processes share.
+"""Stores simulated responses in one SQLite file, which any number of processes may share.
 
-SQLite's journal keeps it consistent: the next process rolls back an unfinished write of a killed one. If two processes
-answer the same request, both use the first response. The journal is a rollback journal: a write-ahead log does not work
-on the network file systems that the tasks of a Slurm job share.
+SQLite's journal keeps the file consistent: the next process rolls back an unfinished write of a killed process. If two
+processes answer the same request, both use the first response. The journal is a rollback journal, since a write-ahead
+log does not work on the network file systems that the tasks of a Slurm job share.
 """
 
 from __future__ import annotations
@@ -24,26 +24,27 @@ _APPLICATION = 0x5442534D  # 'TBSM'
 _SECONDS_FOR_OTHERS = 120.0
 _TABLE = 'CREATE TABLE simulated (digest TEXT PRIMARY KEY, response TEXT NOT NULL)'
 _FORGET_UNREAD = "DELETE FROM simulated WHERE response = ''"
-"""Deletes empty responses, which stand for no reply; such a call is made again."""
+"""Deletes empty responses, which stand for a missing reply; such calls are made again."""
 _FIX = "simulator=dict(cache='ANOTHER FILE', ...) in the config"
 
 
 def open_simulator(model: Mapping[str, Any], system: str = 'tooleval', cache: str | Path | None = None) -> Simulator:
-    """Opens a simulator from a config: ``simulator=dict(model=..., system='stabletoolbench',
-    cache='simulated.sqlite')``.
+    """Opens a simulator from a config.
 
-    The runner of the dialogues builds the model, under the name
+    An example is ``simulator=dict(model=..., system='stabletoolbench', cache='simulated.sqlite')``.
+
+    The runner of the dialogues builds the model under the name
     :data:`~opencompass_tooleval.environments.simulator.SIMULATOR`.
 
     Args:
-        model: Config of any model of OpenCompass. Its abbr, or else its path, is its name in digests and results. Two
-            configs with one name share stored responses, even if other settings, such as the temperature, differ.
+        model: Config of any OpenCompass model. Its abbr, or else its path, is its name in digests and results. Two
+            configs with the same name share stored responses, even if other settings, such as the temperature, differ.
         system: The system prompt of :class:`~opencompass_tooleval.environments.simulator.Simulator`.
-        cache: File of stored responses, created with the first one. By default one for all runs, in the cache folder
-            (``$TOOLEVAL_CACHE``).
+        cache: File of stored responses, created with the first response. By default all runs share one file in the
+            cache folder (``$TOOLEVAL_CACHE``).
 
     Raises:
-        ValueError: There is no such prompt.
+        ValueError: The prompt does not exist.
     """
     return Simulator(model_name(model), system, SimulatorStore(Path(cache or default_cache() / 'simulated.sqlite')))
 
@@ -52,10 +53,10 @@ class SimulatorStore(MutableMapping[str, str]):
     """Digest -> stored response; threads may share it.
 
     Args:
-        file: Path of the store; it and its folder are created at the first use.
+        file: Path of the store; the file and its folder are created at the first use.
 
     Raises:
-        DataError: At any use: the file is no store, or damaged, or cannot be written.
+        DataError: At any use: the file is not a store, is damaged, or cannot be written.
     """
 
     def __init__(self, file: Path) -> None:
@@ -69,13 +70,13 @@ class SimulatorStore(MutableMapping[str, str]):
             self.file, timeout=_SECONDS_FOR_OTHERS, isolation_level=None, check_same_thread=False
         )
         try:
-            connection.execute('BEGIN IMMEDIATE')  # if two processes find no table, one waits for that of the other
+            connection.execute('BEGIN IMMEDIATE')  # of two processes without a table, one waits for the other
             application = connection.execute('PRAGMA application_id').fetchone()[0]
             if not connection.execute('SELECT 1 FROM sqlite_master').fetchone():
                 connection.execute(f'PRAGMA application_id = {_APPLICATION}')
                 connection.execute(_TABLE)
             elif application != _APPLICATION:
-                raise DataError(self.file, 'the file holds something else than simulated responses', fix=_FIX)
+                raise DataError(self.file, 'the file contains something other than simulated responses', fix=_FIX)
             else:
                 connection.execute(_FORGET_UNREAD)
             connection.execute('COMMIT')
@@ -101,7 +102,7 @@ class SimulatorStore(MutableMapping[str, str]):
         self._run('INSERT OR REPLACE INTO simulated VALUES (?, ?)', digest, response)
 
     def setdefault(self, digest: str, default: str = '') -> str:
-        """Returns the stored response: the first of any process."""
+        """Returns the stored response; the first one of any process is kept."""
         self._run('INSERT OR IGNORE INTO simulated VALUES (?, ?)', digest, default)
         return self[digest]
 

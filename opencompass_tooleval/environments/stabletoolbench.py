@@ -1,7 +1,7 @@
-"""StableToolBench's server: names in its cache, its check of a call, its simulators' messages, its reading of replies.
+"""StableToolBench's server: its names in the cache, check of calls, messages to simulators and parsing of replies.
 
-Messages and responses are formatted as Python does, since the server does so: ``str`` of objects in a message,
-``json.dumps`` with ASCII escapes in a response, which agents see cut at 1,024 characters.
+Messages and responses are formatted as the server does in Python: ``str`` of objects in a message, ``json.dumps`` with
+ASCII escapes in a response, which agents see cut at 1,024 characters.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from opencompass_tooleval.environments.bank import RecordedCall
 
 MAX_EXAMPLES = 5
 MAX_EXAMPLE_CHARS = 2_048
-"""Maximum number of characters of all examples together."""
+"""Maximum total length of all examples."""
 
 UNREADABLE_INPUT = json.dumps({'error': 'Tool input parse error...\n', 'response': ''})
-"""The response to a call whose arguments are no JSON: the only check that comes before cache and simulator."""
+"""Response to a call whose arguments are not JSON; the only check before the cache and the simulator."""
 
 NO_RESPONSE = json.dumps({'error': 'Failed to generate fake response', 'response': ''})
-"""The response if the simulator gives none."""
+"""Response if the simulator gives none."""
 
 _KEY = 'toolbench_key'
 _BETWEEN_WORDS = re.compile(r'[ ,/]')
@@ -37,7 +37,7 @@ _PLAIN = re.compile(r'"error":\s*"([^"]*)",\s*"response":\s*"')
 
 
 def standard_name(text: str) -> str:
-    """Standardizes a name: ``Cricket Live-Data`` -> ``cricket_live_data``; only Latin and Chinese letters stay."""
+    """Standardizes a name: ``Cricket Live-Data`` -> ``cricket_live_data``; keeps only Latin and Chinese letters."""
     letters: list[str] = []
     for letter in text:
         written = letter if (letter.isascii() and letter.isalnum()) or letter == '^' or '一' <= letter <= '龥' else '_'
@@ -53,13 +53,13 @@ def standard_category(text: str) -> str:
 
 
 def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str, arguments: Any) -> str:
-    """Builds the user message to a general model: documentation, up to five cached calls, and the input.
+    """Builds the user message to a general model, from the documentation, up to five cached calls, and the input.
 
     Args:
-        document: The API's documentation. Of ToolBench's documentation (with ``api_name``) name and description are
-            shown, as published; other documentation is shown in full.
-        examples: Recorded calls of the API, in the cache's order. The last ones are dropped until the others fit.
-        name: The API, if the documentation is not ToolBench's.
+        document: The API's documentation. ToolBench's documentation (with ``api_name``) is reduced to name and
+            description, as published; other documentation is shown in full.
+        examples: Recorded calls of the API, in the cache's order. The last ones are dropped until the rest fits.
+        name: Name of the API, if the documentation is not ToolBench's.
         arguments: The input.
     """
     shown = _mapping(document)
@@ -76,17 +76,17 @@ def simulator_message(document: Any, examples: Sequence[RecordedCall], name: str
 
 
 def mirrorapi_message(document: Any, examples: Sequence[RecordedCall], name: str, arguments: Any) -> str | None:
-    """Builds the user message to MirrorAPI, the same for both of its system prompts.
+    """Builds the user message to MirrorAPI, the same for both system prompts.
 
     Args:
-        document: The API's documentation. Other documentation than ToolBench's is converted to its form: parameters
-            of a JSON Schema.
+        document: The API's documentation. Documentation in other formats is converted to ToolBench's, with the
+            parameters of a JSON Schema.
         examples: Not used.
-        name: The API, if the documentation has no name for it.
+        name: Name of the API, if the documentation lacks it.
         arguments: The input.
 
     Returns:
-        The message; None if the input is no object, for which the published code raises.
+        The message; None if the input is not an object, where the published code raises.
     """
     if not isinstance(arguments, Mapping):
         return None
@@ -105,7 +105,7 @@ def mirrorapi_message(document: Any, examples: Sequence[RecordedCall], name: str
 
 
 def read_simulated(reply: str) -> str | None:
-    """Reads the response from a general model's reply: a JSON object, alone or in a fence; None for anything else."""
+    """Parses a general model's reply: a JSON object, alone or in a fence; returns None for anything else."""
     text = strip_reasoning(reply).text
     if '```json' in text:
         text = text.replace('```json', '').replace('```', '').strip()
@@ -116,11 +116,10 @@ def read_simulated(reply: str) -> str | None:
 
 
 def read_mirrorapi(reply: str) -> str | None:
-    """Reads the response from MirrorAPI's reply, which is often no JSON; None if there is none.
+    """Parses MirrorAPI's reply, which is often not JSON; returns None without a response.
 
-    Its prompts show ``"response": "{"status":0}"``, and its replies follow them. A reply that is no JSON is split at
-    its
-    keys: the error ends at the response, and the response ends at the end of the text, closing marks included.
+    The prompts show ``"response": "{"status":0}"``, and replies follow them. A reply that is not JSON is split at its
+    keys: the error ends at the response, and the response at the end of the text, closing marks included.
     """
     value = _json(reply)
     if value is None:
@@ -136,8 +135,8 @@ def _by_marks(text: str) -> dict[str, str] | None:
     if _MECHANISM not in text:
         found = _PLAIN.search(text)
         return {'error': found[1], 'response': text[found.end() :]} if found else None
-    # Three searches, each from where the one before ended: one pattern with two lazy parts takes the square of the
-    # length of '"mechanism_of_the_api": "' repeated.
+    # Three searches, each starting at the end of the one before: one pattern with two lazy parts would take quadratic
+    # time on '"mechanism_of_the_api": "' repeated.
     position = 0
     ends = []
     for mark in (_THOUGHT_START, _THOUGHT_END, _ERROR_END):
@@ -150,7 +149,7 @@ def _by_marks(text: str) -> dict[str, str] | None:
 
 
 def _json(text: str) -> Any:
-    """Reads a JSON text's value; None if it is too long, too deep or no JSON, and for ``null``."""
+    """Returns the value of a JSON text; None if it is too long, too deep, not JSON, or ``null``."""
     try:
         return load_json(text, bounded=True) if len(text) <= MAX_CHARS else None
     except ValueError:
@@ -163,7 +162,7 @@ def _response(value: Mapping[str, Any]) -> str | None:
 
 
 def _stored(call: RecordedCall) -> Any:
-    """Returns the cached response of a call: an object, or the text if it is none."""
+    """Returns the cached response of a call: an object, or the text if this is not an object."""
     value = _json(call.response)
     return to_jsonable(value) if isinstance(value, dict) else call.response
 

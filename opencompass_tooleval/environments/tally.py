@@ -1,4 +1,4 @@
-"""Counts the calls of each tool and how they failed, for the owner of the tools."""
+"""Counts the calls of each tool and their failures, for the tool's owner."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from opencompass_tooleval.environments.live_source import (
 _WORDS = {
     TOOL_ERROR: 'error',
     REFUSED: 'refused',
-    INVALID_OUTPUT: 'result outside of its outputSchema',
+    INVALID_OUTPUT: 'result violates its outputSchema',
     TIMEOUT: 'hangs',
     TOO_LARGE: 'answer too large',
     DISCONNECTED: 'crash',
     UNANSWERED: 'nothing answers',
 }
-"""Failure -> as the table of tools has it."""
+"""Failure -> its words in the table of tools."""
 _MOST_WORDS = 120
 
 
@@ -45,9 +45,9 @@ class ToolCounts:
     """Calls of one tool.
 
     Attributes:
-        called: Number of calls that reached it.
+        called: Number of calls that reached the tool.
         failures: Failure, such as ``tool_error`` or ``timeout`` -> number of calls.
-        messages: Failure -> message of the tool or its server at the last one.
+        messages: Failure -> the last message of the tool or its server.
     """
 
     called: int = 0
@@ -61,7 +61,7 @@ class ToolCounts:
 
     @property
     def why(self) -> str:
-        """The failures in words, the most frequent first; ``''`` without any."""
+        """The failures in words, most frequent first; ``''`` without failures."""
         rows = [
             f'{_WORDS.get(failure, failure)} {count}x'
             + (f' ({self.messages[failure]})' if self.messages.get(failure) else '')
@@ -71,16 +71,16 @@ class ToolCounts:
 
 
 class Tally:
-    """Calls by tool. Sessions add to it from several threads."""
+    """Calls by tool. Several threads may add to it."""
 
     def __init__(self) -> None:
         self.tools: dict[str, ToolCounts] = {}
         self._adding = threading.Lock()
 
     def add(self, name: str, observation: Observation) -> None:
-        """Adds a call; except those of unknown tools, and failures that a task has planned.
+        """Adds a call, except for calls of unknown tools and failures that a task has planned.
 
-        That a tool refuses wrong arguments is no failure of it.
+        If a tool rejects wrong arguments, this does not count as its failure.
         """
         if observation.fault == UNKNOWN_TOOL or observation.error == INJECTED:
             return

@@ -1,4 +1,4 @@
-"""Base of evaluators: scores samples and builds an OpenCompass result with details."""
+"""Base class of evaluators: scores samples, and builds an OpenCompass result with details."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from opencompass_tooleval.core.text.jsonable import texts_digest
 from opencompass_tooleval.models.dataset import SHOWN
 
 _DIGESTS = {'record': 'records_sha256', 'messages': 'prompts_sha256'}
-"""Column of a data set -> key of its digest in the provenance."""
+"""Column of a dataset -> key of its digest in the provenance."""
 
 OF = 'of'
-"""Column with the number of records in the data set, before ``test_range`` cuts it."""
+"""Column with the number of records in the whole dataset, before ``test_range`` is applied."""
 
 
 def as_dataset(rows: Sequence[Mapping[str, Any]]) -> Dataset:
-    """Converts records to a data set of OpenCompass, with the number of all records."""
+    """Converts records to an OpenCompass dataset, with the number of all records."""
     return Dataset.from_list([{**row, OF: len(rows)} for row in rows])
 
 
 def check_record_ids(expected: Sequence[str], predicted: Sequence[str]) -> None:
-    """Checks that each prediction has the place of its record.
+    """Checks that each prediction is at the position of its record.
 
     Raises:
         ValueError: A record is missing, repeated, unknown or out of place; the message names the first few.
@@ -66,10 +66,10 @@ def check_record_ids(expected: Sequence[str], predicted: Sequence[str]) -> None:
 
 
 class ToolEvalEvaluator(Scorer, BaseEvaluator):
-    """Base of the benchmarks' evaluators: a scorer whose answers come from OpenCompass, and whose result goes there.
+    """Base class of the benchmarks' evaluators: a scorer that gets its answers from OpenCompass and returns its result.
 
     It overrides :meth:`BaseEvaluator.evaluate`, which changes results with details: it wraps values in lists and
-    converts booleans to floats. The scored row ``subset`` may have ``binary_metrics`` and ``success`` (see
+    converts booleans to floats. The row ``subset`` may have ``binary_metrics`` and ``success`` (see
     :class:`~opencompass_tooleval.core.statistics.trials.BinaryMetrics`).
     """
 
@@ -77,47 +77,47 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
         BaseEvaluator.__init__(self, pred_postprocessor)
 
     def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-        """Scores postprocessed answers against the column ``record`` of the data set."""
+        """Scores postprocessed answers against the dataset's column ``record``."""
         return self.score_answers([self.read_record(reference) for reference in references], answers)
 
     @property
     def binary_metrics(self) -> BinaryMetrics:
-        """Condition for a correct sample, for several trials; by default that of the subset's row."""
+        """The rule for a correct sample, used with several trials; by default the one in the subset's row."""
         return BinaryMetrics(getattr(self.subset, 'binary_metrics', ()), getattr(self.subset, 'success', ()))
 
     def check_model(self, model: str) -> None:
-        """Raises, before inference, if a model's answers could not be scored; by default checks nothing.
+        """Raises, before inference, if a model's answers could not be scored. By default checks nothing.
 
         Args:
             model: The model's abbr.
         """
 
     def judge_name(self) -> str:
-        """The judge that an evaluation uses; ``''``, by default, for none."""
+        """Returns the name of the judge that an evaluation uses; ``''`` (the default) if it uses none."""
         return ''
 
     def other_usage(self) -> list[dict[str, Any]]:
-        """Usage of other models, such as a judge, for ``auxiliary_models`` of ``usage``; by default none."""
+        """Returns the usage of auxiliary models, such as a judge, for ``auxiliary_models`` in ``usage``; or none."""
         return []
 
     def scored_parts(self, texts: list[str]) -> Sequence[str]:
-        """Extracts the scored parts of answers as the data set's config does; by default they are the answers."""
+        """Extracts the scored parts of answers; by default the whole answers."""
         return texts
 
     def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
-        """Scores ``n`` runs of a data set.
+        """Scores ``n`` runs of a dataset.
 
         Args:
-            k: Unused; kept for OpenCompass's interface.
-            n: Number of runs; the data set has each record ``n`` times.
+            k: Unused; part of OpenCompass's interface.
+            n: Number of runs. The dataset has each record ``n`` times.
             original_dataset: The rows, with ``record_id``.
-            columns: Further arguments of :meth:`score`.
+            columns: Other arguments of :meth:`score`.
 
         Returns:
-            Metrics as floats on 0-100 (the mean over runs), the main ones first, then nested dicts that OpenCompass's
-            summarizer ignores:
-            ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``breakdown``, ``runs`` and ``trials`` for
-            several runs, what :data:`~opencompass_tooleval.plugin.ADDED` adds, and ``details``, run after run.
+            Metrics as floats on 0-100 (the mean over runs), main ones first, then nested dicts that OpenCompass's
+            summarizer ignores: ``standard_errors``, ``reasons``, ``samples``, ``provenance``, ``breakdown``, ``runs``
+            and ``trials`` (for several runs), those that :data:`~opencompass_tooleval.plugin.ADDED` adds, and
+            ``details``, run after run.
 
         Raises:
             ValueError: Predictions belong to other records, or a record does not occur ``n`` times.
@@ -149,7 +149,7 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
         record_id: Sequence[str],
         infra: Sequence[str | None],
     ) -> list[SampleScore]:
-        """Scores one run. OpenCompass takes the columns to pass from the names of the parameters."""
+        """Scores one run. OpenCompass passes the columns named by the parameters."""
         answers = [Answer(str(text), reason) for text, reason in zip(predictions, infra, strict=True)]
         return self.score_samples(references, postprocessed(answers, self.pred_postprocess))
 
@@ -159,7 +159,7 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
         for total in totals:
             reasons.update(total.reasons)
         result: dict[str, Any] = {}
-        # A summarizer that names no metric shows the first.
+        # A summarizer that names no metric shows the first one.
         for metric in main_first(self.metrics, getattr(self.subset, 'METRICS', ())):
             values = [value for total in totals if (value := total.metrics[metric]) is not None]
             result[metric] = sum(values) / len(values) if values else None
@@ -219,18 +219,18 @@ class ToolEvalEvaluator(Scorer, BaseEvaluator):
 
 
 def _same_answers(columns: Mapping[str, Any]) -> int:
-    """Counts the records with the same answer in all trials, and an answer in each."""
+    """Counts the records that have the same answer in all trials, and an answer in each."""
     answers: dict[str, set[str]] = {}
     texts = columns['predictions']
     calls = [calls_text(read_calls(row)) for row in columns['calls']] if 'calls' in columns else [''] * len(texts)
     for record_id, *answer in zip(columns['record_id'], texts, calls, strict=True):
-        answers.setdefault(record_id, set()).add(repr(answer))  # each answer has new ids of calls
+        answers.setdefault(record_id, set()).add(repr(answer))  # without the ids of calls, which differ in each answer
     lacking = {record_id for record_id, infra in zip(columns['record_id'], columns['infra'], strict=True) if infra}
     return sum(len(distinct) == 1 for record_id, distinct in answers.items() if record_id not in lacking)
 
 
 class ToolEvalCallsEvaluator(ToolEvalEvaluator):
-    """Base of evaluators of native calls: the answers that it scores have ``calls``."""
+    """Base class of evaluators for native calls: it scores answers that have ``calls``."""
 
     def score(  # type: ignore[override]
         self,
@@ -240,7 +240,7 @@ class ToolEvalCallsEvaluator(ToolEvalEvaluator):
         infra: Sequence[str | None],
         calls: Sequence[Any],
     ) -> list[SampleScore]:
-        """Scores one run with the column of calls.
+        """Scores one run, with the column of calls.
 
         Raises:
             ValueError: A row's calls cannot be read.
@@ -251,7 +251,7 @@ class ToolEvalCallsEvaluator(ToolEvalEvaluator):
 
 
 def part_of(column: Any, positions: Sequence[int]) -> Any:
-    """Returns the rows of a column at some positions; another argument unchanged."""
+    """Returns the rows of a column at some positions; returns other arguments unchanged."""
     if isinstance(column, Dataset):
         return column.select(positions)
     return [column[position] for position in positions] if isinstance(column, Sequence) else column

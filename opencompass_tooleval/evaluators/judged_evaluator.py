@@ -1,4 +1,4 @@
-"""Base of evaluators that use a judge: a model, or files of judgements."""
+"""Base class of evaluators that use a judge: a model, or files of judgements."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from opencompass_tooleval.work_dir.work_dir import ResultPath
 
 
 class JudgedEvaluator(ToolEvalEvaluator):
-    """Base of evaluators that use a judge.
+    """Base class of evaluators that use a judge.
 
     Args:
-        judge_cfg: The judge, any model of OpenCompass; by default that of ``$OC_JUDGE_MODEL``, ``$OC_JUDGE_API_KEY``
-            and ``$OC_JUDGE_API_BASE``.
-        judgements: Replaces the judge: a file of judgements, a path with ``{model}`` (its abbr), or abbr -> file.
+        judge_cfg: Config of the judge, any OpenCompass model. The default is the model in ``$OC_JUDGE_MODEL``,
+            ``$OC_JUDGE_API_KEY`` and ``$OC_JUDGE_API_BASE``.
+        judgements: Used instead of a judge: a file of judgements, a path with ``{model}`` (the model's abbr), or a
+            mapping from abbr to file.
         pred_postprocessor: Argument of :class:`BaseEvaluator`.
     """
 
@@ -50,7 +51,7 @@ class JudgedEvaluator(ToolEvalEvaluator):
         """Checks that there is a judge or a file of judgements.
 
         Raises:
-            ValueError: There is neither.
+            ValueError: There is neither a judge nor a file.
         """
         self._needs_judge = True
         if not self.judgements and not self.judge_cfg:
@@ -61,31 +62,31 @@ class JudgedEvaluator(ToolEvalEvaluator):
             )
 
     def judge_name(self) -> str:
-        """The judge that an evaluation uses; ``''`` for none."""
+        """Returns the name of the judge that an evaluation uses; ``''`` if it uses none."""
         asks = self._needs_judge and not self.judgements
         return model_name(cast(Mapping[str, Any], self.judge_cfg)) if asks else ''
 
     def check_model(self, model: str) -> None:
-        """Checks that the judgements of a model can be used, before inference."""
+        """Checks, before inference, that the judgements of a model can be used."""
         if self.judgements:
             self.judgements.check(model)
 
     def judgement_file(self) -> Path | None:
-        """The file of judgements for the scored model; None if a judge is used."""
+        """Returns the file of judgements for the scored model; None if a judge is used."""
         result_path = ResultPath.of(self)
         return self.judgements.file_for(result_path.model if result_path else None) if self.judgements else None
 
     def graded(self, grading: Grading[R, F, S], source: str) -> Sequence[S]:
-        """Scores answers with the judgements of the file, or with those of the judge, which are kept beside the result.
+        """Scores answers with judgements from the file, or from the judge, whose replies are stored next to the result.
 
         Args:
             grading: The answers.
-            source: Name of the data set, for :class:`Judge`.
+            source: Name of the dataset, for :class:`Judge`.
 
         Raises:
             DataError: The file is missing or damaged.
             UnjudgedError: More than 1% of the judgements are missing.
-            ValueError: The judgements do not identify the judged answers, and the file serves several models.
+            ValueError: The judgements do not identify the judged answers, and the file is used for several models.
         """
         file, result_path = self.judgement_file(), ResultPath.of(self)
         if self.judgements and file:
@@ -104,16 +105,16 @@ class JudgedEvaluator(ToolEvalEvaluator):
         return scores
 
     def other_usage(self) -> list[dict[str, Any]]:
-        """Usage of the judge."""
+        """Returns the usage of the judge."""
         if not self._judge:
             return []
         cached = [
             usage for key, usage in self._cached_usages.items() if key not in self._asked_keys
-        ]  # for an earlier trial
+        ]  # those requested here were for an earlier trial
         return other_row('judge', self._judge.name, self._spent, self._judge.prices, cached)
 
     def fix_for_unjudged(self) -> str:
-        """Advice for the case of too many samples without a judgement."""
+        """Returns advice for when too many samples have no judgement."""
         if self.judgements:
             return (
                 f'{self.judgement_file()} has to judge these very answers: give each model its own file, with '
@@ -121,12 +122,12 @@ class JudgedEvaluator(ToolEvalEvaluator):
             )
         folder = self._judge.folder if self._judge else ''
         return (
-            'Evaluate again with opencompass CONFIG -m eval -r TIME: what is judged is kept and only the rest asked; '
-            f'or give another judge_cfg. Replies that could not be read lie in {folder}'
+            'Evaluate again with opencompass CONFIG -m eval -r TIME: judgements are kept, and only the missing ones '
+            f'are requested; or give another judge_cfg. Unreadable replies are in {folder}'
         )
 
     def judge_provenance(self, prompt: str) -> dict[str, Any]:
-        """Returns the part of the provenance about the judge.
+        """Returns the judge's part of the provenance.
 
         Args:
             prompt: Identifies the judge's prompt.
@@ -144,7 +145,7 @@ class JudgedEvaluator(ToolEvalEvaluator):
         }
 
     def _keep(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Writes the judge's replies beside the result, in the format of ``judgements=``; each answer comes once."""
+        """Writes the judge's replies next to the result, in the format of ``judgements=``, once per answer."""
         folder = getattr(self, '_out_dir', None)  # set by OpenCompass's task
         if not folder:
             return

@@ -1,7 +1,7 @@
-"""Results of one line at the end of an answer, read and compared by their form. Pure.
+"""One-line results at the end of an answer, parsed and compared by their form. Pure.
 
-As in GAIA's scorer, numbers are compared by value, lists item by item, and texts without case and marks around them.
-Beyond it there are dates, sets and pairs, units, and decimals that were rounded.
+As in GAIA's scorer, numbers are compared by value, lists item by item, and texts without case and surrounding marks. In
+addition there are dates, sets and pairs, units, and rounded decimals.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from opencompass_tooleval.core.text.reading import parse_literal
 
 NUMBER, TEXT, DATE, LIST, SET, PAIRS, NONE = 'number', 'text', 'date', 'list', 'set', 'pairs', 'none'
 FORMS = (NUMBER, TEXT, DATE, LIST, SET, PAIRS, NONE)
-"""Forms of a result; ``none`` for a request that asks for nothing that fits into a line."""
+"""Forms of a result; ``none`` for a request without a one-line result."""
 
 MAX_RESULT = 2_000
-"""Maximum number of characters of a result; a longer one is unreadable."""
+"""Maximum number of characters of a result; a longer result is unreadable."""
 _MAX_ITEMS = 200
 _MAX_VALUE = 200
 
@@ -89,17 +89,17 @@ _COLON = re.compile(r': |：|=|:')
 def plain_text(text: str) -> str:
     """Prepares a text for comparisons.
 
-    Case, compatibility forms, spaces, minus signs and thousands separators are made equal; ``3.0`` becomes ``3``.
+    Case, compatibility forms, spaces, minus signs and thousands separators are unified; ``3.0`` becomes ``3``.
     """
     plain = _SPACE.sub(' ', unicodedata.normalize('NFKC', text).casefold()).replace('\N{MINUS SIGN}', '-')
     return _WHOLE.sub(r'\1', _THOUSANDS.sub('', plain)).strip()
 
 
 def find_result(answer: str) -> str:
-    """Finds the result of an answer: what follows the last ``Result:``, else the last box, else the last line.
+    """Finds the result in an answer: the text after the last ``Result:``, or else the last box, or else the last line.
 
-    Where nothing follows on that line, it is the rest of the answer, such as a list with a line for each item. Of a
-    line such as "The answer is 42." it is what follows the verb. Marks of LaTeX around it are left out.
+    If nothing follows on the line of ``Result:``, it is the rest of the answer, such as a list with a line per item. In
+    a line such as "The answer is 42.", it is the text after the verb. LaTeX marks around the result are removed.
     """
     marks = list(_LABEL.finditer(answer))
     if marks:
@@ -116,7 +116,7 @@ def find_result(answer: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Returns a result without the marks of LaTeX around all of it."""
+    """Returns a result without LaTeX marks around all of it."""
     head, box, rest = text.partition(_BOXED)
     if box and not head.strip(' $\\([*'):
         depth = 1
@@ -138,7 +138,7 @@ class _Number:
 
 @dataclass(frozen=True)
 class _Item:
-    """One value: as text, and as a number and a date where it is one."""
+    """One value as text, and also as a number or a date if possible."""
 
     text: str
     number: _Number | None
@@ -146,21 +146,21 @@ class _Item:
 
 
 def read_result(form: str, text: str) -> Any:
-    """Reads a result.
+    """Parses a result.
 
     Args:
-        form: One of :data:`FORMS`, but ``none``.
-        text: The result as it stands in an answer.
+        form: One of :data:`FORMS`, except ``none``.
+        text: The result as written in an answer.
 
     Returns:
-        A value for :func:`same_results`; None if the text is none of this form.
+        A value for :func:`same_results`; None if the text does not have this form.
     """
     text = text.strip().rstrip('.。' if text.strip()[:1] in ('[', '{') else '')
     return _READERS[form](text) if 0 < len(text) <= MAX_RESULT else None
 
 
 def same_results(form: str, one: Any, other: Any) -> bool:
-    """Tests if two results of :func:`read_result` are equal; one that was not read equals none."""
+    """Tests if two results of :func:`read_result` are equal; an unreadable result equals nothing."""
     return one is not None and other is not None and _SAME[form](one, other)
 
 
@@ -178,7 +178,7 @@ _QUOTES = str.maketrans('‘’“”–—', '\'\'""--')
 
 
 def _number(text: str) -> _Number | None:
-    """Reads a single number; a unit may follow, but no word such as million."""
+    """Parses a single number; a unit may follow, but not a word such as million."""
     plain = plain_text(text).rstrip(_AROUND).lstrip(_AROUND.replace('.', ''))
     plain = _SPACED.sub(lambda spaced: ''.join(filter(str.isdigit, spaced[0])), plain[: _MAX_VALUE + 1])
     match = _NUMBER.match(plain) if len(plain) <= _MAX_VALUE else None
@@ -194,7 +194,7 @@ def _number(text: str) -> _Number | None:
 
 
 def _same_numbers(one: _Number, other: _Number) -> bool:
-    """Compares by value; of numbers with two decimals or more, one may be the other rounded."""
+    """Compares by value; with two or more decimals in both, one number may be the other one rounded."""
     if one.unit and other.unit and one.unit != other.unit:
         return False
     places = min(one.places, other.places)
@@ -203,7 +203,7 @@ def _same_numbers(one: _Number, other: _Number) -> bool:
 
 
 def _date(text: str) -> date | None:
-    """Reads a date, whose time of day does not count; one such as 10/11/2023 is ambiguous, and none."""
+    """Parses a date and ignores the time of day; returns None for an ambiguous date such as 10/11/2023."""
     plain = plain_text(text).strip(_AROUND)
     found = (pattern.fullmatch(plain) for pattern in _DATES) if len(plain) <= _MAX_VALUE else ()
     match = next(filter(None, found), None)
@@ -237,7 +237,7 @@ def _same_items(one: _Item, other: _Item) -> bool:
 
 
 def items_of(text: str) -> list[str]:
-    """Splits a list into its items: JSON, or items separated by semicolons, by lines, else by commas."""
+    """Splits a list into items: JSON, or items separated by semicolons, or by lines, or else by commas."""
     read = parse_literal(text) if text[:1] == '[' else None
     if read is not None and isinstance(read.value, (list, tuple)):
         parts: Iterable[str] = map(str, read.value)
@@ -267,7 +267,7 @@ def _same_sets(one: Sequence[_Item], other: Sequence[_Item]) -> bool:
 
 
 def pairs_of(text: str) -> list[tuple[str, str]]:
-    """Splits pairs of names and values, written as a JSON object or as items of a list; empty for other texts."""
+    """Splits pairs of names and values, written as a JSON object or as list items; empty for other texts."""
     read = parse_literal(text) if text[:1] == '{' else None
     if read is not None and isinstance(read.value, dict):
         return [(str(name), str(value)) for name, value in read.value.items()]
@@ -281,7 +281,7 @@ def pairs_of(text: str) -> list[tuple[str, str]]:
 
 
 def _pairs(text: str) -> Mapping[str, _Item] | None:
-    """Reads pairs; a name that comes twice makes them unreadable."""
+    """Parses pairs; a repeated name makes them unreadable."""
     pairs = pairs_of(text)
     items = {name: item for key, value in pairs if (name := _text(key)) and (item := _item(value))}
     return items if items and len(items) == len(pairs) <= _MAX_ITEMS else None

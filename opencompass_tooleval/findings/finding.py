@@ -113,11 +113,6 @@ def _joined(those: list[Finding]) -> Finding:
     return replace(those[0], about='', text='; '.join(parts[:_MOST_JOINED]) + more)
 
 
-def with_notes(findings: Iterable[Finding], notes: Iterable[str]) -> list[Finding]:
-    """Returns findings on results, and notes on their comparison as findings."""
-    return [*findings, *(found('compare:note', '', note) for note in notes)]
-
-
 def markdown_text(text: str) -> str:
     """Makes text from outside plain text in a cell of Markdown: neither HTML, nor a link, a mention or a new cell."""
     return ''.join(char if char.isprintable() else ' ' for char in text).translate(_PLAIN)

@@ -59,10 +59,11 @@ KINDS: dict[str, Kind] = {
     'config:literal_key': Kind(_WARNING, 'a key stands in the config', "write `key='ENV'`"),
     'result:no_answer': Kind(_WARNING, 'many samples have no answer, not by fault of the model', '`tooleval retry`'),
     'run:budget': Kind(_WARNING, 'a budget is used up, so that requests were not sent', 'raise `budget`'),
-    'result:differs': Kind(_WARNING, 'agents on one data set had other banks, simulators, judges or settings'),
+    'result:differs': Kind(_WARNING, 'results of one data set had other data, prompts, banks, judges or settings'),
     'result:only_thoughts': Kind(_WARNING, 'most answers of a model are empty: all of their text is thoughts'),
     'result:cut': Kind(_WARNING, 'answers were cut at a limit of tokens', 'raise `max_out_len`, and resume with `-r`'),
     # Notes.
+    'result:unanswered': Kind(_NOTE, 'some samples have no answer, not by fault of the model', '`tooleval retry`'),
     'run:main_score': Kind(_NOTE, 'a table has no main score, since it needs results that are missing'),
     'run:unjudged': Kind(_NOTE, 'no judge was asked whether the tasks are solved'),
     'result:ending': Kind(_NOTE, 'answers ended for a reason that this package does not know'),
@@ -84,8 +85,12 @@ KINDS: dict[str, Kind] = {
     'published:protocol': Kind(_NOTE, 'the data were asked by the protocol of another version'),
     'run:no_report': Kind(_WARNING, 'the report of a run could not be written; its tables are complete'),
     # Comparisons.
-    'compare:note': Kind(_NOTE, 'what two results do not have in common: records, trials, settings'),
-    'variants:note': Kind(_NOTE, 'a data set or its variant has no result, or other records'),
+    'compare:missing': Kind(_NOTE, 'only one of two has a result or a score, or one result is an error'),
+    'compare:records': Kind(_NOTE, 'two results have other records, or other numbers of trials'),
+    'compare:interval': Kind(_NOTE, 'a difference has no interval, or is over a part of the records'),
+    'compare:package': Kind(
+        _NOTE, 'two results were made by other releases, or differ in what their scores do not depend on'
+    ),
     'option:key': Kind(_NOTE, 'a key in an environment variable has blanks around it, which are left out'),
     # A machine.
     'machine:package': Kind(_FAULT, 'a package is missing, or of a release that does not work'),

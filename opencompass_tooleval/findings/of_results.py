@@ -16,6 +16,7 @@ from opencompass_tooleval.catalogue.benchmark import (
     records_of,
 )
 from opencompass_tooleval.catalogue.comparable import deciding_settings
+from opencompass_tooleval.catalogue.comparable import unlike as unlike_settings
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.calls.answer import ENDINGS, ONLY_THOUGHTS
 from opencompass_tooleval.core.errors import first_of, shorten
@@ -54,8 +55,8 @@ def of_comparisons(findings: Iterable[Finding]) -> list[Finding]:
 
 def caveats_of(dataset: str, result: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns the reasons why a score is not comparable with published ones; none if it is."""
-    one = {('', dataset): result}
-    return tuple(finding.text for check in (published, no_answers) for finding in check(one))
+    found_here = [one for check in (published, no_answers) for one in check({('', dataset): result})]
+    return tuple(one.text for one in found_here if one.kind != 'result:unanswered')
 
 
 def few(names: Iterable[str], most: int = 2) -> str:
@@ -77,83 +78,66 @@ def _count(result: Any, part: str, name: str) -> int:
 def published(results: Results) -> Iterator[Finding]:
     """Yields the reasons why scores are not comparable with published ones."""
     for (_, dataset), result in results.items():
-        about = Provenance.of(result)
-        for check in (_of_data, _of_scoring, _of_judge, _of_reference, _of_environment, _of_size):
-            yield from (
-                found(f'{PUBLISHED}{kind}', few([dataset]), text) for kind, text in check(dataset, result, about)
-            )
+        for kind, text in _why_not_published(dataset, result, Provenance.of(result)):
+            if text:
+                yield found(f'{PUBLISHED}{kind}', few([dataset]), text)
 
 
-def _of_data(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+def _why_not_published(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+    """Yields kind and text of each reason, ``''`` for one that does not hold."""
     protocols = {name: expected for benchmark in all_benchmarks() for name, expected in benchmark.protocols.items()}
-    if about.rebuilt:
-        yield 'rebuilt', 'data built by this package, not the official files'
-    if about.data_version and about.protocol and about.protocol != protocols.get(about.data_version):
-        yield 'protocol', f'protocol {about.protocol} on data {about.data_version}'
-
-
-def _of_scoring(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+    is_other_protocol = about.data_version and about.protocol not in ('', protocols.get(about.data_version))
+    yield 'rebuilt', 'data built by this package, not the official files' if about.rebuilt else ''
+    yield 'protocol', f'protocol {about.protocol} on data {about.data_version}' if is_other_protocol else ''
     if about.encoder and about.language in ('EN', 'ZH') and not is_official(about.encoder, about.language):
         yield 'encoder', f'another sentence encoder: {about.encoder}'
-    if about.scoring == 'strict':
-        yield 'scoring', "scoring='strict', not the published scoring"
+    yield 'scoring', "scoring='strict', not the published scoring" if about.scoring == 'strict' else ''
     limit, of_paper = about.max_out_len, about.published_max_out_len
     if limit is not None and of_paper is not None and limit < of_paper:
         yield 'limit', f'answers of at most {limit} tokens; the published ones had {of_paper}'
     golds = {gold.strip() for gold in about.gold.split(',')} - {'', 'official'}
     if golds := golds - ({'plan'} if about.rebuilt else set()):  # built here implies it
         yield 'gold', f'gold answers: {", ".join(sorted(golds))}, not the published ones'
-
-
-def _of_judge(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
-    judge = about.judge
-    if judge and 'judge_hash' not in about.stored:  # a file of judgements; a judge model has its settings beside it
+    is_agent, judge = about.benchmark == 'agents', about.judge
+    if judge and not about.judge_hash:  # a file of judgements; a judge model has its settings beside it
         yield 'judge', f'judgements from {judge}'
-    elif judge and about.benchmark == 'agents':
+    elif judge and is_agent:
         yield 'judge', f'judged by {judge}; the papers used ChatGPT and GPT-4 of their time'
     elif judge and not _GPT_4.fullmatch(judge):
         yield 'judge', f'judged by {judge}; the paper used GPT-4'
-
-
-def _of_reference(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
-    """Yields a note if answers win since the reference has none, as nearly all do against a few published answers."""
-    won = _part(_part(result, 'breakdown'), 'judged').get('win')
-    counts = won if isinstance(won, Mapping) else {}
-    numbers = [counts.get(name) for name in (_NO_REFERENCE, 'win', 'tie', 'loss')]
-    lacking, *tasks = [number if isinstance(number, (int, float)) else 0 for number in numbers]
-    if lacking > 0 and sum(tasks) > 0:
-        yield 'reference', f'{lacking / sum(tasks):.0%} of the tasks count as won since the reference has no answer'
-
-
-def _of_environment(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
-    """Yields a note on the source of answers to calls; each simulator has its own, so that differences are marked."""
-    if about.benchmark == 'agents':
-        yield 'environment', 'calls are answered from recordings; the papers used live tools'
-        if about.simulated_by:
-            yield 'environment', f'responses that were not recorded are simulated by {about.simulated_by}'
-
-
-def _of_size(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
+    yield 'reference', _why_no_reference(result)
+    yield 'environment', 'calls are answered from recordings; the papers used live tools' if is_agent else ''
+    if is_agent and about.simulated_by:  # each simulator has its own, so that differences are marked
+        yield 'environment', f'responses that were not recorded are simulated by {about.simulated_by}'
     is_sample, part, count = about.data_version.endswith('subset'), part_in_words(dataset, result), records_of(result)
-    if is_sample:
-        yield 'sample', 'sampled subset of the data'
-    if part:
-        yield 'part', f'records: {part}'
+    yield 'sample', 'sampled subset of the data' if is_sample else ''
+    yield 'part', f'records: {part}' if part else ''
     is_unknown = about.benchmark in BENCHMARKS and published_size(dataset, result) is None
     if is_unknown and count is not None and not part and not is_sample:
         yield 'size', f'fewer than {FEW} records' if count < FEW else 'the published number of records is unknown'
 
 
+def _why_no_reference(result: Mapping[str, Any]) -> str:
+    """Says if answers win since the reference has none, as nearly all do against a few published answers."""
+    won = _part(_part(result, 'breakdown'), 'judged').get('win')
+    counts = won if isinstance(won, Mapping) else {}
+    numbers = [counts.get(name) for name in (_NO_REFERENCE, 'win', 'tie', 'loss')]
+    lacking, *tasks = [number if isinstance(number, (int, float)) else 0 for number in numbers]
+    share = f'{lacking / sum(tasks):.0%}' if lacking > 0 and sum(tasks) > 0 else ''
+    return f'{share} of the tasks count as won since the reference has no answer' if share else ''
+
+
 def no_answers(results: Results) -> Iterator[Finding]:
-    """Yields a finding per result with many samples without an answer."""
+    """Yields a finding per result with samples without an answer; a warning if they are many."""
     for (model, dataset), result in results.items():
         samples, endings = _part(result, 'samples'), _part(result, ENDINGS)
-        if many_failed(samples):
+        if _count(result, 'samples', 'infra'):
             words = shorten(str(endings.get('server_words') or ''), _MOST_WORDS)
             quoted = f'. {endings.get("times")} of them: {words}' if words else ''
-            counts = f'{samples["infra"]} of {samples["all"]} samples have no answer'
+            counts = f'{samples["infra"]} of {samples.get("all", "?")} samples have no answer'
             text = f'{counts}, through no fault of the model; they count as wrong{quoted}'
-            yield found('result:no_answer', f'{model} / {dataset}', text)
+            kind = 'result:no_answer' if many_failed(samples) else 'result:unanswered'
+            yield found(kind, f'{model} / {dataset}', text)
 
 
 def no_responses(results: Results) -> Iterator[Finding]:
@@ -186,20 +170,22 @@ def same_trials(results: Results) -> Iterator[Finding]:
 
 
 def unlike(results: Results) -> Iterator[Finding]:
-    """Yields reasons why agents on the same data set are not comparable: settings that affect scores differ."""
-    by_dataset: dict[str, dict[str, dict[str, str]]] = {}
+    """Yields reasons why results on the same data set are not comparable: settings that affect scores differ."""
+    by_dataset: dict[str, dict[str, Mapping[str, Any]]] = {}
     for (model, dataset), result in results.items():
-        if Provenance.of(result).loop:
-            by_dataset.setdefault(dataset, {})[model] = deciding_settings(result)
-    for dataset, settings in by_dataset.items():
-        for key in dict.fromkeys(key for values in settings.values() for key in values):
+        if not 0 < _count(result, 'samples', 'all') <= _count(result, 'samples', 'infra'):  # else they are not known
+            by_dataset.setdefault(dataset, {})[model] = result
+    for dataset, of_models in by_dataset.items():
+        settings = {model: deciding_settings(result) for model, result in of_models.items()}
+        same_records = len({records_of(result) for result in of_models.values()}) == 1
+        for key, values in unlike_settings(settings, same_records):
             models: dict[str, list[str]] = {}
-            for model, of_model in settings.items():
-                models.setdefault(of_model.get(key, 'none'), []).append(model)
-            if len(models) > 1:
-                values = '; '.join(f'{shorten(value, _MOST_VALUE)} ({first_of(who)})' for value, who in models.items())
-                text = f'not comparable, since {key.replace("_", " ")} differs: {values}'
-                yield found('result:differs', few([dataset]), text)
+            for model, value in values.items():
+                models.setdefault('none' if value is None else str(value), []).append(model)
+            shown = '; '.join(f'{shorten(value, _MOST_VALUE)} ({first_of(who)})' for value, who in models.items())
+            yield found(
+                'result:differs', few([dataset]), f'not comparable, since {key.replace("_", " ")} differs: {shown}'
+            )
 
 
 def _servers_limit(result: Mapping[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""OpenCompass inferencer for dialogues of several rounds: runs many at the same time, with any model."""
+"""OpenCompass inferencer for multi-round dialogues; runs many at once, with any model."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from opencompass_tooleval.work_dir.journal import Journal, Row
 from opencompass_tooleval.work_dir.replicas import Claims
 
 DIALOGUES = Registry('tooleval_dialogues')
-"""Registers nothing: configs name classes, and the registry builds them from their configs."""
+"""A registry without entries, which builds the classes that configs name."""
 
 
 class Dialogues(Protocol):
-    """The dialogues of a data set, built from ``dialogues=dict(type=...)`` of the inferencer.
+    """The dialogues of a dataset, built from ``dialogues=dict(type=...)`` in the inferencer's config.
 
-    It may have an attribute ``models``: name -> config of an auxiliary model, which a
-    ``ModelRequest`` may name. A model is built once, with its first request.
-    It may have a method ``close``, which ends what the dialogues started; predictions are written if it raises nothing.
+    It may have an attribute ``models``: name -> config of an auxiliary model, which a ``ModelRequest`` may name. A
+    model is built at its first request. It may have a method ``close``, which ends what the dialogues have started;
+    predictions are written only if it raises no exception.
     """
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str | Answer]:
-        """Begins the dialogue about one row of the data set; it returns the row's prediction."""
+        """Returns the dialogue for one row of the dataset, which returns the row's prediction."""
 
 
 class _ReadOnly(Journal):
-    """The journal of a process that shares a model and is not the first; it writes nothing."""
+    """A journal that writes nothing, for all processes but the first of those that share a model."""
 
     def append(self, rows: Mapping[int, Row]) -> dict[int, int]:
         """Leaves the write to the first process."""
@@ -56,17 +56,16 @@ class _ReadOnly(Journal):
 class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
     """Runs one dialogue per row with :class:`~opencompass_tooleval.models.dialogue_runner.DialogueRunner`.
 
-    The prediction of a row is the result of its dialogue, with its calls if that is an
-    ``Answer``. A row without an answer in some round has no prediction, and a
-    reason in ``infra``; it counts as in :class:`ToolEvalGenInferencer`. The journal keeps every answer of every round,
-    so that a killed run repeats no answered request. A recorded answer has the record's id as its key, in later rounds
-    followed by ``/1`` and so on.
+    The prediction of a row is the result of its dialogue, with calls if the result is an ``Answer``. If a round has no
+    answer, the row has no prediction and a reason in ``infra``, and counts as in :class:`ToolEvalGenInferencer`. The
+    journal keeps each answer of each round, so that a resumed run does not repeat answered requests. The key of a
+    recorded answer is the record's id, followed in later rounds by ``/1`` and so on.
 
     Args:
         model: The model under test.
-        dialogues: Config of a :class:`Dialogues`. Its auxiliary models have the ``max_out_len`` and ``batch_size`` of
+        dialogues: Config of a :class:`Dialogues`. Its auxiliary models use the ``max_out_len`` and ``batch_size`` of
             their own configs.
-        kwargs: Further arguments of :class:`ToolEvalGenInferencer`; the limit of tokens is that of each round.
+        kwargs: Other arguments of :class:`ToolEvalGenInferencer`. The token limit applies to each round.
 
     Raises:
         ValueError: There are auxiliary models, and several processes share the model under test: each process would get
@@ -138,7 +137,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
         return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
 
     def _outcome_row(self, index: int, question: Prompt, outcome: Outcome[str | Answer]) -> Row:
-        # Not `value or ''`: an answer with only calls is an empty text, too.
+        # Not `value or ''`: the text of an answer with only calls is empty, too.
         answer = as_answer('' if outcome.value is None else outcome.value)
         answer = replace(
             answer,
@@ -159,14 +158,14 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
         return {**super()._accounts(), **others}
 
     def _forget_begun(self, keys: Sequence[str], journal: Journal) -> None:
-        """Forgets the usage of cut dialogues whose rounds are in the journal, with their usage."""
+        """Drops the usage of cut dialogues if the journal has the usage of their rounds."""
         cut = {keys[index]: index for index, row in self._failed.items() if not row.get('infra')}
         begun = {str(row.get('key')) for row in journal.rows()} if cut else set()
         for key in begun & cut.keys():
             del self._failed[cut[key]]
 
     def _further_rows(self, journals: Sequence[Journal], rows: Mapping[int, Row]) -> Iterator[Row]:
-        """Yields the rounds of dialogues with a cut answer, too, for a run with a higher limit of tokens."""
+        """Also yields the rounds of dialogues with a cut answer, for a run with a higher token limit."""
         yield from super()._further_rows(journals, rows)
         in_order = [rows[index] for index in sorted(rows)]
         keys = zip(_keys([row['record_id'] for row in in_order]), in_order, strict=True)
@@ -175,13 +174,13 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             yield from (row for row in journal.restore().values() if row.get('key') in cut)
 
     def _others(self, index: int, others: Sequence[Mapping[str, Any]]) -> Row:
-        """Returns the part of a row with the usage of other models, that of an earlier try of the dialogue included."""
+        """Returns a row's usage of auxiliary models, including an earlier try of the dialogue."""
         earlier = self._failed.get(index, {}).get(OTHERS)
         all_others = [*(earlier if isinstance(earlier, list) else ()), *others]
         return {OTHERS: all_others} if all_others else {}
 
 
 def _keys(record_ids: Sequence[str]) -> list[str]:
-    """Makes the records' ids unique: in several runs of a data set each occurs several times."""
+    """Returns unique keys for records: with several trials, each id occurs several times."""
     keys = (key for key, _ in with_runs(record_ids, str))
     return [f'{record_id}#{run + 1}' if run else record_id for record_id, run in keys]

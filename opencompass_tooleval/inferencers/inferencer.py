@@ -1,4 +1,4 @@
-"""Resumable generation in which each answer keeps its record's id."""
+"""A resumable inferencer that stores each answer with its record's id."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ MAX_INFRA_SHARE = 0.005
 
 
 class InfraFailureError(RuntimeError):
-    """Too many samples have no answer because of infrastructure failures."""
+    """Raised if too many samples have no answer because of infrastructure failures."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One row of a data set as a request.
+    """One row of a dataset as a request.
 
     Attributes:
         prompt: The conversation.
@@ -63,20 +63,20 @@ class Prompt:
 
 
 class Prompts(Sequence[Prompt]):
-    """The requests of a data set, each built on access: together they may not fit into memory.
+    """The requests of a dataset, each built on access, since all together may not fit into memory.
 
     Args:
-        retriever: OpenCompass's retriever with the data set.
+        retriever: OpenCompass's retriever, which has the dataset.
         template: Builds a conversation from a row.
         replaced: OpenCompass's ``gen_field_replace_token``.
 
     Attributes:
-        rows: The data set.
+        rows: The dataset.
     """
 
     def __init__(self, retriever: Any, template: ToolEvalConversationTemplate, replaced: str) -> None:
         self.rows: Dataset = retriever.test_ds
-        # Not self.rows[index]: datasets needs a third of the time of a whole question to format a row.
+        # Not self.rows[index], which is slow: it takes a third of the time of building a prompt.
         table = self.rows.with_format('arrow')[:]
         self._columns = dict(zip(table.column_names, table.columns, strict=True))
         self._gold_column = retriever.dataset_reader.output_column
@@ -92,16 +92,16 @@ class Prompts(Sequence[Prompt]):
         return Prompt(prompt, row[self._gold_column] if self._gold_column else None)
 
     def sizes(self, indices: Sequence[int]) -> list[int]:
-        """Returns the bytes of conversations, the measure of their tokens."""
+        """Returns the number of bytes of each conversation, as a measure of its tokens."""
         return list(pc.binary_length(self._columns[self._template.column].take(indices)).to_pylist())
 
     def in_prefix_order(self) -> list[int]:
-        """Returns all indices, with conversations that share a beginning next to each other, for prefix caches."""
+        """Returns all indices, ordered so that conversations with a common prefix are adjacent, for prefix caches."""
         return list(pc.sort_indices(self._columns[self._template.column]).to_pylist())
 
 
 def _in_order(rows: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple[str, Row]]:
-    """Yields the rows of a predictions file, in the data's order; fills a list with the predictions."""
+    """Yields the rows of a predictions file, in the data's order; appends their predictions to ``predictions``."""
     in_order = rows.in_order() if isinstance(rows, JournalRows) else (rows[index] for index in sorted(rows))
     for index, row in enumerate(in_order):
         predictions.append(row['prediction'])
@@ -109,7 +109,7 @@ def _in_order(rows: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple
 
 
 def _joined(questions: Prompts, journals: Sequence[Journal]) -> tuple[Mapping[int, Row], dict[int, str]]:
-    """Returns the row of every question, and the reasons for missing answers, from the journals of all replicas.
+    """Returns the row of each question, and the reasons of missing answers, from the journals of all replicas.
 
     Raises:
         InfraFailureError: A question has no row.
@@ -134,42 +134,41 @@ def _joined(questions: Prompts, journals: Sequence[Journal]) -> tuple[Mapping[in
 
 
 def _answers(row: Row, prompt: Conversation) -> bool:
-    """Tests if a stored row has an answer to this record and, if it has a digest, to this prompt.
+    """Tests if a stored row has an answer to this record and, if the row has a digest, to this prompt.
 
     Raises:
-        ValueError: It has other sampling settings, and the config does not decide if such answers are used.
+        ValueError: The answer has other sampling settings, and the config does not say if it may be used.
     """
     whole = isinstance(row.get('prediction'), str)
     is_same = whole and row.get('record_id') == prompt.record_id and row.get('prompt_digest') in (None, prompt.asked)
-    return is_same and (bool(row.get('infra')) or run_context().stored.accepts(row))  # no answer to decide on
+    return is_same and (bool(row.get('infra')) or run_context().stored.accepts(row))  # a failure has no answer
 
 
 @ICL_INFERENCERS.register_module()
 class ToolEvalGenInferencer(GenInferencer):
-    """OpenCompass's :class:`GenInferencer` with prompts in prefix order and answers by record.
+    """OpenCompass's :class:`GenInferencer`, which sends prompts in prefix order and stores answers by record.
 
     Answers are written in the data's order. Each row has ``record_id``, ``prompt_digest`` (identifies the prompt),
-    ``infra`` (None, or the reason for a missing answer: ``infra:timeout``, ``infra:truncated``, ...) and
-    ``finish_reason`` (the reason for the end of the answer: ``stop``, ``length``, ...; None if unknown) and
-    ``max_out_len`` (the limit of tokens). A replayed answer also has ``recorded_shape``, the published shape in which
-    it was recorded. A resumed run repeats the requests of rows with a reason, with another prompt, or with an answer
-    that a lower limit cut.
+    ``infra`` (None, or why the answer is missing: ``infra:timeout``, ``infra:truncated``, ...), ``finish_reason`` (how
+    the answer ended: ``stop``, ``length``, ...; None if unknown) and ``max_out_len`` (the token limit). A replayed
+    answer also has ``recorded_shape``, the published format of the recording. A resumed run repeats the requests of
+    rows with a reason, with another prompt, or with an answer that a lower limit cut.
 
     Args:
         model: The model under test.
-        max_out_len: Maximum number of tokens of an answer. OpenCompass's task passes that of the model's config if the
-            inferencer's has none.
-        published_max_out_len: The benchmark's maximum, which counts if ``max_out_len`` is lower or missing (see
+        max_out_len: Maximum number of tokens of an answer. OpenCompass's task passes the value in the model's config if
+            the inferencer's config has none.
+        published_max_out_len: The benchmark's limit, which applies if ``max_out_len`` is lower or missing (see
             :func:`~opencompass_tooleval.core.scoring.answer_limit.answer_limit`).
-        decided_limit: What counts of these and the model's value, from this package's task: OpenCompass's puts the
-            model's into the place of the data set's.
-        max_infra_share: Maximum share of samples without an answer before the task fails, 0-1. Samples that a budget
-            leaves out always fail it.
-        temperature: Sampling temperature, 0 for greedy; None for that of the model's config.
-        kwargs: Further arguments of :class:`GenInferencer`.
+        decided_limit: The limit that this package's task has chosen. (OpenCompass's task overwrites the dataset's limit
+            with the model's.)
+        max_infra_share: Maximum fraction of samples without an answer before the task fails, 0-1. Samples that were not
+            sent because of a budget always fail the task.
+        temperature: Sampling temperature; 0 is greedy. None to use the model's config.
+        kwargs: Other arguments of :class:`GenInferencer`.
 
     Raises:
-        ValueError: There is no limit of tokens, or it is no positive whole number.
+        ValueError: There is no token limit, or it is not a positive integer.
     """
 
     _longest = 'the longest has'
@@ -184,10 +183,10 @@ class ToolEvalGenInferencer(GenInferencer):
         temperature: float | None = None,
         **kwargs: Any,
     ) -> None:
-        kwargs.setdefault('output_json_filepath', os.curdir)  # GenInferencer creates it, and leaves its own empty
+        kwargs.setdefault('output_json_filepath', os.curdir)  # a folder that GenInferencer creates
         limit = decided_limit or answer_limit({MAX_OUT_LEN: max_out_len}, {PUBLISHED: published_max_out_len})
         if limit is None:
-            raise ValueError("there is no limit of tokens: set max_out_len in the model's config")
+            raise ValueError("there is no token limit: set max_out_len in the model's config")
         if limit.note:
             get_logger().warning(limit.note)
         super().__init__(model=sampling_view(model, temperature), max_out_len=limit.tokens, **kwargs)
@@ -199,7 +198,7 @@ class ToolEvalGenInferencer(GenInferencer):
         self._sampling = sampling_options(model, temperature)
         if getattr(model, 'generation_kwargs', {}).get('num_return_sequences', 1) != 1:
             raise ValueError(
-                'num_return_sequences must be 1; for several runs, put n=3 or so into the config of the data set'
+                'num_return_sequences must be 1; for several runs, set n=3 or so in the config of the data set'
             )
 
     def inference(
@@ -213,8 +212,8 @@ class ToolEvalGenInferencer(GenInferencer):
         """Requests all answers that the journal lacks, and writes the predictions file.
 
         Raises:
-            InfraFailureError: More than ``max_infra_share`` of the samples have no answer. The journal keeps the
-                others.
+            InfraFailureError: More than ``max_infra_share`` of the samples have no answer. The journal keeps the other
+                answers.
         """
         if getattr(self, 'dump_only_message_path', None):  # missing in OpenCompass before 0.5.4
             return list(
@@ -245,7 +244,7 @@ class ToolEvalGenInferencer(GenInferencer):
         failed: Mapping[int, str],
         journals: Sequence[Journal],
     ) -> list[str]:
-        """Writes the predictions, unless too many are missing; removes the first of the journals."""
+        """Writes the predictions, unless too many are missing, and removes the first journal."""
         self._check_infra(failed, rows, questions, file)
         predictions: list[str] = []
         write_json(file, _in_order(rows, predictions))
@@ -254,7 +253,7 @@ class ToolEvalGenInferencer(GenInferencer):
         return predictions
 
     def _further_rows(self, journals: Sequence[Journal], rows: Mapping[int, Row]) -> Iterator[Row]:
-        """Yields what a run that is resumed with other settings may need, and the predictions file does not hold."""
+        """Yields rows that a run resumed with other settings may need, but the predictions file lacks."""
         yield from self._unselected.values()
 
     def _answer(
@@ -264,16 +263,15 @@ class ToolEvalGenInferencer(GenInferencer):
 
         Args:
             questions: All questions.
-            journal: The answers of earlier runs; without ``claims``, those of this run are added.
-            claims: Shares the questions with other replicas; None if this process asks all.
+            journal: The answers of earlier runs. Without ``claims``, new answers are added to it.
+            claims: Shares the questions with other replicas; None if this process sends all.
 
         Returns:
-            The row of every question that was answered here or earlier, by index; index -> reason for each missing
-            answer.
+            The rows of all answered questions by index, and the reasons of missing answers by index.
         """
         rows: JournalRows | dict[int, Row] = self._kept(journal, questions)
         if not self.is_main_process:
-            rows = dict(rows)  # the first of the processes that share the model writes the journal
+            rows = dict(rows)  # only the first of the processes that share a model writes the journal
         kept, failed = len(rows), dict[int, str]()
         left = iter([index for index in questions.in_prefix_order() if index not in rows])
         if claims:
@@ -306,7 +304,7 @@ class ToolEvalGenInferencer(GenInferencer):
     def _kept(self, journal: Journal, questions: Prompts) -> JournalRows:
         """Returns stored answers that belong to these questions.
 
-        It notes the usage of those that are repeated, and answers to records that the config does not select.
+        Also stores the usage of answers that will be repeated, and answers to records that the config does not select.
         """
         self._failed, has_more = {}, list[bool]()
 
@@ -364,7 +362,7 @@ class ToolEvalGenInferencer(GenInferencer):
         return {**{name: value for name, value in offered.items() if name in accepted}, **self._sampling}
 
     def _accounts(self) -> dict[str, Account | None]:
-        """Returns reason for a request that a budget left out -> the account that it would have been paid from."""
+        """Returns accounts by reason: with this reason, a request was not sent because of the account's budget."""
         return {OVER_BUDGET: account_of_model()}
 
     def _check_infra(self, reasons: Mapping[int, str], rows: Mapping[int, Row], questions: Prompts, file: Path) -> None:
@@ -384,7 +382,7 @@ class ToolEvalGenInferencer(GenInferencer):
         words, times = most_said(rows[index] for index in reasons)
         server_words = f'; {times:,} of them: {words}' if words else ''
         if count <= self.max_infra_share * len(questions):
-            get_logger().warning(f'{summary}; they count as wrong, under their name{server_words}')
+            get_logger().warning(f'{summary}; they count as wrong, with this reason{server_words}')
             return
         advice = [KEPT]
         if failed[TRUNCATED]:
@@ -407,4 +405,4 @@ class ToolEvalGenInferencer(GenInferencer):
             fault, fix = f'the server has no room for prompt and answer {answer}', 'Lower max_out_len, or raise'
         else:
             fault, fix = f'its max_seq_len={limit} is for prompt and answer {answer}', 'Raise max_seq_len, and'
-        return f'{too_long}{fault}. {fix} what the server takes, or count them as failed with tooleval retry.'
+        return f'{too_long}{fault}. {fix} the limit of the server, or count them as failed with tooleval retry.'

@@ -1,4 +1,4 @@
-"""Compares what a run has stored with its present config, and reopens it for its tasks if that asks for more."""
+"""Compares the stored answers of a run with its present config, and reopens predictions that lack answers."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from opencompass_tooleval.work_dir.stored import (
 )
 
 RESULTS, PREDICTIONS = 'results', 'predictions'
-"""Folders of a run."""
+"""Names of folders in a run."""
 
 _NOT_OF_DATA = ('infer_cfg', 'eval_cfg', 'abbr')
 _records: dict[str, Records | None] = {}
 
 
 def records_of(dataset: Mapping[str, Any]) -> Records | None:
-    """Returns the records that a config selects; None if the data set cannot be loaded, or is of another package.
+    """Returns the records that a config selects; None if the dataset cannot be loaded, or is not from this package.
 
-    A data set is loaded once per process.
+    A dataset is loaded once per process.
     """
     key = repr({name: value for name, value in dataset.items() if name not in _NOT_OF_DATA})
     if key not in _records:
@@ -58,24 +58,24 @@ def records_of(dataset: Mapping[str, Any]) -> Records | None:
             rows = build_dataset_from_cfg(dataset).test
             ids = tuple(map(str, rows['record_id']))
             _records[key] = Records(ids, texts_digest(rows.select(split_runs(ids, dataset.get('n') or 1)[0])['record']))
-        except Exception:  # its task will report it; what is stored stays as it is
+        except Exception:  # its task will report the error; stored answers stay as they are
             _records[key] = None
     return _records[key]
 
 
 def is_of_package(dataset: Mapping[str, Any]) -> bool:
-    """Tests if the inferencer of a data set is one of this package."""
+    """Tests if a dataset's inferencer is from this package."""
     return 'opencompass_tooleval.' in str(dataset.get('infer_cfg', {}).get('inferencer', {}).get('type'))
 
 
 @dataclass(frozen=True)
 class _Stored:
-    """The files of a model and a data set, or a part of one, and what the config asks more of.
+    """The files of a model and a dataset (or a shard), divided by whether the config needs more answers.
 
     Attributes:
         finished: Predictions with all answers, whole or shards.
-        unfinished: Predictions that lack answers, and damaged ones.
-        result: The result, which need not exist.
+        unfinished: Predictions that lack answers or are damaged.
+        result: The result file, which need not exist.
     """
 
     finished: list[Path]
@@ -84,13 +84,13 @@ class _Stored:
 
 
 def _paths(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> tuple[Path, Path]:
-    """Returns the files of predictions and result; a part of a data set has the result of the whole."""
+    """Returns the paths of predictions and result. A shard has the result of the whole dataset."""
     file, result = (Path(get_infer_output_path(model, dataset, str(work / name))) for name in (PREDICTIONS, RESULTS))
     return file, result.with_stem(whole_of(result.stem)) if is_shard(dataset) else result
 
 
 def _look(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> _Stored:
-    """Compares stored files with a config."""
+    """Compares the stored files with a config."""
     file, result = _paths(work, model, dataset)
     files = [file] if file.exists() else [] if is_shard(dataset) else list(numbered_shards(file).values())
     unfinished = [one for one in files if is_damaged(one) or _asks_more(one, model, dataset, result)]
@@ -98,19 +98,19 @@ def _look(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> _
 
 
 def _is_current(result: Path, dataset: Mapping[str, Any]) -> bool:
-    """Tests if there is a result, neither damaged nor about other records."""
+    """Tests if there is a result that is not damaged and about the same records."""
     return result.is_file() and not is_damaged(result) and not result_is_outdated(result, records_of(dataset))
 
 
 def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any], result: Path) -> bool:
-    """Tests if a config asks for more than finished predictions have.
+    """Tests if a config needs more than finished predictions have.
 
-    It may ask for further records, more tokens where answers were cut, or answers with other settings.
+    It may need other records, more tokens for answers that were cut, or answers with other settings.
     """
     if not is_of_package(dataset):
         return False
     inferencer = dataset['infer_cfg']['inferencer']
-    # The partitioner compares the sizes of parts.
+    # The sizes of shards are compared by the partitioner.
     records = records_of(dataset) if file.stem == result.stem else None
     try:
         limit, stored = answer_limit(model, inferencer), StoredAnswers.of(model, inferencer)
@@ -120,9 +120,9 @@ def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any],
 
 
 def _join_parts(work: Path, file: Path, dataset: Mapping[str, Any]) -> None:
-    """Joins what an earlier run has of a data set in parts, and removes what replicas left beside predictions.
+    """Joins the shards of a dataset from an earlier run, and removes what replicas left next to predictions.
 
-    The claims of version 0.2 are a file, and the journals of its replicas such parts.
+    In version 0.2 the claims were a file, and the journals of replicas were such shards.
     """
     claims = claims_folder(file)
     if claims.is_file():
@@ -131,16 +131,16 @@ def _join_parts(work: Path, file: Path, dataset: Mapping[str, Any]) -> None:
         remove_claims(file)
     parts = [] if claims.exists() else parts_of(file)
     if parts and (records := records_of(dataset)):
-        # A data set may have such a name, also one that an earlier config of this run selected.
+        # A dataset may be named like a shard, also one that an earlier config of this run selected.
         names = {name for config in work.glob('configs/*.py') for name in abbrs_of(read_dumped(config), config)[1]}
         join_parts(file, [part for part in parts if part.stem not in names], records)
 
 
 def answers_with_other_settings(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> Counter[str]:
-    """Counts the stored answers of which the config does not say if they are used with its sampling settings.
+    """Counts the stored answers with other sampling settings, if the config does not say whether to use them.
 
     Returns:
-        How the settings differ, as text -> number of answers; empty if the config decides.
+        Description of the difference -> number of answers; empty if the config decides.
     """
     if not is_of_package(dataset):
         return Counter()
@@ -152,7 +152,7 @@ def answers_with_other_settings(work: Path, model: Mapping[str, Any], dataset: M
 
 
 def undecided(work: Path, combinations: Iterable[Mapping[str, Any]]) -> list[Finding]:
-    """Returns a fault for each model with stored answers of other settings that its config decides nothing on.
+    """Returns a fault for each model whose stored answers have other settings and whose config does not decide.
 
     Args:
         work: The run.
@@ -172,21 +172,21 @@ def undecided(work: Path, combinations: Iterable[Mapping[str, Any]]) -> list[Fin
 
 
 def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
-    """Sets aside what a task would otherwise skip: reopens unfinished predictions, and removes an outdated result.
+    """Sets aside files that would make a task skip work: reopens unfinished predictions, removes an outdated result.
 
-    What a power cut left empty or cut is renamed. A task that only scores leaves the predictions alone.
+    Files that a power cut left empty or cut are renamed. The evaluation stage does not change predictions.
 
     Args:
         stage: ``infer`` or ``eval``.
         work: The run.
         model: Config of the model.
-        dataset: Config of the data set, or of a part of it.
+        dataset: Config of the dataset, or of a shard.
 
     Raises:
         InUseError: Another process works on the predictions.
     """
     file, result = _paths(work, model, dataset)
-    with one_thread:  # runners start the replicas of a data set in threads
+    with one_thread:  # runners start the replicas of a dataset in threads
         set_aside_damaged(file if stage == 'infer' else result)
         if stage == 'infer' and is_of_package(dataset) and not is_shard(dataset):
             _join_parts(work, file, dataset)
@@ -198,16 +198,16 @@ def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[s
 
 @contextmanager
 def finished_only(out_dir: str, combinations: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields a folder in place of ``out_dir`` for OpenCompass's partitioners, which only look which files exist.
+    """Yields a folder to use instead of ``out_dir`` in OpenCompass's partitioners, which only check which files exist.
 
-    It lacks predictions that have to be reopened, results about other records, and what a power cut left empty or cut.
+    It lacks predictions to reopen, results about other records, and files that a power cut left empty or cut.
 
     Args:
         out_dir: Folder of the predictions, or of the results.
         combinations: ``models`` and ``datasets``, as partitioners get them.
 
     Raises:
-        SystemExit: Before inference, if stored answers have other sampling settings and the config decides nothing.
+        SystemExit: Before inference, if stored answers have other sampling settings and the config does not decide.
     """
     stage = Path(out_dir)
     if stage.name == PREDICTIONS and (faults := undecided(stage.parent, combinations)):

@@ -1,4 +1,4 @@
 """EasyTool (Yuan et al., 2024): makes concise tool instructions, and measures their effect."""
 
 VERSION = '2'
-"""Version of the benchmark; increased when data, prompts, scoring or aggregation change."""
+"""Version of the benchmark; raised when data, prompts, scoring or aggregation change."""

@@ -1,4 +1,4 @@
-"""Registers T-Eval and UltraTool with instructions as OpenCompass data sets, and a summarizer: glue only."""
+"""Registers T-Eval and UltraTool with instructions as OpenCompass data sets, and a summarizer."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def load_catalogue(instructions: str, source: str, documentation: Path) -> Catal
 
     Args:
         instructions: The file, searched in the places of :func:`~opencompass_tooleval.data_path.candidate_paths`.
-        source: Kind of the documentation that they replace, an argument of ``tooleval easytool generate``.
+        source: Kind of the replaced documentation, an argument of ``tooleval easytool generate``.
         documentation: Path of that documentation.
 
     Raises:
-        DataError: The file is missing or damaged; the message names the command that makes it.
+        DataError: The file is missing or damaged; the error names the command that makes it.
     """
     fix = command_to_generate(source, documentation, candidate_paths(instructions)[0])
     file = resolve_data_path(instructions, fix)
@@ -47,7 +47,7 @@ def load_catalogue(instructions: str, source: str, documentation: Path) -> Catal
 
 
 def _named(data: Dataset, file: Path, prompts: Iterable[list[dict[str, Any]]] | None = None) -> Dataset:
-    """Returns the rows with another name for recorded answers, and other prompts if they are given."""
+    """Returns the rows with another name for recorded answers, and with other prompts if given."""
     get_logger().info(f'instructions: {file.resolve()}')
     texts = data['messages'] if prompts is None else map(json.dumps, prompts)
     return Dataset.from_list(
@@ -79,11 +79,11 @@ class ToolEvalTEvalEasyToolDataset(ToolEvalDataset):
             instructions: File of instructions, such as ``data/easytool/teval_en_v2.json``.
             encoder: The evaluator's encoder, checked here so that a missing one is reported before inference.
             protocol: The evaluator's protocol.
-            check_encoder: Checks that the encoder is on this machine; the prompts do not depend on it.
-            change: Changes the records with instructions, of a variant; no setting of configs.
+            check_encoder: True to check that the encoder is on this machine; prompts do not depend on it.
+            change: Changes the records with instructions for a variant; configs do not set it.
 
         Raises:
-            ValueError: The subset's prompts hold no documentation.
+            ValueError: The subset's prompts contain no documentation.
             DataError: Data or instructions are missing or damaged, or tools have no instruction.
         """
         check_variant('teval', split_stem(name)[0])
@@ -125,13 +125,13 @@ class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
             name: Row of the table, such as ``tool_usage``.
             language: ``zh`` or ``en``.
             instructions: File of instructions, such as ``data/easytool/ultratool_zh.json``.
-            shots: 1 puts an example into the prompt, with its toolset replaced too; 0 does not.
+            shots: 1 for an example in the prompt, also with its toolset replaced; 0 for no example.
             prompt_style: ``gpt`` or ``open``; ``gpt`` has a system prompt.
-            change: Changes the rows with instructions, of a variant, whose records have them too; no setting of
-                configs.
+            change: Changes the rows with instructions for a variant, whose records then also have instructions; configs
+                do not set it.
 
         Raises:
-            ValueError: The task has no toolset that could be replaced.
+            ValueError: The task has no toolset to replace.
             DataError: Data or instructions are missing or damaged, or tools have no instruction.
         """
         check_variant('ultratool', name)

@@ -1,5 +1,5 @@
-# The tables of T-Eval and UltraTool with instructions. Columns whose prompts have no documentation have no variant and
-# come from the run without instructions: T-Eval's review; UltraTool's planning, creation and usage awareness.
+# The tables of T-Eval and UltraTool with instructions. Columns whose prompts contain no documentation have no variant;
+# they come from the run without instructions: T-Eval's review; UltraTool's planning, creation and usage awareness.
 from mmengine.config import read_base
 
 with read_base():

@@ -1,4 +1,4 @@
-# T-Eval and UltraTool with EasyTool instructions: configs select from it.
+# T-Eval and UltraTool with EasyTool instructions; configs select from these rows.
 from mmengine.config import read_base
 
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalEvaluator, tooleval_teval_v1, tooleval_teval_v2
@@ -13,7 +13,7 @@ with read_base():
     )
     from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 
-# T-Eval with EasyTool instructions instead of the documentation, by language and version of the data.
+# T-Eval with EasyTool instructions instead of the documentation, by language and data version.
 _postprocessors = dict(v1=tooleval_teval_v1, v2=tooleval_teval_v2)
 _languages = [dict(name='en', folder='EN', suffix=''), dict(name='zh', folder='ZH', suffix='_zh')]
 

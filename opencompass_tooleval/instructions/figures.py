@@ -1,4 +1,4 @@
-"""Further charts of EasyTool's instructions: candidates and retrieval (arXiv 2401.06201)."""
+"""More charts of EasyTool's instructions: candidates and retrieval (arXiv 2401.06201)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Series
-from opencompass_tooleval.report.read import Material
+from opencompass_tooleval.results.table import Material
 from opencompass_tooleval.work_dir.data_files import read_plain
 
 SECTION = 'easytool'
-"""The page of these figures."""
+"""Page of these charts."""
 
 _SELECTION = re.compile(r'tooleval-toolbench-selection_(\d+)(-easytool)?')
 
 
 def figures(_: Sequence[Board], material: Material) -> Iterator[Figure]:
-    """Yields the charts of selection and, of files that ``tooleval easytool retrieval --json`` wrote, of retrieval."""
+    """Yields the charts of selection and, from files of ``tooleval easytool retrieval --json``, of retrieval."""
     yield selection_figure(material)
     if retrievals := list(_retrievals(material)):
         yield retrieval_figure(retrievals)
@@ -64,19 +64,19 @@ def retrieval_figure(results: Sequence[Mapping[str, Any]]) -> Figure:
             for metric in result['documentation']['metrics']
         ]
         series.append(Series(side, tuple(values)))
-    note = 'Searches the tools of the file with complete requests; not comparable with Table 5, which searches all.'
+    note = 'Complete requests, searched in the file only; not comparable with Table 5, which searches all tools.'
     return Figure('toolbench-retrieval', SECTION, 'Retrieval NDCG', 'bars', labels, tuple(series), '', 'NDCG', note)
 
 
 def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
-    """Yields the content of files that ``tooleval easytool retrieval --json WORK_DIR/retrieval*.json`` wrote."""
+    """Yields the results in ``WORK_DIR/retrieval*.json``, which ``tooleval easytool retrieval --json`` wrote."""
     for file in (file for run in material.runs for file in sorted(run.path.glob('retrieval*.json'))):
         try:
             result = load_json(read_plain(file), bounded=True)
             values = [value for series in retrieval_figure([result]).series for value in series.values]
             if not all(value is None or is_number(value) for value in values):
-                raise TypeError('a metric is no number')
+                raise TypeError('a metric is not a number')
         except (OSError, ValueError, LookupError, TypeError) as error:
             fix = 'write it again with: tooleval easytool retrieval ... --json FILE'
-            raise DataError(file, f'it is no result of a retrieval ({error})', fix=fix) from error
+            raise DataError(file, f'it is not a result of a retrieval ({error})', fix=fix) from error
         yield result

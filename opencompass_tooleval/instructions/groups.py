@@ -1,6 +1,6 @@
-"""Summary groups of the tables with instructions: those of T-Eval and UltraTool, with instructed data sets.
+"""Summary groups of the tables with instructions: T-Eval's and UltraTool's groups, with instructed data sets.
 
-``config_groups.py`` has the same for OpenCompass, whose configs import no module.
+``config_groups.py`` has the same groups for OpenCompass, whose configs cannot import modules.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Builds EasyTool's prompts: replaces documentation by instructions, and changes nothing else.
+"""Builds EasyTool's prompts: replaces documentation with instructions, and changes nothing else.
 
-T-Eval: each API description in the system prompts is replaced by its guideline in EasyTool's format (Table 8). The
-layout of the prompts is kept.
+T-Eval: each API description in a system prompt is replaced by its guideline in EasyTool's format (Table 8). The layout
+of the prompt stays.
 
 UltraTool: the toolsets of the query and of the one-shot example are replaced. In tasks that choose tools (selection,
-creation awareness) a tool is its ``name`` and ``description``, from which EasyTool chooses (Section 4.2, Figure 3). In
-tasks that call tools (usage) it also has its guideline, in the shape that the prompt names, ``arguments`` with
-``properties``, and an ``Example``. ``results`` are omitted: the gold uses no names from them
+creation awareness) a tool consists of ``name`` and ``description``, from which EasyTool chooses (Section 4.2, Figure
+3). In tasks that call tools (usage) it also has its guideline, in the format that the prompt names: ``arguments`` with
+``properties``, and an ``Example``. ``results`` are omitted, since the gold uses no names from them
 (docs/explanation/easytool.md).
 """
 
@@ -30,10 +30,10 @@ VARIANTS = {'teval': TEVAL_VARIANTS, 'ultratool': (*ULTRATOOL_VARIANTS, *ULTRATO
 
 
 def check_variant(benchmark: str, subset: str) -> None:
-    """Checks that a subset's prompts hold documentation.
+    """Checks that a subset's prompts contain documentation.
 
     Raises:
-        ValueError: They hold none; the message lists the subsets whose prompts do.
+        ValueError: They contain none; the error lists the subsets whose prompts do.
     """
     if subset not in VARIANTS[benchmark]:
         have = ', '.join(VARIANTS[benchmark])
@@ -42,13 +42,13 @@ def check_variant(benchmark: str, subset: str) -> None:
 
 @dataclass
 class Catalogue:
-    """Instructions for look-up, and the tools that have none.
+    """Instructions by tool name, and the tools without an instruction.
 
     Attributes:
         tools: Tool name -> instruction.
         file: File of the instructions, for messages.
-        fix: The command that makes them.
-        missing: Tools that were not found -> the first record that needs each.
+        fix: The command that makes the file.
+        missing: Tools that were not found -> the first record that needs the tool.
     """
 
     tools: Mapping[str, ToolInstruction]
@@ -57,10 +57,10 @@ class Catalogue:
     missing: dict[str, str] = field(default_factory=dict)
 
     def find(self, name: str, record: str, described: bool = False) -> Found | None:
-        """Finds the instruction for a ``name`` in the documentation; records it as missing if there is none.
+        """Finds the instruction for a ``name`` in the documentation; if none exists, records it as missing.
 
-        A name is a tool of one function, or the function ``api`` or ``tool.api`` of ``tool``. A tool without functions
-        is found only if ``described`` is True.
+        A name is a tool with one function, or the function ``api`` or ``tool.api`` of ``tool``. A tool without
+        functions is only found if ``described`` is True.
         """
         tool = self.tools.get(name)
         if tool is not None and (len(tool.functions) == 1 or (described and not tool.functions)):
@@ -74,7 +74,7 @@ class Catalogue:
         return None
 
     def find_function(self, tool: str, function: str, record: str) -> Found | None:
-        """Finds the instruction for a function of a tool, whose names may hold dots; records a missing one."""
+        """Finds the instruction for a function of a tool, whose names may contain dots; records a missing one."""
         group = self.tools.get(tool)
         instruction = next((each for each in group.functions if each.name == function), None) if group else None
         if group is None or instruction is None:
@@ -89,7 +89,7 @@ class Catalogue:
             data: The data set, for the message.
 
         Raises:
-            DataError: Tools are missing; the message has their number and names at most ``MAX_NAMED``.
+            DataError: Tools are missing; the error has their number and at most ``MAX_NAMED`` names.
         """
         if not self.missing:
             return
@@ -99,7 +99,7 @@ class Catalogue:
 
 
 def _description(tool: ToolInstruction, function: FunctionInstruction | None) -> str:
-    """Returns the description of a function; that of the tool if it is the only function."""
+    """Returns the description of a function, or the tool's description for its only function."""
     return function.description or tool.description if function and len(tool.functions) > 1 else tool.description
 
 
@@ -110,7 +110,8 @@ def guideline(name: str, tool: ToolInstruction, function: FunctionInstruction) -
 
 
 def _instruct_text(text: str, record: str, catalogue: Catalogue) -> str | None:
-    """Replaces the documentation in a system prompt; None if it has none. ``catalogue`` records missing tools."""
+    """Replaces the documentation in a system prompt; None if it has no documentation. ``catalogue`` records missing
+    tools."""
     span = find_api_list(text)
     if span is None:
         return None
@@ -122,7 +123,7 @@ def _instruct_text(text: str, record: str, catalogue: Catalogue) -> str | None:
 def instruct_teval(
     prompts: Iterable[tuple[str, Sequence[Message]]], catalogue: Catalogue, data: str
 ) -> list[list[Message]]:
-    """Writes the prompts of a T-Eval file with instructions; only the API descriptions of system prompts change.
+    """Returns the prompts of a T-Eval file with instructions; only the API descriptions in system prompts change.
 
     Args:
         prompts: Record id and messages of every record.
@@ -130,7 +131,7 @@ def instruct_teval(
         data: Name of the data set, for messages.
 
     Raises:
-        DataError: A prompt has no API descriptions, or tools have no instruction: all of the file are listed.
+        DataError: A prompt has no API descriptions, or tools have no instruction; the error lists all of the file.
     """
     rewritten: dict[str, str | None] = {}
     instructed, bare = [], []
@@ -178,12 +179,12 @@ def _tool(name: str, tool: ToolInstruction, function: FunctionInstruction | None
 
 
 def instruct_toolset(row: Mapping[str, Any], record: str, catalogue: Catalogue, described: bool) -> dict[str, Any]:
-    """Replaces the toolset of a row of UltraTool, or of its one-shot example, by instructions in the same order.
+    """Replaces the toolset in a row of UltraTool, or in its one-shot example, with instructions in the same order.
 
     Args:
-        row: The row of the file; it is not changed.
-        record: Its number, for messages.
-        catalogue: The instructions. It records missing ones; call its ``check`` after the last row.
+        row: A row of the file; it is not changed.
+        record: Number of the row, for messages.
+        catalogue: The instructions. It records missing instructions; call ``check`` after the last row.
         described: True for tasks that only choose tools, which get descriptions; False adds guidelines for calls.
     """
     instructions = [(tool['name'], catalogue.find(tool['name'], record, described)) for tool in row['toolset'] or ()]

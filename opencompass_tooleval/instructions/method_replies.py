@@ -1,8 +1,8 @@
-"""Reads the values in replies to EasyTool's published prompts, without evaluating code.
+"""Parses the values in replies to EasyTool's published prompts, without evaluating code.
 
-The published runs evaluate a reply as Python, so that ``{"Parameters": {"input": [8, 1/31]}}`` passes a number; six
-numbers in the published logs of FuncQA have no other explanation. Here a reply is parsed. Its literals, and arithmetic
-between numbers, are computed within bounds. Any other reply is unreadable and requested again.
+The published runs evaluate a reply as Python, so that ``{"Parameters": {"input": [8, 1/31]}}`` passes a number; this
+alone explains six numbers in the published logs of FuncQA. Here a reply is parsed; its literals, and arithmetic between
+numbers, are computed with limits. Any other reply is unreadable and requested again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from opencompass_tooleval.core.text.reading import parse_enclosed
 READINGS = ('official', 'strict')
 
 Reader = Callable[[str, str], Any]
-"""Reads a reply by one of ``READINGS``; raises :class:`Unreadable`."""
+"""Parses a reply by one of ``READINGS``; raises :class:`Unreadable`."""
 
 Task = dict[str, Any]
 
@@ -40,14 +40,14 @@ _TRUTH_WITHOUT_BLANK = ((':true', ': True'), (':false', ': False'))
 
 
 class Unreadable(ValueError):
-    """Raised for a reply that the published run requests again."""
+    """The published run requests this reply again."""
 
 
 def read_python(text: str) -> Any:
-    """Reads a Python literal, and computes arithmetic between numbers in it.
+    """Parses a Python literal, and computes arithmetic between numbers in it.
 
     Raises:
-        Unreadable: It is no literal, or exceeds the bounds of :mod:`~opencompass_tooleval.core.text.reading`.
+        Unreadable: The text is not a literal, or exceeds the limits of :mod:`~opencompass_tooleval.core.text.reading`.
     """
     if len(text) > MAX_CHARS:
         raise Unreadable('the reply is too long')
@@ -56,7 +56,7 @@ def read_python(text: str) -> Any:
             warnings.simplefilter('ignore')  # '\d' in a reply must not print a warning
             return _value(ast.parse(text.lstrip(' \t'), mode='eval').body, 0)
     except (SyntaxError, ValueError, TypeError, ArithmeticError, MemoryError, RecursionError) as error:
-        raise Unreadable(f'the reply is no literal ({type(error).__name__})') from None
+        raise Unreadable(f'the reply is not a literal ({type(error).__name__})') from None
 
 
 def _value(node: ast.expr, depth: int) -> Any:
@@ -77,19 +77,19 @@ def _value(node: ast.expr, depth: int) -> Any:
         if isinstance(node.op, ast.Pow) and is_huge_power(left, right):
             raise Unreadable('a power is too large')
         return _bounded(_OPERATORS[type(node.op)](left, right))
-    raise Unreadable('the reply holds more than values')
+    raise Unreadable('the reply contains more than values')
 
 
 def _key(node: ast.expr | None, depth: int) -> Any:
     if node is None:  # {**other}
-        raise Unreadable('the reply holds more than values')
+        raise Unreadable('the reply contains more than values')
     return _value(node, depth)
 
 
 def _number(node: ast.expr, depth: int) -> int | float:
     number = _value(node, depth)
     if not isinstance(number, (int, float)):
-        raise Unreadable('the reply calculates with what is no number')
+        raise Unreadable('the reply calculates with a value that is not a number')
     return number
 
 
@@ -113,25 +113,25 @@ def _read(text: str, reading: str, brackets: str, published: Callable[[str], str
 
 def _field(value: Any, key: str) -> Any:
     if not isinstance(value, dict) or key not in value:
-        raise Unreadable(f'the reply is no object with {key!r}')
+        raise Unreadable(f'the reply is not an object with {key!r}')
     return value[key]
 
 
 def read_tasks(text: str, reading: str) -> Any:
-    """Reads ``Tasks``, a list of texts if the reply follows the prompt; ignores text after the first blank line."""
+    """Parses ``Tasks``, a list of texts if the reply follows the prompt; ignores text after the first blank line."""
     return _field(_read(text, reading, '{}', lambda reply: reply.partition('\n\n')[0]), 'Tasks')
 
 
 def read_topology(text: str, reading: str) -> list[Task]:
-    """Reads the tasks in order. Each has ``dep``, a list of ids; other keys are checked when the task is run.
+    """Parses the tasks in order. Each has ``dep``, a list of ids; other keys are checked when the task is run.
 
     Raises:
-        Unreadable: It is no such list, or its last task has an empty ``dep``, which the published run also requests
-            again.
+        Unreadable: The reply is not such a list, or its last task has an empty ``dep``, which the published run also
+            requests again.
     """
     order = _read(text, reading, '[]', str)
     if not isinstance(order, (list, tuple)) or not order:
-        raise Unreadable('the reply is no list of tasks')
+        raise Unreadable('the reply is not a list of tasks')
     tasks = [{**task, 'dep': _dependencies(task)} if isinstance(task, dict) else {} for task in order]
     if not all(tasks) or not tasks[-1]['dep']:
         raise Unreadable('a task has no "dep"')
@@ -143,36 +143,36 @@ def _dependencies(task: Task) -> list[int]:
     if isinstance(given, int):
         return [int(given)]
     if not isinstance(given, (str, list)):
-        raise Unreadable('"dep" is no list of ids')
+        raise Unreadable('"dep" is not a list of ids')
     try:
         return [int(number) for number in (given.split(',') if isinstance(given, str) else given)]
     except (ValueError, TypeError, OverflowError):
-        raise Unreadable('"dep" is no list of ids') from None
+        raise Unreadable('"dep" is not a list of ids') from None
 
 
 def read_choice(text: str, reading: str) -> Any:
-    """Reads the choice of a tool, ``{"ID": 1}`` if the reply follows the prompt; ignores text after the first ``(``."""
+    """Parses the choice of a tool, such as ``{"ID": 1}``; ignores text after the first ``(``."""
     return _read(text, reading, '{}', lambda reply: reply.partition('(')[0].strip())
 
 
 def read_choice_at_end(text: str, reading: str) -> Any:
-    """Reads the choice of a tool in the runs on ToolBench, which read the text after the last blank line."""
+    """Parses the choice of a tool in ToolBench's runs, which use the text after the last blank line."""
     return _read(text, reading, '{}', last_block)
 
 
 def read_names(text: str, reading: str) -> list[Any]:
-    """Reads names of APIs: a list, or one text, without bare fences; ignores text after the first blank line.
+    """Parses names of APIs: a list, or one text, without bare fences; ignores text after the first blank line.
 
-    The items of a list are not checked: the published run drops those that are no API of the tool.
+    The items of a list are not checked: the published run drops names that are not an API of the tool.
     """
     names = _read(text, reading, '[]', lambda reply: first_block(_as_python(reply, ())).strip())
     if not isinstance(names, (list, str)):
-        raise Unreadable('the reply is no list of names')
+        raise Unreadable('the reply is not a list of names')
     return [names] if isinstance(names, str) else names
 
 
 def read_need(text: str, reading: str) -> bool:
-    """Reads the choice of using a tool, ``{"Reason": "...", "Choice": "Yes"}`` if the reply follows the prompt."""
+    """Parses the decision to use a tool, ``{"Reason": "...", "Choice": "Yes"}`` if the reply follows the prompt."""
     reply = _read(text, reading, '{}', str)
     _field(reply, 'Reason')
     choice = _field(reply, 'Choice')
@@ -182,14 +182,14 @@ def read_need(text: str, reading: str) -> bool:
 
 
 def read_parameters(text: str, reading: str) -> Any:
-    """Reads ``Parameters`` as the published one-hop runs do: with ``true``, ``false`` and bare fences."""
+    """Parses ``Parameters`` as the published one-hop runs do, with ``true``, ``false`` and bare fences."""
     return _field(
         _read(text, reading, '{}', lambda reply: _as_python(reply, _TRUTH + _TRUTH_WITHOUT_BLANK)), 'Parameters'
     )
 
 
 def read_parameters_depend(text: str, reading: str) -> Any:
-    """Reads ``Parameters`` as the published multi-hop runs do: ``:true`` without a blank is not allowed."""
+    """Parses ``Parameters`` as the published multi-hop runs do: ``:true`` without a space is not allowed."""
     return _field(_read(text, reading, '{}', lambda reply: _as_python(reply, _TRUTH)), 'Parameters')
 
 
@@ -200,7 +200,7 @@ def _as_python(text: str, words: tuple[tuple[str, str], ...]) -> str:
 
 
 def read_check(text: str) -> str:
-    """Reads the model's check of its own answer: ``yes`` (right), ``no`` or ``unreadable``."""
+    """Parses the model's check of its own answer: ``yes`` (right), ``no`` or ``unreadable``."""
     try:
         choice = _field(read_python(text), 'Choice')
     except Unreadable:

@@ -1,6 +1,6 @@
 """Collects native calls without running them: RestBench's paths, and ToolBench's calls.
 
-A model may make all calls in one answer, or one call per answer, as many chat models are trained to. To collect all
+A model may make all calls in one answer or, as many chat models are trained to, one call per answer. To collect all
 calls in both cases, every call gets the response :data:`NOTED`, and the dialogue continues until an answer has no call.
 """
 
@@ -17,19 +17,20 @@ from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, writ
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 
 MAX_STEPS = 10
-"""Maximum answers per request. RestBench's longest gold path has four steps; ToolBench's requests have six APIs."""
+"""Maximum number of answers per request. RestBench's longest gold path has four steps, a ToolBench request six APIs."""
 
 NOTED = 'Noted.'
-"""Response to every call, in place of a tool's response."""
+"""Response to every call, instead of a tool's response."""
 
 _LAST = write_answer('These are all calls.')
 
 
 class PlannedCallDialogues:
-    """Continues a dialogue until an answer has no call; the prediction is the last answer with the calls of all.
+    """Continues a dialogue until an answer has no call; the prediction is the last answer with all calls so far.
 
     Args:
-        max_steps: Maximum answers per request; with 1 only the calls of the first answer count, as with calls in text.
+        max_steps: Maximum number of answers per request; with 1, only the calls in the first answer count, as with
+            written calls.
 
     Raises:
         ValueError: ``max_steps`` is below 1.
@@ -41,17 +42,17 @@ class PlannedCallDialogues:
         self.max_steps = max_steps
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[Answer]:
-        """Begins the dialogue about one row, which has ``messages``, ``tools`` and ``gold_answer``."""
+        """Starts the dialogue for one row, which has ``messages``, ``tools`` and ``gold_answer``."""
         request = ModelRequest(tuple(read_messages(row['messages'])), row['gold_answer'], ToolSet.of_text(row['tools']))
         return plan_calls(request, self.max_steps)
 
 
 def plan_calls(request: ModelRequest, max_steps: int) -> Dialogue[Answer]:
-    """Asks until an answer has no call, or there are more calls than any request needs; returns the last answer.
+    """Sends requests until an answer has no call or there are more calls than needed; returns the last answer.
 
     Args:
-        turn: The first.
-        max_steps: Answers at most; at least one.
+        request: The first request.
+        max_steps: Maximum number of answers; at least one.
     """
     calls: tuple[ToolCall, ...] = ()
     for step in range(max_steps):

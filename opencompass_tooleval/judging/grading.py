@@ -1,7 +1,7 @@
-"""Grading by a judge: the way that is the same for every benchmark, which fills in what is judged and how it scores.
+"""Grading by a judge: the part that is the same for all benchmarks, which define what is judged and how it scores.
 
-Judgements are those of a file, or the judge is asked; they are scored; too many missing ones are an error; what the
-judge replied is kept as rows of a file. Imports no OpenCompass.
+Judgements come from a file or from the judge; they are scored; too many missing judgements are an error; the judge's
+verdicts are stored as rows of a file. This module does not import OpenCompass.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ R = TypeVar('R', bound=Any)
 S = TypeVar('S')
 
 Item = tuple[Judgement[F], JudgeItem | None]
-"""The judgement of a part of an answer without the judge's reply, with the part's digest, and the question about it.
-For a part that the answer lacks: a ``missing`` judgement, and None."""
+"""A part of an answer: its judgement without the judge's reply but with the part's digest, and the question about it.
+If the answer lacks the part: a ``missing`` judgement, and None."""
 
 
 @dataclass
 class Grading(ABC, Generic[R, F, S]):
     """Answers that a judge grades.
 
-    ``R`` is a record, which has an ``id``; ``F`` a verdict; ``S`` the score of an answer.
+    ``R`` is a record with an ``id``, ``F`` a verdict, ``S`` the score of an answer.
 
     Attributes:
         records: The records, in the data's order.
-        answers: Their answers, without thoughts, in the same order.
+        answers: The answers to the records, without thoughts, in the same order.
     """
 
     records: Sequence[R]
@@ -44,34 +44,34 @@ class Grading(ABC, Generic[R, F, S]):
         """Reads the judgements of a file.
 
         Raises:
-            DataError: It is missing or damaged, or judges one answer twice.
+            DataError: The file is missing or damaged, or judges an answer twice.
         """
 
     @abstractmethod
     def members(self, found: F) -> Mapping[str, Any]:
-        """Converts a verdict to members of a row that :meth:`read` reads."""
+        """Converts a verdict to members of a row that :meth:`read` can parse."""
 
     @abstractmethod
     def dialogues(self) -> Mapping[Any, Judging[Any]]:
-        """Begins the dialogues with the judge: name -> dialogue."""
+        """Starts the dialogues with the judge: name -> dialogue."""
 
     @abstractmethod
     def collected(self, found: Mapping[Any, Any]) -> list[Judgement[F]]:
-        """Converts the results of the dialogues, by their names, to judgements."""
+        """Converts the results of the dialogues, by name, to judgements."""
 
     @abstractmethod
     def score_answer(self, record: R, answer: Any, judgements: Sequence[Judgement[F]]) -> S:
-        """Scores an answer from judgements of this and of other answers to the same record."""
+        """Scores an answer from judgements of this answer and of other answers to the same record."""
 
     @abstractmethod
     def opinions(self, score: S) -> Iterable[Unjudged | None]:
-        """Yields None for everything in an answer that was judged, and what should have been judged and was not."""
+        """Yields, for each part of an answer to judge, None if it was judged, or why its judgement is missing."""
 
     def score(self, judgements: Sequence[Judgement[F]]) -> list[S]:
-        """Scores the answers: one score for each, in their order.
+        """Scores the answers: one score per answer, in order.
 
         Raises:
-            ValueError: A judgement is of none of the records.
+            ValueError: A judgement is not for any of the records.
         """
         grouped = by_record(judgements, [record.id for record in self.records])
         pairs = zip(self.records, self.answers, strict=True)
@@ -92,16 +92,16 @@ class Grading(ABC, Generic[R, F, S]):
         return scores
 
     def rows(self, judgements: Iterable[Judgement[F]]) -> list[dict[str, Any]]:
-        """Converts judgements to rows of a file for :meth:`read`."""
+        """Converts judgements to rows of a file that :meth:`read` can parse."""
         return [judgement.to_row(self.members) for judgement in judgements]
 
 
 class ItemGrading(Grading[R, F, S]):
-    """Answers of which each part is judged by one question."""
+    """Grading of answers whose parts are each judged by one question."""
 
     @abstractmethod
     def items_of(self, record: R, answer: Any) -> Iterable[Item[F]]:
-        """Yields each part of an answer, which is without thoughts."""
+        """Yields the parts of an answer; the answer has no thoughts."""
 
     @cached_property
     def items(self) -> list[Item[F]]:
@@ -110,11 +110,11 @@ class ItemGrading(Grading[R, F, S]):
         return [item for record, answer in pairs for item in self.items_of(record, answer)]
 
     def dialogues(self) -> dict[int, Judging[Any]]:
-        """Begins the dialogues with the judge, a question each: index of the part -> dialogue."""
+        """Starts the dialogues with the judge, one question each: index of the part -> dialogue."""
         return {index: single(item) for index, (_, item) in enumerate(self.items) if item}
 
     def collected(self, found: Mapping[int, Any]) -> list[Judgement[F]]:
-        """Adds the judge's verdicts."""
+        """Returns the judgements of all parts with the judge's verdicts."""
         return [
             judgement.with_verdict(found[index]) if index in found else judgement
             for index, (judgement, _) in enumerate(self.items)
@@ -122,7 +122,7 @@ class ItemGrading(Grading[R, F, S]):
 
 
 def item_digests(items: Iterable[Item[F]]) -> dict[str, str]:
-    """Returns step -> digest of the parts that an answer has."""
+    """Returns step -> digest of the parts that exist in an answer."""
     return {judgement.step: judgement.answer_digest for judgement, item in items if item}
 
 
@@ -140,18 +140,19 @@ def matched_items(items: Iterable[Item[F]], judgements: Sequence[Judgement[F]]) 
 
 
 class GradedScorer(Scorer):
-    """Base of scorers of answers that a judge grades, here by a file of judgements; evaluators can ask a judge."""
+    """Base of scorers of answers that a judge grades. Here a file of judgements replaces the judge; evaluators can
+    use one."""
 
     file: Path | None = None
-    """The judgements."""
+    """File of the judgements."""
     fix = ''
     """Advice if too many judgements are missing."""
 
     def graded(self, grading: Grading[R, F, S], source: str) -> Sequence[S]:
-        """Scores answers with the judgements of the file.
+        """Scores answers with the judgements in the file.
 
         Args:
-            grading: The answers.
+            grading: The answers and how they are graded.
             source: Name of the data set, for a judge.
 
         Raises:

@@ -1,4 +1,4 @@
-"""A judge model: sends many requests at once, resumes after a kill, and repeats no answered request."""
+"""A judge model: sends many requests at once, resumes after a kill, and never repeats an answered request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Name = TypeVar('Name', bound=Hashable)
 JUDGE = 'judge'
 
 TRIES = 4
-"""Maximum number of requests per item: an unreadable reply is requested again, up to three times."""
+"""Maximum number of requests per item: an unreadable reply is requested again up to three times."""
 
 _ADDRESSES = {
     'openai_api_base', 'api_base', 'base_url', 'url', 'token_url', 'api_addr', 'openai_proxy_url', 'proxy_url',
@@ -53,11 +53,11 @@ _NAME_LENGTH = 80
 
 MAX_UNREAD = 200
 _UNREAD_CHARS = 2_000
-"""Number of unreadable replies that one judge keeps, and number of characters of each."""
+"""Maximum number of unreadable replies that one judge stores, and maximum length of each."""
 
 
 def judge_cfg_from_env() -> dict[str, Any] | None:
-    """Returns the judge of ``$OC_JUDGE_MODEL``, ``$OC_JUDGE_API_KEY`` and ``$OC_JUDGE_API_BASE``; None if not set."""
+    """Returns the judge in ``$OC_JUDGE_MODEL``, ``$OC_JUDGE_API_KEY`` and ``$OC_JUDGE_API_BASE``; None if not set."""
     model = os.environ.get('OC_JUDGE_MODEL')
     if not model:
         return None
@@ -72,14 +72,14 @@ def judge_cfg_from_env() -> dict[str, Any] | None:
 
 
 def tell_only_warnings() -> None:
-    """Limits OpenCompass's logger to warnings, for commands that write JSON to standard output as it does."""
+    """Limits OpenCompass's logger to warnings, for commands that write JSON to standard output like the logger."""
     get_logger().setLevel(logging.WARNING)
 
 
 def _canonical(value: Any) -> Any:
     """Converts a setting to JSON that is the same in every process and for every notation in a config.
 
-    Configs name a class or its text (``opencompass tasks`` dump configs); 0 and 0.0 are the same temperature.
+    A config may contain a class or its name (``opencompass tasks`` dump configs); 0 and 0.0 are the same temperature.
     """
     if isinstance(value, Mapping):
         return {str(name): _canonical(content) for name, content in value.items() if not is_secret(str(name))}
@@ -93,7 +93,8 @@ def _canonical(value: Any) -> Any:
 
 
 def judge_settings(cfg: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings that may change a judge's replies, as JSON values, without keys, addresses and speed."""
+    """Returns the settings that may change a judge's replies, as JSON values, without keys, addresses and speed
+    settings."""
     settings = {
         name: _canonical(value) for name, value in cfg.items() if name not in _NOT_SETTINGS and not is_secret(name)
     }
@@ -107,35 +108,35 @@ def settings_hash(cfg: Mapping[str, Any]) -> str:
 
 
 def _folder_name(cfg: Mapping[str, Any]) -> str:
-    """Returns a readable folder name with the settings' hash; only the hash identifies the judge."""
+    """Returns a readable folder name with the hash of the settings; only the hash identifies the judge."""
     name = re.sub(r'[^\w.-]+', '_', str(cfg.get('path') or judge_settings(cfg)['type'])).encode('ascii', 'ignore')
     return f'{name.decode()[-_NAME_LENGTH:]}-{settings_hash(cfg)}'
 
 
 def _text_of(reply: Answer) -> str:
-    """Returns a reply's text: the first of its native calls as JSON, or its text."""
+    """Returns a reply's text: the first native call as JSON, or else the text."""
     calls = reply.calls
     return json.dumps({'name': calls[0].name, 'arguments': calls[0].arguments}) if calls else reply.text
 
 
 class Judge:
-    """A judge model that keeps its replies.
+    """A judge model that stores its replies.
 
-    Readable replies are kept in a folder per judge and settings, one file per process, so that any number of
-    evaluations share it: a second evaluation needs no call, and after a kill only unanswered requests are repeated.
-    The first unreadable replies are kept too, shortened and with ``fault``, for inspection.
+    Readable replies are stored in a folder per judge and settings, with one file per process, so that any number of
+    evaluations share them: a second evaluation sends no request, and after a kill only unanswered requests are
+    repeated. The first unreadable replies are also stored for inspection, shortened and with ``fault``.
 
     Args:
-        cfg: Any model of OpenCompass; ``max_out_len`` and ``batch_size`` as in a model config.
-        folder: Parent folder of the kept replies.
-        source: Name of the data set for a replayed judge, which reads ``judge-planning-zh`` for ``planning-zh``.
+        cfg: Config of any OpenCompass model; ``max_out_len`` and ``batch_size`` as in a model config.
+        folder: Parent folder of the stored replies.
+        source: Name of the data set for a replayed judge, which uses ``judge-planning-zh`` for ``planning-zh``.
 
     Attributes:
         calls: Number of requests to the model.
         usages: Usage of each reply.
-        asked: Keys of the items that it was asked about.
-        cached_usages: Key -> usage of a reply that an earlier run kept; None if it was not kept with the reply.
-        folder: Folder of its replies.
+        asked: Keys of the items for which requests were sent.
+        cached_usages: Key -> usage of a reply that an earlier run stored; None if the usage was not stored.
+        folder: Folder of the stored replies.
     """
 
     def __init__(self, cfg: Mapping[str, Any], folder: Path, source: str = '') -> None:
@@ -161,7 +162,7 @@ class Judge:
         return len(self.usages)
 
     def converse(self, dialogues: Mapping[Name, Judging[T]]) -> dict[Name, T]:
-        """Runs dialogues with the judge. Each continues as soon as it has its reply, independent of the others.
+        """Runs dialogues with the judge. Each continues when its reply arrives, independently of the others.
 
         Args:
             dialogues: Name -> dialogue. Each of its items gets a verdict, or an ``Unread`` after ``TRIES`` requests.
@@ -170,7 +171,7 @@ class Judge:
             Name -> result of its dialogue.
 
         Raises:
-            UnjudgedError: A budget leaves some of them without a judgement.
+            UnjudgedError: A budget left some items without a judgement.
         """
         self._find_cached()
         names = {str(index): name for index, name in enumerate(dialogues)}
@@ -185,14 +186,14 @@ class Judge:
             self._save()
         self.usages += runner.other_usages.get(JUDGE, [])
         self._check_budget()
-        get_logger().info(f'{self.name}: {len(self.cached_usages)} judgements kept from earlier, {self.calls} requests')
+        get_logger().info(f'{self.name}: {len(self.cached_usages)} judgements from earlier runs, {self.calls} requests')
         return {names[index]: cast(T, outcome.value) for index, outcome in found.items()}
 
     def _check_budget(self) -> None:
-        """Notes the judgements that a budget leaves out.
+        """Records the judgements that a budget left out.
 
         Raises:
-            UnjudgedError: There are some.
+            UnjudgedError: Judgements were left out.
         """
         verdicts = self._verdicts.values()
         unsent = sum(isinstance(verdict, Unread) and verdict.why == OVER_BUDGET for verdict in verdicts)
@@ -201,11 +202,11 @@ class Judge:
         if unsent:
             raise UnjudgedError(
                 f'{unsent} of {len(verdicts)} judgements are missing ({OVER_BUDGET}): a budget is used up. The '
-                'others are kept. Raise budget in the config, and run again with -r'
+                'others are stored. Raise budget in the config, and run again with -r'
             )
 
     def _find_cached(self) -> None:
-        """Reads the positions of the replies that were kept before."""
+        """Finds the positions of the replies that earlier runs stored."""
         self._verdicts.clear()
         self._tries.clear()
         self._kept.clear()
@@ -216,7 +217,7 @@ class Judge:
                     self._kept.setdefault(str(row.get('key')), []).append((journal, position))
 
     def _ask(self, item: JudgeItem) -> Dialogue[Any]:
-        """Sends requests until there is a verdict, at most ``TRIES``; none if the verdict is known."""
+        """Sends up to ``TRIES`` requests until a verdict can be parsed; sends none if the verdict is known."""
         key, verdict = item.key, None
         for tried in range(TRIES):
             if (known := self._known(item)) is not None:
@@ -233,7 +234,7 @@ class Judge:
         return verdict
 
     def _known(self, item: JudgeItem) -> Any:
-        """Returns the verdict of an item that was judged before; None if it was not."""
+        """Returns the verdict of an item that was judged before; None otherwise."""
         for journal, position in reversed(self._kept.pop(item.key, ())):
             row = journal.row_at(position)
             verdict = item.read(str(row.get('reply', '')))
@@ -248,7 +249,7 @@ class Judge:
         return Unread(reason) if reason.startswith(INFRA) else item.read(_text_of(reply))
 
     def _keep(self, item: JudgeItem, reply: Answer, verdict: Any) -> None:
-        """Keeps a readable reply, and the first unreadable ones, shortened."""
+        """Stores a readable reply, or one of the first unreadable replies, shortened."""
         row: dict[str, Any] = {'key': item.key, 'id': item.id}
         row |= {USAGE: reply.usage.to_payload()} if reply.usage else {}
         text = _text_of(reply)
@@ -261,7 +262,7 @@ class Judge:
         self._rows += 1
 
     def _save(self) -> None:
-        """Writes the kept replies; those that arrived together take one flush to the disk."""
+        """Writes the stored replies; replies that arrived together need one flush to the disk."""
         if self._unsaved:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._journal.append(self._unsaved)

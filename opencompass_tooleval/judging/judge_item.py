@@ -1,4 +1,4 @@
-"""Items for a judge, and dialogues with several items as generators. Pure: the caller sends the requests."""
+"""Requests to a judge, and dialogues with several requests as generators. Pure: the caller sends the requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar('T')
 
 
 def fill(template: str, **values: str) -> str:
-    """Replaces ``{name}`` in a template by values; braces within a value are not replaced."""
+    """Replaces ``{name}`` in a template with values; braces within a value are not replaced."""
     return re.sub(rf'\{{({"|".join(values)})\}}', lambda match: values[match[1]], template)
 
 
@@ -30,10 +30,10 @@ class JudgeItem:
     Attributes:
         id: Name in messages and for a replayed judge, such as ``12`` or ``12/1.2``.
         prompt: The user message.
-        read: Reads a reply: returns the verdict, or an :class:`~.judgement.Unread`.
+        read: Parses a reply: returns the verdict, or an :class:`~.judgement.Unread`.
         system: The judge's system prompt, or ``''``.
-        repeat: Number of this judgement among several of the same item, from 0; each has a separate request and reply.
-        tools: Tools for native calls; a call is read as its JSON, ``{"name", "arguments"}``. None for no tools.
+        repeat: Number of this judgement among several of the same item, from 0; each has its own request and reply.
+        tools: Tools for native calls; a call is parsed as its JSON, ``{"name", "arguments"}``. None for no tools.
     """
 
     id: str
@@ -53,8 +53,8 @@ class JudgeItem:
 
 
 Judging = Generator[JudgeItem, Any, T]
-"""A dialogue with a judge that returns a ``T``. Each item that it yields gets its verdict, or an ``Unread`` with the
-reason why there is none."""
+"""A dialogue with a judge that returns a ``T``. Each item that it yields gets a verdict, or an ``Unread`` that says why
+there is none."""
 
 
 def single(item: JudgeItem) -> Judging[Any]:
@@ -63,11 +63,11 @@ def single(item: JudgeItem) -> Judging[Any]:
 
 
 def carry_out(judging: Judging[T], ask: Callable[[JudgeItem], Generator[Any, Any, Any]]) -> Generator[Any, Any, T]:
-    """Runs a dialogue with another way to get the verdicts.
+    """Runs a dialogue with another way of getting verdicts.
 
     Args:
         judging: The dialogue.
-        ask: Item -> the dialogue that returns its verdict.
+        ask: Item -> a dialogue that returns the item's verdict.
     """
     try:
         item = next(judging)

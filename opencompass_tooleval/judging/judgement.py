@@ -1,5 +1,5 @@
-"""Judgements of answers for every benchmark: the judged answer, the reason of a missing judgement, the limit of missing
-ones, and the row of a file."""
+"""Judgements of answers, for all benchmarks: which answer was judged, why a judgement is missing, how many may be
+missing, and the row of a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNJUDGED_LIMIT = 0.01
 """Share of unjudged answers above which an evaluation fails."""
 
 UNJUDGED = 'judge:unjudged'
-"""Reason of a sample, or of a part of one, without a judgement."""
+"""Reason of a sample, or of one of its parts, without a judgement."""
 
 UNREAD, REFUSED, EMPTY_REPLY = 'unread', 'refused', 'empty'
 OTHER_ANSWER, NO_JUDGEMENT = 'other_answer', 'no_judgement'
@@ -34,17 +34,17 @@ _WORDS = {
     REFUSED: 'the judge refused',
     EMPTY_REPLY: 'empty reply',
     'too_long': 'reply too long',
-    'missing': 'a score missing',
-    'range': 'out of range',
-    OTHER_ANSWER: 'the judgement is of another answer',
-    NO_JUDGEMENT: 'no judgement of it',
-    '': 'not said why',
+    'missing': 'missing score',
+    'range': 'score out of range',
+    OTHER_ANSWER: 'judgement of another answer',
+    NO_JUDGEMENT: 'no judgement',
+    '': 'unknown reason',
 }
 """Area of a fault (the text before its colon) -> its description."""
 
 
 class UnjudgedError(ValueError):
-    """Raised when too many answers could not be judged for a meaningful score."""
+    """Too many answers could not be judged for a meaningful score."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ class Opinion:
     """A judge's answer to a question with few possible answers.
 
     Attributes:
-        value: One of the possible answers, such as ``Solved``; ``''`` if there is none.
-        decided_by: Its source: the name of the question that the judge answered, or of a rule that needs no judge.
+        value: One of the possible answers, such as ``Solved``; ``''`` if the judge gave none.
+        decided_by: The name of the question that the judge answered, or of the rule that decided without a judge.
         why: The judge's explanation.
-        fault: The reason why there is no value, as in :attr:`Unread.why`.
+        fault: Why there is no value, as in :attr:`Unread.why`.
     """
 
     value: str
@@ -75,7 +75,7 @@ class Opinion:
     fault: str = ''
 
     def to_row(self) -> dict[str, str]:
-        """Returns the members for a file of judgements, without empty ones."""
+        """Returns the members for a file of judgements, without empty members."""
         return {name: text for name, text in vars(self).items() if text or name == 'value'}
 
 
@@ -84,7 +84,7 @@ class Unjudged:
     """An answer, or part of one, that could not be judged.
 
     Attributes:
-        where: Its place, such as ``record 7, step 1.2``.
+        where: The place, such as ``record 7, step 1.2``.
         why: The reason, as in :attr:`Unread.why`, or ``other_answer`` or ``no_judgement`` for a file of judgements.
     """
 
@@ -93,7 +93,7 @@ class Unjudged:
 
 
 def unread_reply(reply: str) -> Unread:
-    """Returns the reason for a reply without judgement: it is empty, it declines to judge, or it is unreadable."""
+    """Returns why a reply has no judgement: it is empty, it declines to judge, or it cannot be parsed."""
     text = strip_reasoning(reply).text.strip()
     return Unread(EMPTY_REPLY if not text else REFUSED if declines_or_apologizes(text) else UNREAD)
 
@@ -104,13 +104,13 @@ class Judgement(Generic[F]):
 
     Attributes:
         id: Record id.
-        step: The judged part of the answer; ``''`` for the whole.
-        status: ``judged``, ``unjudged`` (no judgement could be read) or ``missing`` (the answer lacks the part).
+        step: The judged part of the answer; ``''`` for the complete answer.
+        status: ``judged``, ``unjudged`` (the judgement could not be parsed) or ``missing`` (the answer lacks the part).
         found: The judge's verdict; None unless ``judged``.
         answer_digest: :func:`~opencompass_tooleval.core.text.jsonable.answer_digest` of the judged answer; ``''`` if
             unknown.
-        reference: Digest of the answer that it was compared with; ``''`` if there was none, or it is unknown.
-        fault: The reason why it is ``unjudged``, as in :attr:`Unread.why`; ``''`` if unknown.
+        reference: Digest of the answer that it was compared with; ``''`` without a comparison, or if unknown.
+        fault: Why it is ``unjudged``, as in :attr:`Unread.why`; ``''`` if unknown.
     """
 
     id: str
@@ -123,17 +123,17 @@ class Judgement(Generic[F]):
 
     @property
     def is_silent(self) -> bool:
-        """True if it does not identify the judged answer."""
+        """True if the judgement does not identify the judged answer."""
         return self.status == JUDGED and not self.answer_digest
 
     def with_verdict(self, verdict: F | Unread) -> Judgement[F]:
-        """Returns a copy with a judge's verdict, or with the reason why there is none."""
+        """Returns a copy with a judge's verdict, or with the reason why it is missing."""
         if isinstance(verdict, Unread):
             return replace(self, status=FAILED, found=None, fault=verdict.why)
         return replace(self, status=JUDGED, found=verdict, fault='')
 
     def to_row(self, found_row: Callable[[F], Mapping[str, Any]]) -> dict[str, Any]:
-        """Returns the row of a file, which :func:`read_judgement` reads.
+        """Returns the row for a file, which :func:`read_judgement` can parse.
 
         Args:
             found_row: Converts the verdict to members of the row.
@@ -145,15 +145,15 @@ class Judgement(Generic[F]):
 
 
 def read_judgement(name: str, row: Mapping[str, Any], read: Callable[[Mapping[str, Any]], F | Unread]) -> Judgement[F]:
-    """Reads a row of a file.
+    """Parses a row of a file.
 
     Args:
-        name: Name of the row in the file; the id of a row without ``id``.
+        name: Name of the row in the file; used as the id of a row without ``id``.
         row: The row.
-        read: Reads the verdict from a row; raises :class:`Fault` if there is none.
+        read: Parses the verdict in a row; raises :class:`Fault` if the row has none.
 
     Raises:
-        Fault: The row is no judgement.
+        Fault: The row is not a judgement.
     """
     status, record_id = row.get('status', JUDGED), row.get('id', name)
     if status not in STATUSES:
@@ -170,28 +170,25 @@ def by_record(judgements: Iterable[Judgement[F]], record_ids: Iterable[str]) -> 
     """Groups judgements: record id -> its judgements, for every record.
 
     Raises:
-        ValueError: A judgement belongs to none of the records.
+        ValueError: A judgement does not belong to any of the records.
     """
     grouped: dict[str, list[Judgement[F]]] = {record_id: [] for record_id in record_ids}
     judgements = list(judgements)
     foreign = sorted({judgement.id for judgement in judgements} - grouped.keys())
     if foreign:
-        raise ValueError(
-            f'the judgements of {len(foreign)} records are of nothing that is scored, such as record {foreign[0]!r}'
-        )
+        raise ValueError(f'{len(foreign)} records have judgements but are not scored, such as record {foreign[0]!r}')
     for judgement in judgements:
         grouped[judgement.id].append(judgement)
     return grouped
 
 
 def matched(judgements: Sequence[Judgement[F]], unjudged: Judgement[F], *digests: str) -> Judgement[F]:
-    """Selects the judgement of an answer: one that identifies the answer, or else one that identifies none.
+    """Selects the judgement of an answer: one that identifies the answer, or else one without a digest.
 
     Args:
         judgements: The judgements of this answer and of other answers to the same record.
-        unjudged: The result, with a fault, if there is no judgement, or only of other answers. Its digest is that of
-            the answer.
-        digests: Other digests with which files identify the same answer.
+        unjudged: The result, with a fault, if there is no judgement of this answer. It has the answer's digest.
+        digests: Other digests under which files may identify the same answer.
     """
     same = (one for one in judgements if one.answer_digest in (unjudged.answer_digest, *digests))
     silent = (one for one in judgements if not one.answer_digest and one.status != MISSING)
@@ -210,13 +207,13 @@ def check_unjudged(unjudged: Sequence[Unjudged], tried: int, fix: str = '', limi
     """Returns the number of unjudged answers or parts.
 
     Args:
-        unjudged: The unjudged ones.
-        tried: Number of those that had something to judge.
-        fix: One or two sentences with the fix.
-        limit: Maximum share of unjudged ones.
+        unjudged: The unjudged answers or parts.
+        tried: Number of all answers or parts to judge.
+        fix: Advice, in one or two sentences.
+        limit: Maximum share of unjudged answers or parts.
 
     Raises:
-        UnjudgedError: The share is above ``limit``; the message has the count, an example, the reasons and the limit.
+        UnjudgedError: The share is above ``limit``; the error has the count, an example, the reasons and the limit.
     """
     if len(unjudged) > limit * tried:
         example = unjudged[0]

@@ -1,9 +1,9 @@
-"""Reads files of judgements, used instead of a judge, and checks that each belongs to the model's answers.
+"""Reads files of judgements, which replace a judge, and checks that each belongs to the model's answers.
 
 Judgements of one model's answers are never used for another model. A file has one JSON object per line: ``{"id",
-"step", "status", "answer_digest", "reference", "fault"}`` without empty members, and the verdict as the benchmark
-writes it. The digest says which answer was judged; without one, a file can serve one model only. Imports no
-OpenCompass.
+"step", "status", "answer_digest", "reference", "fault"}`` without empty members, and the verdict in the benchmark's
+format. The digest identifies the judged answer; without digests, a file can only serve one model. This module does not
+import OpenCompass.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class JudgementFiles:
 
     @property
     def name(self) -> str:
-        """Name of the judge in results: the setting, which is the same for every model."""
+        """Name of the judge in results: the setting, which is the same for all models."""
         return self._path if self._path is not None else 'a file of judgements per model'
 
     def file_for(self, model: str | None) -> Path:
-        """Returns the file for a model's answers.
+        """Returns the file of judgements for a model's answers.
 
         Raises:
             ValueError: The mapping lacks the model, or the model is unknown.
@@ -48,7 +48,7 @@ class JudgementFiles:
         if self._path is not None and MODEL not in self._path:
             return Path(self._path)
         if model is None:
-            raise ValueError('judgements per model need a model: only a task of OpenCompass says which one it is')
+            raise ValueError('judgements per model only work in a task of OpenCompass, which names the model')
         if self._path is not None:
             return Path(self._path.replace(MODEL, model))
         if model not in self._by_model:
@@ -68,10 +68,10 @@ class JudgementFiles:
         return file
 
     def check_owner(self, result: ResultPath) -> None:
-        """Checks that a file that does not identify the judged answers serves one model only.
+        """Checks that a file which does not identify the judged answers serves only one model.
 
         Raises:
-            ValueError: It would serve several models.
+            ValueError: The file would serve several models.
         """
         file = self.file_for(result.model)
         if self._path is None:
@@ -80,8 +80,8 @@ class JudgementFiles:
             others = [] if MODEL in self._path else result.other_models()
         if others:
             raise ValueError(
-                f'{file} does not say which answers it judged, so it cannot serve {result.model} and '
-                f'{", ".join(others)}: give each model its own, judgements={{"{result.model}": FILE}} or a path with '
+                f'{file} does not identify the answers that it judged, so it cannot serve {result.model} and '
+                f'{", ".join(others)}: give each model its own file, judgements={{"{result.model}": FILE}}, or use a '
                 f'{MODEL}'
             )
 
@@ -93,11 +93,11 @@ def read_judgements(
 
     Args:
         file: The file, for messages.
-        rows: Names and values of its rows.
-        read: Converts name and value of a row to a judgement; raises :class:`Fault` if it is none.
+        rows: Names and values of the file's rows.
+        read: Converts name and value of a row to a judgement; raises :class:`Fault` if it is not one.
 
     Raises:
-        DataError: A row is no judgement, or one answer is judged twice.
+        DataError: A row is not a judgement, or an answer is judged twice.
     """
     judgements: dict[tuple[str, str, str], Judgement[F]] = {}
     for name, row in rows:
@@ -110,5 +110,5 @@ def read_judgements(
                 raise Fault('it is judged twice' + (f' (step {judgement.step!r})' if judgement.step else ''))
         judgements[key] = judgement
     if not judgements:
-        raise DataError(file, 'the file holds no judgements')
+        raise DataError(file, 'the file contains no judgements')
     return list(judgements.values())

@@ -1,4 +1,4 @@
-"""Questions of yes or no to a judge: how a reply is read, and what it is worth."""
+"""Yes-or-no questions to a judge: parses a reply, and converts it to points."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def _decision(value: Any) -> str:
 
 
 def read_reply(reply: str) -> Opinion | Unread:
-    """Reads a judge's reply; never raises.
+    """Parses a judge's reply; never raises.
 
     Returns:
-        ``Choice`` in the reply's JSON object, or in invalid JSON if all of its choices agree, or the reply itself if
-        it is a bare yes or no. Otherwise the reason for a missing opinion: it never counts as a no.
+        ``Choice`` in the reply's JSON object, or in invalid JSON if all its choices agree, or the reply itself if it is
+        a bare yes or no. Otherwise why the opinion is missing: this never counts as a no.
     """
     if len(reply) > MAX_CHARS:
         return Unread('too_long')

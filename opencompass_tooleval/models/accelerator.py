@@ -1,4 +1,4 @@
-"""``opencompass -a vllm`` and ``-a lmdeploy``: models that these leave as they are, and settings that they lose.
+"""Finds models that ``opencompass -a vllm`` or ``-a lmdeploy`` does not replace, and restores settings that it drops.
 
 OpenCompass replaces the configs of its own Hugging Face wrappers before any code of this package runs.
 """
@@ -23,7 +23,7 @@ from opencompass_tooleval.work_dir.causes import PROGRAMS
 
 
 def run_options() -> Namespace | None:
-    """Returns the options with which ``opencompass`` was started, if it is this process; None in another program."""
+    """Returns the options of the ``opencompass`` command; None if this process is another program."""
     if Path(sys.argv[0]).name not in PROGRAMS:
         return None
     from opencompass.cli.main import parse_args
@@ -31,13 +31,13 @@ def run_options() -> Namespace | None:
     try:
         with redirect_stderr(StringIO()):
             options: Namespace = parse_args()
-    except SystemExit:  # a script of somebody with one of these names
+    except SystemExit:  # another script with one of these names
         return None
     return options
 
 
 def accelerator_faults(config: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yields the fault of each model that ``-a`` should make faster, and does not."""
+    """Yields a fault for each model that ``-a`` should accelerate but does not."""
     options = run_options()
     if options is None or not options.accelerator:
         return
@@ -55,7 +55,7 @@ def accelerator_faults(config: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def restore_settings(config: MutableMapping[str, Any]) -> None:
-    """Gives models the settings of this package in the config that the user wrote: ``-a`` leaves them out."""
+    """Restores this package's settings of models from the user's config, since ``-a`` drops them."""
     options = run_options()
     if options is None or not (options.accelerator and options.config):
         return

@@ -1,4 +1,4 @@
-"""A model beside the one under test, such as a judge or a simulator, built from its config at its first request."""
+"""A model in addition to the one under test, such as a judge or a simulator; built at its first request."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _DEFAULT_OUT_LEN = 4096
 
 
 class AuxiliaryModel:
-    """An auxiliary model with the limits of its own config.
+    """An auxiliary model with the limits in its own config.
 
     Args:
-        cfg: Config of any model of OpenCompass.
+        cfg: Config of any OpenCompass model.
 
     Attributes:
-        name: Its abbr, else its path.
-        prices: Prices of its config.
+        name: The model's abbr, or else its path.
+        prices: Prices from the config.
         max_out_len: Maximum number of tokens per answer; by default 4,096.
         batch_size: Requests per batch, for a model that takes batches; by default 64.
         account: Pays for its requests; None if there is no budget.
@@ -47,5 +47,5 @@ class AuxiliaryModel:
         return build_model({key: value for key, value in self._cfg.items() if key not in {'max_out_len', 'batch_size'}})
 
     def open_queue(self, arrivals: Arrivals[Any] | None = None) -> RequestQueue[Any]:
-        """Opens its queue with :func:`~opencompass_tooleval.models.request_queue.open_queue`."""
+        """Opens the model's queue with :func:`~opencompass_tooleval.models.request_queue.open_queue`."""
         return open_queue(self.model, self.max_out_len, self.batch_size, arrivals=arrivals, account=self.account)

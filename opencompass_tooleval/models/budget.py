@@ -1,4 +1,4 @@
-"""Requests that a budget pays for: each reserves the most that it may take before it is sent."""
+"""Requests that a budget pays for. Each reserves its maximum cost before it is sent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from opencompass_tooleval.work_dir.prompt_tokens import estimate_tokens
 from opencompass_tooleval.work_dir.run_context import run_context
 
 _PAUSE = 0.1
-"""Seconds between two looks at requests in flight."""
+"""Seconds between checks of requests in flight."""
 _TIMEOUT, _CONNECTION = 'infra:timeout', 'infra:connection'
 
 
@@ -39,7 +39,7 @@ class Account:
 
     @contextmanager
     def request(self, prompt: Conversation, max_out_len: int) -> Iterator[Reservation]:
-        """Yields the reservation for a request; at its end, one without an outcome counts as its prompt."""
+        """Yields the reservation for a request. If it ends without an outcome, the cost of its prompt is charged."""
         reservation = Reservation(self, prompt, max_out_len)
         try:
             yield reservation
@@ -54,23 +54,25 @@ def account_of_model() -> Account | None:
 
 
 def sends_nothing(cfg: Mapping[str, Any]) -> bool:
-    """Tests if a model answers from a file or from the gold, so that it costs nothing."""
+    """Tests if a model answers from a file or with the gold, so that it costs nothing."""
     kind = cfg.get('type')
     return str(getattr(kind, '__name__', kind)).rpartition('.')[2] in ('ReplayModel', 'OracleModel')
 
 
 def account_of_auxiliary(cfg: Mapping[str, Any]) -> Account | None:
-    """Returns the account of a judge or simulator: its own budget, or else that of the model under test.
+    """Returns the account of a judge or simulator, for its own budget or else that of the model under test.
 
-    None without a budget, and for a model that :func:`sends_nothing`.
+    Returns None without a budget, and for a model that :func:`sends_nothing`.
 
     Raises:
-        ValueError: There is no run whose spending could be counted, or the judge lacks the prices for it.
+        ValueError: The config has a budget outside of a run, or lacks the prices that the budget needs.
     """
     context, name, budget = run_context(), model_name(cfg), budget_of(cfg)
     if budget:
         if context.locked_task is None:
-            raise ValueError(f'{name}: its budget is that of a run of opencompass; leave budget out of the config here')
+            raise ValueError(
+                f'{name}: a budget applies only to runs of opencompass; leave budget out of the config here'
+            )
         return Account(Ledger(context.locked_task, name, budget, is_auxiliary=True), budget)
     if context.ledger is None or sends_nothing(cfg):
         return None
@@ -78,10 +80,10 @@ def account_of_auxiliary(cfg: Mapping[str, Any]) -> Account | None:
 
 
 def priced(budget: Budget, cfg: Mapping[str, Any]) -> Budget:
-    """Returns the budget of the model under test with the prices of a judge or simulator that it pays for.
+    """Returns the budget of the model under test, with the prices of a judge or simulator that it pays for.
 
     Raises:
-        ValueError: Its cost is unknown.
+        ValueError: The judge or simulator has no prices.
     """
     try:
         return replace(budget, prices=read_prices(cfg.get('prices')))
@@ -93,7 +95,7 @@ def priced(budget: Budget, cfg: Mapping[str, Any]) -> Budget:
 
 
 class Reservation:
-    """The reservation for one request; each try reserves again.
+    """The reservation for one request. Each try of the request makes it again.
 
     Args:
         account: Pays for it.
@@ -103,7 +105,7 @@ class Reservation:
 
     def __init__(self, account: Account, prompt: Conversation, max_out_len: int) -> None:
         texts, amount = texts_of(prompt), account.budget.amount
-        # No tokenizer makes more tokens than bytes.
+        # A tokenizer never makes more tokens than bytes.
         tokens = sum(len(text.encode('utf-8', 'replace')) for text in texts) + TOKENS_PER_MESSAGE * len(prompt)
         self._account = account
         self._most = max(amount(tokens, max_out_len), amount(tokens, max_out_len, tokens))
@@ -112,13 +114,13 @@ class Reservation:
         self._failed = 0.0
 
     def try_to_hold(self) -> bool | None:
-        """Returns :meth:`Ledger.reserve` of the most that the request may take."""
+        """Reserves the maximum cost of the request; returns the result of :meth:`Ledger.reserve`."""
         fits = self._account.ledger.reserve(self._most, self._prompt)
         self._is_held = bool(fits)
         return fits
 
     async def hold(self, stop: asyncio.Event) -> bool:
-        """Waits while that depends on requests in flight; False if it must not be sent."""
+        """Reserves, waiting while the decision depends on requests in flight; False if the request must not be sent."""
         async with self._account.ledger.turn:
             while not stop.is_set():
                 if (fits := self.try_to_hold()) is not None:
@@ -127,13 +129,13 @@ class Reservation:
         return False
 
     def hold_here(self) -> bool:
-        """Does the same as :meth:`hold` in the thread that calls it."""
+        """Does the same as :meth:`hold`, blocking the calling thread."""
         while (fits := self.try_to_hold()) is None:
             time.sleep(_PAUSE)
         return fits
 
     def fail(self, failure: Failure) -> None:
-        """Settles a try: by the reported usage, or by what the server may charge without a reply."""
+        """Settles a failed try with its reported usage, or else with the amount that the server may charge."""
         if not self._is_held:
             return
         if failure.usage:
@@ -143,12 +145,12 @@ class Reservation:
         self._settle(spent)
 
     def answer(self, usage: Usage | None) -> None:
-        """Settles the last try by the usage of all tries; without any, by the most that it may take."""
+        """Settles the last try, given the usage of all tries; without usage, with its maximum cost."""
         if self._is_held:
             self._settle(max(0.0, self._amount(usage) - self._failed) if usage else self._most)
 
     def lose(self) -> None:
-        """Settles a try without an outcome."""
+        """Settles a try without an outcome, with the cost of its prompt."""
         if self._is_held:
             self._settle(self._prompt)
 

@@ -1,4 +1,4 @@
-"""A conversation in a format that every model wrapper of OpenCompass accepts."""
+"""A conversation in a format that all OpenCompass model wrappers accept."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 
 TOOLS = 'tools'
-"""Column of natively offered tools, from :meth:`ToolSet.to_text`."""
+"""Column with the natively offered tools, from :meth:`ToolSet.to_text`."""
 
 ASKED_WITH = 'asked_with'
-"""Column that identifies all further texts that a dialogue shows of a row beside its messages, such as tools."""
+"""Column that identifies the texts of a row that a dialogue shows in addition to the messages, such as tools."""
 
 _ROLES = {'system': 'SYSTEM', 'user': 'HUMAN', 'assistant': 'BOT', TOOL: 'TOOL'}
 
 
 class Conversation(PromptList):
-    """Messages with role SYSTEM, HUMAN or BOT and the text both as ``prompt`` and as ``content``.
+    """Messages with role SYSTEM, HUMAN or BOT, and the text both as ``prompt`` and as ``content``.
 
-    HF, vLLM and lmdeploy wrappers read ``prompt``. The parser does not change a list whose items have ``content``, so
-    that the system message stays one message.
+    HF, vLLM and lmdeploy wrappers read ``prompt``. OpenCompass's parser leaves a list unchanged if its items have
+    ``content``, so the system message stays one message.
 
     Attributes:
         record_id: Id of the record in its data file.
-        source: Name of the data set, such as ``plan_json_v2``.
-        position: Index of the record in the data set.
-        gold_answer: A perfect model's answer, for the oracle model only; it is in none of the messages.
-        asked: Identifies the prompt, from :meth:`ToolEvalConversationTemplate.asked`; None for other sources.
-        tools: The tools that the model may call natively; None for none.
+        source: Name of the dataset, such as ``plan_json_v2``.
+        position: Index of the record in the dataset.
+        gold_answer: A perfect answer, for the oracle model only. It is not part of the messages.
+        asked: Identifies the prompt, from :meth:`ToolEvalConversationTemplate.asked`; None if built otherwise.
+        tools: The tools that the model may call natively; None if it may call none.
     """
 
     record_id: str
@@ -52,7 +52,7 @@ class Conversation(PromptList):
 
     @classmethod
     def of(cls, messages: list[Message], entry: Mapping[str, Any], tools: ToolSet | None = None) -> Conversation:
-        """Builds a conversation from normalised messages, the columns of a row, and natively offered tools."""
+        """Returns a conversation of normalised messages, the columns of a row, and natively offered tools."""
         conversation = cls(
             {'role': _ROLES[message.role], 'prompt': message.content, 'content': message.content}
             for message in messages
@@ -66,17 +66,17 @@ class Conversation(PromptList):
         return conversation
 
     def __deepcopy__(self, memo: Any) -> Conversation:
-        """Returns a copy with its own turns, whose texts never change: OpenCompass copies every prompt."""
+        """Returns a copy with copied turns, but the same texts: OpenCompass copies every prompt."""
         copied = type(self)(dict(turn) for turn in self)
         copied.__dict__.update(vars(self))
         return copied
 
     def messages(self) -> list[Message]:
-        """Returns the messages: the inverse of :meth:`of`."""
+        """Returns the messages; the inverse of :meth:`of`."""
         return list(self._messages)
 
     def with_system(self, text: str) -> Conversation:
-        """Returns the conversation with a system prompt, before that of the data set in the same message."""
+        """Returns the conversation with a system prompt, placed before the dataset's in the same message."""
         first, *rest = self._messages
         if first.role == 'system':
             text = f'{text}\n\n{first.content}'
@@ -88,14 +88,14 @@ class Conversation(PromptList):
         return other
 
     def as_request(self) -> list[dict[str, Any]]:
-        """Returns ``messages`` of a chat completion, with native calls and their answers."""
+        """Returns the ``messages`` of a chat completion, with native calls and tool results."""
         return [self._requested(message) for message in self._messages]
 
     def request_text(self, without: Collection[str] = ()) -> str:
-        """Returns the JSON of :meth:`as_request`; messages without native calls are encoded once for all rounds.
+        """Returns the JSON of :meth:`as_request`; a message without native calls is encoded once for all rounds.
 
         Args:
-            without: Members of the server's messages that it refuses.
+            without: Members that the server sends but refuses to receive.
         """
         texts = (
             json.dumps(self._requested(message, without)) if message.is_native else message.text
@@ -104,10 +104,10 @@ class Conversation(PromptList):
         return f'[{", ".join(texts)}]'
 
     def shown_texts(self, without: Collection[str] = ()) -> list[str]:
-        """Returns the texts to count against a context: contents, native messages as JSON, and tools as JSON.
+        """Returns the texts that use up the context: contents, native messages as JSON, and tools as JSON.
 
         Args:
-            without: Members of the server's messages that it refuses.
+            without: Members that the server sends but refuses to receive.
         """
         tools = [json.dumps(self.tools.as_sent, ensure_ascii=False)] if self.tools and self.tools.tools else []
         return tools + [
@@ -118,7 +118,7 @@ class Conversation(PromptList):
     def _requested(self, message: Message, without: Collection[str] = ()) -> dict[str, Any]:
         requested: dict[str, Any] = {'role': message.role, 'content': message.content}
         if message.calls:
-            # OpenAI's format: null beside calls without text.
+            # In OpenAI's format the content is null if there are calls without text.
             requested['content'] = message.content or None
             requested['tool_calls'] = [
                 {'id': call.id, 'type': 'function', 'function': self._requested_call(call)} for call in message.calls
@@ -131,7 +131,7 @@ class Conversation(PromptList):
         return {'name': self.tools.sent_name(call.name) if self.tools else call.name, 'arguments': arguments}
 
     def with_original_names(self, answer: Answer) -> Answer:
-        """Returns the answer with the tools' original names in its calls, instead of the sent ones."""
+        """Returns the answer with the original names of tools in its calls, instead of the sent names."""
         tools = self.tools
         if tools is None or not answer.calls:
             return answer
@@ -140,24 +140,24 @@ class Conversation(PromptList):
 
 @lru_cache(maxsize=1024)
 def _system_message(text: str) -> Message:
-    """Returns a message that is encoded once for all requests."""
+    """Returns a system message, encoded once for all requests."""
     return Message('system', text)
 
 
 def _arguments_text(arguments: Any) -> str:
-    """Formats JSON without escapes of non-ASCII letters: some servers show models this text."""
+    """Returns JSON without escapes of non-ASCII letters, since some servers show this text to the model."""
     return json.dumps(arguments, ensure_ascii=False).encode('utf-8', 'replace').decode('utf-8')
 
 
 @ICL_PROMPT_TEMPLATES.register_module()
 class ToolEvalConversationTemplate:
-    """Converts a data set's column of messages (a JSON list of role and content) to a :class:`Conversation`.
+    """Converts a dataset's column of messages (a JSON list of role and content) to a :class:`Conversation`.
 
     Args:
-        template: The column in braces, such as ``'{messages}'``. OpenCompass's partitioners read this key.
+        template: Name of the column in braces, such as ``'{messages}'``. OpenCompass's partitioners read this key.
         function_role: The role of a tool's output: ``user`` (default), ``system`` or ``assistant``.
-        system_role: The role of the system prompt; ``user`` is the T-Eval authors' setting for most open models, with a
-            separate turn for every message. Otherwise adjacent messages of one role are merged.
+        system_role: The role of the system prompt. ``user`` is the T-Eval authors' setting for most open models, and
+            keeps a separate turn for every message. Otherwise adjacent messages of one role are merged.
     """
 
     prompt_type = 'meta'
@@ -176,7 +176,7 @@ class ToolEvalConversationTemplate:
         output_field_replace_token: str = '',
         ice_field_replace_token: str = '',
     ) -> Conversation:
-        """Builds the prompt of one row; OpenCompass passes the other arguments, which are not used."""
+        """Returns the prompt of one row. OpenCompass passes the other arguments, which are ignored."""
         messages, tools = read_messages(entry[self.column]), entry.get(TOOLS)
         offered = None if tools is None else ToolSet.of_text(tools)
         conversation = Conversation.of(normalise(messages, self._role_map, self._merge), entry, offered)
@@ -184,16 +184,16 @@ class ToolEvalConversationTemplate:
         return conversation
 
     def asked(self, text: str, tools: str | None = None, more: str | None = None) -> str:
-        """Returns 32 hex digits that identify the prompt of a column's text, its roles and tools.
+        """Returns 32 hex digits that identify a prompt by its column's text, roles and tools.
 
         Args:
             text: Text of the column.
-            tools: Text of the column :data:`TOOLS`, if there is one.
-            more: Text of the column :data:`ASKED_WITH`, if there is one.
+            tools: Text of the column :data:`TOOLS`, if it exists.
+            more: Text of the column :data:`ASKED_WITH`, if it exists.
         """
         return prompt_digest(text + (tools or '') + (more or ''), self._role_map['function'], self._role_map['system'])
 
     def asked_of(self, rows: Dataset) -> list[str]:
-        """Returns :meth:`asked` for every row of a data set."""
+        """Returns :meth:`asked` for every row of a dataset."""
         more = (rows[name] if name in rows.column_names else [None] * len(rows) for name in (TOOLS, ASKED_WITH))
         return [self.asked(*row) for row in zip(rows[self.column], *more, strict=True)]

@@ -1,4 +1,4 @@
-"""The base of this package's data sets, which checks the run before any request."""
+"""The base class of this package's datasets, which checks the run before any request."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _WORK_DIR = 'outputs/default'
 """OpenCompass's default."""
 
 SHOWN = 'shown'
-"""Column with the part of the provenance that only the data set knows, as JSON, such as the tools shown."""
+"""Column with the part of the provenance that only the dataset knows, as JSON, such as the tools shown."""
 QUERY, SPREAD = 'query', 'spread'
-"""Columns for samples: the query of a record if several records have it, and a value that is drawn in proportion, for
-example the domain."""
+"""Columns for drawing a sample: the query, if several records share one, and a value, such as the domain, of which the
+sample keeps the proportions."""
 
 
 def _dumped_config(work_dir: str) -> Mapping[str, Any]:
-    """Returns the config that OpenCompass just wrote for this process's run; empty for another program."""
+    """Returns the config that OpenCompass just wrote for this process's run; empty in another program."""
     files = Path(work_dir).glob(f'*/configs/*_{os.getpid()}.py')
     latest = max(files, key=lambda file: file.stat().st_mtime, default=None)
     try:
@@ -44,7 +44,7 @@ def _dumped_config(work_dir: str) -> Mapping[str, Any]:
 
 
 def _needed_gpus(config: Mapping[str, Any]) -> Mapping[str, int]:
-    """Returns models and the GPUs of each; none for a config with a runner, which checks them, or is on a cluster."""
+    """Returns the GPUs of each model; empty for a config with a runner, which checks them itself."""
     try:
         models = [] if 'infer' in config else config.get('models', [])
         return {model_abbr_from_cfg(model): int(model.get('run_cfg', {}).get('num_gpus', 0)) for model in models}
@@ -54,14 +54,14 @@ def _needed_gpus(config: Mapping[str, Any]) -> Mapping[str, int]:
 
 @cache
 def _check_run() -> None:
-    """Ends the run that this process starts if its settings are invalid, or if it needs more GPUs than there are."""
+    """Ends the run of this process if its settings are invalid, or if it needs more GPUs than there are."""
     options = run_options()
     if options is None or options.mode not in ('all', 'infer'):
         return
     config = _dumped_config(options.work_dir or _WORK_DIR)
     models, datasets = (config.get(name) for name in ('models', 'datasets'))
     if isinstance(models, list) and isinstance(datasets, list):
-        # A partitioner of this package has told them.
+        # A partitioner of this package has already shown them.
         tell(
             one
             for one in check_settings(config)
@@ -74,26 +74,26 @@ def _check_run() -> None:
 
 
 class ToolEvalDataset(BaseDataset):
-    """Base of this package's data sets. Ends a run that cannot succeed, and that OpenCompass would start.
+    """Base class of this package's datasets. Ends a run that cannot succeed although OpenCompass would start it.
 
-    In ``opencompass --hf-path MODEL --datasets ...`` the data sets are this package's only code before the first task.
+    In ``opencompass --hf-path MODEL --datasets ...`` no other code of this package runs before the first task.
 
     Args:
-        reader_cfg: As OpenCompass takes it; its ``test_range`` selects records, of which each is repeated ``n`` times.
-            OpenCompass's own data sets cut the repeated ones.
+        reader_cfg: OpenCompass's setting. ``test_range`` selects records, and each of them is repeated ``n`` times
+            (OpenCompass's own datasets apply it after repeating).
         n: Number of trials.
-        sample: Asks a part of the records, drawn by their queries: ``dict(n=100, seed=0)``, arguments of
-            :class:`~opencompass_tooleval.core.statistics.sample.Sample`. None asks all.
-        options: Further arguments.
+        sample: Uses only a random part of the records, drawn by their queries: ``dict(n=100, seed=0)``, arguments of
+            :class:`~opencompass_tooleval.core.statistics.sample.Sample`. None uses all.
+        options: Other arguments of OpenCompass's class.
 
     Raises:
-        SystemExit: Settings of the run's config are invalid, or it needs more GPUs than this machine has.
-        ValueError: ``sample`` is invalid, or given with ``test_range``.
+        SystemExit: The settings of the run are invalid, or it needs more GPUs than this machine has.
+        ValueError: ``sample`` is invalid, or is combined with ``test_range``.
     """
 
     dataset: Dataset
     records_of = ''
-    """Benchmark whose raw records a subclass reads, if its ``load`` takes a ``change`` of them."""
+    """Benchmark whose raw records a subclass reads, if its ``load`` accepts a ``change`` of them."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class ToolEvalDataset(BaseDataset):
         super()._init_reader(**settings)
 
     def _drawn(self, sample: Sample, rows: Dataset) -> list[int]:
-        """Draws the sample, and adds it to what the provenance says."""
+        """Draws the sample, and adds its settings to the provenance. Returns the indices of the drawn records."""
         names, spread = rows.column_names, rows[SPREAD] if SPREAD in rows.column_names else ()
         numbers = sample.draw(rows[QUERY if QUERY in names else 'record_id'], spread)
         said = json.loads(rows[0][SHOWN]) if SHOWN in names else {}

@@ -1,4 +1,4 @@
-"""Runs many dialogues of several rounds at once; a killed run repeats no answered request."""
+"""Runs many multi-round dialogues at once. A resumed run does not repeat answered requests."""
 
 from __future__ import annotations
 
@@ -44,17 +44,16 @@ class Outcome(Generic[T]):
     """Result of a dialogue.
 
     Attributes:
-        value: Its return value; None with ``infra``.
-        infra: The reason for a missing value: a model gave no answer in some round, through no fault of its own. A
-            reason of an auxiliary model has its name: ``infra:simulator:timeout``.
-        answers: Answer of every answered round of the model under test, in order.
+        value: The dialogue's return value; None with ``infra``.
+        infra: Why the value is missing: a model gave no answer in some round, through no fault of its own. For an
+            auxiliary model it contains the model's name: ``infra:simulator:timeout``.
+        answers: Answers of the model under test, in the order of rounds.
         finish_reason: Finish reason of the last answer; ``length`` if any was truncated.
         failed: Usage of failed requests.
-        others: Usage of the auxiliary models' answers in this dialogue, with failures, for
-            ``other_rows``. An answer for several waiting dialogues counts
-            for the first one.
-        observed: Records of the answers of the model under test, and of the failure that ended it.
-        server_words: The error behind ``infra``, in the server's words.
+        others: Usage of the auxiliary models' answers in this dialogue, including failures, for ``other_rows``. If
+            several dialogues wait for one answer, it counts for the first.
+        observed: Records of the answers of the model under test, and of the failure that ended the dialogue.
+        server_words: The error behind ``infra``, as the server described it.
         offers_tools: True if a request to the model under test offered tools.
     """
 
@@ -105,12 +104,12 @@ class _Running(Generic[T]):
 
     @property
     def round(self) -> int:
-        """Number of earlier requests to the model under test; for another model, of the same request."""
+        """Number of earlier requests to the model under test; for an auxiliary model, of the same request."""
         assert self.request is not None
         return self.asked[self._counter(self.request)]
 
     def _counter(self, request: ModelRequest) -> str:
-        # By request: after a simulator's answers are stored, a resumed dialogue sends it fewer requests.
+        # Auxiliary models: per request, since a resumed dialogue sends a simulator fewer requests (it stores answers).
         return request.digest if request.model else ''
 
     def _note_observed(self, answer: Answer) -> Answer:
@@ -141,42 +140,42 @@ class _Running(Generic[T]):
 
 
 def conversation_of(request: ModelRequest, record_id: str, source: str, position: int) -> Conversation:
-    """Builds the conversation of a round for a model."""
+    """Returns the conversation of one request to a model."""
     entry = {'record_id': record_id, 'source': source, 'idx': position, 'gold_answer': request.gold}
     return Conversation.of(normalise(request.messages, {}), entry, request.tools)
 
 
 class DialogueRunner:
-    """Runs dialogues on one model, and on auxiliary models that they name.
+    """Runs dialogues on one model, and on the auxiliary models that they name.
 
-    A dialogue continues as soon as its request is answered, independent of the others; with a model that takes
-    batches, all dialogues advance together, round by round. Each answer is on disk before its dialogue continues;
+    A dialogue continues as soon as its request is answered, independently of the others. With a model that takes
+    batches, all dialogues advance together, round by round. Each answer is on disk before its dialogue continues, so
     after a kill only requests in flight are repeated. An answer is reused only for an equal request.
 
-    A request to one of ``others`` that is already in flight is not repeated: all dialogues get the same answer. A
-    dialogue gets the failure of a too long prompt if its :class:`ModelRequest` allows it; that request is not repeated
-    after a kill.
+    If a request to one of ``others`` is already in flight, it is not repeated: all dialogues get the same answer. If a
+    prompt is too long, the dialogue gets this failure if its :class:`ModelRequest` allows it, and the request is not
+    repeated after a kill.
 
     Args:
-        model: Any model of OpenCompass; None if dialogues use only ``others``.
-        journal: Stores answers during the run; the caller removes it. None stores none.
+        model: Any OpenCompass model; None if dialogues use only ``others``.
+        journal: Stores answers during the run; the caller removes it. None to store no answers.
         max_out_len: Maximum number of tokens per answer.
         batch_size: Dialogues per batch, for a model that takes batches.
-        source: Name of the data set in each :class:`Conversation`, for recorded answers.
-        options: Further arguments of the model's ``generate``.
-        description: Text of the progress bar, which counts dialogues and shows used tokens; None for no bar.
+        source: Name of the dataset in each :class:`Conversation`, for recorded answers.
+        options: Additional arguments of the model's ``generate``.
+        description: Text of the progress bar, which counts dialogues and shows used tokens; None to show no bar.
         others: Name in ``model`` of a :class:`ModelRequest` -> auxiliary model.
-        report: Receives the numbers of ended dialogues and of the model's answers.
-        threads: Number of dialogues that continue at the same time; more than 1 for dialogues that wait for something
-            else than models, such as the tools of a live server.
+        report: Called with the numbers of ended dialogues and the usage of new answers.
+        threads: Number of dialogues that continue at the same time. Set it above 1 if dialogues wait for something
+            other than models, such as the tools of a live server.
 
     Attributes:
-        calls: Number of answers of the model under test in this run, with failures.
-        tokens: Known tokens of these answers.
-        other_calls: Name -> number of answers of an auxiliary model, with failures.
+        calls: Number of answers of the model under test in this run, including failures.
+        tokens: Sum of the known tokens of these answers.
+        other_calls: Name of an auxiliary model -> number of its answers, including failures.
         other_usages: Name -> usage of these answers.
-        before: Other journals, whose dialogues may be continued here; it may grow.
-        replica: Number of this process among those whose journals are joined later.
+        before: Other journals whose dialogues may be continued here. More may be added during the run.
+        replica: Number of this process among the replicas whose journals are joined later.
     """
 
     def __init__(
@@ -223,15 +222,15 @@ class DialogueRunner:
         others: Mapping[str, AuxiliaryModel] | None = None,
         threads: int = 1,
     ) -> DialogueRunner:
-        """Creates a runner on a model that has the limits of its own config.
+        """Creates a runner for a model with the limits in its own config.
 
         Args:
             model: The model under test.
             journal: Stores answers during the run.
-            source: As of the class.
-            what: What it does, for the progress bar beside its name.
-            others: As of the class.
-            threads: As of the class.
+            source: As for the class.
+            what: What the model does, shown after its name in the progress bar.
+            others: As for the class.
+            threads: As for the class.
         """
         described = f'{model.name} {what}'
         return cls(
@@ -254,9 +253,9 @@ class DialogueRunner:
         """Runs dialogues and returns the outcome of each, with the same keys and in the same order.
 
         Args:
-            dialogues: Those to begin with.
-            further: Returns more to begin, or none; called before each wait for answers.
-            on_end: Receives key and outcome of each dialogue that ends, one at a time.
+            dialogues: Dialogues to start with.
+            further: Returns more dialogues to start, or an empty mapping. Called before each wait for answers.
+            on_end: Called with key and outcome of each dialogue that ends, never from two threads at once.
         """
         everyone: list[_Running[T]] = []
         ended = earlier = 0
@@ -297,7 +296,7 @@ class DialogueRunner:
         queues: RequestQueues[_Running[Any]],
         on_end: Callable[[str, Outcome[T]], None] | None,
     ) -> list[_Running[T]]:
-        """Starts dialogues, with the answers that the journals have, and sends their requests."""
+        """Starts dialogues, replays their answers from the journals, and sends their next requests."""
         begun = [_Running(key, place, dialogue) for place, (key, dialogue) in enumerate(dialogues.items(), position)]
         self._each(_Running.start, begun)
         self._restore(begun)
@@ -313,9 +312,9 @@ class DialogueRunner:
                     on_end(dialogue.key, dialogue.outcome)
 
     def _each(self, work: Callable[[Any], None], items: Sequence[Any]) -> None:
-        """Does something with each item, in threads if there are several; raises the first fault at the end.
+        """Calls ``work`` with each item, in threads if there are several; raises the first exception at the end.
 
-        The threads are daemons: a process that is interrupted waits for no tool. Those of an executor are joined.
+        The threads are daemons, since a process joins an executor's threads when it is interrupted.
         """
         if self.threads == 1 or len(items) < 2:
             for item in items:
@@ -327,7 +326,7 @@ class DialogueRunner:
             try:
                 for item in left:
                     work(item)
-            except BaseException as error:  # raised by the thread that waits
+            except BaseException as error:  # raised again by the waiting thread
                 faults.append(error)
 
         workers = [threading.Thread(target=work_on, daemon=True) for _ in items[: self.threads]]
@@ -335,13 +334,13 @@ class DialogueRunner:
             worker.start()
         for worker in workers:
             while worker.is_alive():
-                worker.join(1)  # an interrupt just before an endless wait would be seen at its end only
+                worker.join(1)  # a timeout, so that an interrupt is noticed
         if faults:
             raise faults[0]
 
     @property
     def other_calls(self) -> dict[str, int]:
-        """Name -> number of requests to an auxiliary model."""
+        """Name of an auxiliary model -> number of requests to it."""
         return {name: len(usages) for name, usages in self.other_usages.items()}
 
     def _openers(self) -> dict[str, Callable[[Arrivals[Any]], RequestQueue[Any]]]:
@@ -366,15 +365,15 @@ class DialogueRunner:
         if name not in self.others:
             there_are = ', '.join(self.others) or 'none'
             raise ValueError(
-                f'dialogue {key} asks the model {name!r}, and there is no such model (there are: {there_are}); the '
-                "data set's config has to say which it is"
+                f"dialogue {key} calls the model {name!r}, which the data set's config does not define "
+                f'(it defines: {there_are})'
             )
 
     def _in_turn(self, taken: Sequence[tuple[_Running[Any], Answer]]) -> Iterator[list[tuple[_Running[Any], Answer]]]:
         """Yields dialogues with their answers, in groups that continue together.
 
-        Answers of auxiliary models come first and one by one: a dialogue that continues may send a request that
-        another answer of ``taken`` answers, and joins those that wait for it until its group comes.
+        Answers of auxiliary models come first, one at a time: when a dialogue continues, it may send a request that
+        a later answer in ``taken`` answers, and then joins the dialogues that wait for this answer.
         """
         under_test = [
             (dialogue, answer) for dialogue, answer in taken if dialogue.request and not dialogue.request.model
@@ -382,7 +381,7 @@ class DialogueRunner:
         others = [(dialogue, answer) for dialogue, answer in taken if dialogue.request and dialogue.request.model]
         for dialogue, answer in others:
             assert dialogue.request is not None
-            again = replace(answer, usage=None)  # it was paid for once
+            again = replace(answer, usage=None)  # its cost is counted once
             waiting = self._waiting.pop(dialogue.request.digest)
             yield [(one, answer if one is dialogue else again) for one in waiting]
         yield under_test
@@ -426,9 +425,9 @@ class DialogueRunner:
         rows = {row['idx']: row for one in self.before for row in one.rows()}
         mine = journal.restore()
         if not self._rows:
-            # Not len(rows): a line that cannot be read leaves rows 0 and 2, and a new row 2 would replace the old one.
-            # Far behind the samples, whose rows a journal may hold too; and apart from other replicas, whose journals
-            # are joined.
+            # Not len(rows): if row 1 is unreadable, a new row 2 would replace the old one.
+            # The numbers are far above those of samples, whose rows may be in the same journal, and differ from those
+            # of other replicas, whose journals are joined.
             self._rows = max(max(rows, default=-1) + ((self.replica + 1) << 32), max(mine, default=-1)) + 1
         return {**rows, **mine}
 
@@ -436,10 +435,10 @@ class DialogueRunner:
     def _restore_spent(
         dialogues: Sequence[_Running[Any]], rows: Mapping[int, Mapping[str, Any]], used: Collection[int]
     ) -> None:
-        """Records the usage of an earlier run, except of the answers that dialogues have used again.
+        """Records the usage in an earlier run of answers that the dialogues did not reuse.
 
-        The others are failures, cut answers and rounds after these. An answer of an auxiliary model may not be
-        requested again, such as a simulator's, which is stored elsewhere too.
+        These are failures, cut answers and the rounds after them. An answer of an auxiliary model always counts, since
+        it may not be requested again: a simulator's answers are also stored elsewhere.
         """
         outcomes = {dialogue.key: dialogue.outcome for dialogue in dialogues}
         for number, row in rows.items():
@@ -457,9 +456,9 @@ class DialogueRunner:
         return [other_usage(name, other.name, other.prices, [answer.usage])] if answer.usage else []
 
     def _asked(self, request: ModelRequest) -> str:
-        """Returns the journal's text for a request: for an auxiliary model, with its name.
+        """Returns the text that identifies a request in the journal; for an auxiliary model with the model's name.
 
-        In a run resumed with another simulator, answers of the first one are not reused.
+        If a run is resumed with another simulator, the answers of the first one are not reused.
         """
         other = self.others.get(request.model)
         return f'{request.digest} {answer_digest(other.name)}' if other else request.digest
@@ -479,7 +478,7 @@ class DialogueRunner:
             dialogue.receive(answer)
 
     def _keep_arrived(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
-        """Writes answers to the journal as they come, while the tools that other answers called still run."""
+        """Writes answers to the journal as they arrive, while tools called by other answers still run."""
         with self._journaling:
             self._write([(dialogue, _bounded(answer)) for dialogue, answer in answered])
             self._kept.update(self._request_key(dialogue) for dialogue, _ in answered)
@@ -489,7 +488,7 @@ class DialogueRunner:
         return dialogue.key, dialogue.round, self._asked(dialogue.request)
 
     def _keep(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
-        """Writes answers to the journal, before their dialogues continue, each once; of failures only the usage."""
+        """Writes each answer to the journal once, before its dialogue continues; of a failure only the usage."""
         with self._journaling:
             keys = [self._request_key(dialogue) for dialogue, _ in answered]
             self._write([pair for pair, key in zip(answered, keys, strict=True) if key not in self._kept])
@@ -511,7 +510,7 @@ class DialogueRunner:
             row |= {REASON: TRUNCATED} if answer.reason == TRUNCATED and not failed else {}
             row |= extras(answer)
             if answer.sent or (answer.calls and self._thoughts == AS_SENT):
-                row[SENT] = answer.sent or {}  # rows of earlier versions have none
+                row[SENT] = answer.sent or {}  # rows of earlier versions lack this member
             if request.model:
                 row |= {MODEL: request.model, OTHERS: self._other(request.model, answer)}
             rows[self._rows + len(rows)] = row
@@ -521,14 +520,14 @@ class DialogueRunner:
 
 
 def _bounded(answer: Answer) -> Answer:
-    """Cuts a text that is longer than any model's answer, thoughts included: servers may send 32 MB, each journaled."""
+    """Cuts a text longer than any real answer with thoughts: a server may send 32 MB, and each answer is journaled."""
     return answer if len(answer.text) <= _MAX_ANSWER else replace(answer, text=answer.text[:_MAX_ANSWER])
 
 
 def _journal_answer(row: Mapping[str, Any], thoughts: str) -> Answer | None:
-    """Returns the answer in a row of the journal; None if it is requested again.
+    """Returns the answer in a row of the journal; None if it must be requested again.
 
-    Its calls cannot be read, or they lack what the server sent with them, as in journals of earlier versions.
+    This is so if its calls are unreadable, or lack the server's additions, as in journals of earlier versions.
 
     Args:
         row: The row.
@@ -548,7 +547,7 @@ def _journal_answer(row: Mapping[str, Any], thoughts: str) -> Answer | None:
 
 
 def _is_failure(answer: Answer, request: ModelRequest) -> bool:
-    """Tests if an answer ends the dialogue."""
+    """Tests if an answer is a failure that ends the dialogue."""
     may_be = request.may_fail or (request.may_be_too_long and answer.reason == TRUNCATED)
     return _has_failed(answer) and not may_be
 

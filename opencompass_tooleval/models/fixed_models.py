@@ -1,4 +1,4 @@
-"""Models with known answers: recorded answers, and the gold."""
+"""Models with known answers: recorded answers, or the gold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorde
 
 
 class _FixedModel(BaseModel):
-    """A model that answers by the record, independent of the prompt."""
+    """A model whose answer depends on the record, not on the prompt."""
 
     is_api = True
     takes_tools = True
@@ -31,7 +31,7 @@ class _FixedModel(BaseModel):
         super().__init__(path=path, max_seq_len=max_seq_len, tokenizer_only=True, **kwargs)
 
     def reply(self, prompt: Conversation) -> Answer:
-        """Answers one conversation."""
+        """Returns the answer to one conversation."""
         raise NotImplementedError
 
     def parse_template(self, prompt_template: Any, mode: str) -> Any:
@@ -39,26 +39,26 @@ class _FixedModel(BaseModel):
         return prompt_template
 
     def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
-        """Answers a batch."""
+        """Returns the answers to a batch."""
         return [self.reply(prompt) for prompt in inputs]
 
     def generate(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[str]:
-        """The texts of :meth:`answers`, for OpenCompass."""
+        """Returns the texts of :meth:`answers`, for OpenCompass."""
         return [answer.text for answer in self.answers(inputs, max_out_len, **kwargs)]
 
     def get_token_len(self, prompt: str) -> int:
-        """Counts words, since there is no tokenizer."""
+        """Returns the number of words, since there is no tokenizer."""
         return len(str(prompt).split())
 
 
 @MODELS.register_module()
 class ReplayModel(_FixedModel):
-    """A model that returns recorded answers, by record id: prompts are repeated, with other golds.
+    """A model that returns recorded answers by record id, since records with different golds may share a prompt.
 
     Args:
         path: A file or folder for :func:`~opencompass_tooleval.work_dir.recorded.load_recorded`; ``{dataset}`` in it is
-            replaced by the data set's name, such as ``plan_json_v2`` or ``tool_usage_zh``.
-        files: Data set's name -> file or folder, if ``path`` does not fit.
+            replaced by the dataset's name, such as ``plan_json_v2`` or ``tool_usage_zh``.
+        files: Name of a dataset -> file or folder, for datasets that ``path`` does not fit.
     """
 
     def __init__(self, path: str = '{dataset}', files: Mapping[str, str] | None = None, **kwargs: Any) -> None:
@@ -71,7 +71,7 @@ class ReplayModel(_FixedModel):
         """Returns the recorded answer.
 
         Raises:
-            DataError: There is none, or it answers another prompt.
+            DataError: There is no recorded answer, or it answers another prompt.
         """
         if prompt.source not in self._recorded:
             file = self._files.get(prompt.source) or self.path.replace('{dataset}', prompt.source)
@@ -82,18 +82,18 @@ class ReplayModel(_FixedModel):
         return answer
 
     def _check_question(self, recorded: RecordedAnswers, prompt: Conversation) -> None:
-        """Rejects an answer that names another data set; dialogues of several rounds name none."""
+        """Raises DataError if the answer names another dataset or prompt. Dialogues of several rounds name none."""
         question = recorded.question(prompt.record_id, prompt.position)
         if question.source and question.source != prompt.source:
-            what = f'by its data set, {question.source}, this is not an answer to {prompt.source}'
+            what = f'this answers the data set {question.source}, not {prompt.source}'
             raise DataError(recorded.path, what, prompt.record_id)
         if prompt.asked is None or question.asked == prompt.asked or not (question.asked or question.prompt):
             return
         if question.prompt and all(item['content'] in question.prompt for item in prompt):
             return
         if not question.source and not recorded.path.stem.endswith(prompt.source):
-            what = f'it says that it was asked something else than {prompt.source} asks'
-            fix = f'if it fits all the same, name the file {prompt.source}.json'
+            what = f'its prompt differs from that of {prompt.source}'
+            fix = f'if it fits anyway, name the file {prompt.source}.json'
             raise DataError(recorded.path, f'{what}; {fix}', prompt.record_id)
         if prompt.source not in self._warned:
             self._warned.add(prompt.source)
@@ -102,12 +102,12 @@ class ReplayModel(_FixedModel):
 
 @MODELS.register_module()
 class OracleModel(_FixedModel):
-    """A model that answers with the gold, or with damaged gold, to show the range of a benchmark.
+    """A model that answers with the gold, or with damaged gold, to show the range of a benchmark's scores.
 
     Args:
-        path: A name; nothing is loaded.
-        noise: Share of the answers that are damaged, 0-1.
-        seed: Seed of the damaged answers and of the damage.
+        path: A name. Nothing is loaded.
+        noise: Fraction of damaged answers, 0-1.
+        seed: Seed that decides which answers are damaged, and how.
     """
 
     def __init__(self, path: str = 'oracle', noise: float = 0.0, seed: int = 0, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Local chat models with native tools: by the chat template, and a parser of their texts."""
+"""Local chat models with native tool calls: the chat template offers tools, and a parser reads calls from the text."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ class _OffersTools:
 
     @staticmethod
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
-        """Yields the faults of a config's parser of calls, and of its thoughts."""
+        """Yields the faults of a config's ``tool_parser`` and ``thoughts``."""
         yield from parser_faults(settings)
         yield from setting_faults(settings)
 
     def check_offered(self, prompts: Sequence[Conversation]) -> None:
-        """Checks once that the chat template has a place for tools, and once that it has one for their answers.
+        """Checks, once each, that the chat template shows tools, and that it shows tool results.
 
         Raises:
-            ValueError: It has none, or does not show the format of calls.
+            ValueError: The template does not, or does not show the format of calls.
         """
         offering = [prompt for prompt in prompts if prompt.tools and prompt.tools.tools]
         has_answers = any(message.call_id for prompt in offering for message in prompt.messages())
@@ -84,12 +84,12 @@ class _OffersTools:
         if lost:
             raise ValueError(f'the chat template of {self.path} leaves {lost} out: {_WAY_OUT}')
         self._tool_parser = self._parser_of_template() if self._tool_parser == AUTO else self._tool_parser
-        options = getattr(self, 'chat_template_kwargs', {})  # of OpenCompass's wrapper of vLLM
+        options = getattr(self, 'chat_template_kwargs', {})  # set by OpenCompass's vLLM wrapper
         self._opens_thoughts = opens_thoughts(generation_prompt(self.tokenizer.apply_chat_template, tools, **options))
         self._checked.add(has_answers)
 
     def takes(self, prompt: Conversation) -> bool:
-        """Tests if the chat template accepts a conversation: some accept one call per answer, but models make two."""
+        """Tests if the chat template accepts a conversation. Some refuse answers with two calls, which models make."""
         try:
             render(self.tokenizer.apply_chat_template, prompt, tokenize=False)
         except TemplateError as error:
@@ -108,24 +108,24 @@ class _OffersTools:
         return parser
 
     def read_calls(self, answer: Answer, tools: ToolSet) -> Answer:
-        """Converts the calls in an answer's text, and removes the special tokens at its end."""
+        """Returns the answer with the calls parsed from its text, and without special tokens at the end."""
         reading = read_reference(answer.text, self._tool_parser, tools, self._opens_thoughts)
         marked = unread_format(reading, tools)
         if marked and marked not in self._unread:
             self._unread.add(marked)
             self.logger.warning(
                 f'{self.path}: an answer has marks of calls of {marked}, and tool_parser={self._tool_parser!r} '
-                f'reads no call; if the model writes so, set tool_parser={marked!r}'
+                f'finds no call; if the model writes calls in this format, set tool_parser={marked!r}'
             )
         text = without_end_tokens(reading.text, self.tokenizer.all_special_tokens)
         sent = None if self.thoughts == NO_THOUGHTS else self._sent(reading)
         return replace(answer, text=text, calls=reading.calls, sent=sent)
 
     def _sent(self, reading: Reading) -> Mapping[str, str] | None:
-        """Returns the thoughts before calls, in the member that the chat template reads; None without."""
+        """Returns the thoughts before calls, by the member that the chat template reads; None if there are none."""
         member = thoughts_member(str(self.tokenizer.get_chat_template(tools=[{}])))
         thoughts = reading.thoughts if reading.calls and len(reading.thoughts) <= MAX_CHARS else ''
-        # gpt-oss: 'Cannot pass both content and thinking in an assistant message with tool calls!'
+        # gpt-oss's template: 'Cannot pass both content and thinking in an assistant message with tool calls!'
         is_refused = member == 'thinking' and bool(reading.content.strip())
         return {member: thoughts} if member and thoughts and not is_refused else None
 
@@ -134,16 +134,16 @@ class _OffersTools:
 class ToolEvalHFChat(_OffersTools, HuggingFacewithChatTemplate):
     """OpenCompass's :class:`HuggingFacewithChatTemplate` with native function calling.
 
-    ``opencompass -a`` does not replace it, and a run with ``-a`` is refused.
+    A run with ``opencompass -a`` is refused, since ``-a`` does not replace this class.
 
     Args:
-        thoughts: ``as_sent`` to put the thoughts of earlier calls into the member of a message that the chat template
-            reads, ``none`` to leave them out.
+        thoughts: ``as_sent`` puts the thoughts of earlier calls into the member of a message that the chat template
+            reads; ``none`` leaves them out.
         tool_parser: Format of the model's calls: a name of
             :data:`~opencompass_tooleval.core.calls.written.formats.FORMATS`, such as ``hermes``, or ``auto``, which
             reads the chat template.
-        system_prompt: System prompt of each request, before that of the data set in the same message.
-        kwargs: Further arguments of :class:`HuggingFacewithChatTemplate`.
+        system_prompt: System prompt of each request, placed before the dataset's in the same message.
+        kwargs: Other arguments of :class:`HuggingFacewithChatTemplate`.
     """
 
     not_accelerated = True
@@ -158,13 +158,13 @@ class ToolEvalVLLMChat(_OffersTools, VLLMwithChatTemplate):
         thoughts: As for :class:`ToolEvalHFChat`.
         tool_parser: Format of the model's calls, as for :class:`ToolEvalHFChat`.
         system_prompt: As for :class:`ToolEvalHFChat`.
-        kwargs: Further arguments of :class:`VLLMwithChatTemplate`.
+        kwargs: Other arguments of :class:`VLLMwithChatTemplate`.
     """
 
     def generate(
         self, inputs: list[Any], max_out_len: int, stopping_criteria: Sequence[str] = (), **kwargs: Any
     ) -> list[str]:
-        """Answers a batch; with tools, special tokens are kept, since calls may begin with one."""
+        """Returns the answers to a batch. With tools, special tokens are kept, since calls may begin with one."""
         if any(getattr(prompt, 'tools', None) is not None for prompt in inputs):
             kwargs.setdefault('skip_special_tokens', False)
         answers: list[str] = super().generate(inputs, max_out_len, list(stopping_criteria), **kwargs)

@@ -1,4 +1,4 @@
-"""Sends one batch to one model: separate turns, its sampling settings, and reasons for missing answers."""
+"""Sends one batch to one model; keeps turns separate, and finds the reasons for missing answers."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from opencompass_tooleval.models.rendered_tools import render as render_conversa
 from opencompass_tooleval.work_dir.prompt_tokens import ESTIMATE, estimate_tokens, prompt_texts, tokenizer_name
 
 _MARK = token_hex(16)
-"""Beginning of the placeholder of a conversation; random in each process, so that no data has it."""
+"""Beginning of placeholders for conversations; random in each process, so it does not occur in data."""
 
 _MERGING = (HuggingFacewithChatTemplate, VLLMwithChatTemplate, TurboMindModelwithChatTemplate)
 
 
 def _merges(model: Any) -> bool:
-    """Tests if a wrapper merges adjacent turns and then calls its tokenizer for the text."""
+    """Tests if a wrapper merges adjacent turns before it calls its tokenizer's chat template."""
     is_chat = isinstance(model, _MERGING) and not isinstance(model, HuggingFaceBaseModel)
     return is_chat and not getattr(model, 'fastchat_template', None)
 
@@ -44,18 +44,18 @@ def _has_neighbours(prompt: Conversation) -> bool:
 
 
 def _stand_in(prompt: Conversation, mark: str) -> Conversation:
-    """Returns one turn as a placeholder for a conversation that the wrapper would change, or whose roles it lacks."""
+    """Returns a placeholder of one turn, for a conversation that the wrapper would change or whose roles it lacks."""
     stand_in = Conversation([{'role': 'HUMAN', 'prompt': mark, 'content': mark}])
     stand_in.tools = prompt.tools
     return stand_in
 
 
 class _RenderingTokenizer:
-    """A model's tokenizer that replaces placeholders by their conversations before the chat template.
+    """A model's tokenizer that replaces placeholders by their conversations before it renders the chat template.
 
     Args:
         model: The model.
-        behind: Text of a placeholder -> the conversation.
+        behind: Text of a placeholder -> its conversation.
     """
 
     def __init__(self, model: Any, behind: Mapping[str, Conversation]) -> None:
@@ -80,18 +80,18 @@ class _RenderingTokenizer:
             return render_conversation(render, prompt, *args, **kwargs)
         except TemplateError as error:
             if prompt.tools is not None:
-                fault = f'takes no such round of tools ({error}): take the data set without -fc'
+                fault = f'refuses such a round of tool calls ({error}): take the data set without -fc'
             else:
-                fault = f"takes no two turns of one role ({error}): leave out system_role='user'"
+                fault = f"refuses two turns of one role ({error}): leave out system_role='user'"
             raise ValueError(f'{self._template} {fault}') from error
 
 
 def turns_apart(model: Any, prompts: Sequence[Conversation]) -> tuple[Any, list[Conversation]]:
-    """Returns a view of a model, and prompts for it whose turns stay separate and whose tools are rendered.
+    """Returns a view of a model, and prompts for it, so that turns stay separate and tools are rendered.
 
-    The model and its tokenizer do not change. Wrappers for servers keep turns, and a base model has none. The view
-    raises a ``ValueError`` while it renders if the model's chat template accepts no two turns of one role, or no such
-    call or answer of a tool.
+    The model and its tokenizer do not change. Wrappers for servers keep turns anyway, and a base model has none. When
+    the view renders a prompt, it raises a ``ValueError`` if the chat template refuses two turns of one role, or a call
+    or a tool result.
     """
     changed = [_merges(model) and (prompt.tools is not None or _has_neighbours(prompt)) for prompt in prompts]
     if not any(changed):
@@ -105,20 +105,20 @@ def turns_apart(model: Any, prompts: Sequence[Conversation]) -> tuple[Any, list[
 
 REFUSED = 'infra:bad_request'
 SYSTEM_PROMPT = 'system_prompt'
-"""Attribute of a model, and key of its config and of a provenance."""
+"""Attribute of a model, and key in its config and in provenance."""
 
-_PARSER_KEEPS_CONVERSATIONS = hasattr(base_api, 'CHATML_ROLE')  # from OpenCompass 0.5.3 on
+_PARSER_KEEPS_CONVERSATIONS = hasattr(base_api, 'CHATML_ROLE')  # since OpenCompass 0.5.3
 
 TOKENS_PER_MESSAGE = 32
 """Maximum number of tokens that a chat template adds to a turn."""
 
 
 class AskingEndedError(RuntimeError):
-    """The model cannot be used any more: its server refuses every request, or is gone.
+    """The model cannot be used any more: its server refuses every request, or is unreachable.
 
     Args:
         message: The reason and its fix.
-        answers: An :class:`Answer` per prompt of the batch; None for those without.
+        answers: An :class:`Answer` per prompt of the batch; None for a missing answer.
     """
 
     def __init__(self, message: str, answers: Sequence[Answer | None] = ()) -> None:
@@ -127,7 +127,7 @@ class AskingEndedError(RuntimeError):
 
 
 def token_length(model: Any, prompt: Conversation) -> int:
-    """Counts the tokens of a prompt; HF's chat wrappers count a conversation, others only text."""
+    """Returns the number of tokens in a prompt. HF's chat wrappers count conversations; others only text."""
     try:
         view, (given,) = turns_apart(model, [prompt])
         return int(view.get_token_len(given))
@@ -136,7 +136,7 @@ def token_length(model: Any, prompt: Conversation) -> int:
 
 
 def prompt_length(model: Any, prompt: Conversation) -> int:
-    """Counts the tokens of a refused prompt as the model does; for a server with its tools and calls."""
+    """Returns the number of tokens in a refused prompt, counted by the model; for a server with tools and calls."""
     if model.is_api:
         texts = [message['prompt'] for message in prompt]
         if prompt.tools is not None:
@@ -147,24 +147,24 @@ def prompt_length(model: Any, prompt: Conversation) -> int:
 
 
 def texts_of(prompt: Conversation) -> list[str]:
-    """Returns all texts of a prompt, with its tools and calls, for counts of tokens by text."""
+    """Returns all texts of a prompt, with its tools and calls, to count their tokens."""
     if prompt.tools is None:
         return prompt_texts(list(prompt))
     return prompt_texts(prompt.as_request(), prompt.tools.as_request())
 
 
 def exceeds_context(model: Any, prompt: Conversation) -> bool:
-    """Tests if a local model would have to cut the prompt. API models report this themselves."""
+    """Tests if a prompt is too long for a local model. API models report this themselves."""
     limit = getattr(model, 'max_seq_len', None)
     if model.is_api or not limit:
         return False
-    # No tokenizer makes more tokens than bytes, so that most prompts need no slow count.
+    # A tokenizer never makes more tokens than bytes, so most prompts need no slow count.
     most = len(str(prompt).encode('utf-8', 'replace')) + TOKENS_PER_MESSAGE * len(prompt)
     return bool((prompt.tools is not None or most > limit) and token_length(model, prompt) > limit)
 
 
 class _ConversationParser(base_api.APITemplateParser):
-    """The parser of OpenCompass 0.5.2, which does not change conversations either."""
+    """The parser of OpenCompass 0.5.2, changed to keep conversations as later versions do."""
 
     def parse_template(self, prompt_template: Any, mode: str) -> Any:
         if isinstance(prompt_template, Conversation):
@@ -173,9 +173,9 @@ class _ConversationParser(base_api.APITemplateParser):
 
 
 def adapt_model(model: Any) -> None:
-    """Makes a model of OpenCompass keep conversations unchanged, as from 0.5.3 on, and accept transformers 5.
+    """Makes an OpenCompass model keep conversations unchanged (as since 0.5.3), and work with transformers 5.
 
-    OpenCompass 0.5.4 calls ``batch_encode_plus`` of tokenizers, which transformers 5 lacks.
+    OpenCompass 0.5.4 calls ``batch_encode_plus``, which tokenizers of transformers 5 lack.
     """
     tokenizer = getattr(model, 'tokenizer', None)
     if callable(tokenizer) and not hasattr(tokenizer, 'batch_encode_plus'):
@@ -204,14 +204,14 @@ def check_tools(model: Any, prompts: Sequence[Conversation]) -> None:
 
 
 def _why_unasked(model: Any, prompt: Conversation) -> str:
-    """Returns the reason for which a local model rejects a prompt, or ''; a server has ``infra:bad_request``."""
+    """Returns why a local model cannot take a prompt; '' if it can. Servers report this themselves."""
     if prompt.tools is not None and hasattr(model, 'takes') and not model.takes(prompt):
         return REFUSED
     return TRUNCATED if exceeds_context(model, prompt) else ''
 
 
 def asked_of(model: Any, prompt: Conversation) -> Conversation:
-    """Returns the prompt that a model is sent: with its ``system_prompt``, if it has one."""
+    """Returns the prompt to send to a model: with its ``system_prompt``, if it has one."""
     text = getattr(model, SYSTEM_PROMPT, '')
     return prompt.with_system(text) if text else prompt
 
@@ -222,16 +222,16 @@ def ask(
     """Returns one answer per prompt.
 
     Args:
-        model: Any model of OpenCompass.
+        model: Any OpenCompass model.
         prompts: The batch.
         max_out_len: Maximum number of tokens per answer.
-        options: Further arguments of the model's ``generate``.
+        options: Additional arguments of the model's ``generate``.
 
     Returns:
-        Answers with ``reason`` None, or the reason for a missing one: ``infra:truncated`` for a prompt over a local
-        model's limit, which is not sent; ``infra:bad_request`` for rounds of tools that its chat template refuses; for
-        API models their reason. ``finish_reason`` comes from the model; for a local model without one it is ``length``
-        if the answer has ``max_out_len`` tokens or more.
+        Answers with ``reason`` None, or the reason for a missing answer: ``infra:truncated`` for a prompt over a local
+        model's limit, which is not sent; ``infra:bad_request`` for tool rounds that its chat template refuses; the
+        reported reason for API models. ``finish_reason`` comes from the model. A local model that reports none gets
+        ``length`` if the answer has ``max_out_len`` tokens or more.
 
     Raises:
         AskingEndedError: The model cannot be used any more; ``answers`` has an :class:`Answer` or None per prompt.
@@ -259,28 +259,28 @@ def ask(
 
 
 def _generated(model: Any, given: list[Conversation], max_out_len: int, options: Mapping[str, Any]) -> list[Answer]:
-    """Returns ``answers`` of a model of this package, which are more than text, or the texts of any other model."""
+    """Returns the complete answers of a model of this package, or the texts of any other model."""
     if hasattr(model, 'answers'):
         return list(model.answers(model.parse_template(given, mode='gen'), max_out_len=max_out_len, **options))
     return [Answer(text) for text in model.generate_from_template(given, max_out_len=max_out_len, **options)]
 
 
 def answer_of(model: Any, prompt: Conversation, answer: Answer, max_out_len: int) -> Answer:
-    """Completes a model's answer for :func:`ask`: counts its tokens, and parses its calls."""
+    """Returns a model's answer with token counts and parsed calls."""
     if not (answer.reason or answer.finish_reason):
         answer = replace(answer, finish_reason=_finish_reason_by_count(model, answer.text, max_out_len))
     answer = _with_counts(model, prompt, answer)
     if prompt.tools is not None and not answer.reason and hasattr(model, 'read_calls'):
-        answer = model.read_calls(answer, prompt.tools)  # counted before: calls have tokens too
+        answer = model.read_calls(answer, prompt.tools)  # after counting, since calls have tokens too
     return prompt.with_original_names(answer)
 
 
 def _with_counts(model: Any, prompt: Conversation, answer: Answer) -> Answer:
-    """Adds the tokens of prompt and answer: those that the server does not report are counted here, and marked.
+    """Adds the numbers of tokens of prompt and answer. If the server does not report them, they are counted and marked.
 
-    The tokenizer of a local model counts, with its chat template; for a server the one in ``tokenizer_path``, or else
-    :func:`~opencompass_tooleval.work_dir.prompt_tokens.estimate_tokens`. An answer of a model with neither, such as a
-    recorded one, does not change, and neither does a failure.
+    A local model's tokenizer counts with the chat template. For a server the tokenizer in ``tokenizer_path`` counts, or
+    else :func:`~opencompass_tooleval.work_dir.prompt_tokens.estimate_tokens`. Answers of models with neither (such as
+    recorded ones) and failures stay unchanged.
     """
     usage = answer.usage or Usage()
     if answer.reason or (usage.prompt is not None and usage.completion is not None):
@@ -315,18 +315,18 @@ def _counted(model: Any, prompt: Conversation, answer_text: str) -> Usage | None
 
 
 def _encoded_length(model: Any, text: str) -> int | None:
-    """Counts the tokens of a text only; None without a tokenizer. ``get_token_len`` includes the chat template."""
+    """Returns the number of tokens in a text; None without a tokenizer. (``get_token_len`` adds the chat template.)"""
     encode = getattr(getattr(model, 'tokenizer', None), 'encode', None)
     if encode is None:
         return None
     try:
         return len(encode(str(text), add_special_tokens=False))
-    except TypeError:  # a tokenizer that is not HF's
+    except TypeError:  # not an HF tokenizer
         return len(encode(str(text)))
 
 
 def _finish_reason_by_count(model: Any, text: str, max_out_len: int) -> str | None:
-    """Returns the finish reason of a local model's answer; None for API models and without a tokenizer to count."""
+    """Returns the finish reason of a local model's answer; None for API models, and without a tokenizer."""
     count = None if getattr(model, 'is_api', True) else _encoded_length(model, text)
     if count is None:
         return None

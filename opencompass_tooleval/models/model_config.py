@@ -1,4 +1,4 @@
-"""Builds models from configs with settings that their classes do not have."""
+"""Builds models from configs that contain settings of this package."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_pri
 from opencompass_tooleval.core.scoring.sampling_settings import STORED_ANSWERS
 
 PRICES = 'prices'
-"""Key of the prices of tokens."""
+"""Key of the token prices."""
 OF_PACKAGE = (PRICES, BUDGET, STORED_ANSWERS)
-"""Settings that only this package reads, and no argument of the model's class."""
+"""Settings that only this package reads; they are not arguments of the model's class."""
 
 
 def build_model(cfg: Mapping[str, Any]) -> Any:
-    """Builds any model of OpenCompass from its config, without the settings of this package.
+    """Builds any OpenCompass model from its config, leaving out the settings of this package.
 
     Raises:
         ValueError: The prices or the budget are invalid.

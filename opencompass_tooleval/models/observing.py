@@ -1,4 +1,4 @@
-"""Requests the raw text beside each answer of a server, and keeps it with the answer."""
+"""Requests the raw text with each answer of a server, and keeps it with the answer."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from opencompass_tooleval.models.api.reply import Reply
 from opencompass_tooleval.models.conversation import Conversation
 
 _PARSE_ERROR = 'parse_error'
-"""Finish reason of LMDeploy."""
+"""LMDeploy's finish reason for an answer that it could not parse."""
 PARSE_WORDS = 'the server could not parse the answer'
 """The error of a record with this finish reason."""
 _IN_MARKS = re.compile(r'<[^<>\s]{1,64}>'), re.compile(r'\[[^\[\]\s]{1,64}]')
-"""Match tokens as most families write them."""
+"""Patterns of special tokens, as most model families write them."""
 _END_TOKENS = 16
-"""Number of tokens at the end of a prompt that show if it opens thoughts."""
+"""Number of tokens at the end of a prompt that show if the prompt opens thoughts."""
 _CHARS_PER_TOKEN = 8
-"""A prompt with more characters per token has lost a part: English has 4 to 5, and JSON fewer."""
+"""With more characters per token, a part of the prompt is missing: English has 4 to 5, JSON fewer."""
 _MOST_TOKENS = 1_000
-"""Number of special tokens that are known: some tokenizers have thousands that no model writes."""
+"""Maximum number of special tokens: some tokenizers have thousands that no model writes."""
 _MOST_SHAPES = 10_000
-"""Number of kinds of conversations that are remembered."""
+"""Maximum number of kinds of conversations to remember."""
 
 _CALL_AND_RESULT: Sequence[Mapping[str, Any]] = (
     {
@@ -52,13 +52,13 @@ Send = Callable[[Request], Awaitable['Reply | Mapping[str, Any] | Failure']]
 
 @dataclass
 class Observer:
-    """Adds to the answers of one server what it showed of their making.
+    """Adds records to the answers of one server: the raw text, and what the prompt and the parser lost.
 
     Args:
-        tool_parser: Format of the model's calls, or ``auto`` for that of its chat template.
+        tool_parser: Format of the model's calls, or ``auto`` to take it from the chat template.
         tokenizer: The model's tokenizer; None without one.
-        template_options: Further arguments of the chat template (``chat_template_kwargs``).
-        logger: Logger of what the server returns.
+        template_options: Additional arguments of the chat template (``chat_template_kwargs``).
+        logger: Logs how the server returns raw text.
     """
 
     tool_parser: str
@@ -74,14 +74,14 @@ class Observer:
 
     @property
     def members(self) -> Mapping[str, Any]:
-        """Further members of each request."""
+        """Additional members of each request."""
         return self._found.source.members if self._found and self._found.source else {}
 
     async def prepare(self, send: Send) -> None:
-        """Finds out once how the server returns raw text.
+        """Finds out how the server returns raw text, once.
 
         Raises:
-            Failure: The server cannot be asked.
+            Failure: The server cannot be used.
         """
         if self._found is not None:
             return
@@ -119,27 +119,27 @@ class Observer:
         if self.tokenizer is None:
             return None
         backend = getattr(self.tokenizer, 'backend_tokenizer', None)
-        if backend is not None:  # half of the time of short texts is spent around it
+        if backend is not None:  # half of the time for short texts is spent in the wrapper
             return partial(backend.decode, skip_special_tokens=False)
         return partial(self.tokenizer.decode, skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
     @cached_property
     def _special_tokens(self) -> tuple[frozenset[str], Sequence[str]]:
-        """Returns the tokens that servers remove from texts, and those without marks; empty without a tokenizer."""
+        """All special tokens (which servers remove from texts), and those in no common format."""
         tokens = getattr(self.tokenizer, 'added_tokens_decoder', None) or {}
         special = [token.content for token in tokens.values() if token.special][:_MOST_TOKENS]
         bare = [token for token in special if not any(pattern.fullmatch(token) for pattern in _IN_MARKS)]
         return frozenset(special), bare
 
     def _special_tokens_in(self, raw: str) -> list[str]:
-        """Returns the special tokens that a raw text has, without a search for each of thousands."""
+        """Returns the special tokens in a raw text, without searching each of thousands."""
         special, bare = self._special_tokens
         found = {mark for pattern in _IN_MARKS for mark in pattern.findall(raw)} & special if special else set()
         return sorted(found | {token for token in bare if token in raw})
 
     @cached_property
     def _template(self) -> str:
-        """Returns the chat template of the tokenizer; '' without one."""
+        """The chat template of the tokenizer; '' without one."""
         try:
             return str(self.tokenizer.get_chat_template(tools=[{}])) if self.tokenizer else ''
         except ValueError:
@@ -147,29 +147,29 @@ class Observer:
 
     @cached_property
     def _tails(self) -> dict[str, str]:
-        """Returns the generation prompt of the tokenizer's chat template by role of the last message.
+        """The generation prompt of the tokenizer's chat template, by role of the last message; '' if unknown.
 
-        DeepSeek V3.1's template adds one after users and none after tools. Unknown ones are ''.
+        DeepSeek V3.1's template adds a generation prompt after users, but not after tools.
         """
         user = {'role': 'user', 'content': 'ready'}
         return {'user': self._measure_tail([user]), 'tool': self._measure_tail([user, *_CALL_AND_RESULT])}
 
     def _measure_tail(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        """Returns what the chat template adds after a conversation; '' if it is unknown."""
+        """Returns the generation prompt after a conversation; '' if unknown."""
         if not self._template:
             return ''
         render = partial(self.tokenizer.apply_chat_template, messages, tokenize=False, **self.template_options)
         try:
             without, whole = str(render(add_generation_prompt=False)), str(render(add_generation_prompt=True))
-        except Exception:  # a template is a program, and this one may need tools
+        except Exception:  # a template may raise anything, and this one may need tools
             return ''
         return whole[len(without) :] if whole.startswith(without) else ''
 
     def observed(self, answer: Answer, reply: Reply, prompt: Any, asked: Mapping[str, Any]) -> Answer:
-        """Adds the record to an answer.
+        """Returns the answer with its record.
 
         Args:
-            answer: The answer, with a reason if the reply has none.
+            answer: The answer, with a reason if it is missing.
             reply: The reply.
             prompt: The prompt.
             asked: Members of the request about tools.
@@ -200,21 +200,22 @@ class Observer:
         return replace(answer, observed=(record,))
 
     def observed_failure(self, failure: Failure) -> Answer:
-        """Returns the empty answer of a request for which the server returned an error."""
+        """Returns an empty answer with the error that the server returned."""
         is_error = failure.reason == 'infra:server'
         return Answer('', failure.reason, observed=(Observed(error=failure.words),) if is_error else ())
 
     def _lost(self, answer: Answer, reply: Reply, prompt: Any, asked: Mapping[str, Any]) -> tuple[str, ...]:
-        """Returns the parts that the server's prompts lack by the search, and this one where it is doubtful.
+        """Returns the parts of a conversation that the server's prompt lacks.
 
-        To read every prompt would take longer than everything else. Templates depend on roles and tools and not on
-        their texts: of answers without calls, one prompt of each kind is read.
+        Some are known from the search. Reading each prompt would take longer than everything else, so only doubtful
+        prompts are read. Templates depend on roles and tools, not on their texts: of answers without calls, one prompt
+        of each kind is read.
         """
         if not isinstance(prompt, Conversation) or self._found is None:
             return ()
         messages, tools = prompt.messages(), prompt.tools
         if asked.get('tool_choice') == 'none' or (tools and not tools.tools):
-            tools = None  # vLLM can leave them out if none may be called
+            tools = None  # vLLM may leave tools out if none may be called
         roles = tuple(message.role for message in messages)
         has = {
             TOOLS: tools is not None,
@@ -239,13 +240,13 @@ class Observer:
         return tuple(dict.fromkeys(lost))
 
     def _is_cut(self, reply: Reply) -> bool:
-        """Tests if a prompt begins with another token than that of the search: its front may be cut."""
+        """Tests if a prompt begins with another token than the prompt of the search, so its beginning may be cut."""
         assert self._found is not None
         return bool(self._found.first) and tuple(prompt_ids(reply)[:1]) != self._found.first
 
 
 @lru_cache(maxsize=64)
 def _originals(tools: ToolSet) -> Mapping[str, str] | None:
-    """Returns the names under which tools are sent -> their names, where they differ; None without any."""
+    """Returns the original name by sent name for renamed tools; None if there are none."""
     names = {sent: tool.name for tool in tools.tools if (sent := tools.sent_name(tool.name)) != tool.name}
     return names or None

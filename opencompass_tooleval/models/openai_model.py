@@ -1,4 +1,4 @@
-"""OpenAI-compatible servers, with failures separate from answers."""
+"""Models on OpenAI-compatible servers; keeps failures separate from answers."""
 
 from __future__ import annotations
 
@@ -55,26 +55,26 @@ from opencompass_tooleval.models.request_queue import ConcurrentQueue
 _PATH = '/chat/completions'
 _KEY = 'OPENAI_API_KEY'
 _RESERVED = 100
-"""Tokens that OpenCompass reserves beside prompt and answer."""
+"""Tokens that OpenCompass reserves in addition to prompt and answer."""
 _FIX_NONE = "set thoughts='as_sent' in the config of the model, so that they go back to the server"
 _FIX_HISTORY = "the server never sent some earlier calls; T-Eval's data sets with history='text' send them as text"
-"""Added to a refusal for missing thoughts."""
+"""Advice added if a server refuses a request because thoughts are missing."""
 _USAGE = 'stream_options'
 _SECONDS = {False: 600.0, True: 3600.0}
 """``timeout`` without and with ``stream``."""
 
 _SEARCH_TOKENS = 16
-"""Limit of tokens of the answers with which the way to raw text is searched."""
+"""Token limit of requests that search for a source of raw text."""
 
 
 class SentRequest(NamedTuple):
-    """A request.
+    """A request to send.
 
     Attributes:
         body: Its JSON.
         prompt: The prompt.
         offers_tools: True if it offers tools.
-        encode: Encodes the request without members of the server's messages.
+        encode: Returns the body without the given members of the server's earlier messages.
     """
 
     body: bytes
@@ -87,54 +87,54 @@ class SentRequest(NamedTuple):
 class ToolEvalOpenAI(OpenAI):
     """OpenCompass's :class:`OpenAI` for any OpenAI-compatible server, with hundreds of requests in flight.
 
-    A sample without an answer after all tries becomes an empty ``Answer`` with
-    a reason (``infra:timeout``, ``infra:rate_limit``, ``infra:server``, ``infra:connection``, ``infra:bad_response``,
-    ``infra:filter``, ``infra:empty``, ``infra:truncated``, ``infra:bad_request``, ``infra:budget``), and
-    the run continues. A wrong key, model name or address, or an account without credit, ends it at once; an unreachable
-    server ends it after ``patience``. Nothing is downloaded: without a local tokenizer, token counts are estimates.
+    A sample without an answer after all tries becomes an empty ``Answer`` with a reason (``infra:timeout``,
+    ``infra:rate_limit``, ``infra:server``, ``infra:connection``, ``infra:bad_response``, ``infra:filter``,
+    ``infra:empty``, ``infra:truncated``, ``infra:bad_request``, ``infra:budget``), and the run continues. A wrong key,
+    model name or address, or an account without credit, ends the run at once; an unreachable server ends it after
+    ``patience``. Nothing is downloaded: without a local tokenizer, token counts are estimates.
 
     Args:
         path: Name of the model on the server.
-        openai_api_base: Base URL, such as ``http://127.0.0.1:8000/v1``; from a list, one is chosen at random.
-        retry: Tries after the first, with growing pauses. A server's ``Retry-After`` is respected, up to ``patience``.
-        max_workers: Requests in flight.
-        query_per_second: Requests started per second; None for no limit.
-        timeout: Maximum number of seconds per try, of wall time; by default 600, with ``stream`` 3,600.
+        openai_api_base: Base URL, such as ``http://127.0.0.1:8000/v1``; if it is a list, one URL is chosen at random.
+        retry: Maximum number of tries after the first, with growing pauses. ``Retry-After`` is respected, up to
+            ``patience``.
+        max_workers: Maximum number of requests in flight.
+        query_per_second: Maximum number of requests started per second; None for no limit.
+        timeout: Maximum number of seconds per try, in wall time. The default is 600, or 3,600 with ``stream``.
         tokenizer_path: Folder of a local HF tokenizer, to check prompts against ``max_seq_len``.
-        backoff: First pause between two tries, in seconds; doubled each time.
-        patience: Seconds to wait for an unreachable server: after twice as many failed connections in a row as may be
-            in flight.
-        tool_choice: ``auto`` if offered tools may be called, ``required`` if they must be. A request of a data set may
-            have its own, as the required calls of Conformance.
-        parallel_tool_calls: True to tell the server if a data set expects one call per answer or several; some servers
-            refuse the setting.
-        prices: Cost of a million tokens, as ``dict(input=..., output=...)``; it does not affect requests.
-        thoughts: ``as_sent`` to return what the server sent with its calls (thoughts, signatures, the text of
-            arguments) unchanged in the next request of a dialogue; ``none`` for calls without thoughts, encoded again.
-        system_prompt: System prompt of each request, before that of the data set in the same message.
-        stream: True to request each answer as a stream of events, so that gateways do not end the requests of long
-            thoughts. The answers are the same; a run may be continued with or without it. Excludes ``attribution``.
-        idle_timeout: Maximum number of seconds without a byte, with ``stream``; comments that keep a connection alive
-            count.
-        attribution: True to request the model's raw text with each answer and to keep it, so that the evaluation can
-            tell which calls the server lost or changed. Ids of tokens, as vLLM and SGLang return them, are decoded
-            with ``tokenizer_path``. Begins with up to 16 short requests.
+        backoff: First pause between two tries, in seconds. Pauses double up to 60 s, times a random 0.5 to 1.5.
+        patience: Maximum number of seconds to wait for an unreachable server. A server counts as unreachable after
+            ``2 * max_workers`` failed connections in a row.
+        tool_choice: ``auto`` if offered tools may be called, ``required`` if they must be. A request of a dataset may
+            override it, such as the required calls of Conformance.
+        parallel_tool_calls: True to tell the server whether a dataset expects one call per answer or several. Some
+            servers refuse this setting.
+        prices: Price of a million tokens, as ``dict(input=..., output=...)``. It does not affect requests.
+        thoughts: ``as_sent`` to return everything that the server sent with its calls (thoughts, signatures, the text
+            of arguments) unchanged in the next request of a dialogue; ``none`` to encode calls again, without thoughts.
+        system_prompt: System prompt of each request, placed before the dataset's in the same message.
+        stream: True to stream each answer, so that gateways do not cut requests with long thoughts. Answers are the
+            same, so a run may be resumed with or without it. Cannot be combined with ``attribution``.
+        idle_timeout: Maximum number of seconds without a byte, with ``stream``. Comments that keep the connection alive
+            count as bytes.
+        attribution: True to request the model's raw text with each answer and to store it, so that the evaluation can
+            find calls that the server lost or changed. Token ids, which vLLM and SGLang return, are decoded with
+            ``tokenizer_path``. Sends up to 16 short requests first.
         tool_parser: Format in which the model writes calls, for ``attribution``: a name of
-            :data:`~opencompass_tooleval.core.calls.written.formats.FORMATS`, or ``auto``, which reads the chat template
-            or a prompt of the server.
+            :data:`~opencompass_tooleval.core.calls.written.formats.FORMATS`, or ``auto`` to take it from the chat
+            template or a prompt of the server.
         http_client_cfg: Settings of :class:`~opencompass_tooleval.models.api.http_client.HttpClient`.
-        openai_extra_kwargs: Further members of each request, such as ``dict(top_p=0.9)``; None leaves out a member
-            that is sent otherwise, such as ``dict(temperature=None)``. ``extra_headers`` and ``extra_query`` become
+        openai_extra_kwargs: Additional members of each request, such as ``dict(top_p=0.9)``. None removes a member
+            that is sent by default, such as ``dict(temperature=None)``. ``extra_headers`` and ``extra_query`` become
             headers and query.
-        token_limit_key: Member of a request with the limit of tokens. By default ``max_completion_tokens`` for
-            reasoning models at OpenAI's own address, which get no temperature either, and ``max_tokens`` elsewhere.
-        kwargs: Further arguments of :class:`OpenAI`. Only with ``max_seq_len`` are prompts and answers checked against
-            the context: an answer's limit of tokens is lowered to the room that its prompt leaves.
+        token_limit_key: Member of a request that sets the token limit. The default is ``max_tokens``, or
+            ``max_completion_tokens`` for reasoning models at OpenAI's own address, which also get no temperature.
+        kwargs: Other arguments of :class:`OpenAI`. Prompts and answers are checked against the context only if
+            ``max_seq_len`` is set: the token limit of an answer is then lowered to the room left by its prompt.
 
     Raises:
-        ValueError: The address is invalid, ``mode`` is to shorten prompts to a ``max_seq_len`` that is missing, or a
-            further member of the requests sets the limit of tokens, which is ``max_out_len``, or a temperature is set
-            that is not sent.
+        ValueError: The address is invalid, ``mode`` needs a ``max_seq_len`` that is missing, an additional member sets
+            the token limit (set ``max_out_len`` instead), or a temperature is set that would not be sent.
     """
 
     tokenizer: Any = None
@@ -168,7 +168,7 @@ class ToolEvalOpenAI(OpenAI):
         given = {**kwargs, 'path': path, 'openai_extra_kwargs': openai_extra_kwargs}
         for fault in _faults_of_body({**given, 'openai_api_base': openai_api_base}):
             raise ValueError(fault)
-        read_prices(prices)  # so that tasks of OpenCompass's own accept them
+        read_prices(prices)  # so that OpenCompass's own tasks accept prices
         address = check_base_url(random.choice(_addresses(openai_api_base)))
         self._local_tokenizer = tokenizer_path if tokenizer_path and Path(tokenizer_path).is_dir() else None
         super().__init__(
@@ -179,7 +179,7 @@ class ToolEvalOpenAI(OpenAI):
             openai_api_base=address,
             **kwargs,
         )
-        self.max_seq_len = kwargs.get('max_seq_len')  # OpenCompass's default, 16,384, is no model's
+        self.max_seq_len = kwargs.get('max_seq_len')  # OpenCompass's default, 16,384, fits no model
         if self.max_seq_len is None and self.mode != 'none':
             raise ValueError(f'mode={self.mode!r} shortens prompts to max_seq_len: set it in the config of the model')
         for fault in stream_faults({'stream': stream, 'attribution': attribution}):
@@ -194,7 +194,7 @@ class ToolEvalOpenAI(OpenAI):
             raise ValueError(fault)
         self.thoughts = thoughts
         self.system_prompt = system_prompt
-        self._refused: set[str] = set()  # members of its messages that the server does not take back
+        self._refused: set[str] = set()  # members that the server sends but refuses to receive
         self._pace = _Pace(query_per_second) if query_per_second else None
         if not self.tokenizer:
             self._init_tokenizer()  # OpenCompass 0.5.2 does not call it
@@ -223,11 +223,11 @@ class ToolEvalOpenAI(OpenAI):
         options = self._body.get('chat_template_kwargs') or {}
         self._observer = Observer(tool_parser, self.tokenizer, options, self.logger) if attribution else None
         self._stream: Mapping[str, Any] = {'stream': True, _USAGE: {'include_usage': True}} if stream else {}
-        self._end = ''  # the reason for which it cannot be used any more
+        self._end = ''  # why the model cannot be used any more
 
     @staticmethod
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
-        """Yields the faults of a config's values: of addresses, HTTP client, requests, and parser of calls."""
+        """Yields the faults of a config: of addresses, HTTP client, requests, and parser of calls."""
         yield from parser_faults(settings)
         yield from _faults_of_body(settings)
         yield from setting_faults(settings)
@@ -241,7 +241,7 @@ class ToolEvalOpenAI(OpenAI):
 
     @staticmethod
     def setting_notes(settings: Mapping[str, Any]) -> Iterator[str]:
-        """Yields notes on a config: a temperature that is not sent, and line breaks in a key, which are left out."""
+        """Yields notes on a config: if a temperature is not sent, or blanks are removed from a key."""
         temperature, why = settings.get('temperature'), ToolEvalOpenAI.why_no_temperature(settings)
         if why and temperature is not None:
             yield f'temperature={temperature:g} is not sent, {why}'
@@ -253,7 +253,7 @@ class ToolEvalOpenAI(OpenAI):
 
     @staticmethod
     def why_no_temperature(settings: Mapping[str, Any]) -> str:
-        """Returns the reason for which no temperature is sent to the model of a config; ``''`` if one is."""
+        """Returns why no temperature is sent to the model of a config; ``''`` if one is sent."""
         members = _further_members(settings)
         if 'temperature' in members:
             return 'since openai_extra_kwargs leaves it out' if members['temperature'] is None else ''
@@ -266,7 +266,7 @@ class ToolEvalOpenAI(OpenAI):
         )
 
     def set_address(self, base_url: str, key: str = '') -> None:
-        """Sends requests to another server from now on, with another key if one is given."""
+        """Makes later requests go to another server, with another key if one is given."""
         if key:
             remember_keys([key])
             self._headers = {**self._headers, 'Authorization': f'Bearer {key}'}
@@ -288,7 +288,7 @@ class ToolEvalOpenAI(OpenAI):
             self.tokenizer_type = 'hf'
 
     def get_token_len(self, prompt: str) -> int:
-        """Counts tokens by the local tokenizer, or else English words and Chinese characters."""
+        """Returns the number of tokens by the local tokenizer, or else of English words and Chinese characters."""
         return int(
             len(self.tokenizer(prompt).input_ids) if self.tokenizer else BaseAPIModel.get_token_len(self, prompt)
         )
@@ -297,17 +297,17 @@ class ToolEvalOpenAI(OpenAI):
         """Returns the texts of :meth:`answers` for OpenCompass; ``''`` for a missing answer.
 
         Raises:
-            AskingEndedError: The server refuses every request, or is gone.
+            AskingEndedError: The server refuses every request, or is unreachable.
         """
         return [answer.text for answer in self.answers(inputs, max_out_len, temperature)]
 
     def answers(
         self, inputs: list[Any], max_out_len: int = 512, temperature: float = 0.0, **kwargs: Any
     ) -> list[Answer]:
-        """Answers a batch, ``max_workers`` requests at a time, in the order of ``inputs``.
+        """Returns the answers to a batch in the order of ``inputs``, with ``max_workers`` requests in flight.
 
         Raises:
-            AskingEndedError: The server refuses every request, or is gone; ``answers`` holds what came before.
+            AskingEndedError: The server refuses every request, or is unreachable; ``answers`` has the earlier answers.
         """
         answers: list[Answer | None] = [None] * len(inputs)
 
@@ -334,21 +334,21 @@ class ToolEvalOpenAI(OpenAI):
         reservation: Reservation | None = None,
         **kwargs: Any,
     ) -> Answer | None:
-        """Answers one prompt; a :class:`~opencompass_tooleval.models.request_queue.ConcurrentQueue` runs many at once.
+        """Answers one prompt. A :class:`~opencompass_tooleval.models.request_queue.ConcurrentQueue` runs many at once.
 
         Args:
             prompt: One of the ``inputs`` of :meth:`answers`.
             max_out_len: Maximum number of tokens.
-            temperature: Temperature, unless the model's config sets one.
-            stop: Ends the tries; it is set when no more requests can be sent.
-            reservation: Reserves each try before it is sent; None without a budget.
-            kwargs: Further arguments of :meth:`answers`, which are not used.
+            temperature: Temperature, used if the model's config sets none.
+            stop: Ends the tries. Set when no more requests can be sent.
+            reservation: Reserves the cost of each try before it is sent; None without a budget.
+            kwargs: Other arguments of :meth:`answers`, which are ignored.
 
         Returns:
-            The answer, or one with its reason; None after ``stop``.
+            The answer, or an empty one with a reason; None after ``stop``.
 
         Raises:
-            AskingEndedError: The server refuses every request, or is gone.
+            AskingEndedError: The server refuses every request, or is unreachable.
         """
         stop = stop or asyncio.Event()
         temperature = temperature if self.temperature is None else self.temperature
@@ -367,12 +367,12 @@ class ToolEvalOpenAI(OpenAI):
 
     @property
     def returned_thoughts(self) -> str:
-        """The setting ``thoughts``, with the members that the server does not take back."""
+        """The setting ``thoughts``, with the members that the server refuses to receive."""
         left_out = f' without {", ".join(sorted(self._refused))}' if self._refused else ''
         return self.thoughts + left_out
 
     def _request_body(self, prompt: Any, max_out_len: int, temperature: float, without: Collection[str] = ()) -> bytes:
-        """Encodes the request; without some members of the server's messages, beside those that it refused before.
+        """Returns the encoded request, without the members in ``without`` and those that the server has refused.
 
         Raises:
             ValueError: The prompt is too long.
@@ -388,18 +388,18 @@ class ToolEvalOpenAI(OpenAI):
             **self._body,
         }
         further = json.dumps({name: value for name, value in members.items() if name not in self._left_out})
-        if 'messages' not in members:  # the user's own have priority, like every other setting of the body
+        if 'messages' not in members:  # messages set by the user have priority, like all members that the user sets
             further = f'{{"messages": {messages}, {further[1:]}'
         return further.encode('ascii')
 
     def _fitted(self, prompt: Any, max_out_len: int, without: Collection[str]) -> tuple[str, int]:
-        """Returns the messages as JSON, and the maximum length of the answer, as OpenCompass does, without counting
-        short prompts. Tools, calls and returned thoughts count.
+        """Returns the messages as JSON, and the token limit of the answer lowered to the context, as OpenCompass does.
 
-        Counting takes longer than everything else here.
+        Tools, calls and returned thoughts count. Short prompts are not counted, since counting takes longer than
+        everything else here.
         """
         limit, text = self.max_seq_len, ''
-        mode = self.mode if getattr(prompt, 'tools', None) is None else 'none'  # a part of a call would be refused
+        mode = self.mode if getattr(prompt, 'tools', None) is None else 'none'  # servers refuse shortened calls
         if isinstance(prompt, Conversation) and (limit is None or mode == 'none'):
             text = prompt.request_text(without)
             if limit is None:
@@ -414,20 +414,20 @@ class ToolEvalOpenAI(OpenAI):
         return text or json.dumps(messages), max_out_len if fitting is None else int(fitting)
 
     def _offered(self, tools: ToolSet) -> dict[str, Any]:
-        """Returns the members of a request about tools."""
+        """Returns the members of a request that describe tools."""
         if not tools.tools:
             return {}  # servers refuse an empty list
         return {'tools': tools.as_sent, **self._choice(tools)}
 
     def _choice(self, tools: ToolSet) -> dict[str, Any]:
-        """Returns the members of a request about the calls of offered tools."""
+        """Returns the members of a request that say how tools may be called."""
         parallel = {} if tools.parallel is None or not self._says_parallel else {'parallel_tool_calls': tools.parallel}
         return {'tool_choice': tools.choice or self._tool_choice, **parallel}
 
     async def _try_until_answered(
         self, sent: SentRequest, stop: asyncio.Event, reservation: Reservation | None
     ) -> Answer | None:
-        """Returns the answer, one with a reason, or None if the task ends."""
+        """Returns the answer, or an empty one with a reason; None if the task ends."""
         waits, tries, failed = self.patience, 0, list[Usage | None]()
         while not stop.is_set():
             try:
@@ -468,11 +468,11 @@ class ToolEvalOpenAI(OpenAI):
         return False
 
     async def _pause(self, asked: float | None, most: float, tries: int, stop: asyncio.Event) -> float:
-        """Waits before the next try; returns the seconds that the server requested and got.
+        """Waits before the next try; returns the seconds waited because the server requested it.
 
         Args:
-            asked: Seconds of a ``Retry-After``.
-            most: Remaining seconds of the patience for this request.
+            asked: Seconds in ``Retry-After``; None without it.
+            most: Maximum number of seconds: the rest of the patience for this request.
             tries: Number of tries so far.
             stop: Ends the wait.
         """
@@ -485,10 +485,10 @@ class ToolEvalOpenAI(OpenAI):
         return min(asked, most)
 
     async def _try_with_thoughts(self, sent: SentRequest) -> tuple[Answer, float]:
-        """Sends the request; if the server refuses members that it sent, also without them.
+        """Sends the request; if the server refuses members of its own earlier messages, sends it again without them.
 
-        A refusal may name a member because it is missing elsewhere: the task stops sending it only if the server
-        accepts the request without it.
+        An error may name a member for another reason, such as that it is missing elsewhere. So the task stops sending a
+        member only if the server accepts the request without it.
         """
         try:
             return await self._try(sent)
@@ -515,7 +515,7 @@ class ToolEvalOpenAI(OpenAI):
         return answered
 
     async def _try(self, sent: SentRequest) -> tuple[Answer, float]:
-        """Sends the request once; returns the answer and its seconds, without the wait for its turn."""
+        """Sends the request once; returns the answer and the seconds from sending to receiving."""
         observer, further = self._observer, self._stream
         if observer:
             await observer.prepare(self._send)
@@ -551,7 +551,7 @@ class ToolEvalOpenAI(OpenAI):
         return observer.observed(answer, message, sent.prompt, asked), seconds
 
     async def _send(self, request: Request) -> Reply | Mapping[str, Any] | Failure:
-        """Sends a request of the search for raw text."""
+        """Sends a request of the search for raw text; returns its reply, or the failure."""
         path, members = request
         root = self._url.partition('?')[0].removesuffix(_PATH)
         is_chat = not path.startswith('/')
@@ -570,13 +570,13 @@ class ToolEvalOpenAI(OpenAI):
 
 
 def _addresses(named: str | Sequence[str]) -> Sequence[str]:
-    """Returns the base URLs of a config, or that of the environment, or OpenAI's."""
+    """Returns the base URLs in a config, or else the one of the environment, or else OpenAI's."""
     base = named or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1/'
     return [base] if isinstance(base, str) else base
 
 
 def _further_members(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the members of requests that a config sets; None for those that it leaves out."""
+    """Returns the members of requests that a config sets; the value is None for members to leave out."""
     extra = {**(settings.get('openai_extra_kwargs') or {})}
     more = extra.pop('extra_body', None) or {}
     members = {**extra, **(settings.get('extra_body') or {}), **more}
@@ -584,7 +584,7 @@ def _further_members(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _faults_of_body(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the faults of the members of requests that a config sets."""
+    """Yields the faults of a config's members of requests."""
     members, temperature = _further_members(settings), settings.get('temperature')
     for name in TOKEN_LIMITS:
         if members.get(name) is not None:
@@ -594,13 +594,13 @@ def _faults_of_body(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def stream_faults(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the fault of settings that exclude each other."""
+    """Yields a fault if ``stream`` and ``attribution`` are both set."""
     if settings.get('stream') and settings.get('attribution'):
         yield 'attribution: raw text is read from whole answers only: set stream=False, or attribution=False'
 
 
 def _with_members(body: bytes, members: Mapping[str, Any]) -> bytes:
-    """Adds members to the JSON of an object that has some."""
+    """Adds members to the JSON of a non-empty object."""
     return body[:-1] + b', ' + json.dumps(members).encode()[1:] if members else body
 
 
@@ -609,7 +609,7 @@ def _nothing(text: str) -> int:
 
 
 def _most_tokens(prompt: Any) -> float:
-    """Returns a number of tokens that a prompt cannot exceed: no tokenizer makes more of them than bytes."""
+    """Returns an upper bound of a prompt's tokens: a tokenizer never makes more tokens than bytes."""
     texts = [prompt] if isinstance(prompt, str) else [item.get('prompt', item.get('content')) for item in prompt]
     if not all(isinstance(text, str) for text in texts):
         return math.inf
@@ -622,14 +622,14 @@ def _timed(answer: Answer, seconds: float, failed: Sequence[Usage | None]) -> An
 
 
 class _Pace:
-    """Limits the requests started per second, and at once after a pause."""
+    """Limits the number of requests per second, also of those that start together after a pause."""
 
     def __init__(self, per_second: float) -> None:
         self._gap = 1 / per_second
         self._next = 0.0
 
     def next_pause(self, now: float) -> float:
-        """Returns the seconds until another request may start; counts it as started then."""
+        """Returns the seconds until the next request may start, and counts this request."""
         earliest = now - 1 + self._gap if self._next else now
         self._next = max(self._next + self._gap, earliest)
         return max(0.0, self._next - now)

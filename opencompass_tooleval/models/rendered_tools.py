@@ -1,4 +1,4 @@
-"""Renders a conversation with tools by a chat template."""
+"""Renders conversations with tools by a chat template."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.models.conversation import Conversation
 
 _ID = 'abc000001'
-"""Nine letters and digits: Mistral's templates accept no other id."""
+"""Nine letters and digits, since Mistral's templates accept no other id."""
 
 
 def template_messages(prompt: Conversation) -> list[dict[str, Any]]:
-    """Converts the messages for the templates of transformers.
+    """Returns the messages in the format of transformers' chat templates.
 
-    Differences from a request to a server: arguments are objects, a message of calls has the content '' (templates
-    would write ``None``), and the answer to a call names the tool.
+    Differences from a request to a server: arguments are objects, a message with calls has the content '' (templates
+    would write ``None``), and the result of a call names the tool.
     """
     messages: list[dict[str, Any]] = []
     names: dict[str, str] = {}
@@ -34,7 +34,7 @@ def template_messages(prompt: Conversation) -> list[dict[str, Any]]:
 
 
 def _with_object(function: dict[str, str]) -> dict[str, Any]:
-    """Converts a call's arguments to an object; broken ones stay text, which the template writes."""
+    """Parses a call's arguments as JSON; invalid arguments stay text, which the template writes."""
     try:
         return {**function, 'arguments': load_json(function['arguments'])}
     except ValueError:
@@ -42,9 +42,9 @@ def _with_object(function: dict[str, str]) -> dict[str, Any]:
 
 
 def render(render_template: Any, prompt: Conversation, *args: Any, **kwargs: Any) -> Any:
-    """Calls ``apply_chat_template`` of a tokenizer for a conversation, with its tools if it has some."""
+    """Calls a tokenizer's ``apply_chat_template`` for a conversation, with its tools if there are any."""
     messages = template_messages(prompt)
-    if prompt.tools is None:  # OpenCompass's wrappers drop empty turns, but not one beside another of its role
+    if prompt.tools is None:  # OpenCompass's wrappers drop empty turns, except after a turn of the same role
         befores = [None, *(message['role'] for message in messages)]
         pairs = zip(befores, messages, strict=False)
         messages = [message for before, message in pairs if message['content'] or message['role'] == before]
@@ -53,12 +53,12 @@ def render(render_template: Any, prompt: Conversation, *args: Any, **kwargs: Any
 
 
 def left_out(render_template: Any, tools: ToolSet, has_answers: bool) -> str:
-    """Returns the part of a conversation with tools that a chat template leaves out; '' for none.
+    """Returns the part of a conversation with tools that a chat template leaves out; '' if it shows all.
 
     Args:
         render_template: ``apply_chat_template`` of a tokenizer.
         tools: The offered tools.
-        has_answers: True if the template needs a place for tools' answers too.
+        has_answers: True to also check that the template shows tool results.
     """
     offered = tools.as_request()
 
@@ -73,12 +73,12 @@ def left_out(render_template: Any, tools: ToolSet, has_answers: bool) -> str:
 
 
 def generation_prompt(render_template: Any, tools: ToolSet, **options: Any) -> str:
-    """Returns the prompt of a question with tools, up to where a model begins its answer.
+    """Returns the rendered prompt of a question with tools, up to where the model's answer begins.
 
     Args:
         render_template: ``apply_chat_template`` of a tokenizer.
         tools: The offered tools.
-        options: Further arguments of the template.
+        options: Additional arguments of the template.
     """
     messages = _round('', '')
     offered = tools.as_request()
@@ -86,7 +86,7 @@ def generation_prompt(render_template: Any, tools: ToolSet, **options: Any) -> s
 
 
 def _round(name: str, answer: str) -> list[dict[str, Any]]:
-    """Returns a question, and if a tool answers, the call of the tool and the answer."""
+    """Returns a question; if ``answer`` is not empty, also a call of the tool and its result."""
     messages: list[dict[str, Any]] = [{'role': 'user', 'content': 'Call the tool.'}]
     if answer:
         call = {'id': _ID, 'type': 'function', 'function': {'name': name, 'arguments': {}}}

@@ -1,13 +1,13 @@
-"""Queues of requests to models: when one is answered, the next is sent.
+"""Queues of requests to models: when a request is answered, the next one is sent.
 
     with open_queue(model, max_out_len, batch_size) as queue:
         for key, conversation in questions:
             queue.submit(key, conversation)
         while arrived := queue.results():
-        ...  # store the answers, and submit the next requests
+            ...  # store the answers, and submit the next requests
 
-A model with concurrent requests, such as :class:`~.openai_model.ToolEvalOpenAI`, has a coroutine ``answer`` and
-``max_workers``; all others get batches. :class:`RequestQueues` combines the queues of several models.
+A model with concurrent requests, such as :class:`~.openai_model.ToolEvalOpenAI`, has ``max_workers`` and a coroutine
+``answer``; all other models get batches. :class:`RequestQueues` combines the queues of several models.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from opencompass_tooleval.models.model_calls import AskingEndedError, adapt_mode
 Key = TypeVar('Key')
 
 AT_ONCE = 1024
-"""Minimum number of prompts for a vLLM in this process: it fills its own batches, and idles between two calls."""
+"""Minimum batch for a vLLM in this process, which forms its own batches and is idle between two calls."""
 
 AnswerOne = Callable[[Any, asyncio.Event], 'Awaitable[Answer | None]']
 """Answers one prompt; returns None after the event is set."""
 
 
 class RequestQueue(ABC, Generic[Key]):
-    """Requests to one model, and its answers. One thread submits and takes results."""
+    """A queue of requests to one model. The same thread submits requests and takes results."""
 
     @abstractmethod
     def submit(self, key: Key, prompt: Any) -> None:
         """Adds a request after all earlier ones.
 
         Args:
-            key: Returned with the answer.
+            key: Returned together with the answer.
             prompt: A conversation.
         """
 
     @abstractmethod
     def results(self) -> list[tuple[Key, Answer]]:
-        """Waits for an answer, and returns all available ones; an empty list after every request is answered.
+        """Waits for an answer and returns all available ones; an empty list when all requests are answered.
 
         Raises:
             AskingEndedError: The model cannot be used any more. All earlier answers were returned.
@@ -64,7 +64,7 @@ class RequestQueue(ABC, Generic[Key]):
 
     @property
     def room(self) -> int:
-        """Returns the number of further requests that it can use now; no more need to be built yet."""
+        """The number of requests that should be submitted now; more need not be built yet."""
         return sys.maxsize
 
     def __enter__(self) -> RequestQueue[Key]:
@@ -74,19 +74,19 @@ class RequestQueue(ABC, Generic[Key]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Sends no further requests."""
+        """Stops sending requests."""
 
 
 class Arrivals(Generic[Key]):
     """Collects the answers of one queue, or of several queues together.
 
     Args:
-        keep: Called in a thread with all answers that have just come, before they can be taken: it writes them down
-            while the thread that takes them is busy, such as with tools. None for nothing.
+        keep: Called in a separate thread with all new answers before they can be taken. It stores them while the
+            thread that takes them is busy, for example with tools. None to do nothing.
 
     Attributes:
-        stop: Set to send no further requests. It belongs to the event loop.
-        fault: The fault that set ``stop``, if any.
+        stop: Set to stop sending requests. It belongs to the event loop.
+        fault: The exception that set ``stop``, if any.
         expected: Number of requests without an answer.
     """
 
@@ -103,19 +103,19 @@ class Arrivals(Generic[Key]):
             self._keeper.start()
 
     def expect(self) -> None:
-        """Counts a request; only for the thread that takes results."""
+        """Counts a request. Only the thread that takes results may call it."""
         self.expected += 1
 
     def add(self, key: Key, answer: Answer | None) -> None:
-        """Adds the end of a request, from any thread: an answer, or None if there will be none."""
+        """Adds the answer to a request, or None if there will be none. Any thread may call it."""
         (self._unkept if self._keep else self._arrived).put((key, answer))
 
     def close(self) -> None:
-        """Waits until what has come is written down."""
+        """Waits until all received answers are stored."""
         if self._keeper:
             self._unkept.put(None)
             while self._keeper.is_alive():
-                self._keeper.join(1)  # an interrupt just before an endless wait would be seen at its end only
+                self._keeper.join(1)  # a timeout, so that an interrupt is noticed
             self._keeper = None
 
     def _keep_all(self) -> None:
@@ -126,24 +126,24 @@ class Arrivals(Generic[Key]):
             while not self._unkept.empty():
                 taken.append(self._unkept.get())
             come = [one for one in taken if one is not None]
-            is_open = len(come) == len(taken)  # the mark of close() may be among them
+            is_open = len(come) == len(taken)  # None from close() may be among them
             try:
                 self._keep([(key, answer) for key, answer in come if answer is not None])
-            except Exception as error:  # such as for a full disk; raised where the results are taken
+            except Exception as error:  # for example, a full disk; raised by take()
                 self.fail(error)
             for one in come:
                 self._arrived.put(one)
 
     def fail(self, error: BaseException) -> None:
-        """Sets ``stop``; the first fault is raised after all answers are taken. From any thread."""
+        """Sets ``stop``. The first exception is raised after all answers are taken. Any thread may call it."""
         self.fault = self.fault or error
         event_loop().call_soon_threadsafe(self.stop.set)
 
     def take(self, wait: bool = True) -> list[tuple[Key, Answer]]:
-        """Returns all available answers; waits for one if there are none and one is expected.
+        """Returns all available answers; waits for one if there is none but a request is open.
 
         Args:
-            wait: True to wait, and to raise the fault at the end.
+            wait: True to wait, and to raise the exception of :meth:`fail` at the end.
         """
         answered: list[tuple[Key, Answer]] = []
         while self.expected and not answered and (wait or not self._arrived.empty()):
@@ -158,14 +158,14 @@ class Arrivals(Generic[Key]):
 
 
 class ConcurrentQueue(RequestQueue[Key]):
-    """Keeps up to ``workers`` requests in flight, in the order of submission.
+    """Keeps up to ``workers`` requests in flight, and sends them in the order of submission.
 
-    All run on the process's event loop.
+    All requests run on the process's event loop.
 
     Args:
         answer: Answers one prompt.
         workers: Maximum number of requests in flight.
-        arrivals: Collects its answers together with those of other queues.
+        arrivals: Collects the answers, also those of other queues; None for this queue only.
     """
 
     def __init__(self, answer: AnswerOne, workers: int, arrivals: Arrivals[Key] | None = None) -> None:
@@ -173,22 +173,22 @@ class ConcurrentQueue(RequestQueue[Key]):
         self._workers = workers
         self._arrivals: Arrivals[Key] = arrivals or Arrivals()
         self._waiting: deque[tuple[Key, Any]] = deque()
-        self._running: set[asyncio.Task[None]] = set()  # changed by the event loop only
+        self._running: set[asyncio.Task[None]] = set()  # changed only by the event loop
 
     def submit(self, key: Key, prompt: Any) -> None:
         """Adds a request after all earlier ones."""
         self._arrivals.expect()
         self._waiting.append((key, prompt))
-        if len(self._running) < self._workers:  # otherwise the next free worker takes it, and the loop need not wake up
+        if len(self._running) < self._workers:  # otherwise the next free worker takes it
             event_loop().call_soon_threadsafe(self._start_worker)
 
     def results(self) -> list[tuple[Key, Answer]]:
-        """Returns all available answers; raises a fault of ``answer`` after them."""
+        """Returns all available answers; after the last one, raises an exception of ``answer``."""
         return self._arrivals.take()
 
     @property
     def room(self) -> int:
-        """Returns room until as many requests wait as are in flight, so that no worker waits for one to be built."""
+        """The number of requests until as many wait as are in flight, so that no worker is idle."""
         return max(0, 2 * self._workers - self._arrivals.expected)
 
     def _start_worker(self) -> None:
@@ -198,7 +198,7 @@ class ConcurrentQueue(RequestQueue[Key]):
     async def _work(self) -> None:
         worker = cast('asyncio.Task[None]', asyncio.current_task())
         try:
-            # Looks again after it has left: a request added in between, when no worker seemed free, would never leave.
+            # Checks again at the end: submit() starts no worker for a request that is added while this one is stopping.
             while self._waiting:
                 self._running.add(worker)
                 await self._answer_all()
@@ -213,7 +213,7 @@ class ConcurrentQueue(RequestQueue[Key]):
             try:
                 if not self._arrivals.stop.is_set():
                     answer = await self._answer(prompt, self._arrivals.stop)
-            except Exception as error:  # raised where the results are taken
+            except Exception as error:  # raised by results()
                 self._arrivals.fail(error)
             finally:
                 self._arrivals.add(key, answer)
@@ -228,21 +228,21 @@ class ConcurrentQueue(RequestQueue[Key]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Cancels requests in flight, and waits for that unless Ctrl-C ends the process."""
+        """Cancels requests in flight, and waits until they have ended unless Ctrl-C ends the process."""
         ending = start(self._end())
         if kind is None or issubclass(kind, Exception):
             ending.result()
 
 
 class BatchQueue(RequestQueue[Key]):
-    """Sends batches. Requests wait until all earlier ones are answered.
+    """Sends batches. A request waits until all earlier ones are answered.
 
     Args:
-        model: Any model of OpenCompass.
+        model: Any OpenCompass model.
         max_out_len: Maximum number of tokens per answer.
-        size: Size of a batch.
-        options: Further arguments of the model's ``generate``.
-        account: Pays for the requests; a batch is as large as its budget allows.
+        size: Maximum size of a batch.
+        options: Additional arguments of the model's ``generate``.
+        account: Pays for the requests, and may make batches smaller. None without a budget.
     """
 
     def __init__(
@@ -304,7 +304,7 @@ class BatchQueue(RequestQueue[Key]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Does nothing: no requests are in flight between two batches."""
+        """Does nothing, since no requests are in flight between two batches."""
 
 
 def _is_concurrent(model: Any) -> bool:
@@ -312,11 +312,11 @@ def _is_concurrent(model: Any) -> bool:
 
 
 def requests_at_once(model: Any, batch_size: int) -> int:
-    """Returns the number of requests that a model takes at once: in flight, or in a batch.
+    """Returns the number of requests that a model processes at once: in flight, or in a batch.
 
     Args:
-        model: Any model of OpenCompass.
-        batch_size: As of :func:`open_queue`.
+        model: Any OpenCompass model.
+        batch_size: As for :func:`open_queue`.
     """
     if _is_concurrent(model):
         return int(model.max_workers)
@@ -331,16 +331,16 @@ def open_queue(
     arrivals: Arrivals[Any] | None = None,
     account: Account | None = None,
 ) -> RequestQueue[Any]:
-    """Opens the queue for a model.
+    """Opens a queue for a model.
 
     Args:
-        model: Any model of OpenCompass.
+        model: Any OpenCompass model.
         max_out_len: Maximum number of tokens per answer.
         batch_size: Size of a batch, for a model that takes batches; a vLLM gets at least :data:`AT_ONCE` prompts.
-        options: Further arguments of the model's ``generate``.
-        arrivals: Collects the answers of a model with concurrent requests together with those of other models.
-        account: Pays for the requests; one over its budget is not sent, and its answer has the reason
-            ``infra:budget``. None if there is no budget.
+        options: Additional arguments of the model's ``generate``.
+        arrivals: Collects the answers of models with concurrent requests, also those of other models.
+        account: Pays for the requests. A request over its budget is not sent, and its answer has the reason
+            ``infra:budget``. None without a budget.
     """
     adapt_model(model)
     at_once = requests_at_once(model, batch_size)
@@ -363,18 +363,18 @@ def open_queue(
 
 
 OpenQueue = Callable[[Arrivals[Any]], RequestQueue[Any]]
-"""Opens a model's queue, which may add its answers to these arrivals."""
+"""Opens a model's queue, which may add its answers to the given arrivals."""
 
 
 class RequestQueues(Generic[Key]):
-    """Requests to several models. One thread submits and takes results.
+    """Queues of requests to several models. The same thread submits requests and takes results.
 
-    Answers to concurrent requests come first. A model that takes batches gets one when no other answer is available:
-    the batch runs in the thread that takes results, while concurrent requests continue. Such models take turns.
+    Answers to concurrent requests come first. A batch is sent only when no other answer is available. It runs in the
+    thread that takes results, while concurrent requests continue. Models that take batches take turns.
 
     Args:
-        openers: Name -> function that opens its queue, at its first request.
-        keep: Argument of :class:`Arrivals`; it is called for concurrent requests only.
+        openers: Name of a model -> function that opens its queue at the first request.
+        keep: As for :class:`Arrivals`; called only for concurrent requests.
     """
 
     def __init__(
@@ -389,10 +389,10 @@ class RequestQueues(Generic[Key]):
         self._stack = ExitStack()
 
     def submit(self, name: str, key: Key, prompt: Any) -> None:
-        """Adds a request to a model after all earlier ones.
+        """Adds a request to a model's queue.
 
         Raises:
-            LookupError: There is no such model.
+            LookupError: ``name`` has no queue.
         """
         if name not in self._open:
             if name not in self._openers:
@@ -404,7 +404,7 @@ class RequestQueues(Generic[Key]):
         self._open[name].submit(key, prompt)
 
     def results(self) -> list[tuple[Key, Answer]]:
-        """Returns available answers; a model that cannot be used any more ends it for all."""
+        """Returns available answers. If one model cannot be used any more, the requests to all models end."""
         if arrived := self._arrivals.take(wait=False):
             return arrived
         for queue in [] if self._arrivals.fault else list(self._batches):
@@ -425,7 +425,7 @@ class RequestQueues(Generic[Key]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Sends no further requests."""
+        """Stops sending requests."""
         try:
             self._stack.__exit__(kind, error, traceback)
         finally:

@@ -13,7 +13,7 @@ from opencompass_tooleval.models.sampling import sampling_view
 
 
 def _sampling(model: Any, temperature: float | None) -> dict[str, Any]:
-    """Returns the sampling settings of a model's config and the data set's; later ones have priority."""
+    """Returns the sampling settings of a model's config and of the dataset's temperature."""
     model = sampling_view(model, temperature)
     parts: list[Any] = [
         {'temperature': getattr(model, 'temperature', None)},
@@ -27,11 +27,11 @@ def _sampling(model: Any, temperature: float | None) -> dict[str, Any]:
 
 
 def why_same_answers(model: Any, temperature: float | None = None) -> str:
-    """Returns the reason for which all trials of a record would have one answer; '' if there is none or it is unknown.
+    """Returns why all trials of a record would get the same answer; '' if they would not, or it is unknown.
 
     Args:
-        model: Any model of OpenCompass, built from its config.
-        temperature: Temperature of the data set's config; None if it sets none.
+        model: Any OpenCompass model, built from its config.
+        temperature: Temperature in the dataset's config; None if it sets none.
     """
     given = _sampling(model, temperature)
     for name in ('seed', 'random_seed'):
@@ -42,9 +42,9 @@ def why_same_answers(model: Any, temperature: float | None = None) -> str:
     accepted = inspect.signature(model.generate).parameters
     if 'do_sample' in accepted or ('min_out_len' in accepted and 'temperature' not in accepted):  # LMDeploy, HF
         return '' if given.get('do_sample') else 'it decodes greedily, since do_sample is not set'
-    by_name = any(name in model.path for name in OAI_REASONING_MODEL_LIST)  # by OpenCompass's class
+    by_name = any(name in model.path for name in OAI_REASONING_MODEL_LIST)  # as OpenCompass's class decides it
     if isinstance(model, OpenAI) and getattr(model, 'no_temperature', by_name):
-        return ''  # no temperature is sent to these
+        return ''  # no temperature is sent
     if isinstance(model, VLLMwithChatTemplate):
         given.setdefault('temperature', 0)
     elif 'temperature' in accepted:

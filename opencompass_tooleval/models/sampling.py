@@ -1,4 +1,4 @@
-"""Sets the temperature of a data set in each wrapper of OpenCompass, whose settings for it differ."""
+"""Passes a dataset's temperature to OpenCompass's model wrappers, whose settings for it differ."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from opencompass.models import OpenAI, TurboMindModel, TurboMindModelwithChatTem
 _LMDEPLOY = (TurboMindModel, TurboMindModelwithChatTemplate)
 
 GREEDY = 1e-3
-"""Temperatures up to this are greedy: OpenCompass writes 1e-6, or 0.001, for wrappers that refuse 0."""
+"""Temperatures up to this value are greedy: OpenCompass writes 1e-6 or 0.001 for wrappers that refuse 0."""
 
 
 def _written_by_accelerator(gen_config: Mapping[str, Any]) -> bool:
-    """Tests if ``opencompass -a lmdeploy`` wrote a ``gen_config`` for a model whose config sets no sampling."""
+    """Tests if ``opencompass -a lmdeploy`` wrote this ``gen_config`` because the model's config sets no sampling."""
     sampling = {'top_k': 1, 'top_p': 0.9, 'temperature': gen_config.get('temperature')}
     more = {name: value for name, value in gen_config.items() if name not in sampling}
     is_greedy = all(gen_config.get(name) == value for name, value in sampling.items())
@@ -27,14 +27,14 @@ def _written_by_accelerator(gen_config: Mapping[str, Any]) -> bool:
 
 
 def sampling_view(model: Any, temperature: float | None) -> Any:
-    """Returns the model, or a view of it whose settings have the temperature, if its ``generate`` ignores that.
+    """Returns the model, or a view of it with the temperature in its settings if its ``generate`` ignores the argument.
 
-    LMDeploy's wrappers read ``gen_config``, where ``top_k=1`` would stay in force; :class:`OpenAISDK` reads its
-    attribute.
+    LMDeploy's wrappers read ``gen_config``, where ``top_k=1`` would stay in effect. :class:`OpenAISDK` reads its
+    attribute ``temperature``.
 
     Args:
-        model: Any model of OpenCompass; it does not change.
-        temperature: 0 is greedy; None keeps that of the model.
+        model: Any OpenCompass model; it is not changed.
+        temperature: 0 is greedy; None keeps the model's temperature.
     """
     if temperature is None:
         return model
@@ -54,7 +54,7 @@ def sampling_view(model: Any, temperature: float | None) -> Any:
 
 
 def config_sampling(model: Any) -> tuple[float | None, str]:
-    """Returns the temperature of the model's config, and its words there: of API models an attribute, else settings.
+    """Returns the temperature in a model's config, and the text of the setting; ``(None, '')`` if there is none.
 
     The temperature is 0 if another setting makes decoding greedy.
     """
@@ -70,30 +70,30 @@ def config_sampling(model: Any) -> tuple[float | None, str]:
 
 
 def contradiction(model: Any, temperature: float) -> str:
-    """Returns the fault of a data set's temperature that contradicts the model's config; '' for none.
+    """Returns the fault if a dataset's temperature contradicts the model's config; '' if it does not.
 
     Args:
         model: A model, or an object with the settings of its config as attributes.
-        temperature: Temperature of the data set.
+        temperature: Temperature of the dataset.
     """
     in_config, words = config_sampling(model)
     unsent = getattr(model, 'no_temperature', '')
-    if unsent and temperature not in (0, 1):  # 1 is that of a server without the setting
+    if unsent and temperature not in (0, 1):  # 1 is the servers' default
         return f"the data set's temperature {temperature:g} is not sent, {unsent}: leave it out, or take 1"
     if in_config is None or math.isclose(in_config, temperature, abs_tol=GREEDY):
         return ''
-    return f"the model's config sets {words}, the data set {temperature:g}: take one of them out"
+    return f"the model's config sets {words}, the data set {temperature:g}: remove one of them"
 
 
 def sampling_options(model: Any, temperature: float | None) -> dict[str, Any]:
-    """Returns further arguments of a model's ``generate``, so that it samples at ``temperature``.
+    """Returns additional arguments of a model's ``generate`` that make it sample at ``temperature``.
 
     Args:
-        model: Any model of OpenCompass.
-        temperature: 0 is greedy; None keeps that of the model.
+        model: Any OpenCompass model.
+        temperature: 0 is greedy; None keeps the model's temperature.
 
     Raises:
-        ValueError: The model's config sets another temperature, or its class has no such setting.
+        ValueError: The model's config sets another temperature, or its class has no temperature.
     """
     if temperature is None:
         return {}

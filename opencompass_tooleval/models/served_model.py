@@ -1,4 +1,4 @@
-"""A model whose server the task starts on its own GPUs, and stops, or the runner for all tasks."""
+"""A model whose server the task starts and stops on its own GPUs, or the runner for all tasks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _SETTLED = ('key', 'openai_api_base', 'openai_proxy_url')
 
 
 def _faults(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the faults of settings: address or key of an engine, which has them already, and an unsafe ``shared``."""
+    """Yields the faults of settings: an address, key or proxy (which the engine sets), or an unsafe ``shared``."""
     if given := ', '.join(name for name in _SETTLED if name in settings):
-        yield f'{given}: an engine that the task starts has an address and a key of its own'
+        yield f'{given}: an engine that the task starts sets its own address and key'
     if named := ', '.join(
         sorted({'proxy', 'proxies', 'trust_env'}.intersection(settings.get('http_client_cfg') or {}))
     ):
@@ -37,8 +37,8 @@ def _faults(settings: Mapping[str, Any]) -> Iterator[str]:
     is_open = bool(settings.get('open'))
     if shared and not has_key and not is_open:
         yield (
-            'shared: its engine takes no key, so that everybody who reaches its port could use it: name the variable '
-            'of its key (key_variable), or set open=True'
+            'shared: its engine uses no key, so that everybody who can reach its port could use it: set key_variable '
+            'to the variable with its key, or set open=True'
         )
     if is_open and (has_key or not shared):
         yield 'open: only a shared engine without a key is open to others: leave it out'
@@ -48,26 +48,26 @@ def _faults(settings: Mapping[str, Any]) -> Iterator[str]:
 class ToolEvalServed(ToolEvalOpenAI):
     """:class:`ToolEvalOpenAI` with a server from a command: vLLM, SGLang, LMDeploy, ``transformers serve``, ...
 
-    The engine starts with the first request, and so never if there are none, on a free loopback port and with a random
-    key. It is stopped at any end of the task. An engine that does not start, or ends, ends the task with the last
-    lines of its log; all answers are kept, and a run resumed with ``-r`` starts the engine again.
+    The engine starts at the first request (so never if there are none) on a free loopback port with a random key. It is
+    stopped when the task ends in any way. If an engine does not start, or ends, the task ends with the last lines of
+    the engine's log. All answers are kept, and a run resumed with ``-r`` starts the engine again.
 
     With ``shared=True`` the runners of this package start the engine once, for all tasks of a stage that need it, and
-    again when it ends; tasks wait for it. Under other runners, and in debug mode, each task still starts one.
+    restart it if it ends; tasks wait for it. With other runners, and in debug mode, each task still starts its own.
 
     Args:
-        path: The model, ``{model}`` in the command, and its name on the server.
+        path: The model: it replaces ``{model}`` in the command, and is the model's name on the server.
         engine: Arguments of :class:`~.api.engine.Engine`: ``command``, ``health``, ``startup``, ``env``,
             ``key_variable``, ``grace``, ``nodes``, ``worker_options``.
-        shared: True to share one engine between all tasks. Models with the same path, engine and GPUs share it. A
-            runner replaces True by the file with its address.
-        open: True to share an engine that takes no key: every user of this machine, and on Slurm everybody who can
+        shared: True to share one engine between all tasks. Models with the same path, engine and GPUs share one. A
+            runner replaces True by the path of the file with the address.
+        open: True to share an engine without a key. Every user of this machine, and on Slurm everybody who can
             connect to the node, can use it.
-        http_client_cfg: Settings for :class:`ToolEvalOpenAI`, except proxies: an engine is reached without one.
-        kwargs: Further arguments of :class:`ToolEvalOpenAI`, except address and key.
+        http_client_cfg: As for :class:`ToolEvalOpenAI`, but without proxies, which an engine does not use.
+        kwargs: Other arguments of :class:`ToolEvalOpenAI`, except address and key.
 
     Raises:
-        ValueError: Address or key are given, or everybody could use a shared engine.
+        ValueError: An address or a key is given, or everybody could use a shared engine.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ToolEvalServed(ToolEvalOpenAI):
         self._engine = Engine(model=path, **engine)
         self._starting = asyncio.Lock()
         self._log = run_context().engine_log
-        self._failure = ''  # the reason for which it cannot be used any more
+        self._failure = ''  # why the engine cannot be used any more
         super().__init__(
             path=path,
             key=self._engine.key,
@@ -105,7 +105,7 @@ class ToolEvalServed(ToolEvalOpenAI):
 
     @staticmethod
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
-        """Yields the faults of a config's values: of the engine, the HTTP client and the parser of calls."""
+        """Yields the faults of a config: of the engine, the HTTP client and the parser of calls."""
         yield from parser_faults(settings)
         yield from setting_faults(settings)
         yield from stream_faults(settings)
@@ -121,15 +121,15 @@ class ToolEvalServed(ToolEvalOpenAI):
             yield str(error)
 
     async def prepare(self, stop: asyncio.Event) -> None:
-        """Starts the engine, once, and checks that it still runs.
+        """Starts the engine if it is not started, and checks that it still runs.
 
         Args:
-            stop: Ends the wait for it.
+            stop: Ends the wait for the engine.
 
         Raises:
-            Failure: It does not start, or has ended; it ends the task.
+            Failure: The engine does not start, or has ended; the failure ends the task.
         """
-        async with self._starting:  # the others wait; after a failure they must not start it again
+        async with self._starting:  # other requests wait; after a failure they must not start it again
             if not self._failure and not stop.is_set():
                 try:
                     if not self._engine.is_started:

@@ -1,4 +1,4 @@
-"""Finds the servers that the tasks of a stage share, and tells the tasks where their addresses will stand."""
+"""Finds the servers that the tasks of a stage share, and tells the tasks which files will have their addresses."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class SharedServer:
     """A server that tasks share.
 
     Attributes:
-        name: Identifies model, engine and GPUs.
+        name: Name that identifies model, engine and GPUs.
         path: The model.
         engine: Arguments of :class:`~opencompass_tooleval.models.api.engine.Engine`.
-        gpus: Number of its GPUs.
-        is_open: True if it takes no key.
+        gpus: Number of GPUs.
+        is_open: True if it needs no key.
     """
 
     name: str
@@ -40,13 +40,13 @@ class SharedServer:
 
 
 def starts_servers(runner: Mapping[str, Any]) -> bool:
-    """Tests if a runner's config is one of a runner that starts shared servers."""
+    """Tests if a runner's config is for a runner that starts shared servers."""
     kind = str(getattr(runner['type'], '__name__', runner['type'])).rpartition('.')[2]
     return kind in _RUNNERS and not runner.get('debug')
 
 
 def is_served(cfg: Mapping[str, Any]) -> bool:
-    """Tests if a model's config is one of an engine that this package starts."""
+    """Tests if a model's config has an engine that this package starts."""
     kind = cfg.get('type')
     kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
     return isinstance(kind, type) and issubclass(kind, ToolEvalServed)
@@ -57,14 +57,14 @@ def shared_servers(stage: str, task: Mapping[str, Any]) -> dict[str, SharedServe
 
     Args:
         stage: ``infer``, whose tasks call models and simulators, or ``eval``, whose tasks call judges.
-        task: Its config: ``models``, and lists of ``datasets``.
+        task: The task's config: ``models``, and lists of ``datasets``.
     """
     servers = map(_server, _shared(stage, task))
     return {server.name: server for server in servers}
 
 
 def placed(stage: str, task: Any, folder: Path) -> Any:
-    """Returns a copy of a task's config that names the files of its servers; the task then needs no GPUs for them.
+    """Returns a copy of a task's config with the files of its shared servers and no GPUs for them.
 
     Args:
         stage: ``infer`` or ``eval``.

@@ -15,7 +15,7 @@ from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.report.figure import Figure, Series, Table, shown, slug
 from opencompass_tooleval.report.names import family_of, title_of
-from opencompass_tooleval.report.read import Material, ModelResult
+from opencompass_tooleval.results.table import Material, ModelResult
 
 FINISHED = 'finished'
 """The breakdown's name of an end without a fault."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,37 +17,18 @@ from opencompass_tooleval.catalogue.metrics import (
     main_metrics,
     words_of_metric,
 )
-from opencompass_tooleval.catalogue.tables import CORRELATIONS, column_error, errors_of, with_omitted
+from opencompass_tooleval.catalogue.tables import with_omitted
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.statistics.paired import metrics_of
-from opencompass_tooleval.report.figure import Number, Table, shown
+from opencompass_tooleval.report.figure import Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, is_variant, title_of
 from opencompass_tooleval.report.published import Published, published_on
-from opencompass_tooleval.report.read import Material, ModelResult
+from opencompass_tooleval.results.table import Cell, Material, cell_of
 
 Columns = Mapping[Score, Mapping[Score, float]]
 OVERVIEW = 'overview'
 HALVES = ('_json', '_str', '_strict')
 """Endings of columns that a page shows on demand: an ability's formats, and stricter readings."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A score.
-
-    Attributes:
-        value: 0-100; None if it is missing.
-        error: Its standard error; None if it is unknown.
-        best: True if every other measured model has a lower score.
-        caveats: Reasons for which it is not comparable with published scores.
-        lacks: Data sets that the score needs and the run lacks.
-    """
-
-    value: Number = None
-    error: Number = None
-    best: bool = False
-    caveats: tuple[str, ...] = ()
-    lacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -130,22 +110,6 @@ class Board:
         """Returns the distinct reasons of some columns or of all, in order; cells refer to them by number."""
         at = [self.columns.index(column) for column in columns or self.columns]
         return list(dict.fromkeys(caveat for row in self.rows for i in at for caveat in row.cells[i].caveats))
-
-
-def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str, str], ModelResult]) -> Cell:
-    """Computes a cell of a table; see :func:`~opencompass_tooleval.catalogue.tables.column_error`."""
-    lacks = tuple(dict.fromkeys(dataset for dataset, _ in shares if (model, dataset) not in scored))
-    parts = {score: scored[model, score[0]] for score in shares if score[0] not in lacks}
-    values = {score: entry.number(score[1]) for score, entry in parts.items()}
-    unmeasured = tuple(f'{score[0]} {score[1]}' for score, value in values.items() if value is None)
-    caveats = tuple(dict.fromkeys(caveat for entry in parts.values() for caveat in entry.caveats))
-    if lacks or unmeasured:
-        return Cell(caveats=caveats if parts else (), lacks=(*lacks, *unmeasured))
-    dataset_errors = {score: errors_of(entry.result) for score, entry in parts.items()}
-    errors = {score: by_metric[score[1]] for score, by_metric in dataset_errors.items() if score[1] in by_metric}
-    value = math.fsum(share * float(values[score] or 0) for score, share in shares.items())
-    correlations = {score[0]: entry.result.get(CORRELATIONS, {}) for score, entry in parts.items()}
-    return Cell(value, column_error(shares, errors, correlations), caveats=caveats)
 
 
 def _mark_best(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:

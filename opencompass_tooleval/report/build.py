@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice, starmap
+from dataclasses import replace
 from pathlib import Path
 
 from plotly.offline import get_plotlyjs
@@ -20,38 +19,19 @@ from opencompass_tooleval.report.board import Board, board_table, boards, printe
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.figure import Figure, Table, as_table
 from opencompass_tooleval.report.files import save_table
-from opencompass_tooleval.report.overview import LISTED, Finding, Overview, overview
+from opencompass_tooleval.report.overview import Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
 from opencompass_tooleval.report.provenance import missing_table, others_table, results_table, runs_table
 from opencompass_tooleval.report.published import published_table
-from opencompass_tooleval.report.read import Material, read, run_names
 from opencompass_tooleval.report.reasons import reason_figures
 from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.spending import spending_figures, spent_of
 from opencompass_tooleval.report.variant_figures import comparisons, rankings_table, variant_figures, variant_table
 from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
+from opencompass_tooleval.results.table import Material, read, run_names
 
 MARKER = '.tooleval-report'
-
-
-@dataclass(frozen=True)
-class Report:
-    """Content of the pages.
-
-    Attributes:
-        material: The results.
-        boards: All tables, the overview first.
-        figures: All charts that are not empty.
-        overview: The first page.
-        pages: One page per benchmark.
-    """
-
-    material: Material
-    boards: tuple[Board, ...]
-    figures: tuple[Figure, ...]
-    overview: Overview
-    pages: tuple[Page, ...]
 
 
 def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
@@ -81,9 +61,6 @@ def _write(material: Material, out: Path) -> None:
     tokens = {key: cost.prompts for key, cost in spent.items()}
     tables = tuple(boards(material, published_columns()))
     first = overview(tables, samples.digest, spent)
-    further = dict(add(material) for add in plugin.added('findings'))
-    further = {title: tuple(starmap(Finding, islice(found, LISTED))) for title, found in further.items()}
-    first = replace(first, findings={**{title: found for title, found in further.items() if found}, **first.findings})
     # Every chart and table of the other pages has the models in the order of the first one.
     order = {model: place for place, model in enumerate(first.models)}
     ranked = sorted(material.scored, key=lambda entry: order.get(entry.model, len(order)))
@@ -107,15 +84,15 @@ def _write(material: Material, out: Path) -> None:
     for name in {figure.section for figure in figures} & set(VARIANTS):
         of_variants[name] += map(published_table, find_variant(name).published)
     pages = pages_of(material, tables, figures, of_variants)
-    report = Report(material, tables, tuple(figures), first, pages)
     about_runs = (
         runs_table(material),
         results_table(material, spent),
         others_table(material),
         missing_table(material, samples.damaged),
     )
-    _write_files(report, about_runs, out / 'files')
-    _write_pages(report, about_runs, out)
+    _write_files(pages, tables, [*about_runs, *map(as_table, figures)], out / 'files')
+    _write_pages(material, first, pages, about_runs, out)
+    _write_charts(figures, out)
 
 
 def _further_figures(name: str, tables: Sequence[Board], material: Material) -> Iterator[Figure]:
@@ -124,34 +101,36 @@ def _further_figures(name: str, tables: Sequence[Board], material: Material) -> 
         yield from plugin.load(plugin.FIGURES[name])(tables, material)
 
 
-def _write_files(report: Report, about_runs: Sequence[Table], folder: Path) -> None:
+def _write_files(pages: Sequence[Page], tables: Sequence[Board], others: Sequence[Table], folder: Path) -> None:
     folder.mkdir()
-    of_pages = (table for page in report.pages for table in page.tables)
-    for table in (*of_pages, *about_runs, *map(as_table, report.figures)):
+    for table in (*(table for page in pages for table in page.tables), *others):
         save_table(table, folder)
-    for board in report.boards:
+    for board in tables:
         save_table(board_table(board), folder, latex=printed_table(board))
 
 
-def _write_pages(report: Report, about_runs: Sequence[Table], out: Path) -> None:
+def _write_pages(
+    material: Material, first: Overview, pages: Sequence[Page], about_runs: Sequence[Table], out: Path
+) -> None:
     environment = templates()
-    benchmarks = [(page.name, page.title.partition(':')[0]) for page in report.pages]
+    benchmarks = [(page.name, page.title.partition(':')[0]) for page in pages]
     context = {
-        'material': report.material,
-        'runs': run_names(report.material.runs).values(),
-        'overview': report.overview,
-        'notes': [one.line for one in of_comparisons(result_findings(report.material.results))],
+        'material': material,
+        'runs': run_names(material.runs).values(),
+        'overview': first,
+        'notes': [one.line for one in of_comparisons(result_findings(material.results))],
         'pages': [('index', 'Overview'), *benchmarks, ('samples', 'Samples'), ('provenance', 'Provenance')],
         'about_runs': about_runs,
     }
     for name in ('index', 'samples', 'provenance'):
         write_page(environment, name, name, out, context)
-    for page in report.pages:
+    for page in pages:
         write_page(environment, 'benchmark', page.name, out, context | {'benchmark': page})
+
+
+def _write_charts(figures: Sequence[Figure], out: Path) -> None:
     charts = {
-        figure.name: to_plotly(figure) | {'links': figure.links}
-        for figure in report.figures
-        if figure.section != 'reasons'
+        figure.name: to_plotly(figure) | {'links': figure.links} for figure in figures if figure.section != 'reasons'
     }
     (out / 'figures.js').write_text(to_script('tooleval.figures', charts), encoding='ascii')
     (out / 'plotly.js').write_text(get_plotlyjs(), encoding='utf-8')

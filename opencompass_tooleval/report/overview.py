@@ -1,4 +1,4 @@
-"""The first page: the ranking of models with differences, models by benchmarks, and findings."""
+"""The first page: the ranking of models with differences, models by benchmarks, and where they differ most."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial
 
 from opencompass_tooleval.catalogue.labels import words_of_reason
 from opencompass_tooleval.catalogue.metrics import lower_is_better
+from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.statistics.intervals import (
     BY_MEAN,
     LEADS,
@@ -18,24 +19,25 @@ from opencompass_tooleval.core.statistics.intervals import (
     Score,
     lead_of,
 )
-from opencompass_tooleval.report.board import OVERVIEW, Board, Cell
+from opencompass_tooleval.report.board import OVERVIEW, Board
 from opencompass_tooleval.report.figure import mean, shown
 from opencompass_tooleval.report.names import FAMILIES, OTHERS, family_of, is_variant, title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.reasons import fragment
 from opencompass_tooleval.report.spending import total_cost
 from opencompass_tooleval.report.standing import Digest, Shares, Standing, standings
+from opencompass_tooleval.results.table import Cell
 
 MEAN = ''
 """Name of the ranking among the rows; no row has an empty name."""
 MOST = 12
 """Maximum number of models across the matrix; the tables of the benchmarks have the others."""
 LISTED = 3
-"""Number of findings of each kind."""
+"""Number of rows under each heading."""
 _BEHIND = {LEADS: 'significant', BY_MEAN: 'not significant', TOO_FEW: TOO_FEW, NO_INTERVAL: 'no interval'}
 """Lead of the first model -> what the row of another one says."""
 _LEAST = 0.05
-"""A difference that is shown as 0.0 is no finding."""
+"""A difference that is shown as 0.0 is left out."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,8 @@ class MatrixRow:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A finding, with a link to its samples."""
+class Highlight:
+    """A difference between models or a loss of points, with a link to its samples."""
 
     text: str
     number: str
@@ -93,7 +95,7 @@ class Overview:
         models: Models across the matrix.
         left_out: Number of further models.
         rows: Rows of the matrix.
-        findings: Heading -> findings.
+        highlights: Heading -> rows.
         caveats: Distinct reasons for which cells are not comparable with the papers.
         as_published: Publication -> the measured models with its scores.
     """
@@ -105,7 +107,7 @@ class Overview:
     models: tuple[str, ...]
     left_out: int
     rows: tuple[MatrixRow, ...]
-    findings: Mapping[str, tuple[Finding, ...]]
+    highlights: Mapping[str, tuple[Highlight, ...]]
     caveats: tuple[str, ...]
     as_published: Mapping[str, str] = field(default_factory=dict)
 
@@ -224,7 +226,7 @@ def headline(ranking: Standing | None) -> str:
     if not others:
         return f'{first}: {shown(ranking.scores[first])}'
     if others[0] in ranking.equal:
-        return f'{_some([first, *ranking.equal])} are equal'
+        return f'{first_of([first, *ranking.equal], 2)} are equal'
     interval, lead = ranking.behind[others[0]], lead_of(ranking.behind[others[0]])
     span = f'{-ranking.behind_by(others[0]):.1f} points'
     if interval:
@@ -232,7 +234,7 @@ def headline(ranking: Standing | None) -> str:
     if lead == LEADS:
         return f'{first} leads {others[0]} by {span}'
     if lead == TOO_FEW:
-        return f'{_some(ranking.order)}: too few records to rank'
+        return f'{first_of(ranking.order, 2)}: too few records to rank'
     ahead, _, doubt = lead.partition(', ')
     return f'{first} is {ahead} of {others[0]} by {span}, {doubt}'
 
@@ -243,16 +245,12 @@ def verdict_of(standing: Standing | None) -> str:
         return ''
     first, *others = standing.order
     if standing.equal:
-        return 'equal' if len(standing.equal) == len(others) else f'{_some([first, *standing.equal])} are equal'
+        return 'equal' if len(standing.equal) == len(others) else f'{first_of([first, *standing.equal], 2)} are equal'
     led = standing.others(LEADS)
     if len(led) == len(others):
         return f'{first} {LEADS}'
     lead = next(lead for lead in (TOO_FEW, NO_INTERVAL, BY_MEAN) if standing.others(lead))
-    return f'{lead}; {LEADS} {_some(led)}' if led else lead
-
-
-def _some(models: Sequence[str]) -> str:
-    return ', '.join(models[:2]) + (f' and {len(models) - 2} more' if len(models) > 2 else '')
+    return f'{lead}; {LEADS} {first_of(led, 2)}' if led else lead
 
 
 def _place(ranking: Standing, model: str, spent: Mapping[tuple[str, str], Spent]) -> Place:
@@ -276,7 +274,7 @@ def in_words(interval: Interval | None) -> str:
     return f'{interval.delta:+.2f} [{interval.low + 0.0:+.2f}, {interval.high + 0.0:+.2f}]'
 
 
-def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Finding]:
+def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Highlight]:
     """Yields the largest differences between the best and the worst model."""
     gaps = []
     for board in boards:
@@ -293,7 +291,7 @@ def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Finding]:
         dataset = max((dataset for dataset, _ in board.shares[column]), key=partial(_apart, digest, best, worst))
         name, sentence = board.words(column)
         link = fragment(worst, dataset, other=best, differ=True)
-        yield Finding(f'{board.title}, {name}: {worst} behind {best}', f'{gap:.1f} points', link, sentence)
+        yield Highlight(f'{board.title}, {name}: {worst} behind {best}', f'{gap:.1f} points', link, sentence)
 
 
 def _apart(digest: Digest, best: str, worst: str, dataset: str) -> float:
@@ -302,7 +300,7 @@ def _apart(digest: Digest, best: str, worst: str, dataset: str) -> float:
     return means[0] - means[1]
 
 
-def _costs(digest: Digest) -> Iterator[Finding]:
+def _costs(digest: Digest) -> Iterator[Highlight]:
     """Yields the reasons that lose most points, by model and over all data sets of a benchmark."""
     where: dict[tuple[str, str, str], dict[str, float]] = {}
     for (model, dataset), reasons in digest.lost.items():
@@ -318,10 +316,10 @@ def _costs(digest: Digest) -> Iterator[Finding]:
         samples = sum(len(scores) for (m, d), scores in digest.scores.items() if (m, family_of(d)) == (model, family))
         lost = f'{sum(points_of.values()):,.1f}'.removesuffix('.0')
         number = f'cost {lost} of {samples:,} samples'
-        yield Finding(text, number, fragment(model, dataset, reason), sentence)
+        yield Highlight(text, number, fragment(model, dataset, reason), sentence)
 
 
-def _records(digest: Digest) -> Iterator[Finding]:
+def _records(digest: Digest) -> Iterator[Highlight]:
     """Yields the records with the largest differences between scores."""
     spreads: list[tuple[float, str, int, str, str]] = []
     for dataset in dict.fromkeys(dataset for _, dataset in digest.scores):
@@ -342,4 +340,4 @@ def _records(digest: Digest) -> Iterator[Finding]:
     for gap, dataset, i, best, worst in list(of_families.values())[:LISTED]:
         record = digest.ids[worst, dataset][i]
         link = fragment(worst, dataset, other=best, differ=True, sample=i)
-        yield Finding(f'{title_of(dataset)}, {record}: {worst} behind {best}', f'{100 * gap:.0f} points', link)
+        yield Highlight(f'{title_of(dataset)}, {record}: {worst} behind {best}', f'{100 * gap:.0f} points', link)

@@ -16,8 +16,8 @@ from opencompass_tooleval.report.agent_figures import agent_tables
 from opencompass_tooleval.report.board import OVERVIEW, Board, without_other_data
 from opencompass_tooleval.report.figure import Figure, Table, shown
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
-from opencompass_tooleval.report.read import Material, ModelResult
 from opencompass_tooleval.report.spending import sampled_tables
+from opencompass_tooleval.results.table import Material, ModelResult
 
 _TOLD = 3
 """Number of a setting's values that are listed; if there are more, they are counted."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens, read_others
 from opencompass_tooleval.report.figure import Number, Table, shown
-from opencompass_tooleval.report.read import Material, Missing, run_names
+from opencompass_tooleval.results.table import Material, Missing, run_names
 from opencompass_tooleval.work_dir.data_files import sha256_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, tail
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from opencompass_tooleval.core.scoring.result import OK
 from opencompass_tooleval.report.figure import Figure, Series, slug
-from opencompass_tooleval.report.read import Material, ModelResult
+from opencompass_tooleval.results.table import Material, ModelResult
 
 SHOWN = 11
 OTHERS = 'other reasons'

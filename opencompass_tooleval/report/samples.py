@@ -27,7 +27,6 @@ from opencompass_tooleval.core.statistics.paired import details_of
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.provenance import Spent
-from opencompass_tooleval.report.read import Material, Missing, ModelResult
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.standing import Digest
 from opencompass_tooleval.report.texts import as_text
@@ -42,6 +41,7 @@ from opencompass_tooleval.report.trajectories import (
     shown_rounds,
     shown_trajectory,
 )
+from opencompass_tooleval.results.table import Material, Missing, ModelResult
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, read_plain
 from opencompass_tooleval.work_dir.progress import run_counter
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, prompt_tokens

@@ -18,8 +18,8 @@ from opencompass_tooleval.report.board import OVERVIEW, Board
 from opencompass_tooleval.report.figure import Figure, Number, Series, Table
 from opencompass_tooleval.report.names import OTHERS, family_of, title_of
 from opencompass_tooleval.report.provenance import Spent
-from opencompass_tooleval.report.read import Material, ModelResult
 from opencompass_tooleval.results.sampled import estimates_of
+from opencompass_tooleval.results.table import Material, ModelResult
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.progress import prices_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir

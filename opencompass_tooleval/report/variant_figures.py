@@ -11,7 +11,7 @@ from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.report.figure import Figure, Series, Table
 from opencompass_tooleval.report.names import title_of
-from opencompass_tooleval.report.read import Material
+from opencompass_tooleval.results.table import Material
 from opencompass_tooleval.results.variants import NO_TOKENS, Gain, change_of_lead, gains_of, row_of
 
 _MOST_PAIRS = 100

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import part_in_words
-from opencompass_tooleval.catalogue.comparable import decides, differing
+from opencompass_tooleval.catalogue.comparable import decides, result_provenance
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.catalogue.tables import (
     column_error,
@@ -28,11 +28,12 @@ from opencompass_tooleval.core.statistics.paired import (
     metrics_of,
     over_shared,
     pairs_of,
+    unanswered_records,
     why_unpaired,
 )
 from opencompass_tooleval.core.statistics.paired_trials import paired_estimates
 from opencompass_tooleval.core.statistics.trials import trials_of_result
-from opencompass_tooleval.findings.finding import Finding
+from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.findings.of_results import of_comparisons, result_findings
 from opencompass_tooleval.results.result_row import Results, valid_result
 
@@ -120,15 +121,13 @@ class Comparison:
         datasets: The scores.
         records: Data set -> number of records that both models have.
         differing: Data set -> samples that differ, largest difference first.
-        notes: Notes for the reader.
-        findings: Findings on the results of both.
+        findings: Findings on the results of both, then those on their comparison.
     """
 
     tables: list[Row] = field(default_factory=list)
     datasets: list[Row] = field(default_factory=list)
     records: dict[str, int] = field(default_factory=dict)
     differing: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -146,6 +145,8 @@ class Comparer:
         columns: Table and column -> shares of the scores of data sets.
         pairs: Data set and metric -> values of the records of both.
         unpaired: Data set and metric -> the reason why it has no pairs.
+        unanswered: Data set -> records without an answer on either side.
+        lacking: Data set -> number of the first model's records that the second lacks.
     """
 
     def __init__(self) -> None:
@@ -155,6 +156,8 @@ class Comparer:
         self._errors: tuple[dict[Score, float], dict[Score, float]] = {}, {}
         self.pairs: dict[Score, Pairs] = {}
         self.unpaired: dict[Score, str] = {}
+        self.unanswered: dict[str, set[str]] = {}
+        self.lacking: dict[str, int] = {}
 
     def add(self, dataset: str, first: Result, second: Result) -> list[Difference]:
         """Compares the results of a data set; returns the samples that differ, in the data's order."""
@@ -174,18 +177,24 @@ class Comparer:
             self._rows[score] = self._one(score, values, errors)
         for estimate in estimates:
             self._one((dataset, estimate.metric), estimate.values, estimate.errors)
-        self.comparison.notes += _notes_on_trials(dataset, first, second)
+        self.note('records', dataset, *_notes_on_records(first, second))
         partly = [metric for (_, metric), pairs in paired.items() if pairs.unshared]
         if partly and _ids(first) == _ids(second):
-            self.comparison.notes.append(f'{dataset}: {_some(partly)}: over the records to which they apply in both')
-        self.comparison.notes += [f'{dataset}: no interval of {_some(those)}: {why}' for why, those in unpaired.items()]
+            self.note('interval', dataset, f'{_some(partly)}: over the records to which they apply in both')
+        self.note('interval', dataset, *(f'no interval of {_some(those)}: {why}' for why, those in unpaired.items()))
         different = differences(first, second)
         self.comparison.records[dataset] = len(_ids(first) & _ids(second))
+        self.lacking[dataset] = len(_ids(first) - _ids(second))
+        self.unanswered[dataset] = unanswered_records(first) | unanswered_records(second)
         self.comparison.differing[dataset] = [
             sample_row(dataset, difference, 'values', 'reason')
             for difference in sorted(different, key=lambda difference: -difference.size)
         ]
         return different
+
+    def note(self, kind: str, about: str, *texts: str) -> None:
+        """Adds notes of a kind ``compare:KIND`` on a data set, a score or a table."""
+        self.comparison.findings += [found(f'compare:{kind}', about, text) for text in texts]
 
     def _one(self, score: Score, values: tuple[float, float], errors: tuple[float | None, float | None]) -> Row:
         """Returns the row of one score."""
@@ -202,9 +211,7 @@ class Comparer:
         unpaired = [f'{dataset} {metric}' for dataset, metric in column if (dataset, metric) not in self.pairs]
         if unpaired:
             if name not in column:
-                self.comparison.notes.append(
-                    f'{name[0]} {name[1]}: no interval, since there is none of {_some(unpaired)}'
-                )
+                self.note('interval', ' '.join(name), f'no interval, since there is none of {_some(unpaired)}')
             return Row(*name, a, error_a, b, error_b, b - a)
         interval = compare_column(column, self.pairs)
         return Row(*name, a, error_a, b, error_b, interval.delta, interval.low, interval.high, interval.pairs)
@@ -235,43 +242,29 @@ class Comparer:
         for table in dict.fromkeys(row.name for row in self.comparison.tables):
             if lacking[table]:
                 what = f'some columns are left out, since not both models have {_some(sorted(lacking[table]))}'
-                self.comparison.notes.append(f'{table}: {what}')
+                self.note('missing', table, what)
 
 
-def _notes_on_trials(dataset: str, *results: Result) -> Iterator[str]:
+def _notes_on_records(*results: Result) -> Iterator[str]:
+    first, second = map(_ids, results)
+    if first != second:
+        both, either = len(first & second), len(first | second)
+        yield f'{both} of {either} records are in both; scores and differences are over these'
     counts = [read.trials if (read := trials_of_result(result)) else 1 for result in results]
     if counts[0] != counts[1]:
-        yield f'{dataset}: {counts[0]} trials of each record in one and {counts[1]} in the other'
-
-
-def _part(result: Result, name: str) -> Mapping[str, Any]:
-    """Returns the object under a key of a result; {} if the value is no object, as in results of other packages."""
-    part = result.get(name)
-    return part if isinstance(part, Mapping) else {}
+        yield f'{counts[0]} trials of each record in one and {counts[1]} in the other'
 
 
 def _ids(result: Result) -> set[str]:
     return {str(detail['id']) for detail in details_of(result)}
 
 
-def _notes(dataset: str, results: Sequence[Result], models: Sequence[str]) -> Iterator[str]:
-    first, second = map(_ids, results)
-    if first != second:
-        both, either = len(first & second), len(first | second)
-        yield f'{dataset}: {both} of {either} records are in both; scores and differences are over these'
-    for key, a, b in differing(*results):
-        warning = '; the scores may not compare' if decides(key) else ''
-        yield f'{dataset}: {key} is {a!r} of one and {b!r} of the other{warning}'
-    parts: dict[str, list[str]] = {}
-    for model, result in zip(models, results, strict=True):
-        if part := part_in_words(dataset, result):
-            parts.setdefault(part, []).append(model)
-    for part, those in parts.items():
-        yield f'{dataset}: a part of the records of {" and ".join(those)}: {part}'
-    for model, result in zip(models, results, strict=True):
-        count = _part(result, 'samples').get('infra')
-        if count:
-            yield f'{dataset}: {count} samples of {model} have no answer, through no fault of the model'
+def _noted(first: Result, second: Result) -> Iterator[str]:
+    """Yields the differences of two provenances that do not keep results from comparing."""
+    a, b = map(result_provenance, (first, second))
+    for key in dict.fromkeys([*a, *b]):
+        if not decides(key) and a.get(key) != b.get(key):
+            yield f'{key} is {a.get(key)!r} of one and {b.get(key)!r} of the other'
 
 
 def compare(
@@ -297,24 +290,29 @@ def compare(
     if not both:
         what = ' and '.join(f'{side} has {_some(sorted(side.datasets))}' for side in sides)
         raise DataError(a.work.path, f'the models share no data set: {what}')
-    comparer = Comparer()
-    notes, results = comparer.comparison.notes, dict[tuple[str, str], Result]()
+    comparer, results = Comparer(), dict[tuple[str, str], Result]()
     names = (str(a), str(b)) if str(a) != str(b) else (f'{a} (A)', f'{b} (B)')  # one model in two runs
     for side, other in ((a, b), (b, a)):
-        only = sorted(side.datasets - other.datasets)
-        notes += [f'{dataset}: only {side} has a result' for dataset in only]
+        for dataset in sorted(side.datasets - other.datasets):
+            comparer.note('missing', dataset, f'only {side} has a result')
     for dataset in progress(both):
         first, second = a.result(dataset), b.result(dataset)
         if not accept(dataset, first, second):
             continue
         if first is None or second is None:
             failed = ' and '.join(str(side) for side, result in ((a, first), (b, second)) if result is None)
-            notes.append(f'{dataset}: the result of {failed} is an error')
+            comparer.note('missing', dataset, f'the result of {failed} is an error')
             continue
         sink(dataset, comparer.add(dataset, first, second))
-        for name, result in zip(names, (first, second), strict=True):
+        both_results = dict(zip(names, (first, second), strict=True))
+        for name, result in both_results.items():
             results[name, dataset] = {key: value for key, value in result.items() if key != 'details'}
-        notes += _notes(dataset, (first, second), (str(a), str(b)))
+        parts = {name: part_in_words(dataset, result) for name, result in both_results.items()}
+        for part in dict.fromkeys(filter(None, parts.values())):
+            of = ' and '.join(name for name in names if parts[name] == part)
+            comparer.note('records', dataset, f'a part of the records of {of}: {part}')
+        comparer.note('package', dataset, *_noted(first, second))
     comparer.add_tables()
-    comparer.comparison.findings += of_comparisons(result_findings(results))
+    findings = comparer.comparison.findings
+    findings[:0] = of_comparisons(result_findings(results))
     return comparer

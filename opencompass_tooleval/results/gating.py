@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
@@ -24,14 +24,13 @@ from opencompass_tooleval.core.statistics.equivalence import (
 from opencompass_tooleval.core.statistics.intervals import ALPHA, Effect, Pairs, Score, effect_of
 from opencompass_tooleval.core.statistics.paired import (
     Result,
-    details_of,
     has_no_answer,
     metrics_of,
-    unanswered_records,
 )
 from opencompass_tooleval.core.statistics.paired_trials import estimate_names
-from opencompass_tooleval.findings.finding import Finding
+from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.results.comparing import Comparer, Row, Side, compare
+from opencompass_tooleval.results.junit import Case
 from opencompass_tooleval.results.result_row import Results
 
 HELD, DROPPED, INCONCLUSIVE = 'held', 'dropped', 'inconclusive'
@@ -62,6 +61,12 @@ class Rules:
     strict: bool = False
     partial: bool = False
     may_differ: Sequence[str] = ()
+
+    def chosen(self, names: Iterable[str], main: Iterable[str]) -> list[str]:
+        """Returns the names that the patterns of metrics select; the main ones if there is no pattern."""
+        if not self.metrics:
+            return list(main)
+        return [name for name in names if any(fnmatchcase(name, pattern) for pattern in self.metrics)]
 
 
 @dataclass(frozen=True)
@@ -117,8 +122,7 @@ class Gate:
     Attributes:
         verdicts: The scores that were compared, those that dropped, or are different, first.
         refusals: What was not compared.
-        notes: Notes for the reader.
-        findings: Findings on the results of both.
+        findings: Findings on the results of both, and on their comparison.
         records: Number of records that the baseline has in the data sets that were compared.
         lacking: Number of those that the run lacks.
         status: 0 held or equivalent, 1 dropped, different or undecided, 2 not comparable.
@@ -126,11 +130,35 @@ class Gate:
 
     verdicts: list[Verdict] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     records: int = 0
     lacking: int = 0
     status: int = 0
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The outcome of a gate for screens and files: that of scores, or of an option of ``plugin.GATES``.
+
+    Attributes:
+        name: Its name.
+        status: 0 held, 1 failed, 2 nothing could be judged.
+        summary: The outcome in one line.
+        lines: Lines for a screen.
+        tables: Tables for Markdown, each with its header first.
+        findings: What a reader has to know beside.
+        cases: The test cases.
+        content: Its part of a file of JSON.
+    """
+
+    name: str
+    status: int
+    summary: str
+    lines: Sequence[str]
+    tables: Sequence[Sequence[Sequence[str]]]
+    findings: Sequence[Finding]
+    cases: Sequence[Case]
+    content: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -141,15 +169,11 @@ class _Tested:
         model: The model of the run.
         comparer: Its comparison.
         row: The score in it.
-        unanswered: Data set -> records without an answer on either side.
-        lacking: Data set -> number of the baseline's records that the run lacks.
     """
 
     model: str
     comparer: Comparer
     row: Row
-    unanswered: Mapping[str, Collection[str]]
-    lacking: Mapping[str, int]
 
     @property
     def column(self) -> Mapping[Score, float]:
@@ -160,18 +184,18 @@ class _Tested:
     @property
     def unanswered_count(self) -> int:
         """Number of records of the score without an answer."""
-        return sum(len(self.unanswered[dataset]) for dataset in {dataset for dataset, _ in self.column})
+        return sum(len(self.comparer.unanswered[dataset]) for dataset in {dataset for dataset, _ in self.column})
 
     @property
     def is_whole(self) -> bool:
         """True if the run has all records of the baseline."""
-        return not any(self.lacking[dataset] for dataset, _ in self.column)
+        return not any(self.comparer.lacking[dataset] for dataset, _ in self.column)
 
     @property
     def answered_count(self) -> int:
         """Number of records of the score that have an answer on both sides."""
         records = {(score[0], record) for score in self.column for record in self.comparer.pairs[score].ids}
-        return sum(record not in self.unanswered[dataset] for dataset, record in records)
+        return sum(record not in self.comparer.unanswered[dataset] for dataset, record in records)
 
     @property
     def answered_queries(self) -> int:
@@ -189,7 +213,7 @@ class _Tested:
         """Its difference, over the records with an answer on both sides; None if they are too few."""
         pairs: dict[Score, Pairs] = {}
         for dataset, metric in self.column:
-            answered = self.comparer.pairs[dataset, metric].without(self.unanswered[dataset])
+            answered = self.comparer.pairs[dataset, metric].without(self.comparer.unanswered[dataset])
             if answered is None:
                 return None
             pairs[dataset, metric] = answered
@@ -359,7 +383,8 @@ def _compare(
     there = {dataset for name, dataset in new.pairs() if name == model and fnmatchcase(dataset, rules.datasets)}
     refuse = partial(Refusal, model or old.model)
     gate.refusals += [refuse(dataset, MISSING, 'the run has no result') for dataset in sorted(old.datasets - there)]
-    gate.notes += [f'{dataset}: only the run has a result of {model}' for dataset in sorted(there - old.datasets)]
+    only = 'only the run has a result of'
+    gate.findings += [found('compare:missing', one, f'{only} {model}') for one in sorted(there - old.datasets)]
     both = old.datasets & there
     if not both:
         return []
@@ -367,62 +392,40 @@ def _compare(
         replace(old, datasets=both, name=f'{old.model} (baseline)'),
         Side(new, model, both, f'{model} (run)'),
     )
-
-    unanswered: dict[str, set[str]] = {}
-    lacking: dict[str, int] = {}
-    main_of: dict[str, Sequence[str]] = {}  # of the baseline: those of the run may be others, where it lacks one
-
-    def is_tested(name: str, metric: str) -> bool:
-        if rules.metrics:
-            return any(fnmatchcase(metric, pattern) for pattern in rules.metrics)
-        return metric in main_of.get(name, ())
+    tested: dict[str, list[str]] = {}  # of the baseline: those of the run may be others, where it lacks one
 
     def accept(dataset: str, first: Result | None, second: Result | None) -> bool:
-        reasons = []
-        for name, result in (('baseline', first), ('run', second)):
-            if result is None:
-                reasons.append(refuse(dataset, FAILED, f'the result of the {name} is an error'))
-            elif has_no_answer(result):
-                reasons.append(
-                    refuse(dataset, UNANSWERED, f'no sample of the {name} has an answer; run tooleval retry')
-                )
+        results = {name: result for name, result in (('baseline', first), ('run', second)) if result is not None}
+        reasons = [
+            (FAILED, f'the result of the {name} is an error') for name in ('baseline', 'run') if name not in results
+        ]
+        lost = [name for name, result in results.items() if has_no_answer(result)]
+        reasons += [(UNANSWERED, f'no sample of the {name} has an answer; run tooleval retry') for name in lost]
         if first is not None and second is not None and not reasons:  # without answers, the settings are not known
-            reasons = [refuse(dataset, *reason) for reason in why_not_comparable(first, second, rules.may_differ)]
-            scores, run_scores = ([*metrics_of(one), *estimate_names(one)] for one in (first, second))
-            main_of[dataset] = main_metrics(metrics_of(first))
-            unanswered[dataset] = unanswered_records(first) | unanswered_records(second)
-            if not reasons:
-                ids, run_ids = ({str(detail['id']) for detail in details_of(one)} for one in (first, second))
-                lacking[dataset] = len(ids - run_ids)
-                gate.records += len(ids)
-                gate.lacking += lacking[dataset]
-                _note_empty(gate, refuse, dataset, first, [name for name in scores if is_tested(dataset, name)], rules)
-                missing = [metric for metric in scores if is_tested(dataset, metric) and metric not in run_scores]
-                gate.refusals += [refuse(dataset, MISSING, f'{name}: the run has no such score') for name in missing]
-        gate.refusals.extend(reasons)
-        return not reasons
+            reasons = list(why_not_comparable(first, second, rules.may_differ))
+        gate.refusals += [refuse(dataset, *reason) for reason in reasons]
+        if first is None or second is None or reasons:
+            return False
+        scores, run_scores = ([*metrics_of(one), *estimate_names(one)] for one in (first, second))
+        empty, main = empty_metrics(first), main_metrics([*metrics_of(first), *empty_metrics(first)])
+        names = tested[dataset] = rules.chosen(scores, main_metrics(metrics_of(first)))
+        missing = [f'{name}: the run has no such score' for name in names if name not in run_scores]
+        for name in rules.chosen(empty, [name for name in main if name in empty]):
+            if not names:
+                missing.append(f'{name}: the baseline has no value of it')
+            elif not rules.metrics:
+                text = f'{name} has no value in the baseline; compared: {first_of(names)}'
+                gate.findings.append(found('compare:missing', dataset, text))
+        gate.refusals += [refuse(dataset, MISSING, why) for why in missing]
+        return True
 
     comparer = compare(sides, sink=lambda *_: None, progress=progress, accept=accept)
-    gate.notes += comparer.comparison.notes
     gate.findings += comparer.comparison.findings
-    rows = (*(comparer.comparison.tables if rules.metrics else ()), *comparer.comparison.datasets)
-    return [_Tested(model, comparer, row, unanswered, lacking) for row in rows if is_tested(row.name, row.metric)]
-
-
-def _note_empty(
-    gate: Gate, refuse: Callable[..., Refusal], dataset: str, first: Result, tested: Sequence[str], rules: Rules
-) -> None:
-    """Adds the main metrics, or those that a pattern names, that have no value in the baseline."""
-    empty = empty_metrics(first)
-    if rules.metrics:
-        wanted = [name for name in empty if any(fnmatchcase(name, pattern) for pattern in rules.metrics)]
-    else:
-        wanted = [name for name in main_metrics([*metrics_of(first), *empty]) if name in empty]
-    if not tested:
-        gate.refusals += [refuse(dataset, MISSING, f'{name}: the baseline has no value of it') for name in wanted]
-    elif not rules.metrics:
-        others = first_of(list(tested))
-        gate.notes += [f'{dataset}: {name} has no value in the baseline; compared: {others}' for name in wanted]
+    gate.lacking += (lacking := sum(comparer.lacking.values()))
+    gate.records += sum(comparer.comparison.records.values()) + lacking
+    tables = [row for row in comparer.comparison.tables if rules.metrics and rules.chosen([row.metric], ())]
+    rows = [*tables, *(row for row in comparer.comparison.datasets if row.metric in tested[row.name])]
+    return [_Tested(model, comparer, row) for row in rows]
 
 
 def _verdict(tested: _Tested, outcome: str, effect: Effect, p_value: float, rules: Rules) -> Verdict:

@@ -1,4 +1,4 @@
-"""Runners, in the module from which configs import them."""
+"""Runners for import in configs."""
 
 from typing import TYPE_CHECKING
 

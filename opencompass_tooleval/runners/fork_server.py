@@ -1,8 +1,8 @@
-"""The process that forks the tasks of a local run: itself a fork of the command, so that OpenCompass is imported once.
+"""The process that forks the tasks of a local run. It is a fork of the command, so OpenCompass is imported once.
 
-A process is forked only while it has a single thread: what other threads have locked stays locked in a fork. If the
-command has several, if a task needs GPUs (importing OpenCompass may have initialised CUDA, which no fork can use
-then), or if the fork server was killed, a fork server is a program that imports OpenCompass again.
+A process can be forked safely only while it has a single thread, since locks of other threads stay locked in a fork.
+The fork server is a program that imports OpenCompass again if the command has several threads, if a task needs GPUs
+(importing OpenCompass may have initialised CUDA, which a fork cannot use then), or if the fork server was killed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LOST = 255
 """Exit code of a task whose fork server was killed."""
 
 _PREPARED_THREADS = {'jemalloc_bg_thd'}
-"""Native threads that may run during a fork: their library prepares for it. OpenBLAS ends its threads before a fork."""
+"""Native threads that may run during a fork, because their library is prepared. OpenBLAS ends its threads first."""
 
 _THREADS = Path('/proc/self/task')
 _POLLS = 10
@@ -46,7 +46,7 @@ _SECONDS_PER_POLL = 0.01
 
 
 class ForkedTask:
-    """A task, in a session of its own.
+    """A task in a separate session.
 
     Attributes:
         pid: Its process id; 0 if the fork server was killed before it started the task.
@@ -59,16 +59,16 @@ class ForkedTask:
         self.exit_code: int | None = None
 
     def wait(self) -> int:
-        """Waits for its end and returns its exit code; minus the signal number if a signal ended it."""
+        """Waits for the end of the task, and returns its exit code, or minus the number of the signal that ended it."""
         with self._reports:
             self.exit_code = int(self._report() or _LOST)
         return self.exit_code
 
     def _report(self) -> str:
-        """Returns the next line of the fork server; '' if it was killed."""
+        """Returns the next line from the fork server; '' if it was killed."""
         try:
             return self._reports.readline()
-        except ConnectionResetError:  # it was killed with the job unread
+        except ConnectionResetError:  # it was killed before it read the job
             return ''
 
 
@@ -76,7 +76,7 @@ class ForkServer:
     """Starts tasks as forks of another process, which ends with this one.
 
     Args:
-        from_program: That process is a program that imports OpenCompass, not a fork of this process.
+        from_program: True to start the process as a program that imports OpenCompass, not as a fork of this process.
     """
 
     def __init__(self, from_program: bool = False) -> None:
@@ -86,18 +86,18 @@ class ForkServer:
             self._control = _fork_server()
 
     def start(self, **job: Any) -> ForkedTask:
-        """Starts a task, also from a thread; starts another process if the last one was killed.
+        """Starts a task. If the fork server was killed, starts another one. Threads may call it.
 
         Args:
-            job: Arguments of :func:`_run_task`, and ``modules`` to import for later tasks.
+            job: Arguments of :func:`_run_task`, and ``modules``, which are imported for later tasks.
         """
         with self._lock:
             connection, used = self._connect(), self._control
         task = _sent(connection, job)
         if task.pid:
             return task
-        task.wait()  # closes its end
-        with self._lock:  # the process was killed just now, and its socket took the job before it was closed
+        task.wait()  # closes the connection
+        with self._lock:  # the fork server was killed after its socket took the job
             if self._control is used and used:
                 used.close()
                 self._control = None
@@ -105,7 +105,7 @@ class ForkServer:
         return _sent(connection, job)
 
     def _connect(self) -> socket.socket:
-        """Returns a connection to the process, for one task."""
+        """Returns a connection to the fork server, for one task."""
         here, there = socket.socketpair()
         with there:
             if self._control:
@@ -120,31 +120,31 @@ class ForkServer:
 
 def _sent(connection: socket.socket, job: Mapping[str, Any]) -> ForkedTask:
     with connection:
-        with suppress(OSError):  # the process was killed just now
+        with suppress(OSError):  # the fork server has just been killed
             connection.sendall(json.dumps(job).encode())
             connection.shutdown(socket.SHUT_WR)
         return ForkedTask(connection)
 
 
 def _fork_server() -> socket.socket | None:
-    """Forks this process as a fork server; returns the connection to it, None if this process has several threads."""
+    """Forks a fork server; returns the connection to it, or None if this process has several threads."""
     if not _is_single_threaded():
         return None
     here, there = socket.socketpair()
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()  # otherwise both processes print what waits
+        stream.flush()  # otherwise both processes print buffered output
     with there, interrupt_held():
         if not os.fork():
             try:
                 here.close()
                 serve(there.detach())
             finally:
-                os._exit(1)  # never into the command's own code
+                os._exit(1)  # never returns into the command's code
     return here
 
 
 def _is_single_threaded() -> bool:
-    """Tests if this process has a single thread, after libraries stop their threads."""
+    """Tests if this process has a single thread, after a fork has made libraries stop their threads."""
     if threading.active_count() > 1 or not _THREADS.is_dir():
         return False
     process = os.fork()
@@ -154,7 +154,7 @@ def _is_single_threaded() -> bool:
     for _ in range(_POLLS):
         names = []
         for thread in _THREADS.iterdir():
-            with suppress(OSError):  # it has ended
+            with suppress(OSError):  # the thread has ended
                 names.append((thread / 'comm').read_text(errors='replace').strip())
         if len([name for name in names if name not in _PREPARED_THREADS]) == 1:
             return True
@@ -172,18 +172,18 @@ def _start_program() -> socket.socket:
 
 
 def serve(control: int) -> NoReturn:
-    """Forks a task for each connection that arrives, until the other process closes its end or has ended.
+    """Forks a task for each connection that it receives, until the command closes its end or has ended.
 
     Args:
-        control: Descriptor of a socket over which descriptors of connections arrive. Each has one job, and gets the
-            task's id and its exit code.
+        control: Descriptor of a socket that receives descriptors of connections. Each connection sends one job, and
+            receives the task's process id and its exit code.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner ends the tasks
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     has_ended, wakeup = socket.socketpair()
     wakeup.setblocking(False)
     signal.set_wakeup_fd(wakeup.fileno())
-    gc.freeze()  # objects that all tasks share are not searched for cycles in each of them
+    gc.freeze()  # the garbage collector of each task skips objects that all tasks share
     arrivals = socket.socket(fileno=control)
     running: dict[Any, socket.socket] = {}
     stages: set[str] = set()
@@ -207,7 +207,7 @@ def serve(control: int) -> NoReturn:
             task.start()
             running[task] = connection
             _report(connection, task.pid or 0)
-            if job['stage'] in stages:  # there are several, which share what the first one did without
+            if job['stage'] in stages:  # not for a single task; later tasks share the imports
                 from opencompass_tooleval.tasks.preload import preload
 
                 preload(modules)
@@ -229,27 +229,27 @@ def _run_task(
     command: str,
     has_gpus: bool,
 ) -> None:
-    """Runs one task in its process: opens its session and its log, sets its GPUs, then runs it.
+    """Runs one task in its process, after setting up session, log and GPUs.
 
     Args:
         inherited: The fork server's sockets.
         stage: ``infer`` or ``eval``.
         config: The task's parameter file.
         starter: Id of the process that runs the tasks.
-        log: File for its output.
-        environment: Its complete environment.
+        log: File for the task's output.
+        environment: The task's complete environment.
         command: Shell command that runs the same task, used if a fork cannot use the GPUs.
-        has_gpus: Whether the task has GPUs.
+        has_gpus: True if the task has GPUs.
     """
-    # So that killpg ends the task and all processes that it started, and no other task.
+    # So that killpg ends the task and all processes that it started, but no other task.
     os.setsid()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for opened in inherited:
         opened.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # forgets one that arrived before setsid: the runner ends this task
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what `tooleval retry` runs ignores it
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # held since interrupt_held
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # drops one that arrived before setsid: the runner ends this task
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # under `tooleval retry` it would be ignored
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # blocked by interrupt_held
     with open(log, 'w', encoding='utf-8') as stream:
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
@@ -260,15 +260,15 @@ def _run_task(
     from tqdm import tqdm
 
     if not has_gpus:
-        os.environ.setdefault('PYTORCH_NVML_BASED_CUDA_CHECK', '1')  # finds none, also where no fork may ask CUDA
+        os.environ.setdefault('PYTORCH_NVML_BASED_CUDA_CHECK', '1')  # counts GPUs without CUDA
     elif torch.cuda._is_in_bad_fork():  # CUDA was initialised before the fork: only a separate program can use it
         os.execvp('sh', ['sh', '-c', command])
-    # tqdm's own is a semaphore of multiprocessing, of which a killed task leaves a warning in the terminal.
+    # tqdm's own lock is a semaphore of multiprocessing, which warns in the terminal if a task is killed.
     tqdm.set_lock(threading.RLock())
-    numpy.random.seed()  # otherwise every fork draws the same random numbers as its siblings
+    numpy.random.seed()  # otherwise all forks would draw the same random numbers
     from opencompass_tooleval.tasks.task_process import main
 
     try:
         main(stage, config, str(starter))
     finally:
-        atexit._run_exitfuncs()  # a fork of multiprocessing ends without
+        atexit._run_exitfuncs()  # multiprocessing's forks do not call them

@@ -1,4 +1,4 @@
-"""Runs tasks on this machine, each forked from a process that has imported OpenCompass."""
+"""Runs tasks on this machine, forked from a process that has imported OpenCompass."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ _SECONDS_PER_LOOK = 0.1
 
 @cache
 def _fork_server(has_gpus: bool) -> ForkServer:
-    """Returns the fork server of tasks with or without GPUs, which both stages share."""
+    """Returns the fork server for tasks with or without GPUs, which both stages share."""
     return ForkServer(from_program=has_gpus)
 
 
 @RUNNERS.register_module()
 class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
-    """OpenCompass's :class:`LocalRunner`; tasks are forked from a process that has imported OpenCompass.
+    """OpenCompass's :class:`LocalRunner`, but tasks are forked from a process that has imported OpenCompass.
 
     A task that starts as a separate program spends seconds on imports. The runner assigns GPUs, logs and parallel slots
-    as :class:`LocalRunner` does. Each task has a separate session: it ends with the process that runs the tasks, and
-    does not end other tasks. Tasks of other classes, and those that torchrun starts, are run as commands. Ctrl-C and
-    SIGTERM end all tasks at once and start no more.
+    as :class:`LocalRunner` does. Each task has its own session; it ends when the process that runs the tasks ends, and
+    its end does not affect other tasks. Tasks of other classes, and tasks that need torchrun, run as commands. Ctrl-C
+    and SIGTERM end all tasks at once.
 
-    Servers that tasks share run beside the tasks, on their own GPUs. As many run at once as there are workers and GPUs
-    for: the tasks that need them run before those that need other servers.
+    Servers that tasks share run at the same time, on their own GPUs. The number of servers at once is limited by
+    workers and GPUs: tasks that need the running servers run before tasks that need others.
 
     Args:
-        task: Type of the tasks.
-        kwargs: Arguments of :class:`LocalRunner`.
+        task: Config with the type of the tasks.
+        kwargs: Other arguments of :class:`LocalRunner`.
     """
 
     def __init__(self, task: Any, **kwargs: Any) -> None:
@@ -74,16 +74,16 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
         self._free: dict[str, int] = {}
         self._progress = TaskProgress()
         if not self.debug:
-            _fork_server(has_gpus=False)  # as long as this process has a single thread
+            _fork_server(has_gpus=False)  # now, while this process has a single thread
 
     def launch(self, tasks: list[dict[str, Any]]) -> list[tuple[str, int]]:
         """Runs the tasks; an interrupt of this process ends them.
 
         Returns:
-            Name and exit code of each.
+            Name and exit code of each task.
 
         Raises:
-            SystemExit: A setting is invalid, or a task needs more GPUs than this machine has; no task is started.
+            SystemExit: A setting is invalid, or a task needs more GPUs than this machine has; No task is started.
         """
         check_settings(of_tasks(tasks))
         self._check_gpus(tasks)
@@ -94,12 +94,12 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
             try:
                 return self._debug(tasks) if self.debug else self._run_with_servers(tasks, work_dir)
             finally:
-                remove_left_folders()  # of tasks that were killed
+                remove_left_folders()  # left by killed tasks
 
     def _debug(self, tasks: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
-        """Runs the tasks one by one in this process, and those that torchrun starts as commands.
+        """Runs the tasks one by one in this process, or as commands if they need torchrun.
 
-        OpenCompass's own loop reads numbers of GPUs out of their UUIDs.
+        OpenCompass's own loop parses the UUIDs of GPUs as numbers.
         """
         ended: list[tuple[str, int]] = []
         loaded: dict[str, Any] = {}
@@ -108,13 +108,13 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
                 ended.append(self._run(task, visible_gpus()[: task.num_gpus]))
                 continue
             task.run(**loaded)
-            if isinstance(task, OpenICLInferTask):  # the next task need not load the same model again
+            if isinstance(task, OpenICLInferTask):  # so that the next task need not load the same model again
                 loaded = {'cur_model': task.model, 'cur_model_abbr': model_abbr_from_cfg(task.model_cfg)}
             ended.append((task.name, 0))
         return ended
 
     def _run_with_servers(self, tasks: Sequence[dict[str, Any]], work_dir: Path) -> list[tuple[str, int]]:
-        """Runs the tasks, batch by batch if not all the servers that they share can run at once."""
+        """Runs the tasks, in batches if the servers that they share cannot all run at once."""
         stage = _STAGES.get(type(self._build(tasks[0])), '') if tasks else ''
         needed = [shared_servers(stage, task) if stage else {} for task in tasks]
         if not any(needed):
@@ -129,14 +129,14 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
         return [results[number] for number in range(len(tasks))]
 
     def _batches(self, needed: Sequence[Mapping[str, SharedServer]], task_gpus: int) -> list[list[int]]:
-        """Groups tasks by the servers that they need, as many groups at a time as there are workers and GPUs for.
+        """Groups tasks into batches, so that the servers of each batch fit into workers and GPUs.
 
         Args:
             needed: The servers of each task.
-            task_gpus: Number of GPUs that are left to tasks.
+            task_gpus: Number of GPUs that a task needs.
 
         Returns:
-            Indices of tasks.
+            The indices of the tasks in each batch.
         """
         groups: dict[frozenset[str], list[int]] = {}
         for number, servers in enumerate(needed):
@@ -157,9 +157,9 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
         return TASKS.build({'cfg': cfg, 'type': self.task_cfg['type']})
 
     def _run_all(self, tasks: Sequence[dict[str, Any]], servers: LocalServers | None = None) -> list[tuple[str, int]]:
-        """Runs the tasks in parallel, on the GPUs that no server has.
+        """Runs the tasks in parallel, on the GPUs that servers do not use.
 
-        OpenCompass's own loop starts the waiting ones also after an interrupt.
+        OpenCompass's own loop would start waiting tasks even after an interrupt.
         """
         taken = servers.gpu_ids if servers else ()
         self._free = {gpu: int(self.max_workers_per_gpu) for gpu in visible_gpus() if gpu not in taken}
@@ -169,7 +169,7 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
         with tqdm(total=len(tasks)) as bar, Interrupts() as interrupts:
             try:
                 for _ in range(min(self.max_num_workers, len(tasks))):
-                    # Daemons: this process does not wait for one that waits for a fork server's imports.
+                    # Daemons, so that this process does not wait for a thread that waits for a fork server's imports.
                     threading.Thread(target=self._work, args=(waiting, ended, bar), daemon=True).start()
                 while len(results) < len(tasks):
                     interrupts.check()
@@ -217,7 +217,7 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
                 bar.update()
 
     def _take_gpus(self, count: int) -> list[str]:
-        """Waits until so many GPUs have room, and takes them; none after an interrupt."""
+        """Waits until ``count`` GPUs have room, and takes them; returns an empty list after an interrupt."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or sum(free > 0 for free in self._free.values()) >= count)
             taken = [] if self._stopped else [gpu for gpu, free in self._free.items() if free > 0][:count]
@@ -253,7 +253,7 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
         stage = _STAGES.get(type(task))
         log = Path(task.get_log_path(file_extension='out'))
         log.parent.mkdir(parents=True, exist_ok=True)
-        with private_folder('task') as folder:  # readable by its owner alone: it may hold keys
+        with private_folder('task') as folder:  # readable only by its owner, since it may contain keys
             config = str(Path(folder, 'params.py'))
             Config(task.cfg.to_dict(), format_python_code=False).dump(config)  # formatting takes longer than a task
             template = get_command_template(list(gpu_ids))
@@ -272,10 +272,10 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
         return task.name, code
 
     def _wait_for(self, process: ForkedTask | subprocess.Popen[bytes]) -> int:
-        """Waits for a process and returns its exit code; minus the signal number if a signal ended it."""
+        """Waits for a process, and returns its exit code, or minus the number of the signal that ended it."""
         with self._changed:
             self._running.add(process)
-        if self._stopped:  # since before it was noted
+        if self._stopped:  # stopped before the process was added
             _signal(process, signal.SIGKILL)
         code = process.wait()
         with self._changed:
@@ -284,7 +284,7 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
         return code
 
     def _end_all(self) -> None:
-        """Ends the running tasks and starts no more."""
+        """Ends the running tasks, and prevents further starts."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -298,7 +298,7 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
 
 
 def _signal(process: ForkedTask | subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Sends a signal to a task and all processes that it started, if it still runs; of a command to that alone."""
+    """Sends a signal to a running task and all its child processes; for a command, only to the command."""
     if isinstance(process, subprocess.Popen):
         process.send_signal(number)
     elif process.pid and process.exit_code is None:

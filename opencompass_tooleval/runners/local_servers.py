@@ -1,4 +1,4 @@
-"""The shared servers of a stage on this machine: processes that are started again when they are killed."""
+"""The shared servers of a stage on this machine, which are restarted if they are killed."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _SECONDS_TO_END = 1.0
 
 
 def prepare_server(server: SharedServer, folder: Path, work_dir: Path, **more: object) -> tuple[list[str], Path]:
-    """Prepares a server, which its tasks then wait for; returns its command and the log of that.
+    """Prepares a server, so that tasks can wait for it; returns its command and the command's log.
 
     Args:
         server: The server.
         folder: The runner's folder, which no other user may enter.
         work_dir: The run.
-        more: Further arguments of :class:`~opencompass_tooleval.runners.server_program.ServerProgram`.
+        more: Additional arguments of :class:`~opencompass_tooleval.runners.server_program.ServerProgram`.
     """
     if server.is_open:
         who = 'everybody who can connect to its node' if 'jobs' in more else 'every user of this machine'
@@ -50,19 +50,19 @@ def prepare_server(server: SharedServer, folder: Path, work_dir: Path, **more: o
 
 
 def environment(gpu_ids: Iterable[str]) -> dict[str, str]:
-    """Returns the environment of a process with some GPUs, as OpenCompass sets it."""
+    """Returns the environment of a process with the given GPUs, as OpenCompass sets it."""
     words = get_command_template(list(gpu_ids)).split()
     return {**os.environ, **dict(word.split('=', 1) for word in words if '=' in word)}
 
 
 class LocalServers:
-    """The servers that run beside the tasks of a stage; all end with its block.
+    """The servers that run during the tasks of a stage. They end with the ``with`` block.
 
     Args:
         work_dir: The run.
 
     Attributes:
-        folder: Folder of their files, which no other user may enter.
+        folder: Folder of the servers' files, which no other user may enter.
     """
 
     def __init__(self, work_dir: Path) -> None:
@@ -70,7 +70,7 @@ class LocalServers:
         self._work_dir = work_dir
         self._running: dict[str, _LocalServer] = {}
         parent = work_dir.resolve() / 'tmp' / 'local'
-        shutil.rmtree(parent, ignore_errors=True)  # of a killed sweep
+        shutil.rmtree(parent, ignore_errors=True)  # left by a killed sweep
         parent.mkdir(parents=True)
         self.folder = Path(tempfile.mkdtemp(prefix=time.strftime('%Y%m%d_%H%M%S-'), dir=parent))
 
@@ -83,11 +83,11 @@ class LocalServers:
 
     @property
     def gpu_ids(self) -> set[str]:
-        """The GPUs that they have."""
+        """The GPUs that the servers use."""
         return {gpu for server in self._running.values() for gpu in server.gpu_ids}
 
     def run(self, needed: Mapping[str, SharedServer]) -> None:
-        """Starts the servers that are needed now, after the others have stopped."""
+        """Stops the servers that are not needed, and starts those that are."""
         self._stop(self._running.keys() - needed.keys())
         for name in needed.keys() - self._running.keys():
             free = [gpu for gpu in visible_gpus() if gpu not in self.gpu_ids]
@@ -97,12 +97,12 @@ class LocalServers:
         self.check()
 
     def check(self) -> None:
-        """Starts servers again whose process was killed."""
+        """Restarts servers whose process was killed."""
         for server in self._running.values():
             server.keep_running()
 
     def _stop(self, names: Iterable[str], seconds: float | None = None) -> None:
-        """Stops servers at the same time; after some seconds their guards alone stop the engines."""
+        """Stops servers at the same time. After ``seconds`` their processes are killed, and guards stop the engines."""
         stopped = [server for server in map(self._running.pop, names) if server.process]
         for server in stopped:
             server.process.terminate()
@@ -114,15 +114,15 @@ class LocalServers:
 
 @dataclass
 class _LocalServer:
-    """One server.
+    """A shared server.
 
     Attributes:
-        file: The file with its state.
-        command: Its command.
-        log: Log of that.
-        gpu_ids: Its GPUs.
-        starts: Number of its starts.
-        process: Its process.
+        file: The file with the server's state.
+        command: The server's command.
+        log: Log of the command.
+        gpu_ids: The server's GPUs.
+        starts: Number of starts so far.
+        process: The running process; None before the first start.
     """
 
     file: Path
@@ -133,7 +133,7 @@ class _LocalServer:
     process: Any = None
 
     def keep_running(self) -> None:
-        """Starts it, unless it runs, or gave up."""
+        """Starts the server unless it is running or has given up."""
         if self.process and self.process.poll() in (None, server_program.GAVE_UP):
             return
         if self.starts == server_program.MOST_STARTS:

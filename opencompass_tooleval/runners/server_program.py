@@ -1,9 +1,9 @@
 """Runs one engine for all tasks of a stage: ``python -m opencompass_tooleval.runners.server_program SETTINGS``.
 
-SETTINGS is a file of JSON in the runner's folder, with the attributes of :class:`ServerProgram`. The program starts
-the engine at the first request, and again when it ends, and writes address and key into the server's file. It stops
-the engine on SIGTERM, when the process ``starter`` is gone, or when no job is left that ``jobs`` names. It imports no
-OpenCompass.
+SETTINGS is a JSON file in the runner's folder, with the attributes of :class:`ServerProgram`. The program starts the
+engine at the first request, restarts it if it ends, and writes address and key to the server's file. It stops the
+engine on SIGTERM, when the process ``starter`` has ended, or when there are no more jobs whose mark begins with
+``jobs``. It imports no OpenCompass.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from opencompass_tooleval.work_dir.lock import is_held
 from opencompass_tooleval.work_dir.server_file import ServerState, read_server, wanted_mark, write_server
 
 MOST_STARTS = 10
-"""Maximum number of starts: an engine that a request ends would otherwise be started for ever."""
+"""Maximum number of starts: otherwise an engine that crashes on a request would be restarted forever."""
 
 GAVE_UP = 3
 """Exit status of a program whose engine does not start, or ended too often; the server's file has the reason."""
@@ -38,17 +38,17 @@ _LOOKS_WITHOUT_JOBS = 2
 
 @dataclass
 class ServerProgram:
-    """Runs one engine until nobody needs it.
+    """Runs one engine until it is no longer needed.
 
     Attributes:
         path: The model.
-        engine: Further arguments of :class:`~opencompass_tooleval.models.api.engine.Engine`.
+        engine: Arguments of :class:`~opencompass_tooleval.models.api.engine.Engine`.
         file: The server's file.
         log: Log file of the engine.
-        starter: Id of the process with which it ends; 0 for none.
-        jobs: Beginning of the marks of Slurm's jobs that may need it; '' outside of Slurm.
-        runner: Lock of the runner of these jobs: while it is held, the runner ends the server.
-        seconds: Seconds between two looks at Slurm's jobs.
+        starter: Id of the process whose end also ends the program; 0 for none.
+        jobs: Beginning of the marks of the Slurm jobs that may need the engine; '' outside of Slurm.
+        runner: Lock file of the runner of these jobs. While it is held, the runner ends the program.
+        seconds: Seconds between two checks for these jobs.
     """
 
     path: str
@@ -62,7 +62,7 @@ class ServerProgram:
     _stop: threading.Event = field(default_factory=threading.Event, init=False)
 
     def run(self) -> int:
-        """Runs the engine; returns the exit status."""
+        """Runs the engine, and returns the exit status."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self._stop.set())
         threading.Thread(target=self._watch, daemon=True).start()
@@ -82,10 +82,10 @@ class ServerProgram:
         return GAVE_UP
 
     def _run_once(self, host: str) -> str:
-        """Runs the engine to its end; returns the reason for that.
+        """Runs the engine until it ends; returns why it ended.
 
         Raises:
-            EngineError: It did not get ready.
+            EngineError: The engine did not get ready.
         """
         engine = Engine(model=self.path, **self.engine)
         engine.host = host
@@ -103,7 +103,7 @@ class ServerProgram:
         finally:
             engine.stop()
         state = read_server(Path(self.file))
-        if state and state.key in ('', engine.key):  # of no later start, after a node was lost; None without a runner
+        if state and state.key in ('', engine.key):  # no later start elsewhere has written it
             self._write(server_file.QUEUED)
         return ''
 
@@ -111,7 +111,7 @@ class ServerProgram:
         write_server(Path(self.file), ServerState(stage, log=self.log, **more))
 
     def _watch(self) -> None:
-        """Stops the engine when nobody needs it any more."""
+        """Stops the engine when it is no longer needed."""
         next_look, looks = time.monotonic() + self.seconds, 0
         while not self._stop.wait(_LOOK_EVERY):
             if self.starter and os.getppid() != self.starter:

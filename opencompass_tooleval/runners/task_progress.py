@@ -1,4 +1,4 @@
-"""Shows the progress of inference tasks: samples, speed, time left, tokens and cost; and goes on after failed ones."""
+"""Shows the progress of inference tasks (samples, rate, time left, tokens, cost), and continues after failed tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from opencompass_tooleval.work_dir.replicas import Claims, replica_of
 
 _SECONDS_PER_LOOK = 1.0
 _SECONDS_PER_LINE = 30.0
-"""Seconds between two lines about a task if the output is no terminal, such as a log file."""
+"""Seconds between two lines about a task if the output is not a terminal, but for example a log file."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class _Task:
     """A running task.
 
     Attributes:
-        datasets: Its data sets; it works on one after another.
-        bar: The progress bar of the present data set; None without a terminal.
-        shown: The data set of the bar or of the last line.
-        began: Time when it was first seen, and number of samples with an answer then.
+        datasets: The datasets of the task, which it runs one after another.
+        bar: The progress bar of the present dataset; None without a terminal.
+        shown: The dataset of the bar or of the last line.
+        began: Time when the dataset was first seen, and its number of answered samples then.
         line: Time of the last line.
     """
 
@@ -52,7 +52,7 @@ class _Task:
     line: float = field(default_factory=time.monotonic)
 
     def present(self) -> tuple[_DataSet, Holder] | None:
-        """Returns the data set that it works on now, with its progress."""
+        """Returns the dataset on which the task works now, with its progress; None if there is none."""
         for dataset in self.datasets:
             holder = holder_of(dataset.lock)
             if holder and holder.samples:
@@ -61,7 +61,7 @@ class _Task:
 
 
 def spent_text(holder: Holder, prices: Prices | None) -> str:
-    """Formats tokens and cost so far; '' if no answer has them."""
+    """Formats tokens and cost so far; '' if there are none."""
     tokens = holder.prompt + holder.completion
     if not tokens:
         return ''
@@ -70,24 +70,24 @@ def spent_text(holder: Holder, prices: Prices | None) -> str:
 
 
 class RunsNextStage(BaseRunner):
-    """A runner whose failed tasks do not end OpenCompass: evaluation and last screen follow, which report them.
+    """A runner after whose failed tasks OpenCompass continues with evaluation and the last screen, which reports them.
 
-    OpenCompass's pull request 2587 lets its base class raise after failed tasks.
+    With OpenCompass's pull request 2587, its base class raises an exception after failed tasks.
     """
 
     def __call__(self, tasks: list[dict[str, Any]]) -> None:
-        """Runs the tasks, and logs an error of the base class."""
+        """Runs the tasks, and logs an exception of the base class."""
         status = list(self.launch(tasks))
         try:
             self.summarize(status)
-        except Exception as error:  # whatever a later version raises
+        except Exception as error:  # a later version may raise anything
             get_logger().error(f'{type(error).__name__}: {error}')
 
 
 class TaskProgress:
     """Reads the lock files of running tasks in a thread, and shows their progress.
 
-    On a terminal each task has a progress bar below that of all tasks. Elsewhere each task writes a line at intervals.
+    On a terminal each task has a progress bar, below that of all tasks. Otherwise each task prints lines at intervals.
 
     Args:
         seconds: Seconds between two reads.
@@ -118,7 +118,7 @@ class TaskProgress:
         """Shows a task while the block runs.
 
         Args:
-            cfg: Config of an inference task: its models, data sets and working directory.
+            cfg: Config of an inference task: models, datasets and work directory.
         """
         folder, replica = str(Path(cfg['work_dir'], 'predictions')), replica_of(cfg)
         datasets = [

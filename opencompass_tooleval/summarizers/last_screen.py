@@ -14,6 +14,8 @@ from opencompass_tooleval.catalogue.tables import with_omitted
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.findings.finding import Finding, shortened
+from opencompass_tooleval.report.figure import short_name
+from opencompass_tooleval.results.table import Missing
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of
 
 WIDTH = 80
@@ -55,23 +57,6 @@ class Headline:
         """Name of its benchmark, such as ``teval``; its own name if the benchmark is not one of this package."""
         match = re.match(rf'{OUR_PREFIX}([a-z]+)', self.name)
         return match[1] if match else self.name
-
-
-@dataclass(frozen=True)
-class Missing:
-    """A model x data set without a result.
-
-    Attributes:
-        model: Its abbr.
-        dataset: Its abbr.
-        log: Path of its log.
-        error: The error that ended it; '' if no file reports one.
-    """
-
-    model: str
-    dataset: str
-    log: str
-    error: str = ''
 
 
 def headlines(
@@ -126,12 +111,6 @@ def _chosen(rows: Sequence[Headline], most: int) -> list[Headline]:
     return [rows[position] for position in sorted(position for *_, position in sorted(turns)[:most])]
 
 
-def _cut(text: str, width: int) -> str:
-    """Removes the middle of a text: ``qwen2.5-7b-instruct-lora-1`` and ``-2`` differ at their ends."""
-    end = (width - 1) // 2
-    return text if len(text) <= width else f'{text[: width - 1 - end]}…{text[len(text) - end :]}'
-
-
 def _lines(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
     """Aligns rows in columns: the first ``left`` columns to the left, the others to the right; long names are cut."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -140,7 +119,7 @@ def _lines(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
         widths[len(widths) - len(cut) + cut.index(max(cut))] -= 1
     for row in rows:
         cells = (
-            _cut(cell, width).ljust(width) if number < left else _cut(cell, width).rjust(width)
+            short_name(cell, width).ljust(width) if number < left else short_name(cell, width).rjust(width)
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         yield '  '.join(cells).rstrip()
@@ -179,17 +158,21 @@ def _title(row: Headline, with_metric: bool) -> str:
     return f'{name} {row.metric}' if with_metric else name
 
 
-def missing_lines(missing: Iterable[Missing], run: Path, most: int | None = None) -> Iterator[str]:
+def missing_lines(
+    missing: Iterable[Missing], run: Path, most: int | None = None, word: str = 'MISSING', what: str = 'no result; see'
+) -> Iterator[str]:
     """Yields a line per missing result, and below the results of one cause the error and its fix.
 
     Args:
         missing: The missing results.
         run: The run, such as ``outputs/default/20260101_120000``.
         most: Number of results of one cause that are named; the others are counted. None names all.
+        word: First word of the line of a result.
+        what: Its words before the log.
     """
     for cause in causes_of(((row, row.dataset, row.error) for row in missing), run):
         for row in cause.results[:most]:
-            yield f'MISSING {row.model} x {row.dataset}: no result; see {row.log}'
+            yield f'{word} {row.model} x {row.dataset}: {what} {row.log}'
         if len(cause.results) > len(cause.results[:most]):
             yield f'        and {len(cause.results) - len(cause.results[:most])} more for the same reason'
         whys = list(dict.fromkeys(cause.whys))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from datetime import datetime
 from io import StringIO
@@ -11,43 +11,37 @@ from pathlib import Path
 from typing import Any
 
 from opencompass.summarizers import DefaultSummarizer
-from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, model_abbr_from_cfg
+from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, part_in_words
 from opencompass_tooleval.catalogue.labels import explained
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_first
 from opencompass_tooleval.catalogue.tables import (
-    CORRELATIONS,
-    column_error,
     columns_of,
     errors_of,
     published_columns,
-    without_samples,
 )
-from opencompass_tooleval.core.model_name import model_name
-from opencompass_tooleval.core.scoring.prices import budget_of
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.statistics.trials import trials_of_result
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.findings.finding import Finding, found, merged
 from opencompass_tooleval.findings.of_results import cut_words, few, result_findings
-from opencompass_tooleval.models.literal_keys import other_models
+from opencompass_tooleval.models.literal_keys import spent_budgets
 from opencompass_tooleval.models.preflight import config_findings
 from opencompass_tooleval.results.sampled import estimates_of
+from opencompass_tooleval.results.table import Material, cell_of, results_of
 from opencompass_tooleval.summarizers.last_screen import (
     PART,
     Headline,
-    Missing,
     headlines,
     missing_lines,
     screen,
 )
-from opencompass_tooleval.work_dir.budget_file import not_asked_line
 from opencompass_tooleval.work_dir.causes import one_line_if_unusable, resuming
 from opencompass_tooleval.work_dir.interrupts import one_line_if_interrupted
 from opencompass_tooleval.work_dir.lock import remove_stale_locks
 from opencompass_tooleval.work_dir.printing import escape_unknown, say
-from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, read_result
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 VERBOSE = 'TOOLEVAL_VERBOSE'
 """Environment variable; if it is set, the long tables are printed too."""
@@ -114,7 +108,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         self.report = report
         self._table: list[list[str]] = []
         self._overall: set[str] = set()
-        self._partly: dict[tuple[str, str], str] = {}
+        self._partly: set[tuple[str, str]] = set()
 
     def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
         """Writes and prints everything; exits with 1 if results are missing, or the run has no models or data sets."""
@@ -130,17 +124,19 @@ class ToolEvalSummarizer(DefaultSummarizer):
         path = Path(output_path) if output_path else Path(self.work_dir, 'summary', f'summary_{time_str}.txt')
         remove_stale_locks(Path(self.work_dir))  # a resumed run without unfinished work starts no task that would
         verbose = bool(os.environ.get(VERBOSE))
-        results = dict(self._results())
-        self._partly = self._parts(results)
+        run = WorkDir(Path(self.work_dir))
+        datasets = list(map(dataset_abbr_from_cfg, self.dataset_cfgs))
+        scored, missing = results_of(run, list(map(model_abbr_from_cfg, self.model_cfgs)), datasets)
+        material = Material((run,), tuple(scored), tuple(missing))
+        self._partly = self._parts(material)
         with nullcontext() if verbose else redirect_stdout(StringIO()):
             super().summarize(output_path, time_str)
         main = headlines(self._table, self._overall, self._partly, self._columns())
-        sampled = list(self._sampled(results))
-        tables = [*sampled, *self._tables_of_details(results)]
-        findings = merged(self._findings(main, results))
-        missing = list(self._missing(results))
+        sampled = list(self._sampled(material))
+        tables = [*sampled, *self._tables_of_details(material)]
+        findings = merged(self._findings(main, material))
         files = [path]
-        notes = [*tables, *(one.line for one in findings), *missing_lines(missing, Path(self.work_dir))]
+        notes = [*tables, *(one.line for one in findings), *missing_lines(missing, run.path)]
         if notes:
             files.append(path.with_name(f'{path.stem}_notes.txt'))
             files[-1].write_text(printable('\n'.join(notes)) + '\n', encoding='utf-8')
@@ -149,9 +145,8 @@ class ToolEvalSummarizer(DefaultSummarizer):
         files += self._more_tables(path, verbose)
         if self.report:
             self._report()
-        run = Path(self.work_dir)
         below = screen(
-            self.model_abbrs, main, sampled=sampled, findings=findings, missing=missing, files=files, run=run
+            self.model_abbrs, main, sampled=sampled, findings=findings, missing=missing, files=files, run=run.path
         )
         say(f'\n{below}')
         if missing:
@@ -233,37 +228,17 @@ class ToolEvalSummarizer(DefaultSummarizer):
             *((name, metric) for name in others for metric in main.get(name, ())),
         ]
 
-    def _parts(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-        """Returns model and data set, or table, with a part of the records -> its words, or '' for a table."""
-        in_words = {
-            (model, dataset): words
-            for (model, dataset), result in results.items()
-            if (words := part_in_words(dataset, result))
-        }
-        return {**in_words, **dict.fromkeys(self._and_tables(in_words) - in_words.keys(), '')}
-
-    def _and_tables(self, keys: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Returns pairs of model and data set, and those of the model and the tables that the data set is in."""
+    def _parts(self, material: Material) -> set[tuple[str, str]]:
+        """Returns model and data set of the results over a part of the records, and of the tables that they are in."""
+        parts = {pair for pair, result in material.results.items() if part_in_words(pair[1], result)}
         tables = {(dataset, table) for (table, _), shares in self._columns().items() for dataset, _ in shares}
-        keys = set(keys)
-        return keys | {(model, table) for model, name in keys for dataset, table in tables if dataset == name}
+        return parts | {(model, table) for model, name in parts for dataset, table in tables if dataset == name}
 
     def _columns(self) -> dict[Score, dict[Score, float]]:
         return columns_of(self.summary_groups)
 
-    def _file(self, model: Any, dataset: Any, folder: str) -> Path:
-        return Path(get_infer_output_path(model, dataset, str(Path(self.work_dir, folder))))
-
-    def _results(self) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
-        columns = list(published_columns().values())
-        for model in self.model_cfgs:
-            files = ((dataset_abbr_from_cfg(one), self._file(model, one, 'results')) for one in self.dataset_cfgs)
-            results = ((dataset, read_result(file) or {}) for dataset, file in files if file.is_file())
-            for dataset, bare in without_samples(results, columns).items():
-                yield (model_abbr_from_cfg(model), dataset), bare
-
-    def _tables_of_details(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
-        with_details = {key: result for key, result in results.items() if 'reasons' in result}
+    def _tables_of_details(self, material: Material) -> Iterator[str]:
+        with_details = {key: result for key, result in material.results.items() if 'reasons' in result}
         if not with_details:
             return
         yield 'Standard errors and reasons (samples):'
@@ -278,58 +253,38 @@ class ToolEvalSummarizer(DefaultSummarizer):
             cut_shown = f' | {cut_words(f"{cut:,}", [result])}' if cut else ''
             yield f'  {model} / {dataset}: {shown} | {reasons}{cut_shown}'
         yield from explained(dict.fromkeys(reason for result in with_details.values() for reason in result['reasons']))
-        yield from self._errors_of_tables(results)
+        yield from self._errors_of_tables(material)
         yield from _trials(with_details)
 
-    def _sampled(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    def _sampled(self, material: Material) -> Iterator[str]:
         """Yields a line per main score of a sample: its interval, the records, and the cost of the others."""
-        for model in map(model_abbr_from_cfg, self.model_cfgs):
-            of_model = {dataset: result for (name, dataset), result in results.items() if name == model}
-            valid = {dataset: result for dataset, result in of_model.items() if 'error' not in result}
-            for estimate in estimates_of(valid, self._columns()):
+        for model in material.models:
+            of_model = {dataset: result for (name, dataset), result in material.results.items() if name == model}
+            for estimate in estimates_of(of_model, self._columns()):
                 yield f'  {model}, {estimate.name.removeprefix(OUR_PREFIX)} {estimate.metric}: {estimate}'
 
-    def _errors_of_tables(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    def _errors_of_tables(self, material: Material) -> Iterator[str]:
         """Yields lines with the standard errors of the tables' columns, such as abilities and Overall."""
-        names = {str(group['name']) for group in self.summary_groups}
+        names, scored = {str(group['name']) for group in self.summary_groups}, material.by_pair()
         columns = {name: shares for name, shares in published_columns().items() if name[0] in names}
-        for model in map(model_abbr_from_cfg, self.model_cfgs):
-            by_dataset = {dataset: errors_of(result) for (name, dataset), result in results.items() if name == model}
-            errors = {(dataset, metric): error for dataset, of in by_dataset.items() for metric, error in of.items()}
-            correlations = {dataset: results[model, dataset].get(CORRELATIONS, {}) for dataset in by_dataset}
+        for model in material.models:
             tables: dict[str, dict[str, float]] = {}
             for (table, column), shares in columns.items():
-                error = column_error(shares, errors, correlations)
-                if error is not None:
+                if (error := cell_of(model, shares, scored).error) is not None:
                     tables.setdefault(table, {})[column] = error
-            for table, errors_of_columns in tables.items():
-                yield f'  {model} / {table}: {_shown(errors_of_columns)}'
+            yield from (f'  {model} / {table}: {_shown(errors)}' for table, errors in tables.items())
 
-    def _findings(
-        self, rows: Sequence[Headline], results: Mapping[tuple[str, str], Mapping[str, Any]]
-    ) -> Iterator[Finding]:
+    def _findings(self, rows: Sequence[Headline], material: Material) -> Iterator[Finding]:
         """Yields the findings on the results, on the run, and on the part of its config that scores depend on."""
-        yield from result_findings(results)
-        for one in config_findings({'models': self.model_cfgs, 'datasets': self.dataset_cfgs}):
-            if one.kind in _OF_SCORES:
-                yield one
-        yield from self._over_budget()
-        yield from self._about_main(rows, results)
+        config = {'models': self.model_cfgs, 'datasets': self.dataset_cfgs}
+        yield from result_findings(material.results)
+        yield from (one for one in config_findings(config) if one.kind in _OF_SCORES)
+        yield from spent_budgets(Path(self.work_dir), config)
+        yield from self._about_main(rows, material)
 
-    def _over_budget(self) -> Iterator[Finding]:
-        """Yields a finding per budget that left out requests: of a model, or of a judge or simulator."""
-        others = {model_name(cfg): cfg for _, cfg in other_models(self.dataset_cfgs) if isinstance(cfg, Mapping)}
-        cfgs = [(model_abbr_from_cfg(cfg), cfg, False) for cfg in self.model_cfgs]
-        for name, cfg, is_auxiliary in [*cfgs, *((name, cfg, True) for name, cfg in others.items())]:
-            budget = budget_of(cfg)
-            if budget and (line := not_asked_line(Path(self.work_dir), name, budget, is_auxiliary)):
-                yield found('run:budget', '', line)
-
-    def _about_main(
-        self, rows: Sequence[Headline], results: Mapping[tuple[str, str], Mapping[str, Any]]
-    ) -> Iterator[Finding]:
+    def _about_main(self, rows: Sequence[Headline], material: Material) -> Iterator[Finding]:
         """Yields the causes of missing main scores."""
-        columns, done = self._columns(), {dataset for (_, dataset), result in results.items() if 'error' not in result}
+        columns, done = self._columns(), material.datasets
         unjudged = []
         for row in (row for row in rows if row.is_empty):
             needed = dict.fromkeys(dataset for dataset, _ in columns.get((row.name, row.metric), {}))
@@ -342,19 +297,3 @@ class ToolEvalSummarizer(DefaultSummarizer):
         if unjudged:
             text = f'no judge was asked whether tasks are solved, as {_JUDGED} does: {few(unjudged)}'
             yield found('run:unjudged', '', text)
-
-    def _missing(self, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[Missing]:
-        for model in self.model_cfgs:
-            for dataset in self.dataset_cfgs:
-                key = model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)
-                if key not in results or 'error' in results[key]:
-                    log = WorkDir(Path(self.work_dir)).log(
-                        *key, 'eval' if self._is_answered(model, dataset) else 'infer'
-                    )
-                    shown = str(log) if log.is_file() else f'{log} (no log: the task never started)'
-                    yield Missing(*key, shown, last_error(log, key[1]))
-
-    def _is_answered(self, model: Any, dataset: Any) -> bool:
-        """Tests if there is a predictions file, whole or the first of several shards."""
-        file = self._file(model, dataset, 'predictions')
-        return file.is_file() or file.with_name(f'{file.stem}_0{file.suffix}').is_file()

@@ -17,11 +17,12 @@ from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.core.statistics.paired import Result
 from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.plugin import VARIANTS
+from opencompass_tooleval.results.result_row import valid_result
 from opencompass_tooleval.results.variants import gains_of, row_of, table_gains
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.prompt_tokens import counter_of, prompt_tokens
-from opencompass_tooleval.work_dir.work_dir import WorkDir, read_result
+from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 
 class ToolEvalVariantSummarizer(ToolEvalSummarizer):
@@ -64,12 +65,6 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
         self.table_scores = picked[1]
         return picked
 
-    def result(self, model: Any, dataset: Any) -> Result | None:
-        """Returns the result of a data set with its details; None if there is none."""
-        file = self._file(model, dataset, 'results')
-        result = read_result(file) if file.is_file() else None
-        return None if result is None or 'error' in result else result
-
     def prompt_tokens(self, model: Any, dataset: Any, result: Result) -> PromptTokens:
         """Returns the prompt tokens of a data set's tasks."""
         abbrs = model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)
@@ -77,80 +72,68 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
         return prompt_tokens(result, rows, partial(counter_of, model, self.tokenizer))
 
     def _more_tables(self, path: Path, verbose: bool) -> Sequence[Path]:
-        return [
-            file for name in self.kinds for file in _Comparing(self, find_variant(name)).write(path, verbose=verbose)
-        ]
+        files = []
+        for kind in map(find_variant, self.kinds):
+            notes: list[str] = []
+            rows = list(self._rows(kind, notes))
+            if rows or notes:
+                name = f'{path.stem}{kind.suffix.replace("-", "_")}.txt'
+                files.append(_write(path.with_name(name), kind, rows, notes, verbose))
+        return files
 
-
-class _Comparing:
-    """Comparison of one kind of variants in one run."""
-
-    def __init__(self, summarizer: ToolEvalVariantSummarizer, kind: VariantKind) -> None:
-        self.summarizer, self.kind = summarizer, kind
-        self._notes: list[str] = []
-
-    def _note(self, *notes: tuple[str, str]) -> None:
-        self._notes += [found('variants:note', *note).line for note in notes]
-
-    def write(self, path: Path, verbose: bool) -> Sequence[Path]:
-        """Writes the table beside that at ``path``, and prints it if verbose; does nothing without variants."""
-        rows = list(self._rows())
-        if not rows and not self._notes:
-            return ()
-        path = path.with_name(f'{path.stem}{self.kind.suffix.replace("-", "_")}.txt')
-        table = tabulate.tabulate(
-            [list(row.values()) for row in rows], headers=self.kind.columns, disable_numparse=True
-        )
-        title = f'{self.kind.original.capitalize()} against {self.kind.variant}'
-        heading = [f'{title} (delta in points, 95% interval):']
-        text = '\n'.join([*heading, table, *dict.fromkeys(self._notes)])
-        if verbose:
-            say(f'\n{text}\n')
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + '\n', encoding='utf-8')
-        with path.with_suffix('.csv').open('w', encoding='utf-8', newline='') as stream:
-            writer = csv.DictWriter(stream, self.kind.columns, lineterminator='\n')
-            writer.writeheader()
-            writer.writerows(rows)
-        return (path,)
-
-    def _rows(self) -> Iterator[dict[str, str]]:
-        run = self.summarizer
-        datasets = {dataset_abbr_from_cfg(dataset): dataset for dataset in run.dataset_cfgs}
-        pairs, alone = self.kind.pair_up(list(datasets))
-        if not pairs and not alone:
-            return
-        self._note(*((abbr, f'{self.kind.original_of(abbr)} is not part of this run') for abbr in alone))
-        for model in run.model_cfgs:
+    def _rows(self, kind: VariantKind, notes: list[str]) -> Iterator[dict[str, str]]:
+        """Yields the rows of a kind of variants; adds notes on its pairs."""
+        datasets = {dataset_abbr_from_cfg(dataset): dataset for dataset in self.dataset_cfgs}
+        pairs, alone = kind.pair_up(list(datasets))
+        for abbr in alone:
+            notes.append(found('compare:missing', abbr, f'{kind.original_of(abbr)} is not part of this run').line)
+        for model in self.model_cfgs if pairs or alone else ():
             name = model_abbr_from_cfg(model)
             for pair in pairs:
-                yield from self._pair(model, (datasets[pair[0]], datasets[pair[1]]))
-            scores = run.table_scores.get(name, {})
+                yield from self._pair(kind, model, (datasets[pair[0]], datasets[pair[1]]), notes)
+            scores = self.table_scores.get(name, {})
             tables = {table: scores[table] for table in scores if table not in datasets}
-            for comparison in table_gains(self.kind, tables):
-                yield row_of(self.kind, name, comparison)
+            for comparison in table_gains(kind, tables):
+                yield row_of(kind, name, comparison)
 
-    def _pair(self, model: Any, pair: tuple[Any, Any]) -> Iterator[dict[str, str]]:
-        run = self.summarizer
+    def _pair(self, kind: VariantKind, model: Any, pair: tuple[Any, Any], notes: list[str]) -> Iterator[dict[str, str]]:
         name, abbrs = model_abbr_from_cfg(model), [dataset_abbr_from_cfg(dataset) for dataset in pair]
-        before, after = (run.result(model, dataset) for dataset in pair)
+        run = WorkDir(Path(self.work_dir))
+        before, after = (valid_result(run, name, abbr) for abbr in abbrs)
         if before is None or after is None:
             lacking = ' and '.join(abbr for abbr, result in zip(abbrs, (before, after), strict=True) if result is None)
-            self._note((name, f'no result of {lacking}, so nothing to compare'))
+            notes.append(found('compare:missing', name, f'no result of {lacking}, so nothing to compare').line)
             return
-        prompts = [run.prompt_tokens(model, *side) for side in zip(pair, (before, after), strict=True)]
-        self._notes += [
-            f'tokens of {name}: means over the tasks, {tokens.counted_by}' for tokens in prompts if tokens.counted_by
-        ]
-        label = self.kind.label(*abbrs)
+        prompts = [self.prompt_tokens(model, *side) for side in zip(pair, (before, after), strict=True)]
+        counted = [tokens.counted_by for tokens in prompts if tokens.counted_by]
+        notes += [f'tokens of {name}: means over the tasks, {by}' for by in counted]
+        label = kind.label(*abbrs)
         first, second = ({detail['id'] for detail in result.get('details', ())} for result in (before, after))
         if first != second:
-            both, either = len(first & second), len(first | second)
-            self._note((f'{name} / {label}', f'{both} of {either} records are in both; scores are over these'))
+            both = f'{len(first & second)} of {len(first | second)} records are in both; scores are over these'
+            notes.append(found('compare:records', f'{name} / {label}', both).line)
         for comparison in gains_of(label, before, after):
-            where = f'{name} / {label} / {comparison.metric}'
+            why = ''
             if comparison.interval is None:
-                self._note((where, 'no interval, since the scores are not means over shared records'))
+                why = 'no interval, since the scores are not means over shared records'
             elif comparison.unshared and first == second:
-                self._note((where, f'scores are over the {comparison.interval.pairs} records that both have'))
-            yield row_of(self.kind, name, comparison, *prompts)
+                why = f'scores are over the {comparison.interval.pairs} records that both have'
+            if why:
+                notes.append(found('compare:interval', f'{name} / {label} / {comparison.metric}', why).line)
+            yield row_of(kind, name, comparison, *prompts)
+
+
+def _write(path: Path, kind: VariantKind, rows: Sequence[dict[str, str]], notes: Sequence[str], verbose: bool) -> Path:
+    """Writes a table and its notes as text, and its rows as CSV; prints the text if verbose. Returns its path."""
+    table = tabulate.tabulate([list(row.values()) for row in rows], headers=kind.columns, disable_numparse=True)
+    heading = f'{kind.original.capitalize()} against {kind.variant} (delta in points, 95% interval):'
+    text = '\n'.join([heading, table, *dict.fromkeys(notes)])
+    if verbose:
+        say(f'\n{text}\n')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + '\n', encoding='utf-8')
+    with path.with_suffix('.csv').open('w', encoding='utf-8', newline='') as stream:
+        writer = csv.DictWriter(stream, kind.columns, lineterminator='\n')
+        writer.writeheader()
+        writer.writerows(rows)
+    return path

@@ -1,4 +1,4 @@
-"""Tasks, in the module from which configs import them."""
+"""Tasks for import in configs."""
 
 from typing import TYPE_CHECKING
 

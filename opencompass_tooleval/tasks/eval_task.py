@@ -1,4 +1,4 @@
-"""Evaluation task that continues after a failing data set; ``task_process`` runs it in OpenCompass's workers."""
+"""The evaluation task, which continues after a dataset fails; ``task_process`` runs it in OpenCompass's workers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from opencompass_tooleval.work_dir.whole_file import write_whole
 
 
 def to_json(result: Mapping[str, Any]) -> str:
-    """Formats a result with one line per key and per sample in ``details``; indenting takes five times as long."""
+    """Formats a result as JSON, with one line per key and per sample (indenting takes five times as long)."""
     write = partial(json.dumps, ensure_ascii=False, default=set_default)
 
     def lines(value: Any) -> str:
@@ -52,11 +52,11 @@ def to_json(result: Mapping[str, Any]) -> str:
 
 
 def _endings(rows: Sequence[Mapping[str, Any]], details: Any) -> dict[str, Any]:
-    """Returns what the last screen says of the ends of answers: only what there is.
+    """Returns facts about the ends of answers for the last screen, without those that are zero.
 
-    ``unknown``: reasons in no table and their numbers; ``only_thoughts``: number of answers that the model ended, with
-    thoughts and no text; ``server_words`` and ``times``: the most frequent error of missing answers; ``cut_tokens``:
-    tokens of the longest cut answer, as the server counts them.
+    ``unknown``: unknown finish reasons and their counts; ``only_thoughts``: number of answers that the model ended,
+    with thoughts but no text; ``server_words`` and ``times``: the most frequent error of missing answers, and its
+    count; ``cut_tokens``: number of tokens in the longest cut answer, as counted by the server.
     """
     ends = (row.get('finish_reason') for row in rows)
     unknown = Counter(str(end) for end in ends if is_unknown(end))
@@ -73,7 +73,7 @@ def _endings(rows: Sequence[Mapping[str, Any]], details: Any) -> dict[str, Any]:
 
 
 def _cut_tokens(row: Mapping[str, Any]) -> int:
-    """Returns the tokens of an answer to one request that was cut, 0 for others and if the server did not say."""
+    """Returns the number of tokens in a cut answer to one request; 0 for other answers, and if unknown."""
     usage = row.get('usage') if row.get('finish_reason') == CUT else None
     if not isinstance(usage, Mapping) or usage.get('counted') or usage.get('requests', 1) != 1:
         return 0
@@ -86,9 +86,9 @@ def _has_only_thoughts(text: Any) -> bool:
 
 @TASKS.register_module()
 class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
-    """OpenCompass's :class:`OpenICLEvalTask` that continues after a failing data set, and then fails at its end.
+    """OpenCompass's :class:`OpenICLEvalTask`, but it continues after a dataset fails, and then fails at the end.
 
-    A result is written atomically, so that a killed evaluation can be resumed. Shards of a data set must hold its
+    Results are written atomically, so that a killed evaluation can be resumed. Shards of a dataset must contain its
     records, each once and in order.
     """
 
@@ -96,10 +96,10 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
     script = openicl_eval.__file__
 
     def run(self) -> None:
-        """Evaluates every data set.
+        """Evaluates all datasets.
 
         Raises:
-            TaskFailedError: Some data sets failed.
+            TaskFailedError: A dataset failed.
         """
         self._failures = Failures()
         with in_context(engine_log=self.engine_log()):
@@ -113,7 +113,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         self._failures.attempt(self._score_within_budget, self.dataset_cfg)
 
     def _score_within_budget(self) -> None:
-        """Scores with a judge that the budget of the model pays for, or its own one."""
+        """Scores answers; a judge is paid for by its own budget or the model's."""
         file, budget = self._file('predictions'), budget_of(self.model_cfg)
         locked_task = LockedTask(Path(self.work_dir), lock_path(file.with_stem(f'{file.stem}.eval')))
         ledger = Ledger(locked_task, model_abbr_from_cfg(self.model_cfg), budget) if budget else None
@@ -125,15 +125,15 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
             super()._score()
 
     def _load_and_preprocess_test_data(self) -> Any:
-        """Loads the data set, and notes its records."""
+        """Loads the dataset, and remembers its record ids."""
         test_set = super()._load_and_preprocess_test_data()
         self._record_ids = test_set['record_id'] if 'record_id' in test_set.column_names else None
         return test_set
 
     def _load_predictions(self) -> tuple[list[dict[str, Any]], list[Any] | None]:
-        """Reads rows and answers as OpenCompass does, but without a deep copy of every prompt.
+        """Reads rows and answers as OpenCompass does, but without copying every prompt.
 
-        Rows of records that the config does not select are left out.
+        Leaves out rows of records that the config does not select.
         """
         whole = self._file('predictions')
         files = [whole] if whole.exists() else shard_files(whole)
@@ -155,13 +155,13 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         except Fault as fault:
             raise DataError(whole, str(fault)) from fault
         if not asked and 'prompts_sha256' in result.get('provenance', {}):
-            result['provenance']['prompts_sha256'] = None  # rows that lack their prompt, such as imported ones
+            result['provenance']['prompts_sha256'] = None  # some rows lack their prompt's digest, such as imported ones
         finish_reasons = [row.get('finish_reason') for row in pred_dicts]
         if any(finish_reasons) and isinstance(result.get('samples'), dict):
             result['samples']['cut'] = finish_reasons.count(CUT)
             if endings := _endings(pred_dicts, result.get('details')):
                 result[ENDINGS] = endings
-        if 'reasons' in result:  # of our evaluators
+        if 'reasons' in result:  # from an evaluator of this package
             self._add_limits(result, pred_dicts)
             self._add_usage(result, pred_dicts)
             temperature = self.dataset_cfg['infer_cfg']['inferencer'].get('temperature')
@@ -171,7 +171,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         return result
 
     def _add_limits(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Adds the limit of tokens of the answers, the benchmark's, sampling, and use of thoughts to the provenance."""
+        """Adds token limits (the answers' and the benchmark's), sampling and use of thoughts to the provenance."""
         published = self.dataset_cfg['infer_cfg']['inferencer'].get(PUBLISHED)
         system_prompt = self.model_cfg.get(SYSTEM_PROMPT)
         limits = {
@@ -184,7 +184,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         result['provenance'].update({name: limit for name, limit in limits.items() if limit is not None})
 
     def _add_usage(self, result: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Adds the usage of the answers, if their rows have it, and that of a simulator and a judge."""
+        """Adds the usage of the answers, if their rows have it, and of a simulator and a judge."""
         usage = summary_of((read_usage(row.get(USAGE)) for row in rows), read_prices(self.model_cfg.get(PRICES))) or {}
         others = [*other_rows(rows), *result.get(USAGE, {}).get(OTHERS, ())]
         if usage or others:
@@ -193,10 +193,10 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
                 result['details'] = result.pop('details')  # stays last
 
     def _check_asked(self, test_set: Any, rows: Sequence[Mapping[str, Any]]) -> bool:
-        """Returns True if all rows record their prompt.
+        """Returns True if all rows have the digest of their prompt.
 
         Raises:
-            ValueError: The prompt of some differs from the data set's present one.
+            ValueError: The prompt of a row differs from the dataset's present prompt.
         """
         asked = [row.get('prompt_digest') for row in rows]
         template = ICL_PROMPT_TEMPLATES.build(self.dataset_cfg['infer_cfg']['prompt_template']) if any(asked) else None
@@ -207,7 +207,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         if other:
             raise ValueError(
                 f'{len(other)} predictions answer other prompts than the data set has now ({", ".join(other[:5])}): '
-                'data, instructions or template have changed since. Bring them back, or delete the predictions.'
+                'data, instructions or template have changed since. Restore them, or delete the predictions.'
             )
         return all(asked)
 

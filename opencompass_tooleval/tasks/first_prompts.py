@@ -1,4 +1,4 @@
-"""Builds the first prompts of a data set of a config, with the code of a sweep, and without its messages."""
+"""Builds the first prompts of a dataset in a config, with the code of a sweep but without its messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opencompass_tooleval.tasks.read_config import read_config
 
 
 def read_datasets(config: Path, variable: str = '') -> list[dict[str, Any]]:
-    """Reads the data sets of a config like ``opencompass --datasets FILE/VARIABLE``; by default of all variables."""
+    """Reads the datasets in a config, as ``opencompass --datasets FILE/VARIABLE`` does; by default in all variables."""
 
     def is_read(name: str) -> bool:
         return name.endswith(variable or '_datasets')
@@ -30,7 +30,7 @@ def read_datasets(config: Path, variable: str = '') -> list[dict[str, Any]]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppresses standard output, where OpenCompass logs, and standard error while data is loaded."""
+    """Suppresses log messages and progress bars while data is loaded."""
     shown = not are_progress_bars_disabled()
     disable_progress_bars()
     try:
@@ -54,16 +54,16 @@ def _first(row: Mapping[str, Any], whole: Conversation, begin: Any) -> Conversat
 
 
 class FirstPrompts:
-    """The first prompt of each row of a data set.
+    """Builds the first prompt of rows of a dataset.
 
     Args:
-        infer_cfg: ``infer_cfg`` of the data set's config.
+        infer_cfg: ``infer_cfg`` in the dataset's config.
 
     Attributes:
-        others: Names of the models that its dialogues call beside the one under test -> their configs.
+        others: Configs of the auxiliary models in the dialogues, by name.
 
     Raises:
-        DataError: A file that its dialogues need is missing or damaged, such as a bank.
+        DataError: A file that the dialogues need, such as a bank, is missing or damaged.
     """
 
     def __init__(self, infer_cfg: Mapping[str, Any]) -> None:
@@ -78,14 +78,14 @@ class FirstPrompts:
 
 
 def first_prompts(dataset: Mapping[str, Any], limit: int | None = None) -> Iterator[tuple[str, Conversation | None]]:
-    """Yields the id and the first prompt of each record; the prompt is None for a dialogue without a request.
+    """Yields the id and the first prompt of each record; the prompt is None if a dialogue makes no request.
 
     Args:
-        dataset: The data set's config.
-        limit: Number of records, from the first; None for all.
+        dataset: The dataset's config.
+        limit: Number of records from the beginning; None for all.
 
     Raises:
-        DataError: Its data or instructions are missing or damaged.
+        DataError: Data or instructions are missing or damaged.
     """
     cfg = Config({**dataset})
     if limit is not None:
@@ -101,7 +101,7 @@ def first_prompts(dataset: Mapping[str, Any], limit: int | None = None) -> Itera
 def quiet(level: str) -> Iterator[None]:
     """Suppresses OpenCompass's log messages below a level while the block runs.
 
-    It does not use ``logging.disable``: mmengine's loggers cache its effect and would stay silent for good.
+    Does not use ``logging.disable``, because mmengine's loggers cache its effect and would stay silent.
     """
     before = get_logger().level
     get_logger().setLevel(level)

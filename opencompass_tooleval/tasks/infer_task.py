@@ -1,4 +1,4 @@
-"""Inference task that continues after a failing data set; ``task_process`` runs it in OpenCompass's workers."""
+"""The inference task, which continues after a dataset fails; ``task_process`` runs it in OpenCompass's workers."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _SECONDS_PER_LOOK = 1.0
 
 
 def warn_of_same_answers(model: Any, dataset_cfg: Mapping[str, Any]) -> None:
-    """Warns before inference if the trials of a record will not differ.
+    """Logs a warning before inference if the trials of a record would be the same.
 
     Args:
         model: The model under test.
-        dataset_cfg: Config of the data set; its ``n`` is the number of trials.
+        dataset_cfg: Config of the dataset; its ``n`` is the number of trials.
     """
     trials, inferencer = dataset_cfg.get('n') or 1, dataset_cfg['infer_cfg']['inferencer']
     why = why_same_answers(model, inferencer.get('temperature')) if trials > 1 else ''
@@ -55,10 +55,10 @@ def warn_of_same_answers(model: Any, dataset_cfg: Mapping[str, Any]) -> None:
 
 @TASKS.register_module()
 class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
-    """OpenCompass's :class:`OpenICLInferTask` that continues after a failing data set, and then fails at its end.
+    """OpenCompass's :class:`OpenICLInferTask`, but it continues after a dataset fails, and then fails at the end.
 
-    Otherwise one data set over the limit of infrastructure failures would end all others of its task. A data set that
-    another process works on is refused.
+    So a dataset with too many infrastructure failures does not end the other datasets of the task. A dataset on which
+    another process works is refused.
     """
 
     stage = 'infer'
@@ -71,12 +71,12 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
 
     @property
     def num_nodes(self) -> int:
-        """Number of nodes of the task: those of its models' engines."""
+        """Number of nodes of the task: the maximum of its models' engines."""
         return max(map(nodes_of, self.model_cfgs))
 
     @property
     def name(self) -> str:
-        """Name of the task, with the number of the replica."""
+        """Name of the task, with the replica's number."""
         name = super().name
         return f'{name[:-1]}, {self.replica.number + 1} of {self.replica.of}]' if self.replica else name
 
@@ -88,7 +88,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         return f'{path.removesuffix(f".{file_extension}")}_{self.replica.number}.{file_extension}'
 
     def get_command(self, cfg_path: str, template: str) -> str:
-        """Returns the command that runs this task; without torchrun if the GPUs belong to an engine."""
+        """Returns the command that runs this task, without torchrun if the GPUs belong to an engine."""
         gpus = self.num_gpus
         if is_served(self.model_cfgs[0]):
             self.num_gpus = 0
@@ -98,10 +98,10 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
             self.num_gpus = gpus
 
     def run(self, cur_model: Any = None, cur_model_abbr: str | None = None) -> None:
-        """Runs the data sets one by one, each model loaded once.
+        """Runs the datasets one by one, and loads each model once.
 
         Raises:
-            TaskFailedError: Some data sets failed. A model that cannot be loaded ends the task at once.
+            TaskFailedError: A dataset failed. (If a model cannot be loaded, the task ends at once with that error.)
         """
         try:
             with in_context(engine_log=self.engine_log()):
@@ -112,7 +112,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     def _close_engine(self) -> None:
         model = getattr(self, 'model', None)
         if isinstance(model, ToolEvalServed):
-            model.close()  # here, not at the end of the process: the next model needs its GPUs
+            model.close()  # not at the end of the process, since the next model needs the GPUs
 
     def _run_all(self, cur_model: Any, cur_model_abbr: str | None) -> None:
         failures = Failures()
@@ -123,7 +123,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         shared: list[tuple[Any, Any]] = []
         for model_cfg, dataset_cfg in pairs:
             if self.replica and self._file(model_cfg, dataset_cfg).exists():
-                continue  # the others have done all before this one began: it need not load the model
+                continue  # other replicas have finished it, so the model need not be loaded
             abbr = model_abbr_from_cfg(model_cfg)
             if abbr != loaded:
                 self._close_engine()
@@ -140,7 +140,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         failures.check()
 
     def _take_over(self, model_cfg: Any, dataset_cfg: Any) -> None:
-        """Continues a data set on which other replicas work, if one has died, or the predictions are to be written."""
+        """Continues a dataset of other replicas if one has ended early, or if the predictions must be written."""
         claims = self._claims(model_cfg, dataset_cfg)
         if claims and claims.has_work():
             self.model_cfgs, self.dataset_cfgs = [model_cfg], [[dataset_cfg]]
@@ -153,17 +153,17 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         return Path(get_infer_output_path(model_cfg, dataset_cfg, str(Path(self.work_dir, 'predictions'))))
 
     def _set_answer_limit(self) -> None:
-        """Passes the limit of tokens that counts to an inferencer of this package."""
+        """Passes the token limit that applies to an inferencer of this package."""
         inferencer = self.dataset_cfg['infer_cfg']['inferencer']
         if PUBLISHED in inferencer:
-            # In a copy: other models of the task may have the same data set.
+            # In a copy, since other models of the task may use the same dataset.
             decided = answer_limit(self.model_cfg, inferencer)
             self.infer_cfg = ConfigDict(
                 self.dataset_cfg['infer_cfg'], inferencer=ConfigDict(inferencer, decided_limit=decided)
             )
 
     def _inference(self) -> None:
-        """Sends the prompts of a data set to the model, unless another process does: two would send each twice."""
+        """Sends a dataset's prompts to the model, while holding a lock so that no other process sends them too."""
         if 'record_id' in self.dataset.test.column_names:
             warn_of_same_answers(self.model, self.dataset_cfg)
         self._set_answer_limit()
@@ -171,7 +171,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         stored = StoredAnswers.of(self.model_cfg, self.dataset_cfg['infer_cfg']['inferencer'])
         if int(os.environ.get('RANK', 0)):
             with in_context(stored=stored):
-                super()._inference()  # the first of the processes that torchrun starts for one model holds the lock
+                super()._inference()  # the first of the processes that torchrun starts for a model holds the lock
             return
         locked_task = LockedTask(Path(self.work_dir), claims.lock if claims else lock_path(file))
         budget = budget_of(self.model_cfg)

@@ -49,38 +49,39 @@ from opencompass_tooleval.work_dir.replicas import replica_of
 from opencompass_tooleval.work_dir.shards import whole_name
 
 _NAMES = {'models': model_abbr_from_cfg, 'datasets': dataset_abbr_from_cfg}
-"""Lists of a config -> the function that names their rows."""
+"""List in a config -> function that returns the abbr of a row."""
 
 _SAMPLED = 200
-"""Number of prompts of a data set that are counted; their mean stands for the others."""
+"""Number of prompts per dataset to count. Their mean is used for the other prompts."""
 
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """The work of one model.
+    """The planned work of one model.
 
     Attributes:
-        model: Its abbr.
+        model: The model's abbr.
         jobs: Number of inference jobs.
-        gpus: Number of GPUs of each, on each of its nodes, without those of a shared server.
-        datasets: Number of data sets that still need answers.
-        done: Number of data sets with all answers.
-        samples: Number of samples in the unfinished data sets, answered ones included.
-        prompt_tokens: Tokens of their prompts with the tools that are offered. ``counter`` counts the first prompt of
-            each sample; for dialogues of several rounds the usage of earlier answers is taken, if there is any.
-        counter: The counter of the prompts.
-        prompts_by: Text with the number of data sets per way of counting prompts.
+        gpus: Number of GPUs per job and node, without those of a shared server.
+        datasets: Number of datasets that still need answers.
+        done: Number of datasets with all answers.
+        samples: Number of samples in the unfinished datasets, including answered ones.
+        prompt_tokens: Number of tokens in the prompts, including offered tools. ``counter`` counts the first prompt of
+            each sample; for multi-round dialogues the usage of earlier answers is used, if there is any.
+        counter: Name of the counter of the prompts.
+        prompts_by: Text with the number of datasets per way of counting prompts.
         evaluations: Number of evaluation jobs.
-        answer_tokens: Tokens of the answers: the mean of an earlier model's in the same run, or else their limit.
-        answers_by: Text with the number of data sets per way of counting answers.
-        bound: Words before ``answer_tokens`` and ``cost``: ``about``, ``at most``, ``at least``.
-        cost: Cost by the prices of the model's config; None without prices.
-        dialogues: Number of samples that are dialogues without usage of earlier answers; only their first prompt is
+        answer_tokens: Number of tokens in the answers: from the mean of an earlier model in the same run, or else from
+            the token limit.
+        answers_by: Text with the number of datasets per way of counting answers.
+        bound: Text before ``answer_tokens`` and ``cost``: ``about``, ``at most``, ``at least``.
+        cost: Cost by the prices in the model's config; None without prices.
+        dialogues: Number of samples that are dialogues without usage of earlier answers. Only their first prompts are
             counted.
-        not_counted: Further requests, which none of the numbers include.
-        answer_limits: Maximum number of tokens of an answer and who set it, as text -> the data sets that have it.
-        over_budget: Text if the tokens or cost are more than what is left of the model's budget; ``''`` if not.
-        nodes: Number of nodes of each job.
+        not_counted: Descriptions of other requests, which the numbers do not include.
+        answer_limits: Token limit of an answer and its source, as text -> the datasets with this limit.
+        over_budget: A text if the tokens or cost exceed the rest of the model's budget; else ``''``.
+        nodes: Number of nodes per job.
     """
 
     model: str
@@ -106,16 +107,16 @@ class ModelPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """A sweep.
+    """The plan of a sweep.
 
     Attributes:
         models: One entry per model.
-        workers: Maximum number of inference jobs at a time; None if the runner does not define it.
+        workers: Maximum number of inference jobs at once; None if the runner does not define it.
         runner: Name of the runner of the inference stage.
-        findings: Faults that would stop it, warnings and notes, as far as the config and this machine show them.
-        sizes: Data set -> number of its records, None if it has all answers, and of trials of each.
-        servers: A line on each server that jobs share.
-        replicas: Number of jobs per model that share its data sets; 1 for none that shares.
+        findings: Faults that would stop the sweep, warnings and notes, as far as the config and this machine show them.
+        sizes: Dataset -> number of its records (None if it has all answers) and number of trials of each.
+        servers: A line about each server that jobs share.
+        replicas: Number of jobs per model that share its datasets; 1 if they share none.
     """
 
     models: list[ModelPlan]
@@ -128,20 +129,20 @@ class Plan:
 
     @property
     def faults(self) -> list[Finding]:
-        """Those that would stop it."""
+        """The findings that would stop the sweep."""
         return [one for one in self.findings if one.is_fault]
 
 
 @dataclass
 class _Asked:
-    """The requests of a data set.
+    """The requests of a dataset.
 
     Attributes:
         size: Number of samples.
-        prompts: The texts of the first prompts of some samples, spread over the data set.
-        others: Its other requests, in words.
-        fault: Reason why the prompts could not be built; ``''`` if they were.
-        cannot_load: Reason why the data set cannot be loaded; ``''`` if it can.
+        prompts: The texts of the first prompts of some samples, spread over the dataset.
+        others: Descriptions of other requests.
+        fault: Why the prompts could not be built; ``''`` if they were.
+        cannot_load: Why the dataset cannot be loaded; ``''`` if it can.
     """
 
     size: int
@@ -155,7 +156,7 @@ def _asked(dataset: Any) -> _Asked:
     rows, fault = loaded(dataset)
     if fault:
         return _Asked(0, [], [], cannot_load=fault)
-    if 'messages' not in rows.column_names:  # not a class of this package
+    if 'messages' not in rows.column_names:  # a dataset of another package
         return _Asked(len(rows), [], [], 'its prompts are not made by this package')
     judge = _judge_name(dataset)
     others = [f'the judge {judge}'] if judge else []
@@ -170,7 +171,7 @@ def _asked(dataset: Any) -> _Asked:
 
 
 def _judge_name(dataset: Any) -> str:
-    """Returns the name of the judge that an evaluator of this package calls; ``''`` for none."""
+    """Returns the name of the judge that an evaluator of this package calls; ``''`` if it calls none."""
     cfg = dataset.get('eval_cfg', {}).get('evaluator', {})
     kind = cfg.get('type')
     kind = ICL_EVALUATORS.get(kind) if isinstance(kind, str) else kind
@@ -178,13 +179,13 @@ def _judge_name(dataset: Any) -> str:
         return ''
     try:
         evaluator: ToolEvalEvaluator = ICL_EVALUATORS.build(cfg)
-    except (DataError, ValueError):  # such as: there is no judge, which is a fault of the plan
+    except (DataError, ValueError):  # for example, there is no judge, which the plan reports as a fault
         return ''
     return evaluator.judge_name()
 
 
 class _Sizes:
-    """Requests of each data set, loaded once."""
+    """The requests of each dataset, which is loaded once."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Asked] = {}
@@ -197,13 +198,13 @@ class _Sizes:
 
 
 def _configured(cfg: Config) -> Iterator[tuple[Any, Any]]:
-    """Yields each model with each of its data sets."""
+    """Yields each model with each of its datasets."""
     for combination in cfg.get('model_dataset_combinations') or [cfg]:
         yield from product(combination['models'], combination['datasets'])
 
 
 def _datasets_of(cfg: Config, model: str) -> set[str]:
-    """Returns the abbrs of a model's data sets."""
+    """Returns the abbrs of a model's datasets."""
     return {dataset_abbr_from_cfg(dataset) for one, dataset in _configured(cfg) if model_abbr_from_cfg(one) == model}
 
 
@@ -224,7 +225,7 @@ def _tasks(cfg: Config, stage: str, folder: Path) -> list[Any]:
 
 
 def _leave_out(cfg: Config, names: Collection[str]) -> None:
-    """Removes models and data sets from a config, and all but the first of one name, so that others can be counted."""
+    """Removes the named models and datasets from a config, and rows that repeat an earlier name."""
     for part in [cfg, *(cfg.get('model_dataset_combinations') or ())]:
         for kind, name_of in _NAMES.items():
             rows = {name_of(row): row for row in reversed(part.get(kind) or ()) if 'abbr' in row or 'path' in row}
@@ -232,7 +233,7 @@ def _leave_out(cfg: Config, names: Collection[str]) -> None:
 
 
 def _without_faulty(cfg: Config) -> list[Finding]:
-    """Leaves models and data sets with invalid settings out of a config; returns all findings."""
+    """Removes models and datasets with invalid settings from a config; returns all findings."""
     findings = config_findings(cfg)
     if faulty := {one.about for one in findings if one.is_fault}:
         check_selection(cfg)
@@ -244,13 +245,13 @@ def _without_faulty(cfg: Config) -> list[Finding]:
 def _without_unloadable(
     cfg: Config, folder: Path, sizes: _Sizes, track: Callable[[Sequence[Any]], Any]
 ) -> list[Finding]:
-    """Leaves data sets that cannot be loaded out of a config; returns a fault for each.
+    """Removes datasets that cannot be loaded from a config; returns a fault for each.
 
-    Data sets with all answers are not loaded, unless a partitioner that counts records fails.
+    Datasets with all answers are not loaded, unless the partitioner (which counts records) fails.
 
     Raises:
-        DataError: The config selects nothing, or a missing data set.
-        Exception: The partitioner fails for another reason than a data set.
+        DataError: The config selects nothing, or a missing dataset.
+        Exception: The partitioner fails for another reason than a dataset.
     """
     failure: Exception | None = None
     asked = list(cfg['datasets'])
@@ -271,7 +272,7 @@ def _without_unloadable(
 
 
 def _new(findings: Iterable[Finding], texts: str) -> Iterator[Finding]:
-    """Yields the findings that none of the texts of others names, such as why a data set cannot be loaded."""
+    """Yields the findings that the texts of other findings do not contain already."""
     for one in findings:
         folder = '/'.join(PurePath(one.text).parts[:2])
         is_named = bool(one.fix) and one.fix in texts and folder in texts
@@ -280,7 +281,7 @@ def _new(findings: Iterable[Finding], texts: str) -> Iterator[Finding]:
 
 
 def _decided(cfg: Config) -> list[Finding]:
-    """Lets models ask for answers again if the config does not decide on stored ones; returns a fault for each."""
+    """Plans to repeat stored answers if a model's config does not decide on them; returns a fault for each model."""
     combinations = cfg.get('model_dataset_combinations') or [cfg]
     faults = undecided(Path(cfg['work_dir']), combinations)
     for model in (model for combination in combinations for model in combination['models']):
@@ -295,7 +296,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     Args:
         config: The sweep's config.
         run: A run to resume, such as ``outputs/NAME/20260101_120000``; None for a new one.
-        track: Wraps the loop over the data sets, for a progress bar; none by default.
+        track: Wraps the loop over the datasets, for a progress bar.
 
     Raises:
         DataError: The config cannot be read, has no ``infer`` or ``eval``, or selects nothing.
@@ -303,7 +304,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     cfg = read_config(config)
     work_dir = run or Path(cfg.get('work_dir', 'outputs/default'), 'new')
     cfg['work_dir'] = str(work_dir)
-    get_logger().setLevel(logging.WARNING)  # partitioners and data sets print their counts on standard output
+    get_logger().setLevel(logging.WARNING)  # partitioners and datasets print counts on standard output
     sizes = _Sizes()
     findings = _without_faulty(cfg)
     unloadable: list[tuple[Any, Any]] = []
@@ -345,7 +346,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
 
 
 def _servers(cfg: Config, stage: str, tasks: Sequence[Any]) -> Iterator[str]:
-    """Yields a line for each server that jobs of a stage share."""
+    """Yields a line about each server that jobs of a stage share."""
     needed = [server for task in tasks for server in shared_servers(stage, task).values()]
     for server, count in Counts(server.name for server in needed).items():
         gpus = next(one.gpus for one in needed if one.name == server)
@@ -358,7 +359,7 @@ def _servers(cfg: Config, stage: str, tasks: Sequence[Any]) -> Iterator[str]:
 def _sizes_of(
     datasets: Sequence[Any], pairs: Iterable[tuple[Any, Any]], sizes: _Sizes
 ) -> dict[str, tuple[int | None, int]]:
-    """Adds up the parts of split data sets; OpenCompass repeats each record for its trials."""
+    """Returns records and trials of each dataset, summed over shards. OpenCompass repeats a record for each trial."""
     trials = {dataset_abbr_from_cfg(dataset): int(dataset.get('n') or 1) for dataset in datasets}
     rows: dict[str, Counts[str]] = {name: Counts() for name in trials}
     for model, part in pairs:
@@ -416,7 +417,7 @@ def _model_plan(
 
 
 def _over_budget(cfg: Config, model: Any, prompt: int, completion: int) -> str:
-    """Compares tokens with what is left of a model's budget; returns ``''`` if they are not more."""
+    """Returns a text if tokens exceed the rest of a model's budget; else ``''``."""
     budget = budget_of(model)
     if budget is None:
         return ''
@@ -427,11 +428,11 @@ def _over_budget(cfg: Config, model: Any, prompt: int, completion: int) -> str:
 
 
 class _PromptTokens:
-    """Sum of the prompt tokens of several data sets.
+    """Sum of the prompt tokens of several datasets.
 
     Attributes:
-        total: Tokens.
-        dialogues: Number of samples of which only the first prompt is counted.
+        total: Number of tokens.
+        dialogues: Number of samples for which only the first prompt is counted.
     """
 
     def __init__(self, counter: Counter) -> None:
@@ -444,7 +445,7 @@ class _PromptTokens:
         self._others: dict[str, set[str]] = {}
 
     def add(self, dataset: str, asked: _Asked, earlier: EarlierUsage | None, is_dialogue: bool) -> None:
-        """Adds a data set, or a part of one."""
+        """Adds a dataset or a shard."""
         for other in asked.others:
             self._others.setdefault(other, set()).add(dataset)
         if earlier:
@@ -460,7 +461,7 @@ class _PromptTokens:
 
     @property
     def not_counted(self) -> Iterator[str]:
-        """Yields descriptions of the requests that none of the numbers include."""
+        """Yields descriptions of the requests that the numbers do not include."""
         if self.dialogues:
             yield f'the later rounds of {self.dialogues:,} dialogues'
         for other, datasets in self._others.items():
@@ -468,7 +469,7 @@ class _PromptTokens:
         yield from (f'{dataset}: {fault}' for dataset, fault in self._faults.items())
 
     def __str__(self) -> str:
-        """Formats the ways of counting: ``data sets: 2 by tokenizer tiny; 1 as those of m1, ...``."""
+        """Formats how the prompts were counted: ``data sets: 2 by tokenizer tiny; 1 as those of m1, ...``."""
         parts = [f'{len(self._counted)} by {self._counter.name}'] if self._counted else []
         if self._as_earlier:
             models = list(dict.fromkeys(model for earlier in self._as_earlier.values() for model in earlier.models))
@@ -481,10 +482,10 @@ class _PromptTokens:
 
 
 class _AnswerTokens:
-    """Sum of the answer tokens of several data sets.
+    """Sum of the answer tokens of several datasets.
 
     Attributes:
-        total: Tokens.
+        total: Number of tokens.
     """
 
     def __init__(self) -> None:
@@ -495,7 +496,7 @@ class _AnswerTokens:
         self._unknown: set[str] = set()
 
     def add(self, dataset: str, samples: int, earlier: EarlierUsage | None, most: int | None) -> None:
-        """Adds a data set, or a part of one; ``most`` is the maximum number of tokens of an answer."""
+        """Adds a dataset or a shard; ``most`` is the token limit of an answer."""
         if earlier:
             self.total += samples * earlier.completion
             self._as_earlier.add(dataset)
@@ -508,18 +509,18 @@ class _AnswerTokens:
 
     @property
     def bound(self) -> str:
-        """``at most`` if answers are counted at their maximum, ``at least`` if some are not counted, else ``about``."""
+        """``at most`` if answers count with their token limit, ``at least`` if some do not count, else ``about``."""
         if bool(self._bounded) == bool(self._unknown):
             return 'about'
         return 'at most' if self._bounded else 'at least'
 
     def __str__(self) -> str:
-        """Formats the ways of counting: ``data sets: 2 as long as those of m1; 1 by their limit, ...``."""
+        """Formats how the answers were counted: ``data sets: 2 as long as those of m1; 1 by their limit, ...``."""
         parts = []
         if self._as_earlier:
             parts.append(f'{len(self._as_earlier)} as long as those of {first_of(list(self._models), most=3)}')
         if self._bounded:
-            parts.append(f'{len(self._bounded)} by their limit, the most that they can have')
+            parts.append(f'{len(self._bounded)} by their token limit')
         if self._unknown:
             parts.append(f'{len(self._unknown)} of dialogues not counted')
         return f'data sets: {"; ".join(parts)}' if parts else ''

@@ -1,4 +1,4 @@
-"""Imports what tasks need once, in the process that forks them: ``runners/fork_server.py``."""
+"""Imports the modules that tasks need once, in the process that forks tasks (``runners/fork_server.py``)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _OF_EVERY_TASK = (
 
 
 def preload(named: Iterable[str] = ()) -> None:
-    """Imports modules, and those that every task needs. A task raises and logs the error of one that it needs.
+    """Imports modules, and those that all tasks need. Ignores errors: a task that needs the module logs its error.
 
     Args:
-        named: From :func:`named_modules`.
+        named: Names of modules, from :func:`named_modules`.
     """
-    # Counting GPUs through CUDA itself forbids it in forks.
+    # Otherwise PyTorch counts GPUs through CUDA, and forks cannot use CUDA after that.
     os.environ.setdefault('PYTORCH_NVML_BASED_CUDA_CHECK', '1')
     for module in (*_OF_EVERY_TASK, *named):
         try:
             import_module(module)
         except (Exception, SystemExit):
             logging.getLogger(__name__).debug('%s could not be imported beforehand', module, exc_info=True)
-    gc.freeze()  # objects that all tasks share are not searched for cycles in each of them
+    gc.freeze()  # the garbage collector of each task skips objects that all tasks share
 
 
 def named_modules(cfg: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reads a user's config as OpenCompass does; the error of a mistyped import has file, line and nearest name."""
+"""Reads a user's config as OpenCompass does; errors of mistyped imports have file, line and nearest name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from opencompass_tooleval.plugin import REGISTERED
 
 _MMENGINE = str(Path(mmengine.config.__file__).parent)
 _PARSES = '_parse_lazy_import'
-"""mmengine's function that reads a file; its variable ``filename`` has the path."""
+"""mmengine's function that parses a file; its local variable ``filename`` has the path."""
 
 
 _OF_A_RUN = ('models', 'datasets', 'model_dataset_combinations', 'infer', 'eval', 'summarizer')
@@ -32,7 +32,7 @@ def _is_of_a_run(name: str) -> bool:
 
 
 def registered_objects() -> dict[str, dict[str, Any]]:
-    """Returns the content of OpenCompass's registries: registry -> name -> object."""
+    """Returns the objects in OpenCompass's registries, by registry and name."""
     return {name: dict(getattr(registry, name).module_dict) for name in REGISTERED}
 
 
@@ -41,22 +41,22 @@ def read_config(file: Path, is_used: Callable[[str], bool] = _is_of_a_run) -> Co
 
     Args:
         file: The config.
-        is_used: Tests if the variable of a name is used; its classes are imported. By default those of a run are.
+        is_used: Returns True for the names of variables whose classes are imported; by default, those of a run.
 
     Raises:
-        DataError: It cannot be read; the message has the line of the fault, perhaps in a config that this one reads.
+        DataError: The config cannot be read; the message has the line of the fault, which may be in an imported config.
     """
     try:
         config = Config.fromfile(file, format_python_code=False)
         _import_classes([config[name] for name in config if is_used(name)])  # items() would import all
-    except Exception as error:  # a config is a program: it may fail in any way
+    except Exception as error:  # a config is a program, which may raise anything
         where, what = _explained(error) or (_line_of(error, file), f'{type(error).__name__}: {error}')
         raise DataError(where, f'the config cannot be read ({what})') from error
     return config
 
 
 def _import_classes(values: Any) -> None:
-    """Looks at all values: mmengine imports a class when its place in the config is first read."""
+    """Reads all values, since mmengine imports a class when its value is first read."""
     for value in values.values() if isinstance(values, dict) else values:
         if isinstance(value, (dict, list, tuple)):
             _import_classes(value)
@@ -70,9 +70,9 @@ def _frames(error: BaseException) -> Iterator[TracebackType]:
 
 
 def _explained(error: Exception) -> tuple[str, str] | None:
-    """Returns place and fault of an import that names nothing; None for another error.
+    """Returns place and fault of an import whose name does not exist; None for another error.
 
-    mmengine's own messages name no line (``KeyError: 'modles'``), but its functions know it.
+    mmengine's messages lack the line (``KeyError: 'modles'``), but local variables of its functions have it.
     """
     for frame in reversed(list(_frames(error))):
         code, local = frame.tb_frame.f_code, frame.tb_frame.f_locals
@@ -98,7 +98,7 @@ def _nearest(what: str, name: str, names: Iterable[str]) -> str:
 
 
 def _missing_class(module: str, name: str | None, error: Exception) -> str:
-    """Explains why a class cannot be imported: its module or its name does not exist, or another error."""
+    """Returns why a class cannot be imported: its module or its name does not exist, or another error."""
     package, _, last = module.rpartition('.')
     try:
         names = [*vars(import_module(module)), *(known for rows in REGISTERED.values() for known in rows)]
@@ -107,19 +107,19 @@ def _missing_class(module: str, name: str | None, error: Exception) -> str:
             return str(error)
         there = (found.name for found in pkgutil.iter_modules(import_module(package).__path__))
         return _nearest(f'{package} has no module', last, there)
-    except Exception:  # a module of anybody
+    except Exception:  # any module, which may raise anything
         return str(error)
     return _nearest(f'{module} has no', name, names) if name else str(error)
 
 
 def _line_of_module(file: str, module: str) -> int:
-    """Returns the line on which a config reads another."""
+    """Returns the number of the line on which a config imports another."""
     lines = Path(file).read_text(encoding='utf-8').splitlines()
     return next((number for number, line in enumerate(lines, 1) if f'from {module} import' in line), 1)
 
 
 def _line_of(error: Exception, file: Path) -> str:
-    """Returns the last line of a config that was executed before an error."""
+    """Returns file and number of the last line that was executed before an error."""
     if isinstance(error, SyntaxError) and error.lineno:
         local = [frame.tb_frame.f_locals for frame in _frames(error) if frame.tb_frame.f_code.co_name == _PARSES]
         return f'{local[-1]["filename"] if local else file}:{error.lineno}'

@@ -1,4 +1,4 @@
-"""Tests inference and evaluation in this process, on one shipped data set."""
+"""Tests inference and evaluation in this process, on a dataset in the package."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs'
 
 
 class TrialError(RuntimeError):
-    """Raised when the trial does not give the expected result."""
+    """Raised if the trial does not give the expected result."""
 
 
 def run_trial() -> int:
-    """Runs the oracle on UltraTool's shipped tool_usage records and scores it; needs no encoder and no network.
+    """Runs the oracle on the package's UltraTool tool_usage records and scores it, without encoder or network.
 
     Returns:
         The number of samples.
 
     Raises:
-        TrialError: The gold answers are not scored as right.
+        TrialError: The gold answers do not score 100.
         Exception: Any error of inference or evaluation in this environment.
     """
     datasets = Config.fromfile(_CONFIGS / 'datasets' / 'demo' / 'tooleval_ultratool_demo_gen.py')

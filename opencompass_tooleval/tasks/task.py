@@ -1,4 +1,4 @@
-"""Base of this package's tasks: their command, and the list of data sets that failed."""
+"""Base class of this package's tasks: their command, and the list of failed datasets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opencompass_tooleval.work_dir.printing import keep_printable
 
 
 class TaskFailedError(RuntimeError):
-    """Raised when some data sets of a task failed; the others are done."""
+    """Raised if datasets of a task failed; the others are done."""
 
 
 class Failures:
@@ -29,7 +29,7 @@ class Failures:
         self._failures: list[str] = []
 
     def attempt(self, work: Callable[[], None], dataset_cfg: object) -> bool:
-        """Calls ``work`` for a data set; logs and keeps an exception, and returns False for one."""
+        """Calls ``work`` for a dataset. If it raises an exception, logs and keeps it, and returns False."""
         try:
             work()
             return True
@@ -40,17 +40,17 @@ class Failures:
             return False
 
     def check(self) -> None:
-        """Raises if a data set failed; called at the end of the task.
+        """Raises an exception if a dataset failed. Called at the end of the task.
 
         Raises:
-            TaskFailedError: The message lists the failures.
+            TaskFailedError: A dataset failed; the message lists all failures.
         """
         if self._failures:
             raise TaskFailedError(f'{len(self._failures)} data sets failed:\n' + '\n'.join(self._failures))
 
 
 class CommandOfTask:
-    """Mixin for a task of OpenCompass that :mod:`~opencompass_tooleval.tasks.task_process` runs."""
+    """Mixin for OpenCompass tasks that :mod:`~opencompass_tooleval.tasks.task_process` runs."""
 
     cfg: Any
     work_dir: str
@@ -62,18 +62,18 @@ class CommandOfTask:
     """``infer`` or ``eval``."""
 
     script: str
-    """OpenCompass's script for that stage."""
+    """OpenCompass's script for the stage."""
 
     def __init__(self, cfg: Any) -> None:
         keep_printable(get_logger())
         super().__init__(cfg)  # type: ignore[call-arg]
         if isinstance(self.cfg, Config):
-            # In debug mode OpenCompass dumps it; formatting the code of a large one takes longer than the task.
+            # In debug mode OpenCompass dumps the config; formatting a large one takes longer than the task.
             self.cfg = Config(self.cfg.to_dict(), format_python_code=False)
 
     @property
     def name(self) -> str:
-        """Short name, ``OpenICLInfer[model: 73 data sets]``; OpenCompass lists all in thousands of characters."""
+        """Short name, ``OpenICLInfer[model: 73 data sets]``. (OpenCompass's name lists all datasets.)"""
         if sum(map(len, self.dataset_cfgs)) == 1:
             return str(super().name)  # type: ignore[misc]
         pairs = zip(self.model_cfgs, self.dataset_cfgs, strict=True)
@@ -81,14 +81,14 @@ class CommandOfTask:
         return f'{self.name_prefix}[{", ".join(parts)}]'
 
     def engine_log(self) -> Path:
-        """Returns the file beside the task's log for engines that this process starts, for a model or a judge."""
+        """Returns the log file, next to the task's log, of engines that this process starts for a model or judge."""
         return Path(self.get_log_path('engine.log'))  # type: ignore[attr-defined]
 
     def get_command(self, cfg_path: str, template: str) -> str:
         """Returns the command that runs this task.
 
-        The process that starts the tasks calls it. The call also locks the directory against other sweeps, warns about
-        keys in the config, and opens again what the task has stored of which the config now asks for more.
+        The process that starts the tasks calls it. It also locks the directory against other sweeps, warns about keys
+        in the config, and reopens stored predictions that lack answers.
 
         Raises:
             SystemExit: Another sweep runs in the directory.

@@ -1,7 +1,7 @@
 """Runs one task as a process: ``python -m opencompass_tooleval.tasks.task_process infer|eval CONFIG [STARTER]``.
 
-A task holds OpenCompass's modules and all samples of a data set: a million objects with hardly a cycle. The garbage
-collector's searches for cycles took a fifth of importing, a fifth of evaluation, and 1.5 s at exit.
+A task has OpenCompass's modules and all samples of a dataset in memory: a million objects with hardly any cycles.
+Searches of the garbage collector took a fifth of importing, a fifth of evaluation, and 1.5 s at exit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SECONDS_TO_END = 10.0
 
 
 def _ancestors() -> Iterator[int]:
-    """Yields the ids of the parent, its parent and so on, up to one that ends meanwhile."""
+    """Yields the ids of the parent, its parent and so on, up to one that has ended."""
     with suppress(psutil.Error):
         process = psutil.Process().parent()
         while process is not None:
@@ -42,7 +42,7 @@ def _end_after(starter: int) -> None:
 
 
 def end_with(starter: int) -> None:
-    """Ends this process soon after the process ``starter`` has ended, if that is an ancestor."""
+    """Ends this process soon after the process ``starter`` has ended, if it is an ancestor."""
     if starter in _ancestors():
         threading.Thread(target=_end_after, args=[starter], daemon=True, name='end_with_starter').start()
 
@@ -55,7 +55,7 @@ _THRESHOLDS = 50_000, 20, 100
 
 
 def shell_word(path: str) -> str:
-    """Quotes a path as one shell word; a path that is already quoted, as by runners for Slurm, is not changed."""
+    """Quotes a path as one shell word. A path that is already quoted (as by Slurm runners) stays unchanged."""
     try:
         words = shlex.split(path)
     except ValueError:
@@ -64,11 +64,11 @@ def shell_word(path: str) -> str:
 
 
 def as_module(command: str, script: str, stage: str) -> str:
-    """Returns the command of a task with this module in place of OpenCompass's script; it ends with this process.
+    """Returns the command of a task with this module instead of OpenCompass's script. The task ends with this process.
 
     Args:
-        command: OpenCompass's command, for a config that is one shell word, without the runner's template.
-        script: OpenCompass's script in it.
+        command: OpenCompass's command without the runner's template; the config is one shell word.
+        script: OpenCompass's script in the command.
         stage: ``infer`` or ``eval``.
 
     Raises:
@@ -77,7 +77,7 @@ def as_module(command: str, script: str, stage: str) -> str:
     interpreter, separator, config = command.partition(f' {script} ')
     if not separator:
         raise ValueError(f'{script} is not in the command {command!r}')
-    if interpreter.startswith(sys.executable):  # OpenCompass quotes nothing
+    if interpreter.startswith(sys.executable):  # OpenCompass does not quote it
         interpreter = shlex.quote(sys.executable) + interpreter.removeprefix(sys.executable)
     return f'{interpreter} -m {MODULE} {stage} {config} {os.getpid()}'
 
@@ -87,8 +87,8 @@ def main(stage: str, config: str, starter: str = '0') -> None:
 
     Args:
         stage: ``infer`` or ``eval``.
-        config: A file as OpenCompass's runners write it.
-        starter: Id of the process with which the task ends; '0' for none.
+        config: A file written by OpenCompass's runners.
+        starter: Id of the process whose end also ends the task; '0' for none.
     """
     end_with(int(starter))
     started = time.perf_counter()

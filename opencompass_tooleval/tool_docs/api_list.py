@@ -1,6 +1,6 @@
-"""Finds the API descriptions in T-Eval's system prompts, and writes others in their place.
+"""Finds the API descriptions in T-Eval's system prompts, and replaces them.
 
-Their layout is one list of pairs ``[['name', {...}], ...]`` (plans), a list of objects, a single object (instruct), or
+Their layout is a list of pairs ``[['name', {...}], ...]`` (plans), a list of objects, a single object (instruct), or
 one object per line, in Python or JSON notation.
 """
 
@@ -16,12 +16,12 @@ from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.reading import parse_literal
 
 MAX_TRIES = 10
-"""Maximum number of opening brackets that are tried per prompt."""
+"""Maximum number of opening brackets to try per prompt."""
 
 MAX_UNCLOSED = 3
-"""Maximum number of these without a closing bracket: each costs a scan to the end of the text."""
+"""Maximum number of unclosed brackets among them: each costs a scan to the end of the text."""
 
-# An unclosed string extends to the end of the text: otherwise each of its quotes would be tried again.
+# An unclosed string extends to the end of the text; otherwise each of its quotes would be tried again.
 _TOKEN = re.compile(r"""[\[\]{}]|'(?:[^'\\]|\\.?)*(?:'|$)|"(?:[^"\\]|\\.?)*(?:"|$)""", re.DOTALL)
 _OPENING = re.compile(r'[\[{]')
 _BLANK = re.compile(r'\s*')
@@ -32,8 +32,8 @@ class ApiSpan:
     """The API descriptions of a prompt.
 
     Attributes:
-        start: Index of their first character in the text.
-        end: Index after their last character.
+        start: Index of the first character in the text.
+        end: Index after the last character.
         apis: The descriptions, in order: ``name``, ``description``, ``required_parameters``, ...
         layout: ``pairs``, ``list``, ``object`` or ``lines``.
     """
@@ -45,7 +45,7 @@ class ApiSpan:
 
 
 def _end(text: str, start: int) -> int:
-    """Returns the index after the bracket that closes the one at ``start``, ignoring strings; -1 if none does."""
+    """Returns the index after the bracket that closes the one at ``start``, ignoring strings; -1 if no bracket does."""
     depth = 0
     for token in _TOKEN.finditer(text, start):
         depth += {'[': 1, '{': 1, ']': -1, '}': -1}.get(token[0], 0)
@@ -55,7 +55,7 @@ def _end(text: str, start: int) -> int:
 
 
 def _is_api(value: Any) -> bool:
-    """Tests if a value is an API description; the example in plan prompts (``id``, ``name``, ``args``) is none."""
+    """Tests if a value is an API description; the example in plan prompts (``id``, ``name``, ``args``) is not one."""
     return (
         isinstance(value, dict)
         and isinstance(value.get('name'), str)
@@ -66,7 +66,7 @@ def _is_api(value: Any) -> bool:
 
 
 def _read(value: Any) -> tuple[tuple[Mapping[str, Any], ...], str]:
-    """Returns descriptions and layout of a value; both empty if it has another form."""
+    """Returns the descriptions in a value and their layout; both empty if it has another form."""
     if _is_api(value):
         return (value,), 'object'
     if isinstance(value, list) and value:
@@ -80,10 +80,10 @@ def _read(value: Any) -> tuple[tuple[Mapping[str, Any], ...], str]:
 def find_api_list(text: str) -> ApiSpan | None:
     """Finds the API descriptions in a system prompt, with their position.
 
-    Nothing is evaluated; at most ``MAX_CHARS`` characters and ``MAX_TRIES`` opening brackets are tried.
+    Evaluates nothing; tries at most ``MAX_CHARS`` characters and ``MAX_TRIES`` opening brackets.
 
     Returns:
-        The first descriptions in the text; None without any, as in ``review``.
+        The first descriptions in the text; None without descriptions, as in ``review``.
     """
     if len(text) > MAX_CHARS:
         return None
@@ -104,7 +104,7 @@ def find_api_list(text: str) -> ApiSpan | None:
 
 
 def _with_next_lines(text: str, span: ApiSpan) -> ApiSpan:
-    """Adds the objects that follow, separated only by white space."""
+    """Adds the objects that follow, separated only by whitespace."""
     apis, end = list(span.apis), span.end
     while True:
         blank = _BLANK.match(text, end)
@@ -119,11 +119,11 @@ def _with_next_lines(text: str, span: ApiSpan) -> ApiSpan:
 
 
 def write_api_list(text: str, span: ApiSpan, apis: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a system prompt with other API descriptions in place of its own, in their layout and notation.
+    """Returns a system prompt with its API descriptions replaced, in the same layout and notation.
 
     Args:
         text: The prompt.
-        span: Its API descriptions, from :func:`find_api_list`.
+        span: The position of its API descriptions, from :func:`find_api_list`.
         apis: The descriptions to write.
     """
     quotes = [mark for mark in text[span.start : span.end] if mark in '\'"']

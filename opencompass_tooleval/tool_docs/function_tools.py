@@ -15,16 +15,16 @@ from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc
 from opencompass_tooleval.tool_docs.value_types import json_types
 
 MAX_DEPTH = 5
-"""Maximum nesting of lists and objects; a value below it may be anything."""
+"""Maximum nesting of lists and objects; a value below that may be anything."""
 
 
 def function_tool(function: FunctionDoc, name: str = '', has_defaults: bool = True) -> ToolSchema:
     """Converts a function to a tool.
 
     Args:
-        function: Its documentation.
+        function: Documentation of the function.
         name: Name of the tool; by default the function's name.
-        has_defaults: True if a documented value is a default; False if it may be an example, and is described as one.
+        has_defaults: True if a documented value is a default; False if it may be an example, and is described as such.
     """
     name = name or function.name
     description = describe_tool(name, ' '.join(function.description.split()))
@@ -37,14 +37,14 @@ def function_tool(function: FunctionDoc, name: str = '', has_defaults: bool = Tr
 
 
 def parameter_schema(parameter: Parameter, has_defaults: bool = True, depth: int = 0) -> dict[str, Any]:
-    """Converts a parameter to JSON Schema: type, description, default, and further documented constraints.
+    """Converts a parameter to JSON Schema: type, description, default, and other documented constraints.
 
-    A default is converted to its type if possible (ToolBench writes numbers as texts).
+    A default is converted to the parameter's type if possible, since ToolBench writes numbers as texts.
 
     Args:
-        parameter: Its documentation.
+        parameter: Documentation of the parameter.
         has_defaults: True if a documented value is a default; False if it may be an example.
-        depth: Number of lists and objects that contain it.
+        depth: Number of lists and objects around it.
     """
     types = json_types(parameter.type)
     schema: dict[str, Any] = {'type': types[0] if len(types) == 1 else list(types)} if types else {}
@@ -70,8 +70,8 @@ def _default(parameter: Parameter) -> Any:
 def _narrowed(extra: Mapping[str, Any], types: Iterable[str], depth: int) -> dict[str, Any]:
     """Selects the parts of a documented schema that are valid JSON Schema.
 
-    OpenAPI's ``exclusiveMinimum`` is true or false, and documents have ``additionalProperties: 'true'``: copying every
-    key would make schemas that no validator accepts.
+    In OpenAPI ``exclusiveMinimum`` is true or false, and some documents have ``additionalProperties: 'true'``: copying
+    every key would give schemas that no validator accepts.
     """
     schema: dict[str, Any] = {}
     choices = extra.get('enum')
@@ -80,7 +80,7 @@ def _narrowed(extra: Mapping[str, Any], types: Iterable[str], depth: int) -> dic
     for bound in ('minimum', 'maximum'):
         if isinstance(extra.get(bound), (int, float)) and not isinstance(extra[bound], bool):
             schema[bound] = extra[bound]
-    if 'array' in types:  # OpenAI's servers refuse a list without items
+    if 'array' in types:  # OpenAI's servers reject a list without items
         schema['items'] = _nested(extra.get('items'), depth)
     properties, required = extra.get('properties'), extra.get('required')
     if 'object' in types and isinstance(properties, Mapping) and depth < MAX_DEPTH:

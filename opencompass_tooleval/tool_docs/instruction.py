@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Absent:
-    """Marks a parameter without default; None, null and '' are defaults."""
+    """Marks a parameter without a default, since None, null and '' are possible defaults."""
 
 
 ABSENT = Absent()
@@ -20,10 +20,10 @@ class Parameter:
     """One parameter of a function.
 
     Attributes:
-        name: Its name in calls.
-        type: Type as documented (``STRING``, ``integer``, ``List``, ...); '' if there is none.
-        description: '' if there is none.
-        default: The default or example value of the documentation, or ``ABSENT``.
+        name: Name in calls.
+        type: Type as documented (``STRING``, ``integer``, ``List``, ...); '' if undocumented.
+        description: Description; '' if undocumented.
+        default: The documented default or example value, or ``ABSENT``.
         extra: Other keys of the source (enum, format, ...), as JSON values.
     """
 
@@ -47,11 +47,11 @@ class FunctionInstruction:
     """The guideline of one function.
 
     Attributes:
-        name: Its name in calls; for a REST service ``GET /movie/{movie_id}``.
-        description: Its description; '' if that of the tool is enough.
+        name: Name in calls; for a REST service ``GET /movie/{movie_id}``.
+        description: Description of the function; '' if the tool's description is enough.
         required: Required parameters, in the documentation's order.
         optional: Optional parameters.
-        example: An example; None if none could be made.
+        example: An example; None if no example could be made.
         extra: Other keys of a published file, as JSON values.
     """
 
@@ -65,7 +65,7 @@ class FunctionInstruction:
 
 @dataclass(frozen=True)
 class ToolInstruction:
-    """The instruction of one tool: a description and a guideline per function.
+    """The instruction for one tool: a description and a guideline per function.
 
     Attributes:
         name: The tool's name; unique within a file.

@@ -10,10 +10,10 @@ shape              one entry
                    optional_parameters, Example}}`` (Table 8); an object by ID, or by name, a list, or one entry
 =================  ===================================================================================================
 
-``toolbench`` holds every instruction; the others hold tools of one function. Keys that a shape does not know
-(``standardized_name`` of ToolBench's) are kept in ``extra`` and written after the keys that it knows. The key of a
-guideline is its name: one without ``name`` or ``description`` is written with both. If several tools of ToolBench with
-different ``ID`` have one name, the last counts, as in EasyTool's script, and a warning names it.
+``toolbench`` can store every instruction; the others only tools with one function. Keys that a shape does not know
+(``standardized_name`` of ToolBench's) are kept in ``extra`` and written after the known keys. The key of a guideline is
+its name: a guideline without ``name`` or ``description`` is written with both. If several ToolBench tools with
+different ``ID`` share a name, the last counts, as in EasyTool's script, and a warning names it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ logger = logging.getLogger(__name__)
 _QUOTED = re.compile(r"'([^']+)'")
 
 _MOST_SHOWN = 200
-"""Maximum characters of a name in a message."""
+"""Maximum length of a name in a message."""
 
 
 def _need(entry: Mapping[str, Any], key: str, kind: type = str) -> Any:
     if not isinstance(entry.get(key), kind):
-        raise Fault(f'{key!r} is missing or no {kind.__name__}')
+        raise Fault(f'{key!r} is missing or not of type {kind.__name__}')
     return entry[key]
 
 
@@ -59,10 +59,10 @@ def _id(entry: Mapping[str, Any]) -> int | str | None:
 
 
 def read_parameter(raw: Any) -> Parameter:
-    """Reads ``{name, type, description, default, ...}``.
+    """Parses ``{name, type, description, default, ...}``.
 
     Raises:
-        ValueError: It is no object with a name, or its type or description is no text.
+        ValueError: It is not an object with a name, or its type or description is not text.
     """
     if not isinstance(raw, dict):
         raise Fault('a parameter is not an object')
@@ -110,7 +110,7 @@ def _example(entry: Mapping[str, Any]) -> Example | None:
         return None
     raw = _need(entry, 'Example', dict)
     if set(raw) != {'Scenario', 'Parameters'}:
-        raise Fault("'Example' has other keys than 'Scenario' and 'Parameters'")
+        raise Fault("'Example' must have the keys 'Scenario' and 'Parameters'")
     return Example(_need(raw, 'Scenario'), _need(raw, 'Parameters', dict))
 
 
@@ -122,10 +122,10 @@ def _write_example(example: Example | None) -> Entry:
 
 def _only_function(instruction: ToolInstruction, shape: str, *, named: bool = False) -> FunctionInstruction:
     if len(instruction.functions) != 1:
-        raise ValueError(f'shape {shape} holds tools of one function; {instruction.name!r} has another number')
+        raise ValueError(f'shape {shape} needs tools with exactly one function, unlike {instruction.name!r}')
     function = instruction.functions[0]
     if function.description or (named and function.name != instruction.name):
-        raise ValueError(f'shape {shape} has no room for name and description of the function of {instruction.name!r}')
+        raise ValueError(f'shape {shape} cannot store a name and description for the function of {instruction.name!r}')
     return function
 
 
@@ -153,7 +153,7 @@ def _write_restbench(instruction: ToolInstruction) -> Entry:
         'tool_name': instruction.name,
         'tool_description': instruction.description,
         'tool_usage': function.name,
-        **_write_parameters(function, always=False),  # none in the published file
+        **_write_parameters(function, always=False),  # the published file has no parameters
         **_write_example(function.example),
         **function.extra,
         **instruction.extra,
@@ -188,23 +188,23 @@ def _write_funcqa(instruction: ToolInstruction) -> Entry:
 
 def _read_names(entry: Entry) -> ToolInstruction:
     description, number = _need(entry, 'description'), _id(entry)
-    quoted = _QUOTED.match(description)  # the only place in this file with the name
+    quoted = _QUOTED.match(description)  # only the description contains the name
     name = quoted[1] if quoted else str(number)
     return ToolInstruction(name, description, (), number, _rest(entry, 'ID', 'description'))
 
 
 def _write_names(instruction: ToolInstruction) -> Entry:
     if instruction.functions:
-        raise ValueError(f'shape funcqa_names holds no functions; {instruction.name!r} has some')
+        raise ValueError(f'shape funcqa_names cannot store functions, but {instruction.name!r} has some')
     return {**_write_id(instruction), 'description': instruction.description, **instruction.extra}
 
 
 def _read_guideline(name: str, raw: Any) -> FunctionInstruction:
     if not isinstance(raw, dict) or raw.get('name', name) != name:
-        raise Fault(f'the guideline of {name[:_MOST_SHOWN]!r} is not an object of that name')
+        raise Fault(f'the guideline of {name[:_MOST_SHOWN]!r} is not an object with that name')
     keys = ('required_parameters', 'optional_parameters')
     read_keys = ('name', 'description', *keys)
-    has_example = raw.get('Example') not in (None, '', {})  # none could be made
+    has_example = raw.get('Example') not in (None, '', {})  # empty if none could be made
     return FunctionInstruction(
         name,
         _need({'description': '', **raw}, 'description'),
@@ -249,10 +249,10 @@ class Shape:
     """A published shape.
 
     Attributes:
-        marks: Keys that only its entries have together.
-        layout: ``list``, ``by_id`` or ``lines``: how entries make a file.
+        marks: The combination of keys that identifies its entries.
+        layout: ``list``, ``by_id`` or ``lines``: how a file stores entries.
         read: Converts an entry to an instruction.
-        write: Converts an instruction to an entry; raises ValueError if the shape cannot hold it.
+        write: Converts an instruction to an entry; raises ValueError if the shape cannot store it.
     """
 
     marks: frozenset[str]
@@ -273,7 +273,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> Entry:
     entry = dict(pairs)
     if len(entry) < len(pairs):
         keys = ', '.join(map(repr, entry))[:_MOST_SHOWN]
-        raise Fault(f'an object holds one of the keys {keys} twice')
+        raise Fault(f'an object has one of the keys {keys} twice')
     return entry
 
 
@@ -293,18 +293,19 @@ def _entries(path: Path) -> list[Any]:
     if isinstance(value, dict):
         value = [value] if _shape_of(value) else [_keyed(path, key, entry) for key, entry in value.items()]
     if not isinstance(value, list) or not value:
-        raise DataError(path, 'the file holds no instructions')
+        raise DataError(path, 'the file contains no instructions')
     return value
 
 
 def _keyed(path: Path, key: str, entry: Any) -> Entry:
-    """Returns an entry of an object by ID or name; an entry without ``ID`` gets the key, unless that is its name."""
+    """Returns an entry of an object by ID or name; without ``ID`` it gets the key as ``ID``, unless this is its
+    name."""
     if not isinstance(entry, dict):
         raise DataError(path, 'the entry is not an object', key[:_MOST_SHOWN])
     if 'ID' not in entry:
         return entry if key in (entry.get('tool_name'), entry.get('standardized_name')) else {'ID': key, **entry}
     if str(entry['ID']) != key and key != entry.get('tool_name'):
-        raise DataError(path, "the entry's 'ID' is not the key that it lies under", key[:_MOST_SHOWN])
+        raise DataError(path, "the entry's 'ID' differs from its key", key[:_MOST_SHOWN])
     return entry
 
 
@@ -322,12 +323,12 @@ def load_instructions(path: Path) -> dict[str, ToolInstruction]:
         Tool name -> instruction, in the file's order.
 
     Raises:
-        DataError: The file is missing or no JSON, an entry does not have its shape, or two tools have one name.
+        DataError: The file is missing or not JSON, an entry has another shape, or two tools share a name.
     """
     entries = _entries(path)
     shape = _shape_of(entries[0])
     if shape is None:
-        raise DataError(path, f'the entries have none of the shapes {", ".join(SHAPES)}', '0')
+        raise DataError(path, f'the entries match no shape ({", ".join(SHAPES)})', '0')
     instructions: dict[str, ToolInstruction] = {}
     doubled: list[str] = []
     for number, entry in enumerate(entries):
@@ -345,7 +346,7 @@ def load_instructions(path: Path) -> dict[str, ToolInstruction]:
             doubled.append(instruction.name)
         instructions[instruction.name] = instruction
     if doubled:
-        logger.warning('%s: %d tools have the name of an earlier one, such as %r: the last counts',
+        logger.warning('%s: %d tools have the name of an earlier tool, such as %r; the last counts',
                        path, len(doubled), doubled[0][:_MOST_SHOWN])  # fmt: skip
     return instructions
 
@@ -354,24 +355,24 @@ def to_entry(instruction: ToolInstruction, shape: str = 'toolbench') -> Entry:
     """Converts an instruction to an entry of a shape.
 
     Raises:
-        ValueError: The shape does not exist, or cannot hold the instruction.
+        ValueError: The shape does not exist, or cannot store the instruction.
     """
     if shape not in SHAPES:
-        raise ValueError(f'there is no shape {shape!r}; there are {", ".join(SHAPES)}')
+        raise ValueError(f'there is no shape {shape!r}, only {", ".join(SHAPES)}')
     return SHAPES[shape].write(instruction)
 
 
 def dump_instructions(
     instructions: Mapping[str, ToolInstruction] | Iterable[ToolInstruction], shape: str = 'toolbench'
 ) -> str:
-    """Formats instructions as the text of a file, which :func:`load_instructions` reads back unchanged.
+    """Formats instructions as the text of a file, from which :func:`load_instructions` returns the same instructions.
 
     Args:
         instructions: Tool name -> instruction as loaded, or an iterable of instructions.
         shape: One of ``SHAPES``.
 
     Raises:
-        ValueError: The shape does not exist or cannot hold an instruction, or two tools have one name or ID.
+        ValueError: The shape does not exist or cannot store an instruction, or two tools have the same name or ID.
     """
     tools = list(instructions.values() if isinstance(instructions, Mapping) else instructions)
     entries = [to_entry(tool, shape) for tool in tools]

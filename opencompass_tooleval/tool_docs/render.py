@@ -20,7 +20,7 @@ def to_json(value: object) -> str:
 def native_shape(instruction: ToolInstruction) -> str:
     """Returns the published shape of an instruction's tool.
 
-    ``restbench`` for one function ``GET /path``, ``funcqa`` for one function that is called as its tool, else
+    ``restbench`` for one function ``GET /path``, ``funcqa`` for one function named like its tool, otherwise
     ``toolbench``.
     """
     if len(instruction.functions) == 1 and not instruction.functions[0].description:
@@ -33,7 +33,7 @@ def native_shape(instruction: ToolInstruction) -> str:
 
 
 def compact(value: Any) -> Any:
-    """Removes empty texts and lists, except in examples and defaults."""
+    """Returns a value without empty texts and lists, except in examples and defaults."""
     if isinstance(value, list):
         return [compact(item) for item in value]
     if not isinstance(value, dict):
@@ -43,7 +43,7 @@ def compact(value: Any) -> Any:
 
 
 def render_instruction(instruction: ToolInstruction) -> str:
-    """Formats description and guidelines as JSON in the tool's published shape, without ``ID`` and empty values."""
+    """Formats description and guidelines as JSON in the tool's published shape, without ``ID`` or empty values."""
     entry = to_entry(instruction, native_shape(instruction))
     return to_json(compact({key: value for key, value in entry.items() if key != 'ID'}))
 

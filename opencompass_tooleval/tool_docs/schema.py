@@ -1,6 +1,6 @@
 """Converts JSON Schema to parameters, for OpenAPI, OpenAI's functions and UltraTool.
 
-Resolves references in a document, ``{"$ref": "#/..."}``, before.
+References in a document, ``{"$ref": "#/..."}``, are resolved first.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ _ALTERNATIVES = ('oneOf', 'anyOf')
 
 
 def plain_schema(schema: Any, depth: int = 0) -> Any:
-    """Writes OpenAPI's compositions as plain JSON Schema, as far as a parameter can say them; other values stay.
+    """Converts OpenAPI's compositions to plain JSON Schema, as far as a parameter can express them; other values stay.
 
-    ``nullable`` is a type beside ``null``. ``allOf`` is merged. Of ``oneOf`` and ``anyOf`` a value has any of their
-    types, and an object any of their properties, of which those are required that all of them require.
+    ``nullable`` becomes a type with ``null``. ``allOf`` is merged. For ``oneOf`` and ``anyOf``, a value may have any of
+    their types, and an object any of their properties; required are the properties that all alternatives require.
 
     Args:
         schema: A schema without references.
-        depth: Number of schemas that contain it.
+        depth: Number of schemas around it.
     """
     if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
         return schema
@@ -97,7 +97,7 @@ def _types(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _with_part(schema: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
-    """Merges a part into a schema; what the schema itself says comes first, and wins."""
+    """Merges a part into a schema; the schema's own values come first and have priority."""
     merged = {**part, **schema}
     first, second = ([one.get(key) for key in ('properties', 'required')] for one in (schema, part))
     if isinstance(first[0], dict) and isinstance(second[0], dict):
@@ -108,7 +108,7 @@ def _with_part(schema: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, 
 
 
 def _any_of(alternatives: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the types, properties and required names of several alternatives together."""
+    """Returns the combined types, properties and required names of several alternatives."""
     found: dict[str, Any] = {}
     types = [_types(one) for one in alternatives]
     if all(types):
@@ -129,7 +129,7 @@ MAX_DEPTH = 50
 """Maximum nesting of references; a longer chain, or a cycle, is not resolved."""
 
 MAX_NODES = 100_000
-"""Maximum number of values after resolution: a few nested references could otherwise fill the memory."""
+"""Maximum number of values after resolution, since a few nested references could otherwise fill the memory."""
 
 
 class Resolver:
@@ -148,7 +148,7 @@ class Resolver:
         for part in reference.removeprefix('#/').split('/'):
             part = part.replace('~1', '/').replace('~0', '~')
             if not isinstance(node, dict) or part not in node:
-                raise ValueError(f'the reference {reference} points to nothing')
+                raise ValueError(f'the reference {reference} has no target')
             node = node[part]
         return node
 
@@ -164,7 +164,7 @@ class Resolver:
         """
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise ValueError(f'its schema has more than {MAX_NODES:,} values, those of references included')
+            raise ValueError(f'its schema has more than {MAX_NODES:,} values after references are resolved')
         if isinstance(value, list):
             return [self.resolve(item, path) for item in value]
         if not isinstance(value, dict):

@@ -1,8 +1,9 @@
-"""Makes instructions by rule, without a model (``--model template``): the embedded default, and the ablation.
+"""Makes instructions by rule, without a model (``--model template``), as the default without a model and as an
+ablation.
 
-It only shortens and rearranges the documentation. A description is the first sentence. An example is made of defaults,
-enums and types, so its values are valid but may be meaningless; its scenario is a pattern. The paper's model also adds
-facts from later sentences and from outside the documentation.
+The rules only shorten and rearrange the documentation. A description is the first sentence. An example is made from
+defaults, enums and types, so its values are valid but may be meaningless; its scenario is a pattern. The paper's model
+also adds facts from later sentences and from outside the documentation.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, is_usa
 from opencompass_tooleval.tool_docs.value_types import BOOLEANS, INTEGERS, LISTS, NUMBERS, OBJECTS
 
 OPTIONAL = 3
-"""Number of optional parameters in the example of a function without required ones."""
+"""Number of optional parameters in the example of a function without required parameters."""
 
 MAX_DEPTH = 5
 """Maximum nesting of a made-up list or object."""
 
 MAX_VALUE = 40
-"""Maximum characters of a value in a scenario."""
+"""Maximum length of a value in a scenario."""
 
 _CHINESE = re.compile(r'[\u4e00-\u9fff]')
 _VERB = re.compile(
@@ -48,16 +49,16 @@ _NUMBER, _TEXT = 456, 'example'
 
 
 def _kind(parameter: Parameter) -> str:
-    """Returns the type's name in lower case: ``date`` for ``DATE (YYYY-MM-DD)``."""
+    """Returns the type's first word in lower case: ``date`` for ``DATE (YYYY-MM-DD)``."""
     return re.split(r'[^a-z]', parameter.type.lower(), maxsplit=1)[0]
 
 
 def _converted(value: Any, kind: str) -> Any:
-    """Converts a documented value to the type (ToolBench writes numbers as texts); ABSENT if that is impossible."""
+    """Converts a documented value to its type, since ToolBench writes numbers as texts; ABSENT if impossible."""
     if kind in (*INTEGERS, *NUMBERS):
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return value
-        # The pattern accepts 5,000 digits, for which int() raises.
+        # The length is checked because int() raises for 5,000 digits.
         if not isinstance(value, str) or len(value) > 30 or not re.fullmatch(r'\s*-?\d+(\.\d+)?\s*', value):
             return ABSENT
         number = float(value) if '.' in value else int(value)
@@ -104,7 +105,7 @@ def _of_schema(schema: Any, depth: int) -> Any:
 
 
 def documented_value(parameter: Parameter) -> Any:
-    """Returns the first of default, example and enum values that fits the type; ABSENT if there is none."""
+    """Returns the first default, example or enum value that fits the type; ABSENT if there is none."""
     enum = parameter.extra.get('enum')
     for given in (parameter.default, *(enum if isinstance(enum, list) else ())):
         if given is not ABSENT and str(given).strip():
@@ -115,7 +116,7 @@ def documented_value(parameter: Parameter) -> Any:
 
 
 def sample_value(parameter: Parameter, depth: int = 0) -> Any:
-    """Returns a valid value of a parameter: a documented one, or one made up for its type."""
+    """Returns a valid value for a parameter: a documented value, or one made up for its type."""
     value = documented_value(parameter)
     return _made_up(parameter.extra, _kind(parameter), depth) if value is ABSENT else value
 
@@ -133,24 +134,24 @@ def _location(parameter: Parameter, usage: str) -> str:
 
 
 def _call(function: FunctionDoc) -> dict[str, Any]:
-    """Builds ``{'input': 'GET /search/movie?query=example'}``, as published; body parameters are further keys."""
+    """Builds ``{'input': 'GET /search/movie?query=example'}``, as published; body parameters are additional keys."""
     usage, query, body = function.name, {}, {}
     for parameter in function.required:
         value = sample_value(parameter)
         location = _location(parameter, function.name)
         if location == 'path':
-            # safe='': the slash of 'a/b' would make two parts of the path out of one.
+            # safe='': otherwise the slash in 'a/b' would split one part of the path into two.
             usage = usage.replace(f'{{{parameter.name}}}', quote(_text(value), safe=''))
         elif location == 'query':
             query[parameter.name] = _text(value)
         elif location == 'body':
             body[parameter.name] = value
-    # quote_via: by default a blank becomes '+', here '%20' as in a path.
+    # quote_via: a space becomes '%20' as in a path; the default would be '+'.
     return {'input': usage + ('?' + urlencode(query, quote_via=quote) if query else ''), **body}
 
 
 def _scenario_values(parameters: Iterable[Parameter], usage: str) -> dict[str, str]:
-    """Selects the values for a scenario: ids of a path and short documented values, not made-up ones."""
+    """Selects the values for a scenario: path ids and short documented values, not made-up values."""
     filled = (p for p in parameters if _location(p, usage) == 'path' or documented_value(p) is not ABSENT)
     values = {parameter.name: _text(sample_value(parameter)) for parameter in filled}
     return {name: value for name, value in values.items() if len(value) <= MAX_VALUE}
@@ -167,7 +168,7 @@ def _scenario(name: str, sentence: str, values: Mapping[str, str]) -> str:
 
 
 def _short(parameters: Iterable[Parameter], usage: str) -> tuple[Parameter, ...]:
-    """Shortens descriptions to their first sentence; omits path parameters, which the function's name shows."""
+    """Shortens descriptions to their first sentence; omits path parameters, since the function's name contains them."""
     return tuple(
         Parameter(
             parameter.name,
@@ -210,8 +211,8 @@ def template_instruction(doc: ToolDoc) -> ToolInstruction:
     """Makes the instruction of one tool by rule.
 
     Returns:
-        Its description and one guideline per function. The only function of a tool has an empty description if it is
-        the same as the tool's.
+        The description and one guideline per function. A tool's only function has an empty description if this equals
+        the tool's.
     """
     alone = len(doc.functions) == 1 and doc.functions[0].description == doc.description
     description = first_sentence(doc.description) if alone else _overview(doc)

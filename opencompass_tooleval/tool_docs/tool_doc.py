@@ -13,7 +13,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction import Parameter
 
 HTTP_METHODS = ('get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace')
-"""HTTP methods in the order of OpenAPI's table, in lower case as in its documents."""
+"""HTTP methods in the order of OpenAPI's table, in lower case as in OpenAPI documents."""
 
 _USAGE = re.compile(rf'(?:{"|".join(HTTP_METHODS).upper()}) /')
 
@@ -28,12 +28,12 @@ class FunctionDoc:
     """One function of a tool.
 
     Attributes:
-        name: Its name in calls; for a REST service ``GET /movie/{movie_id}``.
-        description: Its description as documented, of any length.
+        name: Name in calls; for a REST service ``GET /movie/{movie_id}``.
+        description: Description as documented, of any length.
         required: Required parameters.
         optional: Optional parameters.
         raw: The function's documentation as in the source, as JSON values; prompts and token counts use it.
-        call_name: Its name in programs, such as OpenAPI's ``operationId``; ``''`` for that in calls.
+        call_name: Name in programs, such as OpenAPI's ``operationId``; ``''`` if it is the name in calls.
     """
 
     name: str
@@ -49,10 +49,10 @@ class ToolDoc:
     """One tool.
 
     Attributes:
-        name: Its name, unique within a source.
-        description: Its description as documented; '' if the source has none for the tool as a whole.
-        functions: Its functions in the source's order; at least one.
-        raw: The whole documentation as in the source, functions included.
+        name: Name of the tool, unique within a source.
+        description: Description as documented; '' if the source describes only functions.
+        functions: The functions in the source's order; at least one.
+        raw: The complete documentation as in the source, including functions.
     """
 
     name: str
@@ -65,7 +65,7 @@ logger = logging.getLogger(__name__)
 
 
 def unite(path: Path, docs: Iterable[ToolDoc]) -> list[ToolDoc]:
-    """Keeps each tool once, at its first occurrence.
+    """Returns each tool once, at its first occurrence.
 
     Raises:
         DataError: A tool is documented in two ways.
@@ -80,7 +80,7 @@ def unite(path: Path, docs: Iterable[ToolDoc]) -> list[ToolDoc]:
 def unite_files(files: Iterable[Path], read: Callable[[Path], list[ToolDoc]]) -> list[ToolDoc]:
     """Reads the tools of several files, each once; the first file with a tool counts.
 
-    The wording of two tools differs between UltraTool's English examples and its samples; a warning names such tools.
+    UltraTool's English examples and samples word two tools differently; a warning names such tools.
 
     Raises:
         DataError: A file cannot be read.

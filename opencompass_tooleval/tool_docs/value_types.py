@@ -1,4 +1,4 @@
-"""Checks values against documented types: of ToolBench, JSON Schema, T-Eval, UltraTool, FuncQA."""
+"""Checks values against types as ToolBench, JSON Schema, T-Eval, UltraTool and FuncQA document them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 def _is_number(value: Any) -> bool:
     if isinstance(value, float):
         return math.isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool)  # of any size: a float may not hold it
+    return isinstance(value, int) and not isinstance(value, bool)  # of any size, even beyond a float
 
 
 def _is_integer(value: Any) -> bool:
@@ -27,7 +27,7 @@ NUMBERS = ('number', 'float', 'double', 'numeric', 'decimal')
 
 
 class _Family(NamedTuple):
-    """A kind of values: in words, its names in documentation, its name in JSON Schema, and a test for its values."""
+    """A kind of value: in words, its names in documentation, its name in JSON Schema, and a test for values."""
 
     words: str
     names: tuple[str, ...]
@@ -49,25 +49,25 @@ _CHOICE = re.compile(r'\||/|,|\bor\b')
 _NESTED = re.compile(r'[\[(<].*')
 
 _MAX_TYPE_CHARS = 200
-"""Maximum characters of a type; a longer one is prose."""
+"""Maximum length of a type; longer text is prose."""
 
 
 def _family(name: str) -> _Family | None:
-    """Returns the kind of a single type name; None for an unknown one, which every value fits."""
+    """Returns the kind of a single type name; None for an unknown type, which accepts every value."""
     word = _WORD.match(name.strip().lower())
     return next((family for family in _FAMILIES if word and word[0] in family.names), None)
 
 
 def _choices(type_name: str) -> tuple[list[_Family | None], bool]:
     """Returns the kind of each alternative of a type, and True if null is allowed."""
-    # 'List[int,str]' would be split into 'List[int' and 'str]', and any text would fit.
+    # Nested types are removed first: otherwise 'List[int,str]' would split at the comma, and accept any text.
     names = [name for name in _CHOICE.split(_NESTED.sub('', type_name)) if name.strip()]
     families = [_family(name) for name in names if name.strip().lower() not in ('null', 'none')]
     return families, len(families) < len(names)
 
 
 def json_types(type_name: str) -> tuple[str, ...]:
-    """Returns the JSON Schema types of a documented type; none for a type that every value fits."""
+    """Returns the JSON Schema types of a documented type; empty for a type that accepts every value."""
     if len(type_name) > _MAX_TYPE_CHARS:
         return ()
     families, nullable = _choices(type_name)
@@ -78,11 +78,11 @@ def json_types(type_name: str) -> tuple[str, ...]:
 
 
 def expected(type_name: str, value: Any) -> str:
-    """Describes the expected value in words; ``''`` if ``value`` fits.
+    """Describes the expected value in words; ``''`` if ``value`` is valid.
 
     Args:
-        type_name: Type such as ``STRING``, ``integer``, ``List[int]``, ``DATE (YYYY-MM-DD)`` or ``string|null``. One
-            of several alternatives must fit; every value fits an unknown type (``ENUM``, ``any``, ``''``).
+        type_name: Type such as ``STRING``, ``integer``, ``List[int]``, ``DATE (YYYY-MM-DD)`` or ``string|null``. One of
+            several alternatives must match; an unknown type (``ENUM``, ``any``, ``''``) accepts every value.
         value: A JSON value.
     """
     if len(type_name) > _MAX_TYPE_CHARS:
@@ -99,7 +99,7 @@ def expected(type_name: str, value: Any) -> str:
 
 
 def from_text(type_name: str, text: str) -> Any:
-    """Converts a text in a path or query to a JSON value of the type, if there is one."""
+    """Converts text in a path or query to a JSON value of the type, if possible; otherwise returns the text."""
     if not expected(type_name, text):
         return text
     if text in ('true', 'false'):
@@ -113,7 +113,7 @@ def from_text(type_name: str, text: str) -> Any:
 
 
 def unlike_schema(schema: Mapping[str, Any], value: Any) -> str:
-    """Describes the value that ``enum`` and ``items`` of a schema expect, in words; ``''`` if ``value`` fits."""
+    """Describes the value that ``enum`` and ``items`` of a schema expect, in words; ``''`` if ``value`` is valid."""
     choices = schema.get('enum')
     if isinstance(choices, list) and choices and value not in choices:
         return f'one of {", ".join(map(str, choices))}'[:_MAX_TYPE_CHARS]

@@ -1,4 +1,4 @@
-"""Reads YAML as the JSON that it stands for: no tags, no anchors, within bounds, and ``no`` is a text."""
+"""Parses YAML to JSON values, without tags and anchors and with limits; ``no`` is a text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from opencompass_tooleval.core.text.bounds import MAX_DEPTH
 
 MAX_EVENTS = 2_000_000
-"""Maximum number of values, beginnings and ends of a text."""
+"""Maximum number of values, beginnings and ends in a text."""
 
 _SCALARS = {
     'null': r'~|null|Null|NULL|',
@@ -16,39 +16,40 @@ _SCALARS = {
     'int': r'-?(?:0|[1-9][0-9]{0,18})',
     'float': r'-?(?:0|[1-9][0-9]{0,18})(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?',
 }
-"""Values that are no texts, as in YAML 1.2: in 1.1, ``no`` is false, ``1:30`` is 90, and ``2024-01-01`` is a date."""
+"""Values that are not texts, as in YAML 1.2. In 1.1, ``no`` is false, ``1:30`` is 90, and ``2024-01-01`` is a date."""
 
 
 def load_yaml(text: str, typed: bool = True) -> Any:
-    """Reads the one document of a text.
+    """Parses a text with one YAML document.
 
     Args:
         text: The text.
-        typed: False to read every scalar as text.
+        typed: False to return every scalar as text.
 
     Raises:
-        ValueError: It is no YAML, has a key twice, a key that is no text or number, a tag or an anchor, or exceeds a
-            bound. The message is one line.
+        ValueError: The text is not YAML, has a key twice, a key that is not a text or number, a tag or an anchor, or
+            exceeds a limit. The message is one line.
     """
     import yaml
 
     try:
         _check(text, yaml)
-        return yaml.load(text, Loader=_loader(yaml, typed))  # of no class but these values
+        return yaml.load(text, Loader=_loader(yaml, typed))  # creates only these plain values
     except yaml.YAMLError as error:
         raise ValueError(' '.join(str(error).split())) from error
 
 
 def _check(text: str, yaml: Any) -> None:
-    """Bounds a text before any value is made of it: an anchor that is used ten times in each of ten lists fills the
-    memory.
+    """Checks a text's size before its values are created.
+
+    Otherwise ten lists that use an anchor ten times each would fill the memory.
     """
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_base(yaml))):
         if isinstance(event, yaml.events.AliasEvent) or getattr(event, 'anchor', None):
-            raise ValueError('anchors are not read: write the document without them, or as JSON')
+            raise ValueError('anchors are not supported: write the document without them, or as JSON')
         if getattr(event, 'tag', None) not in (None, '!'):
-            raise ValueError(f'tags are not read: {str(event.tag)[:40]}')
+            raise ValueError(f'tags are not supported: {str(event.tag)[:40]}')
         depth += isinstance(event, yaml.events.CollectionStartEvent)
         depth -= isinstance(event, yaml.events.CollectionEndEvent)
         if depth > MAX_DEPTH or count > MAX_EVENTS:
@@ -56,7 +57,7 @@ def _check(text: str, yaml: Any) -> None:
 
 
 def _base(yaml: Any) -> Any:
-    return getattr(yaml, 'CSafeLoader', yaml.SafeLoader)  # in C where PyYAML is built with it: thirty times as fast
+    return getattr(yaml, 'CSafeLoader', yaml.SafeLoader)  # written in C if PyYAML has it: thirty times as fast
 
 
 def _loader(yaml: Any, typed: bool) -> Any:
@@ -67,9 +68,9 @@ def _loader(yaml: Any, typed: bool) -> Any:
                 key = self.construct_object(key_node, deep=deep)
                 if not isinstance(key, (str, int, float)) and key is not None:
                     raise ValueError('a key is not a string')
-                name = key_node.value if isinstance(key_node, yaml.ScalarNode) else str(key)  # 200: a status
+                name = key_node.value if isinstance(key_node, yaml.ScalarNode) else str(key)  # a status such as 200
                 if name in found:
-                    raise ValueError(f'{name[:80]!r} is there more than once')
+                    raise ValueError(f'{name[:80]!r} occurs more than once')
                 found[name] = self.construct_object(value_node, deep=deep)
             return found
 

@@ -1,7 +1,7 @@
-"""Ledgers of budgets: files of a work directory, shared by all tasks, with what models have spent.
+"""Ledgers of budgets: files in a work directory, shared by all tasks, that record what models have spent.
 
-A request is reserved before it is sent, with the most that it may take, and settled by the usage of its answer. The
-requests of a task that was killed are recognised by its lock; of these, the prompts count as spent.
+Before a request is sent, its maximum cost is reserved; its answer's usage then settles it. If a task is killed, which
+its lock shows, the prompts of its open requests count as spent.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class LockedTask:
     """A task that sends requests.
 
     Attributes:
-        work_dir: Its run.
-        lock: The lock file that it holds meanwhile.
+        work_dir: The run of the task.
+        lock: The lock file that the task holds while it runs.
     """
 
     work_dir: Path
@@ -49,14 +49,14 @@ class LockedTask:
 
 @dataclass
 class LedgerState:
-    """Content of a ledger.
+    """The content of a ledger.
 
     Attributes:
-        spent: Amount of the requests that have ended.
-        in_flight: Lock file of a task -> its requests in flight: their number, the most that they may take, and what
-            their prompts take.
-        not_asked: Data set -> number of its requests that were not sent, and number of its samples. In the ledger of an
-            auxiliary model the data set has the name of the model under test before it.
+        spent: Amount spent by requests that have ended.
+        in_flight: Lock file of a task -> its requests in flight: their number, their maximum cost, and the cost of
+            their prompts.
+        not_asked: Dataset -> number of its requests that were not sent, and number of its samples. In the ledger of an
+            auxiliary model, the name of the model under test precedes the dataset.
     """
 
     spent: float = 0.0
@@ -65,25 +65,25 @@ class LedgerState:
 
     @property
     def reserved(self) -> float:
-        """The most that all requests in flight may take."""
+        """The maximum cost of all requests in flight."""
         return math.fsum(most for _, most, _ in self.in_flight.values())
 
     def end(self, lock: str) -> None:
-        """Counts the prompts of a task that has ended with requests in flight as spent, and nothing else of them."""
+        """Removes the requests in flight of a task that has ended, and counts only their prompts as spent."""
         self.spent += self.in_flight.pop(lock, (0, 0, 0.0))[2]
 
 
 class Ledger:
-    """The ledger of one budget. Every change reads and writes the file under its lock.
+    """The ledger of one budget. Each change reads and writes the file while holding its lock.
 
     Args:
-        locked_task: The task.
-        name: The model.
-        budget: Its budget.
+        locked_task: The task that sends requests.
+        name: Name of the model.
+        budget: The model's budget.
         is_auxiliary: True for a judge or simulator with its own budget.
 
     Attributes:
-        turn: Held by the request of this process that waits for others to end, so that they are sent in order.
+        turn: Held by a request that waits for others to end, so that the requests of this process are sent in order.
     """
 
     def __init__(self, locked_task: LockedTask, name: str, budget: Budget, is_auxiliary: bool = False) -> None:
@@ -100,14 +100,14 @@ class Ledger:
     def _changing(self) -> Iterator[LedgerState]:
         with locked_content(self._file, _MOST_BYTES) as content:
             state = _read(content[0]) or LedgerState(self._spent_before())
-            if not self._is_open:  # this task holds the lock: an entry is of one that was killed
+            if not self._is_open:  # this task holds the lock, so an entry is from a killed task
                 self._is_open = True
                 state.end(self._lock)
             yield state
             content[0] = json.dumps(asdict(state)).encode('ascii')
 
     def _spent_before(self) -> float:
-        """Sums what answers in the run took before there was a ledger, such as by a config without a budget."""
+        """Returns the amount spent before the ledger existed, for example under a config without a budget."""
         work = WorkDir(self._task.work_dir)
         prices = None if self._is_auxiliary else self.budget.prices
         spent: list[Spending | None] = []
@@ -129,11 +129,11 @@ class Ledger:
         """Reserves a request.
 
         Args:
-            most: The most that it may take.
-            prompt: What its prompt takes.
+            most: Maximum cost of the request.
+            prompt: Cost of its prompt.
 
         Returns:
-            True if it may be sent; False if it would exceed the budget; None if that depends on requests in flight.
+            True if the request may be sent; False if it could exceed the budget; None if requests in flight decide.
         """
         with self._changing() as state:
             limit = self.budget.limit
@@ -157,15 +157,15 @@ class Ledger:
             return fits
 
     def settle(self, most: float, prompt: float, spent: float) -> None:
-        """Replaces what a request reserved by what it took."""
+        """Replaces the reservation of a request by its actual cost."""
         with self._changing() as state:
             state.spent += spent
             count, *amounts = state.in_flight.pop(self._lock, (1, most, prompt))
-            if count > 1:  # without requests nothing is reserved, not even what is lost by rounding
+            if count > 1:  # without requests nothing is reserved, not even a rounding error
                 state.in_flight[self._lock] = [count - 1, amounts[0] - most, amounts[1] - prompt]
 
     def note_not_asked(self, dataset: str, count: int, samples: int) -> None:
-        """Notes how many requests of a data set were not sent, in place of an earlier note."""
+        """Records how many requests of a dataset were not sent, replacing an earlier record."""
         name = f'{Path(self._lock).parent.name} x {dataset}' if self._is_auxiliary else dataset
         with self._changing() as state:
             state.not_asked[name] = [count, samples]
@@ -178,14 +178,14 @@ def ledger_file(work_dir: Path, name: str, budget: Budget, is_auxiliary: bool = 
 
 
 def read_ledger(file: Path) -> LedgerState:
-    """Reads a ledger without its lock; an empty one if it is missing or cannot be read."""
+    """Reads a ledger without its lock; returns an empty one if it is missing or invalid."""
     with suppress(OSError, DataError):
         return _read(read_plain(file, _MOST_BYTES)) or LedgerState()
     return LedgerState()
 
 
 def _read(content: bytes) -> LedgerState | None:
-    """Reads the content of a ledger; None if it is empty or damaged, as a power cut may leave it."""
+    """Reads the content of a ledger; returns None if it is empty or damaged, for example by a power cut."""
     try:
         value = load_json(content, bounded=True)
         state = LedgerState(
@@ -199,7 +199,7 @@ def _read(content: bytes) -> LedgerState | None:
 
 
 def not_asked_line(work_dir: Path, name: str, budget: Budget, is_auxiliary: bool = False) -> str:
-    """Formats what a model was not asked for lack of budget, and the fix; ``''`` if it was asked everything."""
+    """Formats how many requests were not sent for lack of budget, and the fix; ``''`` if all were sent."""
     state = read_ledger(ledger_file(work_dir, name, budget, is_auxiliary))
     lacking = [dataset for dataset, (count, _) in state.not_asked.items() if count]
     if not lacking:

@@ -1,4 +1,4 @@
-"""Causes of missing results: each cause is reported once, with its fix."""
+"""Finds the causes of missing results, so that each cause is reported once, with its fix."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ PROGRAMS = ('opencompass', 'main.py', 'run.py')
 """Names of OpenCompass's program: its command, ``python -m opencompass.cli.main``, and the script of a checkout."""
 KEY_VARIABLE = 'OPENAI_API_KEY'
 KEY_ENV = 'TOOLEVAL_KEY_ENV'
-"""Environment variable with the name of the one that the user put the key in, by ``tooleval run --key-env``."""
+"""Environment variable with the name of the variable that has the user's key (``tooleval run --key-env``)."""
 SET_KEY = f'export {KEY_VARIABLE}=...'
 _MAX_WORDS = 600
 MOST_NAMED = 3
-"""Number of results of one cause that a screen names; the others are counted."""
+"""Number of results per cause that a screen names; the others are counted."""
 
 KEPT = 'The other answers are kept.'
-"""Ends the fault in an error about missing answers; advice follows."""
+"""End of an error about missing answers, before the advice."""
 _SAID = re.compile(r'; (?P<times>[\d,]{1,20}) of them: (?P<words>.{1,1000}?)\. ' + re.escape(KEPT))
 _ALL_REFUSED = re.compile(
     r": (\d{1,12}) of \1 samples have no answer \((?:infra:bad_request \1|\{'infra:bad_request': \1\})\)"
@@ -39,9 +39,9 @@ _ALL_REFUSED = re.compile(
 _SETTING = re.compile(r'; set (?P<setting>token_limit_key=\S{1,60}|\w{1,40} by openai_extra_kwargs) in the config of')
 _NO_PROXY = re.compile(r'export no_proxy="\$no_proxy,[\w.:-]{1,255}"')
 _BY_SERVER = re.compile(r'\b(?:InfraFailure|AskingEnded)Error: ')
-"""Errors that hold a server's words, which must not pass for a fix."""
+"""Errors that quote a server, whose text must not be taken for a fix."""
 _VARYING = re.compile(r'[0-9a-f]{8,}|\d+')
-"""Numbers and ids: two messages that differ only in these are one."""
+"""Numbers and ids. Messages that differ only in these count as equal."""
 _NAMED_FIX = re.compile(r'[.;] ?(?:Fix|fetch|install) it with: (?P<fix>.*)|(?<=% may be)\. (?P<advice>.+)')
 _STATUS = re.compile(r'\bAskingEndedError: .{0,500}?\bstatus (?P<status>40[1-4])\b')
 _OF_STATUS = {
@@ -59,7 +59,7 @@ _REFUSED = re.compile(
 )
 _OVER_BUDGET = re.compile(r'\binfra:(?:\w+:)?budget\b')
 _CLASS = re.compile(r'\b(?:AskingEnded|Data|InfraFailure)Error: ')
-"""Classes of this package's errors, which the reader of a screen does not need."""
+"""Classes of this package's errors, which are left out on screens."""
 _RUNS_ALL = ('opencompass ', 'tooleval retry')
 
 T = TypeVar('T')
@@ -70,10 +70,10 @@ class Cause(Generic[T]):
     """Missing results with one cause.
 
     Attributes:
-        fix: Lines that fix it: commands, or a change to make and then the command.
+        fix: Lines with the fix: commands, or a change to make and then a command.
         results: The missing results.
-        whys: The error of each result, as its log reports it; for missing answers, the words of the server.
-        times: Number of missing answers with these words; 0 for another cause.
+        whys: The error of each result, from its log; for missing answers, the server's message.
+        times: Number of missing answers with this message; 0 for another cause.
     """
 
     fix: Sequence[str]
@@ -83,9 +83,9 @@ class Cause(Generic[T]):
 
 
 def _config_of(run: Path) -> str:
-    """Returns the path of a run's config: that on OpenCompass's command line, or else the copy in the run.
+    """Returns the path of a run's config: from OpenCompass's command line, or else the copy in the run.
 
-    The copy in a run of somebody else is not named, since OpenCompass executes it: ``CONFIG`` stands for it.
+    For somebody else's run it returns ``CONFIG`` instead of the copy, since OpenCompass would execute it.
     """
     words = sys.argv[1:] if Path(sys.argv[0]).name in PROGRAMS else ()
     if given := next((word for word in words if word.endswith('.py')), ''):
@@ -103,22 +103,22 @@ def resuming(run: Path) -> str:
 
 
 def _with_key() -> str:
-    """Returns the words before a command that give it the key of ``tooleval run --key-env NAME``."""
+    """Returns the words to put before a command to pass it the key of ``tooleval run --key-env NAME``."""
     name = os.environ.get(KEY_ENV, '')
     return f'{KEY_VARIABLE}="${name}" ' if name.isidentifier() else ''
 
 
 def free_space(run: Path) -> str:
-    """Returns the fix of a full disk."""
+    """Returns the fix for a full disk."""
     return f'free space on the disk of {run}, or raise your quota'
 
 
 @contextmanager
 def one_line_if_unusable(run: Path) -> Iterator[None]:
-    """Ends this process with one line, and no traceback, if a link leaves the run or the block cannot write into it.
+    """Ends this process with one line instead of a traceback if a link leaves the run, or the block cannot write to it.
 
     Raises:
-        SystemExit: The line: the disk is full or read-only, or this user may not write.
+        SystemExit: A link leaves the run, the disk is full or read-only, or this user may not write.
     """
     try:
         check_links(run)
@@ -134,17 +134,17 @@ def one_line_if_unusable(run: Path) -> Iterator[None]:
 
 
 def fix_of(error: str, run: Path) -> list[str]:
-    """Returns lines that fix an error: the fix that it names, that for its kind, or the command that resumes the run.
+    """Returns lines with the fix: the one in the error, the one for its kind, or the command that resumes the run.
 
-    A fix in the words of a server is left out.
+    A fix in a server's message is ignored.
 
     Args:
-        error: The last error line of a log; '' if no file reports one.
+        error: The last error line of a log; '' if there is none.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
     again, first = resuming(run), _first_step(error, run)
     if not first:
-        return [f'{again}    (what is done is kept)']
+        return [f'{again}    (finished work is kept)']
     return [first] if first.removeprefix(_with_key()).startswith(_RUNS_ALL) else [first, again]
 
 
@@ -153,35 +153,34 @@ def _named_fix(error: str) -> re.Match[str] | None:
 
 
 def _first_step(error: str, run: Path) -> str:
+    """Returns the first step of a fix: that of the first row that fits; '' for none."""
     if named := _named_fix(error):
         return (named['fix'] or named['advice'] or '').strip()
-    if _OF_DISK.search(error):
-        return free_space(run)
-    if _OVER_BUDGET.search(error):
-        return f'raise `budget` in {_config_of(run)}'
-    if by_proxy := _NO_PROXY.search(error):
-        return by_proxy[0]
-    if _ALL_REFUSED.search(error):
-        setting = _SETTING.search(error)
-        config = _config_of(run)
-        return f'in {config}, set {setting["setting"]}' if setting else f'correct {config} by what the server says'
-    if _REFUSED.search(error):
-        return f'start the server, or correct `openai_api_base` in {_config_of(run)}'
-    if 'InfraFailureError' in error:
-        return f'{_with_key()}tooleval retry {run}'
-    if 'OpenAI API key is not set' in error:  # OpenCompass's own message
-        return SET_KEY
-    status = _STATUS.search(error)
-    if status:
-        return _OF_STATUS[status['status']].format(config=_config_of(run))
-    return f'correct {_config_of(run)}: it fails again as it is' if _OF_CONFIG.search(error) else ''
+    by_proxy, setting, status = (pattern.search(error) for pattern in (_NO_PROXY, _SETTING, _STATUS))
+    config = _config_of(run)
+    refused = f'set {setting["setting"]}' if setting else ''
+    rows = (
+        (_OF_DISK.search(error), free_space(run)),
+        (_OVER_BUDGET.search(error), f'raise `budget` in {config}'),
+        (by_proxy, by_proxy[0] if by_proxy else ''),
+        (
+            _ALL_REFUSED.search(error),
+            f'in {config}, {refused}' if refused else f'correct {config} as the server says',
+        ),
+        (_REFUSED.search(error), f'start the server, or correct `openai_api_base` in {config}'),
+        ('InfraFailureError' in error, f'{_with_key()}tooleval retry {run}'),
+        ('OpenAI API key is not set' in error, SET_KEY),  # OpenCompass's own message
+        (status, _OF_STATUS[status['status']].format(config=config) if status else ''),
+        (_OF_CONFIG.search(error), f'correct {config}: it fails again if unchanged'),
+    )
+    return next((step for holds, step in rows if holds), '')
 
 
 def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]]:
-    """Groups missing results by cause, in the order of the first result of each cause.
+    """Groups missing results by cause, in the order of each cause's first result.
 
     Args:
-        missing: Missing result, its data set, and the error that ended it.
+        missing: Each missing result, its dataset, and its error.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
     causes: dict[tuple[str, ...], Cause[T]] = {}
@@ -204,7 +203,7 @@ def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]
 
 
 def most_said(rows: Iterable[Mapping[str, Any]]) -> tuple[str, int]:
-    """Returns the most frequent words of a server in rows without an answer, and their number; ``''`` and 0 for none.
+    """Returns the server's most frequent message in rows without an answer, and its count; ``''`` and 0 if none.
 
     Messages that differ only in numbers and ids are counted together.
     """

@@ -1,4 +1,4 @@
-"""Reading files: data of the paper's own benchmarks, documentation, instructions."""
+"""Reads untrusted files: benchmark data, documentation, instructions, files of runs."""
 
 from __future__ import annotations
 
@@ -27,39 +27,39 @@ logger = logging.getLogger(__name__)
 
 
 MAX_BYTES = 1 << 28
-"""Maximum size of a file; no documentation is larger."""
+"""Maximum size of a file; documentation is smaller."""
 
 MAX_LINE = 1 << 26
-"""Maximum bytes of one line; no answer is as long."""
+"""Maximum number of bytes in one line; answers are shorter."""
 MAX_RUN_BYTES = 1 << 31
-"""Maximum size of a file of a run: predictions with conversations of many trials."""
+"""Maximum size of a file in a run: predictions may have the conversations of many trials."""
 
 _PIECE = 1 << 20
 _GZIP = b'\x1f\x8b'
 _MARK = b'\xef\xbb\xbf'
 _PAGE = 'it is a page of HTML, not the data: log in, or download the raw file'
 _BEGINNINGS = {
-    b'\0': 'it holds no text: it begins with NUL bytes, as a power cut may leave a file',
+    b'\0': 'it is not text: it begins with NUL bytes, perhaps after a power cut',
     b'version https://git-lfs.github.com/': 'it is a pointer of Git LFS, not the data: run git lfs pull',
     b'<!doctype html': _PAGE,
     b'<html': _PAGE,
 }
-"""Beginning of a file, in lower case -> why it is none that could be read."""
+"""Beginning of a file, in lower case -> why it cannot be read."""
 _LONGEST = 64
 
 
 def open_plain(path: Path, most: int | None = MAX_BYTES) -> BinaryIO:
-    """Opens a file that may come from anybody: all readers of such files use this.
+    """Opens an untrusted file. All readers of such files use this function.
 
     Args:
         path: The file, or a link to one.
-        most: Maximum size in bytes; None for no limit, where the reader takes a bounded part.
+        most: Maximum size in bytes; None for no limit, if the caller reads only a limited part.
 
     Raises:
-        DataError: It is no plain file, such as a device or a pipe, of which there is no end, or larger.
-        OSError: It is missing, or cannot be opened.
+        DataError: The file is larger, or not a plain file but, for example, a device or a pipe, which may be endless.
+        OSError: The file is missing or cannot be opened.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe that nobody writes would wait
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # opening a pipe without a writer would wait
     stat = os.fstat(handle)
     if S_ISREG(stat.st_mode) and (most is None or stat.st_size <= most):
         return os.fdopen(handle, 'rb')
@@ -70,26 +70,26 @@ def open_plain(path: Path, most: int | None = MAX_BYTES) -> BinaryIO:
 
 
 def read_plain(path: Path, most: int = MAX_BYTES) -> bytes:
-    """Reads a file that may come from anybody, without its byte order mark.
+    """Reads an untrusted file, without its byte order mark.
 
     Raises:
-        DataError: It is no plain file, larger than ``most`` bytes, a pointer of Git LFS or a page of HTML, or begins
-            with NULs, as a power cut leaves it.
-        OSError: It is missing, or cannot be read.
+        DataError: The file is not plain, larger than ``most`` bytes, a Git LFS pointer or an HTML page, or begins with
+            NULs (for example, after a power cut).
+        OSError: The file is missing or cannot be read.
     """
     with open_plain(path, most) as stream:
         begins = _beginning(path, stream)
         content = begins + stream.read(most)
-    if len(content) > most:  # it has grown
+    if len(content) > most:  # it has grown meanwhile
         raise DataError(path, f'the file has more than {most} bytes')
     return content
 
 
 def check_links(run: Path) -> None:
-    """Checks that no link in a run leaves it: the run may be somebody else's, and its files are replaced and removed.
+    """Checks that no link in a run points out of it. The run may be somebody else's, and its files may be replaced.
 
     Raises:
-        DataError: One does; the message names it.
+        DataError: A link does; the message names it.
     """
     root = os.path.realpath(run)
     for folder, folders, files in os.walk(root):
@@ -102,7 +102,7 @@ def _beginning(path: Path, stream: gzip.GzipFile | BinaryIO) -> bytes:
     """Reads the first bytes of a file, without its byte order mark.
 
     Raises:
-        DataError: They show that it is not the data.
+        DataError: The bytes show that the file is not the data.
     """
     begins = stream.read(_LONGEST).removeprefix(_MARK)
     shown = begins.lstrip().lower()
@@ -116,7 +116,7 @@ def _opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
     """Opens a file, decompressed if it is gzipped.
 
     Raises:
-        DataError: It is no file, a pointer of Git LFS or a page of HTML; or the part read is damaged or no UTF-8 text.
+        DataError: The file is missing, not plain, a Git LFS pointer or an HTML page, damaged, or not UTF-8 text.
     """
     if not path.is_file():
         raise DataError(path, 'the file is missing')
@@ -138,7 +138,7 @@ def read_text(path: Path) -> str:
     """Reads the text of a file, which may be gzipped.
 
     Raises:
-        DataError: It is no file, not UTF-8, damaged, or larger than ``MAX_BYTES``.
+        DataError: The file is missing, not UTF-8, damaged, or larger than ``MAX_BYTES``.
     """
     with _opened(path) as file:
         content = file.read(MAX_BYTES + 1)  # bounded, against compression bombs
@@ -148,14 +148,14 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path, parse: Callable[[str], Any] = load_json) -> Any:
-    """Reads the value of a JSON file, or the list of values of a JSON lines file.
+    """Returns the value in a JSON file, or the list of values in a JSON Lines file.
 
     Args:
         path: The file, which may be gzipped.
-        parse: Reads JSON; its errors are ValueErrors.
+        parse: Parses JSON; raises only ValueError.
 
     Raises:
-        DataError: It is neither, or nested too deeply.
+        DataError: The file is neither JSON nor JSON Lines, or is nested too deeply.
     """
     text = read_text(path)
     try:
@@ -172,15 +172,15 @@ def read_json(path: Path, parse: Callable[[str], Any] = load_json) -> Any:
 
 
 def read_members(path: Path, what: str = 'JSON object') -> Iterator[tuple[str, Any]]:
-    """Yields name and value of each member of a JSON object in a file, which may be gzipped; holds one at a time.
+    """Yields name and value of each member of a JSON object in a file (may be gzipped), keeping one in memory.
 
     Args:
         path: The file.
         what: Description of the expected file, for the message.
 
     Raises:
-        DataError: The file is missing, damaged, no JSON object or larger than ``MAX_BYTES``; or a member is too long or
-            nested too deeply, and a :class:`~opencompass_tooleval.core.text.json_members.TooMuchError` is the cause.
+        DataError: The file is missing, damaged, not a JSON object or larger than ``MAX_BYTES``; or a member is too long
+            or nested too deeply (:class:`~opencompass_tooleval.core.text.json_members.TooMuchError` is the cause).
     """
     left = MAX_BYTES
 
@@ -204,7 +204,7 @@ def read_members(path: Path, what: str = 'JSON object') -> Iterator[tuple[str, A
 
 
 def sha256_of(file: Path) -> str:
-    """Computes the SHA-256 of a file's bytes: 64 hex digits."""
+    """Returns the SHA-256 of a file's bytes as 64 hex digits."""
     digest = hashlib.sha256()
     with open_plain(file, None) as stream:
         while piece := stream.read(_PIECE):
@@ -213,12 +213,12 @@ def sha256_of(file: Path) -> str:
 
 
 def shown_files(name: str, file: Path, instructions: Path | None) -> dict[str, str]:
-    """Describes the tools that a model is shown, for provenance: ``tools``, and names and SHA-256 of the files.
+    """Returns the provenance of the tools shown to a model: ``tools``, and names and SHA-256 of the files.
 
     Args:
-        name: The key of the documentation file: ``data`` or ``document``.
-        file: The documentation.
-        instructions: The file of instructions that replaces it; None for none.
+        name: Key for the documentation file: ``data`` or ``document``.
+        file: The documentation file.
+        instructions: The file of instructions that replaces the documentation; None if there is none.
     """
     shown = {'tools': 'documentation', name: file.name, f'{name}_sha256': sha256_of(file)}
     if instructions is None:
@@ -228,13 +228,13 @@ def shown_files(name: str, file: Path, instructions: Path | None) -> dict[str, s
 
 
 def command_to_generate(source: str, documentation: Path, out: Path) -> str:
-    """Returns the command that makes instructions from documentation by rule; it runs unchanged, without a model.
+    """Returns the command that makes instructions from documentation by rule, without a model. It can be run as it is.
 
     Args:
-        source: Kind of the documentation.
-        documentation: Its path.
-        out: The path of the instructions. An existing file lacks tools: the command moves it aside, since finished
-            files are not overwritten.
+        source: Kind of documentation.
+        documentation: Path of the documentation.
+        out: Path of the instructions. If the file exists, tools are missing in it: the command moves it aside, since
+            finished files are not overwritten.
     """
     aside = f'mv {quote(str(out))}{{,.old}} && ' if out.exists() else ''
     files = f'--input {quote(str(documentation))} --model template --out {quote(str(out))}'
@@ -242,13 +242,13 @@ def command_to_generate(source: str, documentation: Path, out: Path) -> str:
 
 
 def check_counts(file: Path, published: str, counts: Mapping[str, int], row: object) -> None:
-    """Warns if the counts of a file differ from those of the published one.
+    """Logs a warning if the counts of a file differ from those of the published file.
 
     Args:
         file: The file that was read.
         published: Name of the published file.
-        counts: Name of a count -> its value in the file.
-        row: A row of the table of published counts, with attributes of these names.
+        counts: Name of a count -> its value in this file.
+        row: A row in the table of published counts, with attributes of these names.
     """
     other = [
         f'{count} {what}, not {published_count}'
@@ -260,14 +260,14 @@ def check_counts(file: Path, published: str, counts: Mapping[str, int], row: obj
 
 
 def read_list(file: Path, fix: str) -> list[Any]:
-    """Reads the entries of a JSON file that holds a list.
+    """Returns the entries of a list in a JSON file.
 
     Args:
         file: A UTF-8 file.
         fix: The command that fetches the data, for the message.
 
     Raises:
-        DataError: The file is missing, damaged, empty or no list.
+        DataError: The file is missing, damaged, empty or not a list.
     """
     try:
         entries = load_json(read_plain(file), bounded=True)
@@ -283,10 +283,10 @@ def read_list(file: Path, fix: str) -> list[Any]:
 
 
 def json_lines(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yields the place and the value of each line of a file, which are bounded in length.
+    """Yields the place (``line 3``) and the value of each line of a JSON Lines file.
 
     Raises:
-        DataError: A line is no JSON, too long, or has a key twice.
+        DataError: A line is not JSON, too long, or repeats a key.
     """
     with open_plain(file, None) as stream:
         for number, line in enumerate(iter(partial(stream.readline, MAX_LINE + 1), b''), start=1):

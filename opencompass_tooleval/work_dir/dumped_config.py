@@ -1,7 +1,7 @@
-"""Reads the configs that OpenCompass keeps in a run without executing them: a run may come from anybody.
+"""Reads the configs that OpenCompass writes into a run without executing them, since a run may come from anybody.
 
-The text that mmengine writes is converted to one literal: `NAME = VALUE` and ``dict(NAME=VALUE)`` become
-``{'NAME': VALUE}`` (a name may be a Python keyword). :func:`ast.literal_eval` reads the literal.
+The text, which mmengine wrote, is converted to one literal: `NAME = VALUE` and ``dict(NAME=VALUE)`` become
+``{'NAME': VALUE}`` (a name may be a Python keyword). :func:`ast.literal_eval` parses the literal.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from opencompass_tooleval.core.text.reading import READ_ERRORS
 from opencompass_tooleval.work_dir.data_files import open_plain
 
 MAX_BYTES = 1 << 24
-"""Maximum size of a config; a hundred data sets take some 300 kB."""
+"""Maximum size of a config; a hundred datasets take some 300 kB."""
 _MAX_TOKENS = 400_000
-"""Maximum number of tokens, some 200,000 values: Python's parser then takes 200 MB. A hundred data sets have 20,000."""
+"""Maximum number of tokens, for which Python's parser needs 200 MB. A hundred datasets have 20,000."""
 _MAX_DEPTH = 100
 _SHOWN = 40
 
-# No operator, no prefix, no attribute: a chain of those ends Python 3.10's own parser with a segmentation fault.
+# No operators, prefixes or attributes: a long chain of them makes Python 3.10's parser crash.
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<string>'[^'\\\n]*(?:\\.[^'\\\n]*)*' | "[^"\\\n]*(?:\\.[^"\\\n]*)*")
@@ -38,17 +38,17 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _CLOSING = {'(': (')', ')'), '[': (']', ']'), '{': ('}', '}')}
-"""Opening bracket -> its closing bracket, and the text that replaces that in the literal."""
+"""Opening bracket -> its closing bracket, and the text for that in the literal."""
 _OF_DICT = (')', '}')
 _ENDS = ('string', 'value', 'close')
-"""Kinds of tokens that end a value; no other value may follow directly, since Python could parse it as a call."""
+"""Kinds of tokens that end a value. Another value may not follow directly, since Python could parse it as a call."""
 
 
 def _literal(text: str) -> str:
     """Converts a config to one literal.
 
     Raises:
-        ValueError: It holds syntax that no config has; the message names the line.
+        ValueError: The config has unexpected syntax; the message names the line.
     """
     pieces, before = ['{'], 'close'
     expected: list[tuple[str, str]] = []
@@ -94,10 +94,10 @@ class _Plain(ast.NodeTransformer):
 
 
 def read_dumped(file: Path) -> dict[str, Any]:
-    """Reads the values of a config that OpenCompass wrote: literals, and ``dict(...)`` with keywords. Executes nothing.
+    """Reads a config that OpenCompass wrote: literals, and ``dict(...)`` with keywords. Executes nothing.
 
     Raises:
-        DataError: It is missing, or holds anything else; the message names the line.
+        DataError: The config is missing, or has unexpected syntax; the message names the line.
     """
     try:
         with open_plain(file, MAX_BYTES) as stream:

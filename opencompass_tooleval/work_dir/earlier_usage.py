@@ -1,4 +1,4 @@
-"""Usage of the answers that a run already has, as an estimate for another model on the same data sets."""
+"""Usage of the answers in a run, as an estimate for another model on the same datasets."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 @dataclass(frozen=True)
 class EarlierUsage:
-    """Mean usage of the answers to one data set.
+    """Mean usage of the answers to one dataset.
 
     Attributes:
-        prompt: Prompt tokens per answer, over all rounds of a dialogue: the mean of the models' means.
-        completion: Completion tokens per answer, the mean of the models' means.
+        prompt: Mean number of prompt tokens per answer (over all rounds of a dialogue), averaged over models.
+        completion: Mean number of completion tokens per answer, averaged over models.
         models: The models that gave the answers.
-        counted_by: The server or tokenizer that counted these tokens.
+        counted_by: The server or tokenizer that counted the tokens.
     """
 
     prompt: float
@@ -29,11 +29,11 @@ class EarlierUsage:
 
 
 def earlier_usage(run: Path, datasets: Collection[str]) -> dict[str, EarlierUsage]:
-    """Returns data set -> mean usage of its answers so far, from the results of a run.
+    """Returns the mean usage of answers by dataset, from the results of a run.
 
     Args:
-        run: A run, or a folder of runs, of which the latest is read; it need not exist.
-        datasets: Abbrs of the data sets to read.
+        run: A run, or a folder of runs (the latest is used). It need not exist.
+        datasets: Abbrs of the datasets to read.
     """
     try:
         work = WorkDir.find(run)

@@ -1,4 +1,4 @@
-"""Signals that end a sweep: delays them until the end of a step, and reports Ctrl-C in one line."""
+"""Delays signals that end a sweep until the end of a step, and reports Ctrl-C in one line."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SLICE = 0.1
 class Interrupts:
     """Holds back Ctrl-C, SIGTERM and SIGHUP within its block until :meth:`check` is called.
 
-    A submitted job is known by then: an interrupted ``sbatch`` would leave a job that nobody cancels. Signals that the
-    process ignores stay ignored (``nohup``). Only the main thread receives signals; in another thread this has no
-    effect.
+    So a submitted job is always known: an interrupted ``sbatch`` would leave a job that nobody cancels. Signals that
+    the process ignores stay ignored (``nohup``). In threads other than the main thread, which get no signals, this has
+    no effect.
     """
 
     def __init__(self) -> None:
@@ -46,11 +46,11 @@ class Interrupts:
         self._received = number
 
     def check(self) -> None:
-        """Raises the exception of a signal that has arrived, once.
+        """Raises an exception, once, if a signal has arrived.
 
         Raises:
-            KeyboardInterrupt: It was Ctrl-C.
-            SystemExit: It was another one; the status is 128 + its number, as in shells.
+            KeyboardInterrupt: The signal was Ctrl-C.
+            SystemExit: It was another signal. The status is 128 + its number, as in shells.
         """
         number, self._received = self._received, None
         if number == signal.SIGINT:
@@ -59,18 +59,18 @@ class Interrupts:
             raise SystemExit(128 + number)
 
     def sleep(self, seconds: float) -> None:
-        """Sleeps; calls :meth:`check` every tenth of a second."""
+        """Sleeps, and calls :meth:`check` every tenth of a second."""
         end = time.monotonic() + seconds
         self.check()
         while (left := end - time.monotonic()) > 0:
-            # In slices: one long sleep continues after a signal whose handler only records it.
+            # In slices, since a sleep continues after a signal whose handler only records it.
             time.sleep(min(_SLICE, left))
             self.check()
 
 
 @contextmanager
 def interrupt_held() -> Iterator[None]:
-    """Holds Ctrl-C back within the block; a process that is started there never hears it, unless it unblocks SIGINT."""
+    """Blocks Ctrl-C within the block. Processes started there do not get it unless they unblock SIGINT."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -82,10 +82,10 @@ def interrupt_held() -> Iterator[None]:
 def one_line_if_interrupted(command: str) -> Iterator[None]:
     """Reports Ctrl-C within the block in one line, and ends this process without a traceback.
 
-    The process still ends by SIGINT, so that a shell script that runs it ends too.
+    The process still ends by SIGINT, so that the shell script that runs it ends too.
 
     Args:
-        command: The command that continues.
+        command: The command that continues the run.
     """
     try:
         yield
@@ -97,7 +97,7 @@ def one_line_if_interrupted(command: str) -> Iterator[None]:
 
 def _without_interrupts(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a further one would end in a traceback of Python's own exit
-        gc.freeze()  # the search for cycles in OpenCompass's modules takes seconds at exit
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # another one would cause a traceback while Python exits
+        gc.freeze()  # garbage collection of OpenCompass's modules takes seconds at exit
     else:
         sys.__excepthook__(kind, error, trace)

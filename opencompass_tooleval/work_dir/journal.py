@@ -1,4 +1,4 @@
-"""Writes each answer to disk when it arrives, so that a resumed run repeats no request."""
+"""Writes each answer to disk when it arrives, so that a resumed run does not repeat requests."""
 
 from __future__ import annotations
 
@@ -26,23 +26,22 @@ Row = dict[str, Any]
 _MOST_OF_FAULT = 200
 _BLOCK = 1 << 16
 _MAX_LINE = 1 << 27
-"""Maximum bytes of a line; a longer one is none of ours and is read in parts, which are no rows."""
+"""Maximum number of bytes in a line. This package writes no longer ones; their parts are not valid rows."""
 _SECONDS_BETWEEN_SYNCS = 0.1
-"""On a shared disk a sync takes 10 ms and more, in which the next answers wait."""
+"""On a shared disk a sync takes 10 ms or more, and delays the next answers."""
 
 MODEL, REASON, FAILED = 'model', 'reason', 'infra'
-"""Of a row of a dialogue: who gave the answer, if it is not the model under test; why it is none, where the dialogue
-goes on without; and why a request failed, of which the row says what it cost."""
+"""Members of a dialogue's row: the model that gave the answer, if it is not the model under test; why the answer is
+missing, if the dialogue continues without it; why a request failed, in a row that only records its cost."""
 
 
 class Journal:
     """One ASCII JSON line per answer: ``{"idx": 3, "time": 1763726400.5, "record_id": ..., "prediction": ...}``.
 
-    OpenCompass's own files cannot be read back after a line was cut or if it holds U+2028, and cannot hold a lone
-    surrogate.
+    OpenCompass's own files become unreadable if a line is cut or contains U+2028, and cannot contain a lone surrogate.
 
     Args:
-        path: The file; created by the first :meth:`append`.
+        path: The file, created by the first :meth:`append`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,14 +49,14 @@ class Journal:
         self._synced = -math.inf
 
     def restore(self) -> dict[int, Row]:
-        """Returns the rows by index, and removes an incomplete last line from the file."""
+        """Returns the rows by index, after removing an incomplete last line from the file."""
         self.repair()
         return {row['idx']: _without_stamp(row) for _, row in self.lines()}
 
     def repair(self) -> None:
         """Removes an incomplete last line from the file.
 
-        Otherwise the next row would be appended to that line, and both would be lost.
+        Otherwise the next row would be appended to this line, and both would be lost.
         """
         if not self.path.exists():
             return
@@ -76,7 +75,7 @@ class Journal:
                 stream.truncate(end)
 
     def rows(self) -> Iterator[Row]:
-        """Yields the complete rows, ``idx`` included. The file is not changed: another process may be writing it."""
+        """Yields the complete rows, including ``idx``. Does not change the file, which may be in use."""
         return (row for _, row in self.lines())
 
     def lines(self) -> Iterator[tuple[int, Row]]:
@@ -97,21 +96,21 @@ class Journal:
                 position += len(line)
 
     def row_at(self, position: int) -> Row:
-        """Reads the row whose line begins at a byte offset, without index and time."""
+        """Returns the row at a byte offset, without index and time."""
         return next(self.rows_at([position]))
 
     def rows_at(self, positions: Iterable[int]) -> Iterator[Row]:
-        """Reads several rows as :meth:`row_at`. The bounds were checked when their offsets were read."""
+        """Yields several rows as :meth:`row_at` does. Their size was checked when their offsets were read."""
         with open_plain(self.path, None) as stream:
             for position in positions:
                 stream.seek(position)
                 yield _without_stamp(_checked(load_json(stream.readline())))
 
     def append(self, rows: Mapping[int, Row]) -> dict[int, int]:
-        """Writes ``rows``. A kill of this process cannot lose them; a crash of the machine may lose the last ones.
+        """Writes ``rows``. They survive a kill of this process; a crash of the machine may lose the last ones.
 
         Returns:
-            Index -> byte offset of its line in the file.
+            Index -> byte offset of the row in the file.
         """
         now = round(time.time(), 3)
         lines = {
@@ -128,7 +127,7 @@ class Journal:
         return dict(zip(lines, ends, strict=False))
 
     def sync(self) -> None:
-        """Has all rows written to the disk."""
+        """Writes all rows to the disk (fsync)."""
         with suppress(FileNotFoundError), self.path.open('rb') as stream:
             os.fsync(stream.fileno())
 
@@ -138,16 +137,16 @@ class Journal:
 
 
 def _checked(row: Any) -> Row:
-    """Returns the row if it names its sample; a crashed host may leave any bytes in the file."""
+    """Returns the row if it has a valid ``idx``. A crashed host may leave any bytes in the file."""
     index = row.get('idx') if isinstance(row, dict) else None
-    # true is an int, and in a dict the same key as 1.
+    # JSON's true is an int in Python, and equals 1 as a key.
     if not isinstance(index, int) or isinstance(index, bool) or index < 0:
         raise ValueError("its 'idx' is not a position of a sample")
     return dict(row)
 
 
 class JournalRows(Mapping[int, Row]):
-    """Rows by index, stored in the journal: adding a row writes it to the file, getting a row reads it from there.
+    """Rows by index, stored in a journal: adding a row writes it to the file, getting a row reads it from the file.
 
     Args:
         journal: The journal. Its existing rows are included after :meth:`restore`.
@@ -158,7 +157,7 @@ class JournalRows(Mapping[int, Row]):
         self._positions: dict[int, int] = {}
 
     def restore(self, is_wanted: Callable[[int, Row], bool]) -> None:
-        """Includes the rows of an earlier run: for each index the last one, if ``is_wanted`` accepts it."""
+        """Includes the rows of an earlier run: the last row of each index, if ``is_wanted`` accepts it."""
         self._journal.repair()
         for position, row in self._journal.lines():
             index = row['idx']
@@ -167,7 +166,7 @@ class JournalRows(Mapping[int, Row]):
                 self._positions[index] = position
 
     def update(self, rows: Mapping[int, Row]) -> None:
-        """Adds rows, and writes them."""
+        """Adds rows and writes them to the file."""
         self._positions.update(self._journal.append(rows))
 
     def in_order(self) -> Iterator[Row]:
@@ -178,7 +177,7 @@ class JournalRows(Mapping[int, Row]):
         return self._journal.row_at(self._positions[index])
 
     def __contains__(self, index: object) -> bool:
-        return index in self._positions  # without reading the row, as Mapping would
+        return index in self._positions  # Mapping's method would read the row
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._positions)
@@ -188,7 +187,7 @@ class JournalRows(Mapping[int, Row]):
 
 
 class JoinedRows(Mapping[int, Row]):
-    """Rows of several journals by index; a later journal replaces rows of earlier ones."""
+    """Rows of several journals by index; rows of later journals replace those of earlier ones."""
 
     def __init__(self, journals: Iterable[JournalRows]) -> None:
         self._journals = {index: rows for rows in journals for index in rows}
@@ -209,11 +208,11 @@ def _without_stamp(row: Row) -> Row:
 
 
 def write_json(path: Path, rows: Iterable[tuple[str, Row]]) -> None:
-    """Writes a JSON object of rows in ASCII, each member of a row in a line, row by row and atomically."""
+    """Writes rows as a JSON object in ASCII, atomically, with one line per member of a row."""
     with whole_file(path) as temporary, temporary.open('w', encoding='ascii') as stream:
         separator = '{'
         for name, row in rows:
-            # The encoder's own indentation takes ten times as long.
+            # json's own indentation takes ten times as long.
             members = ',\n        '.join(f'{json.dumps(key)}: {json.dumps(value)}' for key, value in row.items())
             stream.write(f'{separator}\n    {json.dumps(name)}: {{\n        {members}\n    }}')
             separator = ','

@@ -1,4 +1,4 @@
-"""Locks that one process holds at a time, on one machine or on a shared file system."""
+"""Locks that only one process can hold, on one machine or on a shared file system."""
 
 from __future__ import annotations
 
@@ -32,38 +32,38 @@ _at_exit = ExitStack()
 atexit.register(_at_exit.close)
 _held: set[Path] = set()
 one_thread = threading.RLock()
-"""Held by a thread that starts a task: OpenCompass's runners start theirs from several threads."""
+"""Held by a thread that starts a task, since OpenCompass's runners start tasks from several threads."""
 
 
 def sweep_lock(work_dir: Path) -> Path:
-    """Returns the lock file of a working directory; the process that starts tasks there holds it."""
+    """Returns the lock file of a work directory, held by the process that starts tasks there."""
     return work_dir / '.sweep.lock'
 
 
 def lock_path(predictions: Path) -> Path:
-    """Returns the lock file beside a predictions file."""
+    """Returns the lock file next to a predictions file."""
     return predictions.with_name(f'.{predictions.stem}.lock')
 
 
 class InUseError(OSError):
-    """Raised when another process works on the same files."""
+    """Raised if another process works on the same files."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Content of a lock file: its holder and the holder's progress.
+    """The content of a lock file: its holder and the holder's progress.
 
     Attributes:
-        process: Its id on ``host``.
+        process: Process id on ``host``.
         host: The machine.
-        since: When it took the lock.
-        samples: Number of its samples; 0 if it is not given.
-        waiting: The resource that it waits for, such as a server; '' for none.
+        since: Time when the process took the lock.
+        samples: Number of samples; 0 if unknown.
+        waiting: The resource that the process waits for, such as a server; '' if it does not wait.
         answered: Number of samples with an answer.
-        earlier: Number of those that an earlier run answered.
-        prompt: Tokens of prompts in this run, as far as servers report them.
-        completion: Tokens of answers in this run.
-        cached: Tokens of prompts that servers read from their cache.
+        earlier: Number of samples that an earlier run answered.
+        prompt: Number of prompt tokens in this run that servers reported.
+        completion: Number of answer tokens in this run.
+        cached: Number of prompt tokens from servers' caches.
     """
 
     process: int
@@ -79,13 +79,13 @@ class Holder:
 
 
 class Report(Protocol):
-    """Receives the number of samples with an answer, those of them of an earlier run, and the usage of new answers."""
+    """Receives the numbers of samples answered so far and in earlier runs, and the usage of new answers."""
 
     def __call__(self, answered: int, earlier: int, usages: Iterable[Usage | None]) -> None: ...
 
 
 def report_nothing(answered: int, earlier: int, usages: Iterable[Usage | None]) -> None:
-    """Ignores the progress; the :class:`Report` for callers without a lock."""
+    """Ignores the progress; a :class:`Report` for callers without a lock."""
 
 
 class Reporter:
@@ -93,7 +93,7 @@ class Reporter:
 
     Args:
         stream: The lock file, open.
-        holder: Its first content.
+        holder: The first content of the file.
     """
 
     def __init__(self, stream: IO[str], holder: Holder) -> None:
@@ -104,13 +104,13 @@ class Reporter:
         self._write()
 
     def waits_for(self, text: str) -> None:
-        """Records the resource that the holder waits for; '' for none."""
+        """Records the resource that the holder waits for; '' if it does not wait."""
         with self._lock:
             self._holder = replace(self._holder, waiting=text)
             self._write()
 
     def has_answered(self, answered: int, earlier: int, usages: Iterable[Usage | None]) -> None:
-        """Records the number of samples with an answer and adds the usage of new ones. Written within a second."""
+        """Records the number of answered samples, and adds the usage of new answers. Writes at most once a second."""
         with self._lock:
             counts = {'prompt': 0, 'completion': 0, 'cached': 0}
             for usage in filter(None, usages):
@@ -130,9 +130,9 @@ class Reporter:
 
 
 def _acquire(path: Path) -> IO[str]:
-    """Opens and locks ``path``, and checks that it is still the same file once the lock is held."""
+    """Opens and locks ``path``, and checks afterwards that it is still the same file."""
     while True:
-        # Not 'w', which would empty the file of the process that holds the lock.
+        # Not 'w', which would empty the file while another process holds the lock.
         stream = path.open('a+', encoding='utf-8')
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -140,7 +140,7 @@ def _acquire(path: Path) -> IO[str]:
                 return stream
         except BlockingIOError:
             stream.close()
-            if probe(path) is False:  # a process that was reading the lock, such as tooleval status, held it
+            if probe(path) is False:  # it was held briefly by a process that probes it, such as tooleval status
                 continue
             holder = holder_of(path)
             who = f'process {holder.process} on {holder.host} since {holder.since}' if holder else 'another process'
@@ -155,7 +155,7 @@ def _acquire(path: Path) -> IO[str]:
 
 
 def holder_of(path: Path) -> Holder | None:
-    """Reads the holder from a lock file; None without one. It may be a killed process: :func:`is_held` tests that."""
+    """Reads the holder from a lock file; returns None if there is none. The holder may have ended (:func:`is_held`)."""
     try:
         holder = Holder(**load_json(read_plain(path, _MAX_LOCK)))
     except (OSError, ValueError, TypeError):
@@ -168,12 +168,12 @@ def holder_of(path: Path) -> Holder | None:
 
 
 def probe(path: Path) -> bool | None:
-    """Tests if a process holds the lock now; None if the file system cannot tell."""
+    """Tests if a process holds the lock now; None if the file system has no locks."""
     try:
         with open_plain(path, None) as stream:
-            # Shared: of two processes that test at the same moment with LOCK_EX, one would take the other for a holder.
+            # Shared: if two processes probed with LOCK_EX at once, one would take the other for a holder.
             fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (FileNotFoundError, ValueError):  # ValueError: no plain file, which nobody has locked
+    except (FileNotFoundError, ValueError):  # ValueError: not a plain file, so it is not a lock
         return False
     except OSError as error:
         return True if error.errno in {errno.EWOULDBLOCK, errno.EACCES} else None
@@ -181,7 +181,7 @@ def probe(path: Path) -> bool | None:
 
 
 def is_held(path: Path) -> bool:
-    """Returns True if a process is known to hold the lock now."""
+    """Tests if a process is known to hold the lock now."""
     return probe(path) is True
 
 
@@ -190,14 +190,14 @@ def exclusive(path: Path, samples: int = 0) -> Iterator[Reporter]:
     """Holds a lock while the block runs. The lock also ends with the process, even a killed one.
 
     Args:
-        path: A file for the lock alone, removed at the end; its folder is created.
-        samples: Number of the holder's samples, for progress displays; 0 by default.
+        path: A file used only as the lock, and removed at the end. Its folder is created.
+        samples: Number of the holder's samples, for progress displays.
 
     Yields:
-        The reporter of the holder's progress.
+        A reporter for the holder's progress.
 
     Raises:
-        InUseError: Another process holds it; the message names host, process and since when.
+        InUseError: Another process holds the lock; the message names host, process and time.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _acquire(path) as stream:
@@ -209,9 +209,9 @@ def exclusive(path: Path, samples: int = 0) -> Iterator[Reporter]:
 
 
 def remove_stale_locks(work_dir: Path) -> None:
-    """Removes and logs the lock files that killed processes of this machine left in a working directory.
+    """Removes and logs the lock files that killed processes of this machine left in a work directory.
 
-    Lock files of other machines stay: not every file system reports the locks of other machines.
+    Lock files of other machines stay, since not every file system reports locks across machines.
     """
     removed = []
     for path in (sweep_lock(work_dir), *sorted(work_dir.glob('predictions/*/.*.lock'))):
@@ -227,7 +227,7 @@ def hold_sweep(work_dir: Path) -> None:
     """Takes the lock of a sweep until this process ends, and removes the locks of a killed sweep.
 
     Raises:
-        SystemExit: Another sweep runs in the directory. Other errors would print a traceback of OpenCompass.
+        SystemExit: Another sweep runs in the directory. (Other exceptions would print OpenCompass's traceback.)
     """
     lock = sweep_lock(work_dir)
     with one_thread:
@@ -240,10 +240,10 @@ def hold_sweep(work_dir: Path) -> None:
 
 
 def hold(path: Path) -> None:
-    """Takes a lock until this process ends; further calls do nothing.
+    """Takes a lock until this process ends. Later calls do nothing.
 
     Raises:
-        InUseError: Another process holds it; the message names host, process and since when.
+        InUseError: Another process holds the lock; the message names host, process and time.
     """
     with one_thread:
         if path not in _held:

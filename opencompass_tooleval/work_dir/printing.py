@@ -1,6 +1,6 @@
-"""The one place that prints: text of models, servers and files reaches terminals and logs without control characters.
+"""Prints text. All output goes through this module, which escapes control characters in untrusted text.
 
-An escape sequence would clear the screen, set the title of the window, or hide a line.
+Otherwise an escape sequence could clear the screen, set the window's title, or hide a line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HIGH_CONTROLS = {code: f'\\u{code:04x}' for code in range(0x80, 0xA0)}
 
 
 def escape_unknown() -> None:
-    """Has standard output show characters that its encoding lacks as escapes; Python would raise."""
+    """Makes standard output escape characters that its encoding lacks, instead of raising an error."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors='backslashreplace')
 
@@ -30,23 +30,23 @@ def say(text: object, err: bool = False) -> None:
 
 
 def say_json(text: str) -> None:
-    """Prints JSON, of which only control characters above ASCII stand as they are; they become JSON's own escapes."""
+    """Prints JSON, and escapes the control characters that JSON need not escape (U+007F to U+009F)."""
     print(clean_text(printable(text.replace('\x7f', '\\u007f').translate(_HIGH_CONTROLS))), end='')
 
 
 class Screen(Console):
-    """Rich's console for tables and lines: no text of others is markup, and control characters are shown as text."""
+    """Rich's console for tables and lines. Text is never markup, and control characters are shown as text."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, highlight=False, emoji=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Converts a line, a title or a cell, before it is measured and wrapped."""
+        """Converts a line, a title or a cell before it is measured and wrapped."""
         return super().render_str(clean_text(printable(text)), **options)
 
 
 class PrintableRecords(logging.Filter):
-    """Filter that shows control characters of log messages and tracebacks as text."""
+    """A filter that shows control characters in log messages and tracebacks as text."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Changes the record, and keeps it."""
@@ -57,7 +57,7 @@ class PrintableRecords(logging.Filter):
 
 
 def keep_printable(logger: logging.Logger) -> None:
-    """Filters all that the handlers of a logger write."""
+    """Adds :class:`PrintableRecords` to all handlers of a logger."""
     for handler in logger.handlers:
         if not any(isinstance(one, PrintableRecords) for one in handler.filters):
             handler.addFilter(PrintableRecords())

@@ -33,11 +33,11 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
 _MOST_RANGE = 40
 _RATE_OVER = 500
-"""Number of latest answers over which the speed is computed; earlier ones may lie before the pause of a resumed run."""
+"""Number of latest answers used for the rate. Earlier ones may come from before a pause and a resume."""
 
 
 class State(str, Enum):
-    """State of a model x data set."""
+    """State of a model x dataset."""
 
     DONE = 'done'
     ANSWERED = 'answered'
@@ -48,23 +48,24 @@ class State(str, Enum):
 
 @dataclass(frozen=True)
 class Cell:
-    """One model x data set.
+    """One model x dataset.
 
     Attributes:
-        model: Its abbr.
-        dataset: Its abbr.
-        state: ``done`` has a result, ``answered`` has all predictions and no result yet.
-        answered: Samples with an answer so far; for dialogues of several rounds, those that have begun.
-        samples: Samples in all; None if no file has the number.
-        rate: Samples per second of all jobs that work on it now; None if there are none, or for dialogues of several
-            rounds, whose number of remaining rounds is unknown.
-        error: The last line of the log that reports an error, for ``failed``.
-        log: That log.
-        waiting: The resource that a running job waits for, such as a server; '' for none.
-        spent: Usage and cost of its answers so far; each round of an unfinished dialogue counts as one answer. None if
+        model: The model's abbr.
+        dataset: The dataset's abbr.
+        state: ``done``: there is a result; ``answered``: there are all predictions, but no result yet.
+        answered: Number of samples answered so far; for multi-round dialogues, of those that have begun.
+        samples: Number of all samples; None if no file has it.
+        rate: Samples per second of all jobs that work on it now. None without jobs, and for multi-round dialogues,
+            whose number of remaining rounds is unknown.
+        error: The last error line in the log, for ``failed``.
+        log: Path of this log.
+        waiting: The resource that a running job waits for, such as a server; '' if it does not wait.
+        spent: Usage and cost of the answers so far; each round of an unfinished dialogue counts as one answer. None if
             unknown.
-        others: ``judge gpt-4`` or ``simulator gpt-4`` -> usage and cost of that model so far.
-        rates: Samples per second of each replica that works on it now; empty without replicas.
+        others: ``judge gpt-4`` or ``simulator gpt-4`` -> usage and cost of this model so far.
+        rates: Samples per second of each running replica; empty without replicas.
+        result: Its result without samples, if it is ``done``.
     """
 
     model: str
@@ -79,6 +80,7 @@ class Cell:
     spent: Spending | None = None
     others: Mapping[str, Spending] = field(default_factory=dict)
     rates: Sequence[float] = ()
+    result: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def seconds_left(self) -> float | None:
@@ -90,16 +92,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class _Work:
-    """A predictions file in the making.
+    """A predictions file that is being made.
 
     Attributes:
-        answered: Samples in its journal, except those that will be requested again.
-        samples: Number of its holder's samples; None if unknown.
-        running: True if its lock is held.
+        answered: Number of samples in the journal, except those that will be requested again.
+        samples: Number of the lock holder's samples; None if unknown.
+        running: True if the lock is held.
         rate: Samples per second.
-        waiting: The resource that its holder waits for.
+        waiting: The resource that the lock's holder waits for.
         spent: Usage and cost of the model's answers.
-        others: Usage and cost of the other models in its dialogues.
+        others: Usage and cost of the auxiliary models in the dialogues.
     """
 
     answered: int
@@ -114,11 +116,11 @@ class _Work:
 def _work(predictions: Path, prices: Prices | None) -> _Work:
     journal = Journal(predictions.with_name(f'tmp_{predictions.stem}.jsonl'))
     rows = list(journal.rows()) if journal.path.exists() else []
-    last = list({row['idx']: row for row in rows}.values())  # a repeated request has a later row
+    last = list({row['idx']: row for row in rows}.values())  # a repeated request adds another row
     good = [row for row in last if not row.get('infra')]
-    dialogues = {str(row['key']) for row in good if 'key' in row}  # a row per round
+    dialogues = {str(row['key']) for row in good if 'key' in row}  # one row per round
     whole, has_rounds = [row for row in good if 'key' not in row], bool(dialogues)
-    ids = {row.get('record_id') for row in whole}  # a replica writes a row per round, and one per dialogue
+    ids = {row.get('record_id') for row in whole}  # a replica writes one row per round, and one per dialogue
     dialogues = {key for key in dialogues if key not in ids and key.rpartition('#')[0] not in ids}
     times = sorted(time for row in whole if isinstance(time := row.get('time'), float) and isfinite(time))[-_RATE_OVER:]
     lock = lock_path(predictions)
@@ -134,12 +136,12 @@ def _work(predictions: Path, prices: Prices | None) -> _Work:
 
 
 def _others(rows: Iterable[Mapping[str, Any]]) -> dict[str, Spending]:
-    """Sums usage and cost of the other models, from rows of predictions or of their journal."""
+    """Returns usage and cost of auxiliary models, from rows of predictions or of their journal."""
     return others_by_name({OTHERS: other_rows(rows)})
 
 
 def _failure(work: WorkDir, model: str, dataset: str, stage: str) -> tuple[str, Path]:
-    """Returns the error of a data set ('' for none) and its log. A running sweep ignores errors of earlier runs."""
+    """Returns a dataset's error ('' if none) and log. While a sweep runs, errors of earlier runs are ignored."""
     log = work.log(model, dataset, stage)
     old = log.is_file() and log.stat().st_mtime < work.config().stat().st_mtime
     if old and is_held(sweep_lock(work.path)):
@@ -149,7 +151,7 @@ def _failure(work: WorkDir, model: str, dataset: str, stage: str) -> tuple[str, 
 
 
 def _unfinished(whole: Path) -> Iterator[Path]:
-    """Yields the predictions files, whole or shards, that have a journal or a lock."""
+    """Yields the predictions files (whole or shards) that have a journal or a lock."""
     for pattern, prefix in ((f'tmp_{whole.stem}*.jsonl', 'tmp_'), (f'.{whole.stem}*.lock', '.')):
         for file in whole.parent.glob(pattern):
             stem = file.stem.removeprefix(prefix)
@@ -158,7 +160,7 @@ def _unfinished(whole: Path) -> Iterator[Path]:
 
 
 def _rows(file: Path, damage: list[str]) -> list[dict[str, Any]]:
-    """Reads predictions; of a damaged file none, and its error goes to ``damage``."""
+    """Reads predictions. For a damaged file, returns no rows and appends the error to ``damage``."""
     try:
         return read_predictions(file)
     except DataError as error:
@@ -167,16 +169,16 @@ def _rows(file: Path, damage: list[str]) -> list[dict[str, Any]]:
 
 
 def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) -> Cell:
-    """Reads the state of one model x data set.
+    """Reads the state of one model x dataset.
 
     Args:
         work: The run.
-        model: Its abbr.
-        dataset: Its abbr.
+        model: The model's abbr.
+        dataset: The dataset's abbr.
         prices: Prices of the model's tokens, for answers without a result; None if unknown.
 
     Returns:
-        The state; ``failed`` with the name of each damaged file where there is one.
+        The state; ``failed``, with the names of the files, if files are damaged.
     """
     damage: list[str] = []
     try:
@@ -194,7 +196,8 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
         samples = samples if type(samples) is int else 0
         usage = result.get('usage')
         spent, others = spending_of(usage, prices), others_by_name(usage)
-        return Cell(model, dataset, State.DONE, samples, samples, spent=spent, others=others)
+        bare = {key: value for key, value in result.items() if key != 'details'}
+        return Cell(model, dataset, State.DONE, samples, samples, spent=spent, others=others, result=bare)
     whole = work.predictions(model, dataset)
     if whole.is_file():
         error, log = _failure(work, model, dataset, 'eval')
@@ -244,7 +247,7 @@ def model_abbr(model: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> str:
 
 
 def dataset_abbr(dataset: Mapping[str, Any]) -> str:
-    """Returns the name of a data set in a config, as OpenCompass's ``dataset_abbr_from_cfg`` does."""
+    """Returns the name of a dataset in a config, as OpenCompass's ``dataset_abbr_from_cfg`` does."""
     if 'abbr' in dataset:
         return cast(str, dataset['abbr'])
     name = f'_{dataset["name"]}' if 'name' in dataset else ''
@@ -252,7 +255,7 @@ def dataset_abbr(dataset: Mapping[str, Any]) -> str:
 
 
 def prices_of(content: Mapping[str, Any]) -> dict[str, Prices]:
-    """Returns abbr -> token prices, for the models of a config that have ``prices``."""
+    """Returns token prices by abbr, for the models in a config that have ``prices``."""
     prices = {}
     for model in content.get('models') or ():
         try:
@@ -260,7 +263,7 @@ def prices_of(content: Mapping[str, Any]) -> dict[str, Prices]:
             if model_prices:
                 prices[model_abbr(model)] = model_prices
         except (LookupError, TypeError, ValueError, AttributeError):
-            continue  # the run may come from anybody; its cost is then unknown
+            continue  # the run may come from anybody; the cost is then unknown
     return prices
 
 
@@ -268,7 +271,7 @@ _UNREADABLE = (DataError, OSError, LookupError, TypeError, ValueError, Attribute
 
 
 def model_cfg(work: WorkDir, model: str) -> Mapping[str, Any]:
-    """Returns a model's config, from the config of a run; empty if that cannot be read."""
+    """Returns a model's config from the config of a run; empty if it cannot be read."""
     try:
         models = read_dumped(work.config()).get('models') or ()
         cfg: Any = next((cfg for cfg in models if model_abbr(cfg) == model), {})
@@ -278,7 +281,7 @@ def model_cfg(work: WorkDir, model: str) -> Mapping[str, Any]:
 
 
 def run_counter(work: WorkDir, model: str) -> Counter:
-    """Returns the counter for a model's prompts, from the config of a run; the estimate if that cannot be read."""
+    """Returns the token counter for a model's prompts, from a run's config; the estimate if it cannot be read."""
     try:
         summarizer = read_dumped(work.config()).get('summarizer')
         tokenizer = summarizer.get('tokenizer') if isinstance(summarizer, dict) else None
@@ -288,14 +291,14 @@ def run_counter(work: WorkDir, model: str) -> Counter:
 
 
 def cut_datasets(content: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the abbrs of the data sets of a config of which a part is asked -> the part, in words."""
+    """Returns, for each dataset of which a config selects only a part, a description of the part by abbr."""
     datasets = content.get('datasets')
     rows = [row for row in datasets if isinstance(row, Mapping)] if isinstance(datasets, (list, tuple)) else []
     return {dataset_abbr(row): words for row in rows if (words := _part_in_words(row))}
 
 
 def _part_in_words(dataset: Mapping[str, Any]) -> str:
-    """Returns the part of a data set that its config asks, before it is loaded; '' for all records."""
+    """Describes the part of a dataset that its config selects; '' for all records. Does not load the dataset."""
     try:
         sample = Sample.of(dataset['sample'])
         return f'a sample of {sample.n}' if sample.look is None else f'a sample, look {sample.look}'
@@ -308,10 +311,10 @@ def _part_in_words(dataset: Mapping[str, Any]) -> str:
 
 
 def abbrs_of(content: Mapping[str, Any], config: Path) -> tuple[list[str], list[str]]:
-    """Returns the abbrs of the models and of the data sets of a config.
+    """Returns the abbrs of the models and of the datasets in a config.
 
     Raises:
-        DataError: It has none.
+        DataError: The config has no valid models or datasets.
     """
     try:
         models = [model_abbr(model) for model in content['models']]

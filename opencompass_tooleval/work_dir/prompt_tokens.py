@@ -1,4 +1,4 @@
-"""Token counts of prompts, by a tokenizer or estimated, and per task of a result."""
+"""Counts the tokens of prompts, with a tokenizer or an estimate, and per task of a result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Counter:
 
     Attributes:
         name: The tokenizer, or :data:`ESTIMATE`.
-        count: Texts -> their numbers of tokens, without special tokens.
+        count: Returns the number of tokens in each text, without special tokens.
     """
 
     name: str
@@ -32,18 +32,18 @@ class Counter:
 
 
 def estimate_tokens(texts: Sequence[str]) -> list[int]:
-    """Counts words, signs and Chinese characters: accurate enough for a reduction in %, without a tokenizer.
+    """Estimates the number of tokens in each text by counting words, signs and Chinese characters.
 
-    It is the package's only estimate. English prose has 1.0 to 1.3 tokens of a usual tokenizer per counted item.
+    English prose has 1.0 to 1.3 tokens of a usual tokenizer per counted item.
     """
     return [len(_PIECE.findall(text)) for text in texts]
 
 
 @cache
 def find_tokenizer(path: str) -> Any:
-    """Loads the Hugging Face tokenizer of a folder, or of a model on this machine; None if there is none."""
+    """Loads a Hugging Face tokenizer from a folder or the local cache; returns None if there is none."""
     if not Path(path).is_dir() and not _is_downloaded(path):
-        return None  # before transformers is imported, which takes seconds
+        return None  # importing transformers takes seconds
     from transformers import AutoTokenizer
 
     try:
@@ -59,13 +59,13 @@ def _is_downloaded(repository: str) -> bool:
 
 
 def tokenizer_name(tokenizer: Any) -> str:
-    """Returns the name of a tokenizer to show beside its counts."""
+    """Returns the name of a tokenizer to show with its counts."""
     path = getattr(tokenizer, 'name_or_path', None) or getattr(tokenizer, 'name', None) or type(tokenizer).__name__
     return f'tokenizer {Path(str(path)).name}'
 
 
 def choose_counter(paths: Iterable[str | None]) -> Counter:
-    """Returns a counter with the first tokenizer of ``paths`` that is on this machine, else the estimate."""
+    """Returns a counter with the first tokenizer of ``paths`` on this machine, else the estimate."""
     for path in filter(None, paths):
         tokenizer = find_tokenizer(path)
         if tokenizer is not None:
@@ -83,25 +83,25 @@ def counter_of(model: Mapping[str, Any], tokenizer: str | None = None) -> Counte
 
     Args:
         model: The model's config.
-        tokenizer: A tokenizer that takes precedence over the model's; None for none.
+        tokenizer: A tokenizer that takes precedence over the model's; None to use the model's.
     """
     paths = (tokenizer, model.get('tokenizer_path'), model.get('path'))
     return choose_counter(path for path in paths if isinstance(path, str))
 
 
 def _as_json(value: Any) -> str:
-    """Writes JSON as chat templates do: non-ASCII letters are not escaped, since escapes take more tokens."""
+    """Returns JSON as chat templates write it: without escapes of non-ASCII letters, which would take more tokens."""
     return json.dumps(value, ensure_ascii=False).encode('utf-8', 'replace').decode('utf-8')
 
 
 def prompt_texts(prompt: Any, tools: Iterable[Any] | None = None) -> list[str]:
-    """Returns the texts of a prompt whose tokens are counted.
+    """Returns the texts of a prompt, to count their tokens.
 
-    The special tokens that a chat template puts around them are not included.
+    The special tokens that a chat template adds are not included.
 
     Args:
-        prompt: As OpenCompass stores it or a server receives it: a text, or a list of turns with their calls.
-        tools: The tools that are offered natively; the JSON of each is one text.
+        prompt: The prompt as stored by OpenCompass, or as sent to a server: a text, or a list of turns with calls.
+        tools: The natively offered tools; each becomes one text in JSON.
 
     Returns:
         The texts; empty without a prompt, even if there are tools.
@@ -117,7 +117,7 @@ def prompt_texts(prompt: Any, tools: Iterable[Any] | None = None) -> list[str]:
 
 
 def count_prompts(rows: Iterable[Mapping[str, Any]], counter: Counter) -> float | None:
-    """Computes the mean tokens of the prompts of predictions, with the tools that each offers; None without prompts.
+    """Returns the mean number of prompt tokens (with tools) of predictions; None without prompts.
 
     A text that many prompts share, such as a system prompt, is counted once.
     """
@@ -135,16 +135,16 @@ def count_prompts(rows: Iterable[Mapping[str, Any]], counter: Counter) -> float 
 def prompt_tokens(
     result: Mapping[str, Any], rows: Callable[[], Iterable[Mapping[str, Any]]], counter: Callable[[], Counter]
 ) -> PromptTokens:
-    """Returns the prompt tokens of a task; the summary's tables and the report's use this one definition.
+    """Returns the number of prompt tokens per task of a result, as shown in the summary and the report.
 
-    The tokens come from the result's ``usage``: the server reported them, or inference counted them. Without ``usage``,
-    as with recorded answers, the prompts in the predictions are counted. These are the first prompts; for an agent or
-    another dialogue of several rounds they hold the task alone, and the tokens are then unknown.
+    The numbers come from the result's ``usage``: the server reported them, or inference counted them. If there is no
+    ``usage``, as for recorded answers, the prompts in the predictions are counted. These are first prompts, so for
+    multi-round dialogues, such as agents, the result is then unknown.
 
     Args:
         result: The result, with ``usage`` and ``provenance``.
         rows: Returns the rows of the predictions.
-        counter: Returns the counter for their prompts.
+        counter: Returns the token counter for the prompts.
     """
     is_dialogue = holds_dialogues(result)
     reported = prompt_tokens_of(result.get('usage'), is_dialogue)

@@ -1,8 +1,8 @@
-"""Reads recorded answers in their usual file formats. Imports no OpenCompass.
+"""Reads recorded answers in the usual file formats. Imports no OpenCompass.
 
-Rows of UltraTool's published answers hold the record and the answer. GPT models: ``{"data": RECORD, "init output":
-TEXT}``. Open models: ``{"question": RECORD, "original ans": GOLD, "total output": {"init prompt": TEXT, "init output":
-[TEXT, ...]}}``, one text per sample.
+Rows of UltraTool's published answers contain the record and the answer. For GPT models: ``{"data": RECORD, "init
+output": TEXT}``. For open models: ``{"question": RECORD, "original ans": GOLD, "total output": {"init prompt": TEXT,
+"init output": [TEXT, ...]}}``, with one text per sample.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, read_plain
 from opencompass_tooleval.work_dir.recorded_question import RecordedQuestion, question_of
 
 RECORDED_SHAPE = 'recorded_shape'
-"""The column of a predictions file with the published shape in which a replayed answer was recorded."""
+"""Column of a predictions file with the published format of a replayed answer."""
 
 _TEXT_KEYS = ('prediction', 'answer', 'output', 'response')
 _ID_KEYS = ('record_id', 'id')
@@ -31,10 +31,10 @@ class RecordedAnswers:
     """Recorded answers, by record id if the file has ids, else by position.
 
     Attributes:
-        path: Their file or folder, for messages.
+        path: File or folder of the answers, for messages.
         by_id: Record id -> answer.
-        by_position: Position in the data set -> answer (OpenCompass's own prediction files).
-        questions: Record id or position -> the question as recorded with the answer.
+        by_position: Position in the dataset -> answer (for OpenCompass's own prediction files).
+        questions: Record id or position -> the question recorded with the answer.
     """
 
     path: Path
@@ -43,14 +43,14 @@ class RecordedAnswers:
     questions: dict[str | int, RecordedQuestion] = field(default_factory=dict)
 
     def question(self, record_id: str, position: int) -> RecordedQuestion:
-        """Returns the question that is recorded with the answer to one record."""
+        """Returns the question recorded with the answer to a record."""
         return self.questions.get(record_id if self.by_id else position, RecordedQuestion())
 
     def answer(self, record_id: str, position: int) -> Answer:
-        """Returns the answer to one record.
+        """Returns the answer to a record.
 
         Raises:
-            DataError: There is none; a missing answer never counts as an empty one.
+            DataError: There is no answer. A missing answer never counts as an empty one.
         """
         if record_id in self.by_id:
             return self.by_id[record_id]
@@ -59,10 +59,10 @@ class RecordedAnswers:
         raise DataError(self.path, 'no answer is recorded for it', record=record_id)
 
     def in_order(self, record_ids: Sequence[str]) -> dict[str, Answer]:
-        """Returns record id -> answer, after a check that exactly these records have answers.
+        """Returns the answers by record id, after checking that exactly these records have answers.
 
         Raises:
-            DataError: Some have none, or the file answers other records.
+            DataError: A record has no answer, or the file answers other records.
         """
         if not self.by_id and not self.by_position:
             raise DataError(self.path, 'it holds no answers')
@@ -79,7 +79,7 @@ class RecordedAnswers:
 
 
 def _answer(path: Path, name: str, item: Any) -> Answer:
-    """Reads a recorded answer; a parsed one is converted to Python text, as in the authors' script."""
+    """Reads a recorded answer. An answer that is already parsed becomes Python text, as in the authors' script."""
     infra = finish_reason = shape = None
     row = item if isinstance(item, dict) else {}
     if isinstance(item, dict):
@@ -137,7 +137,7 @@ def _parse(path: Path, text: str, where: str = '') -> Any:
 
 
 def _is_json_lines(text: str) -> bool:
-    """Tests if each line is a separate object, for any extension of the file, as in UltraTool's files."""
+    """Tests if each line is a separate object, as in UltraTool's files, whatever the file's extension."""
     # An object over several lines has only '{' on its first.
     first, newline, rest = text.partition('\n')
     return bool(newline and rest.strip()) and first.startswith('{') and first.rstrip().endswith('}')
@@ -166,9 +166,9 @@ def _of_list(recorded: RecordedAnswers, items: Sequence[Any]) -> RecordedAnswers
 
 
 def _is_numbered(content: dict[str, Any]) -> bool:
-    """Tests if the keys are positions, as OpenCompass writes them: 0, 1, 2, ... in this order.
+    """Tests if the keys are positions, as in OpenCompass's files: 0, 1, 2, ... in this order.
 
-    T-Eval's ids may be numbers too (``126``); its result files hold the record beside the answer.
+    T-Eval's ids may be numbers too (``126``), but its result files contain the record with each answer.
     """
     in_order = all(key == str(position) for position, key in enumerate(content))
     return in_order and not any(isinstance(item, dict) and 'ground_truth' in item for item in content.values())
@@ -184,13 +184,13 @@ def load_recorded(path: Path) -> RecordedAnswers:
     """Reads recorded answers.
 
     Args:
-        path: T-Eval's result file (JSON, id -> record with ``prediction``) or its folder of one file per id; a
-            predictions file of OpenCompass (JSON, ``"0"``, ``"1"``, ... -> row; by ``record_id`` if it was written by
-            this package); JSON lines with ``id`` or ``record_id`` and ``prediction``; or UltraTool's files of answers
-            (JSON lines, :mod:`~opencompass_tooleval.work_dir.recorded`).
+        path: One of these: T-Eval's result file (JSON, id -> record with ``prediction``), or its folder with one file
+            per id; a predictions file of OpenCompass (JSON, ``"0"``, ``"1"``, ... -> row; by ``record_id`` if this
+            package wrote it); JSON Lines with ``id`` or ``record_id`` and ``prediction``; UltraTool's files of answers
+            (JSON Lines, :mod:`~opencompass_tooleval.work_dir.recorded`).
 
     Raises:
-        DataError: It is missing or cannot be read.
+        DataError: The path is missing or cannot be read.
     """
     recorded = RecordedAnswers(path)
     if path.is_dir():
@@ -202,7 +202,7 @@ def load_recorded(path: Path) -> RecordedAnswers:
         raise DataError(path, 'the file is missing')
     text = _read_text(path)
     if path.suffix == '.jsonl' or _is_json_lines(text):
-        # Not splitlines, which cuts a line at U+2028, a character like any other within JSON.
+        # Not splitlines: it also splits at U+2028, which may occur within JSON.
         lines = enumerate(text.split('\n'), start=1)
         return _of_list(recorded, [_parse(path, line, f'line {i}: ') for i, line in lines if line.strip()])
     content = _parse(path, text)
@@ -223,7 +223,7 @@ class RecordedRow:
 
     Attributes:
         record: The record in the row; None if the row has none.
-        answer: The answer: text, or a value that was already read; None if the row has none.
+        answer: The answer: a text, or a parsed value; None if the row has none.
         shape: ``gpt`` or ``open``.
     """
 
@@ -233,7 +233,7 @@ class RecordedRow:
 
 
 def read_recorded_row(row: Any) -> RecordedRow | None:
-    """Reads a row; None for other formats."""
+    """Reads a row of published answers; returns None for other formats."""
     if not isinstance(row, Mapping):
         return None
     if _OPEN_ANSWERS in row:
@@ -246,5 +246,5 @@ def read_recorded_row(row: Any) -> RecordedRow | None:
 
 
 def _first(answer: Any) -> Any:
-    """Returns the first text of a list of texts; a list of anything else is an answer that was already read."""
+    """Returns the first text in a list of texts. A list of other values is an answer that is already parsed."""
     return answer[0] if isinstance(answer, list) and answer and isinstance(answer[0], str) else answer

@@ -1,4 +1,4 @@
-"""Reads the question that is recorded with an answer, in its usual file formats. Imports no OpenCompass."""
+"""Reads the question that was recorded with an answer, in the usual file formats. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from opencompass_tooleval.core.calls.messages import Message, messages_text, pro
 
 @dataclass(frozen=True)
 class RecordedQuestion:
-    """The known facts about the question of a recorded answer.
+    """The question of a recorded answer, as far as known.
 
     Attributes:
-        source: Name of the data set in our predictions files, such as ``plan_json_v2``, or ''.
-        dataset: The abbr of the data set in exported predictions, or ''.
+        source: Name of the dataset in this package's predictions files, such as ``plan_json_v2``, or ''.
+        dataset: Abbr of the dataset in exported predictions, or ''.
         prompt: All texts of the prompt, or ''.
-        asked: Digest of the prompt in our predictions files, or ''.
+        asked: Digest of the prompt in this package's predictions files, or ''.
     """
 
     source: str = ''
@@ -28,14 +28,14 @@ class RecordedQuestion:
     asked: str = ''
 
     def fits(self, messages: Sequence[Message]) -> bool:
-        """Returns True if these messages may be the recorded prompt; roles may differ."""
+        """Tests if these messages may be the recorded prompt, with any roles."""
         if self.prompt:
             return all(message.content in self.prompt for message in messages)
         return not self.asked or self.asked in _digests(messages)
 
 
 def _digests(messages: Sequence[Message]) -> Iterator[str]:
-    """Yields the digests that a prompt of these messages can have, one for each choice of roles."""
+    """Yields the digests of a prompt with these messages, one for each choice of roles."""
     text = messages_text(messages)
     for function_role, system_role in product(('user', 'system', 'assistant'), ('system', 'user', 'assistant')):
         yield prompt_digest(text, function_role, system_role)
@@ -64,5 +64,5 @@ def question_of(row: Any) -> RecordedQuestion:
         return RecordedQuestion()
     names = ('source', 'dataset', 'prompt_digest')
     source, dataset, asked = (row[name] if isinstance(row.get(name), str) else '' for name in names)
-    prompt = row.get('origin_prompt', row.get('prompt') if dataset else None)  # an exported row has a data set
+    prompt = row.get('origin_prompt', row.get('prompt') if dataset else None)  # an exported row has a dataset
     return RecordedQuestion(source, dataset, '\n'.join(_texts(prompt)), asked)

@@ -1,12 +1,12 @@
-"""Ranges of a data set that the replicas of a model claim as they become free: files in the folder ``.NAME.claims``.
+"""Divides a dataset into ranges that replicas of a model claim, by files in the folder ``.NAME.claims``.
 
-A replica is a task with the model and the data sets of the others, and a number. While it works on a data set it holds
-the lock of ``NAME_3``, and journals its answers in ``tmp_NAME_3.jsonl``, by the indices of the whole data set.
+A replica is a task with the same model and datasets as the other replicas, and a number. While it works on a dataset it
+holds the lock of ``NAME_3``, and writes its answers to ``tmp_NAME_3.jsonl``, with the indices of the whole dataset.
 
-Each sweep has a folder in that one, with ``plan`` (the ranges), ``7.0`` (a replica claims range 7), ``7.1`` (another
-does, since that one has ended), ``7.done``, and the same for ``begin`` and ``end``. Each of these names is a link to a
-file that was complete and on the disk before: it exists whole or not at all, one process makes it, and it never
-changes. The next sweep needs none of them: it joins the journals.
+Each sweep has a subfolder with ``plan`` (the ranges), ``7.0`` (a replica claims range 7), ``7.1`` (another replica
+claims it because the first has ended), ``7.done``, and the same names for ``begin`` and ``end``. Each of these files is
+made as a link to a complete file, so it exists whole or not at all, only one process makes it, and it never changes.
+The next sweep does not need these files: it joins the journals.
 """
 
 from __future__ import annotations
@@ -31,26 +31,25 @@ from opencompass_tooleval.work_dir.whole_file import whole_file
 
 _MOST_BYTES = 1 << 22
 _RECORDS = 16
-"""Records of a range, if there are enough; fewer ranges keep more prompts with a common beginning together."""
+"""Minimum number of records in a range, if there are enough. Large ranges keep similar prompts together."""
 _MOST, _OF_REST, _LEAST = 8, 4, 32
-"""Parts of a replica's share: a range is a quarter of what is left of it, between an eighth and a 32nd of the whole.
-
-A replica of a tenth of the others' speed ends its first range in time, and the last ranges end almost together."""
+"""Fractions of a replica's share: a range is a quarter of the rest of the share, but between an eighth and a 32nd of
+the share. So a replica with a tenth of the others' speed ends its first range in time, and all end almost together."""
 _ROWS = 256
 _PLAN, _BEGIN, _END, _DONE = 'plan', 'begin', 'end', 'done'
 _SECONDS_PER_LOOK = 0.05
 _MOST_SECONDS = 600.0
-"""Seconds that a replica waits for the one that joins the journals, on a file system without locks."""
+"""Maximum time to wait for the replica that joins the journals, on a file system without locks."""
 
 
 @dataclass(frozen=True)
 class Replica:
-    """One of the tasks that share the data sets of a model.
+    """One of the tasks that share the datasets of a model.
 
     Attributes:
-        number: Its number, from 0.
+        number: Number of the replica, from 0.
         of: Number of replicas.
-        sweep: Text that only the replicas of one partition have in common: what an earlier sweep claimed is void.
+        sweep: Text that identifies the partition. Claims of earlier sweeps do not count.
     """
 
     number: int
@@ -60,10 +59,10 @@ class Replica:
 
 @dataclass(frozen=True)
 class Plan:
-    """The division of a data set.
+    """The division of a dataset into ranges.
 
     Attributes:
-        stops: Index behind the last record of each range of the records without an answer, in prefix order.
+        stops: End index (exclusive) of each range, over the records without an answer in prefix order.
         order: SHA-256 of these records.
     """
 
@@ -72,12 +71,12 @@ class Plan:
 
 
 def claims_folder(whole: Path) -> Path:
-    """Returns the folder of claims beside a predictions file; it exists while replicas work on the data set."""
+    """Returns the folder of claims next to a predictions file. It exists while replicas work on the dataset."""
     return whole.with_name(f'.{whole.stem}.claims')
 
 
 def read_plan(file: Path) -> Plan | None:
-    """Reads a plan; None if there is none, or it cannot be read."""
+    """Reads a plan; returns None if it is missing or invalid."""
     try:
         value = load_json(read_plain(file, _MOST_BYTES), bounded=True)
         return Plan([int(stop) for stop in value['stops']], str(value['order']))
@@ -90,15 +89,16 @@ def _journal_of(file: Path) -> Journal:
 
 
 def _journals(whole: Path) -> dict[int, Journal]:
-    """Returns number -> journal of the replicas."""
+    """Returns the journals of the replicas by number."""
     journals = {int(part.stem.rpartition('_')[2]): _journal_of(part) for part in parts_of(whole)}
     return {number: journal for number, journal in journals.items() if journal.path.exists()}
 
 
 def _join(whole: Path) -> None:
-    """Moves the rows of the replicas' journals to that of the whole data set, where a run that is resumed reads them.
+    """Moves the rows of the replicas' journals to the journal of the whole dataset, where a resumed run reads them.
 
-    A dialogue that failed is begun again, with the rounds that the journal has: its row would count their usage twice.
+    Rows of failed dialogues are left out: the dialogue is repeated with the rounds in the journal, and its own row
+    would count their usage twice.
     """
     base, journals = _journal_of(whole), _journals(whole).values()
     base.repair()
@@ -113,19 +113,19 @@ def _join(whole: Path) -> None:
 
 
 def remove_claims(whole: Path) -> None:
-    """Removes the claims of replicas and their journals, whose rows are elsewhere."""
+    """Removes the claims and journals of replicas, whose rows are stored elsewhere."""
     folder = claims_folder(whole)
     for plan in folder.glob(f'*/{_PLAN}'):
-        plan.unlink(missing_ok=True)  # first: without it nobody takes a range whose done mark is gone for a free one
+        plan.unlink(missing_ok=True)  # first: without a plan no replica claims a range whose done mark is removed
     for journal in _journals(whole).values():
         journal.remove()
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def end_claims(whole: Path) -> None:
-    """Gives what replicas left to a single task, or to the next sweep.
+    """Joins what replicas left, for a single task or the next sweep.
 
-    The caller holds the lock of the predictions, or the claim of the end.
+    The caller must hold the lock of the predictions, or the claim ``end``.
     """
     if claims_folder(whole).is_dir():
         _join(whole)
@@ -133,15 +133,15 @@ def end_claims(whole: Path) -> None:
 
 
 def cut_ranges(sizes: Sequence[int], replicas: int, at_least: int = 1) -> list[int]:
-    """Divides a sequence into ranges that get smaller.
+    """Divides a sequence into ranges of decreasing size.
 
     Args:
         sizes: Size of each item, such as its bytes.
         replicas: Number of replicas.
-        at_least: Number of items of a range; the last may have fewer.
+        at_least: Minimum number of items in a range; the last one may have fewer.
 
     Returns:
-        The index behind the last item of each range.
+        The end index (exclusive) of each range.
     """
     left = sum(sizes)
     least, most = left / (_LEAST * replicas), left / (_MOST * replicas)
@@ -156,20 +156,20 @@ def cut_ranges(sizes: Sequence[int], replicas: int, at_least: int = 1) -> list[i
 
 
 class Claims:
-    """The claims of one replica on one data set.
+    """The claims of one replica on one dataset.
 
-    On a file system without locks nobody can tell that a replica has ended: each has the ranges whose number leaves its
-    own when it is divided by the number of replicas, and takes nothing over.
+    On a file system without locks it is unknown if a replica has ended. Then the ranges are divided by number among the
+    replicas, and no replica takes over another's range.
 
     Args:
-        whole: The predictions file of the data set, which need not exist.
-        replica: The replica. It holds ``lock``.
+        whole: The predictions file of the dataset, which need not exist.
+        replica: The replica, which must hold ``lock``.
 
     Attributes:
-        lock: The lock file that the replica holds while it works on the data set.
-        journal: Its journal.
-        number: Its number.
-        earlier: The journal of earlier runs, and those of ended replicas of which it has taken over ranges.
+        lock: The lock file that the replica holds while it works on the dataset.
+        journal: The replica's journal.
+        number: The replica's number.
+        earlier: The journals of earlier runs, and of ended replicas whose ranges this one has taken over.
     """
 
     def __init__(self, whole: Path, replica: Replica) -> None:
@@ -188,13 +188,13 @@ class Claims:
         self._open: dict[str, set[int]] = {}
 
     def begin(self) -> bool:
-        """Begins work on the data set: the first replica of a sweep joins what earlier ones have answered.
+        """Begins work on the dataset. The first replica of a sweep joins the answers of earlier ones.
 
         Returns:
-            False if the predictions are there.
+            False if the predictions exist already.
 
         Raises:
-            DataError: The replica that joins the answers has ended, and the file system has no locks to tell.
+            DataError: The replica that joins the answers does not finish, and the file system has no locks.
         """
         latest = time.monotonic() + _MOST_SECONDS
         while not (self._whole.exists() or (self._folder / f'{_BEGIN}.{_DONE}').exists()):
@@ -216,15 +216,15 @@ class Claims:
         return True
 
     def divide(self, order: Sequence[int], sizes: Sequence[int], at_once: int) -> None:
-        """Sets the samples without an answer, which are the same for all replicas; the first one divides them.
+        """Sets the samples without an answer, the same for all replicas. The first replica divides them into ranges.
 
         Args:
-            order: Their indices, in prefix order.
-            sizes: Size of each.
+            order: Indices of the samples, in prefix order.
+            sizes: Size of each sample, such as its bytes.
             at_once: Number of samples that this replica works on at once.
 
         Raises:
-            DataError: Another replica has divided other samples.
+            DataError: Another replica has other samples.
         """
         at_least = max(1, min(max(_RECORDS, at_once), len(order) // (_LEAST * self._replica.of)))
         digest = hashlib.sha256(json.dumps([list(order), list(sizes)]).encode()).hexdigest()
@@ -243,38 +243,38 @@ class Claims:
         self._sums, self._ranges = [0, *accumulate(sizes)], self._ranges_of(plan)
 
     def take(self, room: int) -> list[int]:
-        """Returns the indices of the next samples; claims ranges while fewer samples are open than run at once.
+        """Returns the indices of the next samples. Claims ranges while fewer samples are open than are sent at once.
 
         Args:
-            room: Maximum number.
+            room: Maximum number of indices.
 
         Returns:
-            Indices; empty if nothing may be sent now.
+            The indices; empty if nothing may be sent now.
         """
         while self._claim_range():
             pass
         return [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
 
     def arrived(self, indices: Iterable[int]) -> None:
-        """Notes samples whose rows are in the journal."""
+        """Records that rows of these samples are in the journal."""
         gone = set(indices)
         for left in self._open.values():
             left -= gone
         if done := [number for number, left in self._open.items() if not left]:
-            self.journal.sync()  # a power cut must not leave the mark without the rows
+            self.journal.sync()  # a power cut must not leave a done mark without its rows
             for number in done:
                 self._make(f'{number}.{_DONE}')
                 del self._open[number]
 
     def has_locks(self) -> bool:
-        """Tests if the file system has locks, without which a replica ends after its own ranges."""
+        """Tests if the file system has locks. Without locks a replica ends after its own ranges."""
         return probe(self._folder / f'{_BEGIN}.0') is not None
 
     def has_work(self) -> bool:
-        """Tests if a range is free, or all are done and nobody writes the predictions. Others may still work.
+        """Tests if a range is free, or if all are done but no replica writes the predictions. Others may still work.
 
         Raises:
-            DataError: The replica that found all ranges done could not write the predictions.
+            DataError: Another replica could not write the predictions.
         """
         if plan := read_plan(self._folder / _PLAN):
             return bool(self._free([_END] if self._are_done(plan) else self._ranges_of(plan)))
@@ -284,11 +284,11 @@ class Claims:
         raise DataError(self._whole, what, fix='opencompass ... -r')
 
     def finish(self, write: Callable[[list[Journal]], object]) -> None:
-        """Writes the predictions of the whole data set if all ranges are done, unless another replica does.
+        """Writes the predictions of the whole dataset if all ranges are done, unless another replica does.
 
         Args:
-            write: Writes them, from the journals of all; a later journal replaces rows of earlier ones. If it raises,
-                the journals are joined, so that a run that is resumed asks for what is missing.
+            write: Writes the predictions from all journals; rows of later journals replace those of earlier ones. If it
+                raises an exception, the journals are joined, so that a resumed run requests what is missing.
         """
         plan = read_plan(self._folder / _PLAN)
         if plan is None or not self._are_done(plan) or not self._claim(_END):
@@ -301,10 +301,10 @@ class Claims:
         remove_claims(self._whole)
 
     def _make(self, name: str, text: str = '') -> bool:
-        """Makes a file of the sweep, by default with this replica's number; its name appears once it is on the disk.
+        """Makes a file of the sweep, by default with this replica's number. It appears only when complete.
 
         Returns:
-            False if it was there, or the sweep is over.
+            False if the file exists already, or the sweep is over.
         """
         try:
             with whole_file(self._folder / name, is_new=True) as temporary:
@@ -314,7 +314,7 @@ class Claims:
             return False
 
     def _last_claims(self) -> dict[str, int | None]:
-        """Returns the number of the last claim of each thing that is claimed; None if it is done."""
+        """Returns the number of the last claim on each range (or ``begin``, ``end``); None if it is done."""
         last: dict[str, int | None] = {}
         for file in self._folder.glob('*.*'):
             if file.suffix == f'.{_DONE}':
@@ -324,24 +324,24 @@ class Claims:
         return last
 
     def _free(self, things: Iterable[str]) -> dict[str, int]:
-        """Returns those of some things that nobody has, each with the number of its next claim."""
+        """Returns which of ``things`` (ranges, ``begin``, ``end``) are free, with the number of the next claim."""
         last = self._last_claims()
         claims = [(what, number) for what in things if (number := last.get(what, -1)) is not None]
         return {what: number + 1 for what, number in claims if number < 0 or self._is_left(what, number)}
 
     def _is_left(self, what: str, number: int) -> bool:
-        """Tests if the replica with the last claim has ended; one with the number of this one is an earlier process."""
+        """Tests if the replica with the last claim has ended. This replica's number means an earlier process."""
         try:
             replica = int(read_plain(self._folder / f'{what}.{number}', _MOST_BYTES))
         except (OSError, ValueError):
-            return True  # damaged by a power cut, which ended it
+            return True  # damaged by a power cut, which also ended the replica
         return what not in self._open if replica == self.number else self._has_ended(replica)
 
     def _has_ended(self, replica: int) -> bool:
         return probe(lock_path(part_of(self._whole, replica))) is False
 
     def _claim(self, what: str) -> bool:
-        """Claims something, unless it is done, a replica that has not ended has it, or another is first."""
+        """Claims a range (or ``begin``, ``end``); returns False if it is done or claimed by a running replica."""
         return any(self._make(f'{what}.{number}') for number in self._free([what]).values())
 
     def _ranges_of(self, plan: Plan) -> dict[str, range]:
@@ -355,18 +355,18 @@ class Claims:
         return all(last.get(str(number), 0) is None for number in range(len(plan.stops)))
 
     def _claim_range(self) -> bool:
-        """Claims the largest free range; returns False if there is none, or enough is in hand."""
+        """Claims the largest free range; returns False if there is none, or this replica has enough open samples."""
         in_hand = sum(map(len, self._open.values()))
         if in_hand >= self._at_once:
             return False
         free = self._free(self._ranges)
-        # Otherwise one that sends hundreds at once has all of a short data set, and the others none.
+        # Otherwise a replica that sends hundreds of requests at once would take a whole short dataset.
         is_enough = in_hand and in_hand * self._replica.of >= sum(len(self._ranges[what]) for what in free)
         if not free or is_enough or not (self._folder / _PLAN).exists():
             return False
         what = max(free, key=lambda one: self._sums[self._ranges[one].stop] - self._sums[self._ranges[one].start])
         if not self._make(f'{what}.{free[what]}'):
-            return True  # another was first: there may be more
+            return True  # another replica was first; there may be other free ranges
         journals = _journals(self._whole).items() if free[what] else ()
         ended = [journal for number, journal in journals if number == self.number or self._has_ended(number)]
         asked = {row['idx'] for journal in ended for row in journal.rows() if 'prediction' in row}
@@ -380,6 +380,6 @@ class Claims:
 
 
 def replica_of(cfg: Mapping[str, object]) -> Replica | None:
-    """Returns the replica that the config of a task is for; None for a task that shares nothing."""
+    """Returns the replica in a task's config; None if the task is not a replica."""
     given = cfg.get('replica')
     return Replica(**given) if isinstance(given, Mapping) else None

@@ -1,4 +1,4 @@
-"""The context of the task that this process runs, for models and inferencers, which OpenCompass builds from configs."""
+"""The context of the current task, for models and inferencers, which OpenCompass builds from configs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _ALL = StoredAnswers()
 
 @dataclass(frozen=True)
 class RunContext:
-    """Context of a task.
+    """The context of a task.
 
     Attributes:
-        engine_log: Log file of engines that the process starts, for a model or a judge; None for a temporary file.
-        report: Receives the progress on the data set.
+        engine_log: Log file of the engines that the process starts (for a model or a judge); None for a temporary file.
+        report: Receives the progress on the dataset.
         locked_task: The task, while it sends requests; None outside of a task.
         ledger: The ledger of the model under test; None if it has no budget.
-        postprocess: Extracts the scored parts of answers as the evaluation does by its config; None outside of one.
-        claims: The ranges of the data set that this replica claims; None if it has all.
-        stored: The answers of earlier runs that the config accepts; outside of a task all.
-        report_wait: Receives a description of the server that is waited for; '' when the wait ends.
+        postprocess: Extracts the scored parts of answers, as the evaluation's config says; None in other tasks.
+        claims: The ranges of the dataset that this replica claims; None if it has the whole dataset.
+        stored: Decides which answers of earlier runs the config accepts; outside of a task, all.
+        report_wait: Receives a description of the wait for a server; '' when the wait ends.
     """
 
     engine_log: Path | None = None
@@ -45,13 +45,13 @@ _current = RunContext()
 
 
 def run_context() -> RunContext:
-    """Returns the context of the task; without a task one that reports nothing."""
+    """Returns the context of the current task, or one that reports nothing."""
     return _current
 
 
 @contextmanager
 def in_context(**parts: Any) -> Iterator[None]:
-    """Sets parts of the context until the end of the block; the others stay, also for a part that is None."""
+    """Sets parts of the context until the end of the block. Other parts, and parts given as None, stay."""
     global _current
     before = _current
     _current = replace(before, **{name: part for name, part in parts.items() if part is not None})

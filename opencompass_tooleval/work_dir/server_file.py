@@ -1,4 +1,4 @@
-"""The file with address and key of a server that many tasks share, which its owner alone can read."""
+"""The file with address and key of a server that many tasks share, readable only by its owner."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class ServerState:
     """State of a shared server.
 
     Attributes:
-        stage: ``queued`` if its runner starts it, ``starting``, ``ready``, or ``failed`` if nobody starts it again.
-        url: Base URL for OpenAI's clients, if it is ready.
-        key: The key of its engine; '' unless it is ready.
-        why: The last words of a failed one.
+        stage: ``queued`` (the runner will start it), ``starting``, ``ready``, or ``failed`` (it is not started again).
+        url: Base URL for OpenAI clients, if the server is ready.
+        key: The key of the engine; '' unless the server is ready.
+        why: The last lines of a failed server's log.
         since: Time of the last change of the state.
-        log: Log file of its engine.
+        log: Log file of the engine.
     """
 
     stage: str
@@ -47,12 +47,12 @@ def server_file(folder: Path, name: str) -> Path:
 
 
 def wanted_mark(file: Path) -> Path:
-    """Returns the file that the first request makes: a stage whose answers are all kept loads no model."""
+    """Returns the file that the first request makes, so that a stage without new requests loads no model."""
     return file.with_suffix('.wanted')
 
 
 def write_server(file: Path, state: ServerState) -> None:
-    """Writes the state, atomically, readable by its owner alone; sets ``since``.
+    """Writes the state atomically, readable only by its owner; sets ``since``.
 
     Raises:
         OSError: The file cannot be written.
@@ -64,7 +64,7 @@ def write_server(file: Path, state: ServerState) -> None:
 
 
 def read_server(file: Path) -> ServerState | None:
-    """Reads the state; None if there is no such file, or it has another form."""
+    """Reads the state; returns None if the file is missing or invalid."""
     try:
         value = load_json(read_plain(file, _MAX_BYTES))
         state = ServerState(**value) if isinstance(value, dict) else None
@@ -74,7 +74,7 @@ def read_server(file: Path) -> ServerState | None:
 
 
 def server_lines(run: Path) -> Iterator[str]:
-    """Yields a line on each shared server of a run, without its key."""
+    """Yields a line about each shared server of a run, without its key."""
     ended = '' if is_held(sweep_lock(run)) else '; its runner has ended'
     for file in sorted(run.glob(f'tmp/*/*/*{_SUFFIX}')):
         if state := read_server(file):

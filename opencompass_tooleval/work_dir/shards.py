@@ -1,4 +1,4 @@
-"""Reads and checks the predictions of a data set that was split over jobs: ``NAME_0.json``, ``NAME_1.json``, ..."""
+"""Reads and checks the predictions of a dataset that was split over jobs: ``NAME_0.json``, ``NAME_1.json``, ..."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ FIX = 'delete the file and run the sweep again with -r'
 
 
 def whole_of(name: str) -> str:
-    """Returns the name without its shard number: ``d`` for ``d_12``; ``''`` if it ends in no number."""
+    """Returns the name without its shard number: ``d`` for ``d_12``; ``''`` if it does not end in a number."""
     whole, _, number = name.rpartition('_')
-    # Not isdigit: '²' is a digit to it, and int('²') raises.
+    # Not isdigit, which accepts '²', for which int raises.
     return whole if number.isdecimal() else ''
 
 
 def part_of(whole: Path, number: int) -> Path:
-    """Returns the path of a numbered part of predictions: ``d_12.json`` for ``d.json``."""
+    """Returns the path of a numbered shard of predictions: ``d_12.json`` for ``d.json``."""
     return whole.with_name(f'{whole.stem}_{number}{whole.suffix}')
 
 
 def shard_pattern(dataset: str) -> str:
-    """Returns a pattern that matches a data set's name and those of its shards."""
+    """Returns a pattern that matches the name of a dataset and of its shards."""
     return re.escape(dataset) + r'(?:_\d+)?'
 
 
 def numbered_shards(whole: Path) -> dict[int, Path]:
-    """Returns number -> file of the shards beside a predictions file, in order."""
+    """Returns the shards next to a predictions file by number, in order."""
     shards = [file for file in whole.parent.glob(f'*{whole.suffix}') if whole_of(file.stem) == whole.stem]
-    # By number: by name NAME_10 stands in front of NAME_2.
+    # Sorted by number: by name, NAME_10 would precede NAME_2.
     return dict(sorted((int(file.stem.rpartition('_')[2]), file) for file in shards))
 
 
 def parts_of(whole: Path) -> list[Path]:
-    """Returns the shards beside a predictions file, in order; one that is not finished has a journal only."""
+    """Returns the shards next to a predictions file, in order, also unfinished ones, which have only a journal."""
     files = whole.parent.glob('*.json*')
     stems = {file.stem.removeprefix('tmp_') for file in files if file.suffix in {'.json', '.jsonl'}}
     numbers = sorted(int(stem.rpartition('_')[2]) for stem in stems if whole_of(stem) == whole.stem)
@@ -54,10 +54,10 @@ def parts_of(whole: Path) -> list[Path]:
 
 
 def shard_files(whole: Path) -> list[Path]:
-    """Returns the shards beside a predictions file, in order; empty if there are none.
+    """Returns the shards next to a predictions file, in order; empty if there are none.
 
     Raises:
-        DataError: One between the first and the last is missing.
+        DataError: A shard between the first and the last is missing.
     """
     shards = numbered_shards(whole)
     for number in range(max(shards, default=-1)):
@@ -74,7 +74,7 @@ def read_predictions(file: Path) -> list[dict[str, Any]]:
     """Reads the rows of a predictions file, in the data's order.
 
     Raises:
-        DataError: It is damaged.
+        DataError: The file is damaged.
     """
     try:
         content = load_json(read_plain(file, MAX_RUN_BYTES), bounded=True)
@@ -87,9 +87,9 @@ def read_predictions(file: Path) -> list[dict[str, Any]]:
 
 
 def is_damaged(file: Path) -> bool:
-    """Tests if a file of JSON ends before its last bracket, as a power cut leaves it: empty, in the middle, or in NULs.
+    """Tests if a JSON file is cut before its last bracket, for example by a power cut: empty, partial, or with NULs.
 
-    Reads the end only, unless that may be the end of a row.
+    Reads only the end, unless this may be the end of a row.
     """
     with open_plain(file, None) as stream:
         stream.seek(max(0, stream.seek(0, os.SEEK_END) - _TAIL))
@@ -104,7 +104,7 @@ def is_damaged(file: Path) -> bool:
 
 
 def set_aside_damaged(whole: Path) -> None:
-    """Renames files that :func:`is_damaged`, whole or shards, to ``NAME.json.damaged``: they count as missing."""
+    """Renames damaged files, whole or shards, to ``NAME.json.damaged``, so that they count as missing."""
     for file in (whole, *numbered_shards(whole).values()):
         if file.is_file() and is_damaged(file):
             logger.warning('%s was cut, as by a power cut: it is kept as %s and made again', file, set_aside(file).name)
@@ -116,10 +116,10 @@ def set_aside(file: Path) -> Path:
 
 
 def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
-    """Checks that the shards, in order, hold the records of the data set.
+    """Checks that the shards, in order, contain the records of the dataset.
 
     Raises:
-        DataError: A shard does not; the message names it and the first records that are missing or foreign.
+        DataError: A shard has missing or foreign records; the message names the shard and the first such records.
     """
     start = 0
     for file in files:
@@ -142,23 +142,23 @@ def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
 
 
 def split_range(name: str, test_range: Any) -> tuple[Any, str]:
-    """Splits a ``test_range``: the user's selection of records, and the range that OpenCompass's partitioner appended.
+    """Splits a ``test_range`` into the user's selection of records and the range appended by OpenCompass's partitioner.
 
     Args:
-        name: Abbr of the data set, or of a part of it, such as ``d_0``.
-        test_range: The value in its ``reader_cfg``.
+        name: Abbr of the dataset, or of a shard, such as ``d_0``.
+        test_range: The value in ``reader_cfg``.
     """
     match = _SHARD_RANGE.search(test_range) if isinstance(test_range, str) and whole_of(name) else None
     return (test_range[: match.start()], match[0]) if match else (test_range, '')
 
 
 def is_shard(dataset_cfg: Mapping[str, Any]) -> bool:
-    """Tests if a config is that of a part, as OpenCompass's partitioner writes it."""
+    """Tests if a dataset's config is for a shard, made by OpenCompass's partitioner."""
     reader = dataset_cfg.get('reader_cfg', {})
     return bool(split_range(str(dataset_cfg.get('abbr')), reader.get('test_range'))[1])
 
 
 def whole_name(name: str, datasets: Collection[str]) -> str:
-    """Returns the abbr of the data set that ``name`` is, or is a shard of; ``name`` if none of ``datasets`` fits."""
+    """Returns the abbr of the dataset if ``name`` is one of its shards; else ``name``."""
     whole = whole_of(name)
     return whole if name not in datasets and whole in datasets else name

@@ -1,4 +1,4 @@
-"""Compares the answers and results that a run has stored with what its config now asks for."""
+"""Compares the stored answers and results of a run with its present config."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _SETTINGS = f'"{SAMPLING}"'.encode()
 
 @dataclass(frozen=True)
 class Records:
-    """The records of a data set, as a config selects them.
+    """The records of a dataset that a config selects.
 
     Attributes:
-        ids: Id of each row; with ``n`` trials each id occurs ``n`` times.
-        digest: SHA-256 of the records of one trial, as in the provenance of a result.
+        ids: Record id of each row; with ``n`` trials each id occurs ``n`` times.
+        digest: SHA-256 of the records of one trial, as in a result's provenance.
     """
 
     ids: tuple[str, ...]
@@ -39,13 +39,13 @@ class Records:
 def is_unfinished(
     file: Path, result: Path, records: Records | None, limit: AnswerLimit | None, stored: StoredAnswers
 ) -> bool:
-    """Tests if a predictions file lacks answers: of further records, or in place of cut ones or other settings'.
+    """Tests if a predictions file lacks answers, or has answers to replace: cut ones, or ones with other settings.
 
     Args:
-        file: The predictions, whole or a shard.
-        result: The result of the same model and data set, which need not exist.
-        records: The records of the data set; None if unknown.
-        limit: The limit of tokens; a lower one cut answers. None if unknown.
+        file: The predictions file, whole or a shard.
+        result: The result file of the same model and dataset, which need not exist.
+        records: The records of the dataset; None if unknown.
+        limit: The token limit. Answers that a lower limit cut are missing. None if unknown.
         stored: The answers that the config accepts.
 
     Raises:
@@ -54,7 +54,7 @@ def is_unfinished(
     head = _head(result)
     may_differ = stored.use == ASK and not _has_sampling(head, stored)
     if records and not is_outdated(head, records) and not _may_be_cut(head, limit) and not may_differ:
-        return False  # a result is read in a hundredth of the time
+        return False  # reading the result takes a hundredth of the time
     rows = read_predictions(file)
     if records and not _keys(records.ids) <= {key for key, _ in with_runs(rows, _record_id)}:
         return True
@@ -65,15 +65,15 @@ def is_unfinished(
 
 
 def other_settings(file: Path, result: Path, stored: StoredAnswers) -> Counter[str]:
-    """Counts the answers with other settings than the config's, in predictions, their shards and journals.
+    """Counts the answers with other settings than the config's, in predictions, shards and journals.
 
     Args:
-        file: The predictions of a data set, which need not exist.
-        result: Their result, which need not exist.
+        file: The predictions file of a dataset, which need not exist.
+        result: The result file, which need not exist.
         stored: The settings of the config.
 
     Returns:
-        Difference as text -> number of answers. Several rounds of a dialogue are one.
+        Description of the difference -> number of answers. All rounds of a dialogue count as one.
 
     Raises:
         DataError: A file is damaged.
@@ -83,15 +83,15 @@ def other_settings(file: Path, result: Path, stored: StoredAnswers) -> Counter[s
     answers = {
         place: '' if row.get('infra') else stored.difference(row)
         for place, row in _stored_rows(file)
-        if not row.get(MODEL)  # that of a simulator has other settings
+        if not row.get(MODEL)  # a simulator has other settings
     }
     return Counter(filter(None, answers.values()))
 
 
 def _stored_rows(file: Path) -> Iterator[tuple[Any, Row]]:
-    """Yields the stored rows of a data set, each with what only rows about the same answer have in common."""
+    """Yields the stored rows of a dataset, each with a key that is equal for rows of the same answer."""
     for whole in [file] if file.exists() else numbered_shards(file).values():
-        # Rows of earlier versions have no settings, and are not parsed.
+        # Files of earlier versions have no settings, and need not be parsed.
         if not is_damaged(whole) and _SETTINGS in read_plain(whole, MAX_RUN_BYTES):
             yield from (((whole, index), row) for index, row in enumerate(read_predictions(whole)))
     for journal in () if file.exists() else sorted(file.parent.glob('tmp_*.jsonl')):
@@ -101,25 +101,25 @@ def _stored_rows(file: Path) -> Iterator[tuple[Any, Row]]:
 
 
 def _has_sampling(head: Mapping[str, Any], stored: StoredAnswers) -> bool:
-    """Tests if a result without its details says that all its answers have the settings of the config."""
+    """Tests if all answers of a result have the settings of the config, given the result without details."""
     return Provenance.of(head).stored.get(SAMPLING) == [stored.sampling]
 
 
 def result_is_outdated(result: Path, records: Records | None) -> bool:
-    """Tests if a result is about other records than the config selects; False if that is unknown."""
+    """Tests if a result is about other records than the config selects; False if unknown."""
     head = _head(result)
     return records is not None and bool(Provenance.of(head).records_sha256) and is_outdated(head, records)
 
 
 def is_outdated(head: Mapping[str, Any], records: Records) -> bool:
-    """Tests if a result without its details is not known to be about these records."""
+    """Tests if a result is not known to be about these records, given the result without details."""
     samples = head.get('samples')
     count = samples.get('all') if isinstance(samples, Mapping) else None
     return (count, Provenance.of(head).records_sha256) != (len(records.ids), records.digest)
 
 
 def _may_be_cut(head: Mapping[str, Any], limit: AnswerLimit | None) -> bool:
-    """Tests if answers of a result may have been cut by a lower limit."""
+    """Tests if answers of a result may have been cut at a lower limit."""
     if limit is None or not head['samples'].get('cut'):
         return False
     before = Provenance.of(head).max_out_len
@@ -127,7 +127,7 @@ def _may_be_cut(head: Mapping[str, Any], limit: AnswerLimit | None) -> bool:
 
 
 def _head(result: Path) -> Mapping[str, Any]:
-    """Reads a result without its details, as this package writes it; empty if there is none or it cannot be read."""
+    """Reads a result of this package without its details; returns ``{}`` if it is missing or invalid."""
     try:
         with result.open('rb') as stream:
             head = stream.read(_MOST_OF_HEAD)
@@ -150,7 +150,7 @@ def _keys(ids: Sequence[str]) -> set[tuple[str, int]]:
 
 
 def select_rows(rows: list[Row], ids: Sequence[str]) -> list[Row]:
-    """Returns the rows of these records, in their order; all rows unchanged if some record has none."""
+    """Returns the rows of these records, in this order; returns all rows if a record has none."""
     known = dict(with_runs(rows, _record_id))
     keys = [key for key, _ in with_runs(ids, str)]
     return [known[key] for key in keys] if all(key in known for key in keys) else rows
@@ -161,7 +161,7 @@ def _kept(journal: Journal) -> Journal:
 
 
 def keep_rows(journal: Journal, rows: Iterable[Row]) -> None:
-    """Keeps rows of a journal beside the finished predictions, for :func:`reopen`.
+    """Keeps rows of a journal next to the finished predictions, for :func:`reopen`.
 
     Args:
         journal: The journal, which is removed afterwards.
@@ -176,13 +176,13 @@ def keep_rows(journal: Journal, rows: Iterable[Row]) -> None:
 def reopen(file: Path, result: Path, records: Records | None = None) -> None:
     """Converts predictions to a journal, so that a resumed run requests only the missing answers.
 
-    It writes the journal, then removes the result, then the predictions, so that a kill at any point loses no answer.
+    Writes the journal, then removes the result and the predictions, so that a kill at any time loses no answer.
 
     Args:
-        file: The predictions, whole or a shard.
-        result: The result, which need not exist.
-        records: The records of the data set, at whose places their rows are put, with all others behind them; None to
-            leave them where they are.
+        file: The predictions file, whole or a shard.
+        result: The result file, which need not exist.
+        records: The records of the dataset. Their rows get the records' positions, and all other rows follow. None to
+            keep the positions of all rows.
 
     Raises:
         DataError: The file is damaged.
@@ -202,22 +202,22 @@ def _reopen(file: Path, result: Path, records: Records | None) -> None:
     for number, (key, row) in enumerate(with_runs(rows, _record_id)):
         placed[indices[key] if key in indices else next(behind) if records else number] = row
     journal.remove()
-    journal.append(placed)  # failures too: their cost is part of the run
+    journal.append(placed)  # failures too, since their cost is part of the run
     result.unlink(missing_ok=True)
     file.unlink()
     kept.remove()
 
 
 def join_parts(whole: Path, parts: Sequence[Path], records: Records) -> None:
-    """Joins the parts of a split data set, finished or not, to one predictions file, and removes them.
+    """Joins the parts of a split dataset, finished or not, to one predictions file, and removes the parts.
 
-    The file may lack answers: :func:`is_unfinished` tells. A failed request of an unfinished part is forgotten. A kill
-    at any point loses no answer, and leaves none twice.
+    The file may lack answers: see :func:`is_unfinished`. Failed requests of unfinished parts are dropped. A kill at any
+    time loses no answer and repeats none.
 
     Args:
-        whole: The predictions file; if it exists, the parts are joined already.
+        whole: The predictions file. If it exists, the parts have been joined already.
         parts: The parts, in order.
-        records: The records of the data set.
+        records: The records of the dataset.
     """
     if not whole.exists():
         rows = [row for part in (*parts, whole) for row in _rows_of(part)]

@@ -1,7 +1,7 @@
-"""Keeps what this user made or trusted: a digest of each in the user's cache, never in the folder that it speaks of.
+"""Records what this user made or trusts, by digests in the user's cache (never in the folder concerned).
 
-A task set or a run that somebody else made is data. What it would start is shown, and started only once the user has
-said ``--trust``.
+A task set or a run made by somebody else is data. The programs that it would start are shown, and started only if the
+user says ``--trust``.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _of_this_process: set[Path] = set()
 
 
 class UntrustedError(ValueError):
-    """Something that would start programs is not of this user; the message shows them."""
+    """A folder or file that would start programs is not trusted; the message lists the programs."""
 
 
 @dataclass(frozen=True)
 class Trustee:
-    """Something that starts programs or sends keys when it is used.
+    """A folder or file that starts programs or sends keys when it is used.
 
     Attributes:
         path: The folder or file, for messages.
-        parts: JSON values that stand for all that decides what is started, and with what.
+        parts: JSON values that identify everything that decides which programs are started, and how.
         shows: One line for each program, variable, host and key.
     """
 
@@ -56,24 +56,24 @@ class Trustee:
         return default_cache() / FOLDER / answer_digest(self.parts)
 
     def trust(self) -> None:
-        """Notes that this user made it, or trusts it; where the cache cannot be written, for this process only."""
+        """Records that this user trusts it; only for this process if the cache cannot be written."""
         _of_this_process.add(self._file)
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._file.touch()
         except OSError as error:
-            logger.warning('it is not kept that %s is trusted: %s', self.path, error)
+            logger.warning('cannot record that %s is trusted: %s', self.path, error)
 
     @property
     def is_trusted(self) -> bool:
-        """True if this user made it or trusted it, and nothing of it was changed since."""
+        """True if this user made it or trusts it, and it has not changed since."""
         return self._file in _of_this_process or self._file.is_file()
 
     def check(self) -> None:
-        """Checks that it may be used.
+        """Checks that it is trusted.
 
         Raises:
-            UntrustedError: It is not of this user.
+            UntrustedError: It is not trusted.
         """
         if not self.is_trusted:
             raise UntrustedError(
@@ -83,29 +83,29 @@ class Trustee:
 
     @property
     def lines(self) -> str:
-        """``shows``, each on a line."""
+        """``shows`` as lines."""
         return ''.join(f'\n  {line}' for line in dict.fromkeys(self.shows)) or ' nothing but its own files'
 
 
 def run_trustee(config: Path) -> Trustee:
-    """Returns what stands for a run: the config that it was started with. OpenCompass executes all that it names.
+    """Returns the trustee of a run: the config with which it was started, since OpenCompass executes what it names.
 
     Raises:
         DataError: The config cannot be read.
     """
-    shows = tuple(uses(read_dumped(config)))  # first: it bounds the size
+    shows = tuple(uses(read_dumped(config)))  # first, since it limits the size
     return Trustee(config, ['run', sha256_of(config)], shows)
 
 
 def trust_own_run(work_dir: Path) -> None:
-    """Notes the config with which this very process has started a run: ``tooleval retry`` may start it again."""
+    """Trusts the config with which this process started a run, so that ``tooleval retry`` may start it again."""
     configs = list(work_dir.glob(f'configs/*_{os.getpid()}.py'))
-    if len(configs) == 1:  # a folder of somebody else may hold one for each number of a process
+    if len(configs) == 1:  # somebody else's folder may contain a config for every process id
         Trustee(configs[0], ['run', sha256_of(configs[0])], ()).trust()
 
 
 def uses(value: Any) -> Iterator[str]:
-    """Yields a line for each program, variable, key, host and foreign class that values of a config or a set name."""
+    """Yields a line for each program, variable, key, host and foreign class named in a config or a task set."""
     if isinstance(value, (list, tuple)):
         for one in value:
             yield from uses(one)

@@ -1,4 +1,4 @@
-"""Reopens runs, to request again the answers that infrastructure failures left out."""
+"""Reopens runs, to repeat the requests that have no answer because of infrastructure failures."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _PACKAGE = Path(__file__).parent.parent
 
 @dataclass(frozen=True)
 class Unanswered:
-    """A predictions file with samples that have no answer.
+    """A predictions file with unanswered samples.
 
     Attributes:
         model: Abbr of the model.
-        dataset: Abbr of the data set; :func:`in_config` maps a shard to its data set.
-        file: The predictions, whole or a shard.
-        samples: Number of samples without an answer; None if the file is unfinished, for example because too many had
-            none.
+        dataset: Abbr of the dataset; :func:`in_config` replaces a shard's name by that of its dataset.
+        file: The predictions file, whole or a shard.
+        samples: Number of samples without an answer; None if the file is unfinished, for example because too many
+            samples have no answer.
         damage: Why the file cannot be read; '' if it can.
     """
 
@@ -42,7 +42,7 @@ class Unanswered:
 
 
 def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
-    """Yields the predictions files of a run with unanswered samples, finished or not, and damaged ones."""
+    """Yields the predictions files of a run that have unanswered samples (finished or not) or are damaged."""
     for folder in sorted((work.path / 'predictions').glob('*/')):
         for file in sorted(folder.glob('[!.]*.json')):
             try:
@@ -60,35 +60,35 @@ def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
 
 @dataclass(frozen=True)
 class RetryConfig:
-    """Config of a run that accepts any number of samples without an answer.
+    """The config of a run that accepts any number of unanswered samples.
 
     Attributes:
-        content: Its values.
-        pairs: Abbrs of model and data set that it has.
+        content: The values of the config.
+        pairs: Abbrs of model and dataset in the config.
     """
 
     content: dict[str, Any]
     pairs: set[tuple[str, str]]
 
     def write(self, file: Path) -> None:
-        """Writes the config, readable by its owner only: it may hold keys."""
+        """Writes the config, readable only by its owner, since it may contain keys."""
         file.touch(mode=0o600)
-        # Not with mmengine's formatting, which leaves quotes in a key unescaped: a config of somebody else's run could
-        # then hold more than literals.
+        # Not with mmengine's formatting, which does not escape quotes in keys: somebody else's config could then
+        # contain more than literals.
         lines = (f'{name} = {python_literal(value)}\n' for name, value in self.content.items())
         file.write_text(''.join(lines), encoding='utf-8')
 
 
 def retry_config(config: Path) -> RetryConfig:
-    """Makes the retry config from one that OpenCompass keeps in a run, which is read and not executed.
+    """Returns the retry config for a config in a run, which is read but not executed.
 
     Raises:
-        DataError: It cannot be read, or names a class that another version has.
+        DataError: The config cannot be read, or names a class that this version lacks.
     """
     content = read_dumped(config)
     map_texts(content, partial(_check_class, config))
     models, datasets = abbrs_of(content, config)
-    content.pop('_base_', None)  # no dump has it; mmengine would execute the file that it names
+    content.pop('_base_', None)  # OpenCompass never writes it; mmengine would execute the file that it names
     for dataset in content['datasets']:
         infer_cfg = dataset.get('infer_cfg')
         inferencer = infer_cfg.get('inferencer') if isinstance(infer_cfg, dict) else None
@@ -98,7 +98,7 @@ def retry_config(config: Path) -> RetryConfig:
 
 
 def _check_class(config: Path, name: str) -> str:
-    """Checks that this version has the module of one of our classes."""
+    """Checks that this version has the module, if the class is from this package."""
     *modules, _ = name.split('.')
     if modules[:1] == [_PACKAGE.name] and all(map(str.isidentifier, modules)):
         module = Path(_PACKAGE.parent, *modules)
@@ -109,7 +109,7 @@ def _check_class(config: Path, name: str) -> str:
 
 
 def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> list[Unanswered]:
-    """Replaces the data set of each by that of the config that it is, or is a shard of."""
+    """Replaces the names of shards by those of their datasets in the config."""
     datasets = {dataset for _, dataset in pairs}
     return [replace(entry, dataset=whole_name(entry.file.stem, datasets)) for entry in unanswered]
 
@@ -117,7 +117,7 @@ def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> 
 def ask_again(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
     """Reopens predictions files, so that a resumed run requests only the missing answers.
 
-    A damaged file is set aside; what its journal lacks is requested again.
+    A damaged file is set aside, and answers that its journal lacks are requested again.
 
     Raises:
         InUseError: A sweep runs in the directory.

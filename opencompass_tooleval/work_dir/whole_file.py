@@ -1,4 +1,4 @@
-"""Writes files atomically, even across a kill, a power cut or on a full disk. Imports no OpenCompass."""
+"""Writes files atomically, also in case of a kill, a power cut or a full disk. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from opencompass_tooleval.work_dir.data_files import open_plain
 
 _LEFTOVER = re.compile(r'\..*\.([0-9a-f]{8})-[0-9a-f]{8}\.tmp', re.DOTALL)
 _NAME = 40
-"""Characters of a file's name that its temporary name takes over, so that this stays below 255 bytes."""
+"""Number of characters of a file's name in its temporary name, which must stay below 255 bytes."""
 _DAY = 24 * 3600
 _LOCK = '.lock'
 
 
 @contextmanager
 def whole_file(path: Path, is_new: bool = False) -> Iterator[Path]:
-    """Yields a temporary file beside ``path``, which replaces ``path`` when the block ends without an error.
+    """Yields a temporary file next to ``path``, which replaces ``path`` if the block ends without an error.
 
-    With ``is_new`` it replaces nothing: of several processes that make the file, one does.
+    If ``is_new`` is set, nothing is replaced: if several processes make the file, only one succeeds.
 
-    The file is on the disk when the block has ended: what it was made from may then be deleted.
+    When the block has ended, the file is on the disk, so its sources may be deleted.
 
-    The temporary file is locked while it is written. An unlocked one was left by a killed process; the next write into
-    the folder removes it. A pipe or a device is written in place.
+    The temporary file is locked while it is written. An unlocked one is left from a killed process, and is removed by
+    the next write into the folder. A pipe or a device is written in place.
 
     Raises:
-        FileExistsError: ``is_new`` is set, and the file is there.
+        FileExistsError: ``is_new`` is set, and the file exists.
         OSError: The file cannot be written; the error names ``path``.
     """
     with naming(path):
-        # os.replace onto a link would replace the link, and not change the file that it points to.
+        # os.replace would replace a link instead of the file that it points to.
         target = Path(os.path.realpath(path))
         if _is_written_in_place(path, target):
             yield path
@@ -59,7 +59,7 @@ def whole_file(path: Path, is_new: bool = False) -> Iterator[Path]:
                 # Otherwise a private file (0600) would be readable for all after this write.
                 if target.exists():
                     shutil.copymode(target, temporary)
-                os.fsync(handle)  # a rename may reach the disk before what was written
+                os.fsync(handle)  # a rename may reach the disk before the content
                 if is_new:
                     os.link(temporary, target)
                     temporary.unlink()
@@ -84,7 +84,7 @@ def write_whole(path: Path, text: str, encoding: str = 'utf-8', errors: str = 's
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Writes a value as indented JSON, atomically; ``to_jsonable`` converts it.
+    """Writes a value as indented JSON, atomically, after conversion by ``to_jsonable``.
 
     Raises:
         OSError: The file cannot be written; the error names ``path``.
@@ -94,21 +94,21 @@ def write_json(path: Path, value: Any) -> None:
 
 @contextmanager
 def locked_content(path: Path, most: int) -> Iterator[list[bytes]]:
-    """Holds the lock of a file while the block changes its content; waits for the lock.
+    """Holds the lock of a file (after waiting for it) while the block changes the content.
 
-    The lock is that of a hidden file beside it, which exists as long as the file does. The content is replaced
-    atomically, and is on the disk when the block has ended.
+    The lock is a hidden file next to the file, and exists as long as the file does. The content is replaced atomically,
+    and is on the disk when the block has ended.
 
     Args:
-        path: The file; it and its folder are created.
+        path: The file. It is created with its folder if missing.
         most: Maximum number of bytes.
 
     Yields:
-        The content, the only item of a list; ``b''`` at the end removes the file. An error leaves it as it was.
+        A list with the content as its only item. Set it to ``b''`` to remove the file. An error leaves the file as is.
 
     Raises:
         OSError: The file cannot be locked or written; the error names ``path``.
-        ValueError: It is no plain file, or too large.
+        ValueError: The file is not a plain file, or too large.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     mutex = path.with_name(f'.{path.name.removeprefix(".")}.mutex')
@@ -131,7 +131,7 @@ def locked_content(path: Path, most: int) -> Iterator[list[bytes]]:
 def _locked(mutex: Path) -> BinaryIO:
     while True:
         mutex.touch()
-        with suppress(FileNotFoundError):  # the last holder removes it at any time
+        with suppress(FileNotFoundError):  # the last holder may remove it at any time
             open_plain(mutex).close()
             stream = mutex.open('r+b')
             fcntl.flock(stream, fcntl.LOCK_EX)  # ends with the stream
@@ -142,7 +142,7 @@ def _locked(mutex: Path) -> BinaryIO:
 
 @contextmanager
 def naming(path: Path, instead_of: Path | None = None) -> Iterator[None]:
-    """Adds a path to errors that name no file, such as that of a full disk, or that name ``instead_of``."""
+    """Adds a path to errors that name no file (such as a full disk), or that name ``instead_of``."""
     try:
         yield
     except OSError as error:
@@ -153,16 +153,16 @@ def naming(path: Path, instead_of: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def left_behind(path: Path, host: str, locked: Path) -> Iterator[bool]:
-    """Holds the lock of a temporary file or folder whose process has ended while the block removes it.
+    """Holds the lock of a temporary file or folder of an ended process while the block removes it.
 
     Args:
         path: The file or folder.
-        host: :func:`host_mark` of that process. Not every file system reports the locks of other machines: a file of
-            another machine counts as left after a day without a change.
+        host: :func:`host_mark` of the process. Since not every file system reports locks across machines, a file of
+            another machine counts as left behind after a day without a change.
         locked: The file that the process locks.
 
     Yields:
-        False if the process may use it still. A process that has made it and waits for the lock finds it removed.
+        False if the process may still use it. (A process that waits for the lock notices that the file is removed.)
     """
     with ExitStack() as held:
         is_left = False
@@ -180,17 +180,17 @@ def _is_old(path: Path) -> bool:
 
 
 def private_folder(name: str) -> TemporaryDirectory[str]:
-    """Makes a temporary folder, readable by its owner only, and removes those that killed processes left.
+    """Makes a temporary folder, readable only by its owner, and removes those that killed processes left behind.
 
     Args:
-        name: Its purpose, such as ``task``.
+        name: Purpose of the folder, such as ``task``.
     """
     remove_left_folders()
     while True:
         folder = TemporaryDirectory(prefix=f'tooleval-{name}-{host_mark()}-')
         locked = Path(folder.name, _LOCK)
         handle = os.open(locked, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        with suppress(OSError):  # no locks on this file system; nothing that is left is then removed
+        with suppress(OSError):  # without locks on this file system, leftovers are never removed
             fcntl.flock(handle, fcntl.LOCK_EX)
         if locked.exists():
             weakref.finalize(folder, os.close, handle)
@@ -200,13 +200,13 @@ def private_folder(name: str) -> TemporaryDirectory[str]:
 
 
 def remove_left_folders() -> None:
-    """Removes the folders of :func:`private_folder` that killed processes of this user left on this machine."""
+    """Removes the folders of :func:`private_folder` that killed processes of this user left behind."""
     for folder in Path(tempfile.gettempdir()).glob(f'tooleval-*-{host_mark()}-*'):
         with suppress(OSError):
             stat, locked = folder.lstat(), folder / _LOCK
             if not S_ISDIR(stat.st_mode) or stat.st_uid != os.getuid():
                 continue
-            if not locked.exists() and _is_old(folder):  # one that was just made has no lock yet
+            if not locked.exists() and _is_old(folder):  # a new folder has no lock yet
                 locked.touch()
             with left_behind(folder, host_mark(), locked) as is_left:
                 if is_left:
@@ -214,12 +214,12 @@ def remove_left_folders() -> None:
 
 
 def host_mark() -> str:
-    """Returns the mark of this machine in the names of temporary files."""
+    """Returns 8 hex digits that identify this machine in the names of temporary files."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 
 def _sync_folder(folder: Path) -> None:
-    """Has the names in a folder written to the disk, where its file system can do that."""
+    """Writes the names in a folder to the disk, if its file system supports this."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -230,7 +230,7 @@ def _sync_folder(folder: Path) -> None:
 
 def _is_written_in_place(path: Path, target: Path) -> bool:
     if str(path).startswith(('/dev/std', '/dev/fd/', '/proc/')):
-        return True  # a redirected output may well be a regular file, which must not be replaced
+        return True  # a redirected output may be a regular file, which must not be replaced
     return target.exists() and not (target.is_file() and os.access(target.parent, os.W_OK))
 
 
@@ -244,12 +244,12 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def _create(target: Path) -> tuple[int, Path]:
-    """Creates and locks a file beside ``target``; returns its handle and its path."""
+    """Creates and locks a file next to ``target``; returns its handle and path."""
     while True:
         temporary = target.with_name(f'.{target.name[:_NAME]}.{host_mark()}-{secrets.token_hex(4)}.tmp')
         with naming(target, instead_of=temporary):
             handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        with suppress(OSError):  # no locks on this file system; leftovers are then not removed either
+        with suppress(OSError):  # without locks on this file system, leftovers are never removed
             fcntl.flock(handle, fcntl.LOCK_EX)
         if temporary.exists():
             return handle, temporary

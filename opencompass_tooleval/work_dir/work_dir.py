@@ -1,4 +1,4 @@
-"""Finds and reads files of a working directory of OpenCompass and those beside a result. Imports no OpenCompass."""
+"""Finds and reads the files of an OpenCompass work directory. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from opencompass_tooleval.work_dir.shards import read_predictions, shard_files, 
 
 _ERROR = re.compile(r'(?:Error|Exception|FAILED|Killed|CANCELLED|DUE TO TIME LIMIT)\b')
 _LOGGED = ' - OpenCompass - '
-"""Part of every line of the logger, such as one about a request that is tried again."""
+"""Part of each line of the logger, such as one about a repeated request."""
 _TASK = ' - Task ['
-"""Part of a task's first line, which names all of its data sets."""
+"""Part of a task's first line, which names all its datasets."""
 _ENDED = 'time elapsed: '
-"""Part of the logger's last line of a task, failed or not."""
+"""Part of a task's last line from the logger, failed or not."""
 _RAISED = re.compile(r'(?:\[rank\d+\]:\s*)?[\w.]*(?:Error|Exception|Interrupt)\b')
 _STOPPED = re.compile(r'\bKilled\b|\boom_kill\b|\bCANCELLED\b(?!.*PREEMPT)')
-"""Reports of Slurm and of the shell that a task was stopped. A preempted task is queued again."""
+"""Messages of Slurm and the shell that a task was stopped. A preempted task is queued again."""
 _OF_SLURM = re.compile(r'(?:srun|slurmstepd): (?:error|fatal): (?!.*PREEMPT)')
 _OF_NAMES = re.compile(r'[\w.-]')
 _TAIL = 1 << 20
 _MOST_OF_LINE = 4_096
-"""Number of characters of a line that are searched: an error stands at its beginning."""
+"""Number of characters of a line to search, since errors are at its beginning."""
 
 
 @dataclass(frozen=True)
 class WorkDir:
-    """One run: ``outputs/NAME/20260101_120000``.
+    """A run, such as ``outputs/NAME/20260101_120000``.
 
     Attributes:
         path: The folder with ``predictions``, ``results``, ``logs`` and ``configs``.
@@ -46,10 +46,10 @@ class WorkDir:
 
     @classmethod
     def find(cls, path: Path) -> WorkDir:
-        """Finds a run: ``path`` itself, or the latest one in it.
+        """Finds a run: ``path`` itself, or the latest run in it.
 
         Raises:
-            DataError: There is no run, or a link in it leaves it.
+            DataError: There is no run, or a link leaves the run.
         """
         runs = [folder for folder in [path, *sorted(path.glob('*/'), reverse=True)] if (folder / 'configs').is_dir()]
         if not runs:
@@ -62,10 +62,10 @@ class WorkDir:
         return WorkDir(self.path.resolve())
 
     def config(self) -> Path:
-        """Returns the path of the config that the run was last started with.
+        """Returns the path of the config with which the run was last started.
 
         Raises:
-            DataError: There is none.
+            DataError: There is no config.
         """
         files = sorted((self.path / 'configs').glob('*.py'), key=lambda file: file.stat().st_mtime)
         if not files:
@@ -73,7 +73,7 @@ class WorkDir:
         return files[-1]
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yields model and data set of every result, sorted."""
+        """Yields model and dataset of each result, sorted."""
         for file in sorted(self.path.glob('results/*/*.json')):
             if not file.name.startswith('.'):
                 yield file.parent.name, file.stem
@@ -88,7 +88,7 @@ class WorkDir:
         return [whole] if whole.is_file() else shard_files(whole)
 
     def prediction_rows(self, model: str, dataset: str) -> list[dict[str, Any]]:
-        """Reads all rows of the predictions in the data's order; empty if there are none yet."""
+        """Returns all rows of the predictions in the data's order; empty if there are none yet."""
         return [row for file in self.prediction_files(model, dataset) for row in read_predictions(file)]
 
     def result_file(self, model: str, dataset: str) -> Path:
@@ -96,27 +96,27 @@ class WorkDir:
         return self.path / 'results' / model / f'{dataset}.json'
 
     def result(self, model: str, dataset: str) -> dict[str, Any] | None:
-        """Reads the result with its details; None if there is none.
+        """Reads the result with its details; returns None if there is none.
 
         Raises:
-            DataError: It is damaged.
+            DataError: The result is damaged.
         """
         file = self.result_file(model, dataset)
         return read_result(file) if file.is_file() else None
 
     def log(self, model: str, dataset: str, stage: str) -> Path:
-        """Returns the most informative log of a data set.
+        """Returns the most informative log of a dataset.
 
-        A task is logged under the first of its data sets. Of the logs of a data set, or of each of its shards, the
-        latest counts; among the shards, one with an error.
+        A task is logged under its first dataset. The latest log of the dataset, or of each of its shards, counts; among
+        shards, one with an error comes first.
 
         Args:
-            model: Its abbr.
-            dataset: Its abbr.
+            model: The model's abbr.
+            dataset: The dataset's abbr.
             stage: ``infer`` or ``eval``.
 
         Returns:
-            A file; the folder of the logs if no file mentions the data set.
+            A file; the folder of the logs if no file mentions the dataset.
         """
         folder = self.path / 'logs' / stage / model
         name = re.compile(shard_pattern(dataset) + r'(?![\w-])')
@@ -127,17 +127,17 @@ class WorkDir:
                 if not _OF_NAMES.match(text[part.start() - 1]):
                     latest[part.group()] = log
         logs = list(dict.fromkeys(reversed(latest.values())))
-        if not logs:  # a task that died before it said which data sets it has is logged under the first of them alone
+        if not logs:  # a task that ends before it logs its datasets is logged only under the first
             newest = sorted(folder.glob('*.out'), key=lambda file: file.stat().st_mtime, reverse=True)
             logs = [log for log in newest if _TASK not in tail(log) and last_error(log, dataset)]
         return next((log for log in logs if last_error(log, dataset)), logs[0] if logs else folder)
 
 
 def read_result(file: Path) -> dict[str, Any] | None:
-    """Reads a result with its details; None if it is no object.
+    """Reads a result with its details; returns None if it is not an object.
 
     Raises:
-        DataError: It is damaged.
+        DataError: The result is damaged.
     """
     try:
         result = load_json(read_plain(file, MAX_RUN_BYTES))
@@ -151,7 +151,7 @@ def read_result(file: Path) -> dict[str, Any] | None:
 
 
 def tail(log: Path) -> str:
-    """Reads the last megabyte of a log; cached until it changes, since many data sets search the same logs."""
+    """Reads the last megabyte of a log. It is cached until it changes, since many datasets search the same logs."""
     stat = log.stat()
     return _read_tail(log, stat.st_mtime_ns, stat.st_size)
 
@@ -163,7 +163,7 @@ def _read_tail(log: Path, _changed: int, size: int) -> str:
         return stream.read().decode('utf-8', 'replace')
 
 
-@lru_cache(maxsize=8)  # a model's data sets are looked for in the same logs, one after the other
+@lru_cache(maxsize=8)  # a model's datasets are searched in the same logs, one after the other
 def _latest_run(text: str) -> Sequence[str]:
     """Returns the lines of a task's last run: Slurm appends to the log when it runs a task again."""
     lines = [line[:_MOST_OF_LINE] for line in text.splitlines()]
@@ -176,7 +176,7 @@ def _latest_run(text: str) -> Sequence[str]:
 
 
 def _last_words(lines: Sequence[str]) -> str:
-    """Returns the line that ended a task: of Slurm, an uncaught exception, or else ``srun``; '' if there is none."""
+    """Returns the line that says why a task ended (Slurm's, an exception, or ``srun``'s); '' if there is none."""
     logged = max((number for number, line in enumerate(lines) if _LOGGED in line), default=-1)
     after = lines[logged + 1 :]
     caught = logged >= 0 and 'FAILED ' in lines[logged]
@@ -186,13 +186,13 @@ def _last_words(lines: Sequence[str]) -> str:
 
 
 def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
-    """Returns the last line of a log that reports an error; '' if none does.
+    """Returns the last line of a log that reports an error; '' if there is none.
 
     Args:
         log: The log of a task.
-        dataset: The data set to report on: an error that names it counts, or the one that ended the task. By default
-            any error counts.
-        ended: False if the task may still run; then only an error that names the data set counts.
+        dataset: The dataset to report on: an error counts if it names the dataset or ended the task. By default, any
+            error counts.
+        ended: False if the task may still run; then an error counts only if it names the dataset.
     """
     if not log.is_file():
         return ''
@@ -209,12 +209,12 @@ def last_error(log: Path, dataset: str = '', ended: bool = True) -> str:
 
 @dataclass(frozen=True)
 class ResultPath:
-    """Path of one result: ``WORK_DIR/results/MODEL/DATASET.json``.
+    """Path of a result: ``WORK_DIR/results/MODEL/DATASET.json``.
 
     Attributes:
         work: The run.
         model: The model's abbr.
-        dataset: The data set's abbr.
+        dataset: The dataset's abbr.
     """
 
     work: WorkDir
@@ -223,31 +223,31 @@ class ResultPath:
 
     @classmethod
     def at(cls, path: Path) -> ResultPath | None:
-        """Returns that of a result from its path without extension; None if that is no path of a run."""
+        """Returns the path of a result, given the file without extension; None if it is not in a run."""
         return cls(WorkDir(path.parents[2]), path.parent.name, path.name) if len(path.parents) > 2 else None
 
     @classmethod
     def of(cls, evaluator: object) -> ResultPath | None:
-        """Returns that of an evaluator's result; None outside OpenCompass's task, which sets it."""
+        """Returns the path of an evaluator's result; None outside OpenCompass's task, which sets it."""
         path = getattr(evaluator, '_out_dir', None)
         return cls.at(Path(path)) if path else None
 
     def recorded_shapes(self) -> list[str | None]:
-        """Returns the published shape of each recorded answer, in the data's order; None for answers of a model."""
+        """Returns the published format of each recorded answer, in the data's order; None for a model's answers."""
         rows = self.work.prediction_rows(self.model, self.dataset)
         return [row.get(RECORDED_SHAPE) if isinstance(row, dict) else None for row in rows]
 
     def rows_with(self, *members: str) -> dict[tuple[str, int], Any]:
-        """Returns record and trial -> row of predictions; empty if no file has one of these members."""
+        """Returns the rows of predictions by record and trial; empty if no file has one of these members."""
         files = self.work.prediction_files(self.model, self.dataset)
         texts = (read_plain(file, MAX_RUN_BYTES) for file in files)
         if not any(f'"{member}"'.encode() in text for text in texts for member in members):
-            return {}  # without parsing all rows once more
+            return {}  # avoids parsing all rows
         rows = self.work.prediction_rows(self.model, self.dataset)
         return dict(with_runs(rows, lambda row: str(row.get('record_id'))))
 
     def other_models(self) -> list[str]:
-        """Returns the other models of the run that answer the same data set, completely or in part."""
+        """Returns the other models of the run that answer the same dataset, completely or in part."""
         name = re.compile(rf'(?:tmp_)?{shard_pattern(self.dataset)}\.jsonl?')
         files = (self.work.path / 'predictions').glob('*/*')
         return sorted({file.parent.name for file in files if name.fullmatch(file.name)} - {self.model})

@@ -41,7 +41,7 @@ def test_the_next_step_of_prepare_makes_a_bank_with_calls(tooleval: Command, tmp
     bank.unlink()
     (tmp_path / 'data-cache' / 'data' / 'teval' / 'EN' / 'review_str_v1.json').unlink()
     empty = tooleval(*command[1:])
-    assert empty.code == 1 and 'the sources hold no recorded call' in empty.err and not bank.exists()
+    assert empty.code == 1 and 'the sources contain no recorded calls' in empty.err and not bank.exists()
     plans = tmp_path / 'plans' / 'EN'
     plans.mkdir(parents=True)
     shutil.copy(DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json', plans)

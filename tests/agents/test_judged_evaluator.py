@@ -159,7 +159,7 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(scripted: Script, tmp_
     reference.write_text(json.dumps(rows), encoding='utf-8')
     with pytest.raises(DataError, match="record 'q1': it was compared with another reference"):
         evaluate(third, answers)
-    with pytest.raises(UnjudgedError, match='the judgement is of another answer'):
+    with pytest.raises(UnjudgedError, match='judgement of another answer'):
         evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, judgements=str(file)), [trajectory('Other.')] * 2)
 
 
@@ -297,9 +297,9 @@ def test_what_is_missing_is_said(scripted: Script, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="agents' answers needs a judge"):
         ToolEvalAgentJudgedEvaluator(SUBSET)
     cfg = scripted(lambda item: '')
-    with pytest.raises(ValueError, match='win needs something to compare with: give reference'):
+    with pytest.raises(ValueError, match='win compares with other answers: set reference'):
         ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judgement_kinds=['win'])
-    with pytest.raises(ValueError, match='it is some of solved, pass, win, success'):
+    with pytest.raises(ValueError, match='it is a list of solved, pass, win, success'):
         ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judgement_kinds=['best'])
     missing = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judgement_kinds=['win'], reference=str(tmp_path / 'none.json'))
     with pytest.raises(DataError, match='the reference is missing'):
@@ -308,5 +308,5 @@ def test_what_is_missing_is_said(scripted: Script, tmp_path: Path) -> None:
         missing.check_model('model')  # before inference
     (tmp_path / 'other.json').write_text('{}', encoding='utf-8')
     wrong = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judgement_kinds=['win'], reference=str(tmp_path))
-    with pytest.raises(DataError, match=r'it has other.json. Name one of them'):
+    with pytest.raises(DataError, match=r'it has other.json. Name one of these files'):
         evaluate(wrong, [trajectory()])

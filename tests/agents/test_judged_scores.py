@@ -79,7 +79,7 @@ def test_answers_and_judgements_that_are_not_there_are_counted_apart() -> None:
     found = breakdown(judged)
     assert (found['unjudged'], found['unjudged_opinions']) == (1, 7)
     (line, *_) = judged_lines(breakdown(judged), 'j')
-    assert line == 'judged by j; 7 judgements could not be had, 1 answers not judged'
+    assert line == 'judged by j; 7 judgements are missing, 1 answers not judged'
 
 
 def test_what_is_drawn_is_counted() -> None:
@@ -91,7 +91,7 @@ def test_what_is_drawn_is_counted() -> None:
     judgements = [passing('1', yes, no, yes, no), passing('2', unsure, unsure, unsure), passing('3', yes, yes, yes, no)]
     judged = judge_answers([answer(query_id=query) for query in '123'], judgements, ('pass',))
     assert breakdown(judged)['pass'] == {'drawn_votes': 3, 'ties': 1}
-    assert 'passed: 3 votes drawn, 1 answers with as many for them as against' in judged_lines(breakdown(judged), 'j')
+    assert 'passed: 3 votes drawn, 1 answers with equal votes' in judged_lines(breakdown(judged), 'j')
 
 
 def test_a_run_against_itself_wins_half_with_half_of_the_ties() -> None:
@@ -110,7 +110,7 @@ def test_a_run_against_itself_wins_half_with_half_of_the_ties() -> None:
         counted['decided_by'] == {'identical': 390 * 4} and sum(counted[name] for name in ('win', 'tie', 'loss')) == 400
     )
     line = next(line for line in judged_lines(breakdown(judged), 'j') if line.startswith('against'))
-    assert '10 of the wins since it has no answer; 1560 of 1560 comparisons drawn' in line
+    assert '10 of the wins because it has no answer; 1560 of 1560 comparisons drawn' in line
 
 
 def test_a_file_without_a_single_judgement_is_no_score(tmp_path: Path) -> None:
@@ -192,10 +192,10 @@ OWN_ROW = {'id': '1', 'solved': [{'value': 'Solved'}]}
         ({'1': {'is_solved': {}}}, "'is_solved' is not one of"),
         ({'1': {'is_solved': {'x': 'AnswerStatus.Solved'}}}, 'a key that is not a number'),
         ({'1': {'is_solved': {'0': 'AnswerStatus.Done'}}}, "'is_solved' is not one of"),
-        ({'1': {'a': 1}}, 'no counts of two models'),
-        ({'1': {'a': 1, 'b': -1}}, 'no counts of two models'),
-        ({'1': {'a': 1, 'b': 10**9}}, 'no counts of two models'),
-        ({'1': {'query': 'q'}}, 'no counts of two models'),
+        ({'1': {'a': 1}}, 'does not have the counts of two models'),
+        ({'1': {'a': 1, 'b': -1}}, 'does not have the counts of two models'),
+        ({'1': {'a': 1, 'b': 10**9}}, 'does not have the counts of two models'),
+        ({'1': {'query': 'q'}}, 'does not have the counts of two models'),
     ],
 )
 def test_damaged_files_are_named(content: Any, fault: str, tmp_path: Path) -> None:

@@ -215,4 +215,4 @@ def test_without_lagent_the_fix_is_named() -> None:
     done = run_python('-c', code)
     assert done.returncode == 1
     assert "Fix it with: pip install 'opencompass-tooleval[agent]'" in done.stderr.splitlines()[-1]
-    assert 'ImportError: ReAct runs on lagent, which cannot be imported' in done.stderr
+    assert 'ImportError: ReAct needs lagent, which cannot be imported' in done.stderr

@@ -171,5 +171,5 @@ def test_a_simulator_is_asked_between(name: str) -> None:
     ],
 )
 def test_wrong_options_are_refused(loop: Callable[..., Loop], wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r'(stop_on|reading|tool_list) is|prompts are|are 1 at least|is for retrieve'):
+    with pytest.raises(ValueError, match=r'(stop_on|reading|tool_list|prompts) is|must be at least 1|needs retrieve'):
         loop(**wrong)

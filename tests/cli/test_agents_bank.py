@@ -53,9 +53,9 @@ def test_several_sources(tooleval: Command) -> None:
 def test_faults_are_one_line(tooleval: Command, bank: Path, tmp_path: Path) -> None:
     other = write_json(tmp_path / 'other.json', {})
     for arguments, said in (
-        (('build', '--from', tmp_path / 'none', '--out', tmp_path / 'x'), 'no such file'),
+        (('build', '--from', tmp_path / 'none', '--out', tmp_path / 'x'), 'the file or folder does not exist'),
         (('build', '--from', other, '--out', tmp_path / 'x'), 'no recorded calls'),
-        (('build', '--from', DEMO / 'EN' / 'plan_json_v2.json', '--out', tmp_path / 'x'), 'hold no recorded call'),
+        (('build', '--from', DEMO / 'EN' / 'plan_json_v2.json', '--out', tmp_path / 'x'), 'contain no recorded calls'),
         (('stats', other), 'not a response bank'),
         (('stats', tmp_path / 'none'), 'tooleval agents bank build'),
         (('stats', bank, '--data', other), 'plan_json_v2'),
@@ -80,7 +80,7 @@ def test_a_bank_is_not_written_into_its_sources(tooleval: Command, tmp_path: Pat
     ):
         done = tooleval('agents', 'bank', 'build', '--from', source, '--out', out)
         assert done.code == 1 and done.err.count('\n') == 1
-        assert f'cannot write {out}: it lies inside the source' in done.err
+        assert f'cannot write {out}: it is inside the source' in done.err
     assert answers.read_bytes() == content and [*cache.iterdir()] == [answers]
     assert tooleval('agents', 'bank', 'build', '--from', tmp_path / 'cache', '--out', tmp_path / 'new.bank').code == 0
 

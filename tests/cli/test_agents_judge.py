@@ -74,8 +74,8 @@ def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, ser
     assert server.stats()['requests'] == 8 * 2 + 7 * 2 + 7 * 2
     assert 'judged by the-judge\nsolved by judgement: 100.0, 100.0; standard deviation 0.0; unsure 0.0%' in done.out
     # A judge that always takes the first; one query has no reference.
-    assert 'against the reference: 1 won, 7 tied, 0 lost; 1 of the wins since it has no answer; 0 of 14' in done.out
-    assert f'wrote {out}; 44 questions asked' in done.out
+    assert 'against the reference: 1 won, 7 tied, 0 lost; 1 of the wins because it has no answer; 0 of 14' in done.out
+    assert f'wrote {out}; 44 questions sent' in done.out
     again = json.loads(tooleval('agents', 'judge', RUNS, '--out', out, '--judge', judge, *options, '--json', '-').out)
     assert (again['judge_calls'], again['metrics']) == (
         0,
@@ -96,7 +96,7 @@ def test_predictions_of_a_run(tooleval: Command, tmp_path: Path, judge: Path, mo
     rows = [{'record_id': name, 'prediction': stored.get(name, stored['101']).to_json()} for name in ids]
     file = write_json(tmp_path / 'predictions.json', dict(enumerate(rows)))
     alone = tooleval('agents', 'judge', file, '--out', tmp_path / 'out', '--judge', judge)
-    assert alone.code == 1 and 'does not say whose tasks it is of: give --subset, one of' in alone.err
+    assert alone.code == 1 and 'does not name the subset of its tasks: add --subset, one of' in alone.err
     options = ('--subset', 'toolbench_g1', '--data', DATA)
     done = tooleval('agents', 'judge', file, '--out', tmp_path / 'out', '--judge', judge, *options, '--json', '-')
     assert json.loads(done.out)['metrics'] == {'solved_rate': 100.0}
@@ -117,21 +117,21 @@ def test_faults_are_one_line(tooleval: Command, tmp_path: Path, judge: Path) -> 
     out = tmp_path / 'out'
     empty = write_json(tmp_path / 'empty.json', {})
     for arguments, fault in (
-        ((RUNS, '--out', out), 'there is no judge: give --judge CONFIG'),
+        ((RUNS, '--out', out), 'there is no judge: add --judge CONFIG'),
         ((RUNS, '--out', out, '--judge', tmp_path / 'none.py'), 'the config is missing'),
-        ((RUNS, '--out', out, '--judge', judge, '--kinds', 'win'), '--kinds win --reference FILE'),
-        ((RUNS, '--out', out, '--judge', judge, '--reference', RUNS), '--kinds win --reference FILE'),
-        ((RUNS, '--out', out, '--judge', judge, '--kinds', 'best'), 'it is some of solved, pass, win, success'),
+        ((RUNS, '--out', out, '--judge', judge, '--kinds', 'win'), 'use --kinds win with --reference FILE'),
+        ((RUNS, '--out', out, '--judge', judge, '--reference', RUNS), 'use --kinds win with --reference FILE'),
+        ((RUNS, '--out', out, '--judge', judge, '--kinds', 'best'), 'it is a list of solved, pass, win, success'),
         ((RUNS, '--out', out, '--judge', judge, '--answer-order', 'odd'), "answer_order='odd'"),
         (
             (RUNS, '--out', out, '--judge', judge, '--kinds', 'win', '--reference', empty),
-            'answers none of the queries',
+            'has no answer to any of the queries',
         ),
     ):
         done = tooleval('agents', 'judge', *arguments)
         assert done.code == 1 and fault in done.err and done.err.count('\n') == 1, done.err
     done = tooleval('score', 'agents', 'toolbench_g1', RUNS, '--data', DATA, '--preferences', empty)
-    assert done.code == 1 and '--preferences stand beside --judgements' in done.err
+    assert done.code == 1 and '--preferences needs --judgements' in done.err
     assert not out.exists()
 
 

@@ -33,7 +33,7 @@ def test_runs_in_toolevals_format(tooleval: Command, g1: Path, tmp_path: Path) -
     assert (result['benchmark'], result['subset'], result['samples']) == ('agents', 'toolbench_g1', len(runs))
     assert sum(result['sources'].values()) == result['calls']['total'] == result['sources']['exact']
     assert [json.loads(line)['id'] for line in details.read_text().splitlines()] == list(runs)
-    assert 'NOTE observations are those of the file' in outcome.err
+    assert 'NOTE observations come from the file' in outcome.err
 
 
 def test_the_table_says_what_answered(tooleval: Command, g1: Path) -> None:

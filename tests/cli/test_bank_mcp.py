@@ -83,7 +83,7 @@ def test_record_and_serve(tooleval: Command, tmp_path: Path, fixture: Path, call
     assert nothing.text == 'add_note: nothing is recorded for these arguments' and none.text == 'Unknown tool: none'
     assert fails.text == 'there is no such note'
     again = tooleval(*record)
-    assert again.code == 1 and 'is there already' in again.err
+    assert again.code == 1 and 'exists already' in again.err
 
 
 def test_record_what_a_client_calls(tmp_path: Path, fixture: Path) -> None:
@@ -118,10 +118,10 @@ def test_faults_are_one_line(tooleval: Command, tmp_path: Path, calls: Path) -> 
     out, other = tmp_path / 'out' / 'x.bank', tmp_path / 'b' / 'x.bank'
     for arguments, said in (
         (('record', '--input', 'no-such-server', '--out', out, '--calls', calls), 'no-such-server: it cannot be'),
-        (('record', '--input', NOTES, '--out', out, '--calls', wrong), "record '0': a call is an object"),
+        (('record', '--input', NOTES, '--out', out, '--calls', wrong), "record '0': a call must be an object"),
         (('record', '--input', NOTES, '--out', out, '--calls', calls), "'add_note' is not allowed"),
         (('record', '--input', NOTES, '--out', out, '--env', 'A'), 'the variable A is not set'),
-        (('record', '--input', NOTES, '--out', other, '--fixture', tmp_path / 'none'), 'no such fixture'),
+        (('record', '--input', NOTES, '--out', other, '--fixture', tmp_path / 'none'), 'the fixture does not exist'),
         (('serve', tmp_path / 'none'), 'the response bank is missing'),
     ):
         done = tooleval('agents', 'bank', *arguments)

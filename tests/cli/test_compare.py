@@ -93,11 +93,15 @@ def rows(found: Mapping[str, Any], part: str) -> dict[tuple[str, str], dict[str,
     return {(row['name'], row['metric']): row for row in found[part]}
 
 
+def notes_of(found: Mapping[str, Any]) -> list[str]:
+    return [f'{row["about"]}: {row["text"]}' for row in found['findings']]
+
+
 def test_scores_errors_and_differences_are_those_of_the_results(tooleval: Command, run: Path) -> None:
     found = said(tooleval, run, 'weak', 'strong')
     assert (found['a']['model'], found['b']['model'], found['level']) == ('weak', 'strong', 0.95)
     assert len(found['datasets']) == sum(map(len, METRICS.values()))
-    assert found['notes'] == []
+    assert notes_of(found) == []
     for (dataset, metric), row in rows(found, 'datasets').items():
         results = [
             json.loads((run / 'results' / model / f'{dataset}.json').read_text()) for model in ('weak', 'strong')
@@ -205,8 +209,9 @@ def test_models_in_two_runs(tooleval: Command, run: Path, tmp_path: Path) -> Non
     found = said(tooleval, run, 'weak', 'strong', '--work-dir-b', other)
     assert [row['name'] for row in found['datasets']] == [dataset]
     assert [row['metric'] for row in found['tables']] == ['review']
-    notes = found['notes']
-    assert f"{dataset}: encoder is 'e' of one and 'another' of the other; the scores may not compare" in notes
+    notes = notes_of(found)
+    short = dataset.removeprefix('tooleval-')
+    assert f'{short}: not comparable, since encoder differs: e (weak); another (strong)' in notes
     assert 'tooleval-teval-plan_str_v2: only weak has a result' in notes
     assert not any('judge_calls' in note for note in notes)
     same = said(tooleval, run, 'strong', 'strong', '--work-dir-b', other)
@@ -231,12 +236,15 @@ def test_what_cannot_be_paired_is_said(tooleval: Command, run: Path) -> None:
     gsm8k = table['gsm8k', 'accuracy']
     assert (gsm8k['delta'], gsm8k['low'], gsm8k['error_a'], gsm8k['records']) == (10.0, None, None, None)
     assert ('broken', 'accuracy') not in table
-    assert found['notes'] == [
+    assert notes_of(found) == [
+        f'strong / {dataset}: 1 of {RECORDS - 4} samples have no answer, through no fault of the model; '
+        'they count as wrong',
         'broken: the result of weak is an error',
         'gsm8k: no interval of accuracy: the first has no samples of this package',
         f'{dataset}: {RECORDS - 4} of {RECORDS} records are in both; scores and differences are over these',
-        f'{dataset}: 1 samples of strong have no answer, through no fault of the model',
     ]
+    kinds = ['result:no_answer', 'compare:missing', 'compare:interval', 'compare:records']
+    assert [row['kind'] for row in found['findings']] == kinds
     assert tooleval('compare', run, 'weak', 'strong').code == 0
 
 
@@ -262,7 +270,7 @@ def test_a_part_of_the_data_is_said(tooleval: Command, run: Path) -> None:
     part = result(scores('plan_json', 0.8)[:8])
     part['samples']['of'] = RECORDS
     write(run, 'strong', dataset, part)
-    notes = said(tooleval, run, 'weak', 'strong', '--datasets', dataset)['notes']
+    notes = notes_of(said(tooleval, run, 'weak', 'strong', '--datasets', dataset))
     assert f'{dataset}: a part of the records of strong: 8 of {RECORDS}, not a sample' in notes
 
 
@@ -271,7 +279,7 @@ def test_a_metric_that_applies_to_other_records_in_one_result_is_said(tooleval: 
     half = [SampleScore(one.id, {'f1_score': None}, 'ok') for one in scores('plan_json', 0.8)[:4]]
     write(run, 'strong', dataset, result([*half, *scores('plan_json', 0.8)[4:]]))
     found = said(tooleval, run, 'weak', 'strong', '--datasets', dataset)
-    assert f'{dataset}: f1_score: over the records to which they apply in both' in found['notes']
+    assert f'{dataset}: f1_score: over the records to which they apply in both' in notes_of(found)
 
 
 def created(gaps: int, skill: int) -> dict[str, Any]:
@@ -301,7 +309,7 @@ def test_tools_that_are_missing_and_do_not_count(tooleval: Command, run: Path) -
         write(run, model, dataset, content)
     found = said(tooleval, run, 'weak', 'strong', '--datasets', dataset)
     names = {metric for _, metric in rows(found, 'datasets')}
-    assert 'overall' in names and not any('no interval' in note for note in found['notes'])
+    assert 'overall' in names and not any('no interval' in note for note in notes_of(found))
     for (_, metric), row in rows(found, 'datasets').items():
         assert row['delta'] == pytest.approx(results[1][metric] - results[0][metric])
         assert row['low'] < row['delta'] < row['high'] and row['records'] == RECORDS
@@ -313,7 +321,7 @@ def test_tools_that_are_missing_and_do_not_count(tooleval: Command, run: Path) -
     write(run, 'weak', dataset, results[0])
     found = said(tooleval, run, 'weak', 'strong', '--datasets', dataset)
     assert rows(found, 'datasets')[dataset, 'overall']['low'] is None
-    assert any(note.startswith(f'{dataset}: no interval of ') and 'evaluate again' in note for note in found['notes'])
+    assert any(note.startswith(f'{dataset}: no interval of ') and 'evaluate again' in note for note in notes_of(found))
 
 
 def test_a_table_says_what_it_lacks_an_interval_for(tooleval: Command, run: Path) -> None:
@@ -321,7 +329,7 @@ def test_a_table_says_what_it_lacks_an_interval_for(tooleval: Command, run: Path
     write(run, 'weak', dataset, {**result(scores('plan_json', 0.4)), 'f1_score': 12.0})
     found = said(tooleval, run, 'weak', 'strong')
     assert rows(found, 'tables')['tooleval-teval_v2', 'overall']['low'] is None
-    assert f'tooleval-teval_v2 overall: no interval, since there is none of {dataset} f1_score' in found['notes']
+    assert f'tooleval-teval_v2 overall: no interval, since there is none of {dataset} f1_score' in notes_of(found)
 
 
 def test_several_runs_of_the_records(tooleval: Command, run: Path) -> None:
@@ -406,7 +414,7 @@ def test_trials_are_paired_by_record(tooleval: Command, tmp_path: Path) -> None:
             sides = [results[model]['trials']['metrics'][name][kind] for model in ('weak', 'strong')]
             assert (row['a'], row['b']) == tuple(side['value'] for side in sides)
             assert (row['error_a'], row['error_b']) == tuple(side['standard_error'] for side in sides)
-    assert 'd: 4 trials of each record in one and 2 in the other' in found['notes']
+    assert 'd: 4 trials of each record in one and 2 in the other' in notes_of(found)
     shown = tooleval('compare', run, 'weak', 'strong')
     assert max(map(len, shown.out.splitlines())) < 120 and ' accuracy pass^2 ' in shown.out
     assert [metric for _, metric in rows(said(tooleval, run, 'weak', 'once'), 'datasets')] == ['accuracy', 'share']

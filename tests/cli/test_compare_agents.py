@@ -56,7 +56,8 @@ def test_agents_are_compared(tooleval: Command, tmp_path: Path) -> None:
     rows = {row['metric']: row for row in compared['datasets']}
     assert (rows['finish_rate']['a'], rows['finish_rate']['b'], rows['finish_rate']['delta']) == (100, 50, -50)
     assert rows['call_f1']['low'] <= rows['call_f1']['delta'] <= rows['call_f1']['high']
-    assert any("bank is 'old' of one and 'new' of the other" in note for note in compared['notes'])
+    (bank,) = [row for row in compared['findings'] if 'bank' in row['text'] and row['kind'] != 'result:no_response']
+    assert bank['kind'] == 'result:differs' and 'bank differs: old (a); new (b)' in bank['text'], 'said once'
     shown = tooleval('compare', run, 'a', 'b').out
     assert 'lower is better: unknown' in shown and 'limit:calls' in shown
 

@@ -342,7 +342,7 @@ def test_a_fault_of_a_server(tooleval: Command, monkeypatch: pytest.MonkeyPatch)
         assert [row['level'] for row in written['findings'] if row['about'] == 'forced call'] == ['fault']
         assert (written['endpoint'], written['model']) == (url, 'tiny') and written['requests'] == 30
         outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny')
-        assert 'reads calls of Qwen alone [data sets by function calling (-fc)]' in outcome.out
+        assert 'only parses calls of Qwen [data sets with function calling (-fc)]' in outcome.out
         assert tooleval('doctor', '--endpoint', url, '--model', 'tiny', '--no-calls').code == 0
 
 

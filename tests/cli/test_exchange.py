@@ -93,9 +93,10 @@ def test_what_is_published_and_rescored_elsewhere_gives_the_same_results(
 
     # And the comparison of both models agrees with their results.
     found = json.loads(tooleval('compare', run, *MODELS, '--work-dir-b', there / 'out', '--json', '-').out)
-    parts = [note for note in found['notes'] if 'a part of the records' in note]
+    notes = [row['text'] for row in found['findings'] if row['kind'].startswith('compare:')]
+    parts = [note for note in notes if 'a part of the records' in note]
     assert parts and all(f'of {" and ".join(MODELS)}: ' in note for note in parts), 'the demo has a few records'
-    assert [note for note in found['notes'] if 'columns' not in note and note not in parts] == []
+    assert [note for note in notes if 'columns' not in note and note not in parts] == []
     assert any(row['low'] > 0 or row['high'] < 0 for row in (*found['tables'], *found['datasets']))
     for row in found['datasets']:
         gold, noisy = (json.loads(results[f'results/{model}/{row["name"]}.json']) for model in MODELS)
@@ -351,7 +352,7 @@ def line(**changes: Any) -> str:
         pytest.param([line(infra='ok')], 1, "begins with 'infra:'", id='reason'),
         pytest.param([line(recorded_shape=1)], 1, 'its recorded_shape is neither', id='shape'),
         pytest.param([line(infra=True)], 1, "begins with 'infra:'", id='flag'),
-        pytest.param([line(), line(dataset='e'), line()], 3, 'm x d goes on after others', id='apart'),
+        pytest.param([line(), line(dataset='e'), line()], 3, 'm x d continues after other rows', id='apart'),
     ],
 )
 def test_hostile_lines_are_named_and_leave_nothing(
@@ -393,9 +394,9 @@ def test_hostile_parquet(tooleval: Command, run: Path, tmp_path: Path) -> None:
 
 def test_what_is_no_export(tooleval: Command, tmp_path: Path) -> None:
     done = tooleval('import', tmp_path, tmp_path / 'in')
-    assert done.code == 1 and 'there is neither predictions.jsonl nor predictions.parquet' in done.err
+    assert done.code == 1 and 'found neither predictions.jsonl nor predictions.parquet' in done.err
     (tmp_path / 'predictions.jsonl').write_text('\n')
-    assert 'it holds no predictions' in tooleval('import', tmp_path, tmp_path / 'in').err
+    assert 'it contains no predictions' in tooleval('import', tmp_path, tmp_path / 'in').err
     (tmp_path / 'predictions.parquet').write_text('')
     assert 'delete one' in tooleval('import', tmp_path, tmp_path / 'in').err
 

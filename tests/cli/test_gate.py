@@ -245,9 +245,14 @@ def test_a_difference_may_be_allowed(tooleval: Command, place: Place) -> None:
     old, new = place('old', scored(90)), place('new', scored(70, prompts_sha256='p2', version='4'))
     assert tooleval('gate', new, '--baseline', old, '--may-differ', 'prompts_sha256').code == 2
     done = tooleval('gate', new, '--baseline', old, '--may-differ', 'prompts_sha256', '--may-differ', 'version')
-    assert done.code == 1 and "NOTE tooleval-ultratool-planning_en: version is '3' of one and '4'" in done.out
+    assert (
+        done.code == 1
+        and 'WARNING ultratool-planning_en: not comparable, since version differs: 3 (m (baseline)); 4 (m (run))'
+        in done.out
+    )
     packages = place('packages', scored(90, opencompass='9', opencompass_tooleval='9'))
-    assert tooleval('gate', packages, '--baseline', old).code == 0, 'a version of a package is only noted'
+    done = tooleval('gate', packages, '--baseline', old)
+    assert done.code == 0 and f"NOTE {DATASET}: opencompass is None of one and '9' of the other" in done.out
 
 
 def test_a_part_of_the_data_compares_by_the_records_of_both(tooleval: Command, place: Place) -> None:

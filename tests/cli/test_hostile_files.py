@@ -30,7 +30,7 @@ from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError, shorten
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.environments.call_log import logged_tools, read_call_log
 from opencompass_tooleval.extras.recorded.funcqa_logs import load_log as load_funcqa_log
-from opencompass_tooleval.report.read import read as read_runs
+from opencompass_tooleval.results.table import read as read_runs
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs
 from opencompass_tooleval.work_dir.data_files import MAX_BYTES, read_json
@@ -175,7 +175,7 @@ def test_a_review_with_a_list_of_answers_is_named(tooleval: Command, tmp_path: P
     done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', data)
     assert done.code == 1
     assert done.err.splitlines() == [
-        f"tooleval: {data}: record {first!r}: the gold answer needs an 'answer' out of A to E. "
+        f"tooleval: {data}: record {first!r}: the gold answer needs an 'answer' from A to E. "
         'Fix it with: tooleval prepare teval'
     ]
 
@@ -200,7 +200,7 @@ def test_half_a_character_in_a_record_id_is_named(tooleval: Command, tmp_path: P
     done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', answers, '--details', details)
     assert done.code == 1
     (line,) = done.err.splitlines()
-    assert f"{data}: record '\\ud800': the id holds half a character" in line
+    assert f"{data}: record '\\ud800': the id contains half a character" in line
     assert not details.exists()
 
 

@@ -221,12 +221,20 @@ def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
         pytest.param('gorilla', 'x', (), "no benchmark 'gorilla'; there are teval, ultratool", id='benchmark'),
         pytest.param('teval', 'plan', (), "T-Eval has no subset 'plan'", id='subset'),
         pytest.param('teval', 'plan_json', ('--language', 'fr'), "no language 'fr'", id='language'),
-        pytest.param('teval', 'plan_json', ('--version', 'v3'), 'T-Eval has versions v1, v2', id='version'),
+        pytest.param('teval', 'plan_json', ('--version', 'v3'), 'T-Eval has the versions v1, v2', id='version'),
         pytest.param('funcqa', 'one_hop', ('--method', 'magic'), 'no one_hop with method magic', id='method'),
-        pytest.param('teval', 'plan_json', ('--method', 'x'), "T-Eval has no method 'x'", id='methods'),
+        pytest.param(
+            'teval',
+            'plan_json',
+            ('--method', 'x'),
+            "T-Eval only has the method function_calling, not 'x'",
+            id='methods',
+        ),
         pytest.param('teval', 'plan_json', ('--method', 'function_calling'), "no subset 'plan_json'", id='no calls'),
         pytest.param('toolbench', 'calls_g2', ('--method', 'easytool'), 'no calls_g2 with method easytool', id='calls'),
-        pytest.param('toolbench', 'selection_5', ('--method', 'x'), "no method 'x' beside easytool", id='selection'),
+        pytest.param(
+            'toolbench', 'selection_5', ('--method', 'x'), "easytool and function_calling, not 'x'", id='selection'
+        ),
         pytest.param(
             'teval', 'review_str', ('--instructions', 'x.json'), 'no review_str with instructions', id='no variant'
         ),
@@ -234,7 +242,7 @@ def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
             'teval',
             'plan_json',
             ('--data', DEMO / 'EN' / 'plan_str_v2.json'),
-            'by its name this is plan_str, v2, EN',
+            'according to its name this is plan_str, v2, EN',
             id='another file',
         ),
         pytest.param(

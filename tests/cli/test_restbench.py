@@ -136,7 +136,7 @@ def test_log_of_the_authors_script(tooleval: Command, tmp_path: Path) -> None:
         ({'question': 5}, "line 2': 'question' is not a string"),
         ({'tool_choice_ls': 'GET /x'}, "line 2': 'tool_choice_ls' is not a list of texts"),
         ({'tool_choice_ls': ['GET /x'] * 101}, "line 2': 'tool_choice_ls' has more than 100 steps"),
-        ({'question': demo_log()[0]['question']}, "line 2': its question has a line already"),
+        ({'question': demo_log()[0]['question']}, "line 2': its question already has a line"),
     ],
 )
 def test_damaged_log(change: dict[str, Any], fault: str, tooleval: Command, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_damaged_log(change: dict[str, Any], fault: str, tooleval: Command, tmp_
 
 def test_log_that_lacks_a_question(tooleval: Command, tmp_path: Path) -> None:
     done = score(tooleval, write_log(tmp_path, demo_log()[1:]))
-    assert done.code == 1 and "record '4': no line has its question, nor that of 0 more" in done.err
+    assert done.code == 1 and "record '4': no line has its question, nor those of 0 more records" in done.err
     done = score(tooleval, write_log(tmp_path, [demo_log()[0], 'x']))
     assert done.code == 1 and "line 2': 'question' is not a string" in done.err
 

@@ -16,7 +16,7 @@ from opencompass_tooleval.models.conversation import Conversation, ToolEvalConve
 from opencompass_tooleval.models.fixed_models import ReplayModel
 from tests.cli.conftest import Command, demo_file, gold_answers, write_json
 
-UNREAD = 'not one answer could be read: is this the right subset?'
+UNREAD = 'no answer could be parsed: is this the right subset?'
 STR, JSON = 'plan_str_v2', 'plan_json_v2'
 
 
@@ -49,13 +49,13 @@ def score(tooleval: Command, data: str, predictions: Path) -> Any:
 @pytest.mark.parametrize(
     ('name', 'fields', 'says'),
     [
-        pytest.param('plan_str_v2', (), 'by the name of the file these are answers to plan_str', id='file'),
-        pytest.param('gpt4_plan_str', (), 'by the name of the file these are answers to plan_str', id='part of it'),
-        pytest.param('answers', ('source',), 'by their data set these are answers to plan_str', id='source'),
+        pytest.param('plan_str_v2', (), 'by the name of the file, these are answers to plan_str', id='file'),
+        pytest.param('gpt4_plan_str', (), 'by the name of the file, these are answers to plan_str', id='part of it'),
+        pytest.param('answers', ('source',), 'by their data set, these are answers to plan_str', id='source'),
         pytest.param(
-            'answers', ('prompt_digest',), '4 of 4 answers say that they were asked something else', id='prompt_digest'
+            'answers', ('prompt_digest',), '4 of 4 answers have other prompts than the data', id='prompt_digest'
         ),
-        pytest.param('answers', ('origin_prompt',), '4 of 4 answers say that they were asked', id='prompt'),
+        pytest.param('answers', ('origin_prompt',), '4 of 4 answers have other prompts', id='prompt'),
     ],
 )
 def test_another_subset_is_refused(

@@ -319,9 +319,9 @@ def test_a_name_says_nothing_of_thoughts(tooleval: Command, model: str, option: 
             lambda url: 'http://127.0.0.1:9/v1',
             r'no connection to .*\(refused\).*nothing listens there: start the server',
         ),
-        (lambda url: url.replace('http:', 'https:'), 'SSLError: .*; {url} answers: give that URL'),
-        (lambda url: url.removesuffix('/v1'), 'has no API, {url} has: give that URL'),
-        (lambda url: url.replace('http:', 'https:').removesuffix('/v1'), 'SSLError: .*; {url} answers: give that URL'),
+        (lambda url: url.replace('http:', 'https:'), 'SSLError: .*; {url} answers: use that URL'),
+        (lambda url: url.removesuffix('/v1'), 'has no API, {url} has one: use that URL'),
+        (lambda url: url.replace('http:', 'https:').removesuffix('/v1'), 'SSLError: .*; {url} answers: use that URL'),
         (lambda url: url, 'other is not listed; the server lists tiny$'),
         (lambda url: f'{url} ', r'status 401: .*; put the right one into \$OPENAI_API_KEY, or name another'),
     ],
@@ -348,7 +348,7 @@ def test_a_key_is_not_sent_in_clear_to_find_a_url() -> None:
 
     with serving(Keys()) as url:
         fault, _ = first_answer(url.replace('http:', 'https:'), 'tiny', KEY)
-    assert fault.endswith(f'{url} answers: give that URL') and keys and not any(keys)
+    assert fault.endswith(f'{url} answers: use that URL') and keys and not any(keys)
 
 
 def test_a_setting_that_the_server_refuses_is_found_before_the_run() -> None:

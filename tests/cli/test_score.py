@@ -160,7 +160,9 @@ def test_predictions_that_do_not_fit(tooleval: Command, tmp_path: Path, change: 
             'hf download sentence-transformers/all-mpnet-base-v2',
             id='no encoder',
         ),
-        pytest.param('retrieve_str', {}, 'by its name this is review_str, not retrieve_str', id='another subset'),
+        pytest.param(
+            'retrieve_str', {}, 'according to its name this is review_str, not retrieve_str', id='another subset'
+        ),
         pytest.param('review_str', {'--json': 'none/out.json'}, 'cannot write none/out.json', id='no folder for json'),
         pytest.param('review_str', {'--details': 'none/out'}, 'cannot write none/out', id='no folder for details'),
     ],

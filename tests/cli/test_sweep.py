@@ -13,6 +13,7 @@ import pytest
 
 from opencompass_tooleval.cli import retry
 from tests.cli.conftest import Command, Outcome
+from tests.cli.test_compare import write as write_result
 from tests.conftest import ModelServer
 from tests.forked import run_opencompass, start_opencompass, start_python
 
@@ -104,7 +105,7 @@ def test_retry_asks_only_what_has_no_answer(
     assert sum(result['samples']['infra'] for result in first.values()) == 3
 
     outcome = done.stdout + done.stderr
-    assert outcome.count('model api: its key stands in the config') == 1 and '$OPENAI_API_KEY' in outcome
+    assert outcome.count('model api: its key is in the config') == 1 and '$OPENAI_API_KEY' in outcome
     canned_server.reset()
     private = tmp_path / 'private'
     private.mkdir()
@@ -163,9 +164,11 @@ def test_what_failed_is_told_with_its_log(
     run_opencompass('mine.py', '-w', 'out')
     outcome = tooleval('status', 'out')
     assert outcome.code == 1
-    line = next(line for line in outcome.out.splitlines() if line.startswith('FAILED'))
-    assert line.startswith('FAILED   api x tooleval-broken: ') and '/no/such/folder' in line
-    log = outcome.out.splitlines()[outcome.out.splitlines().index(line) + 1].strip()
+    lines = outcome.out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith('FAILED'))
+    assert lines[at].startswith('FAILED api x tooleval-broken: see ') and lines[at].endswith('.out')
+    assert lines[at + 1].startswith('  why:  ') and '/no/such/folder' in lines[at + 1]
+    log = lines[at].partition(': see ')[2]
     assert Path(log).is_file() or (tmp_path / log).is_file()
 
 
@@ -211,5 +214,20 @@ def test_a_part_of_the_records_is_said(
         "models=[dict(abbr='m')]\n"
     )
     screen = tooleval('status', 'out').out
-    assert 'NOTE the first 9, not a sample: 1 data set: a\n' in screen
-    assert 'NOTE a sample of 7: 1 data set: c\n' in screen and 'data set: d' not in screen
+    assert 'NOTE the first 9, not a sample: 1 data set: a; a sample of 7: 1 data set: c\n' in screen
+    assert 'data set: d' not in screen
+
+
+def test_status_shows_the_findings_on_the_results_so_far(tooleval: Command, tmp_path: Path) -> None:
+    run = tmp_path / 'out' / '20260101_000000'
+    cut = {'accuracy': 50.0, 'samples': {'all': 100, 'infra': 3, 'cut': 9}, 'provenance': {'scoring': 'strict'}}
+    write_result(run, 'm', 'a', {**cut, 'details': []})
+    configs = [f"dict(abbr={name!r}, reader_cfg=dict(test_range='[:9]'))" for name in 'ab']
+    (run / 'configs' / f'{run.name}.py').write_text(f"datasets=[{', '.join(configs)}]\nmodels=[dict(abbr='m')]\n")
+    screen = tooleval('status', tmp_path / 'out').out.splitlines()
+    assert any(line.startswith('WARNING m / a: 3 of 100 samples have no answer') for line in screen), screen
+    assert any(line.startswith('WARNING m: 9 of 100 answers were cut') for line in screen)
+    assert "NOTE a: not comparable with published scores: scoring='strict', not the published scoring" in screen
+    assert 'NOTE the first 9, not a sample: 1 data set: b' in screen, 'of a, the result says it'
+    told = json.loads(tooleval('status', tmp_path / 'out', '--json', '-').out)
+    assert [row['state'] for row in told] == ['done', 'waiting'] and not any('result' in row for row in told)

@@ -95,7 +95,7 @@ def test_score_selection(tooleval: Command, tmp_path: Path) -> None:
     assert result['metrics']['accuracy'] == pytest.approx(100 / 7)
     assert result['candidates_encoder'] == 'offline:all-MiniLM-L6-v2'
     few = tooleval('score', 'toolbench', 'selection_10', '--predictions', file, '--data', data, '--encoder', 'offline')
-    assert few.code == 1 and '10 candidates need as many tools; there are 7' in few.err
+    assert few.code == 1 and '10 candidates need as many tools, but there are 7' in few.err
     write_rows(file, rows[1:])  # found before an encoder is asked for
     lacking = tooleval('score', 'toolbench', 'selection_5', file, '--data', data, '--encoder', 'none/such')
     assert lacking.code == 1 and "record '101': no answer is recorded for it" in lacking.err
@@ -138,10 +138,10 @@ def test_score_success(tooleval: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (['success'], 'give --judgements FILE'),
-        (['calls_g2'], 'give --data FILE'),
+        (['success'], 'add --judgements FILE'),
+        (['calls_g2'], 'add --data FILE'),
         (['calls_g9'], 'ToolBench has no subset'),
-        (['calls_g2', '--data', TOOLBENCH / 'G2_category.json', '--judgements', 'x'], 'leave --judgements out'),
+        (['calls_g2', '--data', TOOLBENCH / 'G2_category.json', '--judgements', 'x'], 'leave out --judgements'),
         (['calls_g2', '--data', TOOLBENCH / 'G2_category.json'], 'belong to no record'),
     ],
 )

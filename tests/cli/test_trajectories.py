@@ -40,16 +40,19 @@ def damaged() -> dict[str, tuple[Any, str]]:
     return {
         'list': ([1], 'no object of runs'),
         'text': ({'r7': 'x'}, "'r7': 'answer' is missing"),
-        'no answer': (without('answer'), "'r7': 'answer' is missing or no dict"),
-        'no details': (without('answer', 'answer_details'), "'r7': 'answer_details' is missing or no list"),
-        'no tools': (without('available_tools'), "'r7': 'available_tools' is missing or no list"),
-        'no steps': (without('answer', 'total_steps'), "'r7': 'total_steps' is missing or no int"),
+        'no answer': (without('answer'), "'r7': 'answer' is missing or not of type dict"),
+        'no details': (without('answer', 'answer_details'), "'r7': 'answer_details' is missing or not of type list"),
+        'no tools': (without('available_tools'), "'r7': 'available_tools' is missing or not of type list"),
+        'no steps': (without('answer', 'total_steps'), "'r7': 'total_steps' is missing or not of type int"),
         'huge steps': ({'r7': steps(10**400)}, "'r7': 'total_steps' is not between 0 and"),
-        'odd node': ({'r7': odd_node}, "'r7': 'role' is missing or no str"),
+        'odd node': ({'r7': odd_node}, "'r7': 'role' is missing or not of type str"),
         'many nodes': ({'r7': many}, f"'r7': 'answer_details' has more than {MAX_NODES} nodes"),
         'odd tool': ({'r7': odd_tool}, "'r7': the parameter 'a' is not an object"),
-        'no response': ({'r7': run_of({'name': 'x', 'arguments': ''})}, "'r7': 'response' is missing or no str"),
-        'odd message': ({'r7': run_of('x')}, "'r7': 'message' is missing or no dict"),  # type: ignore[arg-type]
+        'no response': (
+            {'r7': run_of({'name': 'x', 'arguments': ''})},
+            "'r7': 'response' is missing or not of type str",
+        ),
+        'odd message': ({'r7': run_of('x')}, "'r7': 'message' is missing or not of type dict"),  # type: ignore[arg-type]
     }
 
 
@@ -95,9 +98,9 @@ def test_in_words(tooleval: Command, tmp_path: Path) -> None:
     assert '1 calls, 1.00 per run' in done.out and 'error responses: unauthorized 1' in done.out
     assert 'NOTE the tools of 1 calls were retrieved' in done.out
     done = tooleval('score', 'toolbench', 'trajectories', file, '--data', file)
-    assert done.code == 1 and 'leave --data and --judgements out' in done.err
+    assert done.code == 1 and 'leave out --data and --judgements' in done.err
     done = tooleval('score', 'toolbench', 'trajectories')
-    assert done.code == 1 and 'give one file of answers' in done.err
+    assert done.code == 1 and 'name one file of answers' in done.err
 
 
 def test_half_characters_are_no_matter(tooleval: Command, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_a_difference_is_told_in_bounded_words() -> None:
 
 
 def test_a_wrong_decision_is_refused() -> None:
-    with pytest.raises(ValueError, match="stored_answers is 'yes', and has to be 'keep' or 'ask'"):
+    with pytest.raises(ValueError, match="stored_answers is 'yes', and must be 'keep' or 'ask'"):
         StoredAnswers.of({'stored_answers': 'yes'}, {})
 
 

@@ -59,8 +59,8 @@ def test_by_hand() -> None:
     spending = spending_of(json.loads(json.dumps(summary)))
     assert spending == Spending(5, 600, 60, summary['cost']['total'], 1, 2, 0, 1, ('estimate',), 7)
     assert str(spending) == (
-        '600 of prompts, 60 of answers, cost 0.00, 1 answers counted here (estimate), 2 answers not known, '
-        '1 answers at the full price: nothing says what was cached'
+        '600 of prompts, 60 of answers, cost 0.00, 1 answers counted here (estimate), 2 answers with unknown tokens, '
+        '1 answers at the full price: cached tokens are unknown'
     )
 
 
@@ -116,7 +116,9 @@ def test_what_was_cached_is_not_asked_about_where_it_costs_as_much() -> None:
     assert summary is not None and 'cached_unknown' not in summary['cost']
     spending = spending_of(summary_of([Usage(100, 10), Usage(1, 1, incomplete=('prompt',))], PRICES))
     assert spending is not None and (spending.incomplete, spending.cached_unknown) == (1, 2)
-    assert str(spending).endswith('1 answers known in part, 2 answers at the full price: nothing says what was cached')
+    assert str(spending).endswith(
+        '1 answers with partly unknown tokens, 2 answers at the full price: cached tokens are unknown'
+    )
 
 
 def test_requests_that_failed_are_part_of_what_an_answer_cost() -> None:

@@ -169,7 +169,7 @@ def test_a_bank_without_its_digest_or_with_other_values_is_damaged(tmp_path: Pat
 
 @pytest.mark.parametrize('place', ['/dev/null', '/dev/full', '.'])
 def test_a_device_or_a_folder_is_no_place_for_a_bank(tmp_path: Path, place: str) -> None:
-    with pytest.raises(OSError, match=f'cannot write .*{Path(place).name}: a bank is a regular file'):
+    with pytest.raises(OSError, match=f'cannot write .*{Path(place).name}: a bank must be a regular file'):
         write_bank(CALLS, tmp_path / place)
 
 
@@ -217,7 +217,7 @@ def test_what_is_no_plain_table_of_ours_is_refused(bank: Bank, tmp_path: Path, s
     file.write_bytes(bank.file.read_bytes())
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript(script)
-    with pytest.raises(DataError, match='its tables are not those of a bank'):
+    with pytest.raises(DataError, match='it does not have the tables of a bank'):
         Bank(file)
 
 

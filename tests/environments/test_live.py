@@ -96,9 +96,9 @@ def test_a_file_as_fixture_and_its_place_in_the_command(tmp_path: Path) -> None:
 
 
 def test_fixtures_that_cannot_be(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match='no such fixture'):
+    with pytest.raises(FileNotFoundError, match='the fixture does not exist'):
         LiveTools(SERVER, tmp_path / 'none')
-    with pytest.raises(ServerError, match='runs already'):
+    with pytest.raises(ServerError, match='is already running'):
         LiveTools(parse_server('http://127.0.0.1/mcp'), tmp_path)
     with LiveTools(parse_server('no-such-program')) as tools, pytest.raises(ServerError, match='cannot be started'):
         tools.listed  # noqa: B018

@@ -195,7 +195,7 @@ def test_runs_that_are_too_deep_say_so(tmp_path: Path, steps: int, said: str) ->
 
 def test_a_run_that_is_there_twice_is_named(tmp_path: Path) -> None:
     text = nested_runs(a=1)
-    with pytest.raises(DataError, match=r"record 'a': the query is in the file twice"):
+    with pytest.raises(DataError, match=r"record 'a': the query occurs twice in the file"):
         calls(write(tmp_path / 'runs.json', f'{text[:-1]}, {text[1:]}'))
 
 
@@ -263,7 +263,7 @@ def test_a_folder_is_read_but_for_what_is_of_another_format(tmp_path: Path, capl
 def test_what_there_is_not_and_what_is_there_twice(tmp_path: Path) -> None:
     file = write(tmp_path / 'runs.json', {'1': run({'name': 'n', 'arguments': {}, 'response': 'r'})})
     for path, said in (
-        (tmp_path / 'none', 'no such file'),
+        (tmp_path / 'none', 'the file or folder does not exist'),
         (write(tmp_path / 'x' / 'a.json', '{}').parent, 'no recorded'),
     ):
         with pytest.raises(DataError, match=said):

@@ -127,7 +127,7 @@ def test_another_file_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
 def test_a_bank_is_no_store(tmp_path: Path) -> None:
     write_bank([RecordedCall('f', '1', 'films', {}, 'x')], tmp_path / 'bank')
     before = (tmp_path / 'bank').read_bytes()
-    with pytest.raises(DataError, match='something else than simulated responses'):
+    with pytest.raises(DataError, match='something other than simulated responses'):
         SimulatorStore(tmp_path / 'bank').get('a')
     assert (tmp_path / 'bank').read_bytes() == before
 

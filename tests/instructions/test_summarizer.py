@@ -20,8 +20,8 @@ from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import REPORTED, summary_of
 from opencompass_tooleval.instructions.adapter import ToolEvalEasyToolSummarizer
 from opencompass_tooleval.report.build import write_report
-from opencompass_tooleval.report.read import read
 from opencompass_tooleval.report.variant_figures import comparisons, variant_table
+from opencompass_tooleval.results.table import read
 from opencompass_tooleval.work_dir.prompt_tokens import choose_counter
 
 TIME = '20250101_000000'

@@ -717,5 +717,5 @@ def test_judgements_from_a_file_ask_nobody(tmp_path: Path) -> None:
     assert result['provenance']['judge'] == str(file)
     with pytest.raises(UnjudgedError, match='1 of 4 could not be judged, for example record r3'):
         evaluate(evaluator, plans(4), plan_answers(4))
-    with pytest.raises(ValueError, match="nothing that is scored, such as record 'r2'"):
+    with pytest.raises(ValueError, match="have judgements but are not scored, such as record 'r2'"):
         evaluate(evaluator, plans(2), plan_answers(2))

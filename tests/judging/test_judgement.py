@@ -46,7 +46,9 @@ def test_the_message_says_how_many_why_the_limit_and_what_to_do() -> None:
     with pytest.raises(UnjudgedError) as caught:
         check_unjudged(unjudged, 100, 'Do this.')
     message = str(caught.value)
-    assert message.startswith('8 of 100 could not be judged, for example record 0 (unreadable reply): 2 out of range, ')
+    assert message.startswith(
+        '8 of 100 could not be judged, for example record 0 (unreadable reply): 2 score out of range, '
+    )
     assert message.endswith('. At most 1% may be. Do this.')
     assert '1 infra:timeout' in message and '1 the judge refused' in message
 
@@ -87,7 +89,7 @@ def test_a_judgement_is_of_its_answer() -> None:
 def test_judgements_of_other_records_are_an_error() -> None:
     judgements = [Judgement('b', found=1), Judgement('a', found=2), Judgement('b', '1.1', found=3)]
     assert by_record(judgements, 'abc') == {'a': [judgements[1]], 'b': [judgements[0], judgements[2]], 'c': []}
-    with pytest.raises(ValueError, match=r"of 1 records .* record 'b'"):
+    with pytest.raises(ValueError, match=r"1 records .* record 'b'"):
         by_record(judgements, 'a')
 
 

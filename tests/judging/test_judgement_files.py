@@ -44,7 +44,7 @@ def test_a_path_with_the_model_a_mapping_and_one_file(tmp_path: Path) -> None:
         template.check('other')
     with pytest.raises(ValueError, match='names no file for model other; it has gpt-4'):
         JudgementFiles({'gpt-4': str(file)}).check('other')
-    with pytest.raises(ValueError, match='need a model'):
+    with pytest.raises(ValueError, match='only work in a task of OpenCompass'):
         template.file_for(None)
     assert JudgementFiles(str(file)).file_for(None) == file
     assert template.name == str(tmp_path / '{model}.jsonl')
@@ -54,7 +54,7 @@ def test_a_file_that_does_not_say_what_it_judged_serves_one_model(tmp_path: Path
     for model in ('a', 'b'):
         answered(tmp_path, model)
     one = JudgementFiles('judged.jsonl')
-    with pytest.raises(ValueError, match=r'judged\.jsonl does not say .* cannot serve a and b: .*\{model\}'):
+    with pytest.raises(ValueError, match=r'judged\.jsonl does not identify .* cannot serve a and b: .*\{model\}'):
         one.check_owner(result_path_of(tmp_path, 'a'))
     JudgementFiles('{model}.jsonl').check_owner(result_path_of(tmp_path, 'a'))
     JudgementFiles({'a': 'a.jsonl', 'b': 'b.jsonl'}).check_owner(result_path_of(tmp_path, 'a'))
@@ -83,7 +83,7 @@ def test_outside_a_task_there_is_no_place() -> None:
 @pytest.mark.parametrize(
     ('rows', 'fault'),
     [
-        ([], 'f.jsonl: the file holds no judgements'),
+        ([], 'f.jsonl: the file contains no judgements'),
         ([('0', 3)], "record '0': the judgement is not an object"),
         ([('0', {'id': 'a', 'step': '1.1'})] * 2, r"record 'a': it is judged twice \(step '1.1'\)"),
         ([('0', {'id': 'a', 'status': 'lost'})], "record 'a': 'status' is not one of judged"),

@@ -119,7 +119,7 @@ def test_settings_that_contradict_each_other_end_the_run(
     file = config(tmp_path, tiny_model, f"models[0]['generation_kwargs'] = dict({settings})\n", "{'temperature': 0.7}")
     done = run_opencompass(file, '-a', 'lmdeploy', '-w', tmp_path / 'out', cwd=tmp_path)
     assert done.returncode == 1 and 'Traceback' not in done.stderr and not list(tmp_path.rglob('predictions'))
-    fault = f"the model's config sets {said}, the data set 0.7: take one of them out"
+    fault = f"the model's config sets {said}, the data set 0.7: remove one of them"
     assert f'tooleval: tiny-lmdeploy: {fault}' in done.stderr
 
 

@@ -202,7 +202,7 @@ def test_a_judge_whose_cost_is_unknown_is_refused_where_it_would_count(server: M
         with pytest.raises(ValueError, match='gpt has no prices, and the budget of the model pays for it: add prices='):
             judge(judge_cfg(server), tmp_path)
         assert judge(judge_cfg(server, prices=PRICES), tmp_path, 1) == 1
-    with pytest.raises(ValueError, match='gpt: its budget is that of a run of opencompass; leave budget out'):
+    with pytest.raises(ValueError, match='gpt: a budget applies only to runs of opencompass; leave budget out'):
         AuxiliaryModel(judge_cfg(server, budget={'tokens': 5}))
 
 

@@ -118,7 +118,7 @@ def test_what_others_cost_in_vain_is_counted(
 
 
 def test_a_model_that_is_not_there_is_named() -> None:
-    with pytest.raises(ValueError, match=r"dialogue a asks the model 'simulator'.*\(there are: none\)"):
+    with pytest.raises(ValueError, match=r"dialogue a calls the model 'simulator'.*\(it defines: none\)"):
         DialogueRunner(Echo(), None, 10).run({'a': agent('a')})
 
 

@@ -31,20 +31,20 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (dict(type='opencompass.models.OpenAISDK', key=['ENV', KEY]), '$OPENAI_API_KEY'),
         (dict(type='opencompass.models.ClaudeSDK', key=KEY), '$ANTHROPIC_API_KEY'),
         (dict(type='opencompass.models.GeminiSDK', key=KEY), '$GEMINI_API_KEY'),
-        (dict(type='opencompass.models.ERNIEBot', key='ENV', secretkey=KEY), 'ERNIEBot reads no variable'),
+        (dict(type='opencompass.models.ERNIEBot', key='ENV', secretkey=KEY), 'ERNIEBot reads no known variable'),
         (
             dict(type=OURS, openai_extra_kwargs=dict(extra_headers={'Authorization': f'Bearer {KEY}'})),
             '$OPENAI_API_KEY',
         ),
         (dict(type=OURS, client=dict(default_headers={'X-Api-Key': KEY})), '$OPENAI_API_KEY'),
-        (dict(key=KEY), 'reads no variable'),
+        (dict(key=KEY), 'reads no known variable'),
     ],
 )
 def test_a_key_is_warned_of_once(warnings: list[str], cfg: dict[str, Any], advice: str) -> None:
     preflight.tell(literal_keys({'models': [{**cfg, 'abbr': 'm'}, {**cfg, 'abbr': 'm'}]}))
     preflight.tell(literal_keys({'models': [{**cfg, 'abbr': 'm'}]}))
     (said,) = warnings
-    assert said.startswith('model m: its key stands in the config') and advice in said and KEY not in said
+    assert said.startswith('model m: its key is in the config') and advice in said and KEY not in said
 
 
 @pytest.mark.parametrize('key', ['ENV', 'EMPTY', 'none', '', None, ['ENV']])

@@ -149,7 +149,7 @@ COMMAND = ['server', '{port}']
             {**HF, 'budget': {'tokens': 5}, 'run_cfg': {'num_procs': 2}}, 'set num_procs=1', id='budget of processes'
         ),
         pytest.param({**API, 'openai_api_base': ['http://a', 'b:1']}, "'b:1' is not an address", id='one of several'),
-        pytest.param({**API, 'http_client_cfg': {'verfy': 0}}, 'and not verfy', id='http client'),
+        pytest.param({**API, 'http_client_cfg': {'verfy': 0}}, 'unknown verfy', id='http client'),
         pytest.param(
             {**HF, 'temprature': 1},
             'ToolEvalHFChat does not read temprature; did you mean generation_kwargs=dict(temperature=...)?',
@@ -159,7 +159,7 @@ COMMAND = ['server', '{port}']
         pytest.param(
             {**SERVED, 'engine': {'command': COMMAND, 'helth': '/'}}, 'engine does not read helth', id='engine'
         ),
-        pytest.param({**SERVED, 'engine': {'command': ['server']}}, '{port} stands neither', id='no port'),
+        pytest.param({**SERVED, 'engine': {'command': ['server']}}, '{port} is missing', id='no port'),
         pytest.param({**SERVED, 'engine': {'command': COMMAND}, 'key': 'k'}, 'key: an engine that', id='key'),
         *(
             pytest.param({**API, 'meta_template': {'round': ROLES, **more}}, said, id=f'meta_template {said}')

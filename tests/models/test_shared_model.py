@@ -111,7 +111,7 @@ def results(folder: Path) -> dict[str, Any]:
 def test_an_engine_without_a_key_is_refused_unless_it_is_open(tmp_path: Path) -> None:
     keyless = scripted_engine(tmp_path, key_variable=None)
     texts = {
-        'shared: its engine takes no key': shared_model(tmp_path, engine=keyless),
+        'shared: its engine uses no key': shared_model(tmp_path, engine=keyless),
         'open: only a shared engine': shared_model(tmp_path, engine=keyless, shared=False, open=True),
         'open: only a shared engine without a key': shared_model(tmp_path, open=True),
     }
@@ -213,7 +213,7 @@ def test_it_is_waited_for_and_found_again(server: Callable[..., Server], tmp_pat
     threading.Timer(0.5, shared.start).start()
     with in_context(report_wait=waits.append):
         assert model.generate([ask('a'), ask('b')]) == ['Answer: A'] * 2
-    assert waits[0].startswith('the shared engine of tiny is waited for: queued since') and waits[-1] == ''
+    assert waits[0].startswith('waiting for the shared engine of tiny: queued since') and waits[-1] == ''
     first = read_server(shared.file)
     assert first and first.stage == 'ready' and len(first.key) > 40
     assert shared.file.stat().st_mode & 0o777 == 0o600
@@ -240,7 +240,7 @@ def test_the_address_of_a_killed_program_is_stale(server: Callable[..., Server],
     until_gone(tmp_path)
     assert shared.stage() == 'ready'
     shared.placed['patience'] = 0.1
-    with pytest.raises(AskingEndedError, match=r'ready since .*, and not reached: no connection to .* \(refused\)'):
+    with pytest.raises(AskingEndedError, match=r'ready since .*, unreachable: no connection to .* \(refused\)'):
         shared.model().generate([ask('b')])
     threading.Timer(0.5, shared.start).start()
     assert model.generate([ask('c')]) == ['Answer: A']

@@ -75,7 +75,7 @@ def test_doctor_finds_what_it_cannot_do(served: str, tiny_model: Path) -> None:
     for what in ('reachable', 'key', 'answer', 'thoughts', 'concurrency'):
         assert levels[what] is Level.OK, found[what]
     assert levels['model'] is Level.UNKNOWN and 'is not listed' in found['model'].text
-    assert levels['usage'] is Level.UNKNOWN and 'streams without being asked' in found['usage'].text
+    assert levels['usage'] is Level.UNKNOWN and 'streams without a request' in found['usage'].text
     assert levels['context'] is Level.UNKNOWN
     # The model's template has no tools and refuses the role tool.
     assert levels['tool calls'] is Level.FAULT and 'no call came' in found['tool calls'].text

@@ -387,8 +387,8 @@ def test_the_doctor_on_llama_cpp(served: dict[str, Sweep], servers: Callable[[st
     }
     for what in ('reachable', 'key', 'model', 'answer', 'usage', 'max_tokens', 'forced call', 'tool calls'):
         assert found[what][0] == 'ok', found[what]
-    assert found['key'][1] == 'accepted; a wrong one is refused'
-    assert found['context'][1].startswith('8,192 tokens, the list of models says')
+    assert found['key'][1] == 'accepted; a wrong key is refused'
+    assert found['context'][1].startswith('8,192 tokens, from the list of models')
 
 
 def test_leaderboard_and_report(place: Path, served: dict[str, Sweep], loaded: dict[str, Sweep]) -> None:

@@ -13,14 +13,15 @@ from opencompass_tooleval.catalogue.labels import SOURCES
 from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.scoring.usage_summary import REPORTED, PromptTokens
+from opencompass_tooleval.core.statistics.sample import SEED
 from opencompass_tooleval.findings.of_results import unlike
 from opencompass_tooleval.report.agent_figures import FINISHED, WASTE, agent_figures, agent_tables
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.build import write_report
 from opencompass_tooleval.report.figure import Figure
-from opencompass_tooleval.report.read import Material, ModelResult, read
 from opencompass_tooleval.report.samples import index_of
 from opencompass_tooleval.report.variant_figures import variant_figures
+from opencompass_tooleval.results.table import Material, ModelResult, read
 from opencompass_tooleval.results.variants import Gain
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree
@@ -140,9 +141,12 @@ def test_models_that_do_not_compare_are_told() -> None:
     (simulator,) = told(provenance(), provenance(simulator='big', simulated_by='big'))
     assert 'simulator differs: none (m0); big (m1)' in simulator, 'told once'
     assert len(told(provenance(), provenance(max_steps=5, stateful_tools='x'))) == 2
+    assert told(provenance(), provenance(**{SEED: 0})) == [], 'a sample is a part of all records'
+    (seed,) = told(provenance(), provenance(**{SEED: 0}), provenance(**{SEED: 1}))
+    assert seed.endswith(': 0 (m1); 1 (m2)')
     native = provenance()
     del native['loop']
-    assert told(native, provenance()) == [], 'what is no agent is compared by other rules'
+    assert told(native, provenance())[0].endswith(': not comparable, since loop differs: none (m0); react (m1)')
 
 
 def test_a_page_of_agents(tmp_path: Path) -> None:

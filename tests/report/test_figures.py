@@ -44,11 +44,11 @@ from opencompass_tooleval.report.figure import (
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import results_table, runs_table
 from opencompass_tooleval.report.published import FOLDER, published, published_on
-from opencompass_tooleval.report.read import Material, Missing, ModelResult, read
 from opencompass_tooleval.report.reasons import OTHERS, SHOWN, reason_figures
 from opencompass_tooleval.report.samples import index_of, messages_of
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
+from opencompass_tooleval.results.table import Material, Missing, ModelResult, read
 from opencompass_tooleval.results.variants import Gain
 from opencompass_tooleval.work_dir import work_dir
 from opencompass_tooleval.work_dir.work_dir import WorkDir

@@ -17,7 +17,7 @@ from opencompass_tooleval.extras.leaderboard.rankings import Leaderboard, method
 from opencompass_tooleval.extras.leaderboard.site import write_site
 from opencompass_tooleval.findings.of_results import unlike
 from opencompass_tooleval.report.board import boards
-from opencompass_tooleval.report.read import read
+from opencompass_tooleval.results.table import read
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.browser import LOOKS, Browser, needs_chromium
 from tests.report.support import HOSTILE, add, detail, result_of

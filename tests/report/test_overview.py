@@ -11,10 +11,10 @@ from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.names import family_of, is_variant, title_of
 from opencompass_tooleval.report.overview import Overview, headline, overview, verdict_of
-from opencompass_tooleval.report.read import read
 from opencompass_tooleval.report.samples import SampleFiles, tasks_of
 from opencompass_tooleval.report.standing import Digest, Standing
 from opencompass_tooleval.results.comparing import Side, compare
+from opencompass_tooleval.results.table import read
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import add, detail, result_of
 
@@ -156,7 +156,7 @@ def test_data_sets_of_others_alone_rank_nobody(tmp_path: Path) -> None:
         add(tmp_path / 'two', model, 'other', {**answers(5, 10, 'perplexity'), 'perplexity': perplexity})
     page = first_page(tmp_path / 'two', tmp_path / 'samples')
     assert page.places == () and page.rows[0].verdict == ''
-    assert not page.findings['Abilities with the largest gaps'], 'nobody knows whether more is better'
+    assert not page.highlights['Abilities with the largest gaps'], 'nobody knows whether more is better'
     add(tmp_path / 'one', 'a', 'other', answers(5, 10, 'perplexity'))
     assert first_page(tmp_path / 'one', tmp_path / 'samples_of_one').headline == ''
 
@@ -166,7 +166,7 @@ def test_a_gap_leads_to_the_data_set_that_it_comes_from(tmp_path: Path) -> None:
     for model, right in (('a', 10), ('b', 0)):
         add(run, model, 'tooleval-teval-plan_json_v1', answers(10, 10, 'f1_score'))
         add(run, model, 'tooleval-teval-plan_str_v1', answers(right, 10, 'f1_score', 'plan:wrong_steps'))
-    gap, *_ = first_page(run, tmp_path / 'samples').findings['Abilities with the largest gaps']
+    gap, *_ = first_page(run, tmp_path / 'samples').highlights['Abilities with the largest gaps']
     assert gap.text == 'T-Eval v1, Plan: b behind a' and 'plan_str_v1' in gap.link
 
 
@@ -174,7 +174,7 @@ def test_what_would_be_shown_as_0_does_not_stand_out(tmp_path: Path) -> None:
     run = tmp_path / 'run'
     for model, value in (('a', 0.9999), ('b', 0.9997)):
         add(run, model, PLAN, result_of([detail(f'r{i}', value, 'review:wrong') for i in range(10)]))
-    assert not any(first_page(run, tmp_path / 'samples').findings.values())
+    assert not any(first_page(run, tmp_path / 'samples').highlights.values())
 
 
 def test_a_format_alone_is_shown_without_being_asked_for(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_what_stands_out_is_computed(tmp_path: Path) -> None:
     run = tmp_path / 'run'
     add(run, 'a', PLAN, answers(9, 10))
     add(run, 'b', PLAN, answers(2, 10))
-    gaps, costs, records = first_page(run, tmp_path / 'samples').findings.values()
+    gaps, costs, records = first_page(run, tmp_path / 'samples').highlights.values()
     assert [(one.text, one.number) for one in gaps] == [('T-Eval v1, Review: b behind a', '70.0 points')]
     assert [(one.text, one.number) for one in costs] == [
         ('b, T-Eval: wrong review, most in review text v1', 'cost 8 of 10 samples'),

@@ -105,7 +105,7 @@ def test_the_last_screen_and_status_quote_the_server(tmp_path: Path) -> None:
         assert f"{count} samples have no answer: status 400: Unsupported parameter: 'max_tokens' is not (un" in flat
         assert f"fix: in {config}, set token_limit_key='max_completion_tokens' then: opencompass {config} -w" in flat
         assert f'{count} samples have no answer: status 400: bad \\x1b[31mred\\x1b[0m. Fix it with: rm -rf x' in flat
-        assert f'fix: correct {config} by what the server says then: opencompass {config} -w' in flat
+        assert f'fix: correct {config} as the server says then: opencompass {config} -w' in flat
         assert '\x1b' not in shown and 'fix: rm' not in flat and 'for the same reason' not in flat
     assert f'WARNING swallowed: {count} answers are empty: all of their text is thoughts' in said
     assert f"NOTE {count} answers ended for the reason 'reason of tomorrow', which is unknown" in said

@@ -97,7 +97,7 @@ def test_no_note_is_replaced_by_a_count_of_one() -> None:
 
 
 def lines(*missing: tuple[str, str, str], most: int | None = None) -> list[str]:
-    rows = [Missing(model, dataset, f'{dataset}.out', error) for model, dataset, error in missing]
+    rows = [Missing(model, dataset, error, f'{dataset}.out') for model, dataset, error in missing]
     return list(missing_lines(rows, Path('out/run'), most))
 
 
@@ -192,7 +192,7 @@ def test_one_cause_is_said_once_and_counted() -> None:
         '  then: opencompass CONFIG -w out -r run',
         'MISSING a x other: no result; see other.out',
         '  why:  RuntimeError: out of memory',
-        '  fix: opencompass CONFIG -w out -r run    (what is done is kept)',
+        '  fix: opencompass CONFIG -w out -r run    (finished work is kept)',
     ]
     assert sum(line.startswith('MISSING') for line in lines(*missing)) == 31
 
@@ -230,7 +230,9 @@ def test_each_fault_of_a_real_run_is_said_once_with_what_fixes_it(tmp_path: Path
     assert said.count('  why: ') == said.count('  fix: ') == said.count(again) == 3
     assert '  fix: hf download sentence-transformers/all-mpnet-base-v2' in said
     assert '  fix: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL\n' in said
-    assert "scoring 'oficial' is not one of official, strict\n  fix: correct mine.py: it fails again as it is" in said
+    assert (
+        "scoring 'oficial' is not one of official, strict\n  fix: correct mine.py: it fails again if unchanged" in said
+    )
     assert said.count('MISSING') == 2 + 2 + 3 and '        and 1 more for the same reason\n' in said
     command = 'from opencompass_tooleval.cli.main import main; main()'
     status = run_python('-c', command, 'status', 'out', cwd=tmp_path, env=env)

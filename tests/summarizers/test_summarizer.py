@@ -19,8 +19,8 @@ from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.report.board import boards
-from opencompass_tooleval.report.read import read
 from opencompass_tooleval.results.comparing import Side, compare
+from opencompass_tooleval.results.table import read
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -618,7 +618,7 @@ def test_a_task_that_died_at_its_start_is_charged_to_all_its_data_sets(
     assert lines[start + 1 : start + 4] == [
         f'MISSING m1 x d2: no result; see {log}',
         '  why:  ImportError: no torch',
-        f'  fix: opencompass CONFIG -w {run.folder.parent} -r {run.folder.name}    (what is done is kept)',
+        f'  fix: opencompass CONFIG -w {run.folder.parent} -r {run.folder.name}    (finished work is kept)',
     ]
 
 

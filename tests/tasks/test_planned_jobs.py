@@ -65,7 +65,7 @@ def test_what_answers_will_cost(tmp_path: Path) -> None:
     reviews = 6
     most = 512 * reviews
     assert (first.answer_tokens, first.bound) == (most, 'about')
-    assert first.answers_by == ('data sets: 1 by their limit, the most that they can have; 1 of dialogues not counted')
+    assert first.answers_by == ('data sets: 1 by their token limit; 1 of dialogues not counted')
     assert first.cost == pytest.approx((2 * first.prompt_tokens + 8 * most) / 1e6)
     (run / 'configs').mkdir(parents=True, exist_ok=True)
     for model, completion in (('slow', 300), ('quick', 100)):

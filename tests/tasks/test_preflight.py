@@ -130,7 +130,7 @@ def test_an_engine_on_several_nodes_needs_slurm(
     done = tooleval('plan', config)
     (line,) = (line for line in done.out.splitlines() if line.startswith('FAULT two'))
     assert line.startswith(
-        'FAULT two: its engine (nodes=2) needs a Slurm job of 2 nodes, and this process is in none: run it with'
+        'FAULT two: its engine (nodes=2) needs a Slurm job of 2 nodes, and this process is not in a job: run it with'
     )
     config.write_text(CONFIG + NODES + "infer['runner']['type'] = 'SlurmArrayRunner'\n", encoding='utf-8')
     done = tooleval('plan', config)

@@ -15,7 +15,7 @@ import pytest
 from mmengine.config import ConfigDict
 
 from opencompass_tooleval.report.provenance import runs_table
-from opencompass_tooleval.report.read import read
+from opencompass_tooleval.results.table import read
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.tasks.task_process import MODULE, as_module

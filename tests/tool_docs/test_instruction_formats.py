@@ -182,7 +182,7 @@ def test_a_guideline_is_called_as_its_key_says(tmp_path: Path) -> None:
 def test_tools_of_one_name_are_told_apart_by_id(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = write(tmp_path, {'1': {**BELLS, 'ID': 1, 'tool_description': 'x'}, '2': {**BELLS, 'ID': 2}})
     assert [tool.id for tool in load_instructions(file).values()] == [2]
-    assert "1 tools have the name of an earlier one, such as 'Bell Tower': the last counts" in caplog.text
+    assert "1 tools have the name of an earlier tool, such as 'Bell Tower'; the last counts" in caplog.text
     with pytest.raises(DataError, match='more than once'):
         load_instructions(write(tmp_path, [BELLS, BELLS]))
 
@@ -201,19 +201,23 @@ def without(entry: dict[str, Any], key: str) -> dict[str, Any]:
         ('3', None, 'no instructions'),
         ('[{"ID": 1, "tool_name": "a", "tool_name": "b"}]', None, 'twice'),
         ('[{"ID": NaN}]', None, 'NaN'),
-        ([{'a': 1}], '0', 'none of the shapes'),
+        ([{'a': 1}], '0', 'match no shape'),
         ([KEY, KEY], '/key/{id}', 'more than once'),
         ([KEY, SUM], 'sum_', "'tool_usage' is missing"),
         ([KEY, 3], '1', 'not an object'),
         ([without(KEY, 'tool_description')], '/key/{id}', "'tool_description' is missing"),
         ([{**KEY, 'ID': [1]}], '/key/{id}', "'ID'"),
         ([{**KEY, 'Example': None}], '/key/{id}', "'Example'"),
-        ([{**KEY, 'Example': {'Scenario': 'x'}}], '/key/{id}', 'other keys'),
+        ([{**KEY, 'Example': {'Scenario': 'x'}}], '/key/{id}', 'must have the keys'),
         ([{**KEY, 'Example': {'Scenario': 'x', 'Parameters': []}}], '/key/{id}', "'Parameters'"),
-        ({'1': SUM}, '1', 'not the key'),
+        ({'1': SUM}, '1', 'differs from its key'),
         ({'1': BELLS, '2': 5}, '2', 'the entry is not an object'),
         ([{**BELLS, 'tool_guidelines': {'Ring': 5}}], 'Bell Tower', "guideline of 'Ring'"),
-        ([{**BELLS, 'tool_guidelines': {'Ring': {**RING, 'Example': {'Scenario': 'x'}}}}], 'Bell Tower', 'other keys'),
+        (
+            [{**BELLS, 'tool_guidelines': {'Ring': {**RING, 'Example': {'Scenario': 'x'}}}}],
+            'Bell Tower',
+            'must have the keys',
+        ),
         ([{**SUM, 'Usage': {'required_parameters': {}}}], 'sum_', "'required_parameters'"),
         ([{**SUM, 'Usage': {'required_parameters': [3]}}], 'sum_', 'a parameter is not an object'),
         ([{**SUM, 'Usage': {'required_parameters': [{'name': 'x', 'type': 3}]}}], 'sum_', "'type' of parameter 'x'"),
@@ -238,10 +242,10 @@ def test_a_missing_file() -> None:
 @pytest.mark.parametrize(
     ('tools', 'shape', 'said'),
     [
-        ([ToolInstruction('a', 'b')], 'restbench', 'one function'),
-        ([ToolInstruction('a', 'b', (FunctionInstruction('f', 'x'),))], 'restbench', 'no room'),
-        ([ToolInstruction('a', 'b', (FunctionInstruction('f'),))], 'funcqa', 'no room'),
-        ([ToolInstruction('a', 'b', (FunctionInstruction('a'),))], 'funcqa_names', 'no functions'),
+        ([ToolInstruction('a', 'b')], 'restbench', 'exactly one function'),
+        ([ToolInstruction('a', 'b', (FunctionInstruction('f', 'x'),))], 'restbench', 'cannot store a name'),
+        ([ToolInstruction('a', 'b', (FunctionInstruction('f'),))], 'funcqa', 'cannot store a name'),
+        ([ToolInstruction('a', 'b', (FunctionInstruction('a'),))], 'funcqa_names', 'cannot store functions'),
         ([ToolInstruction('a', 'b', (FunctionInstruction('f'),) * 2)], 'toolbench', 'two functions'),
         ([ToolInstruction('a', 'b'), ToolInstruction('a', 'c')], 'toolbench', 'same name'),
         ([ToolInstruction('a', 'b', id=1), ToolInstruction('c', 'd', id='1')], 'toolbench', 'same ID'),

@@ -256,7 +256,7 @@ def test_openapi_that_unfolds_without_end(tmp_path: Path, monkeypatch: pytest.Mo
         load_docs('openapi', write(tmp_path, document))
     monkeypatch.setattr('opencompass_tooleval.tool_docs.schema.MAX_NODES', 10)
     document['schemas']['s0'] = {'enum': [*range(20)]}  # type: ignore[index]
-    with pytest.raises(DataError, match=r'GET /x.*: its schema has more than 10 values, those of'):
+    with pytest.raises(DataError, match=r'GET /x.*: its schema has more than 10 values after'):
         load_docs('openapi', write(tmp_path, document))
 
 
@@ -284,7 +284,7 @@ def test_openapi_with_a_place_of_another_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize('default', ['NaN', '1e999', '"\\ud800"'])
 def test_what_no_file_of_instructions_could_hold(default: str, tmp_path: Path) -> None:
     text = json.dumps({'name': 'ring', 'parameters': {'properties': {'n': {'default': 0}}}})
-    with pytest.raises(DataError, match=r"record 'ring'.*no JSON file holds"):
+    with pytest.raises(DataError, match=r"record 'ring'.*that JSON files cannot contain"):
         load_docs('function_schema', write(tmp_path, text.replace('0', default)))
 
 
@@ -358,7 +358,7 @@ def test_a_folder_of_functions_with_references(tmp_path: Path) -> None:
     (doc,) = load_docs('function_schema', write(tmp_path, {**FUNCTION, 'parameters': circle}))
     assert doc.functions[0].optional[0].extra == {'items': bell}, 'a circle is not unfolded'
     broken = write(tmp_path, {**FUNCTION, 'parameters': {'properties': {'bell': bell}}})
-    with pytest.raises(DataError, match='points to nothing'):
+    with pytest.raises(DataError, match='has no target'):
         load_docs('function_schema', broken)
 
 
@@ -408,7 +408,7 @@ def test_plain_text(tmp_path: Path) -> None:
         (
             'openapi',
             {'openapi': '3.0.0', 'paths': {'/x': {'get': {'parameters': [{'$ref': '#/a/b'}]}}}},
-            "'GET /x': the reference #/a/b points to nothing",
+            "'GET /x': the reference #/a/b has no target",
         ),
         ('toolbench', [{'query': 'q'}], "'0': the record has no 'api_list'"),
         ('toolbench', [{'api_list': [3]}], "'0': an API is not an object"),
@@ -448,7 +448,7 @@ def test_missing_files_and_wrong_ones(kind: str, tmp_path: Path) -> None:
 
 
 def test_an_unknown_source() -> None:
-    with pytest.raises(ValueError, match='there are toolbench, openapi'):
+    with pytest.raises(ValueError, match='only toolbench, openapi'):
         load_docs('yaml', Path('x'))
 
 
@@ -513,9 +513,9 @@ def test_openapi_in_yaml_with_compositions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('text', 'why'),
     [
-        ('openapi: &v 3.0.0\npaths: *v', 'anchors are not read'),
-        ('openapi: 3.0.0\npaths: !!python/object/apply:os.getcwd []', 'tags are not read'),
-        ('openapi: 3.0.0\nopenapi: 3.0.0', "'openapi' is there more than once"),
+        ('openapi: &v 3.0.0\npaths: *v', 'anchors are not supported'),
+        ('openapi: 3.0.0\npaths: !!python/object/apply:os.getcwd []', 'tags are not supported'),
+        ('openapi: 3.0.0\nopenapi: 3.0.0', "'openapi' occurs more than once"),
         ('openapi: 3.0.0\npaths: ' + '[' * 500, 'nested too deeply'),
         ('openapi: 3.0.0\n? [1]\n: 2', 'a key is not a string'),
         ('openapi: 3.0.0: 1', 'neither JSON nor YAML'),

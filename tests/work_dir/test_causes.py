@@ -61,7 +61,7 @@ def test_what_has_to_change_first(error: str, first: str) -> None:
 
 @pytest.mark.parametrize('error', ['', 'd: RuntimeError: out of memory', 'ended by SIGKILL', REFUSED.format(503)])
 def test_what_running_again_may_help(error: str) -> None:
-    assert fix_of(error, RUN) == [f'{AGAIN}    (what is done is kept)']
+    assert fix_of(error, RUN) == [f'{AGAIN}    (finished work is kept)']
 
 
 def test_the_advice_after_unreadable_replies_is_not_cut() -> None:
@@ -76,10 +76,10 @@ def test_the_advice_after_unreadable_replies_is_not_cut() -> None:
 
 def test_commands_have_the_key_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('TOOLEVAL_KEY_ENV', 'MYK')
-    assert fix_of('', RUN) == [f'OPENAI_API_KEY="$MYK" {AGAIN}    (what is done is kept)']
+    assert fix_of('', RUN) == [f'OPENAI_API_KEY="$MYK" {AGAIN}    (finished work is kept)']
     assert fix_of('d: InfraFailureError: x', RUN) == [f'OPENAI_API_KEY="$MYK" tooleval retry {RUN}']
     monkeypatch.setenv('TOOLEVAL_KEY_ENV', 'x; rm -rf y')
-    assert fix_of('', RUN) == [f'{AGAIN}    (what is done is kept)']
+    assert fix_of('', RUN) == [f'{AGAIN}    (finished work is kept)']
 
 
 def test_a_command_that_runs_all_is_enough() -> None:
@@ -100,7 +100,7 @@ def test_missing_answers_are_grouped_by_the_words_of_the_server() -> None:
         ['43 samples of 2 results have no answer: status 400: item 27 is bad'] * 2,
     )
     assert other.whys == ['3 samples have no answer: status 400: another. Fix it with: rm -rf x']
-    assert one.fix == other.fix == ['correct CONFIG by what the server says', AGAIN]
+    assert one.fix == other.fix == ['correct CONFIG as the server says', AGAIN]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_missing_answers_are_grouped_by_the_words_of_the_server() -> None:
             'in CONFIG, set top_k by openai_extra_kwargs',
         ),
         ('x; if a:1 needs none: export no_proxy="$no_proxy,a:1")', 'export no_proxy="$no_proxy,a:1"'),
-        ('x export no_proxy="$no_proxy,$(rm x)")', 'correct CONFIG by what the server says'),
+        ('x export no_proxy="$no_proxy,$(rm x)")', 'correct CONFIG as the server says'),
     ],
 )
 def test_the_fix_of_a_refusal_is_a_setting(words: str, fix: str) -> None:
@@ -140,7 +140,7 @@ def test_the_config_is_named_if_this_user_started_the_run(tmp_path: Path, monkey
     assert resuming(run).startswith('opencompass CONFIG -w ')
     monkeypatch.setattr(sys, 'argv', ['/bin/opencompass', '-w', 'out', 'my configs/mine.py', '-r'])
     assert resuming(run).startswith("opencompass 'my configs/mine.py' -w ")
-    assert fix_of('d: ValueError: x', run)[0] == "correct 'my configs/mine.py': it fails again as it is"
+    assert fix_of('d: ValueError: x', run)[0] == "correct 'my configs/mine.py': it fails again if unchanged"
     monkeypatch.setattr(sys, 'argv', ['/bin/tooleval', 'status', str(run), 'other.py'])
     run_trustee(kept).trust()
     assert resuming(run).startswith(f"opencompass '{kept}' -w ")

@@ -274,7 +274,8 @@ def test_what_is_spent_so_far(run: Run, capsys: pytest.CaptureFixture[str]) -> N
     assert show_status(run.path) == 0
     shown = capsys.readouterr().out
     assert (
-        'tokens   m: 330 of prompts, 33 of answers, cost 0.00, 1 answers counted here (estimate), 2 answers not known\n'
+        'tokens   m: 330 of prompts, 33 of answers, cost 0.00, 1 answers counted here (estimate), '
+        '2 answers with unknown tokens\n'
         'tokens   m, simulator sim: 1,000 of prompts, 100 of answers, cost 0.01\n'
         'tokens   m, simulator free: 500 of prompts, 50 of answers\n'
     ) in shown

@@ -1,4 +1,4 @@
-"""Carries out a task: a loop of an agent on a fresh state of an environment."""
+"""Runs an agent's loop on a task, with a fresh state of the environment."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from opencompass_tooleval.twins.session import Twinned, TwinSession
 
 
 def carry_out(task: Task, loop: Loop, environment: Environment) -> Dialogue[Trajectory]:
-    """Carries out a task from a fresh state.
+    """Runs a task from a fresh state.
 
     Args:
-        task: The task; a tool fails at first where its twin says so.
+        task: The task; if its twin requires it, a tool fails at first.
         loop: The loop.
         environment: Answers the calls.
 
     Returns:
-        The trajectory, with the state that it left; stopped with ``infra:environment`` where that cannot be read.
+        The trajectory with the state at its end; stopped with ``infra:environment`` if this cannot be read.
     """
     twin = Twinned.of(task.twin)
     schemas, documents = (twin.schemas, twin.documents) if twin.tools else (task.schemas, task.documents)

@@ -1,9 +1,9 @@
 """Leaves out the oldest observations if a conversation is too long for the model.
 
-The model's server rejects a long prompt, or the prompt is counted before it is sent: the answer has the reason
-``infra:truncated``. Then :data:`LEFT_OUT` replaces the older half of the remaining observations, at least one, and the
-request is repeated. An observation that was left out stays left out, so that a conversation keeps its beginning from
-round to round. Requests, thoughts, calls and the list of tools are never left out.
+The model's server rejects a prompt that is too long, or the prompt's tokens are counted before sending: the answer then
+has the reason ``infra:truncated``. :data:`LEFT_OUT` replaces the older half of the remaining observations, at least
+one, and the request is repeated. An observation that was left out stays so, which keeps the beginning of a conversation
+the same from round to round. Requests, thoughts, calls and the list of tools are never left out.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Reply(NamedTuple):
     """Result of a request.
 
     Attributes:
-        answer: The answer; its reason is ``infra:truncated`` if the prompt is too long without any observation.
-        omitted_observations: Number of oldest observations that are left out now, for the next round.
+        answer: The answer; its reason is ``infra:truncated`` if the prompt is too long even without observations.
+        omitted_observations: Number of oldest observations left out so far, for the next round.
     """
 
     answer: Answer
@@ -34,12 +34,12 @@ class Reply(NamedTuple):
 
     @property
     def is_over_context(self) -> bool:
-        """True if the prompt is too long without any observation."""
+        """True if the prompt is too long even without observations."""
         return self.answer.reason == TRUNCATED
 
 
 def is_tool_message(message: Message) -> bool:
-    """Tests if a message of a native conversation is an observation."""
+    """Tests if a message is an observation, in a conversation with native calls."""
     return message.role == TOOL
 
 
@@ -49,11 +49,11 @@ def ask(
     is_observation: Callable[[Message], bool] = is_tool_message,
     note: str = LEFT_OUT,
 ) -> Dialogue[Reply]:
-    """Sends a request; while it is too long, repeats it with fewer observations.
+    """Sends a request, and repeats it with fewer observations while it is too long.
 
     Args:
-        turn: The request with the complete conversation; ``may_be_too_long`` is set here.
-        omitted_observations: Number of oldest observations that were left out before.
+        request: The request with the complete conversation; ``may_be_too_long`` is set here.
+        omitted_observations: Number of oldest observations already left out.
         is_observation: Tests if a message is an observation.
         note: Replaces an observation that is left out.
     """

@@ -1,9 +1,9 @@
 """ToolBench's loops with its published prompts: depth-first search (``dfsdt``) and ReAct (``toolbench_react``).
 
-Every answer of the model is a node. After ``Finish`` the search ends with an answer, or goes back two nodes after a
-give-up; at the limit of depth it goes back one node. A node's thought, action and input count separately for depth. A
-node has two children at most; for the second the model is shown the first one's actions. ReAct is the same with one
-child, so that it ends where the search would go back.
+Every answer of the model is a node. ``Finish`` with an answer ends the search; a give-up makes it go back two nodes; at
+the depth limit it goes back one. A thought, an action and an input each add one to the depth. A node has at most two
+children; for the second child, the model is shown the actions of the first. ReAct is the same search with one child, so
+it ends where the search would go back.
 
 The order is that of the published runs: given their answers, these loops build the same tree
 (``tests/agents/test_dfsdt_published.py``).
@@ -48,16 +48,16 @@ CHILDREN = 2
 
 TOOLBENCH, STABLETOOLBENCH = 'toolbench', 'stabletoolbench'
 DEPTHS = {TOOLBENCH: 12, STABLETOOLBENCH: 50}
-"""Runner -> its limit of depth."""
+"""Runner -> its depth limit."""
 
 _BACK_AFTER_GIVE_UP = 2
 _ACTION_VALUE = 0.0
-"""Value of a former candidate: the same in all published runs."""
+"""Value of a former candidate; always 0 in the published runs."""
 
 
 @dataclass
 class _Node:
-    """A state of the task, after all answers and calls on the path to it.
+    """The state of the task after all answers and calls on the path to this node.
 
     Attributes:
         index: Index of its step; -1 for the root.
@@ -65,8 +65,8 @@ class _Node:
         messages: The conversation so far.
         calls: Its calls with their observations; empty if the answer was only a thought.
         written: Name and arguments of the first call, as the model wrote them.
-        omitted_observations: Number of observations that are left out of the conversation, since it is too long.
-        children: Nodes that follow.
+        omitted_observations: Number of observations left out of the conversation because it is too long.
+        children: The next nodes.
     """
 
     index: int
@@ -89,14 +89,14 @@ class DepthFirstSearch:
         max_model_calls: Maximum number of the model's answers per task; the last one is discarded, as published.
         children: Maximum number of children of a node.
         max_depth: Maximum number of thoughts, actions and inputs on the path to a node; a deeper node makes no
-            request. By default that of the runner.
+            request. The default is that of the runner.
         max_observation: Number of characters of an observation that the model sees.
         runner: The runner to follow. ``toolbench``: a depth of 12, and only the first call of an answer is made.
-            Of a name with dots, such as ``functions.Finish``, what follows the last one counts.
+            In a name with dots, such as ``functions.Finish``, only the part after the last dot counts.
             ``stabletoolbench``: a depth of 50, and all calls are made; each adds two to the depth.
 
     Raises:
-        ValueError: There is no such runner, or a bound is no positive number.
+        ValueError: The runner does not exist, or a limit is below 1.
     """
 
     name = 'dfsdt'
@@ -115,7 +115,7 @@ class DepthFirstSearch:
             raise ValueError(f'runner is {runner!r}; it is one of {", ".join(DEPTHS)}')
         max_depth = DEPTHS[runner] if max_depth is None else max_depth
         if min(max_model_calls, children, max_depth, max_observation) < 1:
-            raise ValueError('max_model_calls, children, max_depth and max_observation are 1 at least')
+            raise ValueError('max_model_calls, children, max_depth and max_observation must be at least 1')
         self._max_model_calls = max_model_calls
         self._children = children
         self._max_depth = max_depth
@@ -155,7 +155,7 @@ class DepthFirstSearch:
             if child is None:
                 waiting.pop()
             elif finish is not None and finish.stopped == GAVE_UP:
-                # The child counts as one of the nodes to go back.
+                # One of the two nodes to go back is the child, which is not in the list.
                 del waiting[len(waiting) - (_BACK_AFTER_GIVE_UP - 1) :]
             elif finish is not None:
                 return self._end(search, child, finish.final_answer, finish.stopped)
@@ -185,7 +185,7 @@ class ToolBenchReAct(DepthFirstSearch):
     """ToolBench's ReAct (``CoT@1``): one chain, at most 12 thoughts, actions and inputs.
 
     Args:
-        max_depth: Maximum number of thoughts, actions and inputs; by default that of the runner.
+        max_depth: Maximum number of thoughts, actions and inputs; the default is that of the runner.
         max_observation: Number of characters of an observation that the model sees.
         runner: The runner to follow, as for :class:`DepthFirstSearch`.
     """
@@ -201,7 +201,7 @@ class ToolBenchReAct(DepthFirstSearch):
         runner: str = TOOLBENCH,
     ) -> None:
         super().__init__(children=1, max_depth=max_depth, max_observation=max_observation, runner=runner)
-        self._max_model_calls = self._max_depth + 1  # each answer adds at least one to the depth: the only bound
+        self._max_model_calls = self._max_depth + 1  # no further limit: each answer adds at least one to the depth
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -215,15 +215,15 @@ class ToolBenchReAct(DepthFirstSearch):
 
 
 class _Search:
-    """State of the search for one task.
+    """The state of the search for one task.
 
     Attributes:
         steps: All steps, in order.
-        omitted_observations: Largest number of observations left out of one conversation.
-        last_give_up: Index of the last step with a give-up.
+        omitted_observations: The largest number of observations left out of any conversation.
+        last_give_up: The last node with a give-up.
         last_index: Index of the last step that counts; -1 for none.
-        was_over_context: True if a conversation was too long without any observation.
-        is_over: True after the last answer that the model may give.
+        was_over_context: True if a conversation was too long even without its observations.
+        is_over: True after the last permitted answer of the model.
     """
 
     def __init__(
@@ -253,10 +253,10 @@ class _Search:
         return GAVE_UP if self.last_give_up else OVER_CONTEXT if self.was_over_context else TOO_MANY_STEPS
 
     def follow(self, node: _Node) -> Dialogue[tuple[_Node | None, Finish | None]]:
-        """Sends the request of a node, and makes the calls of the answer.
+        """Sends the request of a node, and makes the calls in the answer.
 
         Returns:
-            The child, and its ``Finish`` if that is an end; no child if the conversation is too long.
+            The child, and its ``Finish`` if this ends the path; no child if the conversation is too long.
         """
         messages = (*node.messages, *map(_diversity_message, _former_candidates(node)))
         gold = self._golds[min(node.calls_before, len(self._golds) - 1)]
@@ -281,7 +281,7 @@ class _Search:
             finish = yield from self._carry_out(answer, text, child)
         else:
             child.messages += tool_messages(Answer(text, sent=answer.sent), ())
-        # An empty answer counts as a thought too; otherwise the same node would be tried forever.
+        # An empty answer also counts as a thought; otherwise the search would try the same node forever.
         child.depth += 2 * len(child.calls) + (bool(text) or answer.has_content or not answer.calls)
         is_give_up = finish is not None and finish.stopped == GAVE_UP
         if is_give_up:
@@ -292,7 +292,7 @@ class _Search:
         return child, finish
 
     def _carry_out(self, answer: Answer, text: str, child: _Node) -> Dialogue[Finish | None]:
-        """Makes the calls of an answer that count; returns the ``Finish`` that is an end.
+        """Makes the calls of an answer that count; returns the ``Finish`` if it ends the path.
 
         Calls after an answer to the user are not made. As published, calls after a give-up are made, and cancel it.
         """
@@ -321,21 +321,21 @@ class _Search:
         return finish if finish and finish.is_end else None
 
     def _without_prefix(self, call: ToolCall) -> ToolCall:
-        """Returns the call under what follows the last dot of its name, such as ``functions.Finish``."""
+        """Returns the call with only the part of its name after the last dot: ``functions.Finish`` is ``Finish``."""
         return call if call.name in self._names else replace(call, name=call.name.rpartition('.')[2])
 
     def _as_repeated(self, number: int, call: ToolCall, answered: AnsweredCall) -> ToolCall:
         """Returns a call as it is repeated in the conversation.
 
-        StableToolBench's search renames an unknown function only if it is the first of its answer: the others it
-        renames in a message that it has already copied.
+        StableToolBench's search renames an unknown function only if it is the first in its answer; it renames the
+        others too, but in a message that it has already copied.
         """
         is_renamed = answered.fault == UNKNOWN_TOOL and (number == 0 or self._renames_all)
         name = prompts.INVALID_NAME if is_renamed else call.name
         return ToolCall(name, repeated_arguments(call.arguments), call.id)
 
     def _why_ignored(self, answer: Answer) -> str:
-        """Returns the reason for which an answer or some of its calls had no effect."""
+        """Returns why an answer, or some of its calls, had no effect."""
         if answer.calls:
             return SEVERAL_CALLS if len(answer.calls) > 1 and not self._takes_all else ''
         return visible_text(answer).reason or ''

@@ -1,20 +1,20 @@
 """EasyTool's published method: :class:`Query`, and its use with ToolBench's tools (Section 5.1).
 
-FuncQA's runs (Section 5.3) leave out some requests and read some replies differently:
-:mod:`~opencompass_tooleval.agents.loops.funcqa_easytool` has the differences.
+FuncQA's runs (Section 5.3) omit some requests and parse some replies differently; these differences are in
+:mod:`~opencompass_tooleval.agents.loops.funcqa_easytool`.
 
 The model decomposes a question, and orders its tasks. For each task it first decides if a tool is needed. Then, up to
 five times, it chooses a tool, APIs of the tool, and the parameters of each API; the APIs are called, the model writes
 an answer from the results, and checks it. Finally the model summarizes the accepted answers and checks the summary;
 this check has no effect. An error that stops the published run ends ours with a reason.
 
-A try without a readable tool, API or parameters has an empty result, from which the model writes an answer too.
+A try without a readable tool, API or parameters has an empty result; the model still writes an answer from it.
 
-A call whose arguments are refused is tried again with other names of them; if all are refused, the model is shown
-nothing (:mod:`~opencompass_tooleval.agents.loops.easytool_calls`).
+If a tool rejects the arguments of a call, the call is tried again with other argument names; if all are rejected, the
+model sees no result (:mod:`~opencompass_tooleval.agents.loops.easytool_calls`).
 
 There is one deviation from the published run: a task that needs no tool is answered directly, as intended. The
-published code calls a function without its model's name there, and raises.
+published code raises there, since it calls a function without the model's name.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ MAX_TRIES = 5
 MAX_REQUESTS = 12
 
 MAX_FIELD = 50_000
-"""Maximum number of characters of a prompt's field; published runs have no bound, and real answers are far below."""
+"""Maximum length of a prompt's field; the published runs have no limit, and real answers are far shorter."""
 
 MAX_RESULT = 1_000
-"""Number of characters of a try's results that the model is shown, as published."""
+"""Maximum number of characters of a try's results in the prompt, as published."""
 
 NEAREST = 5
 """Number of retrieved tools, as published."""
@@ -81,10 +81,10 @@ TOOL_LISTS = (PREPARED, BY_ID)
 UNKNOWN_DEPENDENCY = 'plan:unknown_dependency'
 
 Log = Any
-"""Tasks and answers that a task is shown, as a list or dict; None for none."""
+"""Earlier tasks and answers that a task sees, as a list or dict; None if it sees nothing."""
 
 NOTHING = NO_TASK = -1
-"""A choice of a tool, and a dependency, that the published code takes for none."""
+"""The published code takes this value as no tool, and as no dependency."""
 
 _PURPOSES = {
     prompts.TASK_DECOMPOSE: 'task_decompose',
@@ -119,25 +119,26 @@ class EasyTool:
     """The method EasyTool.
 
     Args:
-        retrieve: True if the model chooses among the five tools whose descriptions are nearest to the task, from those
-            of the query and of ``corpus``; False if it chooses among all tools of the query.
-        tool_list: The list of tools in the request to choose one. ``prepared``: as the published runs list the data
-            that the authors' script prepares, each key and value of a tool as if it were a tool (``ID: ID``, ``7``,
-            ``ID: Description``, text), and a tool that was tried stays. ``by_id``: ``ID: 7``, text, without tools that
-            were tried. By default ``by_id`` with retrieval, as published, else ``prepared``.
-        corpus: A file of instructions with further tools to retrieve, found like a data file.
-        encoder: Sentence encoder for retrieval: ``offline``, a folder or a hub id; default ``$TOOLEVAL_ENCODER`` or the
-            official one. Loaded with the first task.
-        similarity: Creates the encoder instead, when it is needed.
+        retrieve: True if the model chooses among the five tools of the query and of ``corpus`` whose descriptions are
+            nearest to the task; False if it chooses among all tools of the query.
+        tool_list: The form of the list of tools in the request to choose one. ``prepared``: as in the published runs,
+            which list each key and value of a prepared tool as if it were a tool (``ID: ID``, ``7``,
+            ``ID: Description``, text); tools that were tried stay in the list. ``by_id``: ``ID: 7``, text, without
+                tools
+            that were tried. The default is ``by_id`` with retrieval, as published, else ``prepared``.
+        corpus: A file of instructions with more tools to retrieve; its path is resolved like that of a data file.
+        encoder: Sentence encoder for retrieval: ``offline``, a folder or a hub id; the default is
+            ``$TOOLEVAL_ENCODER``, else the official encoder. It is loaded with the first task.
+        similarity: Creates the similarity, in place of ``encoder``, when it is needed.
         max_tries: Maximum number of choices of a tool per task (the paper's R).
-        max_requests: Maximum number of requests until a reply can be read.
-        max_calls: Maximum number of calls per query; the published run has no bound.
-        max_steps: Maximum number of the model's answers per query; the published run has no bound.
-        reading: Reader of replies, one of :data:`~opencompass_tooleval.instructions.method_replies.READINGS`.
+        max_requests: Maximum number of requests until a reply can be parsed.
+        max_calls: Maximum number of calls per query; the published run has no limit.
+        max_steps: Maximum number of the model's answers per query; the published run has no limit.
+        reading: Parser of replies, one of :data:`~opencompass_tooleval.instructions.method_replies.READINGS`.
 
     Raises:
-        ValueError: There is no such reading or list of tools, a bound is no positive number, or there is a corpus
-            without retrieval.
+        ValueError: The reading or list of tools does not exist, a limit is below 1, or a corpus is given without
+            retrieval.
     """
 
     def __init__(
@@ -159,9 +160,9 @@ class EasyTool:
         if tool_list not in (None, *TOOL_LISTS):
             raise ValueError(f'tool_list is {tool_list!r}; it is one of {", ".join(TOOL_LISTS)}')
         if min(max_tries, max_requests, max_calls, max_steps) < 1:
-            raise ValueError('max_tries, max_requests, max_calls and max_steps are 1 at least')
+            raise ValueError('max_tries, max_requests, max_calls and max_steps must be at least 1')
         if corpus and not retrieve:
-            raise ValueError('a corpus is for retrieve=True')
+            raise ValueError('corpus needs retrieve=True')
         self.retrieve = retrieve
         self.tool_list = tool_list or (BY_ID if retrieve else PREPARED)
         self.corpus = corpus
@@ -194,7 +195,7 @@ class EasyTool:
         }
 
     def similarity(self) -> Similarity:
-        """The similarity for retrieval."""
+        """Returns the similarity for retrieval."""
         return self._similarity() if self._similarity else _shared_similarity(self._encoder)
 
     def run(self, task: Task, session: Session) -> Dialogue[Trajectory]:
@@ -220,7 +221,7 @@ def _corpus(path: str) -> list[ShownTool]:
 
 
 def _shared_similarity(encoder: str | None) -> Similarity:
-    # Here, since fast commands must not import numpy, and the other loops need no encoder.
+    # Imported here: fast commands must not import numpy, and the other loops need no encoder.
     from opencompass_tooleval.embedding.cache import default_cache
     from opencompass_tooleval.embedding.encoder import shared_encoder
     from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
@@ -235,7 +236,7 @@ def listed_tools(shown: Mapping[str, ShownTool], tried: Collection[str], form: s
         shown: Number -> tool.
         tried: Numbers that were chosen before.
         form: One of :data:`TOOL_LISTS`. As published, the keys of a prepared entry are listed as if they were numbers,
-            and it is them that are left out once they are tried: a model that chooses ``ID`` sees no number any more.
+            and keys that were chosen are left out: a model that chooses ``ID`` sees no number any more.
     """
     if form == BY_ID:
         rows = [(number, tool.description) for number, tool in shown.items()]
@@ -261,7 +262,7 @@ class Query:
     prompts: Any = prompts
     max_result = MAX_RESULT
     kept: Callable[[str], str] = staticmethod(as_written)
-    """Bounds a task's answer."""
+    """Limits the length of a task's answer."""
 
     def __init__(self, method: EasyTool, task: Task, session: Session, tools: Mapping[str, ShownTool]) -> None:
         self.method = method
@@ -274,7 +275,7 @@ class Query:
         self.checked: str | None = None
 
     def run(self) -> Dialogue[Trajectory]:
-        """Runs all requests and calls."""
+        """Runs all requests and calls, and returns the trajectory."""
         try:
             answer = bounded_text((yield from self._answer()), MAX_TEXT)
         except MethodStopped as stop:
@@ -296,7 +297,7 @@ class Query:
         return summary
 
     def _ask(self, template: str, gold: str, fields: Mapping[str, Any]) -> Dialogue[str]:
-        """Sends one request and returns the answer's text, without a reasoning model's thoughts. The answer is a step.
+        """Sends one request; returns the answer's text without a reasoning model's thoughts. The answer is one step.
 
         Fields are formatted by Python's ``str``.
         """
@@ -312,9 +313,9 @@ class Query:
         return strip_reasoning(answer.text).text
 
     def _read(self, template: str, gold: Any, read: Reader, fields: Mapping[str, Any]) -> Dialogue[Any]:
-        """Requests replies until one can be read; raises :class:`Unreadable`, with the last reply, if none can."""
+        """Requests replies until one can be parsed; otherwise raises :class:`Unreadable` with the last reply."""
         written = json.dumps(gold)
-        gold_reply = repr(gold) if 'null' in written else written  # null is no Python literal
+        gold_reply = repr(gold) if 'null' in written else written  # null is not a Python literal
         reply: str = ''
         for _ in range(self.method.max_requests):
             reply = yield from self._ask(template, gold_reply, fields)
@@ -347,11 +348,11 @@ class Query:
         return order  # type: ignore[no-any-return]
 
     def _listed(self) -> dict[str, Any]:
-        """Returns the tools for the request to decompose."""
+        """Returns the tools for the request that decomposes the query."""
         return {}
 
     def _log(self, row: Mapping[str, Any], answers: Mapping[Any, Any]) -> Log:
-        """Returns the dependencies that a task sees; the first dependency decides if there are any."""
+        """Returns the answers that a task depends on; None if its first dependency is -1."""
         depends = row['dep']
         if depends[:1] == [NO_TASK]:
             return None
@@ -402,7 +403,7 @@ class Query:
     def _choose_tool(
         self, task: Any, shown: Mapping[str, ShownTool], tried: Collection[str], gold: GoldCall | None
     ) -> Dialogue[str]:
-        """Returns the number of the chosen tool, shown or not; ``''`` if no reply can be read."""
+        """Returns the number of the chosen tool, even if it was not shown; ``''`` if no reply can be parsed."""
         gold_number = next((number for number, tool in shown.items() if gold and gold.name in tool.apis), '1')
         gold_id = int(gold_number) if gold_number.isdecimal() else gold_number
         template, read, fields = self._selection(task, shown, tried)
@@ -419,19 +420,19 @@ class Query:
     def _selection(
         self, task: Any, shown: Mapping[str, ShownTool], tried: Collection[str]
     ) -> tuple[str, Reader, dict[str, Any]]:
-        """Returns the request for a tool: the prompt, the reader of its reply, and its fields."""
+        """Returns the request for a tool: the prompt, the parser of its reply, and its fields."""
         listed = listed_tools(shown, tried, self.method.tool_list)
         return prompts.CHOOSE_TOOL, replies.read_choice_at_end, {'query': task, 'tools': listed}
 
     def _number(self, chosen: Any) -> str:
-        """Returns the number of a tool, as text, from the chosen ID."""
+        """Converts the chosen ID to a tool's number, as text."""
         number = bounded_text(str(chosen), MAX_NAME_CHARS)
         if number not in self.tools:
             self.chain.add_reason(UNKNOWN_TOOL)
         return number
 
     def _call_apis(self, task: Any, tool: ShownTool, log: Log, gold: GoldCall | None) -> Dialogue[list[str]]:
-        """Returns the results of a tool's APIs; all parameters are chosen before the first call."""
+        """Returns the results of a tool's APIs; the model chooses all parameters before the first call."""
         fields = {
             'API_instruction': tool.description,
             'input_execute_rapidapi_api_note': prompts.CHOOSE_API_NOTE,
@@ -461,7 +462,7 @@ class Query:
         return results
 
     def _parameters(self, task: Any, guideline: Any, log: Log, gold: GoldCall | None) -> Dialogue[Any]:
-        """Returns the parameters: an object for one call, a list of objects for several; other values are no call."""
+        """Returns the parameters: an object for one call, a list of objects for several; other values make no call."""
         gold_reply = {'Parameters': gold.arguments if gold else {}}
         fields = {'question': task, 'api_dic': guideline, 'previous_log': log}
         if log is None:
@@ -474,7 +475,7 @@ class Query:
         """Calls an API; the call belongs to the step that chose its parameters.
 
         Returns:
-            The response; None if all names of its arguments are refused.
+            The response; None if the tool rejects its arguments under all names.
         """
         if not isinstance(arguments, dict) and (arguments is None or arguments not in ('', [], ())):
             raise MethodStopped(UNREADABLE_PARAMETERS)
@@ -488,8 +489,8 @@ class Query:
         return None if is_refused else observation.text[: MAX_RESULT + 1]
 
     def _answered(self, name: str, arguments: dict[Any, Any]) -> Dialogue[tuple[dict[Any, Any], Observation]]:
-        """Tries a call until its arguments are not refused; returns the last arguments and their observation."""
-        if self.session.has_recorded(name, arguments):  # recordings of the published runs have names as written
+        """Tries a call until its arguments are accepted; returns the last arguments and their observation."""
+        if self.session.has_recorded(name, arguments):  # recordings of the published runs keep the model's names
             return arguments, (yield from self.session.ask(name, arguments))
         parameters = (self.task.schemas.get(name) or {}).get('properties') or ()
         for passed in rewritten_arguments(arguments, parameters):

@@ -1,7 +1,7 @@
-"""Names of arguments as EasyTool's published code rewrites them before and between its tries of a call.
+"""Rewrites argument names before and between the tries of a call, as EasyTool's published code does.
 
-The published run calls Python functions, whose parameters have no reserved names: ``id`` is ``is_id``. A function that
-raises is called again, with other names each time.
+The published run calls Python functions whose parameters have no reserved names: ``id`` becomes ``is_id``. If a
+function raises, it is called again, with other names each time.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _REWRITINGS: tuple[Callable[[str], str], ...] = (
     lambda name: name.replace('-', '_'),
     lambda name: name.replace('\\', ''),
 )
-"""Rewriting of the names for each try; every try begins with the names of the one before."""
+"""The rewriting of each try; each is applied to the names of the try before."""
 
 
 def rewritten_arguments(arguments: Mapping[Any, Any], parameters: Collection[str]) -> Iterator[dict[Any, Any]]:
-    """Yields the arguments for each try of a call, without those that were tried.
+    """Yields the arguments for each try of a call, without repetitions.
 
     Args:
         arguments: The model's arguments.
-        parameters: Names that the tool has, which stay. No function of ToolBench has a reserved name, but tools of
-            other benchmarks have.
+        parameters: Names of the tool's parameters, which stay. No ToolBench function has a reserved name, but tools of
+            other benchmarks do.
     """
 
     def renamed(name: Any, rewrite: Callable[[str], str]) -> Any:

@@ -1,4 +1,4 @@
-"""Tools as EasyTool's method shows them: those of a task, or those nearest to its request."""
+"""Tools as EasyTool's method shows them: the tools of a task, or those nearest to its request."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class ShownTool:
     """A tool and its APIs.
 
     Attributes:
-        name: Its name.
+        name: Name of the tool.
         description: Description for the choice of a tool.
-        apis: Name of the API in calls -> its guideline, for the choice of parameters.
+        apis: Name of the API in calls -> its guideline, from which the model chooses parameters.
     """
 
     name: str
@@ -32,10 +32,10 @@ class ShownTool:
 
 
 def tools_of(task: Task) -> list[ShownTool]:
-    """Returns the tools of a task: with its instructions, else with their documentation.
+    """Returns the tools of a task, with their instructions or else their documentation.
 
-    ``tool_name`` names the tool of an API; without it the part of the API's name before the first dot does. The APIs
-    describe a tool without a description.
+    ``tool_name`` names the tool of an API; by default it is the part of the API's name before the first dot. A tool
+    without a description is described by its APIs.
     """
     tools: dict[str, ShownTool] = {}
     for api in task.tools:

@@ -1,4 +1,4 @@
-"""``Finish``: the function with which a model ends a task of ToolBench."""
+"""``Finish``: the function that a model calls to end a ToolBench task."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FINISH = ToolSchema(
 """The published function."""
 
 UNREADABLE = 'finish:unreadable'
-"""A call of ``Finish`` that stops the published run."""
+"""Reason of a ``Finish`` call on which the published run stops."""
 
 _RETURN_TYPE, _FINAL_ANSWER = 'return_type', 'final_answer'
 
@@ -47,8 +47,8 @@ class Finish:
     """Content of a call of ``Finish``.
 
     Attributes:
-        call: The call, for the step; its source is ``''``. Its observation is that of ToolBench's runner.
-        is_end: True if it answers, gives up, or cannot be made.
+        call: The call, for the step; its source is ``''``. Its observation is the text of ToolBench's runner.
+        is_end: True if the call gives an answer, gives up, or stops the run.
         final_answer: The answer to the user; may be empty.
         stopped: ``finish:gave_up``, :data:`UNREADABLE`, or ``''``.
     """
@@ -60,23 +60,23 @@ class Finish:
 
     @property
     def is_answer(self) -> bool:
-        """True if it gives an answer."""
+        """True if the call gives an answer."""
         return self.is_end and not self.stopped
 
 
 def read_finish(arguments: Any, name: str = FINISH.name, written: str | None = None) -> Finish:
-    """Reads the arguments of ``Finish`` as ToolBench's runner does: an object, or its text.
+    """Parses the arguments of ``Finish``, an object or its text, as ToolBench's runner does.
 
-    Text is read as JSON with control characters. Other text is searched for ``"return_type": "`` and
-    ``"final_answer": "``, so that an answer with bare quotes, or one that is truncated, counts. An empty answer counts
-    too. Without ``return_type``, with another value of it, or with ``give_answer`` without an answer, the call is no
-    end. JSON that is no object stops the published run, and so does a called name that is only an ending of
-    ``Finish``, such as ``ish``: both end it here without an answer.
+        Text is parsed as JSON, with control characters allowed. If this fails, it is searched for ``"return_type": "``
+    and ``"final_answer": "``, so that an answer with bare quotes, or a truncated one, counts. An empty answer counts
+    too. The call does not end the task if ``return_type`` is missing or unknown, or if ``give_answer`` has no answer.
+    The published run stops at JSON that is not an object, and at a name that only ends ``Finish``, such as ``ish``:
+    here both end the task without an answer.
 
     Args:
         arguments: Arguments of the call.
         name: The name that the model gave.
-        written: The arguments as the model wrote them, if known; they are read instead.
+        written: The arguments as the model wrote them, if known; parsed in place of ``arguments``.
     """
     passed = _passed(arguments if written is None else written)
 
@@ -111,7 +111,7 @@ def _passed(arguments: Any) -> Any:
 
 
 def _searched(text: str) -> dict[str, str]:
-    """Reads ``Finish`` from a text that is no JSON; the published search requires one blank after each colon."""
+    """Searches a text that is not JSON for ``Finish``'s arguments; as published, one blank follows each colon."""
     found = {}
     _, is_there, behind = text.partition(f'"{_RETURN_TYPE}": "')
     if is_there:
@@ -125,9 +125,9 @@ def _searched(text: str) -> dict[str, str]:
 
 
 def told_user(final_answer: str) -> str:
-    """Returns the text for the user in a final answer of ToolBench's files: the answer passed to ``Finish``, or itself.
+    """Returns the text for the user from a final answer in ToolBench's files.
 
-    Files of methods without ``Finish`` have the answer itself, which may be JSON.
+    The answer is that passed to ``Finish``. Methods without ``Finish`` store the text itself, which may be JSON.
     """
     finish = read_finish(final_answer)
     return finish.final_answer if finish.is_answer else final_answer

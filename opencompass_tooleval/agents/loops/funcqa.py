@@ -1,8 +1,8 @@
-"""FuncQA with the loops of agents: its methods (EasyTool, Table 6) are rows of :data:`METHODS`.
+"""FuncQA with the loops of agents: each method (EasyTool, Table 6) is a row of :data:`METHODS`.
 
-A question is a task whose tools are FuncQA's functions. The result of a loop is converted to the trajectory that FuncQA
-stores and scores. The loops differ from those for other tasks in their prompts, and in the overrides of each row's
-class.
+A question is a task whose tools are FuncQA's functions. A loop's result is converted to the trajectory that FuncQA
+stores and scores. The loops differ from those of other tasks in their prompts and in the methods that each row's class
+overrides.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def question_of(record: Record) -> FuncQATask:
 
 
 class OneRound:
-    """Requests the answer, or thoughts and the answer, once; without tools.
+    """Sends one request for the answer, or for thoughts and the answer, without tools.
 
     Args:
         template: The prompt, with ``{question}``.
@@ -123,7 +123,7 @@ class FuncQAReAct(ReAct):
 
 
 class FuncQAFunctionCalling(FunctionCalling):
-    """Function calling where any answer without a call is the final one."""
+    """Function calling in which any answer without a call is the final answer."""
 
     systems = dict.fromkeys(agent_prompts.FUNCTION_CALLING, prompts.FUNCTION_CALLING)
     reminds = False
@@ -138,7 +138,7 @@ def _last_answer(end: Trajectory, steps: list[Step]) -> str:
 
 
 def _summary(end: Trajectory, steps: list[Step]) -> str:
-    return strip_reasoning(steps[-2].text).text  # the last is the check
+    return strip_reasoning(steps[-2].text).text  # the last step is the check
 
 
 def _finish(end: Trajectory, steps: list[Step]) -> str:
@@ -150,10 +150,10 @@ class Method:
     """A method.
 
     Attributes:
-        loop: Creates the loop from the options of :class:`FuncQADialogues` that it has.
-        options: Names of its options.
-        final_answer: Returns the text that holds the final answer.
-        settings: Returns the options for the trajectory's settings.
+        loop: Creates the loop from the options of :class:`FuncQADialogues` that it takes.
+        options: Names of the options that the loop takes.
+        final_answer: Returns the text that contains the final answer.
+        settings: Names of the options that go into the trajectory's settings.
     """
 
     loop: Callable[..., Loop]
@@ -176,29 +176,29 @@ METHODS: Mapping[str, Method] = {
 }
 
 _STOPS = dict.fromkeys((TOO_MANY_CALLS, NOT_FINISHED), TOO_MANY_STEPS)
-"""Reason for which an agent ends -> FuncQA's reason."""
+"""Reason why an agent's loop ended -> FuncQA's reason."""
 
 
 class FuncQADialogues:
-    """Begins the dialogues of a method: ``dialogues`` of the inferencer.
+    """Starts the dialogues of a method: ``dialogues`` of the inferencer.
 
     Args:
         method: ``zero_shot``, ``cot``, ``react``, ``easytool`` or ``function_calling``.
-        instructions: EasyTool: file with the instructions of the 13 tools.
+        instructions: EasyTool: a file with the instructions of the 13 tools.
         max_steps: ReAct and function calling: maximum number of the model's answers per question.
         max_tries: EasyTool: maximum number of choices of a tool per task, until a call has a result (the paper's R).
-        max_requests: EasyTool: maximum number of requests until a reply can be read. 1 is enough for a model that
+        max_requests: EasyTool: maximum number of requests until a reply can be parsed. 1 is enough for a model that
             repeats its answer (temperature 0).
-        max_calls: EasyTool: maximum number of tries, and of calls, per question; the published run has no bound, and
-            none of ChatGPT's questions needs more than 17. Function calling: maximum number of calls.
-        reading: EasyTool: ``official`` reads replies as the published runs do; ``strict`` also reads an object in a
-            fence or within text.
-        rounded: True if results of tools are rounded as published.
+        max_calls: EasyTool: maximum number of tries, and of calls, per question; the published run has no limit,
+            and ChatGPT needs at most 17 for a question. Function calling: maximum number of calls.
+        reading: EasyTool: ``official`` parses replies as the published runs do; ``strict`` also accepts an object in
+            a code fence or within text.
+        rounded: True to round results of tools as published.
 
     Raises:
-        DataError: There are no such instructions, or a tool has none.
+        DataError: The file of instructions is missing, or lacks a tool.
         ImportError: lagent, which ReAct needs, is not installed.
-        ValueError: There is no such method or reading, or a bound is below 1.
+        ValueError: The method or reading does not exist, or a limit is below 1.
     """
 
     def __init__(
@@ -234,11 +234,11 @@ class FuncQADialogues:
         self._rounded = rounded
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
-        """Begins the dialogue about one row; it returns the trajectory's JSON."""
+        """Starts the dialogue for one row; it returns the trajectory as JSON."""
         return (yield from self.begin(parse_payload(row['record']))).to_json()
 
     def begin(self, record: Record) -> Dialogue[Trajectory]:
-        """Begins the dialogue about a record; it returns the trajectory."""
+        """Starts the dialogue for a record; it returns the trajectory."""
         session = FuncQASession(record.id, self._rounded)
         steps: list[Step] = []
         end = yield from _recorded(self._loop.run(question_of(record), session), session, steps)
@@ -255,7 +255,7 @@ class FuncQADialogues:
 
 
 def _recorded(dialogue: Dialogue[Trajectory], session: FuncQASession, steps: list[Step]) -> Dialogue[Trajectory]:
-    """Runs a dialogue, and appends unchanged prompts, answers and calls to ``steps``. A too long prompt fails."""
+    """Runs a dialogue, and appends prompts, answers and calls unchanged to ``steps``. Too long prompts fail."""
     request = next(dialogue)
     while True:
         answer = yield replace(request, may_be_too_long=False)
@@ -272,7 +272,7 @@ def _recorded(dialogue: Dialogue[Trajectory], session: FuncQASession, steps: lis
 
 
 def _asked(messages: tuple[Message, ...]) -> str:
-    """Returns the last message, or all of the last messages if they are from tools."""
+    """Returns the text of the last message, or of all tool messages at the end."""
     first = len(messages) - 1
     while messages[first].role == messages[first - 1].role == TOOL:
         first -= 1
@@ -284,7 +284,7 @@ def _load_tools(path: str) -> tuple[dict[str, ToolInstruction], str]:
     tools = load_instructions(file)
     missing = [name for name in TOOL_NAMES if name not in tools]
     if missing:
-        raise DataError(file, f'there is no instruction of {", ".join(missing)}', fix=FIX)
+        raise DataError(file, f'no instruction for {", ".join(missing)}', fix=FIX)
     for tool in tools.values():
         try:
             to_entry(tool, 'funcqa')

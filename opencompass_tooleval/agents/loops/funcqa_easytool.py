@@ -1,7 +1,7 @@
 """EasyTool's method in its published FuncQA runs (EasyTool, Section 5.3): the differences from ToolBench's runs.
 
-A question of one hop is its only task, without a plan and without a log. Every task needs a tool, each tool has one
-API, and a task is done when a call has a result. In a question of several hops a task sees all others.
+A one-hop question is a single task, without a plan and without a log. Every task needs a tool, each tool has one API,
+and a task is done when a call has a result. In a multi-hop question, each task sees the answers of all others.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import to_entry
 
 _FAILED = ('', '-1')
-"""Results of a failed try. A correct result of -1 is one of them, as published."""
+"""Results that count as a failed try; as published, this includes a correct result of -1."""
 
 
 class FuncQAEasyTool(EasyTool):
     """The method on FuncQA.
 
     Attributes:
-        entries: The tools as they are listed.
+        entries: The tools as the model sees them.
 
     Args:
         instructions: The tools.

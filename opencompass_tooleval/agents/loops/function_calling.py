@@ -1,12 +1,12 @@
-"""The loop ``function_calling``: tools are offered natively, and all calls of an answer are made in order.
+"""The loop ``function_calling``: tools are offered natively, and all calls in an answer are made in order.
 
-``stop_on`` is the condition of the end:
+``stop_on`` says what ends a task:
 
 * ``text``: an answer without a call is the final answer (T-Eval, UltraTool).
 * ``tool``: ToolBench's function ``Finish`` is offered beside the tools, and gives the answer or gives up.
 
-A reminder follows an answer that neither calls nor ends the task (no text; with ``tool``, no call). The second such
-answer in a row ends the task with ``finish:missing``.
+A reminder follows an answer that neither calls a tool nor ends the task (no text; with ``tool``, no call). The second
+such answer in a row ends the task with ``finish:missing``.
 """
 
 from __future__ import annotations
@@ -39,37 +39,37 @@ from opencompass_tooleval.environments.environment import Session
 
 BY_TEXT, BY_TOOL = 'text', 'tool'
 ENDS = (BY_TEXT, BY_TOOL)
-"""Conditions of the end of a task."""
+"""The ways to end a task."""
 
 
 class FunctionCalling:
     """Function calling.
 
-    The oracle model makes one of ``oracle_calls`` per answer, and then ends
-    with :attr:`~opencompass_tooleval.agents.tasks.task.Task.gold_answer`.
+    The oracle model makes one of ``oracle_calls`` per answer, and then ends with
+    :attr:`~opencompass_tooleval.agents.tasks.task.Task.gold_answer`.
 
     Args:
         max_steps: Maximum number of the model's answers per task.
-        max_calls: Maximum number of calls per task; further calls of an answer are not made.
+        max_calls: Maximum number of calls per task; further calls in an answer are not made.
         max_observation: Number of characters of an observation that the model sees; default 20,000, and ToolBench's
             1,024 with ``stop_on='tool'``.
         stop_on: ``text``: an answer without a call ends the task; ``tool``: a call of ``Finish`` does. Calls after
-            ``Finish`` in an answer are not made.
-        parallel: True or False to ask the server for several calls in one answer or one; None leaves it to the server.
-            With False only the first call of an answer is made, as chat templates with one call need.
+            ``Finish`` in the same answer are not made.
+        parallel: True asks the server for several calls per answer, False for one; None leaves it to the server. With
+            False only the first call of an answer is made, since such chat templates accept only one call.
 
     Raises:
-        ValueError: There is no such condition, or a bound is no positive number.
+        ValueError: ``stop_on`` is unknown, or a limit is below 1.
     """
 
     systems = prompts.FUNCTION_CALLING
-    """Language -> system prompt, if an answer without a call is the end."""
+    """Language -> system prompt, if an answer without a call ends the task."""
 
     reminds = True
-    """True if a reminder follows an empty answer; otherwise it is the end."""
+    """True if a reminder follows an empty answer; False if an empty answer ends the task."""
 
     splits_answers = True
-    """True if the first calls of an answer with too many are made; otherwise none is."""
+    """True to make the first calls of an answer that has too many; False to make no call of it."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class FunctionCalling:
         if max_observation is None:
             max_observation = MAX_OBSERVATION if stop_on == BY_TOOL else MAX_TEXT
         if min(max_steps, max_calls, max_observation) < 1:
-            raise ValueError('max_steps, max_calls and max_observation are 1 at least')
+            raise ValueError('max_steps, max_calls and max_observation must be at least 1')
         self._max_steps = max_steps
         self._max_calls = max_calls
         self._max_observation = min(max_observation, MAX_TEXT)
@@ -152,7 +152,7 @@ class FunctionCalling:
     def _carry_out(
         self, calls: Sequence[ToolCall], session: Session, calls_left: int
     ) -> Dialogue[tuple[list[AnsweredCall], Finish | None]]:
-        """Makes at most ``calls_left`` calls of tools, up to the one that ends the task; returns both."""
+        """Makes at most ``calls_left`` tool calls; returns them, and the ``Finish`` that ends the task, if any."""
         carried_out: list[AnsweredCall] = []
         for call in calls:
             if self._stop_on == BY_TOOL and call.name.strip() == FINISH.name:

@@ -1,16 +1,16 @@
-"""lagent's ReAct as a dialogue: its prompts, its format and its handling of an answer, one round at a time.
+"""lagent's ReAct as a dialogue: lagent's prompts, format and treatment of an answer, one round at a time.
 
-lagent's agent calls its model and its tools synchronously. :class:`ReActConversation` runs the part of one round
-between the two, so that an agent is a dialogue like any other. lagent builds the prompt, and formats a tool's response
-and the response to an answer without an action; ``tests/agents/test_lagent_bridge.py`` runs lagent's own agent for
-comparison. These parts replace code with which lagent 0.2 fails:
+lagent's agent calls its model and its tools synchronously. :class:`ReActConversation` runs the code between these
+calls, so that an agent is a dialogue like any other. lagent builds the prompt, and formats a tool's response and the
+response to an answer without an action; ``tests/agents/test_lagent_bridge.py`` compares it with lagent's own agent.
+Where lagent 0.2 fails, this module replaces its code:
 
-* its LLM base class ignores stop words, so that a model may invent a tool's response;
-* with its JSON parser an answer can end the run (nesting, a bare number, 5,000 digits), and so can a name with two
-  dots; a name of an unknown tool is lost;
-* its reader of answers takes quadratic time, and pairs the last name with the first arguments.
+* its LLM base class ignores stop words, so a model may invent a tool's response;
+* its JSON parser lets some answers end the run (nesting, a bare number, 5,000 digits), as does a name with two dots;
+  the name of an unknown tool is lost;
+* its parser of answers takes quadratic time, and pairs the last name with the first arguments.
 
-Import this module only to run an agent: lagent is in the extra ``agent``, and takes seconds to import.
+Import this module only to run an agent: lagent belongs to the extra ``agent``, and takes seconds to import.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ try:
     from lagent.schema import ActionReturn
 except ImportError as error:
     fix = "pip install 'opencompass-tooleval[agent]'"
-    raise ImportError(f'ReAct runs on lagent, which cannot be imported ({error}). Fix it with: {fix}') from error
+    raise ImportError(f'ReAct needs lagent, which cannot be imported ({error}). Fix it with: {fix}') from error
 
 FORCE_STOP = 'This was the last use of a tool. Give the final answer now.'
 
 
 class ShownTools(ActionExecutor):
-    """The tools that lagent's prompt shows; the environment answers them.
+    """The tools in lagent's prompt; the environment answers their calls.
 
     Args:
         shown: Fills the system prompt's ``{tool_description}``.
@@ -59,12 +59,12 @@ class ShownTools(ActionExecutor):
         return self._shown
 
     def action_names(self, only_enable: bool = True) -> list[str]:
-        """Returns their names."""
+        """Returns the names of the shown tools."""
         return self._names
 
 
 class ToolReActProtocol(ReActProtocol):
-    """lagent's format (Thought, Action, Action Input, Response, Final Answer), read in linear time.
+    """lagent's format (Thought, Action, Action Input, Response, Final Answer), parsed in linear time.
 
     Args:
         call_protocol: The system prompt, with lagent's fields: ``{tool_description}``, ``{action_names}``,
@@ -80,8 +80,8 @@ class ToolReActProtocol(ReActProtocol):
     def parse(self, message: str, action_executor: ActionExecutor) -> tuple[str, str, str]:
         """Splits an answer into thought, name and arguments.
 
-        As in lagent, a final answer has priority over any action, and without either there is no action. An action
-        without arguments passes none.
+        As in lagent, a final answer has priority over any action, and an answer with neither has no action. An action
+        without arguments passes an empty text.
         """
         thought = cut_at(message, (self.action['begin'], self.finish['begin'])).split(self.thought['begin'])[-1].strip()
         _, finished, answer = message.rpartition(self.finish['begin'])
@@ -98,7 +98,7 @@ class ToolReActProtocol(ReActProtocol):
 
 
 class ActionProtocol(ToolReActProtocol):
-    """The same format in a single message; the end is an action like any other.
+    """The same format in a single message; finishing is an action like any other.
 
     Args:
         prompt: The message: instructions, tools and question.
@@ -132,7 +132,7 @@ def lagent_protocol(is_chinese: bool = False) -> ToolReActProtocol:
 
 
 def _messages(inputs: Sequence[Mapping[str, str]]) -> tuple[Message, ...]:
-    # lagent sends tools' responses as system messages, which chat templates allow at the beginning only.
+    # lagent sends tools' responses as system messages, but chat templates allow these only at the beginning.
     roles = [item['role'] for item in inputs]
     roles[1:] = ['user' if role == 'system' else role for role in roles[1:]]
     return tuple(Message(role, item['content']) for role, item in zip(roles, inputs, strict=True))
@@ -144,9 +144,9 @@ class Action:
 
     Attributes:
         thought: The text before the action.
-        name: The tool's name, known or not, or lagent's name of a final answer; None without an action.
+        name: The tool's name, even an unknown one, or lagent's name for a final answer; None without an action.
         text: The arguments as they are written, or the final answer.
-        is_final: True if it ends the task.
+        is_final: True if the action ends the task.
     """
 
     thought: str
@@ -156,7 +156,7 @@ class Action:
 
     @property
     def arguments(self) -> Any:
-        """The object in the text, or the text, which the tool may reject."""
+        """The object in the text; without one the text itself, which the tool may reject."""
         parsed = parse_enclosed(self.text, '{', '}')
         return parsed.value if parsed.ok else self.text
 
@@ -184,7 +184,7 @@ class ReActConversation:
         return _messages(self._protocol.format([], self._history, self._tools, force_stop=is_last))
 
     def read(self, answer: str) -> Action:
-        """Reads the answer to the request, without a reasoning model's thoughts, up to the first stop word."""
+        """Parses the answer up to the first stop word, without a reasoning model's thoughts."""
         visible = cut_at(strip_reasoning(answer[:MAX_CHARS]).text, tuple(self._protocol.stop_words))
         self._history.append({'role': 'assistant', 'content': visible})
         thought, name, text = self._protocol.parse(visible, self._tools)

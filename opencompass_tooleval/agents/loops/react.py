@@ -2,10 +2,10 @@
 
 The system prompt, and the message before the last answer, are lagent's: English as T-Eval's authors used them, or
 Chinese for a Chinese task. ``Final Answer:`` or the action ``FinishAction`` ends a task.
-:mod:`opencompass_tooleval.agents.loops.lagent_bridge` lists the replacements of lagent's code.
+:mod:`opencompass_tooleval.agents.loops.lagent_bridge` lists the parts of lagent that are replaced.
 
 With ``prompts='toolbench'`` the prompt is ToolBench's for models without native calls, and the action ``Finish`` ends a
-task. The list of tools in it, and ``Observation:`` before a tool's response, are ours: the published text has none.
+task. The list of tools, and ``Observation:`` before a tool's response, are ours: the published text has neither.
 """
 
 from __future__ import annotations
@@ -39,42 +39,43 @@ PROMPTS = (LAGENT, TOOLBENCH)
 """Sources of the prompts: lagent, in the language of the task, or ToolBench, in English."""
 
 NO_ACTION = 'format:no_match'
-"""Reason of an answer with neither an action nor a final answer."""
+"""Reason for an answer with neither an action nor a final answer."""
 
 NO_ARGUMENTS = '{}'
-"""Arguments of ``FinishAction`` in T-Eval's gold steps: they finish without an answer to the user."""
+"""Arguments of ``FinishAction`` in T-Eval's gold steps: they end the task without an answer to the user."""
 
 
 class ReAct:
     """ReAct in text.
 
-    Tools are shown by ``shown``, else by their schema, as a list of Python
-    literals, as in lagent and T-Eval. The oracle model makes one of
-    :attr:`~opencompass_tooleval.agents.tasks.task.Task.oracle_calls` per answer, without a thought, and then ends with
+    The prompt describes each tool by :attr:`~opencompass_tooleval.agents.tasks.task.Task.shown`, or else by its schema,
+    in a list of Python literals, as in lagent and T-Eval. The oracle model makes one call per answer
+    (:attr:`~opencompass_tooleval.agents.tasks.task.Task.oracle_calls`), without a thought, and then ends with
     :attr:`~opencompass_tooleval.agents.tasks.task.Task.gold_answer`.
 
     As in lagent, a reminder of the format follows an answer without an action. After the last step the task ends with
     ``finish:missing`` if the last answer had no action, else with ``limit:steps``.
 
     Args:
-        max_steps: Maximum number of the model's answers per task; lagent's prompts tell it to finish before the last.
+        max_steps: Maximum number of the model's answers per task; lagent's prompts tell the model to finish before the
+            last one.
         max_observation: Number of characters of an observation that the model sees; default 20,000, and ToolBench's
             1,024 with ``prompts='toolbench'``.
         prompts: One of :data:`PROMPTS`.
 
     Raises:
         ImportError: lagent is not installed.
-        ValueError: A bound is no positive number, or there are no such prompts.
+        ValueError: A limit is below 1, or the prompts do not exist.
     """
 
     def __init__(self, *, max_steps: int = 20, max_observation: int | None = None, prompts: str = LAGENT) -> None:
         if prompts not in PROMPTS:
-            raise ValueError(f'prompts are {prompts!r}; they are one of {", ".join(PROMPTS)}')
+            raise ValueError(f'prompts is {prompts!r}; it is one of {", ".join(PROMPTS)}')
         if max_observation is None:
             max_observation = MAX_OBSERVATION if prompts == TOOLBENCH else MAX_TEXT
         if min(max_steps, max_observation) < 1:
-            raise ValueError('max_steps and max_observation are 1 at least')
-        import opencompass_tooleval.agents.loops.lagent_bridge  # noqa: F401 (the extra `agent`: that it is absent shows here)
+            raise ValueError('max_steps and max_observation must be at least 1')
+        import opencompass_tooleval.agents.loops.lagent_bridge  # noqa: F401 (fails here without the extra `agent`)
 
         self._prompts = prompts
         self._max_steps = max_steps
@@ -129,7 +130,7 @@ class ReAct:
         return chain.end(stopped=TOO_MANY_STEPS if chain.steps[-1].calls else NOT_FINISHED)
 
     def _carry_out(self, name: str, arguments: Any, session: Session) -> Dialogue[tuple[AnsweredCall, Finish | None]]:
-        """Makes a call; returns the finish beside it, if the call ends the task."""
+        """Makes a call; returns it, and its ``Finish`` if the call ends the task."""
         if self._prompts == TOOLBENCH and name == FINISH.name:
             finish = read_finish(arguments)
             return finish.call, finish if finish.is_end else None

@@ -1,4 +1,4 @@
-"""Builds steps of a trajectory, bounded in size, from answers, calls and observations; and chains of steps."""
+"""Builds the steps of a trajectory from answers, calls and observations, limited in size; and chains of steps."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Traje
 from opencompass_tooleval.core.text.jsonable import bounded_text, clean_text, to_jsonable
 
 MAX_TEXT = 20_000
-"""Maximum number of stored characters of a thought, of the arguments of a call, of an observation and of a final
-answer; of calls and observations also as they are shown to the model."""
+"""Maximum number of stored characters of a thought, a call's arguments, an observation and a final answer. The model
+sees calls and observations with the same limit."""
 
 CUT_MARK = '...'
-"""Follows an observation that is shown cut, as in ToolBench."""
+"""Added to an observation that is cut, as in ToolBench."""
 
 
 def as_written(text: str) -> str:
-    """Strips the whitespace around a text, and cuts it at :data:`MAX_TEXT`."""
+    """Returns a text without the whitespace around it, cut at :data:`MAX_TEXT`."""
     return clean_text(text[:MAX_TEXT])
 
 
 def bounded_value(value: Any) -> Any:
-    """Returns JSON values unchanged; a value with more than :data:`MAX_TEXT` characters becomes its JSON text, cut."""
+    """Returns a JSON value; if it has more than :data:`MAX_TEXT` characters, returns its JSON text, cut."""
     value = to_jsonable(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return value if len(text) <= MAX_TEXT else bounded_text(text, MAX_TEXT)
 
 
 def repeated_arguments(arguments: Any) -> dict[str, Any]:
-    """Returns arguments as they are repeated in the conversation: always a bounded object."""
+    """Returns arguments for the conversation: always an object of limited size."""
     return object_arguments(bounded_value(arguments))
 
 
 def shown_observation(text: str, most: int = MAX_TEXT) -> str:
-    """Cuts an observation for the model: ``most`` characters, and three dots if it is longer."""
-    text = clean_text(text)  # first: it makes text longer
+    """Returns an observation for the model: cut after ``most`` characters, with three dots."""
+    text = clean_text(text)  # before the cut: cleaning makes text longer
     return text if len(text) <= most else f'{text[:most]}{CUT_MARK}'
 
 
 def bounded_written(written: str | None) -> str | None:
-    """Returns the text of arguments for a step: without surrogates, and None if it is too long."""
+    """Returns the text of arguments for a step, without surrogates; None if it is too long."""
     return None if written is None or len(written) > MAX_TEXT else as_written(written)
 
 
@@ -59,7 +59,7 @@ def answered_call(
         name: The name that the model gave.
         arguments: The arguments that the model gave.
         observation: The complete observation.
-        most: Number of characters of the observation that are shown.
+        most: Maximum number of characters of the observation that the model sees.
         written: The arguments in the model's own text, if known.
     """
     return AnsweredCall(
@@ -75,17 +75,17 @@ def answered_call(
 
 
 def thought_of(answer: Answer) -> str:
-    """Returns an answer's text for a step: without a reasoning model's thoughts, unless there is nothing else."""
+    """Returns an answer's text for a step, without a reasoning model's thoughts unless it has no other text."""
     return bounded_text(visible_text(answer).text or answer.text, MAX_TEXT)
 
 
 @dataclass
 class Chain:
-    """A trajectory under construction, each step after the other.
+    """A trajectory under construction, without branches.
 
     Attributes:
         loop: Name of the loop.
-        settings: Settings that the numbers depend on.
+        settings: Settings that the scores depend on.
         steps: The steps so far.
         omitted_observations: Number of observations that were left out of requests.
     """
@@ -108,24 +108,24 @@ class Chain:
         Args:
             answer: The answer.
             calls: Its calls, with observations.
-            reason: The reason for which it had no effect.
-            text: The thought; by default :func:`thought_of` the answer.
+            reason: Why the answer had no effect.
+            text: The thought; :func:`thought_of` the answer by default.
             purpose: Purpose of the request, if a loop has several kinds.
         """
         thought = thought_of(answer) if text is None else bounded_text(text, MAX_TEXT)
         self.steps.append(Step(thought, tuple(calls), len(self.steps) - 1, purpose, reason, **step_payloads(answer)))
 
     def add_call(self, call: AnsweredCall, index: int = -1) -> None:
-        """Adds a call to a step, by default the last."""
+        """Adds a call to a step, the last one by default."""
         step = self.steps[index]
         self.steps[index] = replace(step, calls=(*step.calls, call))
 
     def add_reason(self, reason: str) -> None:
-        """Adds the reason for which the last step had no effect."""
+        """Records why the last step had no effect."""
         self.steps[-1] = replace(self.steps[-1], reason=reason)
 
     def end(self, final_answer: str = '', stopped: str = '') -> Trajectory:
-        """Returns the trajectory, with its final answer or the reason for a missing one."""
+        """Returns the trajectory, with its final answer or why there is none."""
         return Trajectory(
             self.loop,
             tuple(self.steps),

@@ -18,7 +18,7 @@ from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.environments.environment import shares
 
 FINISHED = 'finished'
-"""Kind of end of a task with a final answer, correct or wrong."""
+"""The end of a task with a final answer, correct or wrong."""
 _MAX_SETTING_CHARS = 200
 
 
@@ -29,9 +29,9 @@ def breakdown(scores: Sequence[AgentScore]) -> dict[str, Any]:
         ``steps`` and ``calls`` per task, ``seconds``, ``prompt`` and ``completion`` (tokens) if servers report them,
         each with ``total``, ``mean``, ``p50``, ``p95``; ``waste`` (kind -> calls); ``sources`` (source -> calls) and
         their ``shares``, 0-1; ``simulated_by`` (simulator -> calls); ``tools`` (tool -> source -> calls, most frequent
-        first, without unknown tools); ``errors`` (kind -> calls, recorded errors too); ``stopped`` (reason -> tasks);
-        ``ends`` (:data:`FINISHED` or the reason -> number of steps -> tasks); ``omitted_observations``
-        (observations, and tasks with some); ``repaired`` if gold calls are faulty (:func:`repaired`).
+        first, without unknown tools); ``errors`` (kind -> calls, including recorded errors); ``stopped`` (reason ->
+        tasks); ``ends`` (:data:`FINISHED` or the reason -> number of steps -> tasks); ``omitted_observations`` (number
+        of observations and of tasks); ``repaired`` if gold calls are faulty (:func:`repaired`).
     """
     done = [score.trajectory for score in scores if score.trajectory]
     calls = [call for trajectory in done for call in trajectory.calls]
@@ -59,12 +59,11 @@ def breakdown(scores: Sequence[AgentScore]) -> dict[str, Any]:
 
 
 def repaired(scores: Sequence[AgentScore]) -> dict[str, Any]:
-    """Scores beside the official ones for tasks with gold calls that no call by the documentation can equal.
+    """Returns additional scores in which gold calls that no valid call can equal are repaired.
 
     Returns:
         ``calls`` (number of such gold calls), ``tasks`` (number of tasks with some), and the metrics of
-        ``OF_REPAIRED`` over all tasks, 0-100, with these gold calls repaired;
-        empty if there are none.
+        ``OF_REPAIRED`` over all tasks, 0-100, with these gold calls repaired; empty if all gold calls are valid.
     """
     faulty = [score.repaired for score in scores if score.repaired]
     if not faulty:
@@ -108,7 +107,7 @@ def _tools(calls: Iterable[AnsweredCall]) -> dict[str, dict[str, int]]:
 
 
 def _spent(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
-    """Computes seconds and tokens per task, for tasks with known ones."""
+    """Summarizes seconds and tokens per task, over the tasks for which they are known."""
     usages = [total_usage(read_usage(step.usage) for step in trajectory.steps) for trajectory in trajectories]
     spent = {}
     for name in ('seconds', 'prompt', 'completion'):
@@ -119,10 +118,10 @@ def _spent(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
 
 
 def settings_of(scores: Iterable[AgentScore]) -> dict[str, Any]:
-    """Returns the settings that the scores depend on, for the provenance: loop, options, and sources of answers.
+    """Returns the settings that the scores depend on: loop, options, and what answered the calls.
 
     A setting with different values for different tasks, such as in a run resumed with another simulator, has all
-    values.
+    If tasks differ in a setting, for example after a resume with another simulator, all values are listed.
     """
     done = [score.trajectory for score in scores if score.trajectory]
     values: dict[str, dict[str, Any]] = {}

@@ -17,9 +17,9 @@ CallKey = tuple[str, Hashable]
 
 
 def call_key(name: str, arguments: Any) -> CallKey:
-    """Returns a key that is equal for equal calls: name, and arguments as the environment compares them."""
+    """Returns the same key for equal calls: the name, and the arguments as the environment compares them."""
     key = arguments_key(arguments)
-    # Too large to be compared that way: equal if the text is.
+    # Too large for that comparison: equal if their texts are equal.
     return name, hashlib.blake2b(repr(to_jsonable(arguments)).encode()).digest() if key is None else key
 
 
@@ -28,8 +28,8 @@ class Partner:
     """The match of a gold call.
 
     Attributes:
-        call: Index of its matched call; None if there is none.
-        same: True if their arguments are equal.
+        call: Index of the matched call; None if no call matches.
+        same: True if the arguments are equal too.
     """
 
     call: int | None
@@ -41,8 +41,8 @@ class Match:
     """A matching of calls with gold calls; each gold call is matched at most once.
 
     Attributes:
-        matched: Number of gold calls that match a call of the same name, in the largest matching.
-        same: Number of them with equal arguments, in the matching with most of these.
+        matched: Number of gold calls matched by name, in the largest matching.
+        same: Number of gold calls matched with equal arguments, in the matching with most of these.
         in_order: Length of the longest sequence of gold calls that were made in order (T-Eval, App. C.2).
         is_equal: True if the calls equal the gold calls, one by one.
     """
@@ -59,11 +59,11 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaire
     Args:
         calls: The calls.
         gold: The gold calls.
-        repaired: True if a call may also equal the repaired form of a gold call, if it has one.
+        repaired: True if a call may also equal the repaired form of a gold call.
 
-    For the order, a call matches a gold call of its name. If the arguments identify the gold call, the call matches
-    only that one: after matching as many calls as possible by equal arguments, only a spare call may match a spare
-    gold call. Otherwise ``add(1), add(2)`` would be in order beside ``add(2), add(1)``.
+    For the order, a call matches a gold call with its name. If the arguments identify the gold call, the call matches
+    only that one. First as many calls as possible are matched by equal arguments; then only a spare call may match a
+    spare gold call. Otherwise ``add(1), add(2)`` would count as in order for the gold ``add(2), add(1)``.
     """
     names = [call.name for call in gold]
     same = same_calls(calls, gold, repaired)
@@ -87,7 +87,7 @@ def match_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaire
 
 
 def partners_of(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall]) -> list[Partner]:
-    """Returns the match of each gold call, as :func:`match_calls` counts them: equal arguments first."""
+    """Returns the match of each gold call, counted as in :func:`match_calls`: equal arguments first."""
     same = largest_matching(same_calls(calls, gold), len(gold))
     left: dict[str, list[int]] = {}
     for number in sorted(set(range(len(calls))) - set(same.values()), reverse=True):
@@ -119,7 +119,7 @@ def same_calls(calls: Sequence[AnsweredCall], gold: Sequence[GoldCall], repaired
 
 
 def _key_without(name: str, arguments: Any, open_arguments: Sequence[str]) -> CallKey:
-    """Returns the key of a call with the values of open arguments removed; the arguments have to be present."""
+    """Returns the key of a call without the values of open arguments, which must still be present."""
     passed = read_arguments(arguments)
     if open_arguments and isinstance(passed, dict):
         passed = {key: None if key in open_arguments else value for key, value in passed.items()}
@@ -127,10 +127,10 @@ def _key_without(name: str, arguments: Any, open_arguments: Sequence[str]) -> Ca
 
 
 def largest_matching(same: Sequence[set[int]], count: int) -> dict[int, int]:
-    """Matches as many gold calls as possible, by augmenting paths; without recursion.
+    """Matches as many gold calls as possible, by augmenting paths, without recursion.
 
     Args:
-        same: For each call the indices of the gold calls that it may match.
+        same: For each call, the indices of the gold calls that it may match.
         count: Number of gold calls.
 
     Returns:
@@ -169,7 +169,7 @@ def spare_calls(same: Sequence[set[int]], partner: dict[int, int]) -> set[int]:
     while waiting:
         for index in same[waiting.pop()] - reached:
             reached.add(index)
-            # In the same largest matching with two partners changed, that call is unmatched instead.
+            # Changing two partners gives another largest matching, in which that call is unmatched.
             if partner[index] not in spare:
                 spare.add(partner[index])
                 waiting.append(partner[index])

@@ -1,7 +1,7 @@
 """Scores trajectories without a judge: one task and one trajectory in, one :class:`AgentScore` out.
 
-Recall, precision, order and arguments are computed from the calls on the path to the end; waste from all calls, also
-those of abandoned branches. docs/explanation/agents.md defines each metric.
+Recall, precision, order and arguments are computed from the calls on the path to the end; waste from all calls,
+including abandoned branches. docs/explanation/agents.md defines each metric.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ REPEATED_AFTER_ERROR = 'repeated_after_error_rate'
 OF_CALLS = (RECALL, PRECISION, F1, ORDER, ARGUMENTS, ALL_RIGHT)
 """Metrics against gold calls."""
 OF_REPAIRED = (ORDER, ARGUMENTS, ALL_RIGHT)
-"""Metrics that are affected by gold calls that no call can equal."""
+"""Metrics that change if gold calls which no valid call can equal are repaired."""
 WASTE = (REPEATED, UNKNOWN, INVALID, REPEATED_AFTER_ERROR)
 """Shares of wasted calls; lower is better."""
 METRICS = (FINISH_RATE, *OF_CALLS, *WASTE)
-"""All metrics, in their order; a subset's row has those that apply to it."""
+"""All metrics, in order; a subset's row lists those that apply to it."""
 
 LOOP = 'loop'
 MISSING = 'calls:missing'
@@ -51,21 +51,21 @@ WRONG_ARGUMENTS = 'calls:arguments'
 REJECTED = 'calls:refused'
 
 _UNREAD = ('parse:', 'answer:')
-"""Areas of reasons of a step that are more specific than a missing end."""
+"""Areas of a step's reasons that say more than a missing end."""
 
 _MAX_DESCRIPTION = 200
-"""Maximum number of characters of a tool's description in a detail; the task has all of it."""
+"""Maximum number of characters of a tool's description in a detail; the task has the complete text."""
 
 Values = dict[str, float | None]
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """The score of a task in which gold calls that no call by the documentation can equal are repaired.
+    """The score of a task after repair of the gold calls that no valid call can equal.
 
     Attributes:
         calls: Number of such gold calls of the task.
-        values: Its metrics, those of :data:`OF_REPAIRED`, 0-1.
+        values: The metrics in :data:`OF_REPAIRED`, 0-1.
     """
 
     calls: int
@@ -81,7 +81,7 @@ class AgentScore(SampleScore):
         waste: Wasted calls.
         partners: The match of each gold call with a call on the path to the end.
         tools: The offered tools: ``name``, ``description``, names of ``required`` and ``optional`` arguments.
-        repaired: Score with repaired gold calls; None if no gold call of the task is faulty.
+        repaired: Score with repaired gold calls; None if all gold calls are valid.
     """
 
     trajectory: Trajectory | None = None
@@ -91,7 +91,7 @@ class AgentScore(SampleScore):
     repaired: Repaired | None = None
 
     def to_detail(self) -> dict[str, Any]:
-        """Returns the detail of the sample, with the end of the task, its final answer, and counts."""
+        """Returns the detail of the sample, with the end of the task, the final answer, and counts."""
         done = self.trajectory
         if done is None:
             return super().to_detail()
@@ -113,9 +113,9 @@ def score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
     """Scores the trajectory of one task.
 
     Returns:
-        Every metric of :data:`METRICS`, 0-1; those against gold calls are None if the gold calls are unknown. If only
+        Every metric of :data:`METRICS`, 0-1; metrics against gold calls are None if the gold calls are unknown. If only
         the needed tools are known, each tool counts once, and only recall, precision and F1 apply. Without calls
-        nothing is wasted. A call that fails as planned counts for nothing, so that the agent may repeat it.
+        nothing is wasted. A planned failure of a call is ignored, so that the agent may repeat the call.
     """
     if not task.twin:
         return _score_trajectory(task, trajectory)  # no failure is planned
@@ -162,7 +162,7 @@ def _repaired(task: Task, calls: Sequence[AnsweredCall]) -> Repaired | None:
 
 
 def _in_short(tool: ToolSchema) -> dict[str, Any]:
-    """Shortens a tool for the reader of a trajectory."""
+    """Returns a short form of a tool, for the sample's detail."""
     properties = list(tool.parameters.get('properties') or {})
     required = [name for name in properties if name in (tool.parameters.get('required') or ())]
     return {
@@ -231,7 +231,7 @@ def _shares(count: int, called: int, wanted: int) -> Values:
 
 
 def _reason(task: Task, trajectory: Trajectory, is_finished: bool, values: Values) -> str:
-    """Returns the first reason: of a missing end, then of faulty calls."""
+    """Returns the first reason for lost points: a missing end, or else a wrong call."""
     if trajectory.stopped.startswith(INFRA):
         return trajectory.stopped
     if not is_finished:
@@ -258,13 +258,13 @@ def score_predictions(
 
     Args:
         tasks: The tasks.
-        predictions: A trajectory's JSON each; one with an ``infra:`` reason is a task that was not run, and
-            counts as wrong.
+        predictions: The JSON of one trajectory each. A prediction with an ``infra:`` reason stands for a task that was
+            not run, and counts as wrong.
         score: Scores a trajectory.
 
     Raises:
         ValueError: The numbers of tasks and predictions differ.
-        Fault: A prediction is no trajectory.
+        Fault: A prediction is not a trajectory.
     """
     if len(tasks) != len(predictions):
         raise ValueError(f'{len(tasks)} tasks, but {len(predictions)} predictions')

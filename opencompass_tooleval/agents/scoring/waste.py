@@ -1,4 +1,4 @@
-"""Counts an agent's useless calls: repeated ones, those of unknown tools, and those with wrong arguments."""
+"""Counts an agent's wasted calls: repeated calls, calls to unknown tools, and calls with wrong arguments."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from opencompass_tooleval.core.calls.observation import ERROR, UNKNOWN_TOOL, WRO
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory
 
 LOOP_CALLS = 3
-"""Number of equal calls with equal observations at the end that make a loop."""
+"""Number of equal calls with equal observations at the end that count as a loop."""
 
 UNKNOWN_TOOLS = (UNKNOWN_TOOL, 'unknown_function')
-"""Kinds of this error from the environment, and in recorded responses; wrong arguments have the same kind in both."""
+"""This error's kinds, from the environment and in recordings; wrong arguments have the same kind in both."""
 
 
 @dataclass(frozen=True)
 class Waste:
-    """Calls of one task, those of abandoned branches too.
+    """Calls of one task, including abandoned branches.
 
     Attributes:
         calls: Number of all calls.
-        repeated_call: Calls with name, arguments and observation of an earlier call on the path to them: nothing has
+        repeated_call: Calls with the name, arguments and observation of an earlier call on the same path, so nothing
             changed in between.
-        unknown_tool: Calls of a tool that the task does not offer.
-        invalid_call: Calls with arguments that the tool rejects, or that are no JSON object.
-        repeated_after_error: Calls with name and arguments of an earlier call on the path that ended in an error.
+        unknown_tool: Calls to tools that the task does not offer.
+        invalid_call: Calls whose arguments the tool rejects, or whose arguments are not a JSON object.
+        repeated_after_error: Calls with the name and arguments of an earlier call on the path that failed.
     """
 
     calls: int = 0
@@ -39,10 +39,10 @@ class Waste:
 
 
 def error_of(call: AnsweredCall) -> str:
-    """Returns the error of a call: the environment's fault, or the kind of a recorded error; ``''`` for none.
+    """Returns the error of a call, from the environment or a recording; ``''`` for no error.
 
-    A label in the recording, such as T-Eval's, has priority. Otherwise the text of the response decides: kinds are
-    those of :mod:`~opencompass_tooleval.benchmarks.toolbench.responses`, with ``empty``.
+    A label in the recording, such as T-Eval's, has priority. Otherwise the text of the response decides, with the kinds
+    of :mod:`~opencompass_tooleval.benchmarks.toolbench.responses` and ``empty``.
     """
     if call.source == ERROR:
         return call.fault
@@ -50,7 +50,7 @@ def error_of(call: AnsweredCall) -> str:
 
 
 def count_waste(trajectory: Trajectory) -> Waste:
-    """Counts the useless calls of a trajectory."""
+    """Counts the wasted calls of a trajectory."""
     calls = trajectory.calls
     repeats = list(_repeats(trajectory))
     return Waste(
@@ -63,13 +63,13 @@ def count_waste(trajectory: Trajectory) -> Waste:
 
 
 def _repeats(trajectory: Trajectory) -> Iterator[tuple[bool, bool]]:
-    """Yields for each call if it is repeated, and if it is repeated after an error."""
+    """Yields, for each call, if it is repeated and if it is repeated after an error."""
     children = Counter(step.parent for step in trajectory.steps)
-    # Call -> the last equal one, for every step that has further children.
+    # For every step with more children to come: call -> the last equal call.
     earlier: dict[int, dict[CallKey, AnsweredCall]] = {-1: {}}
     for index, step in enumerate(trajectory.steps):
         children[step.parent] -= 1
-        # The last child takes the dict itself: a chain of 10,000 steps copies nothing.
+        # The last child takes the dict itself, so that a chain of 10,000 steps copies nothing.
         last = dict(earlier[step.parent]) if children[step.parent] else earlier.pop(step.parent)
         for call in step.calls:
             if call.source:

@@ -1,18 +1,18 @@
-"""Faults of the data of agents' tasks. Each is read in the one way that is written here.
+"""Errors in the data of agents' tasks, and how each is treated.
 
 * ``unfit_gold``: a gold call that its tool's documentation does not allow (an argument is missing or unknown); it stays
   gold. T-Eval; in UltraTool unknown arguments are left out.
-* ``gold_type``: a gold call with a value of another type than documented, such as an integer for a text; it stays
-  gold. T-Eval, UltraTool.
+* ``gold_type``: a gold call with a value of another type than documented, such as an integer instead of a text; it
+  stays gold. T-Eval, UltraTool.
 * ``gold_value``: a gold call with a value outside the documented choices or pattern; it stays gold. UltraTool.
-* ``no_gold``: no call is needed; the task stays. UltraTool.
-* ``renamed_tool``: the published runs have another name for a tool; the task has that name. ToolBench.
-* ``shared_name``: several APIs of a task have one function name; only the first is offered, as to ToolBench's agents.
-  ToolBench.
+* ``no_gold``: the task has no gold call; it stays. UltraTool.
+* ``renamed_tool``: the published runs use another name for a tool, and so does the task. ToolBench.
+* ``shared_name``: several APIs of a task have the same function name; only the first is offered, as in ToolBench's
+  runs. ToolBench.
 
-No call that is valid under the documentation equals a gold call of the first three kinds. Official scores include them.
-``repaired`` is a second form of the call: a missing argument, or one
-that has no valid form, may have any value; an unknown one is left out; other values have the documented type or choice.
+With the first three kinds, no valid call can equal the gold call. Official scores include these calls. ``repaired`` is
+a second form of the call: any value is accepted for an argument that is missing or has no valid form, an unknown
+argument is left out, and other values get the documented type or choice.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ KINDS = (UNFIT_GOLD, GOLD_TYPE, GOLD_VALUE, NO_GOLD, RENAMED_TOOL, SHARED_NAME)
 
 @dataclass(frozen=True)
 class Erratum:
-    """One fault.
+    """One error in the data.
 
     Attributes:
         where: Id of the task.
@@ -53,10 +53,10 @@ def check_gold(call: GoldCall, schema: Mapping[str, Any] | None) -> tuple[GoldCa
 
     Args:
         call: The call; its arguments are an object.
-        schema: JSON Schema of the tool's arguments; None if there is no such tool.
+        schema: JSON Schema of the tool's arguments; None if the tool does not exist.
 
     Returns:
-        The call, with its repaired form if no call by the schema equals it, and its faults, from :data:`KINDS`.
+        The call, with its repaired form if no valid call can equal it, and its errors, from :data:`KINDS`.
     """
     if schema is None:
         return call, [UNFIT_GOLD]
@@ -78,7 +78,7 @@ def check_gold(call: GoldCall, schema: Mapping[str, Any] | None) -> tuple[GoldCa
         forms = [form for form in _forms(wrong.get(name), properties.get(name, {})) if _fits(form, properties[name])]
         if forms:
             arguments[name] = forms[0]
-        elif name in required or wrong[name] is not None:  # an optional null is no argument
+        elif name in required or wrong[name] is not None:  # an optional null counts as a missing argument
             arguments[name] = wrong.get(name)
             open_arguments.append(name)
     return replace(call, repaired=GoldCall(call.name, arguments, tuple(open_arguments))), kinds
@@ -105,7 +105,7 @@ def _forms(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
 
 def _fits(value: Any, schema: Any) -> bool:
     """Tests if a value is valid under a schema; an invalid schema allows every value."""
-    from jsonschema.exceptions import UnknownType  # slow to import, for those who read gold calls only
+    from jsonschema.exceptions import UnknownType  # slow to import, and only needed here
 
     try:
         return not isinstance(schema, Mapping) or keeps_to(value, schema)

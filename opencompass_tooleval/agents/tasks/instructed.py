@@ -1,7 +1,7 @@
 """Tasks with EasyTool instructions: the model sees guidelines instead of documentation.
 
-The environment does not change: names of parameters and valid arguments are those of the documentation, which a
-simulator still reads.
+The environment does not change: parameter names and valid arguments are those of the documentation, which a simulator
+still reads.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _GROUPS = ('required_parameters', 'optional_parameters')
 
 
 def instruct_task(task: Task, catalogue: Catalogue) -> Task:
-    """Adds instructions to a task; the catalogue records missing ones.
+    """Returns a task with instructions; the catalogue records missing ones.
 
     Args:
-        task: A task from its reader.
+        task: A task as its reader returns it.
         catalogue: The instructions; check it after all tasks.
     """
     guidelines = {
@@ -62,10 +62,10 @@ def _entry(name: str, found: Found, called: Callable[[str], str]) -> dict[str, A
 
 
 def _instructed(tool: ToolSchema, entry: Mapping[str, Any]) -> ToolSchema:
-    """Describes a tool by its guideline; only names and types of its documentation stay."""
+    """Describes a tool by its guideline; only names and types remain from its documentation."""
     described = {parameter['name']: parameter for group in _GROUPS for parameter in entry.get(group, ())}
     documented = tool.parameters.get('properties', {})
-    # A guideline may have parameters that ToolBench does not show: then they can be passed.
+    # A guideline may have parameters that ToolBench does not show; the model may pass them.
     unseen = {
         name: {'type': json_type(parameter.get('type'))}
         for name, parameter in described.items()
@@ -106,11 +106,11 @@ def _property(schema: Mapping[str, Any], described: Mapping[str, Any]) -> dict[s
 
 
 def load_instructed(tasks: Sequence[Task], instructions: str, name: str, data: Path) -> tuple[list[Task], Path]:
-    """Adds the instructions of a file to tasks.
+    """Returns tasks with the instructions of a file.
 
     Args:
-        tasks: Tasks from their reader.
-        instructions: The file, found like a data file.
+        tasks: Tasks as their reader returns them.
+        instructions: The file of instructions; its path is resolved like that of a data file.
         name: The subset, for messages.
         data: The file of the tasks.
 
@@ -118,8 +118,8 @@ def load_instructed(tasks: Sequence[Task], instructions: str, name: str, data: P
         The tasks, and the path of the instructions.
 
     Raises:
-        DataError: The file is missing or damaged, or tools have no instruction: the message has the command that makes
-            them.
+        DataError: The file is missing or damaged, or tools have no instruction; the error contains the command that
+            makes them.
     """
     source = name.partition('_')[0]
     fix = command_to_generate(source, data, candidate_paths(instructions)[0])

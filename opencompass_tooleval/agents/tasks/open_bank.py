@@ -1,4 +1,4 @@
-"""Opens the response bank of a run: a bank's file, or few recordings from which one is made at each start."""
+"""Opens the response bank of a run: a bank's file, or a few recordings from which it is made at each start."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.whole_file import private_folder
 
 MAX_SOURCE_BYTES = 32 * 1024 * 1024
-"""Maximum size of all recordings together, which take a few seconds to read."""
+"""Maximum total size of recordings; this much takes a few seconds to read."""
 
 _SQLITE = b'SQLite format 3\0'
 
 
 class TemporaryBank(Bank):
-    """A bank made from recordings; its file is deleted with it.
+    """A bank made from recordings; its file is deleted with the object.
 
     Args:
         source: Recordings, as for ``tooleval agents bank build --from``.
 
     Raises:
-        DataError: It is damaged, has no recorded calls, or more than :data:`MAX_SOURCE_BYTES`.
+        DataError: The source is damaged, has no recorded calls, or exceeds :data:`MAX_SOURCE_BYTES`.
     """
 
     def __init__(self, source: Path) -> None:
         files = source.rglob('*') if source.is_dir() else (source,)
         size = sum(file.stat().st_size for file in files if file.is_file())
         if size > MAX_SOURCE_BYTES:
-            what = f'{size / 1e6:,.0f} MB of recordings are too many to be read at each start'
+            what = f'{size / 1e6:,.0f} MB of recordings are too much to read at each start'
             raise DataError(source, what, fix=f'tooleval agents bank build --from {source} --out FILE')
         self._folder = private_folder('bank')
         file = Path(self._folder.name) / 'bank'
@@ -44,11 +44,11 @@ def open_bank(path: str) -> Bank:
     """Opens a bank, once per process.
 
     Args:
-        path: A bank, or recordings, found like a data file
+        path: A bank, or recordings; resolved like a data file's path
             (:func:`~opencompass_tooleval.data_path.candidate_paths`).
 
     Raises:
-        DataError: It is missing, damaged or neither; the message has the command that makes a bank.
+        DataError: The file is missing, damaged or neither; the error contains the command that makes a bank.
     """
     file = resolve_data_path(path, f'tooleval agents bank build --from SOURCE --out {path}').resolve()
     return _open(file, file.stat().st_mtime_ns)

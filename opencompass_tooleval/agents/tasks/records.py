@@ -1,4 +1,4 @@
-"""Reads data files as tasks, with the reader of each subset. Every quirk of the data ends in ``records_*.py``."""
+"""Reads data files as tasks, with the reader of each subset. Only ``records_*.py`` know the data's quirks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Data:
 
     Attributes:
         tasks: The tasks, in the file's order.
-        errata: Its faults.
+        errata: Errors in the data.
     """
 
     tasks: tuple[Task, ...]
@@ -71,7 +71,7 @@ def data_file(name: str, version: str | None = None) -> str:
             ``v2_subset``.
 
     Raises:
-        ValueError: There is no such subset or version, or the subset has no versions.
+        ValueError: The subset or version does not exist, or the subset has no versions.
     """
     subset = find_subset(name)
     if version is None:
@@ -87,11 +87,11 @@ def load_data(file: Path, name: str, change: Change | None = None) -> Data:
     Args:
         file: Its path.
         name: Row of the table; counts that differ from it are logged.
-        change: Changes the raw records, of a variant whose benchmark's reader takes one.
+        change: Changes the raw records for a variant, if the benchmark's reader takes a change.
 
     Raises:
-        DataError: It is missing or damaged; names the record.
-        ValueError: There is no such subset.
+        DataError: The file is missing or damaged; the error names the record.
+        ValueError: The subset does not exist.
     """
     subset = find_subset(name)
     errata: list[Erratum] = []
@@ -99,6 +99,6 @@ def load_data(file: Path, name: str, change: Change | None = None) -> Data:
         file, name, errata, **({'change': change} if change else {})
     )
     data = Data(tuple(replace(task, language=subset.language) for task in tasks), tuple(errata))
-    if subset.calls and change is None and file.name == Path(subset.file).name:  # ToolBench's own reader has counted
+    if subset.calls and change is None and file.name == Path(subset.file).name:  # ToolBench's reader counts by itself
         check_counts(file, file.name, {'tasks': len(data.tasks), 'calls': data.calls}, subset)
     return data

@@ -1,4 +1,4 @@
-"""Reads T-Eval's plans as tasks: the queries that its authors had an agent run step by step (section 4.3)."""
+"""Reads T-Eval's plans as tasks: the queries that the authors' agent ran step by step (section 4.3)."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def read_teval_tasks(file: Path, subset: str, errata: list[Erratum], change: Cha
     Args:
         file: A file with its published name, such as ``plan_json_v1.json``.
         subset: Name of the subset.
-        errata: Receives faults of the data.
-        change: Changes the raw records, of a variant.
+        errata: Receives the errors in the data.
+        change: Changes the raw records for a variant.
 
     Raises:
-        DataError: It is missing or damaged; names the record.
+        DataError: The file is missing or damaged; the error names the record.
     """
     try:
         plan, _, _ = split_stem(file.stem)
     except ValueError as error:
         raise DataError(file, str(error), fix=FIX) from error
     if plan != _PLAN:
-        raise DataError(file, f"the queries are those of {_PLAN}, such as '{_PLAN}_v1.json'", fix=FIX)
+        raise DataError(file, f"the tasks are read from {_PLAN} files, such as '{_PLAN}_v1.json'", fix=FIX)
     return [_task(sample, file, subset, errata) for sample in load_samples(file, plan, '', change)]
 
 
 def plan_calls(sample: Sample) -> list[GoldCall]:
-    """Returns the gold calls of one of T-Eval's plans in order, without the finish."""
+    """Returns the gold calls of a T-Eval plan in order, without the call that ends it."""
     steps = cast(tuple[PlannedCall, ...], sample.record.gold)
     return [GoldCall(step.name, parse_literal(step.args).value) for step in steps if step.name != FINISH]
 
@@ -52,7 +52,7 @@ def _task(sample: Sample, file: Path, subset: str, errata: list[Erratum]) -> Tas
     queries = [message.content for message in sample.messages if message.role == 'user']
     documents = {str(api['name']): api for api in apis}
     if not documents or not queries:
-        raise DataError(file, 'there is no system message that describes APIs, or no query', record_id, FIX)
+        raise DataError(file, 'the system message with APIs or the query is missing', record_id, FIX)
     tools = {name: tool_schema(api) for name, api in documents.items()}
     gold = []
     for call in plan_calls(sample):

@@ -1,4 +1,4 @@
-"""Reads ToolBench's test files as tasks: the APIs of a query have the names of published runs and recordings."""
+"""Reads ToolBench's test files as tasks: the APIs have the names that published runs and recordings use."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _FILES = {'toolbench_g1': 'G1', 'toolbench_g2': 'G2', 'toolbench_g3': 'G3'}
 
 
 def read_toolbench_tasks(file: Path, subset: str, errata: list[Erratum], change: Change | None = None) -> list[Task]:
-    """Reads the tasks of a test file; the gold calls are unknown, only the needed APIs are known.
+    """Reads the tasks of a test file; the gold calls are unknown, but the needed APIs are known.
 
     Args:
         file: A file such as ``G1_instruction.json``.
         subset: Name of the subset.
-        errata: Receives faults of the data.
-        change: Changes the rows, of a variant.
+        errata: Receives the errors in the data.
+        change: Changes the rows for a variant.
 
     Raises:
-        DataError: It is missing or damaged; names the record.
+        DataError: The file is missing or damaged; the error names the record.
     """
     data = load_data(file, _FILES[subset], change)
     records, rows = data.records, data.rows

@@ -29,10 +29,10 @@ def read_ultratool_tasks(file: Path, subset: str, errata: list[Erratum]) -> list
     Args:
         file: ``test.json`` or ``dev.json`` of a language; damaged rows of ``dev.json`` are left out.
         subset: Name of the subset.
-        errata: Receives faults of the data.
+        errata: Receives the errors in the data.
 
     Raises:
-        DataError: It is missing or damaged; names the row.
+        DataError: The file is missing or damaged; the error names the row.
     """
     samples = read_samples(file, skipped=[] if file.name == 'dev.json' else None)
     return [_task(sample, subset, errata) for sample in samples]
@@ -41,7 +41,7 @@ def read_ultratool_tasks(file: Path, subset: str, errata: list[Erratum]) -> list
 def _task(sample: PlanSample, subset: str, errata: list[Erratum]) -> Task:
     row = str(sample.row)
     tools = tuple(map(_schema, sample.tools))
-    schemas = {tool.name: tool.parameters for tool in reversed(tools)}  # of two with one name, the first is called
+    schemas = {tool.name: tool.parameters for tool in reversed(tools)}  # if two share a name, the first is called
     gold = tuple(_gold_call(call, schemas[call.tool], row, errata) for call in sample.calls.values())
     if not gold:
         errata.append(Erratum(row, '', NO_GOLD))
@@ -60,7 +60,7 @@ def _schema(tool: Tool) -> ToolSchema:
 
 
 def _gold_call(call: Call, schema: Mapping[str, Any], row: str, errata: list[Erratum]) -> GoldCall:
-    """Returns a call of the plan, without unknown arguments, as in the published tool_usage."""
+    """Converts a call of the plan; as in the published tool_usage, unknown arguments are left out."""
     schemas = schema['properties']
     arguments = [argument for argument in call.arguments if argument.name in schemas]
     values = {argument.name: _value(argument, schemas[argument.name]) for argument in arguments}
@@ -72,12 +72,12 @@ def _gold_call(call: Call, schema: Mapping[str, Any], row: str, errata: list[Err
 
 
 def _is_open(argument: Argument) -> bool:
-    """Tests if the plan has a placeholder for the source of a value: ``<Current account balance>``."""
+    """Tests if the plan names the source of a value instead of the value: ``<Current account balance>``."""
     return '<' in argument.raw and '>' in argument.raw
 
 
 def _value(argument: Argument, schema: Any) -> Any:
-    """Converts the value to the schema's type; the text if that is impossible."""
+    """Returns the value in the schema's type; its text if the conversion is impossible."""
     kinds = _KINDS.get(schema.get('type', ''), ()) if isinstance(schema, dict) else ()
     text = argument.value
     if not kinds or len(text) > 10_000:

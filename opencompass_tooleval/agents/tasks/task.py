@@ -18,22 +18,22 @@ class Task:
     """One task.
 
     Attributes:
-        id: Its id in recordings: T-Eval's ``query_0_1``, ToolBench's query id.
+        id: The task's id in recordings: T-Eval's ``query_0_1``, ToolBench's query id.
         subset: Row of the table of subsets.
         query: The request.
-        tools: The offered tools, with the environment's names, without the one that ends the task.
-        gold: The calls of a perfect agent in order, without the finish; None if unknown.
-        documents: Tool -> its documentation as JSON values, if there is more than its schema: for text prompts and for
+        tools: The offered tools, as the environment names them, without the tool that ends the task.
+        gold: The gold calls in order, without the call that ends the task; None if unknown.
+        documents: Tool -> its documentation as JSON values, if it is more than the schema: for text prompts and for
             the simulator.
-        relevant: The needed tools, if they are known but not the calls (ToolBench).
+        relevant: The needed tools, if these are known but the calls are not (ToolBench).
         instructions: Tool -> its EasyTool guideline, which the model sees instead of the documentation: ``tool_name``,
             ``tool_description``, ``name``, ``description``, ``required_parameters``, ``optional_parameters`` and
             optionally ``Example``. Empty without instructions. The descriptions in ``tools`` are already replaced.
-        language: ``EN`` or ``ZH``: the language of the prompts, if a loop has both.
-        goal: What is right at the end, and the oracle's final ``answer``, as JSON values; None unless an extra scores
+        language: ``EN`` or ``ZH``: the language of the prompts, if a loop has prompts in both.
+        goal: The correct final state, and the oracle's final ``answer``, as JSON values; None unless an extra scores
             it.
-        twin: Of a twin: what the environment has in place of its names
-            (:class:`~opencompass_tooleval.twins.session.Twinned`); else empty.
+        twin: For a twin: the changes that the environment needs
+            (:class:`~opencompass_tooleval.twins.session.Twinned`); otherwise empty.
     """
 
     id: str
@@ -50,12 +50,12 @@ class Task:
 
     @property
     def gold_answer(self) -> str:
-        """A perfect agent's final answer; a fixed sentence for published data sets, which have none."""
+        """The gold final answer; a fixed sentence for published data sets, which have none."""
         return str((self.goal or {}).get('answer', GOLD_ANSWER))
 
     @property
     def shown(self) -> Mapping[str, Any]:
-        """Tool -> its description in a text prompt: instructions, or the documentation."""
+        """Tool -> its description in a text prompt: the instructions, or else the documentation."""
         return self.instructions or self.documents
 
     @property
@@ -65,7 +65,7 @@ class Task:
 
     @property
     def oracle_calls(self) -> tuple[GoldCall, ...]:
-        """Calls of the oracle model: the gold calls; if unknown, each needed tool, with example arguments."""
+        """Calls of the oracle model: the gold calls, or else one call of each needed tool with example arguments."""
         if self.gold is not None:
             return self.gold
         schemas = self.schemas
@@ -73,7 +73,7 @@ class Task:
 
     @property
     def shown_digest(self) -> str:
-        """Identifies the shown descriptions of the tools."""
+        """Digest of the tool descriptions that the model sees."""
         return answer_digest([[asdict(tool) for tool in self.tools], self.shown])
 
     def to_payload(self) -> str:
@@ -82,7 +82,7 @@ class Task:
 
 
 def parse_task(payload: str) -> Task:
-    """Reads the text of :meth:`Task.to_payload`."""
+    """Parses the text of :meth:`Task.to_payload`."""
     raw = json.loads(payload)
     gold = raw.pop('gold')
     return Task(
@@ -99,9 +99,7 @@ _EXAMPLES: dict[str, Any] = {'integer': 1, 'number': 1, 'boolean': True, 'array'
 
 
 def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns required arguments with their example values; without an example, a value of the type, of several the
-    first.
-    """
+    """Returns a value for each required argument: its example, or else a value of its (first) type."""
     properties = schema.get('properties') or {}
     required = {name: properties.get(name) for name in schema.get('required') or ()}
     return {

@@ -1,4 +1,4 @@
-"""The emulated tools of a benchmark, and texts of its tools' errors."""
+"""The emulated tools of a benchmark, and the error texts of its tools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class BenchmarkTools:
 
     Attributes:
         stateful_tools: Creates the emulated tools of a task.
-        errors: Texts of errors of all its tools.
+        errors: Error texts of all its tools.
     """
 
     stateful_tools: StatefulTools
@@ -26,15 +26,15 @@ TOOLS = {
     None: BenchmarkTools(no_stateful_tools, TOOLBENCH_ERRORS),
     'teval': BenchmarkTools(teval_functions, TEVAL_ERRORS),
 }
-"""``stateful_tools`` of :class:`~opencompass_tooleval.agents.adapter.AgentDialogues` -> the tools."""
+"""``stateful_tools`` of :class:`~opencompass_tooleval.agents.adapter.AgentDialogues` -> the tools and error texts."""
 
 
 def find_tools(name: str | None) -> BenchmarkTools:
     """Returns the tools of a benchmark.
 
     Raises:
-        ValueError: It has none.
+        ValueError: The benchmark has no such tools.
     """
     if name not in TOOLS:
-        raise ValueError(f'stateful_tools are those of {", ".join(filter(None, TOOLS))}, or None, not {name!r}')
+        raise ValueError(f'stateful_tools is {name!r}; it is one of {", ".join(filter(None, TOOLS))}, or None')
     return TOOLS[name]

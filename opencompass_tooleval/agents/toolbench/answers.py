@@ -1,9 +1,9 @@
 """Converts trajectories to and from answer files of ToolBench's evaluator.
 
-A file is an object by query id, of ``{"query", "available_tools", "answer": {"method", "total_steps", "final_answer",
-"answer_details"}}``; :mod:`~opencompass_tooleval.benchmarks.toolbench.trajectories` has the details. As in ToolBench's
-files, a run is the path to its end without abandoned branches, and its steps are counted as nodes, including those of
-roles ``system`` and ``user``.
+A file is an object: query id -> ``{"query", "available_tools", "answer": {"method", "total_steps", "final_answer",
+"answer_details"}}``; :mod:`~opencompass_tooleval.benchmarks.toolbench.trajectories` describes it. As in ToolBench's
+files, a run is the path to its end without abandoned branches; the number of steps counts all nodes, including those
+with the roles ``system`` and ``user``.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _METHODS = {'CoT@1': _REACT, 'DFS_woFilter_w2': 'dfsdt'}
 """ToolBench's names of loops -> ours."""
 
 _OF_EASYTOOL = 'compression'
-"""Prefix of methods in EasyTool's files."""
+"""Prefix of the method names in EasyTool's files."""
 
 _MAX_NAME = 200
 
 _RUNNER = 'runner'
-"""The setting that trajectories of ToolBench's loops have."""
+"""The setting that marks trajectories of ToolBench's loops."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class StoredAnswer:
 
     Attributes:
         task: Id, query and tools; the subset is ``''``.
-        trajectory: The trajectory. Its calls are ``exact``: they are recorded in the file.
+        trajectory: The trajectory. Its calls are ``exact``, since the file records them.
     """
 
     task: Task
@@ -52,10 +52,10 @@ class StoredAnswer:
 
 
 def to_toolbench(task: Task, trajectory: Trajectory) -> dict[str, Any]:
-    """Converts one answer: the value under the query's id.
+    """Returns one answer in ToolBench's format: the value under the query's id.
 
-    The final answer is the text of the arguments of ``Finish`` if the agent called it, else the answer itself. For an
-    agent that answers without ``Finish``, one is added, since ToolBench's evaluator accepts no other end.
+    The final answer is the text of the arguments of ``Finish`` if the agent called it, else the answer itself. If an
+    agent answers without ``Finish``, a call of it is added, since ToolBench's evaluator accepts no other end.
     """
     nodes = [('system', ''), ('user', ''), *run_messages(trajectory)]
     details: list[dict[str, Any]] = []
@@ -95,9 +95,9 @@ def _last_finish(trajectory: Trajectory) -> AnsweredCall | None:
 
 
 def _has_end(trajectory: Trajectory) -> bool:
-    """Tests if the file has an end of the run: an answer, or a give-up.
+    """Tests if ToolBench's file would contain the end of the run: an answer or a give-up.
 
-    ToolBench stores give-ups of its search, but not those of ReAct.
+    ToolBench stores the give-ups of its search, but not of ReAct.
     """
     if not trajectory.stopped:
         return True
@@ -107,11 +107,11 @@ def _has_end(trajectory: Trajectory) -> bool:
 
 
 def final_answer_of(trajectory: Trajectory) -> str:
-    """Returns the text of the arguments of ``Finish``, else the answer; ``''`` without an end."""
+    """Returns the text of the arguments of ``Finish``, or else the answer; ``''`` if the run has no end."""
     if not _has_end(trajectory):
         return ''
     finish = _last_finish(trajectory)
-    # EasyTool's files have the answer itself, and a Finish whose text is no JSON.
+    # EasyTool's files have the answer itself, and a Finish whose arguments are not JSON.
     if finish is None or trajectory.loop == _EASYTOOL:
         return trajectory.final_answer
     return finish.arguments_text
@@ -120,8 +120,8 @@ def final_answer_of(trajectory: Trajectory) -> str:
 def run_messages(trajectory: Trajectory) -> Iterator[tuple[str, Any]]:
     """Yields role and message of each node on the path to the answer, the last give-up, or the last node.
 
-    For a run with an end ToolBench writes the conversation: without texts beside calls and responses to ``Finish``, and
-    with another name for invented functions. For a run without an end it writes the model's answers, with all three.
+    For a run with an end, ToolBench writes the conversation: it lacks texts beside calls and responses to ``Finish``,
+    and renames invented functions. For a run without an end, it writes the model's answers unchanged.
     """
     has_end = _has_end(trajectory)
     by_toolbench = _RUNNER in trajectory.settings
@@ -138,9 +138,9 @@ def _messages(
 ) -> Iterator[tuple[str, Any]]:
     """Yields the nodes of a step.
 
-    The converter of ToolBench's runners leaves out calls that follow ``Finish``, and those before it in the last
-    answer, whose responses its conversation lacks. StableToolBench's search renames unknown functions in first position
-    alone.
+    The converter of ToolBench's runners leaves out calls after ``Finish``, and, in the last answer, calls before it,
+    since their responses are not in the conversation. StableToolBench's search only renames unknown functions in the
+    first position.
     """
     if not step.purpose and (not step.calls or (step.text and not has_end)):
         yield 'assistant', step.text
@@ -149,7 +149,7 @@ def _messages(
             yield TOOL, _call_message(call.name, call.arguments_text, '' if has_end else call.observation)
             if has_end and by_toolbench:
                 return
-        elif call.source and not ends:  # lagent's end is not a tool; our Finish gives its answer
+        elif call.source and not ends:  # lagent's end is not a tool; a call of Finish gives its answer
             is_renamed = has_end and call.fault == UNKNOWN_TOOL and (renames_all or not position)
             name = INVALID_NAME if is_renamed else call.name
             yield TOOL, _call_message(name, call.arguments_text, call.observation)
@@ -163,13 +163,13 @@ def load_answers(file: Path) -> list[StoredAnswer]:
     """Reads a file of answers, gzipped or not.
 
     Raises:
-        DataError: It is missing, damaged or of another format; names the query.
+        DataError: The file is missing, damaged or in another format; the error names the query.
     """
     return list(map(stored_answer, read_runs(file)))
 
 
 def stored_answer(run: Run) -> StoredAnswer:
-    """Converts a run to an answer."""
+    """Converts a run to a stored answer."""
     tools = {tool['name']: tool for tool in run.tools}
     offered = tuple(
         ToolSchema(name, bounded_text(tool.get('description'), MAX_TEXT), tool['parameters'])

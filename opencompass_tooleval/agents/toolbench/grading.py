@@ -1,4 +1,4 @@
-"""Agents' answers that a judge grades: settings, dialogues, judgements and scores."""
+"""Grades agents' answers with a judge: settings, dialogues, judgements and scores."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class JudgeSettings:
         answer_order: One of :data:`~opencompass_tooleval.agents.toolbench.win.ANSWER_ORDERS`.
         seed: Seed of random choices.
         win_rule: One of :data:`~opencompass_tooleval.agents.toolbench.win.RULES`.
-        function_calls: True if the judge calls a function natively, as ToolBench's does, instead of a reply in JSON.
+        function_calls: True if the judge calls a function natively, as ToolBench's does; False for a reply in JSON.
     """
 
     kinds: tuple[str, ...] = (SOLVED_AREA,)
@@ -59,11 +59,11 @@ class JudgeSettings:
 
     @property
     def whole(self) -> tuple[str, ...]:
-        """Kinds in which one answer has 0 or 1."""
+        """Kinds whose value for one answer is 0 or 1."""
         return tuple(kind for kind in self.kinds if kind != SOLVED_AREA)
 
     def to_row(self) -> dict[str, Any]:
-        """Returns the settings for a result that affect its numbers."""
+        """Returns the settings that affect a result's scores."""
         about: dict[str, Any] = {'judgement_kinds': list(self.kinds)}
         if {SOLVED_AREA, PASS, WIN_AREA} & set(self.kinds):
             about['judgements_per_answer'] = self.judgements_per_answer
@@ -79,12 +79,12 @@ class JudgeSettings:
     def __post_init__(self) -> None:
         unknown = [kind for kind in self.kinds if kind not in KINDS]
         if unknown or not self.kinds:
-            raise ValueError(f'judgement_kinds={list(self.kinds)}: it is some of {", ".join(KINDS)}')
+            raise ValueError(f'judgement_kinds={list(self.kinds)}: it is a list of {", ".join(KINDS)}')
         if (
             min(self.judgements_per_answer, self.comparisons_per_answer) < 1
             or max(self.judgements_per_answer, self.comparisons_per_answer) > MAX_OPINIONS
         ):
-            raise ValueError(f'judgements_per_answer and comparisons_per_answer are between 1 and {MAX_OPINIONS}')
+            raise ValueError(f'judgements_per_answer and comparisons_per_answer must be between 1 and {MAX_OPINIONS}')
         if self.answer_order not in win.ANSWER_ORDERS:
             raise ValueError(f'answer_order={self.answer_order!r}: it is one of {", ".join(win.ANSWER_ORDERS)}')
         if self.win_rule not in win.RULES:
@@ -92,22 +92,22 @@ class JudgeSettings:
 
 
 DialogueKey = tuple[str, str, int]
-"""Query id, area, and index among several."""
+"""Query id, area, and index of the repetition or round."""
 
 
 class AgentGrading(Grading[JudgedAnswer, Opinions, Judged]):
-    """Agents' answers.
+    """Grading of agents' answers.
 
     Attributes:
         settings: Kinds and numbers of judgements.
         references: Query id -> the answer to compare with.
-        reference_digest: Identifies the references, or those of the judgements of a file; ``''`` if there are none.
+        reference_digest: Digest of the references, given or named by stored judgements; ``''`` without references.
 
     Args:
-        answers: The answers; those missing through no fault of the agent are not judged.
-        settings: Value of the attribute.
-        references: Value of the attribute.
-        candidate: For ``preference_results`` of ToolBench, the model whose answers are scored; by default the second.
+        answers: The answers; those with an infrastructure failure are not judged.
+        settings: Sets the attribute.
+        references: Sets the attribute.
+        candidate: The model whose answers are scored, in ToolBench's ``preference_results``; default: the second.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class AgentGrading(Grading[JudgedAnswer, Opinions, Judged]):
         """Reads judgements: a file of ours, or ToolBench's ``pass_rate_results`` or ``preference_results`` (JSON).
 
         Raises:
-            DataError: It is missing or damaged, judges one answer twice, or compares with another reference.
+            DataError: The file is missing or damaged, judges an answer twice, or compares with another reference.
         """
         rows = read_json(file)
         if isinstance(rows, dict) and rows and all(isinstance(row, dict) for row in rows.values()):
@@ -145,7 +145,7 @@ class AgentGrading(Grading[JudgedAnswer, Opinions, Judged]):
         return {area: [opinion.to_row() for opinion in opinions] for area, opinions in found.items()}
 
     def dialogues(self) -> dict[DialogueKey, Judging[Any]]:
-        """Begins all dialogues with the judge."""
+        """Starts all dialogues with the judge."""
         kinds, times = self.settings.kinds, self.settings.judgements_per_answer
         dialogues: dict[DialogueKey, Judging[Any]] = {}
         for answer in (answer for answer in self.answers if not answer.infra):
@@ -170,7 +170,7 @@ class AgentGrading(Grading[JudgedAnswer, Opinions, Judged]):
                 yield (answer.id, WIN_AREA, number), win.judge_round(answer, reference, number, *how)
 
     def collected(self, found: Mapping[DialogueKey, Any]) -> list[Judgement[Opinions]]:
-        """Collects the results of the dialogues, a judgement per judged answer."""
+        """Collects the results of the dialogues into one judgement per judged answer."""
         opinions: dict[str, dict[str, list[Opinion]]] = {answer.id: {} for answer in self.answers}
         for (answer_id, area, _), outcome in found.items():
             if isinstance(outcome, list):
@@ -199,14 +199,14 @@ class AgentGrading(Grading[JudgedAnswer, Opinions, Judged]):
         return judge_answer(answer, judgements, self.settings.kinds)
 
     def opinions(self, score: Judged) -> Iterator[Unjudged | None]:
-        """Yields whether there is each of the opinions."""
+        """Yields None for each opinion, or its failure if it is missing."""
         for area, opinions in score.opinions.items():
             for opinion in opinions:
                 yield Unjudged(f'{area} of task {score.id}', opinion.fault) if opinion.fault else None
 
 
 def judge_yes_no(name: str, answer: JudgedAnswer) -> Judging[Opinion]:
-    """Asks a question of :data:`YES_NO`; without text the opinion is ``no``, without a request."""
+    """Asks a question of :data:`YES_NO`; an answer without text gets ``no`` without a request."""
     if why_unread(Answer(answer.told)):
         return Opinion(NO, solved.NO_ANSWER)
     opinion = yield YES_NO[name].question(f'{answer.id}/{name}', answer)

@@ -1,6 +1,6 @@
 """The questions of ToolBench's evaluator (``tooleval_gpt-3.5-turbo_default``) to its judge: they define the benchmark.
 
-:data:`REPLY` is ours, for replies in JSON from any chat model: ToolBench's judge calls a function.
+ToolBench's judge calls a function; our :data:`REPLY` requests JSON, which any chat model can write.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ If you have made your decision, calling `select_better_answer`, else if you cann
 REPLY = """
 Reply with one JSON object and nothing else: {{"content": "your reason", "{key}": {options}}}
 """
-"""Our text after each question: ToolBench's judge calls the function that the question names."""
+"""Our text after each question, since ToolBench's judge calls a function instead."""
 
 ANSWER_STATUS, TASK_STATUS, INDEX = 'answer_status', 'task_status', 'index'
 SOLVED, UNSOLVED, UNSURE = 'Solved', 'Unsolved', 'Unsure'
@@ -95,9 +95,9 @@ class JudgeQuestion:
 
     Attributes:
         name: Name of the function that ToolBench's judge calls.
-        text: The question, with fields.
-        key: Name of the reply's value.
-        options: Values of a reply.
+        text: The question, with fields to fill in.
+        key: Key of the value in the reply.
+        options: Allowed values in a reply.
         description: Description of the function.
     """
 
@@ -108,12 +108,12 @@ class JudgeQuestion:
     description: str
 
     def prompt(self, **values: str) -> str:
-        """Fills in the question; fields in the values are not filled."""
+        """Returns the question with its fields filled in; braces within the values stay as they are."""
         return fill(self.text, **values) + self.reply
 
     @property
     def reply(self) -> str:
-        """The end of :meth:`prompt`: the format of the reply."""
+        """The end of :meth:`prompt`, which describes the format of the reply."""
         options = self.options if self.key == INDEX else tuple(f'"{option}"' for option in self.options)
         return REPLY.format(key=self.key, options=' or '.join(options))
 
@@ -153,7 +153,7 @@ QUESTIONS = {question.name: question for question in (CHECK, PARSE, SOLVABLE_TAS
 
 
 def by_function(item: JudgeItem) -> JudgeItem:
-    """Converts a question to that of ToolBench's judge: without the format of the reply, with its function to call."""
+    """Returns the question as ToolBench's judge gets it: with a function to call, without a reply format."""
     question = next((QUESTIONS[part] for part in item.id.split('/') if part in QUESTIONS), None)
     if question is None:
         return item

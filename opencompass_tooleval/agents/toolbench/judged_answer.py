@@ -1,6 +1,7 @@
-"""An agent's run in the format of ToolBench's answers, as a judge sees it: one of ours, or a published one.
+"""An agent's run, ours or a published one, in the format of ToolBench's answers, as a judge sees it.
 
-Calls and observations are shown, but never the sources of observations. Every quirk of published files ends here.
+The judge sees calls and observations, but not the sources of observations. Only this module knows the quirks of
+published files.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text,
 ASSISTANT = 'assistant'
 
 CUT_RESPONSE = 1_024
-"""Number of characters shown of each observation if the complete run is too long for the judge, as in ToolBench."""
+"""Maximum length of each observation if the complete run is too long for the judge, as in ToolBench."""
 
 CUT_FINAL_ANSWER = 1_000
-"""Number of characters of a final answer that are compared with another."""
+"""Maximum length of a final answer in a comparison."""
 
 MAX_METHOD = 200
 
@@ -47,11 +48,12 @@ class JudgedAnswer:
     Attributes:
         id: Query id.
         query: The request.
-        method: The method of the run; None if it is not shown.
-        final_answer: Arguments of ``Finish``: JSON text with ``return_type`` and ``final_answer``; ``''`` if none.
+        method: The method of the run; None to hide it.
+        final_answer: Arguments of ``Finish``: JSON text with ``return_type`` and ``final_answer``; ``''`` without a
+            final answer.
         nodes: The assistant's texts and calls in order, as ToolBench's ``role`` and ``message``.
         tools: The offered tools, as JSON Schemas of functions.
-        infra: Reason for a missing answer that is no fault of the agent (``infra:...``), or ``''``.
+        infra: Reason for a missing answer that the agent did not cause (``infra:...``), or ``''``.
     """
 
     id: str
@@ -64,18 +66,18 @@ class JudgedAnswer:
 
     @property
     def is_finished(self) -> bool:
-        """True if its last call is ``Finish``, or, as published, contains ``'name': 'Finish'`` as Python writes it."""
+        """True if the last call is ``Finish``, or, as published, if its ``str`` contains ``'name': 'Finish'``."""
         last = next((node for node in reversed(self.nodes) if node['role'] == TOOL), None)
         return last is not None and _FINISHES in str(last['message'])
 
     @property
     def told(self) -> str:
-        """The answer to the user: the text in :attr:`final_answer`."""
+        """The answer to the user: the text within :attr:`final_answer`."""
         return told_user(self.final_answer)
 
     @property
     def digest(self) -> str:
-        """Identifies the judged answer, independent of the request."""
+        """Digest of the judged answer, independent of the request."""
         return answer_digest(self._text)
 
     @property
@@ -86,12 +88,12 @@ class JudgedAnswer:
 
     @property
     def compared(self) -> JudgedAnswer:
-        """The run as all questions of a comparison show it: without its method, with the final answer cut."""
+        """The run as all questions of a comparison show it: without its method, with a cut final answer."""
         return replace(self, method=None, final_answer=self.final_answer[:CUT_FINAL_ANSWER])
 
     @property
     def shortened(self) -> JudgedAnswer:
-        """The run with every text cut as ToolBench's agents cut observations, for a judge with a shorter context."""
+        """The run with all texts cut as ToolBench's agents cut observations, for a judge with a short context."""
         return replace(self, nodes=[_cut_node(node) for node in self.nodes])
 
     @property
@@ -100,17 +102,17 @@ class JudgedAnswer:
         return bounded_text(json.dumps({'query': self.query, 'available_tools': list(self.tools)}), MAX_CHARS)
 
     def is_same(self, other: JudgedAnswer) -> bool:
-        """Tests if two answers do not differ for a judge."""
+        """Tests if two answers look the same to a judge."""
         return self.final_answer == other.final_answer and list(self.nodes) == list(other.nodes)
 
     @property
     def _text(self) -> str:
-        # Not as one value: each node is nested in the one before it, and json ends at a depth of 1,000.
+        # Written node by node: each node is nested in the one before it, and json fails at a depth of 1,000.
         shown = [
             {'role': 'system', 'message': ''},
             {'role': 'user', 'message': ''},
             *self.nodes,
-        ]  # words left out there too
+        ]  # ToolBench also leaves these texts out
         head = {'method': self.method, 'total_steps': len(shown), 'final_answer': self.final_answer}
         if self.method is None:
             del head['method']
@@ -172,7 +174,7 @@ def _text_of(value: Any) -> str:
 
 
 def load_judged_answers(file: Path) -> dict[str, JudgedAnswer]:
-    """Reads published answers with :func:`~opencompass_tooleval.agents.toolbench.answers.load_answers`; by query id."""
+    """Reads a file of published answers; returns query id -> answer."""
     return {run.id: of_run(run) for run in read_runs(file)}
 
 

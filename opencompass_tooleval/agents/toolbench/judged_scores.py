@@ -1,6 +1,6 @@
-"""Scores from judgements of agents' answers: values and a reason for each answer, and agreement of judgements.
+"""Computes scores from judgements of agents' answers: values and a reason per answer, and the judgements' agreement.
 
-A missing judgement is never a score: it is left out and counted, and more than 1% of them is an error.
+A missing judgement is left out and counted, never scored; more than 1% missing is an error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ REASONS = {SOLVED_AREA: NOT_SOLVED, PASS: NOT_PASSED, WIN_AREA: NOT_BETTER, **di
 
 
 def metrics_of(kinds: Sequence[str]) -> tuple[str, ...]:
-    """Returns all metrics of kinds of judgements, in their order; the win rate comes with metrics of ties."""
+    """Returns the metrics of kinds of judgements, in order; the win rate is followed by metrics of ties."""
     return tuple(metric for kind in kinds for metric in (win.POINTS if kind == WIN_AREA else (METRICS[kind],)))
 
 
@@ -55,10 +55,10 @@ class Judged:
 
     Attributes:
         id: Query id.
-        values: Metric -> 0-1; None if there is no judgement.
+        values: Metric -> 0-1; None without a judgement.
         opinions: Area -> opinions.
-        answer_digest: Digest of the answer, if there is one.
-        infra: Reason for a missing answer that is no fault of the agent, or ``''``.
+        answer_digest: Digest of the answer; ``''`` if the answer is missing.
+        infra: Reason for a missing answer that the agent did not cause, or ``''``.
     """
 
     id: str
@@ -85,7 +85,7 @@ def judge_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]]
 
     Args:
         answer: The answer.
-        judgements: Judgements of its query, of which only that of this answer counts.
+        judgements: Judgements of its query; only the one of this answer counts.
         kinds: Kinds to score, of :data:`~opencompass_tooleval.agents.toolbench.judgements.KINDS`.
     """
     if answer.infra:
@@ -109,7 +109,7 @@ def judge_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]]
 
 
 def _unasked(answer: JudgedAnswer, area: str, fault: str) -> tuple[Opinion, ...]:
-    """Returns the opinions on an answer without a judgement: those by rule, or the reason for missing ones."""
+    """Returns the opinions on an answer without a judgement: by rule, or with the reason why they are missing."""
     rule = solved.unasked(answer)
     if rule and area == SOLVED_AREA:
         return (Opinion(UNSOLVED, rule),)
@@ -132,7 +132,7 @@ class JudgedAgentScore(AgentScore):
 
 
 def with_judged(score: AgentScore, judged: Judged) -> JudgedAgentScore:
-    """Adds the judge's values to a score, after its own; the judge's reason is used if the score has none.
+    """Returns a score with the judge's values added; the judge's reason is used if the score has none.
 
     Args:
         score: The score without a judge.
@@ -147,16 +147,16 @@ def with_judged(score: AgentScore, judged: Judged) -> JudgedAgentScore:
 
 
 def breakdown(judged: Sequence[Judged]) -> dict[str, Any]:
-    """Computes the agreement of judgements of one answer, and the rules that decided.
+    """Computes how far judgements of the same answer agree, and which rules decided.
 
     Returns:
-        ``unjudged``: metric -> answers without a judgement, and ``unjudged_opinions``: number of missing judgements.
-        For ``solved``: ``judgements`` per answer, ``rates`` by each of them and their ``standard_deviation``, 0-100,
-        ``unsure_share`` of all and ``split_share`` of the answers whose judgements differ, 0-1, and ``decided_by``:
-        question or rule -> number of decisions. For ``pass``: ``drawn_votes``, judgements replaced by a coin flip, and
-        ``ties``, answers with equal votes. For ``win``: wins, ties, losses, wins without a reference
-        (``no_reference``), ``comparisons``, the number of these decided by a coin flip (``drawn_comparisons``), and
-        ``decided_by``.
+        ``unjudged``: number of answers without a judgement; ``unjudged_opinions``: number of missing judgements.
+        For ``solved``: ``judgements`` per answer; ``rates`` of each repetition and their ``standard_deviation``, 0-100;
+        ``unsure_share`` of all judgements, 0-1; ``split_share``, the share of answers whose judgements differ, 0-1;
+        ``decided_by``: question or rule -> number of decisions. For ``pass``: ``drawn_votes``, the number of judgements
+        that a coin decided, and ``ties``, the number of answers with equal votes. For ``win``: wins, ties, losses, wins
+        without a reference (``no_reference``), ``comparisons``, how many of these a coin decided
+        (``drawn_comparisons``), and ``decided_by``.
     """
     opinions = [opinion for one in judged for area_opinions in one.opinions.values() for opinion in area_opinions]
     found: dict[str, Any] = {
@@ -216,7 +216,7 @@ def _of_win(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, Any]:
 
 
 def _repeated(answers: Sequence[tuple[Opinion, ...]]) -> list[tuple[Opinion, ...]]:
-    """Repeats an opinion by rule for every judgement, though a file may have it once."""
+    """Repeats an opinion by rule for every judgement, since a file may contain it only once."""
     most = max(map(len, answers))
     return [
         opinions * most if len(opinions) == 1 and not opinions[0].fault and opinions[0].value == UNSOLVED else opinions
@@ -231,7 +231,7 @@ def _by(answers: Sequence[tuple[Opinion, ...]]) -> dict[str, int]:
 
 
 class JudgedAgentScorer(AgentScorer):
-    """Scores one subset without a judge, and adds a judge's scores."""
+    """Scores one subset without a judge, and then adds the judge's scores."""
 
     kinds: Sequence[str] = ()
     """Kinds of judgements."""

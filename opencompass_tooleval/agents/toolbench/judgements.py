@@ -1,8 +1,8 @@
 """Judgements of answers, and files of them: ours, or those of ToolBench's evaluator.
 
 A row of our files (:mod:`~opencompass_tooleval.judging.judgement_files`) has ``{"solved": [opinion, ...],
-"solvable": [...], "win": [...], "success": [...]}``; an opinion is ``{"value", "decided_by", "why", "fault"}`` without
-empty members.
+"solvable": [...], "win": [...], "success": [...]}``; an opinion is ``{"value", "decided_by", "why", "fault"}``, in
+which empty members are left out.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _opinion(area: str, row: Any) -> Opinion:
 
 
 def read_opinions(row: Mapping[str, Any]) -> Opinions | Unread:
-    """Reads the opinions in a row of ours."""
+    """Reads the opinions in a row of our files."""
     opinions = {}
     for area in VALUES:
         rows = row.get(area, [])
@@ -71,7 +71,7 @@ def read_opinions(row: Mapping[str, Any]) -> Opinions | Unread:
 
 
 def _published_row(query_id: str, row: Mapping[str, Any]) -> Judgement[Opinions]:
-    """Reads a row of ToolBench's ``pass_rate_results``; its steps identify the judged answer."""
+    """Reads a row of ToolBench's ``pass_rate_results``; the steps in the row identify the judged answer."""
     found = row['is_solved']
     statuses = [found] if isinstance(found, str) else [found[key] for key in sorted(found, key=_number)]
     words = [str(status).removeprefix(_PUBLISHED) for status in statuses]
@@ -91,12 +91,13 @@ def _number(key: str) -> int:
 
 
 def _preference_row(query_id: str, row: Mapping[str, Any], candidate: str | None) -> Judgement[Opinions]:
-    """Reads a row of ToolBench's ``preference_results``: rounds that two models won; the reference is the first."""
+    """Reads a row of ToolBench's ``preference_results``: the number of rounds that each of two models won; the
+    first is the reference."""
     counts = {name: count for name, count in row.items() if isinstance(count, int) and not isinstance(count, bool)}
     if len(counts) != 2 or not all(0 <= count <= MAX_OPINIONS for count in counts.values()):
-        raise Fault('it has no counts of two models')
+        raise Fault('it does not have the counts of two models')
     if candidate is not None and candidate not in counts:
-        raise Fault(f'it is of {" and ".join(counts)}, not of {candidate}')
+        raise Fault(f'it compares {" and ".join(counts)}, not {candidate}')
     candidate = candidate or list(counts)[1]
     rounds = [
         Opinion(win.CANDIDATE if name == candidate else win.REFERENCE, 'published')
@@ -126,11 +127,11 @@ def _opinions(judgement: Judgement[Opinions] | None) -> Opinions:
 
 
 def match_answer(answer: JudgedAnswer, judgements: Sequence[Judgement[Opinions]]) -> Judgement[Opinions]:
-    """Finds the judgement of an answer with :func:`~opencompass_tooleval.judging.judgement.matched`.
+    """Returns the judgement of an answer, found with :func:`~opencompass_tooleval.judging.judgement.matched`.
 
     Args:
         answer: The answer.
-        judgements: Judgements of its query, of this answer or of others.
+        judgements: Judgements of the same query; some may be of other answers.
     """
     unjudged: Judgement[Opinions] = Judgement(answer.id, status=FAILED, answer_digest=answer.digest)
     return matched(judgements, unjudged, answer_digest(list(steps_text(answer))))

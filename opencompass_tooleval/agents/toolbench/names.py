@@ -1,7 +1,7 @@
-"""Converts an API of ToolBench to the function that its agents are offered: names and texts as in published runs.
+"""Converts an API of ToolBench to the function that agents see, with the names and texts of published runs.
 
-All values in ``available_tools`` of a published run are the same here, so optional parameters of an API without
-required ones are not shown. The tools of :data:`RENAMED_TOOLS` have other names in the data than in the runs.
+The results equal all values of ``available_tools`` in a published run. So the optional parameters of an API without
+required ones are not shown. The tools in :data:`RENAMED_TOOLS` have different names in the data and in the runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from opencompass_tooleval.environments.recordings_cache import function_name
 from opencompass_tooleval.environments.stabletoolbench import standard_name as standard_name
 
 MAX_TEXT = 256
-"""Number of characters of a description, of a function or of a parameter, that agents see."""
+"""Maximum length of the description of a function or parameter that agents see."""
 
 RENAMED_TOOLS = {'Email Validation': 'Email Validation_v6', 'Email Validator': 'Email Validator_v12'}
 """Name of a tool in the data -> its name in published runs."""
@@ -60,7 +60,7 @@ def function_of(api: Mapping[str, Any]) -> ToolSchema:
 
 
 def json_type(text: Any) -> str:
-    """Converts a type as ToolBench does: ``NUMBER`` -> ``integer``; unknown types become text."""
+    """Converts a type as ToolBench does: ``NUMBER`` -> ``integer``; unknown types become ``string``."""
     return _TYPES.get(str(text or '').upper(), 'string')
 
 

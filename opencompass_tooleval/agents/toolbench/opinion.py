@@ -1,4 +1,4 @@
-"""Reads a judge's reply to a question of ToolBench's evaluator: an opinion, or the reason for a missing one."""
+"""Parses a judge's reply to a question of ToolBench's evaluator: an opinion, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _WRAPPERS = ('arguments', 'parameters', 'function', 'function_call')
 
 
 def no_opinion(unread: Unread, by: str) -> Opinion:
-    """Returns a missing opinion."""
+    """Returns the opinion for a reply that could not be parsed."""
     return Opinion('', by, fault=unread.why or UNREAD)
 
 
 def coin(*what: object) -> bool:
-    """Flips a coin, with the same result for the same ``what`` in every process."""
+    """Flips a coin; the same ``what`` gives the same result in every process."""
     return hashlib.blake2b('/'.join(map(str, what)).encode('utf-8', 'backslashreplace')).digest()[0] % 2 == 1
 
 
 def reader(question: JudgeQuestion) -> Callable[[str], Opinion | Unread]:
-    """Returns the reader of replies to a question; it never raises.
+    """Returns the parser of replies to a question; the parser never raises.
 
     It looks for the question's key in the reply's JSON object, in a call written as text, or in invalid JSON if all
-    occurrences agree; or it takes the complete reply if it is one of the options. Anything else is no opinion: never a
-    zero, and never a text that the judged answer suggests.
+    occurrences agree; or it accepts the complete reply if it is one of the options. Any other reply gives no opinion:
+    never a zero, and never a value quoted from the judged answer.
     """
     return partial(_read, question)
 
@@ -59,13 +59,13 @@ def _read(question: JudgeQuestion, reply: str) -> Opinion | Unread:
 
 
 def _takes_back(question: JudgeQuestion, text: str, value: str) -> bool:
-    """Tests if another option follows the object: then the object may be a quote from the judged answer."""
+    """Tests if another option follows the object, which may then be a quote from the judged answer."""
     following = re.findall(r'\w+', text.rpartition('}')[2])
     return question.key != INDEX and any(option in following for option in question.options if option != value)
 
 
 def _fields(key: str, parsed: Mapping[Any, Any]) -> dict[str, Any] | None:
-    """Returns the object that has the key: the outermost, or the arguments of a call in it."""
+    """Returns the object with the key: the outermost object, or the arguments of a call in it."""
     fields = {str(name).strip().casefold(): value for name, value in parsed.items()}
     for _ in range(3):
         if key in fields:
@@ -95,8 +95,8 @@ def _option(question: JudgeQuestion, value: Any) -> str:
 
 
 def _pattern(question: JudgeQuestion) -> re.Pattern[str]:
-    # 'Solved' is the end of 'Unsolved': an option directly follows the marks. A reply that repeats the question has
-    # no choice: there '"Unsure" or "Unsolved"' follows.
+    # An option directly follows the marks, since 'Solved' is the end of 'Unsolved'. A reply that repeats the question
+    # makes no choice: there '"Unsure" or "Unsolved"' follows.
     marks = '[`"\'*]{0,3}'
     options = '|'.join(question.options)
     several = rf'(?!{marks}\s{{0,9}}(?:or\b|[|/]))'

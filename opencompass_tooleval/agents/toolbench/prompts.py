@@ -1,7 +1,7 @@
-"""Prompts of ToolBench's agents, byte for byte (ToolBench's inference code; its published runs have the same).
+"""Prompts of ToolBench's agents, byte for byte as in its inference code and its published runs.
 
-Misspellings are published. The source code has ``\\"`` and ``\\n`` in the task's description for a quotation mark and a
-line break in the runs; here it is as it is sent.
+The misspellings are published. In the task's description, the source code has ``\\"`` and ``\\n`` where the runs have a
+quotation mark and a line break; this text is as in the runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SYSTEM = (
     "Let's Begin!\n"
     'Task description: '
 )
-"""Beginning of the system message; the task's description follows."""
+"""Beginning of the system message; the task description follows."""
 
 TASK_DESCRIPTION = (
     'You should use functions to help handle the real time user querys. Remember:\n'
@@ -32,7 +32,7 @@ TASK_DESCRIPTION = (
     "2.Do not use origin tool names, use only subfunctions' names.\n"
     'You have access of the following tools:\n'
 )
-"""Text before the list of tools, a line each."""
+"""Text before the list of tools, which has one line per tool."""
 
 USER = '\n{}\nBegin!\n'
 """The user message, with the request."""
@@ -80,10 +80,10 @@ INVALID_NAME = 'invalid_hallucination_function_name'
 """Name of an unknown function in the conversation."""
 
 MAX_TOOL_DESCRIPTION = 512
-"""Number of characters of a tool's description in the list of tools."""
+"""Maximum length of a tool's description in the list of tools."""
 
 NO_DESCRIPTION = 'None'
-"""Text in that list for a tool without a description."""
+"""Text in the list of tools for a tool without a description."""
 
 MAX_OBSERVATION = 1_024
-"""Number of characters of an observation that are shown."""
+"""Maximum length of an observation that the model sees."""

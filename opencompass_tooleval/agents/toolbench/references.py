@@ -1,4 +1,4 @@
-"""References to compare answers with: predictions of another run, or published answers in ToolBench's format."""
+"""Reference answers for comparisons: predictions of another run, or published answers in ToolBench's format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def prediction_files(path: Path, dataset: str | None) -> list[Path]:
         dataset: The data set's abbr, to find its files in a folder.
 
     Raises:
-        DataError: There is none.
+        DataError: The reference, or its file for the data set, is missing.
     """
     if path.is_file():
         return [path]
@@ -36,20 +36,20 @@ def prediction_files(path: Path, dataset: str | None) -> list[Path]:
     files = [whole] if whole.is_file() else shard_files(whole)
     if not files:
         there = ', '.join(sorted(file.name for file in path.glob('*.json'))) or 'no .json files'
-        raise DataError(path, f'it has no predictions of {dataset}; it has {there}. Name one of them')
+        raise DataError(path, f'it has no predictions of {dataset}; it has {there}. Name one of these files')
     return files
 
 
 def load_references(path: Path, tasks: Iterable[Task], dataset: str | None = None) -> dict[str, JudgedAnswer]:
-    """Loads the reference: query id -> the answer to compare with.
+    """Returns query id -> the reference answer to compare with.
 
     Args:
         path: A path for :func:`prediction_files`, or a file of answers in ToolBench's format.
-        tasks: The queries. Answers to others are skipped.
+        tasks: The queries. Answers to other queries are skipped.
         dataset: The data set's abbr.
 
     Raises:
-        DataError: It is missing or damaged, or answers none of the queries.
+        DataError: The reference is missing or damaged, or has no answer to any of the queries.
     """
     by_id = {task.id: task for task in tasks}
     answers: dict[str, JudgedAnswer] = {}
@@ -57,7 +57,7 @@ def load_references(path: Path, tasks: Iterable[Task], dataset: str | None = Non
         answers |= load_judged_answers(file) if is_trajectories(file) else _of_run(file, by_id)
     answers = {query_id: answer for query_id, answer in answers.items() if query_id in by_id}
     if not answers:
-        raise DataError(path, 'the reference answers none of the queries')
+        raise DataError(path, 'the reference has no answer to any of the queries')
     return answers
 
 
@@ -77,12 +77,12 @@ def _of_run(file: Path, tasks: Mapping[str, Task]) -> dict[str, JudgedAnswer]:
 
 
 def references_digest(references: Mapping[str, JudgedAnswer]) -> str:
-    """Returns a digest of all answers of a reference."""
+    """Returns the digest of all answers of a reference."""
     return answer_digest({query_id: answer.digest for query_id, answer in references.items()})
 
 
 def compared_digest(judgements: Iterable[Judgement[Opinions]]) -> str:
-    """Returns the digest of the reference in stored judgements; ``''`` if they have none."""
+    """Returns the digest of the reference in stored judgements; ``''`` if no judgement names one."""
     compared = {judgement.id: judgement.reference for judgement in judgements if judgement.reference}
     return answer_digest(compared) if compared else ''
 
@@ -90,7 +90,7 @@ def compared_digest(judgements: Iterable[Judgement[Opinions]]) -> str:
 def check_compared(
     judgements: Iterable[Judgement[Opinions]], references: Mapping[str, JudgedAnswer], file: Path | None
 ) -> None:
-    """Checks that stored judgements compare with this reference, if they identify theirs.
+    """Checks that stored judgements which name their reference compare with this one.
 
     Args:
         judgements: The judgements.

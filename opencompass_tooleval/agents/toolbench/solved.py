@@ -1,8 +1,8 @@
-"""Judges if an answer solves its query, and if it passes: the rules of ToolBench's evaluator, as in StableToolBench.
+"""Judges if an answer solves its query, and if it passes, by the rules of ToolBench's evaluator (StableToolBench).
 
-Pure: judging is a generator, and the caller sends the requests. An answer whose last call is no ``Finish``, one
-without a final answer, and one with ``give_up_and_restart`` is unsolved without a request. For others, also for a
-``Finish`` with an empty answer, the judge reads the final answer, and if it is unsure, the complete run.
+Pure: judging is a generator, and the caller sends the requests. An answer is unsolved without a request if its last
+call is not ``Finish``, if it has no final answer, or if it gave up (``give_up_and_restart``). For other answers,
+including a ``Finish`` with an empty answer, the judge reads the final answer, and if unsure, the complete run.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ POINTS = {SOLVED: 1.0, UNSURE: 0.5, UNSOLVED: 0.0}
 
 
 def unasked(answer: JudgedAnswer, is_compared: bool = False) -> str:
-    """Returns the rule by which an answer is unsolved without a request; ``''`` if the judge is asked.
+    """Returns the rule that makes an answer unsolved without a request; ``''`` if the judge decides.
 
-    As published, an answer that is compared with another needs no ``Finish``.
+    As published, an answer in a comparison needs no ``Finish``.
     """
     if not is_compared and not answer.is_finished:
         return NO_FINISH
@@ -61,10 +61,10 @@ def judge_item(judged: JudgedAnswer, question: JudgeQuestion, repeat: int, **val
 def ask_whole(
     judged: JudgedAnswer, question: JudgeQuestion, repeat: int, whole: Mapping[str, str], short: Mapping[str, str]
 ) -> Judging[Opinion]:
-    """Asks about complete runs; about shortened ones if they are too long for the judge.
+    """Asks about complete runs, or about shortened runs if the complete ones are too long for the judge.
 
     Args:
-        judged: The answer whose id the question has.
+        judged: The answer whose id the question uses.
         question: The question.
         repeat: Index among several judgements.
         whole: Values for the question's fields.
@@ -99,7 +99,8 @@ def judge_solved(answer: JudgedAnswer, repeat: int = 0, is_compared: bool = Fals
 def judge_solvable(answer: JudgedAnswer, solved: Opinion, repeat: int = 0) -> Judging[Opinion]:
     """Judges if the task can be solved: ``Solvable``, ``Unsure`` or ``Unsolvable``.
 
-    There is no request if the answer solves it, nor, as published, without a call of ``Finish``: that always fails.
+    No request is sent if the answer solves the task, nor, as published, if ``Finish`` was not called: this always
+    fails.
 
     Args:
         answer: The answer.
@@ -113,7 +114,7 @@ def judge_solvable(answer: JudgedAnswer, solved: Opinion, repeat: int = 0) -> Ju
 
 
 def judge_passed(answer: JudgedAnswer, repeat: int = 0) -> Judging[tuple[Opinion, Opinion]]:
-    """Judges once if the task is solved, and if it can be."""
+    """Judges once if the task is solved, and if it is solvable."""
     solved = yield from judge_solved(answer, repeat)
     if solved.fault:
         return solved, Opinion('', SOLVABLE_TASK.name, fault=solved.fault)
@@ -121,20 +122,20 @@ def judge_passed(answer: JudgedAnswer, repeat: int = 0) -> Judging[tuple[Opinion
 
 
 def points(opinions: Sequence[Opinion]) -> float | None:
-    """Computes the mean of the available judgements of one answer, 0-1; None without any."""
+    """Returns the mean of the available judgements of one answer, 0-1; None without judgements."""
     given = [POINTS[opinion.value] for opinion in opinions if not opinion.fault]
     return math.fsum(given) / len(given) if given else None
 
 
 def rates(answers: Sequence[Sequence[Opinion]]) -> list[float]:
-    """Computes the solved rate by each judgement, 0-1: by the first of every answer, by the second, ..."""
+    """Returns the solved rate, 0-1, of each repetition: of all first judgements, of all second ones, ..."""
     most = max(map(len, answers), default=0)
     columns = ([answer[index] for answer in answers if index < len(answer)] for index in range(most))
     return [rate for column in columns if (rate := points(column)) is not None]
 
 
 def deviation(values: Sequence[float]) -> float | None:
-    """Computes the standard deviation of values, divided by their number, as ToolBench does; None without any."""
+    """Returns the standard deviation of values, divided by n as in ToolBench; None without values."""
     if not values:
         return None
     mean = math.fsum(values) / len(values)
@@ -142,14 +143,14 @@ def deviation(values: Sequence[float]) -> float | None:
 
 
 def passes(solved: str, solvable: str) -> bool | None:
-    """Returns if an answer passes by one judgement; None if ToolBench's evaluator is unsure, and flips a coin."""
+    """Decides if an answer passes by one judgement; None if this is unsure (ToolBench's evaluator flips a coin)."""
     if solved == SOLVED or solvable == UNSOLVABLE:
         return True
     return False if solved == UNSOLVED and solvable == SOLVABLE else None
 
 
 def votes_of(answer_id: str, solved: Sequence[Opinion], solvable: Sequence[Opinion]) -> list[tuple[bool, bool]]:
-    """Returns for each pair of judgements if the answer passes, and if a coin decided; see :func:`passed`."""
+    """Returns, for each pair of judgements, if the answer passes and if a coin decided this; see :func:`passed`."""
     votes = []
     for index, (answer, task) in enumerate(zip(solved, solvable, strict=False)):
         if not answer.fault and not task.fault:
@@ -159,15 +160,15 @@ def votes_of(answer_id: str, solved: Sequence[Opinion], solvable: Sequence[Opini
 
 
 def passed(answer_id: str, solved: Sequence[Opinion], solvable: Sequence[Opinion]) -> float | None:
-    """Returns 1 if at least as many judgements pass an answer as not, else 0; as published, unsure ones flip a coin.
+    """Returns 1 if at least half of the judgements pass the answer, else 0; as published, a coin decides unsure ones.
 
     Args:
-        answer_id: Its query id, the seed of the coin, with the same result in every process.
+        answer_id: The query id. It is the seed of the coin, so every process gets the same result.
         solved: Judgements of the answer.
-        solvable: Judgements of the task, one for each.
+        solvable: Judgements of the task, one for each of ``solved``.
 
     Returns:
-        None without a judgement.
+        1 or 0; None without a judgement.
     """
     votes = [vote for vote, _ in votes_of(answer_id, solved, solvable)]
     if not votes:

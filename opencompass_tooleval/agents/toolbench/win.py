@@ -1,9 +1,9 @@
 """Judges which of two answers to a query is better (the preference of ToolBench's evaluator), in rounds.
 
 Pure: judging is a generator, and the runner of dialogues sends its requests. By ToolBench's rule, an answer that passes
-wins all rounds against one that does not. Else, if only one answer is solved, it wins without a request; else if only
-one is unsure, that one wins. Between two of a kind the judge selects, and between equal answers a coin. As published,
-final answers are cut and methods removed before any request, also before the judge decides if an answer is solved.
+wins all rounds against one that does not. Otherwise an answer wins without a request if only it is solved, or if only
+it is unsure and neither is solved. If both have the same status, the judge selects one; for equal answers, a coin.
+As published, final answers are cut and methods removed before any request, including the judgement of ``solved``.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ CANDIDATE, REFERENCE = 'candidate', 'reference'
 
 RANDOM, BOTH = 'random', 'both'
 ANSWER_ORDERS = (RANDOM, BOTH)
-"""Order in which the judge sees two answers: random for each round, as published; or the reference first in rounds
-0, 2, ... and last in the others."""
+"""Orders in which the judge sees two answers: random for each round, as published; or the reference first in rounds
+0, 2, ... and last in the other rounds."""
 
 COMPARISONS = 4
 """Number of rounds; default as in ToolBench's instructions."""
 
 STABLETOOLBENCH, TOOLBENCH = 'stabletoolbench', 'toolbench'
 RULES = (STABLETOOLBENCH, TOOLBENCH)
-"""Authors of the rule. ToolBench's script compares the labels of the pass rate first. StableToolBench's has the same
-lines, which its files, with the judgements of all repeats in one text, never meet."""
+"""Rules, named after their authors. ToolBench's script first compares the labels of the pass rate. StableToolBench's
+script has the same lines, but its files never reach them, since they store the judgements of all repetitions in one
+text."""
 
 ONLY_PASSED = 'only_passed'
 NO_REFERENCE, ONLY_SOLVED, ONLY_UNSURE, IDENTICAL = 'no_reference', 'only_solved', 'only_unsure', 'identical'
-"""Rules by which an answer is preferred without a request."""
+"""Rules that decide a round without a request."""
 
 _PASSED, _FAILED = 'passed', 'failed'
 
@@ -63,15 +64,15 @@ def judge_round(
     seed: int = 0,
     times: int = TIMES,
 ) -> Judging[Opinion]:
-    """Judges one round: ``candidate`` or ``reference``.
+    """Judges one round; the value of the opinion is ``candidate`` or ``reference``.
 
     Args:
         candidate: The answer to compare.
-        reference: The reference; None if it has no answer to the query: it loses.
+        reference: The reference; None, so that the candidate wins, if it has no answer to the query.
         number: The round, from 0.
         answer_order: One of :data:`ANSWER_ORDERS`.
         seed: Seed of all random choices.
-        times: Number of judgements of whether an answer is solved: with 4, round 5 uses number 1.
+        times: Number of judgements of each answer's status; with 4, round 5 uses judgement 1.
     """
     if reference is None:
         return Opinion(CANDIDATE, NO_REFERENCE)
@@ -110,11 +111,11 @@ def judge_rounds(
     seed: int = 0,
     times: int = TIMES,
 ) -> Judging[list[Opinion]]:
-    """Judges all rounds by ToolBench's rule: first if the two answers pass, from ``times`` judgements of each.
+    """Judges all rounds by ToolBench's rule, which first compares if the two answers pass (``times`` judgements each).
 
     Args:
         candidate: The answer to compare.
-        reference: The reference; None if it has no answer to the query: it loses.
+        reference: The reference; None, so that the candidate wins, if it has no answer to the query.
         rounds: Number of rounds.
         answer_order: One of :data:`ANSWER_ORDERS`.
         seed: Seed of all random choices.
@@ -136,7 +137,7 @@ def judge_rounds(
 
 
 def _label(answer: JudgedAnswer, times: int) -> Judging[Opinion]:
-    """Judges if an answer passes: by most judgements; as published, a coin decides between as many of each."""
+    """Judges if an answer passes, by majority; as published, a coin decides a tie."""
     solved, solvable = [], []
     for repeat in range(times):
         of_answer, of_task = yield from judge_passed(answer, repeat)
@@ -159,11 +160,11 @@ def outcome(rounds: Sequence[Opinion]) -> str:
 
 
 POINTS = {'win_rate': (1.0, 0.0), 'win_rate_half_ties': (1.0, 0.5), 'tie_rate': (0.0, 1.0)}
-"""Metric -> values of a win and of a tie. The first is ToolBench's, in which a tie is a loss."""
+"""Metric -> values of a win and of a tie. The first metric is ToolBench's, where a tie counts as a loss."""
 
 
 def points(rounds: Sequence[Opinion]) -> dict[str, float | None]:
-    """Computes the metrics of :data:`POINTS`, 0-1; None without any round."""
+    """Returns the metrics of :data:`POINTS`, 0-1; None without rounds."""
     result = outcome(rounds)
     worth = {WIN: 0, TIE: 1}.get(result)
     return {

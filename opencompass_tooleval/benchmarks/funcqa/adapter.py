@@ -1,4 +1,4 @@
-"""Registered classes of FuncQA: glue only."""
+"""Registered classes of FuncQA."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ToolEvalFuncQADataset(ToolEvalDataset):
             path: Folder with ``funcqa_oh.json`` and ``funcqa_mh.json``, such as ``data/funcqa``.
             name: ``one_hop`` or ``multi_hop``.
             gold: ``official``, or ``repaired`` with wrong answers fixed (see docs/explanation/funcqa.md).
-            change: Changes the rows, of a variant; no setting of configs.
+            change: Changes the rows for a variant; configs do not set it.
 
         Raises:
             DataError: The data is missing or damaged.
@@ -54,7 +54,7 @@ class ToolEvalFuncQADataset(ToolEvalDataset):
 
 @ICL_EVALUATORS.register_module()
 class ToolEvalFuncQAEvaluator(FuncQAScorer, ToolEvalEvaluator):
-    """Scores one subset of FuncQA from trajectories.
+    """Scores the trajectories of one subset of FuncQA.
 
     Args:
         name: ``one_hop`` or ``multi_hop``.

@@ -1,7 +1,7 @@
-"""FuncQA's 13 tools as published, with their rounding, within bounds.
+"""FuncQA's 13 tools as published, with their rounding, but with limits on size and work.
 
-Each takes one list, ``{"input": [...]}``, computes with Python's integers and floats, and returns text. An input for
-which the published functions raise is an error here, with a name.
+Each takes one list, ``{"input": [...]}``, computes with Python's integers and floats, and returns text. If the
+published function raises for an input, the tool returns a named error.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ PARAMETER = 'input'
 DECIMALS = 2
 
 _MAX_WORK_BITS = 1_000_000
-"""Maximum size of a binomial or a number of arrangements before it is computed. Floats need far less."""
+"""Maximum number of bits in the work of a binomial or permutation, checked before it is computed."""
 
 _SHOWN_DECIMALS = 10
-"""Number of decimals in which the published rounding looks for zeros."""
+"""Number of decimals in which the published rounding counts zeros."""
 
 
 def refused(error: str, text: str = '') -> Observation:
@@ -62,7 +62,7 @@ def _need(values: Sequence[Any], count: int) -> None:
 
 
 def _real(value: Any) -> Number:
-    """Returns a number; booleans are numbers, as in Python."""
+    """Returns a number; booleans count as numbers, as in Python."""
     if isinstance(value, float):
         return value
     if not isinstance(value, int):
@@ -88,7 +88,7 @@ def _bounded(value: Any) -> Number:
 
 
 def _fold(step: Callable[[Any, Any], Any], read: Callable[[Any], Number] = _real) -> _Tool:
-    """Folds a list from left to right, bounded after each step; a single number is returned unchanged."""
+    """Folds a list from left to right, with a limit after each step; returns a single number unchanged."""
 
     def work(values: Sequence[Any]) -> Number:
         _need(values, 1)
@@ -99,7 +99,7 @@ def _fold(step: Callable[[Any, Any], Any], read: Callable[[Any], Number] = _real
 
 
 def _add(values: Sequence[Any]) -> Number:
-    # Not sum(): since Python 3.12 it is more exact for floats than the published runs were.
+    # Not sum(): since Python 3.12 it adds floats more exactly than the published runs did.
     return _fold(operator.add)([0, *values])
 
 
@@ -130,7 +130,7 @@ def _log(values: Sequence[Any]) -> Number:
 def _choose(values: Sequence[Any]) -> int:
     _need(values, 2)
     options, items = _whole(values[0]), _whole(values[1])
-    # Choosing 999,998 out of a million takes as much work as choosing 2.
+    # Choosing 999,998 out of a million needs only the work of choosing 2.
     _check_work(options, min(items, options - items))
     return math.comb(options, items)
 
@@ -174,15 +174,14 @@ _TOOLS: dict[str, _Tool] = {
 }
 
 TOOL_NAMES: tuple[str, ...] = tuple(_TOOLS)
-"""Names of the tools, in the published order."""
+"""Names of the tools, in published order."""
 
 
 def call_tool(name: Any, parameters: Any, rounded: bool = True) -> Observation:
-    """Calls a tool within bounds; never raises.
+    """Calls a tool, with limits; never raises.
 
-    Several numbers are taken from left to right: ``power_`` of 2, 3, 2 is 64. The second number of ``log_`` is the
-    base. ``remainder_`` has the sign of the divisor. Numbers that a tool does not use (``sqrt_`` of 9, 2) may be any
-    values.
+    Tools work from left to right: ``power_`` of 2, 3, 2 is 64. The second number of ``log_`` is the base.
+    ``remainder_`` has the sign of the divisor. Numbers that a tool ignores (``sqrt_`` of 9, 2) may have any value.
 
     Args:
         name: One of :data:`TOOL_NAMES`.
@@ -192,9 +191,9 @@ def call_tool(name: Any, parameters: Any, rounded: bool = True) -> Observation:
 
     Returns:
         The result, or an ``error``: ``name:unknown_tool``, or for parameters ``args:not_an_object``, ``args:missing``
-        (no ``input``), ``args:not_a_list``, ``args:not_a_number``, ``args:count``, ``args:domain`` (no such number,
-        such as the root of a negative one), ``args:too_large`` (beyond a float, 1.8e308) and ``args:too_much_work``
-        (more than 10,000 bits in between: the published functions continue, perhaps forever).
+        (no ``input``), ``args:not_a_list``, ``args:not_a_number``, ``args:count``, ``args:domain`` (undefined, such as
+        the root of a negative number), ``args:too_large`` (beyond a float, 1.8e308) and ``args:too_much_work`` (more
+        than 10,000 bits on the way, where the published functions continue, perhaps forever).
     """
     if not isinstance(name, str) or name not in _TOOLS:
         return refused(UNKNOWN_TOOL, f'Error: there is no such tool; the tools are {", ".join(TOOL_NAMES)}')
@@ -219,7 +218,7 @@ def _readings(parameters: Any) -> list[Mapping[Any, Any]]:
         return []
     if not all(isinstance(key, str) for key in parameters):
         return [parameters]
-    # The published run also tries '-' as '_' in the keys, which never gives 'input'.
+    # The published run also replaces '-' by '_' in the keys, which never gives 'input'.
     lowered = {key.lower(): value for key, value in parameters.items()}
     return [parameters] if lowered == parameters else [parameters, lowered]
 
@@ -242,10 +241,10 @@ def _finite(value: Number) -> Number:
 
 
 def round_as_tools(value: Number) -> Number:
-    """Rounds like the published functions.
+    """Rounds as the published functions do.
 
-    Numbers from 0 to 0.1 are rounded to two significant digits (0.0567 to 0.057), all others, also negative ones, to
-    two decimals (-0.0045 to -0.0). Zeros are counted in the first ten decimals.
+    Numbers from 0 to 0.1 are rounded to two significant digits (0.0567 to 0.057), all other numbers, including negative
+    ones, to two decimals (-0.0045 to -0.0). Zeros are counted in the first ten decimals.
     """
     if isinstance(value, int):
         return value
@@ -255,22 +254,22 @@ def round_as_tools(value: Number) -> Number:
 
 
 def result_text(value: Number) -> str:
-    """Formats a result like the published functions.
+    """Formats a result as the published functions do.
 
     Raises:
-        OverflowError: It is beyond a float.
-        ValueError: It is no finite number.
+        OverflowError: The result is beyond a float.
+        ValueError: The result is not a finite number.
     """
     mantissa, mark, exponent = str(round_as_tools(_finite(value))).partition('e')
     if '.' in mantissa:
-        # A bug of the published functions: they strip final zeros before they read the exponent, so that 1.5e+20
+        # A bug of the published functions: they strip final zeros before they parse the exponent, so that 1.5e+20
         # becomes 150. 1e+20, without a point, is correct.
         exponent = exponent.rstrip('0')
     return _decimal(mantissa + mark + exponent)
 
 
 def plain(value: Number) -> str:
-    """Formats a finite number in decimals, without exponent and final zeros."""
+    """Formats a finite number in decimals, without an exponent and final zeros."""
     return _decimal(repr(value))
 
 

@@ -1,4 +1,4 @@
-"""Description of FuncQA: its metrics, and the columns of EasyTool's Table 6, a row for each."""
+"""Description of FuncQA: its metrics, and the columns of EasyTool's Table 6."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ from opencompass_tooleval.catalogue.metrics import (
 )
 
 _COLUMNS = (
-    Metric('one_hop', 'One-hop', 'share of correct answers to questions of one calculation', rank=2),
-    Metric('multi_hop', 'Multi-hop', 'share of correct answers to questions of several calculations', rank=2),
+    Metric('one_hop', 'One-hop', 'share of correct answers to questions with one calculation', rank=2),
+    Metric('multi_hop', 'Multi-hop', 'share of correct answers to questions with several calculations', rank=2),
 )
 _ERRORS = (TOOL_ERROR_RATE, TOOL_NAME_ERROR_RATE, PARAMETER_ERROR_RATE)
 
 METRICS = (
     *_COLUMNS,
-    *halves(_COLUMNS, '_strict', 'strict', 'only final numbers within 0.1% of the gold one'),
+    *halves(_COLUMNS, '_strict', 'strict', 'only final numbers within 0.1% of the gold number'),
     ACCURACY,
     Metric(
-        'strict_accuracy', 'Accuracy, strict', 'share whose final number is within 0.1% of the gold one', binary=True
+        'strict_accuracy',
+        'Accuracy, strict',
+        'share of answers whose final number is within 0.1% of the gold number',
+        binary=True,
     ),
     *_ERRORS,
     *(

@@ -1,7 +1,7 @@
-"""Prompts of EasyTool's published FuncQA runs, byte for byte: those of its code, not of its paper.
+"""Prompts of EasyTool's published FuncQA runs, byte for byte as in its code (not its paper).
 
 Each is a template of :meth:`str.format`, filled with Python's ``str`` of lists and dicts. The misspellings are
-published. Prompts of ToolBench's runs too are in :mod:`opencompass_tooleval.agents.loops.easytool_prompts`.
+published. :mod:`opencompass_tooleval.agents.loops.easytool_prompts` has the prompts that ToolBench's runs also use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TASK_DECOMPOSE = (
     "'''\n"
     'Output:'
 )
-"""Fields: ``question``, ``Tool_list`` (a list of texts, a tool each)."""
+"""Fields: ``question``, ``Tool_list`` (a list of texts, one per tool)."""
 
 
 CHOOSE_TOOL = (
@@ -77,7 +77,7 @@ CHOOSE_PARAMETER_DEPEND = (
     'This is API tool documentation: {api_dic}\n'
     'Output:\n'
 )
-"""Multi-hop. Further field: ``previous_log``."""
+"""Multi-hop. It also has the field ``previous_log``."""
 
 ANSWER_GENERATION = (
     'You should answer the question based on the response output by the API tool.Please note that:\n'
@@ -106,4 +106,4 @@ ANSWER_GENERATION_DEPEND = (
     "We will not show the API response to the user, thus you need to make full use of the response and give the information in the response that can satisfy the user's question in as much detail as possible.\n"
     'Output:'
 )
-"""Multi-hop. Further field: ``previous_log``."""
+"""Multi-hop. It also has the field ``previous_log``."""

@@ -1,19 +1,19 @@
-"""Faults of FuncQA's published answers and calculations, each checked by hand against its question.
+"""Errors in FuncQA's published answers and calculations, each checked by hand against its question.
 
 Fixed by ``gold='repaired'``:
 
 * ``arithmetic``: the answer does not follow from its own calculation.
-* ``rounded``: it does, but its rounding is more than 0.1% away from the exact number.
-* ``question``: the calculation is for another question: it has other numbers, lacks a condition or the last step.
+* ``rounded``: the answer follows, but its rounding is more than 0.1% away from the exact number.
+* ``question``: the calculation does not fit the question: other numbers, a missing condition or a missing last step.
 
 Listed only:
 
-* ``calculation``: the answer is correct and the calculation is not.
-* ``doubtful``: the question has several readings, or none.
+* ``calculation``: the answer is correct, but the calculation is not.
+* ``doubtful``: the question can be read in several ways, or in none.
 
-The calculations alone would make these answers wrong: 3724 = lcm(38, 49, 17) and 18 = gcd(144, 126, 112) in one-hop,
-and 47 = gcd(564, 987, 987) in multi-hop. But the questions have 28, 108 and 611, and a model is asked the questions:
-these answers are correct, and stay.
+According to their calculations, these answers would be wrong: 3724 = lcm(38, 49, 17) and 18 = gcd(144, 126, 112) in
+one-hop, and 47 = gcd(564, 987, 987) in multi-hop. But the questions say 28, 108 and 611, and the model sees the
+questions: these answers are correct, and stay.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ KINDS = (*REPAIRED, 'calculation', 'doubtful')
 
 @dataclass(frozen=True)
 class Erratum:
-    """One fault.
+    """One error in the data.
 
     Attributes:
         subset: ``one_hop`` or ``multi_hop``.
         record: Id of the record in the published file.
-        digest: :func:`digest` of its question, which identifies it: other files have other records with this id.
+        digest: :func:`digest` of the question, which identifies the record, since other files use the same ids.
         kind: One of ``KINDS``.
         published: The published answer.
-        repaired: The correct answer; the published one if nothing is fixed.
-        why: Description of the fault.
+        repaired: The correct answer; the published answer if nothing is fixed.
+        why: Description of the error.
     """
 
     subset: str
@@ -243,7 +243,7 @@ ERRATA: tuple[Erratum, ...] = (
         'millimetres and decimetres are mixed: 121 * 3.14 * 0.538^2 * 10.8 cubic centimetres',
     ),
 )
-"""Errata, in the order of the files."""
+"""The errors, in the order of the files."""
 
 _REPAIRED = {(erratum.subset, erratum.digest): erratum for erratum in ERRATA if erratum.kind in REPAIRED}
 

@@ -25,15 +25,15 @@ def _read_instructions(files: Sequence[Path]) -> Content:
     tools = load_instructions(files[0])
     missing = [name for name in TOOL_NAMES if name not in tools]
     if missing:
-        raise DataError(files[0], f'there is no instruction of {", ".join(missing)}', fix=_CLONE)
+        raise DataError(files[0], f'no instruction for {", ".join(missing)}', fix=_CLONE)
     return Content({'instructions': len(tools)})
 
 
 def configured(subset: str, *, method: str = 'easytool', instructions: str | None = None) -> ConfiguredDataset:
-    """Returns the place of a subset in the configs.
+    """Returns the config of a subset.
 
     Raises:
-        ValueError: There is no such subset.
+        ValueError: The subset does not exist.
     """
     file = Path(find_subset(subset).file)
     config = 'fc_gen' if method == 'function_calling' else 'gen'

@@ -1,5 +1,5 @@
 # EasyTool's Table 6: accuracy on both subsets, also by the strict rule, and the share of all 60 + 68 questions with a
-# tool-related error. Native function calling is a further row beside ReAct.
+# tool-related error. We add a row for native function calling beside ReAct.
 _methods = ['zero_shot', 'cot', 'react', 'react-fc', 'easytool']
 _counts = [('one_hop', 60), ('multi_hop', 68)]
 

@@ -1,6 +1,6 @@
-"""Prompts of the methods without tools, and of the one with native tools (EasyTool, Section 5.3).
+"""Prompts of the methods without tools, and of the method with native tools (EasyTool, Section 5.3).
 
-The paper names these methods, but neither it nor its code has prompts: these are ours.
+The prompts are ours: the paper names these methods, but neither the paper nor its code has prompts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Prompts of the method ReAct. They are ours: those of Hao et al. (2023) are not part of the published data.
+"""Prompts of the method ReAct. They are ours, since Hao et al. (2023) did not publish theirs.
 
-As in EasyTool, Section 5.3, the documentation is name and calling form only, and four examples show five calls of
-tools. The format is that of lagent's ``ReActProtocol``.
+As in EasyTool, Section 5.3, the documentation is only name and calling form, and four examples show five tool calls.
+The format is that of lagent's ``ReActProtocol``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Once you know the answer, reply in this format:
 QUESTION = 'Question: {question}'
 
 STOP_WORDS = ('\nQuestion:',)
-"""Text that ends an answer: a question that the model invents follows."""
+"""Text that ends an answer: after it the model invents a question."""
 
 CALLING_FORMS: dict[str, str] = {
     'add_': 'add_({"input": [a, b, ...]})',

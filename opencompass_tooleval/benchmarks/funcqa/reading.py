@@ -1,4 +1,4 @@
-"""Reads the number at the end of an answer."""
+"""Parses the number at the end of an answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NUMBER = re.compile(
 
 _FIGURES = re.compile(r'-?[0-9][0-9,]*(?:\.[0-9]+)?')
 _MAX_FLOAT_DIGITS = 300
-"""Maximum number of digits of a number that is compared; no answer is as large, and a float holds up to 309."""
+"""Maximum number of digits in a comparison; no gold answer is as large, and a float has up to 309."""
 
 _FRACTION = re.compile(r'\\[dt]?frac\s?\{([0-9.]{1,400})\}\s?\{([0-9.]{1,400})\}')
 _POWER = re.compile(r'(?<=10)[\u207b\u207a]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,3}')
@@ -39,7 +39,7 @@ _PLAIN = str.maketrans('\u207b\u207a\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u
 
 
 def _plain(text: str) -> str:
-    """Replaces typeset fractions, powers of ten, minus signs and grouped digits by plain text."""
+    """Converts typeset fractions, powers of ten, minus signs and grouped digits to plain text."""
     text = _GROUPING.sub('', text.replace('\u2212', '-'))
     text = _POWER.sub(lambda match: '^' + match[0].translate(_PLAIN), text)
     return _FRACTION.sub(r'\1/\2', text)
@@ -50,9 +50,9 @@ class Number:
     """The number at the end of an answer.
 
     Attributes:
-        value: The number; None if there is none.
+        value: The number; None if the answer has no number.
         percent: True if a percent sign follows.
-        reason: The reason for a missing number, as ``answer:code``, or ``''``.
+        reason: Why the number is missing, as ``answer:code``, or ``''``.
     """
 
     value: Fraction | None
@@ -61,11 +61,12 @@ class Number:
 
 
 def read_number(text: str) -> Number:
-    """Reads the final answer: the last number of the first line with one after the last ``answer:`` or ``answer is``.
+    """Parses the final answer.
 
-    Without that mark, or a number after it, it is the last number of the text. Signs, thousands separators, ``$``,
-    ``1.2e-5``, ``1.2 x 10^-5``, fractions (``91/20349``, also in LaTeX) and a percent sign are read; exponents
-    (``cm^2``) and digits in words (``x1``) are skipped.
+    The answer is the last number in the first line that has one after the last ``answer:`` or ``answer is``. Otherwise
+    it is the last number in the text. Signs, thousands separators, ``$``, ``1.2e-5``, ``1.2 x 10^-5``, fractions
+    (``91/20349``, also in LaTeX) and percent signs are understood; exponents (``cm^2``) and digits in words (``x1``)
+    are skipped.
     """
     visible = strip_reasoning(text)
     answer = visible.text
@@ -84,7 +85,7 @@ def read_number(text: str) -> Number:
 
 
 def read_numbers(text: str) -> list[Fraction]:
-    """Returns the distinct numbers of an answer: ``-3.5`` and ``1,234``, as in FuncQA's published labels."""
+    """Returns the distinct numbers in an answer, such as ``-3.5`` and ``1,234``, as FuncQA's published labels do."""
     answer = strip_reasoning(text).text
     if len(answer) > MAX_CHARS:
         return []

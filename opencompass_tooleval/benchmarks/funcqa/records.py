@@ -1,6 +1,6 @@
-"""Converts FuncQA's files to typed records. Every quirk of the data ends here.
+"""Converts FuncQA's files to typed records. Only this module knows the quirks of the data.
 
-A file is a JSON list of ``question``, ``answer`` (a number, or a text that holds one) and the calculation: one step in
+A file is a JSON list of ``question``, ``answer`` (a number, or a text with a number) and the calculation: one step in
 ``func`` (one-hop), or several in ``calculation`` (multi-hop), such as ``<power>(0.89, 8)=0.3936``. The id of a row is
 its number, from 0.
 """
@@ -32,7 +32,7 @@ GOLDS = ('official', 'repaired')
 
 _STEP = re.compile(r'(?P<minus>-?)<(?P<name>[a-z]+)>\((?P<numbers>[^()]*)\)+=(?P<result>[^=]+)')
 _SPLIT = re.compile(r'[,*]')
-"""One step has its two numbers as a product, ``(12*2.0933)``."""
+"""One published step writes its two numbers as a product, ``(12*2.0933)``."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Calculation:
 
     Attributes:
         tool: One of :data:`~opencompass_tooleval.benchmarks.funcqa.arithmetic.TOOL_NAMES`.
-        numbers: Its arguments; ``4/3`` in the file is 1.3333333333333333.
+        numbers: Arguments of the tool; ``4/3`` in the file is 1.3333333333333333.
         result: The published result, with its rounding.
         minus: True if ``result`` is the negative of the tool's result, ``-<log>(...)``.
     """
@@ -64,7 +64,7 @@ class Calculation:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters of a perfect model's call."""
+        """Parameters of the gold call."""
         return {PARAMETER: list(self.numbers)}
 
 
@@ -73,12 +73,12 @@ class Record:
     """One question.
 
     Attributes:
-        id: Its row number in the file, from 0.
+        id: Row number in the file, from 0.
         subset: ``one_hop`` or ``multi_hop``.
-        question: The question in the file, with blanks at its ends, which are part of the prompt.
+        question: The question in the file, including spaces at its ends, which are part of the prompt.
         answer: The gold answer that is scored.
         published: The gold answer in the file.
-        gold: The one that is scored: one of ``GOLDS``.
+        gold: Which gold answer is scored: one of ``GOLDS``.
         steps: The published calculation; it may lack the last step, such as rounding.
     """
 
@@ -92,7 +92,7 @@ class Record:
 
     @property
     def gold_answer(self) -> str:
-        """A perfect model's final answer."""
+        """The gold final answer."""
         return f'Answer: {plain(self.answer)}'
 
     def to_payload(self) -> str:
@@ -106,14 +106,14 @@ find_subset = TABLE.find
 
 
 def parse_payload(payload: str) -> Record:
-    """Reads the text of :meth:`Record.to_payload`."""
+    """Parses the text of :meth:`Record.to_payload`."""
     raw = json.loads(payload)
     steps = (Calculation(**{**step, 'numbers': tuple(step['numbers'])}) for step in raw.pop('steps'))
     return Record(steps=tuple(steps), **raw)
 
 
 def _number(value: Any) -> int | float:
-    """Reads a number, or a text such as ``1,385.5`` or ``4/3``."""
+    """Parses a number, or a text such as ``1,385.5`` or ``4/3``."""
     if isinstance(value, str):
         above, _, below = value.replace(',', '').strip().partition('/')
         try:
@@ -129,10 +129,10 @@ def _number(value: Any) -> int | float:
 
 
 def read_step(text: Any) -> Calculation:
-    """Reads one step of a calculation.
+    """Parses one step of a calculation.
 
     Raises:
-        Fault: It has another form.
+        Fault: The step has another form.
     """
     match = _STEP.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None or f'{match["name"]}_' not in TOOL_NAMES:
@@ -143,14 +143,14 @@ def read_step(text: Any) -> Calculation:
 
 def _record(number: str, raw: Any, subset: str, gold: str) -> Record:
     if not isinstance(raw, Mapping):
-        raise Fault('a row is a JSON object')
+        raise Fault('the row is not a JSON object')
     question = raw.get('question')
     if not isinstance(question, str) or not question.strip():
         raise Fault("field 'question' is not a string")
     published = _number(raw.get('answer'))
     calculation = raw.get('calculation', [raw.get('func')])
     if not isinstance(calculation, list) or not calculation:
-        raise Fault("there is no calculation in 'func' or 'calculation'")
+        raise Fault("'func' or 'calculation' has no calculation")
     steps = tuple(read_step(text) for text in calculation)
     answer = repair(subset, question, published) if gold == 'repaired' else published
     return Record(number, subset, question, answer, published, gold, steps)
@@ -164,18 +164,18 @@ def load_records(file: Path, subset: str, gold: str = 'official', change: Change
         subset: Name of the row in the table.
         gold: ``official``: the published answers. ``repaired``: with the fixes of
             :mod:`~opencompass_tooleval.benchmarks.funcqa.errata`.
-        change: Changes the rows, of a variant.
+        change: Changes the rows for a variant.
 
     Returns:
         One record per row, in the file's order. A count that differs from the published one is logged.
 
     Raises:
-        DataError: The file is missing or damaged; the message names the row.
-        ValueError: There is no such subset or gold.
+        DataError: The file is missing or damaged; the error names the row.
+        ValueError: The subset or gold does not exist.
     """
     row = find_subset(subset)
     if gold not in GOLDS:
-        raise ValueError(f'FuncQA has gold {" and ".join(GOLDS)}, not {gold!r}')
+        raise ValueError(f'FuncQA has the gold answers {" and ".join(GOLDS)}, not {gold!r}')
     rows = {str(number): raw for number, raw in enumerate(read_list(file, FIX))}
     records = _records(file, rows, subset, gold)
     if len(records) != row.count:

@@ -39,7 +39,7 @@ _NAME_ERRORS = 'name:'
 _PARAMETER_ERRORS = 'args:'
 
 TOLERANCE = Fraction(1, 1000)
-"""Relative tolerance (Section 5.3); absolute if the gold answer is 0."""
+"""Relative tolerance (Section 5.3); an absolute one if the gold answer is 0."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class QuestionScore(SampleScore):
 
 
 def is_right(number: Number, gold: int | float) -> bool:
-    """Tests if a number is within 0.1% of the gold answer; a percentage may also be a hundredth of its number."""
+    """Tests if a number is within 0.1% of the gold answer; a percentage may also count as its hundredth."""
     if number.value is None:
         return False
-    # Fraction(0.1) is not 1/10; repr has the text of the file.
+    # Fraction(0.1) is not 1/10, but repr gives the text in the file.
     expected = Fraction(repr(gold))
     tolerance = TOLERANCE * (abs(expected) or 1)
     values = (number.value, number.value / 100) if number.percent else (number.value,)
@@ -69,11 +69,11 @@ def is_right(number: Number, gold: int | float) -> bool:
 
 
 def find_right(text: str, gold: int | float) -> Fraction | None:
-    """Returns the number that makes an answer correct by FuncQA's published labels; None if there is none.
+    """Returns the number that makes an answer correct by FuncQA's published labels; None without such a number.
 
-    Any number of the answer may be within 0.1% of the gold answer, or equal to it after both are rounded like results
-    of tools. The rule agrees with 58 of ChatGPT's 60 published labels in one-hop and 63 of 68 in multi-hop. It often
-    accepts an answer with many numbers, so it is used only for the method and the logs of these labels.
+    Any number in the answer may be within 0.1% of the gold answer, or equal to it after both are rounded as tool
+    results are. The rule agrees with 58 of ChatGPT's 60 published labels in one-hop and 63 of 68 in multi-hop. It often
+    accepts an answer with many numbers, so it is only used for the method and the logs that have these labels.
     """
     numbers = read_numbers(text)
     nearest = min(numbers, key=lambda value: abs(value - Fraction(repr(gold))), default=None)
@@ -84,9 +84,9 @@ def find_right(text: str, gold: int | float) -> Fraction | None:
 
 
 def tool_errors(trajectory: Trajectory) -> tuple[str, ...]:
-    """Returns the tool-related errors in order: errors of calls with a name.
+    """Returns the tool-related errors in order: the errors of calls with a name.
 
-    A call without a readable name is none of them, for any method; the reason of the answer reports it.
+    A call without a readable name is not included, for any method; the reason of the answer reports it.
     """
     return tuple(call.error for call in trajectory.calls if call.error and call.name)
 
@@ -97,9 +97,9 @@ def score_trajectory(record: Record, trajectory: Trajectory) -> QuestionScore:
     Returns:
         ``strict_accuracy``: 1 if the final number is within 0.1% of the gold answer. ``accuracy``: the same, for the
         method EasyTool also 1 if the published labels accept it (:func:`find_right`). ``tool_error_rate``: 1 if at
-        least one call of a tool failed (Table 6), with rates for calls that failed by the tool's name and by the
-        parameters. Lower is better; None for methods without tools. The reason of a question is its first tool-related
-        error, even if the answer is correct.
+        least one tool call failed (Table 6); two further rates count failures by the tool's name and by its parameters.
+        Lower is better; None for methods without tools. The reason of a question is its first tool-related error, even
+        if the answer is correct.
     """
     number = read_number(trajectory.final_answer)
     strict = is_right(number, record.answer)
@@ -142,7 +142,7 @@ def _answer_reason(trajectory: Trajectory, number: Number, right: bool, strict: 
 
 
 def _ends_in_thoughts(trajectory: Trajectory) -> bool:
-    """Tests if the model's last text is unfinished thoughts, of which the answer of a trajectory is cut."""
+    """Tests if the model's last text is an unfinished thought, which the trajectory's answer leaves out."""
     return strip_reasoning(_last_reply(trajectory)).reason == TRUNCATED_REASONING
 
 
@@ -151,7 +151,7 @@ def _last_reply(trajectory: Trajectory) -> str:
 
 
 def _is_declined(trajectory: Trajectory) -> bool:
-    """Tests if the model called no tool, and its last text declines the question."""
+    """Tests if the model called no tool and its last text declines the question."""
     text = strip_reasoning(trajectory.final_answer or _last_reply(trajectory)).text.strip()
     return not any(call.name for call in trajectory.calls) and is_refusal(text)
 
@@ -178,12 +178,12 @@ def score_predictions(records: Sequence[Record], predictions: Sequence[Answer]) 
 
     Args:
         records: The records.
-        predictions: A trajectory's JSON each; one with an ``infra:`` reason is a question without an answer, and
-            counts as wrong.
+        predictions: The JSON of one trajectory each. A prediction with an ``infra:`` reason stands for a question
+            without an answer, and counts as wrong.
 
     Raises:
         ValueError: The numbers of records and predictions differ.
-        Fault: A prediction is no trajectory.
+        Fault: A prediction is not a trajectory.
     """
     if len(records) != len(predictions):
         raise ValueError(f'{len(records)} records, but {len(predictions)} predictions')
@@ -211,12 +211,12 @@ def _unanswered(record: Record, reason: str, has_tools: bool) -> QuestionScore:
 
 
 def breakdown(scores: Sequence[QuestionScore]) -> dict[str, Any]:
-    """Returns further parts of a result beside its metrics.
+    """Returns a result's parts other than its metrics.
 
     Returns:
-        ``methods`` (method -> questions), ``tool_calls`` (number of all calls, and of failed ones), ``tool_errors``
+        ``methods`` (method -> questions), ``tool_calls`` (number of all and of failed calls), ``tool_errors``
         (code -> calls), ``tools`` (name -> calls), ``rounds`` (number of the model's answers), ``stopped`` (reason ->
-        questions), ``checks`` (check by the method EasyTool's model -> questions).
+        questions), ``checks`` (final check in the method EasyTool -> questions).
     """
     trajectories = [score.trajectory for score in scores if score.trajectory]
     calls = [call for trajectory in trajectories for call in trajectory.calls if call.name]
@@ -234,7 +234,7 @@ def breakdown(scores: Sequence[QuestionScore]) -> dict[str, Any]:
 
 
 class FuncQAScorer(Scorer):
-    """Scores one subset from trajectories.
+    """Scores the trajectories of one subset.
 
     Args:
         subset: ``one_hop`` or ``multi_hop``.

@@ -1,7 +1,7 @@
 """The subsets of FuncQA. Literals only: configs read this file inside ``read_base()``.
 
-``file`` is a name below ``data/funcqa``, ``metrics`` are in fixed order, ``count`` is the number of records (EasyTool,
-Section 5.3, has the two numbers swapped), ``repaired`` the number of answers that ``gold='repaired'`` changes.
+``file`` is below ``data/funcqa``, ``metrics`` are in a fixed order, ``count`` is the number of records (EasyTool,
+Section 5.3, swaps the two numbers), ``repaired`` the number of answers that ``gold='repaired'`` changes.
 """
 
 _METRICS = ('accuracy', 'strict_accuracy', 'tool_error_rate', 'tool_name_error_rate', 'parameter_error_rate')
@@ -12,4 +12,4 @@ SUBSETS = (
 )
 
 METHODS = ('zero_shot', 'cot', 'react', 'easytool')
-"""Methods, in the order of Table 6."""
+"""The methods, in the order of Table 6."""

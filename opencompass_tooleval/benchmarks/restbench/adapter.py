@@ -1,4 +1,4 @@
-"""Registered classes of RestBench: glue only."""
+"""Registered classes of RestBench."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ENDINGS = {'names': '', 'easytool': '-ids', 'function_calling': '-fc'}
 
 
 def _row(tools: Toolbox, record: Record, method: str, offered: str) -> dict[str, str]:
-    """Returns the columns that depend on the method: the prompt, and a perfect model's answer."""
+    """Returns the columns that depend on the method: the prompt and the gold answer."""
     if method == 'function_calling':
         gold = write_answer('', gold_calls(record, tools.functions))
         messages = function_calling_prompt(record.query)
@@ -75,14 +75,13 @@ class ToolEvalRestBenchDataset(ToolEvalDataset):
             name: Row of the table: ``tmdb`` or ``spotify``.
             gold: ``official`` (as published) or ``repaired``; the prompts are the same.
             instructions: A file of EasyTool instructions, which replaces the documentation in prompts.
-            method: ``names``: our prompt, answered with names of tools. ``easytool``: EasyTool's prompt, answered with
-                their numbers; for instructions only. ``function_calling``: the documented tools are offered natively,
-                and called.
-            change: Changes the documented tools, of a variant; no setting of configs.
+            method: ``names``: our prompt, answered with tool names. ``easytool``: EasyTool's prompt, answered with tool
+                numbers; needs instructions. ``function_calling``: the documented tools are offered and called natively.
+            change: Changes the documented tools for a variant; configs do not set it.
 
         Raises:
             DataError: A file is missing or damaged, or a tool has no instruction.
-            ValueError: There is no such method, gold or subset.
+            ValueError: The method, gold or subset does not exist.
         """
         subset, root = find_subset(name), resolve_data_path(path, FIX)
         document = root / subset.document
@@ -105,14 +104,14 @@ class ToolEvalRestBenchDataset(ToolEvalDataset):
 
 
 class RestBenchDialogues(LiteralDialogues):
-    """Reads the text before the first blank line; see :class:`LiteralDialogues`."""
+    """Parses the text before the first blank line; see :class:`LiteralDialogues`."""
 
     cut = staticmethod(first_block)
 
 
 @ICL_EVALUATORS.register_module()
 class ToolEvalRestBenchEvaluator(RestBenchScorer, ToolEvalEvaluator):
-    """Scores one service of RestBench; the records have the gold.
+    """Scores one service of RestBench; the records contain the gold paths.
 
     Args:
         name: Row of the table, as in :meth:`ToolEvalRestBenchDataset.load`.
@@ -126,7 +125,8 @@ class ToolEvalRestBenchEvaluator(RestBenchScorer, ToolEvalEvaluator):
 
 @ICL_EVALUATORS.register_module()
 class ToolEvalRestBenchCallsEvaluator(ToolEvalCallsEvaluator, RestBenchCallsScorer, ToolEvalRestBenchEvaluator):
-    """Scores the native calls of one service of RestBench, with the arguments of the other evaluator."""
+    """Scores the native calls of one service of RestBench, with the arguments of
+    :class:`ToolEvalRestBenchEvaluator`."""
 
     def score(  # type: ignore[override]
         self,
@@ -137,6 +137,6 @@ class ToolEvalRestBenchCallsEvaluator(ToolEvalCallsEvaluator, RestBenchCallsScor
         calls: Sequence[Any],
         test_set: Dataset,
     ) -> list[SampleScore]:
-        """Scores one run, with the data set: all its rows offer the same tools."""
+        """Scores one run; the tools are taken from the first row, since all rows offer the same tools."""
         self.tools = ToolSet.of_text(test_set[0][TOOLS]).tools
         return super().score(predictions, references, record_id, infra, calls)

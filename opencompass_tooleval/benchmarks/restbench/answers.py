@@ -1,4 +1,4 @@
-"""Reads the path in an answer, as data and within bounds."""
+"""Parses the path in an answer; the text is only data, and its size is limited."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from opencompass_tooleval.core.text.reading import (
 )
 
 MAX_STEPS = 100
-"""Maximum number of steps: the longest gold path has four; an answer that repeats the whole list is no path."""
+"""Maximum number of steps. The longest gold path has four; repeating the whole list of tools is not a path."""
 
 MAX_LISTS = 32
-"""Number of opening brackets in prose that are tried."""
+"""Maximum number of opening brackets to try in prose."""
 
 _BULLET = re.compile(r'(?:[-*•]|\(?\d{1,3}[.):]|step \d{1,3}[.):])\s+', re.IGNORECASE)
 _ARROW = re.compile(r'->|→|=>')
 
 
 def _whole(text: str) -> Parsed:
-    """Reads an answer that is a list, as Python literal or JSON, perhaps in a code fence."""
+    """Parses an answer that is a list, as a Python literal or JSON, perhaps in a code fence."""
     inside = tidy(unfence(text))
     parsed = read_either(inside, parse_literal)
     if parsed.ok and inside != text:
@@ -40,7 +40,7 @@ def _whole(text: str) -> Parsed:
 
 
 def _prose(text: str) -> Parsed:
-    """Reads the last list of texts in prose; without one, the text from the first bracket to the last."""
+    """Parses the last list of texts in prose; without one, the text from the first bracket to the last."""
     lists = json_values(text, '[', MAX_LISTS)
     paths = [value for value in lists if value and all(isinstance(item, str) for item in value)]
     if paths:
@@ -51,7 +51,7 @@ def _prose(text: str) -> Parsed:
 
 
 def _arrows(text: str) -> Parsed:
-    """Reads the last line such as ``GET /a -> GET /b``."""
+    """Parses the last line of the form ``GET /a -> GET /b``."""
     for line in reversed(text.splitlines()):
         steps = [step.strip() for step in _ARROW.split(line)]
         if len(steps) > 1 and normalise(steps[-1]).path:
@@ -66,7 +66,7 @@ def _unbulleted(line: str) -> str:
 
 
 def _lines(text: str) -> Parsed:
-    """Reads lines that begin with a step, perhaps after a number or a bullet; skips other lines."""
+    """Parses lines that begin with a step, perhaps after a number or a bullet; skips other lines."""
     steps = [line for line in map(_unbulleted, text.splitlines()) if normalise(line).path]
     return Parsed(steps, 'lines') if steps else unread(NOT_JSON)
 
@@ -75,7 +75,7 @@ _PARSE_METHODS: tuple[Callable[[str], Parsed], ...] = (_whole, _prose, _arrows, 
 
 
 def _as_path(parsed: Parsed) -> Parsed:
-    """Checks the value read against the form of a path."""
+    """Checks that the parsed value is a path."""
     if not isinstance(parsed.value, list):
         return unread('parse:not_a_list')
     if len(parsed.value) > MAX_STEPS:
@@ -86,26 +86,26 @@ def _as_path(parsed: Parsed) -> Parsed:
 
 
 def read_calls(answer: Answer) -> Parsed:
-    """Returns the names of an answer's native calls, in order: parse method ``calls``. Its text is not read.
+    """Returns the names of an answer's native calls, in order (parse method ``calls``). Its text is ignored.
 
-    Reasons: ``call:none``, ``parse:too_many_calls``, ``answer:truncated_reasoning``, and that of an ``infra:`` failure.
+    Reasons: ``call:none``, ``parse:too_many_calls``, ``answer:truncated_reasoning``, and ``infra:`` reasons.
     """
     names = [call.name for call in answer.calls]
     return _as_path(Parsed(names, 'calls')) if names else unread(why_no_call(answer))
 
 
 def read_path(answer: Any) -> Parsed:
-    """Reads the ordered list of tools in an answer; never raises.
+    """Parses the ordered list of tools in an answer; never raises.
 
     Args:
-        answer: Its text; a list that was already read is used unchanged (parse method ``value``).
+        answer: The answer's text; a parsed list is used unchanged (parse method ``value``).
 
     Returns:
         The list of texts, not yet normalised. Parse methods: ``literal``, ``json``, ``quotes`` (see
         :func:`~opencompass_tooleval.core.text.reading.parse_literal`), ``fence``, ``prose``, ``arrows``, ``lines``;
-        full-width punctuation is read like ASCII (``fullwidth``). Reasons: ``answer:empty``, ``answer:too_long``,
+        full-width punctuation is treated like ASCII (``fullwidth``). Reasons: ``answer:empty``, ``answer:too_long``,
         ``answer:truncated_reasoning``, ``parse:no_brackets``, ``parse:not_json``, ``parse:not_a_list``,
-        ``parse:not_text``, ``parse:too_many_calls``, ``parse:too_deep``, and that of an ``infra:`` failure.
+        ``parse:not_text``, ``parse:too_many_calls``, ``parse:too_deep``, and ``infra:`` reasons.
     """
     if not isinstance(answer, (Answer, str)):
         parsed = bounded(answer, 'value')

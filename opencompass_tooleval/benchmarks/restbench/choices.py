@@ -1,8 +1,8 @@
-"""Reads the path in an answer that chooses tools by number, as EasyTool's script does.
+"""Parses the path from an answer that chooses tools by number, as EasyTool's script does.
 
 The answer is a list of ``{"Task": text, "ID": number}``. The script takes the text before the first blank line, which
-must be a Python literal; otherwise it repeats the request. An answer that then stops the script is wrong here: it has a
-reason, and no path.
+must be a Python literal; otherwise it repeats the request. If an answer makes the script stop with an error, the answer
+is wrong here: it has a reason and no path.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class ChosenPath:
     """The choices of an answer.
 
     Attributes:
-        path: Names of the tools, in order; empty if there is a ``reason``.
-        unknown: Numbers of no tool, as text; -1 outside of lists means that no tool is needed, and is not among them.
+        path: Names of the tools, in order; empty if ``reason`` is set.
+        unknown: Unknown numbers, as text. A -1 outside of lists means that no tool is needed, and is not included.
         rules: ``no_tool`` (a step of -1), ``list`` (several tools in one step), ``skipped`` (an unknown number).
         parse_method: ``literal``, or ``none``.
-        reason: The reason for a missing path, or ``''``.
+        reason: Why there is no path, or ``''``.
     """
 
     path: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class _Stop(ValueError):
 
 
 def _whole(value: Any) -> int | None:
-    """Converts with Python's ``int``: 15 from ``15``, ``15.0``, ``'15'``, 1 from ``True``; None if it raises."""
+    """Converts with Python's ``int`` (15 from ``15.0`` and ``'15'``, 1 from ``True``); returns None if that raises."""
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):
@@ -68,10 +68,10 @@ def _shown(value: Any) -> str:
 
 
 def _listed(number: Any, tools: Mapping[int, str]) -> str:
-    """Returns the tool of a number in a list, which has to be a key without conversion."""
+    """Returns the tool of a number in a list; the number must be a key without conversion."""
     if isinstance(number, (int, float)) and number in tools:
         return tools[int(number)]
-    # '15' is no key if 15 is one: the published script stops here.
+    # The published script stops here: '15' is not a key if 15 is one.
     if _whole(number) in tools:
         raise _Stop(QUOTED)
     raise _Stop(UNKNOWN_IN_LIST, _shown(number))
@@ -86,11 +86,11 @@ def _steps(value: Any) -> Iterable[Any]:
 
 
 def read_choices(answer: Any, tools: Mapping[int, str]) -> ChosenPath:
-    """Reads the path that an answer chooses; never raises.
+    """Parses the path that an answer chooses; never raises.
 
     Args:
-        answer: Its text.
-        tools: Number -> name of every tool.
+        answer: The answer's text.
+        tools: Number -> name, for every tool.
     """
     parsed = read_literal(answer, first_block)
     if not parsed.ok:

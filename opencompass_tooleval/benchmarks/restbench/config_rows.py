@@ -1,4 +1,4 @@
-# RestBench with documentation, with EasyTool instructions, and with EasyTool's prompt (for recorded answers: tries=1).
+# RestBench with documentation, with EasyTool instructions, and with EasyTool's prompt (recorded answers need tries=1).
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 

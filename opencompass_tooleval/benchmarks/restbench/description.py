@@ -1,4 +1,4 @@
-"""Description of RestBench: its metrics (EasyTool, Figure 5), a row for each."""
+"""Description of RestBench and its metrics (EasyTool, Figure 5)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Steps of the published gold paths that name no tool of the service's OpenAPI document, and their corrections.
+"""Corrects steps of the published gold paths that are not tools in the service's OpenAPI document.
 
-* ``blank``: blanks around the step (TMDB, 4).
+* ``blank``: spaces around the step (TMDB, 4).
 * ``placeholder``: the placeholder has another name (TMDB, 1: ``GET /person/{movie_id}/movie_credits``).
-* ``unlisted``: the document has no such path (Spotify, 1: ``GET /track/{id}``, which is ``GET /tracks/{id}``).
+* ``unlisted``: the path is not in the document (Spotify, 1: ``GET /track/{id}``, which is ``GET /tracks/{id}``).
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from opencompass_tooleval.benchmarks.restbench.paths import Inventory, normalise
 KINDS = ('blank', 'placeholder', 'unlisted')
 
 UNLISTED = {'GET /track/{id}': 'GET /tracks/{id}'}
-"""Corrections that follow no rule: the path in the gold -> the intended tool."""
+"""Corrections without a general rule: the gold step -> the intended tool."""
 
 
 @dataclass(frozen=True)
 class Erratum:
-    """One faulty step.
+    """One corrected step.
 
     Attributes:
-        record: Id of its record.
-        step: Its index in the path, from 0.
-        published: The step in the file.
+        record: Id of the record.
+        step: Index in the path, from 0.
+        published: The step as published.
         repaired: The intended tool.
         kind: One of ``KINDS``.
     """
@@ -38,7 +38,7 @@ class Erratum:
 
 
 def _repaired(published: str, inventory: Inventory) -> tuple[str, str] | None:
-    """Returns the intended tool and the kind of the fault; None if unknown."""
+    """Returns the intended tool and the kind of the error; None if the tool is unknown."""
     step = normalise(published)
     if step.name in inventory:
         return (step.name, 'blank') if set(step.rules) == {'blank'} else None
@@ -55,7 +55,7 @@ def find_errata(record_id: str, solution: Sequence[str], inventory: Inventory) -
     """Checks one published gold path against the service's tools.
 
     Raises:
-        ValueError: A step names no tool, and the intended tool is unknown.
+        ValueError: A step is not a tool, and the intended tool is unknown.
     """
     errata = []
     for index, published in enumerate(solution):
@@ -69,6 +69,6 @@ def find_errata(record_id: str, solution: Sequence[str], inventory: Inventory) -
 
 
 def repair(solution: Sequence[str], errata: Iterable[Erratum]) -> tuple[str, ...]:
-    """Fixes the errata of a path; adds, removes and moves no step."""
+    """Returns the path with its errata fixed; does not add, remove or move steps."""
     repaired = {erratum.step: erratum.repaired for erratum in errata}
     return tuple(repaired.get(index, published) for index, published in enumerate(solution))

@@ -1,6 +1,6 @@
 """RestBench's files: finds, verifies and counts them.
 
-Each service has its records and its OpenAPI document. Instructions of its tools, published or generated, are in
+Each service has its records and its OpenAPI document. Instructions for its tools, published or generated, are in
 EasyTool's folder.
 """
 
@@ -36,14 +36,14 @@ def _read(subset: str, files: Sequence[Path]) -> Content:
 
 
 def configured(subset: str, *, method: str | None = None, instructions: str | None = None) -> ConfiguredDataset:
-    """Returns the place of a service in the configs.
+    """Returns the config of a service.
 
     Raises:
-        ValueError: There is no such service or method.
+        ValueError: The service or method does not exist.
     """
     variants = {None: '_easytool' if instructions else '', 'easytool': '_easytool_ids', 'function_calling': '_fc'}
     if method not in variants:
-        raise ValueError(f'RestBench has no method {method!r} beside easytool and function_calling')
+        raise ValueError(f'RestBench has the methods easytool and function_calling, not {method!r}')
     file = Path(find_subset(subset).file)
     variant = variants[method]
     config = f'restbench/tooleval_restbench{variant.removesuffix("_ids")}_gen'

@@ -1,4 +1,4 @@
-"""Reads and compares steps such as ``GET /movie/{movie_id}/keywords``, and finds them among a service's tools.
+"""Parses and compares steps such as ``GET /movie/{movie_id}/keywords``, and finds them among a service's tools.
 
 All functions take time linear in the text, and read at most ``MAX_STEP_CHARS`` of it.
 """
@@ -19,14 +19,14 @@ _STOPS = '.,;:'
 
 @dataclass(frozen=True)
 class PathStep:
-    """A step read from a text.
+    """A step parsed from text.
 
     Attributes:
-        method: In capitals; ``''`` if the text has none.
-        path: Without query string and closing slash; ``''`` if the text has none.
-        rules: Corrections that were needed to read it: ``blank`` (blanks around it), ``marks`` (quotes, stars or a full
-            stop around it), ``method_case`` (``get``), ``no_method``, ``words`` (further text after the path, such as
-            ``to find the id``), ``query`` (a query string), ``slash`` (a closing slash); ``too_long``.
+        method: HTTP method in capitals; ``''`` if the text has none.
+        path: Path without query string and closing slash; ``''`` if the text has none.
+        rules: Corrections that were needed to parse it: ``blank`` (spaces around it), ``marks`` (quotes, stars or a
+            full stop around it), ``method_case`` (``get``), ``no_method``, ``words`` (further text after the path, such
+            as ``to find the id``), ``query`` (a query string), ``slash`` (a closing slash); ``too_long``.
     """
 
     method: str
@@ -50,7 +50,7 @@ def is_placeholder(segment: str) -> bool:
 
 
 def normalise(text: str) -> PathStep:
-    """Reads a step, of a template or with ids in it. Case and spelling of the path do not change."""
+    """Parses a step, a template or one with ids. The case and spelling of the path stay."""
     if len(text) > MAX_STEP_CHARS:
         return PathStep('', '', ('too_long',))
     rules = []
@@ -82,7 +82,7 @@ def normalise(text: str) -> PathStep:
 
 
 def _fits(template: list[str], segments: list[str]) -> bool:
-    """Tests if ids replace the placeholders of the template, and all other segments are equal."""
+    """Tests if the segments equal the template's, with any text in place of its placeholders."""
     return len(template) == len(segments) and all(
         expected == other or (is_placeholder(expected) and other != '')
         for expected, other in zip(template, segments, strict=True)
@@ -94,8 +94,8 @@ def matches(template: str, concrete: str) -> bool:
 
     Args:
         template: ``GET /movie/{movie_id}/keywords``.
-        concrete: ``GET /movie/456/keywords?page=2``. Any text in the place of a placeholder counts as an id, also
-            another placeholder; a literal part of the template must be equal. If one of the two has no method (rule
+        concrete: ``GET /movie/456/keywords?page=2``. Any text in place of a placeholder counts as an id, even another
+            placeholder; other parts of the template must be equal. If one of the two has no method (rule
             ``no_method``), any method matches.
     """
     expected, other = normalise(template), normalise(concrete)
@@ -123,7 +123,7 @@ class Inventory:
             if step.name != name or not step.method:
                 raise ValueError(f'{name!r} is not a method and path, such as GET /movie/{{movie_id}}')
             if name in self._known:
-                raise ValueError(f'{name!r} stands there twice')
+                raise ValueError(f'{name!r} occurs twice')
             self._known.add(name)
             self._by_length.setdefault(len(step.segments), []).append((step, name))
 
@@ -134,11 +134,11 @@ class Inventory:
         """Finds the tool that a step calls.
 
         If several templates fit, the one with the earliest literal part has priority: ``GET /movie/popular`` is the
-        tool of that name and no call of ``GET /movie/{movie_id}``. A step without a method calls a tool only if the
-        path has no other method.
+        tool with that name, not a call of ``GET /movie/{movie_id}``. A step without a method matches only if a single
+        method is possible.
 
         Returns:
-            The tool's name; None for a name that is not in the inventory (EasyTool, Section 5.1).
+            The tool's name; None if the step is not in the inventory (EasyTool, Section 5.1).
         """
         if not step.path or step.name in self._known:
             return step.name or None

@@ -1,8 +1,8 @@
-"""Builds prompts: the tools, by their documentation or by their EasyTool instructions, and the request.
+"""Builds prompts from the tools, with documentation or EasyTool instructions, and the request.
 
 ``FRAME`` is ours, the same for documentation and instructions. ``FUNCTION_CALLING`` is ours, and mentions neither tools
-nor calls. ``PUBLISHED`` is the prompt of EasyTool's runs, word for word, including ``spotify`` for both services, and
-one example where two are announced.
+nor calls. ``PUBLISHED`` is the prompt of EasyTool's runs, word for word: it says ``spotify`` for both services, and has
+one example although it announces two.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _parameters(required: Iterable[Parameter], optional: Iterable[Parameter]) ->
 
 
 def documentation_text(function: FunctionDoc) -> str:
-    """Formats one tool of an OpenAPI document: name, complete description, parameters; no responses."""
+    """Formats one tool of an OpenAPI document: name, complete description and parameters, without responses."""
     description = function.description.strip()
     lines = [function.name, *([f'Description: {description}'] if description else [])]
     return '\n'.join([*lines, *_parameters(function.required, function.optional)])
@@ -87,7 +87,7 @@ def published_prompt(tools: Sequence[Mapping[str, Any]], query: str) -> tuple[Me
     """Builds the prompt of EasyTool's runs.
 
     Args:
-        tools: The complete entries of ``tmdb_tool.json``; the prompt has them as Python formats a list.
+        tools: The complete entries of ``tmdb_tool.json``; the prompt contains them as Python formats a list.
         query: The request, as published.
     """
     text = PUBLISHED.format(tools=[dict(tool) for tool in tools], query=query)

@@ -1,4 +1,4 @@
-"""Converts RestBench's files to typed records. Every quirk of the data ends here.
+"""Converts RestBench's files to typed records. Only this module knows the quirks of the data.
 
 A file is a JSON list of ``{"query": text, "solution": [step, ...]}``. The id of a row is its number, from 0.
 """
@@ -43,13 +43,13 @@ class Record:
     """One request and its gold path.
 
     Attributes:
-        id: Its row number in the file, from 0.
+        id: Row number in the file, from 0.
         query: The request.
         published: The gold path in the file.
-        repaired: The gold path with its errata fixed.
-        gold: The one that is scored: one of ``GOLDS``.
+        repaired: The gold path with errata fixed.
+        gold: Which gold path is scored: one of ``GOLDS``.
         tools: Names of all tools of the service, in the document's order.
-        ids: The number of each of ``tools``, if answers choose tools by number; else empty.
+        ids: The number of each of ``tools``, if answers choose tools by number; otherwise empty.
     """
 
     id: str
@@ -76,7 +76,7 @@ find_subset = TABLE.find
 
 
 def parse_payload(payload: str) -> Record:
-    """Reads the text of :meth:`Record.to_payload`."""
+    """Parses the text of :meth:`Record.to_payload`."""
     raw: dict[str, Any] = json.loads(payload)
     return Record(**{**raw, **{key: tuple(raw[key]) for key in ('published', 'repaired', 'tools', 'ids')}})
 
@@ -101,15 +101,15 @@ def load_records(
         subset: Name of the row in the table.
         inventory: The service's tools.
         gold: ``official``: the gold paths as published. ``repaired``: with their errata fixed.
-        ids: The tools' numbers, if answers choose by number.
+        ids: The tools' numbers, if answers choose tools by number.
 
     Returns:
-        One record per row, in the file's order, and the errata of all their published paths. Counts that differ from
-        the published ones are logged.
+        One record per row, in the file's order, and the errata of all published paths. Counts that differ from the
+        published ones are logged.
 
     Raises:
-        DataError: The file is missing or damaged, or a gold step names no tool and the intended tool is unknown.
-        ValueError: There is no such subset or gold.
+        DataError: The file is missing or damaged, or a gold step does not name a tool and the intended tool is unknown.
+        ValueError: The subset or gold does not exist.
     """
     row = find_subset(subset)
     if gold not in GOLDS:
@@ -132,11 +132,11 @@ def load_records(
 
 
 def gold_answer(path: Sequence[str]) -> str:
-    """Returns a perfect model's answer: a JSON list."""
+    """Returns the gold answer: a JSON list of steps."""
     return json.dumps(list(path), ensure_ascii=False)
 
 
 def gold_choices(record: Record) -> str:
-    """Returns a perfect model's answer with numbers of tools: the intended tools, with errata fixed."""
+    """Returns the gold answer with tool numbers: the intended tools, with errata fixed."""
     number = dict(zip(record.tools, record.ids, strict=True))
     return json.dumps([{'Task': step, 'ID': number[step]} for step in record.repaired], ensure_ascii=False)

@@ -28,12 +28,12 @@ ERRATUM = 'gold:erratum'
 
 @dataclass(frozen=True)
 class PathScore(SampleScore):
-    """The score of one answer; ``parsed`` is the path in names of tools, with unknown ones unchanged.
+    """The score of one answer; ``parsed`` is the path as tool names; unknown steps stay as they are.
 
     Attributes:
-        as_written: The steps in the answer, one for each of ``parsed``.
-        unknown: Steps that name no tool.
-        rules: Corrections that were needed to read the steps (:class:`~.paths.PathStep`,
+        as_written: The steps as the answer writes them, one for each of ``parsed``.
+        unknown: Steps that are not tools.
+        rules: Corrections that were needed to parse the steps (:class:`~.paths.PathStep`,
             :class:`~.choices.ChosenPath`), in order of first use.
     """
 
@@ -81,15 +81,14 @@ def score_answer(record: Record, answer: Any, inventory: Inventory | None = None
     """Scores one answer.
 
     Args:
-        record: Its record.
-        answer: Its text (an ``Answer`` with an ``infra:`` reason scores 0), or a
-            list that was already read.
-        inventory: Inventory of ``record.tools``, if available.
+        record: The record.
+        answer: The answer's text, or a parsed list. An ``Answer`` with an ``infra:`` reason scores 0.
+        inventory: Inventory of ``record.tools``; built here by default.
 
     Returns:
-        ``correct_path_rate``: 1 if the gold path is a subsequence of the answered one. ``tool_name_error_rate``: 1 if
-        at least one step names no tool (lower is better). An unreadable answer has neither. If the record has ``ids``,
-        steps are numbers.
+        ``correct_path_rate``: 1 if the gold path is a subsequence of the answered path. ``tool_name_error_rate``: 1 if
+        at least one step is not a tool (lower is better). An unreadable answer scores 0 in both. If the record has
+        ``ids``, steps are numbers.
     """
     if record.ids:
         score = _score_choices(record, answer)
@@ -99,11 +98,11 @@ def score_answer(record: Record, answer: Any, inventory: Inventory | None = None
 
 
 def _score_path(record: Record, read: Parsed, inventory: Inventory) -> PathScore:
-    """Scores the texts of a path."""
+    """Scores a path of step texts."""
     steps_as_written: tuple[str, ...] = tuple(read.value or ())
     steps = [normalise(text) for text in steps_as_written]
     tools = [inventory.find(step) for step in steps]
-    # A gold step as published may name no tool (see errata): then only an equal text is the same step.
+    # A published gold step may not be a tool (see errata); then only an equal text is the same step.
     path = [text if text in record.path else tool or text for text, tool in zip(steps_as_written, tools, strict=True)]
     unknown = tuple(text for text, tool in zip(steps_as_written, tools, strict=True) if tool is None)
     right = read.ok and is_subsequence(record.path, path)
@@ -132,20 +131,20 @@ def score_calls(
     """Scores the path of an answer's native calls like a written path in :func:`score_answer`.
 
     Args:
-        record: Its record.
-        answer: The answer with its calls; its text is not read.
+        record: The record.
+        answer: The answer with its calls; its text is ignored.
         tools: The offered tools.
-        inventory: Inventory of ``record.tools``, if available.
+        inventory: Inventory of ``record.tools``; built here by default.
 
     Returns:
-        Only names are scored. The reason of a correct path reports arguments of a call that are no JSON or break the
-        schema.
+        The score of the names alone. If the path is correct, the reason reports call arguments that are not JSON or
+        violate the schema.
     """
     score = _score_path(record, read_calls(answer), inventory or Inventory(record.tools))
     if score.reason != OK:
         return with_refusal(score, answer)
     schemas = {tool.name: tool.parameters for tool in tools}
-    # A published gold step equals the tool's name except for blanks, and is not among the offered names.
+    # A published gold step may differ from the offered name in spaces; it is then not in the schemas.
     faults = (call_fault(call, schemas) for call in answer.calls if call.name in schemas)
     return replace(score, reason=next(filter(None, faults), OK))
 
@@ -180,12 +179,12 @@ def score_all_calls(
 
 
 def breakdown(scores: Sequence[PathScore]) -> dict[str, Any]:
-    """Returns further parts of a result beside its metrics, as JSON values.
+    """Returns a result's parts other than its metrics, as JSON values.
 
     Returns:
-        ``steps`` (of all gold and of all answered paths), ``exact_paths`` (samples whose path equals the gold one),
-        ``unknown_tools`` (steps that name no tool), ``parse_methods`` (parse method -> samples), ``rules`` (correction
-        -> samples), ``lengths`` (steps of the gold path -> ``samples`` and ``correct_path_rate``).
+        ``steps`` (number in all gold and in all answered paths), ``exact_paths`` (samples whose path equals the gold
+        path), ``unknown_tools`` (steps that are not tools), ``parse_methods`` (parse method -> samples), ``rules``
+        (correction -> samples), ``lengths`` (steps of the gold path -> ``samples`` and ``correct_path_rate``).
     """
     lengths: dict[str, dict[str, Any]] = {}
     for length in sorted({len(score.gold) for score in scores}):
@@ -202,7 +201,7 @@ def breakdown(scores: Sequence[PathScore]) -> dict[str, Any]:
 
 
 class RestBenchScorer(Scorer):
-    """Scores one service; the records have the gold.
+    """Scores one service; the records contain the gold paths.
 
     Args:
         subset: ``tmdb`` or ``spotify``.

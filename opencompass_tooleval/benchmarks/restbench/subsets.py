@@ -1,9 +1,9 @@
 """The subsets of RestBench. Literals only: configs read this file inside ``read_base()``.
 
-``file`` and ``document`` (OpenAPI) are names below ``data/restbench``, ``instructions`` is the path of the tools'
-EasyTool instructions (TMDB's are published, Spotify's have to be generated), ``metrics`` are in fixed order.
-``records``, ``steps``, ``tools`` and ``errata`` count the published files: records, steps of all gold paths, tools of
-the OpenAPI document, steps that are fixed.
+``file`` and ``document`` (OpenAPI) are below ``data/restbench``, ``instructions`` is the path of the tools' EasyTool
+instructions (TMDB's are published, Spotify's must be generated), ``metrics`` are in a fixed order. ``records``,
+``steps``, ``tools`` and ``errata`` count the published files: records, steps of all gold paths, tools in the OpenAPI
+document, corrected steps.
 """
 
 _METRICS = ('correct_path_rate', 'tool_name_error_rate')

@@ -1,4 +1,4 @@
-"""Tools of a service in prompts, by their documentation or by their EasyTool instructions, and as native tools."""
+"""Tools of a service: as texts in prompts, from documentation or EasyTool instructions, and as native tools."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ class Toolbox:
     """The tools of a service.
 
     Attributes:
-        inventory: Their names, in the document's order.
-        texts: Their texts in the prompt, in the same order.
-        shown: ``tools`` (``documentation`` or ``instructions``), and names and SHA-256 of the files, for provenance.
-        functions: Their documentation, in the same order.
-        entries: The complete instructions for EasyTool's prompt, in their file's order; only if tools are chosen by
-            number.
+        inventory: Tool names, in the document's order.
+        texts: Tool texts in the prompt, in the same order.
+        shown: ``tools`` (``documentation`` or ``instructions``), and the names and SHA-256 of the files, for
+            provenance.
+        functions: Tool documentation, in the same order.
+        entries: The complete instructions for EasyTool's prompt, in the file's order; empty unless answers choose tools
+            by number.
     """
 
     inventory: Inventory
@@ -54,20 +55,19 @@ def load_functions(document: Path) -> tuple[FunctionDoc, ...]:
     """Reads the tools of an OpenAPI document: one per path and method.
 
     Raises:
-        DataError: It is missing or no OpenAPI document.
+        DataError: The file is missing or not an OpenAPI document.
     """
     return tuple(function for tool in load_docs('openapi', document) for function in tool.functions)
 
 
 def match_instructions(file: Path, inventory: Inventory, fix: str = '') -> list[ToolInstruction]:
-    """Reads instructions in the inventory's order.
+    """Reads a file of instructions; returns them in the inventory's order.
 
     Returns:
-        One instruction per tool in the file; one of a tool with several functions covers them all.
+        One instruction per tool in the file; it covers all functions of that tool.
 
     Raises:
-        DataError: A tool has no instruction or two, or an instruction is of no tool of the document; the message lists
-            them.
+        DataError: A tool has no instruction or two, or an instruction is for an unknown tool; the error lists them.
     """
     tool_of: dict[str, ToolInstruction] = {}
     doubled = []
@@ -78,7 +78,7 @@ def match_instructions(file: Path, inventory: Inventory, fix: str = '') -> list[
             tool_of[function.name] = tool
     faults = {
         'tools without an instruction': [name for name in inventory.names if name not in tool_of],
-        'instructions of no tool of the document': [name for name in tool_of if name not in inventory],
+        'instructions for unknown tools': [name for name in tool_of if name not in inventory],
         'tools with several instructions': doubled,
     }
     problems = '; '.join(f'{len(names)} {fault}: {", ".join(names)}' for fault, names in faults.items() if names)
@@ -88,24 +88,24 @@ def match_instructions(file: Path, inventory: Inventory, fix: str = '') -> list[
 
 
 def _numbered(file: Path) -> tuple[Mapping[str, Any], ...]:
-    """Returns the entries of a file of instructions, in its order, with their ``ID``; without any, counted from 1."""
+    """Returns a file's instructions in order, with their ``ID``; if no entry has one, numbered from 1."""
     tools = list(load_instructions(file).values())
     bare = all(tool.id is None for tool in tools)
     entries: list[Mapping[str, Any]] = []
     for number, tool in enumerate(tools, start=1):
         if not bare and (not isinstance(tool.id, int) or tool.id < 0):
-            raise DataError(file, "'ID' is not a number from 0, and tools are chosen by it", tool.name)
+            raise DataError(file, "'ID' must be a number from 0, since answers choose tools by it", tool.name)
         try:
             entries.append({'ID': number if bare else tool.id, **to_entry(tool, 'restbench')})
         except ValueError as error:
             raise DataError(file, str(error), tool.name) from error
     if len({entry['ID'] for entry in entries}) < len(entries):
-        raise DataError(file, "two tools have one 'ID'")
+        raise DataError(file, "two tools have the same 'ID'")
     return tuple(entries)
 
 
 METHODS = ('names', 'easytool', 'function_calling')
-"""Kinds of answers: names of tools (our prompt), their numbers (EasyTool's prompt), or native calls."""
+"""Kinds of answers: tool names (our prompt), tool numbers (EasyTool's prompt), or native calls."""
 
 
 def open_toolbox(
@@ -114,21 +114,21 @@ def open_toolbox(
     """Reads a service's OpenAPI document, and the instructions that replace it, if any.
 
     Args:
-        document: Its path.
+        document: Path of the document.
         instructions: A file of instructions.
         method: One of ``METHODS``; ``easytool`` needs instructions of one function each.
-        change: Changes the documented tools, by name, of a variant.
+        change: Changes the documented tools, by name, for a variant.
 
     Raises:
-        DataError: A file is missing or damaged, or the instructions are not those of the document's tools.
-        ValueError: There is no such method, or it needs instructions or takes none.
+        DataError: A file is missing or damaged, or the instructions do not match the document's tools.
+        ValueError: The method does not exist, needs instructions, or does not accept them.
     """
     if method not in METHODS:
         raise ValueError(f'RestBench has methods {", ".join(METHODS)}, not {method!r}')
     if method == 'function_calling' and instructions is not None:
-        raise ValueError("method 'function_calling' offers tools as they are documented: leave instructions out")
+        raise ValueError("method 'function_calling' uses the documented tools: leave out instructions")
     if method == 'easytool' and instructions is None:
-        raise ValueError("method 'easytool' shows instructions: give the file of instructions too")
+        raise ValueError("method 'easytool' needs instructions: name the file")
     if not document.is_file():
         raise DataError(document, 'the OpenAPI document is missing', fix=FIX)
     functions = load_functions(document)
@@ -148,16 +148,17 @@ def open_toolbox(
 
 
 def offered_tools(functions: Sequence[FunctionDoc]) -> ToolSet:
-    """Returns the operations of an OpenAPI document, each named ``GET /movie/{movie_id}``, with the parameters of path,
-    query and body; an answer may call several."""
+    """Returns the operations of an OpenAPI document as native tools, with the parameters of path, query and body.
+
+    Each has a name such as ``GET /movie/{movie_id}``; an answer may call several.
+    """
     return ToolSet([function_tool(function, has_defaults=False) for function in functions], parallel=True)
 
 
 def gold_calls(record: Record, functions: Sequence[FunctionDoc]) -> list[ToolCall]:
-    """Returns the gold path as calls; required arguments have documented or invented values, since RestBench has none.
+    """Returns the gold path as calls. RestBench has no gold arguments: required ones get documented or invented values.
 
-    The name of a step is that of the scored gold, even if it is a published fault; its values are those of the
-    intended tool.
+    A step keeps the name in the scored gold path, even a wrong one; its arguments are those of the intended tool.
     """
     required = {function.name: function.required for function in functions}
     return [

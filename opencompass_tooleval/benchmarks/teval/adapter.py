@@ -1,4 +1,4 @@
-"""Registered classes of T-Eval: glue only."""
+"""Registered classes of T-Eval."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from opencompass_tooleval.models.dataset import QUERY, SHOWN, ToolEvalDataset
 def _samples(
     path: str, name: str, encoder: str | None, protocol: str | None, check_encoder: bool, change: Change | None
 ) -> tuple[Path, list[Sample]]:
-    """Returns a data file and its samples, after a check that they can be scored."""
+    """Returns a data file and its samples; optionally checks first that they can be scored."""
     subset, version, language = split_stem(name)
     if check_encoder:
         TEvalScorer(subset, version, language, protocol, encoder=encoder)
@@ -79,10 +79,10 @@ class ToolEvalTEvalDataset(ToolEvalDataset):
         Args:
             path: Folder, such as ``data/teval/EN`` (below ``$COMPASS_DATA_CACHE``) or ``tooleval:demo/teval/EN``.
             name: File name without ``.json``, such as ``plan_json_v2_zh``.
-            encoder: The evaluator's encoder, located here, so that a missing one is found before inference.
+            encoder: The evaluator's encoder, located here, so that a missing encoder is found before inference.
             protocol: The evaluator's protocol.
             check_encoder: True to locate the encoder; prompts do not depend on it.
-            change: Changes the records, of a variant; no setting of configs.
+            change: Changes the records for a variant; configs do not set it.
 
         Raises:
             DataError: The data is missing or damaged.
@@ -110,14 +110,14 @@ class ToolEvalTEvalEvaluator(TEvalScorer, ToolEvalEvaluator):
 
     Args:
         name: File name without ``.json``, as in :meth:`ToolEvalTEvalDataset.load`.
-        protocol: ``v1`` or ``v2``; default that of the data version.
+        protocol: ``v1`` or ``v2``; default: the data version's.
         scoring: ``official`` or ``strict`` (see docs/explanation/teval.md).
-        encoder: ``offline``, a folder or a hub id; default ``$TOOLEVAL_ENCODER`` or the official one.
-        instructions: The file of instructions of the data set, for the provenance.
+        encoder: ``offline``, a folder or a hub id; default ``$TOOLEVAL_ENCODER`` or the official encoder.
+        instructions: The data set's file of instructions, for the provenance.
         pred_postprocessor: Argument of :class:`BaseEvaluator`.
 
     Raises:
-        EncoderMissingError: An encoder is needed and is not on this machine.
+        EncoderMissingError: An encoder is needed but is not on this machine.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class ToolEvalTEvalEvaluator(TEvalScorer, ToolEvalEvaluator):
         self.instructions = instructions
 
     def scored_parts(self, texts: list[str]) -> Sequence[str]:
-        """Extracts them with the postprocessor of the data's version."""
+        """Extracts the scored parts with the postprocessor of the data version."""
         postprocess = POSTPROCESSORS[protocol_of_version(self.data_version)]
         return [postprocess(Answer(text)).text for text in texts]
 
@@ -167,14 +167,14 @@ class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
             encoder: The evaluator's encoder.
             protocol: The evaluator's protocol.
             check_encoder: True to locate the encoder.
-            history: ``calls`` for the steps so far as native calls; ``text`` as texts, for servers that refuse calls
-                that they never sent.
+            history: Form of the steps so far: ``calls`` for native calls; ``text`` for servers that refuse calls that
+                they did not make.
             change: As in :meth:`ToolEvalTEvalDataset.load`.
 
         Raises:
-            DataError: The data is missing or damaged, or a record's prompt describes no APIs.
+            DataError: The data is missing or damaged, or a record's prompt does not describe APIs.
             EncoderMissingError: The evaluator needs an encoder that is not on this machine.
-            ValueError: The answers of the subset are no calls, or there is no such form of the steps.
+            ValueError: The answers of the subset are not calls, or ``history`` is unknown.
         """
         if history not in (AS_CALLS, AS_TEXT):
             raise ValueError(f'{HISTORY} is {history!r}; it is {AS_CALLS!r} or {AS_TEXT!r}')

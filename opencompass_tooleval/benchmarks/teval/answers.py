@@ -1,4 +1,4 @@
-"""T-Eval's postprocessors: extract the scored part of a model's output."""
+"""T-Eval's postprocessors, which extract the scored part of a model's output."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def _postprocess(answer: Answer, cut: Callable[[str], str]) -> Answer:
 
 
 def postprocess_v1(answer: Answer) -> Answer:
-    """Postprocesses like OpenCompass's ``teval``: cuts at end marks, strips fences, and removes one of two braces."""
+    """Postprocesses as OpenCompass's ``teval`` does: cuts at end marks, strips fences, and removes doubled braces."""
     return _postprocess(answer, _v1)
 
 
 def postprocess_v2(answer: Answer) -> Answer:
-    """Postprocesses like the authors' later test script: cuts at more marks, and keeps braces."""
+    """Postprocesses as the authors' later test script does: cuts at more marks, and keeps braces."""
     return _postprocess(answer, _v2)
 
 
 def postprocess_clean(answer: Answer) -> Answer:
-    """Returns the content of the first fenced block, if any: for models that add explanations around it."""
+    """Returns the content of the first fenced block, if any, for models that add explanations around it."""
     return _postprocess(answer, _clean)
 
 

@@ -1,4 +1,4 @@
-# The metrics of data sets with native function calling, which belong to no table: arguments before the format.
+# Metrics of the data sets with native function calling, which are in no table: arguments before the format.
 from mmengine.config import read_base
 
 with read_base():

@@ -1,4 +1,4 @@
-# T-Eval's data sets by language and version of the data: configs select from it.
+# T-Eval's data sets by language and data version; configs select from them.
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
@@ -25,7 +25,7 @@ tooleval_teval_infer_cfg = dict(
     inferencer=dict(type=ToolEvalGenInferencer, published_max_out_len=512),
 )
 
-# T-Eval's complete table, by language and version of the data; configs select from it.
+# All rows of T-Eval, by language and data version; configs select from them.
 _postprocessors = dict(v1=tooleval_teval_v1, v2=tooleval_teval_v2, v2_subset=tooleval_teval_v2)
 
 tooleval_teval_rows = {
@@ -50,7 +50,7 @@ tooleval_teval_rows = {
     for version in _postprocessors
 }
 
-# T-Eval with native function calling, by language and version of the data: the subsets whose answers are calls.
+# T-Eval with native function calling, by language and data version: the subsets whose answers are calls.
 tooleval_teval_fc_rows = {
     f'{language["name"]}_{version}': [
         dict(

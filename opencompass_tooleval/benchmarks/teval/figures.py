@@ -1,4 +1,4 @@
-"""Charts of T-Eval: the six abilities, and JSON compared with string (arXiv 2312.14033, Table 1)."""
+"""Charts of T-Eval: the six abilities, and JSON against string answers (arXiv 2312.14033, Table 1)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Series
 from opencompass_tooleval.report.names import caveats_note
-from opencompass_tooleval.report.read import Material
+from opencompass_tooleval.results.table import Material
 
 ABILITIES = ('instruct', 'plan', 'reason', 'retrieve', 'understand', 'review')
 TWO_FORMATS = ABILITIES[:-1]
 FEWEST_AXES = 3
-"""Fewer abilities make no radar."""
+"""Minimum number of abilities for a radar chart."""
 REFERENCES = ('GPT-4-Turbo (Nov 2023)', 'Qwen-7B')
-"""Published models that are shown beside the measured ones."""
+"""Published models shown beside the measured ones."""
 
 
 def figures(boards: Sequence[Board], _: Material) -> Iterator[Figure]:

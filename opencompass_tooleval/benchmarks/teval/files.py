@@ -23,21 +23,21 @@ from opencompass_tooleval.core.errors import DataError
 DATA_PATH = 'data/teval'
 REPOSITORY = 'lovesnowbest/T-Eval'
 REVISIONS = {'v2': 'main', 'v1': '03f691b72257bfc47578bdfe4b094e858279d22c'}
-"""Version of the data -> revision of the repository; ``main`` lacks v1."""
+"""Data version -> revision of the repository; ``main`` lacks v1."""
 
 
 def download(version: str = 'v2') -> Path:
     """Downloads T-Eval's files from Hugging Face; existing files are not downloaded again.
 
     Args:
-        version: Version of the data.
+        version: Data version.
 
     Raises:
-        ValueError: There is no such version.
+        ValueError: The version does not exist.
         OSError: The download failed.
     """
     if version not in REVISIONS:
-        raise ValueError(f'T-Eval has no version {version!r} to download; there are {", ".join(REVISIONS)}')
+        raise ValueError(f'T-Eval has no version {version!r} to download, only {", ".join(REVISIONS)}')
     from huggingface_hub import snapshot_download
 
     patterns = [f'{folder}*_{version}*.json' for folder in ('', '**/')]
@@ -45,7 +45,7 @@ def download(version: str = 'v2') -> Path:
         return Path(
             snapshot_download(REPOSITORY, repo_type='dataset', revision=REVISIONS[version], allow_patterns=patterns)
         )
-    except Exception as error:  # the hub has many errors, with one fix
+    except Exception as error:  # the hub raises many errors, all with the same fix
         raise OSError(
             f'cannot fetch {REPOSITORY} from Hugging Face ({type(error).__name__}: {error}). '
             'Download it elsewhere and run: tooleval prepare teval --from DIR'
@@ -66,26 +66,26 @@ def configured(
     instructions: str | None = None,
     method: str | None = None,
 ) -> ConfiguredDataset:
-    """Returns the place of a subset in the configs; the name of a data file gives version and language.
+    """Returns the config of a subset; the name of a data file gives version and language.
 
     Raises:
-        DataError: ``data`` belongs to another subset, by its name.
-        ValueError: There is no such subset, version, language or method.
+        DataError: According to its name, ``data`` belongs to another subset.
+        ValueError: The subset, version, language or method does not exist.
     """
     if data and data.endswith('.json'):
         file_subset, file_version, file_language = split_stem(Path(data).stem)
         version, language = version or file_version, language or file_language
         if (file_subset, file_version, file_language) != (subset, version, language.upper()):
-            raise DataError(data, f'by its name this is {file_subset}, {file_version}, {file_language}')
+            raise DataError(data, f'according to its name this is {file_subset}, {file_version}, {file_language}')
     version, language = version or 'v2', (language or 'en').upper()
     stem = file_stem(subset, version, language)
     other_version = '' if version == 'v2' else f'_{version}'
     config = 'teval/tooleval_teval_easytool_gen' if instructions else f'teval/tooleval_teval{other_version}_gen'
     if method:
         if method != METHOD:
-            raise ValueError(f'T-Eval has no method {method!r} but {METHOD}')
+            raise ValueError(f'T-Eval only has the method {METHOD}, not {method!r}')
         if instructions:
-            raise ValueError(f'{method} offers tools with their documentation; instructions do not go with it')
+            raise ValueError(f'{method} uses the documented tools: leave out --instructions')
         native_subset(subset)
         config = 'teval/tooleval_teval_fc_gen'
     settings = {'path': f'{DATA_PATH}/{language}', 'check_encoder': False}

@@ -1,5 +1,5 @@
-# T-Eval's table (arXiv 2312.14033, Table 1): per ability the json and the str column, their mean, and Overall, the
-# mean of the six abilities, as in the authors' convert_results.py. Review has one column and counts once.
+# T-Eval's table (arXiv 2312.14033, Table 1): for each ability the json and the str column and their mean, and Overall,
+# the mean of the six abilities, as in the authors' convert_results.py. Review has one column and counts once.
 _rru, _tables = 'reason_retrieve_understand_json', [v + s for v in ('v1', 'v2', 'v2_subset') for s in ('', '_zh')]
 _columns = [
     ('instruct_json', [('instruct', 'json_format_metric'), ('instruct', 'json_args_em_metric')]),

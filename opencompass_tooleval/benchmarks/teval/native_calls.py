@@ -1,7 +1,7 @@
-"""T-Eval with native function calling: native tools, and calls that are scored like written ones.
+"""T-Eval with native function calling: offers native tools, and scores calls like written calls.
 
-The answers of two subsets are calls: ``instruct`` and ``reason_retrieve_understand_json``. Name and arguments are those
-of the call, the thought is the text beside it.
+The answers in two subsets are calls: ``instruct`` and ``reason_retrieve_understand_json``. Name and arguments come from
+the call, the thought is the text beside it.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ _JSON_TYPES = {
 }
 _NO_PARAMETERS = {'type': 'object', 'properties': {}}
 _TOOLS = 'tools'
-"""Key of the payload."""
+"""Key in the payload."""
 HISTORY, AS_CALLS, AS_TEXT = 'history', 'calls', 'text'
-"""Key of the form of the steps so far, and its values: native calls with their observations, or the data's texts."""
+"""Key for the form of the steps so far, and its values: native calls with observations, or the data's texts."""
 _FORMAT_METRICS = ('json_format_metric', 'parse_rate')
-"""Metrics that are 1 for exactly one call of an offered tool, whose arguments are an object."""
+"""Metrics that are 1 if the answer has exactly one call, of an offered tool, whose arguments are an object."""
 
 
 @dataclass(frozen=True)
 class NativeRecord:
-    """Data of one sample for scoring.
+    """The data that scoring needs from one sample.
 
     Attributes:
-        record: The record of the sample with prompts; its metrics are those of native calls.
+        record: The record of the sample with prompts; it has the metrics of native calls.
         schemas: The offered tools: name -> JSON Schema of the arguments.
     """
 
@@ -75,8 +75,8 @@ class NativeSample:
     Attributes:
         messages: The request and the steps so far.
         tools: The offered tools.
-        gold_answer: A perfect model's answer, from :func:`~opencompass_tooleval.core.calls.tool_calls.write_answer`.
-        sample: The sample of the data file.
+        gold_answer: The oracle's answer, from :func:`~opencompass_tooleval.core.calls.tool_calls.write_answer`.
+        sample: The sample in the data file.
     """
 
     messages: tuple[Message, ...]
@@ -91,12 +91,12 @@ class NativeSample:
 
     @property
     def payload(self) -> str:
-        """The raw record and its tools as JSON text; :func:`parse_native_payload` returns :attr:`record`."""
+        """The raw record and its tools as JSON text, from which :func:`parse_native_payload` returns :attr:`record`."""
         return self.sample.payload_with({_TOOLS: self.tools.to_text()})
 
 
 def tool_schema(api: Mapping[str, Any]) -> ToolSchema:
-    """Converts an API in a prompt: parameters to JSON Schema; its return values become a part of the description."""
+    """Converts an API in a prompt to a tool: parameters to JSON Schema, return values to a part of the description."""
     required = [parameter['name'] for parameter in api.get('required_parameters', [])]
     parameters = [*api.get('required_parameters', []), *api.get('optional_parameters', [])]
     properties = {parameter['name']: _parameter_schema(parameter) for parameter in parameters}
@@ -120,7 +120,7 @@ def native_sample(sample: Sample, language: str, history: str = AS_CALLS) -> Nat
         history: Form of the steps so far: :data:`AS_CALLS` or :data:`AS_TEXT`.
 
     Raises:
-        Fault: No system message describes APIs, or two have one name.
+        Fault: No system message describes APIs, or two APIs share a name.
     """
     system = (message.content for message in sample.messages if message.role == 'system')
     apis = next((span.apis for text in system if (span := find_api_list(text))), None)
@@ -184,19 +184,19 @@ def native_samples(
 
 
 def parse_native_payload(payload: str, subset: str) -> NativeRecord:
-    """Returns the record in the text of :attr:`NativeSample.payload`."""
+    """Parses the record from the text of :attr:`NativeSample.payload`."""
     record, raw = parse_payload_with(payload, subset)
     return _native_record(record, ToolSet.of_text(raw[_TOOLS]))
 
 
 def _native_record(record: Record, tools: ToolSet) -> NativeRecord:
-    # A native call is JSON, independent of the format in the prompt.
+    # A native call is JSON, whatever format the prompt requests.
     native = replace(record, format='json', subset=native_subset(record.subset.name))
     return NativeRecord(native, {tool.name: tool.parameters for tool in tools.tools})
 
 
 def _read(record: Record, answer: Answer, one: OneCall) -> Parsed:
-    """Returns the first call in the scorers' format, or the reason for a missing one."""
+    """Returns the first call in the scorers' format, or the reason why there is none."""
     visible = clean(answer)
     if one.call is None:
         reason = why_unread(visible)
@@ -225,8 +225,8 @@ def score_native_answers(
         progress: Wraps the loop over the samples, for a progress bar.
 
     Returns:
-        One score per record, in the same order. The first of several calls is scored; the metric of the format
-        (``json_format_metric``, ``parse_rate``) is 1 for exactly one call of an offered tool, with an object.
+        One score per record, in the same order. If an answer has several calls, the first is scored; the format metric
+        (``json_format_metric``, ``parse_rate``) is 1 only for exactly one call, of an offered tool, with an object.
     """
     ones = [one_call(answer.calls, record.schemas) for record, answer in zip(records, answers, strict=True)]
     plain = [record.record for record in records]
@@ -238,10 +238,10 @@ def score_native_answers(
 
 
 def _with_fault(score: SampleScore, one: OneCall) -> SampleScore:
-    """Adds a fault of the answer that the parts of its first call do not show."""
+    """Adds an error of the answer that the parts of its first call do not show."""
     if one.call is None or not one.reason:
         return score
-    if one.reason == BREAKS_SCHEMA:  # the data's own gold breaks some schemas: this alone loses no point
+    if one.reason == BREAKS_SCHEMA:  # some gold calls violate their schemas, so this alone costs no point
         return replace(score, reason=one.reason) if score.reason.startswith('args:') else score
     is_unread = not isinstance(one.call.arguments, dict)
     values = {
@@ -252,7 +252,7 @@ def _with_fault(score: SampleScore, one: OneCall) -> SampleScore:
 
 
 class TEvalCallsScorer(TEvalScorer):
-    """Scores native calls of one subset whose answers are calls."""
+    """Scores native calls in a subset whose answers are calls."""
 
     find_subset = staticmethod(native_subset)
 
@@ -261,7 +261,7 @@ class TEvalCallsScorer(TEvalScorer):
         return {**super().provenance(), 'method': METHOD}
 
     def read_record(self, payload: str) -> Any:
-        """Reads a record from the data set's column ``record``."""
+        """Parses a record from the data set's column ``record``."""
         return parse_native_payload(payload, self.subset.name)
 
     def query_of(self, record: Any) -> str:

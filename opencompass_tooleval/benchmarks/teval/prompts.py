@@ -1,4 +1,4 @@
-"""T-Eval's prompts are in its data; this module formats gold answers as a model would."""
+"""Formats gold answers as a model would write them. T-Eval's prompts themselves are in its data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEXT_CALL_SYSTEM = {
     '然后只进行一次调用。请求完成之后，请调用 FinishAction。',
 }
 FINISH_DESCRIPTION = {'EN': 'Ends the work: the request is fulfilled.', 'ZH': '请求已经完成，结束任务。'}
-"""Description of the finish, since the data's own system prompt would request written calls."""
+"""Description of the finish tool; the data's own system prompt would request written calls."""
 
 PLAN_LINE = 'Use {name} with {args}'
 
@@ -45,7 +45,7 @@ def _plan(record: Record) -> str:
 
 
 def gold_answer(record: Record) -> str:
-    """Returns the gold answer in the format that the prompt requests: the oracle model's answer."""
+    """Returns the gold answer in the format that the prompt requests; the oracle model answers with it."""
     if record.subset.kind == 'instruct':
         return _instruct(record)
     if record.subset.kind == 'plan':

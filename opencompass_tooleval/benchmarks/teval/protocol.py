@@ -1,4 +1,4 @@
-"""Rules of scoring: T-Eval's two protocols, and official or strict scoring."""
+"""Scoring rules: T-Eval's two protocols, and official or strict scoring."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opencompass_tooleval.core.text.fullwidth import read_either
 from opencompass_tooleval.core.text.reading import Parsed
 
 PLAN_THRESHOLD = {'v1': 0.7, 'v2': 0.8}
-"""Similarity above which steps match. v1: arXiv 2312.14033 and OpenCompass 0.5.4; v2: the authors' later code."""
+"""Similarity above which steps match. v1: as in arXiv 2312.14033 and OpenCompass 0.5.4; v2: the authors' later code."""
 
 PROTOCOLS = ('v1', 'v2')
 SCORINGS = ('official', 'strict')
@@ -26,7 +26,7 @@ class Protocol:
             docs/explanation/teval.md).
 
     Raises:
-        ValueError: An unknown name.
+        ValueError: A name is unknown.
     """
 
     name: str = 'v1'
@@ -53,7 +53,7 @@ class Protocol:
         return read_either(text, read) if self.strict else read(text)
 
     def needs_encoder(self, subset: Subset) -> bool:
-        """Tests if scoring ``subset`` compares by embedding."""
+        """Tests if scoring ``subset`` compares texts by embedding."""
         return self.name in subset.encoder
 
 

@@ -1,4 +1,4 @@
-"""Converts T-Eval's files to typed records. Every quirk of the data ends here.
+"""Converts T-Eval's files to typed records. Only this module knows the quirks of the data.
 
 A file is one JSON object, id -> record. ``origin_prompt`` is a list of messages or its JSON text, the gold answer of a
 call is a dict or its JSON or Python text, and the format is in ``meta`` or in ``meta_data``.
@@ -58,7 +58,7 @@ class Subset(SubsetRow):
 
 @dataclass(frozen=True)
 class InstructGold:
-    """The call to write: API name and arguments."""
+    """Gold of instruct: the call to write, as API name and arguments."""
 
     action: Any
     args: Mapping[str, Any]
@@ -66,7 +66,7 @@ class InstructGold:
 
 @dataclass(frozen=True)
 class PlannedCall:
-    """One step of a plan; ``args`` is text, as the encoder sees it."""
+    """One step of a plan; ``args`` is the text that the encoder sees."""
 
     id: int
     name: str
@@ -75,7 +75,7 @@ class PlannedCall:
 
 @dataclass(frozen=True)
 class CallGold:
-    """The next thought and call; ``args`` is a dict in the json format and text in the others."""
+    """Gold of the next thought and call; ``args`` is a dict in the json format, else text."""
 
     thought: str
     name: str
@@ -84,7 +84,7 @@ class CallGold:
 
 @dataclass(frozen=True)
 class ReviewGold:
-    """The correct choice, A to E."""
+    """Gold of review: the correct choice, A to E."""
 
     answer: str
 
@@ -94,16 +94,16 @@ Gold = InstructGold | tuple[PlannedCall, ...] | CallGold | ReviewGold
 
 @dataclass(frozen=True)
 class Record:
-    """Data of one sample for scoring.
+    """The data that scoring needs from one sample.
 
     Attributes:
-        id: Its key in the file.
-        subset: Its row in the table.
+        id: The sample's key in the file.
+        subset: The subset's row in the table.
         gold: The gold answer, of the type that belongs to ``subset.kind``.
         format: The requested format of the answer: ``json``, ``string`` (instruct) or ``str``.
         template: instruct only: key names (json) or the marks around each part (string).
-        apis: Plans only: the names that a plan in plain text may use, in the data's order.
-        query: The query that it is about, from :func:`query_of`; ``''`` if unknown.
+        apis: For plans in plain text: the API names that a plan may use, in the data's order.
+        query: The query of the record, from :func:`query_of`; ``''`` if unknown.
     """
 
     id: str
@@ -119,8 +119,8 @@ class Record:
 class Sample:
     """A record with its prompt.
 
-    A record is parsed here, to find faults of the file, and again for scoring: OpenCompass scores in another process,
-    and passes columns of Arrow, which cannot hold a gold answer whose type differs by row.
+    A record is parsed here, to find errors in the file, and again for scoring: OpenCompass scores in another process,
+    and passes Arrow columns, which cannot contain gold answers whose types differ by row.
 
     Attributes:
         record: The record for scoring.
@@ -134,11 +134,11 @@ class Sample:
 
     @property
     def payload(self) -> str:
-        """The raw record as JSON text; :func:`parse_payload` returns ``record``."""
+        """The raw record as JSON text, from which :func:`parse_payload` returns ``record``."""
         return self.payload_with({})
 
     def payload_with(self, more: Mapping[str, Any]) -> str:
-        """Returns the payload with further members of the raw record, and the query unless the id has it."""
+        """Returns the payload with further members of the raw record; it contains the query if the id does not."""
         query = self.record.query
         return json.dumps(
             [self.record.id, {**self.raw, **more}, *([] if query == query_of(self.record.id) else [query])]
@@ -160,7 +160,7 @@ def native_subset(name: str) -> Subset:
     """Returns the row of a subset for native calls.
 
     Raises:
-        ValueError: The answers of the subset are no calls.
+        ValueError: The answers of the subset are not calls.
     """
     return _NATIVE.find(name)
 
@@ -169,10 +169,10 @@ def file_stem(subset: str, version: str, language: str) -> str:
     """Returns a file name: ``plan_json``, ``v2``, ``ZH`` -> ``plan_json_v2_zh``.
 
     Raises:
-        ValueError: There is no such version or language.
+        ValueError: The version or language does not exist.
     """
     if version not in VERSIONS or language not in SUFFIXES:
-        raise ValueError(f'T-Eval has versions {", ".join(VERSIONS)} and languages {", ".join(SUFFIXES)}')
+        raise ValueError(f'T-Eval has the versions {", ".join(VERSIONS)} and languages {", ".join(SUFFIXES)}')
     return f'{find_subset(subset).name}_{version}{SUFFIXES[language]}'
 
 
@@ -180,7 +180,7 @@ def split_stem(stem: str) -> tuple[str, str, str]:
     """Splits a file name: ``plan_json_v2_zh`` -> ``('plan_json', 'v2', 'ZH')``.
 
     Raises:
-        ValueError: T-Eval has no such name.
+        ValueError: The text is not such a name.
     """
     for language in SUFFIXES:
         for version in VERSIONS:
@@ -200,7 +200,7 @@ def read_prompt(raw: Mapping[str, Any]) -> tuple[Message, ...]:
     """Returns the messages of a raw record.
 
     Raises:
-        Fault: They cannot be read.
+        Fault: The messages cannot be parsed.
     """
     prompt = _need(raw, 'origin_prompt')
     if isinstance(prompt, str):
@@ -213,7 +213,7 @@ def read_prompt(raw: Mapping[str, Any]) -> tuple[Message, ...]:
     messages = []
     for item in prompt:
         if not isinstance(item, dict) or not isinstance(item.get('content'), str) or item.get('role') not in _ROLES:
-            raise Fault(f"a message needs a text 'content' and a 'role' out of {', '.join(_ROLES)}")
+            raise Fault(f"a message needs a text 'content' and a 'role', one of {', '.join(_ROLES)}")
         messages.append(Message(item['role'], item['content']))
     return tuple(messages)
 
@@ -226,12 +226,12 @@ def _instruct_gold(raw: Mapping[str, Any]) -> InstructGold:
 
 
 def parse_steps(value: Any) -> tuple[PlannedCall, ...] | None:
-    """Reads a list of ``{id, name, args}``; None for anything else."""
+    """Parses a list of ``{id, name, args}``; returns None for anything else."""
     if type(value) is not list:
         return None
     try:
         return tuple(PlannedCall(int(item['id']), str(item['name']), str(item['args'])) for item in value)
-    # {"id": 1e999} is read as inf, and int(inf) raises OverflowError.
+    # {"id": 1e999} parses as inf, and int(inf) raises OverflowError.
     except (KeyError, TypeError, ValueError, IndexError, OverflowError):
         return None
 
@@ -257,13 +257,13 @@ def _call_gold(raw: Mapping[str, Any], needed: Sequence[str], as_text: bool) -> 
 
 
 CHOICES = ('A', 'B', 'C', 'D', 'E')
-"""Choices of review."""
+"""The choices in review."""
 
 
 def _review_gold(raw: Mapping[str, Any]) -> ReviewGold:
     gold = _need(raw, 'ground_truth')
     if not isinstance(gold, dict) or gold.get('answer') not in CHOICES:
-        raise Fault("the gold answer needs an 'answer' out of A to E")
+        raise Fault("the gold answer needs an 'answer' from A to E")
     return ReviewGold(gold['answer'])
 
 
@@ -273,7 +273,7 @@ PARTS = {
     'understand': ('args',),
     'call': ('thought', 'name', 'args'),
 }
-"""Kind -> the parts of a call in its gold and its answer."""
+"""Kind of subset -> the parts of a call in its gold and its answers."""
 
 
 def _stated_format(raw: Mapping[str, Any], field: str, key: str, default: str) -> Any:
@@ -314,12 +314,12 @@ def parse_record(record_id: str, raw: Any, subset: Subset) -> Record:
     """Parses a row of a file.
 
     Raises:
-        Fault: It lacks a field, or its gold answer cannot be read.
+        Fault: The row lacks a field, or its gold answer cannot be parsed.
     """
     if not isinstance(raw, dict):
-        raise Fault('a record is a JSON object')
+        raise Fault('the record is not a JSON object')
     if beyond_bounds(raw):
-        raise Fault('it is nested too deeply or holds too large a number')
+        raise Fault('it is nested too deeply or contains too large a number')
     answer_format = _format(raw, subset)
     template: Mapping[str, str] = {}
     apis: tuple[str, ...] = ()
@@ -337,27 +337,30 @@ def parse_record(record_id: str, raw: Any, subset: Subset) -> Record:
 
 
 def parse_payload(payload: str, subset: str) -> Record:
-    """Returns the record in the text of :attr:`Sample.payload`."""
+    """Parses the record from the text of :attr:`Sample.payload`."""
     return parse_payload_with(payload, subset)[0]
 
 
 def parse_payload_with(payload: str, subset: str) -> tuple[Record, dict[str, Any]]:
-    """Returns the record and the raw record in the text of :meth:`Sample.payload_with`."""
+    """Parses the record and the raw record from the text of :meth:`Sample.payload_with`."""
     record_id, raw, *query = json.loads(payload)
     record = parse_record(record_id, raw, find_subset(subset))
     return replace(record, query=query[0] if query else query_of(record_id)), raw
 
 
 _QUERY_ID = re.compile(r'(query_\d{1,9}_\d{1,9})(?:_\d{1,9})*')
-"""Matches the published ids ``query_0_1`` of a plan and ``query_0_1_2`` of its third step: plans, reviews, steps."""
+"""Published ids: ``query_0_1`` of a plan, ``query_0_1_2`` of its third step. Plans, reviews and steps have them."""
 
 
 def query_of(record_id: str, messages: Sequence[Message] = ()) -> str:
-    """Returns the query of a record, which all of its steps share: from the id, or from the first user message.
+    """Returns the query of a record, which all of its steps share, from the id or the first user message.
 
     Args:
-        record_id: Its id; ``''`` is returned if it has another form and there is no user message.
-        messages: The prompt, of a subset whose records are steps.
+        record_id: The record's id.
+        messages: The prompt, for subsets whose records are steps.
+
+    Returns:
+        ``''`` if the id has another form and no user message is given.
     """
     if match := _QUERY_ID.fullmatch(record_id):
         return f'teval/{match[1]}'
@@ -389,7 +392,7 @@ def _sample(file: Path, record_id: str, raw: Any, row: Subset) -> Sample:
         messages = read_prompt(raw)
         record = replace(record, query=query_of(record_id, messages if row.kind in PARTS else ()))
     if clean_text(record_id) != record_id:
-        raise DataError(file, 'the id holds half a character (a lone surrogate)', record=record_id, fix=FIX)
+        raise DataError(file, 'the id contains half a character (a lone surrogate)', record=record_id, fix=FIX)
     return Sample(record, messages, {key: value for key, value in raw.items() if key != 'origin_prompt'})
 
 
@@ -399,15 +402,15 @@ def load_samples(file: Path, subset: str, version: str = '', change: Change | No
     Args:
         file: Path of ``{subset}_{version}[_zh].json``.
         subset: Name of the row in the table.
-        version: ``v1``, ``v2`` or ``v2_subset``, to compare the count with the published one; a difference is logged.
-        change: Changes the records, of a variant; they keep their queries.
+        version: ``v1``, ``v2`` or ``v2_subset``, to log a difference from the published count.
+        change: Changes the records for a variant; they keep their queries.
 
     Returns:
         One sample per record, in the file's order.
 
     Raises:
         DataError: The file is missing, truncated or has an id twice, or a record lacks a field or has an unreadable
-            gold answer. The message names file, record and the command that fetches the data.
+            gold answer. The error names file, record and the command that fetches the data.
     """
     row, rows = find_subset(subset), _read_file(file)
     samples = [_sample(file, record_id, raw, row) for record_id, raw in rows.items()]

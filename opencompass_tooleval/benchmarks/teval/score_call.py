@@ -1,6 +1,6 @@
 """Reason, retrieve and understand: the next thought, API and arguments (T-Eval, App. C.3 to C.5).
 
-One scorer for the four subsets: ``call`` answers in JSON with all three parts, the others with one part in plain text.
+One scorer for four subsets: ``call`` answers in JSON with all three parts, the others in plain text with one part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from opencompass_tooleval.core.text.fullwidth import read_either
 from opencompass_tooleval.core.text.reading import Parsed, parse_enclosed, parse_literal
 
 V2_EPSILON = 1e-5
-"""The authors divide by the number of gold arguments plus this: a perfect answer scores at most 99.999."""
+"""The authors add this to the number of gold arguments before they divide: a perfect answer scores at most 99.999."""
 
 SAME = 1 - 1e-6
 """Minimum cosine of equal texts."""
@@ -33,7 +33,7 @@ def _parse_dict(text: str) -> Parsed:
 
 
 def read(record: Record, text: str, protocol: Protocol) -> Parsed:
-    """Reads an answer; the value is a dict with the requested parts of the subset."""
+    """Parses an answer; the value is a dict with the parts that the subset requests."""
     if record.format == 'str':
         return Parsed({PARTS[record.subset.kind][0]: text}, 'text')
     parsed = protocol.parse(text, _parse_dict)
@@ -68,7 +68,7 @@ def _compared(record: Record, parsed: Parsed, protocol: Protocol) -> dict[str, t
 
 
 def texts(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[str]:
-    """Yields the strings that :func:`score` compares."""
+    """Yields the texts that :func:`score` compares."""
     for pair in _compared(record, parsed, protocol).values():
         yield from pair
 
@@ -77,8 +77,7 @@ def retrieved(text: str, name: str, strict: bool) -> bool:
     """Tests if an answer in plain text names the API.
 
     Official: ``name`` is in the text, and every other ``a.b`` and ``FinishAction`` in it equals ``name``. Strict: the
-        text
-    is the name alone, at most with quotes, backticks or a full stop.
+    text is only the name, at most with quotes, backticks or a full stop.
     """
     if strict:
         return text.strip(_AROUND_NAME) == name
@@ -87,7 +86,7 @@ def retrieved(text: str, name: str, strict: bool) -> bool:
 
 
 def _share(predicted: Mapping[Any, Any], gold: Mapping[str, Any], epsilon: float) -> float:
-    """Computes the share of gold arguments that are present with an equal ``str()``."""
+    """Returns the share of gold arguments that are present with an equal ``str()``."""
     if not gold:
         return float(not predicted)
     equal = sum(key in predicted and str(predicted[key]) == str(value) for key, value in gold.items())
@@ -95,12 +94,12 @@ def _share(predicted: Mapping[Any, Any], gold: Mapping[str, Any], epsilon: float
 
 
 def equal_args(predicted: Any, gold: Any, strict: bool) -> float:
-    """Compares arguments by equality (protocol v2), 0-1.
+    """Returns how far arguments are equal (protocol v2), 0-1.
 
     Args:
-        predicted: A dict, or text in the ``understand_str`` subset.
+        predicted: A dict, or text for ``understand_str``.
         gold: A value of the same kind.
-        strict: True to divide by the exact number of arguments, and to read text as a dict if possible, so that
+        strict: True to divide by the exact number of arguments, and to parse text as a dict if possible, so that
             ``{"a": 1}`` equals ``{'a': 1}``.
     """
     if isinstance(gold, dict):
@@ -129,14 +128,14 @@ def _reason(record: Record, parsed: Parsed, values: Values) -> str:
 
 
 def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
-    """Computes the metrics of the subset for one answer, 0-1, and the reason."""
+    """Computes the subset's metrics for one answer, 0-1, and the reason."""
     values: Values = dict.fromkeys(record.subset.metrics, 0.0)
     if not parsed.ok:
         return values, parsed.reason
     gold = cast(CallGold, record.gold)
     values['parse_rate'] = 1.0
     for part, (predicted, expected) in _compared(record, parsed, protocol).items():
-        # In single precision equal vectors may have a cosine of 1.0000001.
+        # In single precision, equal vectors may have a cosine of 1.0000001.
         values[part] = min(1.0, float(similarity.matrix([predicted], [expected])[0, 0]))
     if 'name' in parsed.value:
         name = parsed.value['name']
@@ -148,6 +147,6 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
 
 
 def show(record: Record, call: Any) -> tuple[Any, dict[str, Any]]:
-    """Returns the requested parts of the subset, answered and gold."""
+    """Returns the parts that the subset requests, predicted and gold."""
     gold = cast(CallGold, record.gold)
     return call, {part: getattr(gold, part) for part in PARTS[record.subset.kind]}

@@ -1,4 +1,4 @@
-"""Scores instruct: write a given call in a given format (T-Eval, App. C.1)."""
+"""Scores instruct: the model writes a given call in a given format (T-Eval, App. C.1)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _read_json(text: str, keys: Mapping[str, str], protocol: Protocol) -> Parsed
 
 
 def split_by_marks(text: str, marks: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """Splits ``text`` into thought, action and args by the six marks, in linear time.
+    """Splits ``text`` into thought, action and args at the six marks, in linear time.
 
-    The result is that of the greedy pattern ``thought_start(.*)thought_end action_start(.*)action_end
+    The result equals that of the greedy pattern ``thought_start(.*)thought_end action_start(.*)action_end
     args_start(.*)args_end`` over several lines: the first start, then each part as long as possible.
 
     Returns:
@@ -63,29 +63,30 @@ def _read_string(text: str, marks: Mapping[str, str], protocol: Protocol) -> Par
     args = protocol.parse(args_text.strip(), parse_literal)
     readable = args.ok and (
         protocol.strict or args.parse_method == 'literal'
-    )  # official scoring loses all arguments with JSON's true and null
+    )  # official scoring loses all arguments if they contain JSON's true or null
     return Parsed(_call(thought, action.strip(), args.value if readable else {}), 'marks')
 
 
 def read(record: Record, text: str, protocol: Protocol) -> Parsed:
-    """Reads a call; the value is a dict with thought, action and a dict args."""
+    """Parses a call; the value is a dict with thought, action and a dict args."""
     if record.format == 'json':
         return _read_json(text, record.template, protocol)
     return _read_string(text, record.template, protocol)
 
 
 def texts(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[str]:
-    """Yields nothing: no strings are compared by embedding."""
+    """Yields nothing: no texts are compared by embedding."""
     return iter(())
 
 
 def _same(predicted: Any, gold: Any, strict: bool) -> bool:
-    """Tests equality; strict distinguishes ``True`` from ``1``."""
+    """Tests equality; strict scoring distinguishes ``True`` from ``1``."""
     return bool(predicted == gold) and not (strict and isinstance(predicted, bool) != isinstance(gold, bool))
 
 
 def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
-    """Computes format and arguments of one call, 0-1; the metrics of the other format are None."""
+    """Computes the scores of format and arguments of one call, 0-1, and the reason; the other format's metrics are
+    None."""
     values: Values = dict.fromkeys(record.subset.metrics)
     form, exact = f'{record.format}_format_metric', f'{record.format}_args_em_metric'
     if not parsed.ok:
@@ -93,7 +94,7 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
     gold, call = cast(InstructGold, record.gold), parsed.value
     named = bool(call['action'] == gold.action)
     absent = [key for key in gold.args if key not in call['args']]
-    # officially a missing argument is an empty string, and equals an empty gold value
+    # in official scoring a missing argument counts as an empty string, and equals an empty gold value
     equal = sum(
         _same(call['args'].get(key, None if protocol.strict else ''), value, protocol.strict)
         and not (protocol.strict and key in absent)
@@ -110,7 +111,7 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
 
 
 def show(record: Record, call: Any) -> tuple[Any, dict[str, Any]]:
-    """Returns action and arguments, answered and gold: the content of the thought is not scored."""
+    """Returns action and arguments, predicted and gold; the content of the thought is not scored."""
     gold = cast(InstructGold, record.gold)
     parts = ('action', 'args')
     return call and {part: call[part] for part in parts}, {part: getattr(gold, part) for part in parts}

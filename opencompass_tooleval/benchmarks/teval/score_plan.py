@@ -1,4 +1,4 @@
-"""Scores plans: matches predicted with gold steps, and counts those in order (T-Eval, App. C.2)."""
+"""Scores plans: matches predicted with gold steps, and counts the matches in order (T-Eval, App. C.2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME_WEIGHT = 0.75
 ARGS_WEIGHT = 0.25
 
 MAX_STEPS = 100
-"""Maximum number of steps that are matched; the longest gold plan has 20. Precision counts all."""
+"""Maximum number of predicted steps to match; the longest gold plan has 20. Precision counts all steps."""
 
 Plan = tuple[PlannedCall, ...]
 Values = dict[str, float | None]
@@ -28,8 +28,8 @@ Values = dict[str, float | None]
 def _first_api(text: str, apis: Sequence[str], strict: bool) -> str | None:
     """Returns the API of ``apis`` that occurs first in ``text``.
 
-    If two begin at the same place, the official code takes the one that is listed first, even if it is a prefix of the
-    other (``Map.get`` in ``Map.get_route``); strict takes the longer.
+    If two begin at the same place, the official code takes the one listed first, even if it is a prefix of the other
+    (``Map.get`` in ``Map.get_route``); strict scoring takes the longer one.
     """
     occurrences = [
         (position, -len(name) if strict else 0, order)
@@ -49,10 +49,10 @@ def _read_lines(record: Record, text: str, protocol: Protocol) -> Parsed:
 
 
 def read(record: Record, text: str, protocol: Protocol) -> Parsed:
-    """Reads a plan: a list of ``{id, name, args}``, or one API per line or sentence.
+    """Parses a plan: a list of ``{id, name, args}``, or one API per line or sentence.
 
     Returns:
-        A tuple of :class:`PlannedCall` as value, never empty.
+        The value is a tuple of :class:`PlannedCall`, never empty.
     """
     if record.format == 'str':
         return _read_lines(record, text, protocol)
@@ -66,13 +66,13 @@ def read(record: Record, text: str, protocol: Protocol) -> Parsed:
 
 
 def _ordered(plan: Plan) -> Plan:
-    """Sorts by id and removes a final ``FinishAction``."""
+    """Returns a plan sorted by id, without a final ``FinishAction``."""
     plan = tuple(sorted(plan, key=lambda step: step.id))
     return plan[:-1] if plan and plan[-1].name == FINISH else plan
 
 
 def _sides(record: Record, parsed: Parsed) -> tuple[Plan, Plan, int]:
-    """Returns predicted steps to match, gold steps, and the number of predicted steps."""
+    """Returns the predicted steps to match, the gold steps, and the number of all predicted steps."""
     predicted, gold = _ordered(parsed.value), _ordered(cast(Plan, record.gold))
     return predicted[:MAX_STEPS], gold, len(predicted)
 
@@ -90,7 +90,7 @@ def lists(record: Record, parsed: Parsed) -> tuple[list[str], list[str], list[st
 
 
 def texts(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[str]:
-    """Yields the strings that :func:`score` compares."""
+    """Yields the texts that :func:`score` compares."""
     for strings in lists(record, parsed) or ():
         yield from strings
 
@@ -101,10 +101,10 @@ def _weights(strings: Sequence[list[str]], similarity: Similarity) -> NDArray[np
 
 
 def is_tied(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> bool:
-    """Tests if the result depends on rounding, so that :func:`score` needs the arithmetic of the reference.
+    """Tests if the result depends on rounding, so that :func:`score` must compute like the reference.
 
     The official code encodes the names and the arguments of each plan as one batch each. The vectors of two equal steps
-    differ in the last bits, which decide the first match. Only the same batches reproduce that.
+    then differ in their last bits, which decide the first match. Only the same batches reproduce this.
     """
     strings = None if protocol.strict else lists(record, parsed)
     return strings is not None and is_ambiguous(_weights(strings, similarity), protocol.plan_threshold)
@@ -125,7 +125,7 @@ def _reason(matched: int, in_order: int, predicted: int, gold: int) -> str:
 def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
     """Computes precision, recall, F1 and parse rate of one plan, 0-1, and the reason.
 
-    A plan with only ``FinishAction`` scores 0 (the official code crashes on it). For a plan with :func:`is_tied`,
+    A plan with only ``FinishAction`` scores 0; the official code fails on it. If :func:`is_tied` is true,
     ``similarity`` must be a :class:`~opencompass_tooleval.core.scoring.similarity.Batchwise`.
     """
     if not parsed.ok:
@@ -137,14 +137,14 @@ def score(record: Record, parsed: Parsed, protocol: Protocol, similarity: Simila
     weights = _weights(strings, similarity)
     matching = best_matching(weights, protocol.plan_threshold, order=1 if protocol.strict else 0)
     in_order = longest_increasing_run(matching)
-    correct = in_order if protocol.strict else max(in_order, 1)  # officially an unmatched plan still counts one step
+    correct = in_order if protocol.strict else max(in_order, 1)  # officially at least one step counts
     precision, recall = correct / count, correct / len(gold)
     values: Values = {'precision': precision, 'recall': recall, 'f1_score': f1(precision, recall), 'parse_rate': 1.0}
     return values, _reason(len(matching), in_order, count, len(gold))
 
 
 def show(record: Record, plan: Any) -> tuple[Any, list[dict[str, str]]]:
-    """Returns the scored steps in order, answered and gold, without ids, which only give the order."""
+    """Returns the scored steps in order, predicted and gold, without ids, which only give the order."""
     plans: tuple[Plan, Plan] = plan or (), cast(Plan, record.gold)
     shown, gold = ([{'name': step.name, 'args': step.args} for step in _ordered(steps)] for steps in plans)
     return shown if plan else None, gold

@@ -1,6 +1,6 @@
 """Scores answers to T-Eval: one record and one answer in, one :class:`SampleScore` out.
 
-Three steps, so that a whole subset is encoded in one batch: read every answer, encode all compared strings, score.
+It works in three steps, to encode a subset in one batch: parse all answers, encode all compared texts, score.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Scorer:
     texts: Callable[[Record, Parsed, Protocol], Iterator[str]]
     score: Callable[[Record, Parsed, Protocol, Similarity], tuple[dict[str, float | None], str]]
     show: Callable[[Record, Any], tuple[Any, Any]]
-    """Returns the value read from an answer (or None), and the gold answer in the same format."""
+    """Returns the value parsed from an answer (or None), and the gold answer in the same format."""
 
 
 _CALL = _Scorer(score_call.read, score_call.texts, score_call.score, score_call.show)
@@ -47,11 +47,11 @@ _SCORERS = {
 
 
 _OF_TEXT = ('name:', 'args:', 'review:', 'thought:')
-"""Areas of the reasons of an answer that is read as plain text."""
+"""Areas of the reasons for answers that are parsed as plain text."""
 
 
 def read_answer(record: Record, answer: Answer, protocol: Protocol) -> Parsed:
-    """Reads a postprocessed answer; never raises."""
+    """Parses a postprocessed answer; never raises."""
     reason = why_unread(answer)
     if reason.startswith(INFRA) or reason in (TRUNCATED_REASONING, TOO_LONG):
         return unread(reason)
@@ -86,8 +86,7 @@ def score_answers(
 
     Args:
         records: The records, all of one subset.
-        answers: Their postprocessed answers, in the same order. One with the reason ``infra:...`` scores 0 in
-            everything.
+        answers: Their postprocessed answers, in the same order. An answer with the reason ``infra:...`` scores 0.
         protocol: The rules.
         similarity: Needed if ``protocol.needs_encoder(subset)``.
         progress: Wraps the loop over the samples, for a progress bar.
@@ -106,7 +105,7 @@ def score_answers(
 
 
 def _with_refusal(score: SampleScore, answer: Answer) -> SampleScore:
-    """Names a refusal. A subset that asks for plain text reads any text, and a gold thought may itself decline."""
+    """Marks a refusal. A subset with plain text accepts any text, and a gold thought may itself decline."""
     if score.parse_method != 'text':
         return with_refusal(score, answer)
     thought = score.gold.get('thought') if isinstance(score.gold, dict) else None
@@ -121,12 +120,12 @@ def score_readings(
     similarity: Similarity | None = None,
     progress: Callable[[Sequence[Parsed]], Iterable[Parsed]] = iter,
 ) -> list[SampleScore]:
-    """Scores answers that were already read, in the format of :func:`read_answer`.
+    """Scores parsed answers, in the format of :func:`read_answer`.
 
     Args:
         records: The records, all of one subset.
-        whys: Reason for an unreadable answer, or ``''``, per answer: the reason of a sample that is not correct.
-        readings: The values read, per answer.
+        whys: For each answer, why it is unreadable, or ``''``: the reason of a sample that is not correct.
+        readings: The parsed value of each answer.
         protocol: The rules.
         similarity: Needed if ``protocol.needs_encoder(subset)``.
         progress: Wraps the loop over the samples, for a progress bar.
@@ -162,16 +161,16 @@ class TEvalScorer(Scorer):
     """Scores one subset.
 
     Args:
-        subset: Its name, such as ``plan_json``.
+        subset: Name of the subset, such as ``plan_json``.
         version: Data version.
         language: ``EN`` or ``ZH``.
-        protocol: ``v1`` or ``v2``; default that of the data version.
+        protocol: ``v1`` or ``v2``; default: the data version's.
         scoring: ``official`` or ``strict`` (see docs/explanation/teval.md).
-        encoder: ``offline``, a folder or a hub id; default ``$TOOLEVAL_ENCODER`` or the official one. It is located
+        encoder: ``offline``, a folder or a hub id; default ``$TOOLEVAL_ENCODER`` or the official encoder. It is located
             here, and loaded when it is used.
 
     Raises:
-        EncoderMissingError: An encoder is needed and is not on this machine.
+        EncoderMissingError: An encoder is needed but is not on this machine.
     """
 
     find_subset = staticmethod(find_subset)
@@ -206,7 +205,7 @@ class TEvalScorer(Scorer):
         }
 
     def read_record(self, payload: str) -> Any:
-        """Reads a record from the data set's column ``record``."""
+        """Parses a record from the data set's column ``record``."""
         return parse_payload(payload, self.subset.name)
 
     def query_of(self, record: Any) -> str:

@@ -1,12 +1,12 @@
 """The subsets of T-Eval. Literals only: configs read this file inside ``read_base()``.
 
-``kind`` names the scorer, ``metrics`` its metrics in OpenCompass's order, ``success`` those that must all be 1 for a
-correct sample, if there is such a condition, ``encoder`` the protocols that need a sentence encoder, ``counts`` the
-records of a file of each data version. The paper (arXiv 2312.14033, App. A) counts both formats of an ability together:
-its 6,426 are reason_str, or retrieve_str, and the json file, 3,213 each; its 6,753 are understand_str (3,540) and the
-json file. There are no published counts for v2 and v2_subset.
+``kind`` names the scorer, ``metrics`` its metrics in OpenCompass's order, ``success`` the metrics that must all be 1 in
+a correct sample (if empty, no such rule exists), ``encoder`` the protocols that need a sentence encoder, ``counts`` the
+number of records per data version. The paper (arXiv 2312.14033, App. A) counts both formats of an ability together: its
+6,426 are reason_str, or retrieve_str, and the json file, 3,213 each; its 6,753 are understand_str (3,540) and the json
+file. No counts are published for v2 and v2_subset.
 
-:data:`FUNCTION_CALLING` has the changed values of rows for native calls, for the subsets whose answers are calls.
+:data:`FUNCTION_CALLING` has the values that native calls change, for the subsets whose answers are calls.
 """
 
 VERSIONS = ('v1', 'v2', 'v2_subset')

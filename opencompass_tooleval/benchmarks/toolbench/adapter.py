@@ -1,4 +1,4 @@
-"""Registered classes of ToolBench: glue only."""
+"""Registered classes of ToolBench."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _offered_rows(tools: Shown) -> Iterator[Row]:
 
 @LOAD_DATASET.register_module()
 class ToolEvalToolBenchDataset(ToolEvalDataset):
-    """Data set of choices of a tool for a request, or of calls of its APIs."""
+    """Data set in which a model chooses a tool for a request, or calls its APIs."""
 
     records_of = 'toolbench'
 
@@ -108,26 +108,26 @@ class ToolEvalToolBenchDataset(ToolEvalDataset):
             path: Folder with the test files, such as ``data/toolbench``.
             name: Row of the table: ``selection_5``, ..., ``calls_g2``, ``calls_g3``.
             instructions: A file of EasyTool instructions, which replaces the documentation in prompts.
-            encoder: Sentence encoder that finds the other candidates: ``offline``, a folder or a hub id; default
-                ``$TOOLEVAL_ENCODER`` or T-Eval's. Not located if no candidates are needed.
+            encoder: Sentence encoder that selects the other candidates: ``offline``, a folder or a hub id; default
+                ``$TOOLEVAL_ENCODER`` or T-Eval's. It is only loaded if candidates are needed.
             seed: Seed of the order of candidates.
-            method: ``names``: our prompts, answered with names. ``easytool``, for selection: EasyTool's prompt,
-                answered with a tool's number. ``function_calling``, for calls: the documented APIs are offered
-                natively, and called.
-            change: Changes the rows, of a variant; no setting of configs.
+            method: ``names``: our prompts, answered with tool names. ``easytool``, for selection: EasyTool's prompt,
+                answered with a tool's number. ``function_calling``, for calls: the documented APIs are offered and
+                called natively.
+            change: Changes the rows for a variant; configs do not set it.
 
         Raises:
             DataError: A file is missing or damaged, there are too few tools, or tools have no instruction.
             EncoderMissingError: The encoder is not on this machine.
-            ValueError: There is no such subset or method, or it takes no instructions.
+            ValueError: The subset or method does not exist, or the method does not accept instructions.
         """
         subset = find_subset(name)
         if subset.kind == 'success':
-            raise ValueError(f'{name} is made of stored trajectories: type=ToolEvalToolBenchTrajectories')
+            raise ValueError(f'{name} scores stored trajectories: set type=ToolEvalToolBenchTrajectories')
         if method not in METHODS[subset.kind]:
-            raise ValueError(f'{name} has methods {" and ".join(METHODS[subset.kind])}, not {method!r}')
+            raise ValueError(f'{name} has the methods {" and ".join(METHODS[subset.kind])}, not {method!r}')
         if method == 'function_calling' and instructions is not None:
-            raise ValueError("method 'function_calling' offers APIs as they are documented: leave instructions out")
+            raise ValueError("method 'function_calling' uses the documented APIs: leave out instructions")
         file = resolve_data_path(path, FIX) / find_file(subset.data).file
         instructed = None
         if instructions:
@@ -150,14 +150,14 @@ class ToolEvalToolBenchDataset(ToolEvalDataset):
 
 
 class ToolBenchDialogues(LiteralDialogues):
-    """Reads the text after the last blank line of a choice; see :class:`LiteralDialogues`."""
+    """Parses the text after the last blank line of a choice; see :class:`LiteralDialogues`."""
 
     cut = staticmethod(last_block)
 
 
 @LOAD_DATASET.register_module()
 class ToolEvalToolBenchTrajectories(ToolEvalDataset):
-    """Stored trajectories to judge: the oracle model's answer is the stored one."""
+    """Stored trajectories to judge; the oracle model answers with the stored answer."""
 
     @staticmethod
     def load(path: str, name: str = 'success', data: str | None = None) -> Dataset:
@@ -166,13 +166,13 @@ class ToolEvalToolBenchTrajectories(ToolEvalDataset):
         Args:
             path: The file (:func:`~opencompass_tooleval.benchmarks.toolbench.success.load_final_answers`).
             name: Row of the table.
-            data: A test file of ToolBench, such as ``data/toolbench/G2_category.json``, for trajectories without their
+            data: A test file of ToolBench, such as ``data/toolbench/G2_category.json``, if the trajectories lack their
                 request.
 
         Raises:
             DataError: A file is missing or damaged.
         """
-        file = resolve_data_path(path, 'store the trajectories of an agent there: id, query, final_answer')
+        file = resolve_data_path(path, 'store trajectories of an agent there, with id, query and final_answer')
         queries = load_queries(resolve_data_path(data, FIX)) if data else None
         source = f'toolbench_{find_subset(name).name}'
         rows = [
@@ -198,7 +198,7 @@ class ToolEvalToolBenchEvaluator(ToolBenchScorer, ToolEvalEvaluator):
 
 @ICL_EVALUATORS.register_module()
 class ToolEvalToolBenchCallsEvaluator(ToolEvalCallsEvaluator, NativeCallsScorer, ToolEvalToolBenchEvaluator):
-    """Scores native calls, with the arguments of the other evaluator."""
+    """Scores native calls, with the arguments of :class:`ToolEvalToolBenchEvaluator`."""
 
 
 @ICL_EVALUATORS.register_module()
@@ -211,7 +211,7 @@ class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator, SuccessScorer):
         pred_postprocessor: Argument of :class:`BaseEvaluator`.
 
     Raises:
-        ValueError: There is no judge.
+        ValueError: The judge is missing.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Reads the value in an answer, as data and within bounds, and checks values of parameters."""
+"""Parses the value in an answer, which is only data and of limited size, and checks values of parameters."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
 from opencompass_tooleval.tool_docs.value_types import expected, from_text
 
 MAX_VALUES = 64
-"""Number of opening brackets in prose that are tried."""
+"""Maximum number of opening brackets to try in prose."""
 
 MAX_BACKTRACK = 20_000
-"""Number of characters at the end of prose that are searched: the answer comes last."""
+"""Number of characters at the end of prose to search, since the answer comes last."""
 
 
 def read_value(answer: Any, accept: Callable[[Any], bool], missing: str) -> Parsed:
-    """Reads the value of an answer; never raises.
+    """Parses the value in an answer; never raises.
 
     Args:
-        answer: Its text; a value that was already read is used unchanged (parse method ``value``).
+        answer: The answer's text; a parsed value is used unchanged (parse method ``value``).
         accept: Tests if a value is of the requested kind.
-        missing: The reason without such a value, as ``parse:code``.
+        missing: The reason if no such value is found, as ``parse:code``.
 
     Returns:
-        The complete answer if it is such a value (parse methods of
-        ``parse_literal``, ``fullwidth`` or ``fence``), else the last one in its
-        prose (``prose``). Reasons: ``answer:empty``, ``answer:too_long``, ``answer:truncated_reasoning``,
-        ``parse:...``, and that of an ``infra:`` failure.
+        The complete answer if it is such a value (parse methods of ``parse_literal``, ``fullwidth`` or ``fence``), else
+        the last one in its prose (``prose``). Reasons: ``answer:empty``, ``answer:too_long``,
+        ``answer:truncated_reasoning``, ``parse:...``, and ``infra:`` reasons.
     """
     if not isinstance(answer, (Answer, str)):
         parsed = bounded(answer, 'value')
@@ -52,7 +51,7 @@ def read_value(answer: Any, accept: Callable[[Any], bool], missing: str) -> Pars
 def unfit(parameter: Parameter, value: Any) -> str:
     """Returns the expected type of ``value`` in words; ``''`` for a valid value.
 
-    A number or a boolean may be text: it is sent as text, and ToolBench's defaults are texts.
+    A number or a boolean may also be text: it is sent as text, and ToolBench's defaults are texts.
     """
     if value is ABSENT:
         return ''

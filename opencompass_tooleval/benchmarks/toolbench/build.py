@@ -1,6 +1,6 @@
-"""Builds the data of a subset from a test file, and the instructions that replace its documentation, if any.
+"""Builds the data of a subset from a test file and, optionally, from instructions that replace its documentation.
 
-Selects the candidate tools of a request (EasyTool, Section 5.1, Figure 3).
+Also selects the candidate tools of a request (EasyTool, Section 5.1, Figure 3).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
 
 METHODS = {'selection': ('names', 'easytool'), 'calls': ('names', 'function_calling')}
-"""Kind of subset -> kinds of answers: names (our prompts), numbers (EasyTool's prompt), or native calls."""
+"""Kind of subset -> kinds of answers: tool names (our prompts), tool numbers (EasyTool's prompt), or native calls."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Shown:
 
     Attributes:
         file: The test file.
-        data: Its content.
-        instructions: Name -> instruction; None if the documentation is shown.
+        data: The file's content.
+        instructions: Name -> instruction; None if the prompt shows the documentation.
         provenance: Sources of the texts, for provenance.
     """
 
@@ -41,13 +41,13 @@ class Shown:
     provenance: Mapping[str, str]
 
     def described(self, name: str) -> str:
-        """Returns the description of a tool for choices."""
+        """Returns the description of a tool for a choice."""
         if self.instructions is None:
             return tool_texts.documented_tool(self.data.tools[name])
         return tool_texts.instructed_tool(self.instructions[name])
 
     def numbered(self, choice: Choice) -> Choice:
-        """Adds numbers to a choice: the instruction's ``ID``, or else the tool's index in the file."""
+        """Returns a choice with numbers: each instruction's ``ID``, or else the tool's index in the file."""
         if self.instructions is not None and all(tool.id is not None for tool in self.instructions.values()):
             ids: list[int | str | None] = [self.instructions[name].id for name in choice.candidates]
         else:
@@ -56,11 +56,11 @@ class Shown:
         return replace(choice, ids=tuple(number for number in ids if number is not None))
 
     def described_alone(self, name: str) -> str:
-        """Returns the description of a tool in EasyTool's prompt: that of an instruction, without the tool's name."""
+        """Returns the description of a tool in EasyTool's prompt; an instruction is shown without the tool's name."""
         return self.described(name) if self.instructions is None else self.instructions[name].description
 
     def callable(self, request: Request) -> Iterator[str]:
-        """Yields the text of each tool of a request, for calls of its APIs."""
+        """Yields the text of each tool in a request that asks for calls of its APIs."""
         apis: dict[str, list[str]] = {}
         for signature in request.inventory:
             apis.setdefault(signature.tool, []).append(signature.api)
@@ -72,13 +72,13 @@ class Shown:
 
 
 def open_tools(file: Path, name: str, instructions: Path | None = None, change: Change | None = None) -> Shown:
-    """Reads a test file, and the instructions of its tools if they replace the documentation.
+    """Reads a test file, and the instructions of its tools if these replace the documentation.
 
     Args:
-        file: Its path.
+        file: Path of the test file.
         name: ``G1``, ``G2`` or ``G3``.
         instructions: A file of instructions.
-        change: Changes the rows, of a variant.
+        change: Changes the rows for a variant.
 
     Raises:
         DataError: A file is missing or damaged, or tools have no instruction.
@@ -93,7 +93,8 @@ def open_tools(file: Path, name: str, instructions: Path | None = None, change: 
 
 
 def load_queries(file: Path) -> dict[str, str]:
-    """Returns record id -> request of a test file, identified by its name; another file may have any size."""
+    """Returns record id -> request of a test file, found in the table by the file's name; other files may have any
+    size."""
     name = next((row.name for row in FILE_TABLE if row.file == file.name), FILE_TABLE[0].name)
     return {record.id: record.query for record in load_data(file, name).records}
 
@@ -102,25 +103,25 @@ def single_tool_requests(tools: Shown) -> list[Record]:
     """Returns the requests that need a single tool, in the file's order.
 
     Raises:
-        DataError: There is none.
+        DataError: No such request exists.
     """
     records = [record for record in tools.data.records if len(record.tools) == 1]
     if not records:
-        raise DataError(tools.file, 'no request is fulfilled with a single tool', fix=FIX)
+        raise DataError(tools.file, 'no request needs only a single tool', fix=FIX)
     return records
 
 
 def make_choices(tools: Shown, size: int, seed: int, similarity: Similarity) -> list[Choice]:
     """Builds one choice among ``size`` tools for every request that needs a single tool, in the file's order.
 
-    The other candidates are those whose documented descriptions are most similar to the request, also with
-    instructions: both variants have the same choices.
+    The other candidates are the tools whose documented descriptions are most similar to the request. This is so even
+    with instructions, so that both variants have the same choices.
 
     Args:
         tools: The test file.
         size: Number of candidates.
         seed: Seed of the order of candidates.
-        similarity: Cosine of sentence embeddings.
+        similarity: Cosine similarity of sentence embeddings.
 
     Raises:
         DataError: No request needs a single tool, or there are too few tools.
@@ -136,7 +137,7 @@ def make_choices(tools: Shown, size: int, seed: int, similarity: Similarity) -> 
             for record, gold, others in zip(records, golds, ranked, strict=True)
         ]
     except ValueError as error:
-        raise DataError(tools.file, str(error), fix='a subset with fewer candidates') from error
+        raise DataError(tools.file, str(error), fix='use a subset with fewer candidates') from error
 
 
 def make_requests(tools: Shown) -> list[Request]:
@@ -147,17 +148,17 @@ def make_requests(tools: Shown) -> list[Request]:
 def rank_others(
     queries: Sequence[str], golds: Sequence[str], tools: Sequence[str], texts: Sequence[str], similarity: Similarity
 ) -> list[list[str]]:
-    """Ranks the other tools of each request by the similarity of their descriptions to it, best first.
+    """Ranks the other tools of each request by the similarity of their descriptions to the request, best first.
 
     Args:
         queries: The requests.
-        golds: The tool of each, one of ``tools``.
+        golds: The gold tool of each request, one of ``tools``.
         tools: Names of all tools.
-        texts: Their descriptions, one for each.
+        texts: Descriptions of ``tools``, in the same order.
         similarity: Similarity of texts; in the paper the cosine of sentence embeddings.
 
     Returns:
-        For each request all of ``tools`` but its own. Ties stay in their order.
+        For each request, all of ``tools`` except its gold tool. Ties keep their order.
     """
     similarity.prepare([*queries, *texts])
     scores = similarity.matrix(queries, texts)
@@ -175,13 +176,13 @@ def choose(gold: str, others: Sequence[str], size: int, seed: str) -> tuple[str,
         gold: The gold tool.
         others: The result of :func:`rank_others`.
         size: Number of candidates.
-        seed: Seed of their order, so that the place of the gold tool carries no information.
+        seed: Seed of their order, so that the gold tool's position says nothing.
 
     Raises:
         ValueError: There are too few tools.
     """
     if len(others) < size - 1:
-        raise ValueError(f'{size} candidates need as many tools; there are {len(others) + 1}')
+        raise ValueError(f'{size} candidates need as many tools, but there are {len(others) + 1}')
     chosen = [gold, *others[: size - 1]]
     random.Random(seed).shuffle(chosen)
     return tuple(chosen)

@@ -13,7 +13,7 @@ from opencompass_tooleval.models import ToolEvalConversationTemplate
 with read_base():
     from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS
 
-# Inference of all ToolBench data sets: one user message, greedy. Calls with all their parameters need many tokens.
+# Inference of all ToolBench data sets: one user message, greedy. A list of calls needs many tokens.
 tooleval_toolbench_reader_cfg = dict(input_columns=['messages'], output_column='record')
 
 tooleval_toolbench_infer_cfg = dict(
@@ -22,8 +22,8 @@ tooleval_toolbench_infer_cfg = dict(
     inferencer=dict(type=ToolEvalGenInferencer, published_max_out_len=1024),
 )
 
-# ToolBench's selection and calls: with documentation, with EasyTool instructions, and (selection) with the prompt of
-# EasyTool's script: tools chosen by number, with repeated requests until one can be read (recorded answers: tries=1).
+# ToolBench's selection and calls: with documentation, with EasyTool instructions, and (selection only) with the prompt
+# of EasyTool's script: tools are chosen by number, and unreadable replies requested again (recorded answers: tries=1).
 _again = dict(type=ToolEvalDialogueGenInferencer, published_max_out_len=512, dialogues=dict(type=ToolBenchDialogues))
 
 tooleval_toolbench_rows = [

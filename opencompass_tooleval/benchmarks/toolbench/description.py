@@ -1,4 +1,4 @@
-"""Description of ToolBench: its metrics (EasyTool, Figures 3 and 4, Tables 4 and 5), a row for each."""
+"""Description of ToolBench and its metrics (EasyTool, Figures 3 and 4, Tables 4 and 5)."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ METRICS = (
     Metric(
         'error_free_rate',
         'Error-free',
-        'share of answers in which all calls are valid by the documentation',
+        'share of answers in which all calls are valid according to the documentation',
         binary=True,
         rank=2,
     ),
     TOOL_NAME_ERROR_RATE,
     PARAMETER_ERROR_RATE,
     SUCCESS_RATE,
-    Metric('ndcg@1', 'NDCG@1', 'ranking of the needed tools on the first place (0 worst, 100 best)'),
-    Metric('ndcg@5', 'NDCG@5', 'ranking of the needed tools on the first five places (0 worst, 100 best)'),
+    Metric('ndcg@1', 'NDCG@1', 'ranking quality of the needed tools at rank 1 (0 worst, 100 best)'),
+    Metric('ndcg@5', 'NDCG@5', 'ranking quality of the needed tools in the first five ranks (0 worst, 100 best)'),
 )
 
 _SIZES: Mapping[Any, Any] = {file['name']: file['records'] for file in FILES}

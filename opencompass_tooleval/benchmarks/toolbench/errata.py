@@ -1,13 +1,12 @@
-"""Faults of ToolBench's test files. None changes a score: each is read in the one way that is written here.
+"""Errors in ToolBench's test files, and how each is treated. They do not change a score.
 
 * ``relevant_twice``: an API occurs twice among the relevant ones; it counts once.
 * ``query_twice``: two ids have the same request; both are used, as published.
 * ``shared_name``: providers in several categories share a tool's name; they are one tool, since ``relevant APIs`` has
-no
-  categories, and the first description of an API counts.
+  no categories, and the first description of an API counts.
 * ``parameter_twice``: a parameter is documented twice, or as required and as optional; the first counts.
-* ``unfit_default``: a default is not of the documented type; it is shown unchanged.
-* ``undescribed``: an API has no description; it has only its name.
+* ``unfit_default``: a default does not have the documented type; it is shown unchanged.
+* ``undescribed``: an API has no description; only its name is shown.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ KINDS = ('relevant_twice', 'query_twice', 'shared_name', 'parameter_twice', 'unf
 
 @dataclass(frozen=True)
 class Erratum:
-    """One fault.
+    """One error in the data.
 
     Attributes:
         where: Id of the record, or ``tool: API``.
@@ -76,11 +75,11 @@ def _of_function(where: str, function: FunctionDoc) -> Iterator[Erratum]:
 
 
 def find_errata(rows: Sequence[Mapping[str, Any]], tools: Iterable[ToolDoc]) -> list[Erratum]:
-    """Lists the faults of one file.
+    """Lists the errors in one file.
 
     Args:
-        rows: Its rows, checked.
-        tools: The tools documented in them.
+        rows: The rows, already checked.
+        tools: The tools documented in the rows.
     """
     errata = [*_of_requests(rows), *_of_names(rows)]
     for tool in tools:

@@ -26,10 +26,10 @@ def _read(name: str, files: Sequence[Path]) -> Content:
 
 
 def configured(subset: str, *, method: str | None = None, instructions: str | None = None) -> ConfiguredDataset:
-    """Returns the place of a subset in the configs.
+    """Returns the config of a subset.
 
     Raises:
-        ValueError: There is no such subset or method.
+        ValueError: The subset or method does not exist.
     """
     row = find_subset(subset)
     configs = {
@@ -42,7 +42,7 @@ def configured(subset: str, *, method: str | None = None, instructions: str | No
         'function_calling': '_calls_fc_gen',
     }
     if method not in configs:
-        raise ValueError(f'ToolBench has no method {method!r} beside easytool and function_calling')
+        raise ValueError(f'ToolBench has the methods easytool and function_calling, not {method!r}')
     file = Path(find_file(row.data).file) if row.data else None
     return ConfiguredDataset([f'toolbench/tooleval_toolbench{configs[method]}'], subset, file)
 
@@ -54,10 +54,10 @@ FILES = BenchmarkFiles(
             (f'{DATA_PATH}/{file.file}',),
             partial(_read, file.name),
             {'records': file.records, 'tools': file.tools},
-            folders=('test_instruction',),  # answers and lists of ids have the same names
+            folders=('test_instruction',),  # other folders have answers and id lists with the same names
         )
         for file in FILE_TABLE
     ),
-    origin='The test files, of requests that can be solved, come with StableToolBench.',
+    origin='The test files come with StableToolBench, which keeps only solvable requests.',
     clone='git clone --depth 1 https://github.com/THUNLP-MT/StableToolBench',
 )

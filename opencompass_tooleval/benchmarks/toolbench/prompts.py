@@ -1,9 +1,9 @@
-"""Builds prompts with documentation or with EasyTool instructions.
+"""Builds prompts with documentation or EasyTool instructions.
 
 ``SELECTION`` and ``CALLS`` are ours, the same for both. ``FUNCTION_CALLING`` is ours, and mentions neither tools nor
-calls. ``PUBLISHED_SELECTION`` is the prompt with which EasyTool's runs on ToolBench choose a tool (``choose_tool``),
-word for word. ``SUCCESS`` is the judge's prompt (EasyTool, Appendix B.1, List 1), word for word, with the stray
-quotation mark before "Example 2". Its line breaks are ours: the listing breaks lines by width.
+calls. ``PUBLISHED_SELECTION`` is the prompt that EasyTool's ToolBench runs use to choose a tool (``choose_tool``), word
+for word. ``SUCCESS`` is the judge's prompt (EasyTool, Appendix B.1, List 1), word for word, with the stray quotation
+mark before "Example 2". Its line breaks are ours: the listing breaks lines by width.
 """
 
 from __future__ import annotations

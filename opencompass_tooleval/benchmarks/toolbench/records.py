@@ -1,7 +1,7 @@
-"""Converts ToolBench's test files to typed records. Every quirk of the data ends here.
+"""Converts ToolBench's test files to typed records. Only this module knows the quirks of the data.
 
 A file is a JSON list of ``{"query_id", "query", "api_list": [documentation of an API, ...], "relevant APIs": [[tool,
-API], ...]}``. Names identify tools; tool and name identify APIs.
+API], ...]}``. A name identifies a tool; tool and name identify an API.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class Record:
     """One request.
 
     Attributes:
-        id: Its ``query_id``.
+        id: The ``query_id``.
         query: The request.
-        apis: The APIs of its ``api_list``, in the file's order.
-        relevant: The APIs that it needs, in the file's order, each once.
+        apis: The APIs of ``api_list``, in the file's order.
+        relevant: The needed APIs, in the file's order, each once.
     """
 
     id: str
@@ -69,7 +69,7 @@ class Record:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that it needs, in the order of ``relevant``."""
+        """The needed tools, in the order of ``relevant``."""
         return tuple(dict.fromkeys(tool for tool, _ in self.relevant))
 
 
@@ -78,10 +78,10 @@ class Data:
     """One file.
 
     Attributes:
-        records: Its requests, in the file's order.
-        tools: Name -> documentation, joined from all of its ``api_list``, in the order of first occurrence.
-        errata: Its faults.
-        rows: Its rows, one for each request.
+        records: The requests, in the file's order.
+        tools: Name -> documentation, joined from the ``api_list`` of all requests, in the order of first occurrence.
+        errata: Errors in the data.
+        rows: The raw rows, one for each request.
     """
 
     records: tuple[Record, ...]
@@ -110,7 +110,7 @@ def _is_pair(pair: Any) -> bool:
 
 
 def _read_row(file: Path, number: int, raw: Any) -> Record:
-    """Checks and reads one row; errors name it by its id as soon as that is known."""
+    """Checks and parses one row; errors contain its id, if known."""
     record_id = raw.get('query_id') if isinstance(raw, dict) else None
     if isinstance(record_id, bool) or not isinstance(record_id, (int, str)):
         raise DataError(file, "field 'query_id' is not a number or text", f'row {number}', FIX)
@@ -134,13 +134,13 @@ def load_data(file: Path, name: str, change: Change | None = None) -> Data:
     """Reads a test file.
 
     Args:
-        file: Its path.
-        name: ``G1``, ``G2`` or ``G3``; counts that differ from that file's are logged.
-        change: Changes the rows, of a variant.
+        file: Path of the file.
+        name: ``G1``, ``G2`` or ``G3``; counts that differ from the published file's are logged.
+        change: Changes the rows for a variant.
 
     Raises:
-        DataError: It is missing or damaged; names the record.
-        ValueError: There is no such file in the table.
+        DataError: The file is missing or damaged; the error names the record.
+        ValueError: The name is not in the table.
     """
     published = find_file(name)
     rows = read_json(file)

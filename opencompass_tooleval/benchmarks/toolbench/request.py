@@ -1,4 +1,4 @@
-"""The APIs and parameters that the calls of a request may use, also as native tools, and a perfect model's calls."""
+"""The APIs and parameters that calls for a request may use, also as native tools, and the gold calls."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Signature:
     """An API that may be called.
 
     Attributes:
-        tool: Name of its tool.
-        api: Its name.
+        tool: Name of the API's tool.
+        api: Name of the API.
         required: Required parameters: name, type and default.
         optional: Optional parameters.
     """
@@ -40,7 +40,7 @@ class Request:
     Attributes:
         id: Record id.
         query: The request.
-        relevant: The APIs that it needs.
+        relevant: The needed APIs.
         inventory: All APIs that may be called.
     """
 
@@ -59,12 +59,12 @@ class Request:
 
 
 def _bare(parameter: Parameter) -> Parameter:
-    """Removes the prose from a parameter: only the rest is checked."""
+    """Returns a parameter without its description, which is not needed for checks."""
     return Parameter(parameter.name, parameter.type, default=parameter.default)
 
 
 def _write(parameter: Parameter) -> list[Any]:
-    """Returns name, type, and default if there is one."""
+    """Returns name, type, and the default if there is one."""
     default = [] if parameter.default is ABSENT else [parameter.default]
     return [parameter.name, parameter.type, *default]
 
@@ -75,7 +75,7 @@ def _read(raw: list[Any]) -> Parameter:
 
 
 def parse_request(payload: str) -> Request:
-    """Reads the text of :meth:`Request.to_payload`."""
+    """Parses the text of :meth:`Request.to_payload`."""
     record_id, query, relevant, inventory = json.loads(payload)
     signatures = tuple(
         Signature(tool, api, tuple(map(_read, required)), tuple(map(_read, optional)))
@@ -102,7 +102,7 @@ def make_request(record: Record, tools: Mapping[str, ToolDoc]) -> Request:
 def gold_answer(request: Request) -> str:
     """Returns valid calls: each relevant API with documented or invented values for required parameters.
 
-    ToolBench publishes no calls. These show an answer without errors, and say nothing about correct values.
+    ToolBench publishes no calls. These calls are only free of errors; their values need not be correct.
     """
     calls = [
         {'tool': tool, 'api': api, 'parameters': gold_parameters(request, (tool, api))}
@@ -118,10 +118,10 @@ def gold_parameters(request: Request, api: Api) -> dict[str, Any]:
 
 
 def tool_names(apis: Iterable[Api]) -> dict[str, Api]:
-    """Returns names of APIs as tools, ``Tool.Api``, in their order; a repeated name has a number at its end."""
+    """Returns names for APIs as tools, ``Tool.Api``, in order; a repeated name gets a number at its end."""
     names: dict[str, Api] = {}
     for tool, api in apis:
-        # 'A.b' with API 'c' is not 'A' with API 'b.c'.
+        # Tool 'A.b' with API 'c' must not equal tool 'A' with API 'b.c'.
         name, number = f'{tool}.{api}', 1
         while name in names:
             number += 1
@@ -136,7 +136,7 @@ def request_names(request: Request) -> dict[str, Api]:
 
 
 def offered_tools(request: Request, tools: Mapping[str, ToolDoc]) -> ToolSet:
-    """Returns a tool per documented API of a request; an answer may call several.
+    """Returns one tool per documented API of a request; an answer may call several.
 
     Args:
         request: The request.

@@ -1,7 +1,7 @@
-"""Classifies the error of a call by its response: the words of ToolBench's server, of RapidAPI and of the APIs.
+"""Classifies the error of a call by the words in its response (ToolBench's server, RapidAPI and the APIs).
 
-Only the first ``MAX_HEAD`` characters of a response are read, since an API reports errors first. The kinds are ours. An
-error in other words counts as none.
+Only the first ``MAX_HEAD`` characters of a response are searched, since an API reports errors first. The kinds are
+ours. An error in other words is not detected.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (SERVER, ('status_code=500', 'api not working', 'internal server error', 'server returned non-200')),
     (SERVER, ('message error...', 'no respond due to error')),
 )
-"""Kind -> its words; the first match counts. A kind may have several lines."""
+"""Kind -> words that indicate it; the first match counts. A kind may have several lines."""
 
 _STATUS = re.compile(r"""['"](?:code|status|statuscode)\\?['"]: ?['"]?([45]\d\d)\b""")
 _KIND_OF_STATUS = {
@@ -55,7 +55,7 @@ def _by_words(text: str) -> str:
 
 
 def _unwrapped(response: str) -> tuple[str, str]:
-    """Returns the server's error and the API's text of a wrapped response; else ``''`` and the response."""
+    """Returns the server's error and the API's text in a wrapped response; otherwise ``''`` and the response."""
     if not response.startswith(_ENVELOPE):
         return '', response
     try:
@@ -67,7 +67,7 @@ def _unwrapped(response: str) -> tuple[str, str]:
 
 
 def error_kind(response: str) -> str:
-    """Returns the error of a call, as one of ``KINDS`` or ``empty``; ``''`` if none is known.
+    """Returns the error of a call: one of ``KINDS`` or ``empty``; ``''`` without a known error.
 
     Args:
         response: The response, of any length.

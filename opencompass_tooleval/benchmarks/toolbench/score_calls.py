@@ -1,8 +1,8 @@
 """Scores calls: one request and one answer in, one :class:`CallsScore` out (EasyTool, Section 5.1, Figure 4).
 
 "Tool name error means models call non-existent tool functions that are not in the tool inventory, and parameter error
-means models pass invalid parameters"; the rates are relative to the number of all calls. In the paper people annotate
-executed calls; here no call is executed, and calls are checked against the documentation.
+means models pass invalid parameters"; the rates are relative to the number of all calls. In the paper, people annotate
+executed calls; here calls are not executed, but checked against the documentation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WRONG_TYPE = 'args:wrong_type'
 PER_CALL = ('tool_name_error_rate', 'parameter_error_rate')
 
 _AREAS = ('name:', 'args:')
-"""Area of the errors of each metric of ``PER_CALL``."""
+"""The area of the error codes that each metric of ``PER_CALL`` counts."""
 
 MAX_CALLS = 100
 """Maximum number of calls of an answer; a request needs at most six."""
@@ -50,7 +50,7 @@ class Call:
 
     Attributes:
         raw: The call in the answer.
-        codes: Its faults, in the order of the checks; empty for a valid call.
+        codes: Codes of its errors, in the order of the checks; empty for a valid call.
     """
 
     raw: Any
@@ -67,9 +67,9 @@ class Call:
 
 @dataclass(frozen=True)
 class CallsScore(SampleScore):
-    """The score of one answer; ``values`` are the means over its calls, None without any.
+    """The score of one answer; ``values`` are means over its calls, None without calls.
 
-    ``parsed`` has tool and API of its calls, ``gold`` those of the relevant APIs; parameters have no gold answer.
+    ``parsed`` lists tool and API of each call, ``gold`` those of the relevant APIs; parameters have no gold.
     """
 
     calls: tuple[Call, ...] = ()
@@ -87,14 +87,14 @@ def _first(call: Mapping[str, Any], keys: Sequence[str], default: Any = None) ->
 
 
 def _is_calls(value: Any) -> bool:
-    """Tests for a list with an object that names an API or a tool, or such an object; an empty list is no call."""
+    """Tests for an object that names an API or a tool, or a list with such an object, or an empty list."""
     items = value if isinstance(value, list) else [value]
     named = (isinstance(item, dict) and _first(item, (*_API, *_TOOL)) is not None for item in items)
     return value == [] or any(named)
 
 
 def parameter_codes(signature: Signature, given: Any) -> list[str]:
-    """Returns the faults of a call's parameters, one code per parameter.
+    """Returns the errors in a call's parameters, one code per parameter.
 
     Args:
         signature: Signature of the API.
@@ -113,7 +113,7 @@ def parameter_codes(signature: Signature, given: Any) -> list[str]:
 
 
 def _is_default(parameter: Parameter, value: Any) -> bool:
-    """Tests if a value is ToolBench's default, which may be of another type than documented: this is no error."""
+    """Tests if a value is ToolBench's default, which is accepted even with another type than documented."""
     return type(value) is type(parameter.default) and value == parameter.default
 
 
@@ -122,11 +122,11 @@ def _is_finite(value: Any) -> bool:
 
 
 def check_call(request: Request, call: Any) -> Call:
-    """Checks one call against the request's APIs: its name, and for a known name its parameters.
+    """Checks one call against the request's APIs: its name, and if this is known, its parameters.
 
     Args:
         request: The request.
-        call: ``{"tool": ..., "api": ..., "parameters": {...}}`` from the answer; without ``parameters`` there are none.
+        call: ``{"tool": ..., "api": ..., "parameters": {...}}`` from the answer; missing ``parameters`` count as empty.
     """
     tool, api = (_first(call, keys) for keys in (_TOOL, _API)) if isinstance(call, dict) else (None, None)
     if not isinstance(tool, str) or not isinstance(api, str):
@@ -142,9 +142,9 @@ def score_calls(request: Request, answer: Any) -> CallsScore:
     """Scores one answer.
 
     Returns:
-        ``tool_name_error_rate`` and ``parameter_error_rate``: shares of its calls (lower is better), None without any.
-        ``error_free_rate``: 1 if there are calls and none has an error. It is not in the paper: an unreadable answer
-        has no errors in calls either, which this metric shows.
+        ``tool_name_error_rate`` and ``parameter_error_rate``: shares of the answer's calls (lower is better), None
+        without calls. ``error_free_rate``: 1 if there are calls and all are valid. It is not in the paper, but shows
+        unreadable answers, which have no calls and so no errors in calls.
     """
     read = read_value(answer, _is_calls, NO_CALL)
     items = read.value if isinstance(read.value, list) else [read.value] if read.ok else []
@@ -156,7 +156,7 @@ def score_calls(request: Request, answer: Any) -> CallsScore:
 
 
 def score_native_calls(request: Request, answer: Answer) -> CallsScore:
-    """Scores the native calls of an answer like written ones in :func:`score_calls`; its text is not read."""
+    """Scores the native calls of an answer like written calls in :func:`score_calls`; the text is ignored."""
     if len(answer.calls) > MAX_CALLS:
         return _score(request, (), 'none', TOO_MANY)
     names = request_names(request)
@@ -173,7 +173,7 @@ def check_native_call(request: Request, call: ToolCall, names: Mapping[str, Api]
         names: Names of the request's APIs as tools.
 
     Returns:
-        The result of :func:`check_call`. A name of no tool, which cannot be split into tool and API, has the code
+        The result of :func:`check_call`. A name that is not offered cannot be split into tool and API; it has the code
         ``name:unknown_tool``.
     """
     if call.name not in names:
@@ -183,7 +183,7 @@ def check_native_call(request: Request, call: ToolCall, names: Mapping[str, Api]
 
 
 def _score(request: Request, checked: Sequence[Call], parse_method: str, reason: str) -> CallsScore:
-    """Returns the score of the calls of an answer, readable or not."""
+    """Returns the score of an answer from its checked calls."""
     calls = tuple(checked)
     codes = [code for call in calls for code in call.codes]
     values: dict[str, float | None] = {'error_free_rate': float(bool(calls) and not codes)}
@@ -201,7 +201,7 @@ def _score(request: Request, checked: Sequence[Call], parse_method: str, reason:
 
 
 def _pair(request: Request, call: Any) -> list[Any]:
-    """Returns tool and API of a call, spelled as in the gold answer if it has them."""
+    """Returns tool and API of a call, spelled as in the gold answer if they occur there."""
     tool, api = (_first(call, keys) for keys in (_TOOL, _API)) if isinstance(call, dict) else (None, None)
     if isinstance(tool, str) and isinstance(api, str):
         for relevant in request.relevant:
@@ -231,8 +231,8 @@ def score_native_requests(requests: Sequence[Request], answers: Sequence[Answer]
 def total(scores: Sequence[CallsScore], metrics: Sequence[str]) -> Aggregate:
     """Aggregates answers: error rates over all calls, ``error_free_rate`` over all answers.
 
-    Calls of one answer are correlated, so that the error is clustered. Without any call a rate is 0, since
-    OpenCompass's summarizer stops if a model lacks a number that another has.
+    Calls in one answer are correlated, so errors are clustered by answer. Without any calls a rate is 0, since
+    OpenCompass's summarizer stops if one model lacks a number that another has.
     """
     whole = over_steps(
         aggregate(scores, metrics),
@@ -245,10 +245,10 @@ def total(scores: Sequence[CallsScore], metrics: Sequence[str]) -> Aggregate:
 
 
 def breakdown(scores: Sequence[CallsScore]) -> dict[str, Any]:
-    """Returns further parts of a result beside its metrics, as JSON values.
+    """Returns a result's parts other than its metrics, as JSON values.
 
     Returns:
-        ``calls`` (number of calls read), ``without_calls`` (answers without any), ``codes`` (code -> calls),
+        ``calls`` (number of parsed calls), ``without_calls`` (answers without calls), ``codes`` (code -> calls),
         ``parse_methods`` (parse method -> answers), ``relevant_called`` (share of the relevant APIs that were called,
         %).
     """
@@ -265,6 +265,6 @@ def breakdown(scores: Sequence[CallsScore]) -> dict[str, Any]:
 
 
 def _named(score: CallsScore) -> set[tuple[str, ...]]:
-    """Returns tool and API of the calls of an answer that are in the inventory."""
+    """Returns tool and API of the calls whose API is in the inventory."""
     named = [call.raw for call in score.calls if not call.values['tool_name_error_rate']]
     return {tuple(plain(_first(call, keys)) for keys in (_TOOL, _API)) for call in named}

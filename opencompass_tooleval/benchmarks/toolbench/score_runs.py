@@ -1,7 +1,7 @@
-"""Scores stored runs without a judge: by their end, the validity of their calls, and errors in responses.
+"""Scores stored runs without a judge, by their end, the validity of their calls, and errors in responses.
 
-Name and parameter errors are those of Figure 4, checked against the file's ``available_tools``; in the paper people
-annotate 100 requests. If tools were retrieved, the file does not have the tools to choose from: neither error is
+Name and parameter errors are those of Figure 4, checked against the file's ``available_tools``; in the paper, people
+annotate 100 requests. If tools were retrieved, the file does not list the tools to choose from, and neither error is
 scored.
 """
 
@@ -36,8 +36,8 @@ class CheckedCall:
     Attributes:
         call: The call.
         values: Metric of ``PER_CALL`` -> 1 or 0; None if unknown.
-        codes: Faults of name or parameters.
-        response: The error in the response, a kind of :mod:`~.responses`; ``''`` if none is known.
+        codes: Errors of name or parameters.
+        response: The error in the response, a kind of :mod:`~.responses`; ``''`` without a known error.
     """
 
     call: AnsweredCall
@@ -48,10 +48,10 @@ class CheckedCall:
 
 @dataclass(frozen=True)
 class RunScore(SampleScore):
-    """The score of one run; ``parsed`` is its final answer, there is no gold.
+    """The score of one run; ``parsed`` is its final answer, and there is no gold.
 
     Attributes:
-        calls: Its calls.
+        calls: The calls of the run.
         total_steps: The number of steps in the file.
     """
 
@@ -82,7 +82,7 @@ def _codes(run: Run, call: AnsweredCall) -> tuple[str, ...]:
 
 
 def check_call(run: Run, call: AnsweredCall) -> CheckedCall:
-    """Checks one call against the run's tools, if they are known, and reads its response."""
+    """Checks one call against the run's tools, if these are known, and classifies its response."""
     kind = error_kind(call.observation)
     codes = () if run.is_retrieved else _codes(run, call)
     named = UNKNOWN_API in codes
@@ -98,8 +98,8 @@ def score_run(run: Run) -> RunScore:
     """Scores one run.
 
     Returns:
-        ``finish_rate``: 1 if its last step gives an answer that is not empty. The others are shares of its calls (lower
-        is better), None without any.
+        ``finish_rate``: 1 if the last step gives an answer that is not empty. The other metrics are shares of the calls
+        (lower is better), None without calls.
     """
     if not run.ending:
         reason = NOT_FINISHED
@@ -124,7 +124,7 @@ def score_run(run: Run) -> RunScore:
 
 
 def total(scores: Sequence[RunScore]) -> Aggregate:
-    """Aggregates runs: ``finish_rate`` over all runs, the others over all calls with a known value."""
+    """Aggregates runs: ``finish_rate`` over all runs, the other metrics over all calls with a known value."""
 
     def groups(metric: str) -> Iterator[tuple[str, list[float]]]:
         for score in scores:
@@ -136,11 +136,12 @@ def total(scores: Sequence[RunScore]) -> Aggregate:
 
 
 def breakdown(scores: Sequence[RunScore]) -> dict[str, Any]:
-    """Returns further parts of a result beside its metrics, as JSON values.
+    """Returns a result's parts other than its metrics, as JSON values.
 
     Returns:
-        ``calls``, ``without_calls`` (runs), ``unscored_calls`` (of retrieved tools), ``mean_calls`` and ``mean_steps``
-        per run (steps as the file counts them), ``codes`` (code -> calls), ``error_responses`` (kind -> calls).
+        ``calls``, ``without_calls`` (runs), ``unscored_calls`` (with retrieved tools), ``mean_calls`` and
+        ``mean_steps`` per run (steps as the file counts them), ``codes`` (code -> calls), ``error_responses`` (kind ->
+        calls).
     """
     calls = [call for score in scores for call in score.calls]
     return {

@@ -36,7 +36,7 @@ class Choice:
         query: The request.
         gold: The gold tool.
         candidates: Names of all candidates, in the order of the prompt.
-        ids: Their numbers, if answers choose by number; else empty.
+        ids: Numbers of the candidates, if answers choose by number; otherwise empty.
     """
 
     id: str
@@ -51,25 +51,25 @@ class Choice:
 
 
 def parse_choice(payload: str) -> Choice:
-    """Reads the text of :meth:`Choice.to_payload`."""
+    """Parses the text of :meth:`Choice.to_payload`."""
     raw: dict[str, Any] = json.loads(payload)
     return Choice(**{**raw, 'candidates': tuple(raw['candidates']), 'ids': tuple(raw['ids'])})
 
 
 def gold_answer(choice: Choice) -> str:
-    """Returns a perfect model's answer."""
+    """Returns the gold answer."""
     if choice.ids:
         return json.dumps({'ID': choice.ids[choice.candidates.index(choice.gold)]}, ensure_ascii=False)
     return json.dumps({'tool': choice.gold}, ensure_ascii=False)
 
 
 def plain(name: str) -> str:
-    """Normalizes blanks in a name: none around it, single ones inside; some names in ToolBench have more."""
+    """Returns a name without spaces around it and with single spaces inside; some names in ToolBench have more."""
     return ' '.join(name.split())
 
 
 def _name(value: Any) -> str | None:
-    """Returns the tool that a value names: a text, an object with one of ``_KEYS``, or a list with one of these."""
+    """Returns the tool in a value: a text, an object with one of ``_KEYS``, or a list of one of these; else None."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, dict):
@@ -78,8 +78,9 @@ def _name(value: Any) -> str | None:
 
 
 def _named_tool(answer: Any, candidates: Mapping[str, str]) -> tuple[str | None, str, str]:
-    """Returns the name in an answer, its parse method, and the reason for a missing one; a bare name of a candidate
-    needs no JSON.
+    """Returns the tool's name in an answer, the parse method, and the reason for a missing name.
+
+    The name of a candidate needs no JSON around it.
     """
     read = read_value(answer, lambda value: _name(value) is not None, NO_CHOICE)
     if read.ok:
@@ -92,9 +93,9 @@ def _named_tool(answer: Any, candidates: Mapping[str, str]) -> tuple[str | None,
 
 
 def _chosen(answer: Any, numbers: Mapping[str, str]) -> tuple[str | None, str, str]:
-    """Returns the tool that an answer chooses by number, or an unknown number; its parse method, and the reason.
+    """Returns the tool that an answer chooses by number (or the unknown number), the parse method, and the reason.
 
-    As EasyTool's script reads it: after the last blank line, ``{"ID": 3}`` or ``{"ID": "3"}``.
+    The answer is parsed as EasyTool's script does: after the last blank line, ``{"ID": 3}`` or ``{"ID": "3"}``.
     """
     read = read_literal(answer, last_block)
     if not read.ok:
@@ -109,8 +110,9 @@ def score_choice(choice: Choice, answer: Any) -> SampleScore:
     """Scores one answer.
 
     Returns:
-        ``accuracy``: 1 if it names the gold tool. ``tool_name_error_rate``: 1 if it names none of the candidates (lower
-        is better). An unreadable answer has neither. If the choice has ``ids``, the answer is a number.
+        ``accuracy``: 1 if the answer names the gold tool. ``tool_name_error_rate``: 1 if it names a tool that is not a
+        candidate (lower is better). An unreadable answer scores 0 in both. If the choice has ``ids``, the answer is a
+        number.
     """
     tool_named = {plain(candidate): candidate for candidate in choice.candidates}
     if choice.ids:

@@ -39,21 +39,21 @@ class ToolBenchScorer(Scorer):
         return {'benchmark': 'toolbench', 'subset': self.subset.name, 'version': VERSION}
 
     def total(self, scores: Sequence[Any]) -> Aggregate:
-        """Aggregates samples; error rates of calls are over all calls."""
+        """Aggregates samples; error rates are over all calls."""
         if self.subset.kind == 'calls':
             return total(scores, self.metrics)
         return super().total(scores)
 
     def breakdown(self, scores: Sequence[Any]) -> dict[str, Any]:
-        """Returns further parts of the result beside its metrics."""
+        """Returns the result's parts other than its metrics."""
         return breakdown(scores) if self.subset.kind == 'calls' else {}
 
     def read_record(self, payload: str) -> Any:
-        """Reads a record from the data set's column ``record``."""
+        """Parses a record from the data set's column ``record``."""
         return parse_choice(payload) if self.subset.kind == 'selection' else parse_request(payload)
 
     def query_of(self, record: Any) -> str:
-        """Returns the ``query_id`` of a record, which is unique over ToolBench's groups."""
+        """Returns the ``query_id`` of a record, which is unique across ToolBench's groups."""
         return f'toolbench/{record.id}'
 
     def score_records(self, records: Sequence[Any], answers: Sequence[Answer]) -> Sequence[SampleScore]:
@@ -70,7 +70,7 @@ class NativeCallsScorer(ToolBenchScorer):
 
 
 class SuccessScorer(ToolBenchScorer, GradedScorer):
-    """Scores final answers by judgements, by the rules of UltraTool's judge."""
+    """Scores final answers from judgements, by the rules of UltraTool's judge."""
 
     def __init__(self) -> None:
         super().__init__('success')
@@ -87,11 +87,11 @@ class SuccessScorer(ToolBenchScorer, GradedScorer):
 
 
 TRAJECTORIES = 'trajectories'
-"""Name for scores of stored runs without a judge; it is no data set of OpenCompass."""
+"""Name for scores of stored runs without a judge; it is not an OpenCompass data set."""
 
 
 class RunsScorer(ToolBenchScorer):
-    """Scores stored runs, which are records and answers, without a judge."""
+    """Scores stored runs without a judge; each is both record and answer."""
 
     def __init__(self) -> None:
         self.subset = replace(find_subset('success'), name=TRAJECTORIES, kind='runs', metrics=score_runs.METRICS)

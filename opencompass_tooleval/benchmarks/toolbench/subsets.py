@@ -1,8 +1,8 @@
 """The files and subsets of ToolBench. Literals only: configs read this file inside ``read_base()``.
 
-``FILES``: ``records``, ``tools``, ``apis`` and ``errata`` count the files: requests, distinct tools and APIs of their
-``api_list``, and faults of the data. ``SUBSETS``: ``data`` is the file, ``candidates`` the number of tools to choose
-from (Figure 3), ``instructions`` the path of the EasyTool instructions of the file's tools, ``metrics`` are in fixed
+``FILES``: ``records``, ``tools``, ``apis`` and ``errata`` count each file's requests, distinct tools and APIs in
+``api_list``, and errors in the data. ``SUBSETS``: ``data`` is the file, ``candidates`` the number of tools to choose
+from (Figure 3), ``instructions`` the path of the EasyTool instructions for the file's tools, ``metrics`` are in a fixed
 order.
 """
 

@@ -44,8 +44,8 @@ class FinalAnswer:
     Attributes:
         id: Record id.
         query: The request.
-        answer: The final answer, ``''`` if there is none.
-        infra: Reason for a missing answer that is no fault of the model (``infra:...``), or None.
+        answer: The final answer, ``''`` if it is missing.
+        infra: Reason for a missing answer that the model did not cause (``infra:...``), or None.
     """
 
     id: str
@@ -54,12 +54,12 @@ class FinalAnswer:
     infra: str | None = None
 
     def to_payload(self) -> str:
-        """Converts to JSON text for :func:`parse_final_answer`."""
+        """Converts the final answer to JSON text for :func:`parse_final_answer`."""
         return json.dumps(asdict(self))
 
 
 def parse_final_answer(payload: str) -> FinalAnswer:
-    """Reads the text of :meth:`FinalAnswer.to_payload`."""
+    """Parses the text of :meth:`FinalAnswer.to_payload`."""
     return FinalAnswer(**json.loads(payload))
 
 
@@ -69,7 +69,7 @@ def prompt_hash() -> str:
 
 
 def question_of(name: str, query: str, answer: str) -> JudgeItem:
-    """Builds the question about a final answer; ``name`` is its id."""
+    """Builds the question about a final answer; ``name`` is the question's id."""
     return JudgeItem(name, fill(SUCCESS, question=query, answer=answer), read_reply)
 
 
@@ -81,7 +81,7 @@ def _first(row: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def _rows(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yields name and value of every row: in a list its number, in an object its key."""
+    """Yields the name and value of every row; the name is the row's number in a list, or its key in an object."""
     if holds_runs(file):
         yield from stored_rows(file)
         return
@@ -98,18 +98,18 @@ def _final_answer(file: Path, name: str, row: Any, queries: Mapping[str, str]) -
     stated_id = _first(row, _ID_KEYS)
     record_id = name if stated_id is None else str(stated_id)
     answer, query, infra = _first(row, _ANSWER_KEYS), _first(row, _QUERY_KEYS), row.get('infra')
-    if isinstance(answer, dict):  # ToolBench's own files: the steps with the final answer
+    if isinstance(answer, dict):  # ToolBench's files: an object with the steps and the final answer
         query = query or _first(answer, _QUERY_KEYS)
         answer = answer.get('final_answer', '')
     query = query or queries.get(record_id)
     if not isinstance(query, str) or not query.strip():
-        raise DataError(file, "the trajectory has no 'query', and its id is of no record", record_id)
+        raise DataError(file, "the trajectory has no 'query', and no record has its id", record_id)
     try:
         answer = joined_text(answer)
     except ValueError as error:
         raise DataError(file, str(error), record_id) from error
     if not isinstance(answer, str):
-        raise DataError(file, f'the trajectory has no text as {", ".join(map(repr, _ANSWER_KEYS))}', record_id)
+        raise DataError(file, f'the trajectory has no text in {", ".join(map(repr, _ANSWER_KEYS))}', record_id)
     if infra is not None and not (isinstance(infra, str) and infra.startswith(INFRA)):
         raise DataError(file, "'infra' is neither null nor an infra: reason", record_id)
     return FinalAnswer(record_id, query, answer, infra)
@@ -125,7 +125,7 @@ def load_final_answers(file: Path, queries: Mapping[str, str] | None = None) -> 
         queries: Record id -> request, for files without them.
 
     Raises:
-        DataError: It is missing, damaged or empty, a trajectory is incomplete, or two have one id.
+        DataError: The file is missing, damaged or empty, a trajectory is incomplete, or two have the same id.
     """
     answers: dict[str, FinalAnswer] = {}
     for name, row in _rows(file):
@@ -134,18 +134,18 @@ def load_final_answers(file: Path, queries: Mapping[str, str] | None = None) -> 
             raise DataError(file, 'two trajectories have this id', answer.id)
         answers[answer.id] = answer
     if not answers:
-        raise DataError(file, 'the file holds no trajectories')
+        raise DataError(file, 'the file contains no trajectories')
     return list(answers.values())
 
 
 # Judgements
 
 
-_NEEDS = "'success' must be true or false where it is judged, and nowhere else"
+_NEEDS = "'success' must be true or false in judged rows, and absent in other rows"
 
 
 def _read_row(row: Mapping[str, Any]) -> Opinion | Unread:
-    """Reads the judge's opinion in a row of a file."""
+    """Parses the judge's opinion in a row of a file."""
     if 'reply' in row:
         try:
             return read_reply(str(joined_text(row['reply'])))
@@ -168,7 +168,7 @@ def _read_judgement(name: str, row: Mapping[str, Any]) -> Judgement[Opinion]:
 
 @dataclass(frozen=True)
 class SuccessScore(SampleScore):
-    """The score of one final answer, which is ``parsed``; there is no gold answer.
+    """The score of one final answer, which is ``parsed``; no gold answer exists.
 
     Attributes:
         judgement: The judgement of the answer.
@@ -185,13 +185,13 @@ class SuccessScore(SampleScore):
 
 
 class SuccessGrading(ItemGrading[FinalAnswer, Opinion, SuccessScore]):
-    """Final answers, postprocessed, and their requests."""
+    """Grading of final answers, after postprocessing, to their requests."""
 
     def read(self, file: Path) -> list[Judgement[Opinion]]:
-        """Reads a file of judgements: with ``{"success", "why"}``, as a run writes it, or ``{"reply"}``.
+        """Reads a file of judgements: rows have ``{"success", "why"}``, as a run writes them, or ``{"reply"}``.
 
         Raises:
-            DataError: The file is missing or damaged, or judges one answer twice.
+            DataError: The file is missing or damaged, or judges an answer twice.
         """
         return read_judgements(file, _rows(file), _read_judgement)
 
@@ -215,8 +215,8 @@ class SuccessGrading(ItemGrading[FinalAnswer, Opinion, SuccessScore]):
         """Scores a final answer.
 
         Returns:
-            ``success_rate``: 1 or 0 by the judge, 0 without an answer, and None without a judgement, which is never a
-            score and is counted by its reason.
+            ``success_rate``: 1 or 0 as the judge decides, 0 without an answer, None without a judgement. A missing
+            judgement is counted by its reason, never scored.
         """
         (judgement,) = matched_items(self.items_of(record, answer), judgements)
         value = 0.0 if judgement.status == MISSING else points(judgement.found)
@@ -224,6 +224,6 @@ class SuccessGrading(ItemGrading[FinalAnswer, Opinion, SuccessScore]):
         return SuccessScore(record.id, {'success_rate': value}, reason, answer.text, 'value', judgement=judgement)
 
     def opinions(self, score: SuccessScore) -> Iterator[Unjudged | None]:
-        """Yields whether an answer was judged that can be."""
+        """Yields None for a judged answer, or why its judgement is missing; nothing without an answer."""
         if score.judgement.status != MISSING:
             yield Unjudged(f'record {score.id}', score.judgement.fault) if score.reason == UNJUDGED else None

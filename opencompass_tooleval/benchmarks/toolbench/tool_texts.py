@@ -1,4 +1,4 @@
-"""Texts of a tool for a model or an encoder: its documentation, or its EasyTool instruction."""
+"""Formats a tool for a model or an encoder, from its documentation or its EasyTool instruction."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OF_RESPONSES = ('template_response', 'test_endpoint')
 
 
 def match_instructions(file: Path, tools: Mapping[str, ToolDoc], fix: str) -> dict[str, ToolInstruction]:
-    """Reads the instructions of a test file's tools.
+    """Reads the instructions for a test file's tools.
 
     Args:
-        file: A file in any published format; it may have other tools too.
+        file: A file in any published format; it may also contain other tools.
         tools: The documented tools.
         fix: The command that makes the file.
 
@@ -28,7 +28,7 @@ def match_instructions(file: Path, tools: Mapping[str, ToolDoc], fix: str) -> di
         Name -> instruction, for each of ``tools`` and in their order.
 
     Raises:
-        DataError: The file is damaged, or tools or functions have no instruction: the message counts and names them.
+        DataError: The file is damaged, or tools or functions have no instruction; the error counts and names them.
     """
     instruction_of = load_instructions(file)
     missing = []
@@ -43,16 +43,16 @@ def match_instructions(file: Path, tools: Mapping[str, ToolDoc], fix: str) -> di
 
 
 def documented_tool(doc: ToolDoc) -> str:
-    """Returns the documented description of a tool: its own if there is one, and those of its APIs.
+    """Returns the documented description of a tool, if it has one, followed by the descriptions of its APIs.
 
-    The test files have none for a whole tool.
+    The test files describe only APIs, not whole tools.
     """
     head = f'{doc.name}: {doc.description}' if doc.description else doc.name
     return '\n'.join([head, *(f'- {f.name}: {f.description}'.rstrip(': ') for f in doc.functions)])
 
 
 def instructed_tool(instruction: ToolInstruction) -> str:
-    """Returns the description of a tool in its instruction, which names the tool and its functions (Table 8)."""
+    """Returns the tool's name and the description in its instruction, which names its functions (Table 8)."""
     return f'{instruction.name}: {instruction.description}'
 
 
@@ -62,7 +62,7 @@ def documented_api(doc: ToolDoc, function: FunctionDoc) -> str:
 
 
 def instructed_api(instruction: ToolInstruction, function: FunctionInstruction) -> str:
-    """Returns the description of one function in an instruction: that of the tool if it has only one function."""
+    """Returns the description of one function in an instruction; a tool's only function may use the tool's."""
     alone = len(instruction.functions) == 1 and not function.description
     description = instruction.description if alone else function.description
     return f'{instruction.name}: {function.name}: {description}'.rstrip(': ')
@@ -89,7 +89,7 @@ def guideline(instruction: ToolInstruction, function: FunctionInstruction) -> di
 
 
 def documented_calls(doc: ToolDoc, apis: Collection[str]) -> str:
-    """Returns the documentation of some of a tool's APIs as JSON: all of the data except the form of responses."""
+    """Returns the documentation of some of a tool's APIs as JSON: all data except the form of responses."""
     functions = [function for function in doc.functions if function.name in apis]
     raws = [function.raw for function in functions if isinstance(function.raw, Mapping)]
     shown_raws = [{key: value for key, value in raw.items() if key not in _OF_RESPONSES} for raw in raws]
@@ -100,8 +100,8 @@ def documented_calls(doc: ToolDoc, apis: Collection[str]) -> str:
 def instructed_calls(instruction: ToolInstruction, apis: Collection[str]) -> str:
     """Returns the instruction of a tool, with the guidelines of some of its functions, without empty members.
 
-    Its description lists all functions. For a request that may use only some it would suggest calls of others, and it
-    is left out.
+    The tool's description lists all functions. It is left out if only some of them are included, since it would suggest
+    calls of the others.
     """
     entry = to_entry(instruction, 'toolbench')
     guidelines = {name: entry['tool_guidelines'][name] for name in entry['tool_guidelines'] if name in apis}

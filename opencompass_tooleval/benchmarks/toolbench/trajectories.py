@@ -1,6 +1,7 @@
-"""Reads stored runs in ToolBench's format, with every call and response. Every quirk of the files ends here.
+"""Reads stored runs in ToolBench's format, with all calls and responses. Only this module knows the quirks of the
+files.
 
-A file is an object by query id, of ``{"query", "available_tools": [JSON schema of a function, ...], "answer":
+A file is an object: query id -> ``{"query", "available_tools": [JSON schema of a function, ...], "answer":
 {"method", "total_steps", "final_answer", "answer_details": [node, ...]}}``. A node is ``{"role", "message", "next":
 [node, ...]}``; the message of role ``tool`` is ``{"name", "arguments", "response"}``.
 """
@@ -35,7 +36,7 @@ MAX_STEPS = 500
 
 _A_FILE = "object of runs by query id, as ToolBench's are"
 _ROOTS = 2
-"""Number of nodes above the steps: those of roles ``system`` and ``user``."""
+"""Number of nodes above the steps: the nodes with the roles ``system`` and ``user``."""
 
 _MAX_HEAD = 200
 _MAX_STEPS = 1_000_000
@@ -49,7 +50,7 @@ class Node:
     Attributes:
         role: ``system``, ``user``, ``assistant`` or ``tool``.
         message: Text; for a tool ``{"name", "arguments", "response"}``.
-        parent: Index of the node that it follows, depth first; -1 for a root.
+        parent: Index of the node before it, depth first; -1 for a root.
     """
 
     role: str
@@ -68,8 +69,8 @@ class Run:
         total_steps: The number of steps in the file.
         final_answer: The answer to the user.
         ending: ``give_answer``, ``give_up_and_restart`` or another argument of ``Finish`` in the last step; ``''`` if
-            the last step is another one.
-        calls: The calls of tools, without ``Finish``, in the order of the tree, depth first.
+            the last step does not call ``Finish``.
+        calls: The tool calls, without ``Finish``, in the order of the tree, depth first.
         inventory: Name -> signature of the available tools in the file, without ``Finish``.
         nodes: The complete tree, depth first; the members of a tool node's message are checked.
         tools: The tools in the file; the members that the inventory needs are checked.
@@ -88,7 +89,7 @@ class Run:
 
     @property
     def first_way(self) -> Iterator[Node]:
-        """Yields the nodes to an end: of several children the first, as in ToolBench's evaluator."""
+        """Yields the nodes to an end: where a node has several children, the first, as in ToolBench's evaluator."""
         for index, node in enumerate(self.nodes):
             if node.parent != index - 1:
                 return
@@ -96,13 +97,13 @@ class Run:
 
     @property
     def is_retrieved(self) -> bool:
-        """True if the tools were retrieved: then ``inventory`` lacks the tools to choose from."""
+        """True if the tools were retrieved, so that ``inventory`` lacks the tools to choose from."""
         return 'retrieve' in self.method.casefold()
 
 
 def _need(row: Any, key: str, kind: type) -> Any:
     if not isinstance(row, dict) or not isinstance(row.get(key), kind) or isinstance(row.get(key), bool):
-        raise Fault(f'{key!r} is missing or no {kind.__name__}')
+        raise Fault(f'{key!r} is missing or not of type {kind.__name__}')
     return row[key]
 
 
@@ -130,7 +131,7 @@ def _signature(tool: Any) -> Signature:
 
 
 def _nodes(details: list[Any]) -> tuple[Node, ...]:
-    """Returns all nodes, depth first; without recursion, since a file may be nested deeply."""
+    """Returns all nodes, depth first, without recursion, since a file may be nested deeply."""
     nodes: list[Node] = []
     waiting = [(node, -1) for node in reversed(details)]
     while waiting:
@@ -146,7 +147,7 @@ def _nodes(details: list[Any]) -> tuple[Node, ...]:
 
 
 def read_passed(raw: Any) -> Any:
-    """Reads arguments; text is read as JSON if possible."""
+    """Returns arguments; text is parsed as JSON if possible."""
     if not isinstance(raw, str):
         return raw
     try:
@@ -156,7 +157,8 @@ def read_passed(raw: Any) -> Any:
 
 
 def _ending(message: Mapping[str, Any]) -> str:
-    """Reads the arguments of ``Finish``; the files have them as text that need not be JSON (``\\{...\\}``)."""
+    """Parses the end from ``Finish``'s arguments, which the files store as text that may not be JSON
+    (``\\{...\\}``)."""
     arguments = message.get('arguments')
     if isinstance(arguments, dict):
         return str(arguments.get('return_type', ''))[:_MAX_HEAD]
@@ -165,10 +167,10 @@ def _ending(message: Mapping[str, Any]) -> str:
 
 
 def read_run(run_id: str, row: Any) -> Run:
-    """Reads one run of a file.
+    """Parses one run of a file.
 
     Raises:
-        Fault: It is no run.
+        Fault: The row is not a run.
     """
     answer = _need(row, 'answer', dict)
     nodes = _nodes(_need(answer, 'answer_details', list))
@@ -197,7 +199,7 @@ def read_run(run_id: str, row: Any) -> Run:
 
 
 def _check_bounds(row: Any) -> None:
-    """Checks a run without its nesting, and the nodes of its tree level by level."""
+    """Checks the size of a run without its nesting, and the nodes of its tree level by level."""
     answer = row.get('answer') if isinstance(row, dict) else None
     details = answer.get('answer_details') if isinstance(answer, dict) else None
     if not isinstance(answer, dict) or not isinstance(details, list):
@@ -219,27 +221,27 @@ def _check_bounds(row: Any) -> None:
 
 def _check_part(value: Any) -> None:
     if excess := beyond_bounds(value):
-        raise Fault(f'it is nested too deeply or holds too large a number ({excess})')
+        raise Fault(f'it is nested too deeply or contains too large a number ({excess})')
 
 
 def stored_rows(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yields query id and value of every run of a file, which may be gzipped; holds one at a time.
+    """Yields query id and value of every run of a file, which may be gzipped; keeps one in memory.
 
-    A run may have up to ``MAX_STEPS`` nested steps; its other content is bounded like that of all files.
+    A run may have up to ``MAX_STEPS`` nested steps; its other content has the limits of all files.
 
     Raises:
-        DataError: The file is missing, damaged or of another format, has a query twice, or a run exceeds the bounds.
+        DataError: The file is missing, damaged or of another format, has a query twice, or a run exceeds the limits.
     """
     seen: set[str] = set()
     for run_id, row in read_members(file, _A_FILE):
         with naming_record(file, run_id[:_MAX_HEAD]):
             if run_id in seen:
-                raise Fault('the query is in the file twice')
+                raise Fault('the query occurs twice in the file')
             _check_bounds(row)
         seen.add(run_id)
         yield run_id, row
     if not seen:
-        raise DataError(file, f'the file is no {_A_FILE}')
+        raise DataError(file, f'the file is not an {_A_FILE}')
 
 
 def holds_runs(file: Path) -> bool:
@@ -258,10 +260,10 @@ def holds_runs(file: Path) -> bool:
 
 
 def read_runs(file: Path) -> Iterator[Run]:
-    """Reads a file of stored runs, which may be gzipped; holds one run at a time.
+    """Reads a file of stored runs, which may be gzipped; keeps one run in memory.
 
     Raises:
-        DataError: It is missing, damaged or of another format; names the run.
+        DataError: The file is missing, damaged or in another format; the error names the run.
     """
     for run_id, row in stored_rows(file):
         with naming_record(file, run_id[:_MAX_HEAD]):

@@ -1,4 +1,4 @@
-"""Registered classes of UltraTool: glue only."""
+"""Registered classes of UltraTool."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
             path: Folder with ``Chinese-dataset`` and ``English-dataset``, such as ``data/ultratool``.
             name: Row of the table, such as ``tool_usage``.
             language: ``zh`` or ``en``.
-            shots: 1 for an example in the prompt, as published; 0 for none.
+            shots: 1 for an example in the prompt, as published; 0 for no example.
             prompt_style: ``gpt`` or ``open``; ``gpt`` has a system prompt.
-            example_language: Language of the example; default ``language``. The authors' runs of open models had the
-                English one in Chinese prompts.
-            change: Changes the rows, of a variant; no setting of configs.
+            example_language: Language of the example; default ``language``. The authors' runs of open models used the
+                English example in Chinese prompts.
+            change: Changes the rows for a variant; configs do not set it.
 
         Raises:
             DataError: The data is missing or damaged.
-            ValueError: There is no such prompt style.
+            ValueError: The prompt style does not exist.
         """
         file = data_file(resolve_data_path(path, FIX), name, language)
         records = load_records(file, name, language, change)
@@ -97,19 +97,19 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator, UltraToolScorer):
         name: Row of the table, as in :meth:`ToolEvalUltraToolDataset.load`.
         language: ``zh`` or ``en``.
         scoring: ``official`` or ``strict``.
-        list_choice: The list that is scored in an answer with several: ``last``, ``span``, or ``auto``. Default that of
-            ``prompt_style``, and without one ``auto``: the authors' choice for the file in which a replayed answer was
-            recorded (``span`` for GPT's), and ``last`` for answers of a model.
-        prompt_style: ``gpt`` or ``open``, the value of the data set: it sets ``list_choice``, and is in the result. By
-            default the result has the style of replayed answers, else ``open``, or none if ``list_choice`` is another
-            than that style's.
-        judge_cfg: Planning and tool creation: the judge, as for :class:`JudgedEvaluator`.
-        judgements: Planning and tool creation: replaces the judge, as for :class:`JudgedEvaluator`.
-        instructions: The file of instructions of the data set, for the provenance.
+        list_choice: The list that is scored if an answer has several: ``last``, ``span``, or ``auto``. The default is
+            that of ``prompt_style``; without a style it is ``auto``: the authors' choice for the file that a replayed
+            answer comes from (``span`` for GPT's), and ``last`` for a model's answers.
+        prompt_style: ``gpt`` or ``open``, as for the data set; it sets ``list_choice``, and is stored in the result. By
+            default the result names the style of replayed answers, or ``open``; it names no style if ``list_choice``
+            differs from that style's.
+        judge_cfg: For planning and tool creation: the judge, as for :class:`JudgedEvaluator`.
+        judgements: For planning and tool creation: replaces the judge, as for :class:`JudgedEvaluator`.
+        instructions: The data set's file of instructions, for the provenance.
         pred_postprocessor: Argument of :class:`BaseEvaluator`.
 
     Raises:
-        ValueError: A judge is needed and there is none, or ``list_choice`` is not that of ``prompt_style``.
+        ValueError: A judge is needed but missing, or ``list_choice`` differs from that of ``prompt_style``.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator, UltraToolScorer):
         }
 
     def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
-        """Scores all runs; the predictions beside the result name the files in which they were recorded."""
+        """Scores all runs; the predictions beside the result name the files from which they were replayed."""
         result_path = ResultPath.of(self)
         if self.by_shape and result_path:
             shapes = result_path.recorded_shapes()

@@ -28,7 +28,7 @@ TASKS = (
     'tool_usage',
 )
 FIX_MISSING = 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool'
-FIX_DAMAGED = 'correct the row, or leave such rows out with --skip-damaged'
+FIX_DAMAGED = 'correct the row, or leave out damaged rows with --skip-damaged'
 
 Tool = Mapping[str, Any]
 
@@ -38,9 +38,9 @@ class PlanStep:
     """One step of a plan.
 
     Attributes:
-        text: Its text with its number, such as ``1.2 Write the file``.
-        is_parent: True if it groups other steps; no question about tools is asked of it.
-        call: Its call; None for a parent and for a step that needs no tool.
+        text: The text with its number, such as ``1.2 Write the file``.
+        is_parent: True if it groups other steps; no question about tools refers to it.
+        call: The step's call; None for a parent and for a step that needs no tool.
     """
 
     text: str
@@ -53,11 +53,11 @@ class PlanSample:
     """One annotated sample (UltraTool, section 2: query, plan, toolset).
 
     Attributes:
-        row: Its index in the file, from 0; the official files have the same order.
+        row: Index in the file, from 0; the official files have the same order.
         question: The user's query.
         steps: The plan.
         tools: The toolset, in the file's order.
-        domain: One of 22.
+        domain: One of 22 domains.
     """
 
     row: int
@@ -68,11 +68,11 @@ class PlanSample:
 
     @property
     def calls(self) -> dict[int, Call]:
-        """Position of every step that needs a tool -> its call."""
+        """Position of each step that needs a tool -> its call."""
         return {position: step.call for position, step in enumerate(self.steps) if step.call is not None}
 
     def tool(self, name: str) -> Tool:
-        """Returns the tool called ``name``, which was checked on reading."""
+        """Returns the tool called ``name``, which exists, as checked on reading."""
         return next(tool for tool in self.tools if tool['name'] == name)
 
 
@@ -85,7 +85,7 @@ def properties(tool: Tool) -> Mapping[str, Any]:
 
 def _text(raw: Mapping[str, Any], key: str) -> str:
     if not isinstance(raw.get(key), str):
-        raise Fault(f'field {key!r} is missing or no text')
+        raise Fault(f'field {key!r} is missing or not text')
     return str(raw[key])
 
 
@@ -108,7 +108,7 @@ def _step(raw: Mapping[str, Any], tools: Mapping[str, Tool]) -> PlanStep:
     try:
         name = call_name(annotation)
         if name not in tools:
-            raise Fault(f"step {text!r} calls {name!r}, which 'tools' does not have")
+            raise Fault(f"step {text!r} calls {name!r}, which is not in 'tools'")
         return PlanStep(text, False, parse_call(annotation, properties(tools[name])))
     except CallError as error:
         raise Fault(f'step {text!r}: {error}') from error
@@ -120,7 +120,7 @@ def _sample(row: int, line: str) -> PlanSample:
     except ValueError as error:
         raise Fault(f'the line is not JSON ({error})') from error
     if not isinstance(raw, dict):
-        raise Fault('a line is one JSON object')
+        raise Fault('the line is not a JSON object')
     tools: dict[str, Tool] = {}
     for tool in _list(raw, 'tools'):
         name = _text(tool, 'name')
@@ -135,11 +135,11 @@ def read_samples(file: Path, *, skipped: list[DataError] | None = None) -> list[
     """Reads a file of annotated samples, one JSON object per line.
 
     Args:
-        file: ``test.json``, ``dev.json``, or one of the same format.
-        skipped: Receives the fault of each damaged row, which is then left out; with None the first one is raised.
+        file: ``test.json``, ``dev.json``, or a file in the same format.
+        skipped: Receives the error of each damaged row, which is left out; with None, the first one is raised.
 
     Returns:
-        The samples in the file's order; :attr:`PlanSample.row` counts the damaged ones too.
+        The samples in the file's order; :attr:`PlanSample.row` counts damaged rows too.
 
     Raises:
         DataError: The file is missing or empty, or a row is damaged.

@@ -1,8 +1,8 @@
-"""Reads the tool annotation of a plan's step: ``null``, ``No tool required``, or a call ``name(arg='value', ...)``.
+"""Parses the tool annotation of a plan's step: ``null``, ``No tool required``, or a call ``name(arg='value', ...)``.
 
-Calls are written by hand and by GPT-4 (UltraTool, section 2.3), not by a serializer: values hold commas, quotes and
-equals signs without escapes, so that no grammar can parse them. But the borders of an argument are known: a name from
-the tool's properties, an equals sign after it, and a closed value before it.
+Calls are written by hand and by GPT-4 (UltraTool, section 2.3), not by a serializer: values contain commas, quotes and
+equals signs without escapes, so no grammar can parse them. But the borders of an argument are known: a name from the
+tool's properties, an equals sign after it, and a closed value before it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VALUE_START = re.compile(r'\s*(?:[\'"“‘\[{<\-\d]|true|false|null|None)', re
 
 
 class CallError(ValueError):
-    """An annotation that is no call."""
+    """The annotation is not a call."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Argument:
     """One argument of a call.
 
     Attributes:
-        name: Its name, without the quotes around it in some annotations.
+        name: Name, without the quotes that some annotations put around it.
         raw: The text after the equals sign in the plan.
     """
 
@@ -39,7 +39,7 @@ class Argument:
 
     @property
     def value(self) -> str:
-        """The text without the quotes around it; a list, a number or a ``<value of an earlier step>`` unchanged."""
+        """The text without its quotes; a list, a number or a ``<value of an earlier step>`` is unchanged."""
         text = self.raw
         return text[1:-1] if text[:1] in _QUOTES and _is_closed(text) else text
 
@@ -53,7 +53,7 @@ class Call:
 
 
 def is_parent(annotation: str | None) -> bool:
-    """Tests if the step only groups others; the files write ``null`` as a JSON null or as text."""
+    """Tests if the step only groups other steps; the files write ``null`` as a JSON null or as text."""
     return annotation is None or annotation.strip() == PARENT
 
 
@@ -66,7 +66,7 @@ def call_name(annotation: str) -> str:
     """Returns the tool that ``name(...)`` calls.
 
     Raises:
-        CallError: It is no such text.
+        CallError: The text is not a call.
     """
     match = _CALL.fullmatch(annotation)
     if match is None:
@@ -75,14 +75,14 @@ def call_name(annotation: str) -> str:
 
 
 def parse_call(annotation: str, properties: Collection[str]) -> Call:
-    """Reads a call.
+    """Parses a call.
 
     Args:
         annotation: ``name(arg='value', ...)``.
-        properties: Argument names of the tool. Others are accepted too, but only before text that looks like a value.
+        properties: Argument names of the tool. Other names are accepted only before text that looks like a value.
 
     Raises:
-        CallError: It is no call, or a part between the brackets has no name.
+        CallError: The annotation is not a call, or a part between the brackets has no name.
     """
     name = call_name(annotation)
     match = _CALL.fullmatch(annotation)
@@ -101,16 +101,16 @@ def parse_call(annotation: str, properties: Collection[str]) -> Call:
 def published_value(argument: Argument) -> str:
     """Returns the value in the authors' tool_usage file for :attr:`Argument.value`.
 
-    The text is cut at its first comma; then, if it starts with a single quote, its first and last character are
-    removed, the last one being the closing quote only if nothing was cut. This gives all 6,809 values of the published
-    file, in both languages. Double quotes stay, and so does the rest of a list.
+    The text is cut at its first comma; if it then starts with a single quote, its first and last characters are
+    removed, even if the cut removed the closing quote. This gives all 6,809 values of the published file, in both
+    languages. Double quotes stay, as does the rest of a list.
     """
     text = argument.raw.split(',')[0]
     return text[1:-1] if text.startswith("'") else text
 
 
 def _is_closed(text: str) -> bool:
-    """Tests if a value that begins with a quote or a bracket ends with its partner; other values are always closed."""
+    """Tests if a value that begins with a quote or bracket ends with its partner; other values are always closed."""
     closer = _CLOSERS.get(text[:1])
     # A lone quote is its own first and last character.
     return closer is None or (len(text) > 1 and text.endswith(closer))
@@ -119,8 +119,8 @@ def _is_closed(text: str) -> bool:
 def _borders(body: str, properties: Collection[str]) -> Iterator[re.Match[str]]:
     """Yields the places ``, name=`` at which an argument starts; ``content='a, title=b'`` has only one.
 
-    A repeated name starts no argument, so that ``f(a='x', b='y', a='z')`` gives ``b`` the value ``'y', a='z'``: a value
-    that quotes a call is likelier than a call with a repeated argument.
+    A repeated name starts no argument: in ``f(a='x', b='y', a='z')``, ``b`` is ``'y', a='z'``, since a value that
+    quotes a call is more likely than a call with a repeated argument.
     """
     documented = '|'.join(re.escape(name) for name in sorted(properties, key=len, reverse=True))
     names = f'{documented}|{_NAME}' if documented else _NAME

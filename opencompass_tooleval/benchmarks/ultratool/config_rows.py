@@ -1,4 +1,4 @@
-# UltraTool's data sets by language: configs select from it.
+# UltraTool's data sets by language; configs select from them.
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
@@ -9,8 +9,8 @@ from opencompass_tooleval.models import ToolEvalConversationTemplate
 with read_base():
     from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE, PROMPT_STYLES, SUBSETS
 
-# Inference of UltraTool: one user message, the tokens of a prompt style (`open` by default), and the temperature of a
-# named style. The published shell script ran open models at 0.7: set the inferencer's temperature.
+# Inference of UltraTool: one user message, the token limit of the prompt style (`open` by default), and the temperature
+# of a named style. The published shell script ran open models at 0.7: set the inferencer's temperature.
 tooleval_ultratool_reader_cfg = dict(input_columns=['messages'], output_column='record')
 
 tooleval_ultratool_infer_cfg = dict(
@@ -34,7 +34,7 @@ tooleval_ultratool_prompt_style_infer_cfgs = {
     for prompt_style in PROMPT_STYLES
 }
 
-# UltraTool's complete table, by language; configs select from it.
+# All rows of UltraTool, by language; configs select from them.
 tooleval_ultratool_rows = {
     language: [
         dict(

@@ -1,4 +1,4 @@
-"""Description of UltraTool: its metrics, and the columns of its table (arXiv 2401.17167, Table 2), a row for each.
+"""Description of UltraTool: its metrics, and the columns of its table (arXiv 2401.17167, Table 2).
 
 ``json_rate`` is the paper's Table 6, ``json_rate_unrepaired`` the share of answers that are JSON without repairs.
 """
@@ -14,7 +14,7 @@ from opencompass_tooleval.catalogue.benchmark import Benchmark
 from opencompass_tooleval.catalogue.metrics import ACCURACY, Metric, halves
 
 _OF_STEPS = (
-    Metric('creation_awareness', 'Creation awareness', 'recognizes the steps for which there is no tool'),
+    Metric('creation_awareness', 'Creation awareness', 'recognizes the steps for which no tool exists'),
     Metric('usage_awareness', 'Usage awareness', 'recognizes the steps that need a tool'),
     Metric('selection', 'Selection', 'chooses the tool of each step'),
 )
@@ -23,7 +23,7 @@ _WHOLE = halves(_OF_STEPS, '_global', 'whole', 'share of plans in which every st
 METRICS = (
     Metric('planning', 'Planning', 'score of the judge for the plan, in six dimensions', rank=2),
     *(replace(column, rank=2) for column in _WHOLE),
-    Metric('creation', 'Creation', 'score of the judge for the tools that it creates', rank=2),
+    Metric('creation', 'Creation', 'score of the judge for the created tools', rank=2),
     Metric('usage', 'Usage', 'gives the arguments of each step: similarity of the texts', rank=2),
     *_OF_STEPS,
     *halves(_OF_STEPS, '_local', 'steps', 'over single steps'),

@@ -10,7 +10,7 @@ from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Number, Series, mean
 from opencompass_tooleval.report.names import caveats_note, title_of
 from opencompass_tooleval.report.published import published
-from opencompass_tooleval.report.read import Material
+from opencompass_tooleval.results.table import Material
 
 MAIN = {
     'planning': 'overall',
@@ -20,12 +20,12 @@ MAIN = {
     'tool_selection': 'local_accuracy',
     'tool_usage': 'local_levenshtein',
 }
-"""Task -> its metric in the heat map: the local ones of Table 2."""
+"""Task -> its metric in the heat map: Overall, or the local metrics of Table 2."""
 JSON_TASKS = tuple(MAIN)[1:]
 COLUMNS = 9
-"""Number of columns of Table 2 beside Overall."""
+"""Number of columns of Table 2, without Overall."""
 FIGURE_5 = ('Qwen-7B', 'Qwen-14B', 'Qwen-72B', 'GPT-4')
-"""Published models shown beside the measured ones: those of the paper's Figure 5."""
+"""Published models shown beside the measured ones, from the paper's Figure 5."""
 
 
 def figures(boards: Sequence[Board], material: Material) -> Iterator[Figure]:
@@ -127,7 +127,7 @@ def _domains(language: str, material: Material) -> Iterator[Figure]:
         )
         for model, measured in tasks.items()
     )
-    note = 'Mean over the tasks that have the domain: Overall of planning and creation, and the local metrics.'
+    note = 'Mean over the tasks with this domain: Overall for planning and creation, local metrics for the others.'
     title = f'{title_of(f"tooleval-ultratool_{language}")}: domains'
     yield Figure(
         f'ultratool-{language}-domains',

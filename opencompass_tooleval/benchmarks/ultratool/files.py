@@ -1,7 +1,7 @@
 """UltraTool's files: finds, verifies and counts them.
 
-The authors' layout stays: ``{Chinese,English}-dataset/`` with ``test_set/`` and ``example/`` (one file per task) and
-the annotated samples ``test.json`` and ``dev.json``, from which domains come and tasks are built.
+The authors' layout is kept: ``{Chinese,English}-dataset/`` with ``test_set/`` and ``example/`` (one file per task) and
+the annotated samples ``test.json`` and ``dev.json``, which give the domains and the built tasks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from opencompass_tooleval.work_dir.data_files import read_plain
 
 DATA_PATH = 'data/ultratool'
 ANNOTATED = {'test.json': 1000, 'dev.json': 4824}
-"""File of annotated samples -> their number in the paper (arXiv 2401.17167, section 4.1)."""
+"""File of annotated samples -> number of samples in the paper (arXiv 2401.17167, section 4.1)."""
 
 
 def _read_rows(subset: str, language: str, files: Sequence[Path]) -> Content:
@@ -56,13 +56,13 @@ def _files(language: str, folder: str) -> Iterator[DataFiles]:
         read, path = partial(_read_example, language), f'{root}/example/{task}.json'
         yield DataFiles(f'{task} {language} example', (path,), read, needed=False, parts=3)
     for name, number in ANNOTATED.items():
-        exact = name != 'dev.json'  # the published one has unreadable rows
+        exact = name != 'dev.json'  # the published file has unreadable rows
         path, published = f'{root}/{name}', {'rows': number}
         yield DataFiles(f'{name} {language}', (path,), _read_annotated, published, exact=exact, needed=False, parts=2)
 
 
 def _hints(cache: Path) -> Iterator[str]:
-    """Yields the commands that build the two unpublished tasks, if they are missing and can be built."""
+    """Yields the commands that build the two unpublished tasks, if they are missing and their source exists."""
     for folder in FOLDERS.values():
         root = cache / DATA_PATH / folder
         test_set, annotated = root / 'test_set', root / 'test.json'
@@ -79,13 +79,13 @@ def _hints(cache: Path) -> Iterator[str]:
 def configured(
     subset: str, *, language: str | None = None, method: str | None = None, instructions: str | None = None
 ) -> ConfiguredDataset:
-    """Returns the place of a subset in the configs; ``method`` is a prompt style.
+    """Returns the config of a subset; ``method`` is a prompt style.
 
     Raises:
-        ValueError: There is no such subset, or no prompt style with instructions.
+        ValueError: The subset does not exist, or a prompt style is given with instructions.
     """
     if method and instructions:
-        raise ValueError('UltraTool has no prompt style with instructions: leave --method or --instructions out')
+        raise ValueError('UltraTool has no prompt style with instructions: leave out --method or --instructions')
     language = (language or 'zh').lower()
     file, name = 'ultratool/tooleval_ultratool', f'tooleval_ultratool_{language}'
     configs = [f'{file}{kind}_gen:{name}{kind}_datasets' for kind in ([f'_{method}'] if method else ['', '_built'])]
@@ -98,7 +98,7 @@ def configured(
 FILES = BenchmarkFiles(
     files=tuple(files for language, folder in FOLDERS.items() for files in _files(language, folder)),
     origin="UltraTool's files are in its authors' GitHub repository, JoeYing1019/UltraTool; its folder "
-    'predictions has the answers of GPT-3.5 and GPT-4 with their judgements, which tooleval score ultratool reads.',
+    'predictions has answers of GPT-3.5 and GPT-4 with their judgements, which tooleval score ultratool reads.',
     clone=FIX_MISSING,
     hints=_hints,
 )

@@ -1,4 +1,4 @@
-# UltraTool's Table 2 (arXiv 2401.17167): nine columns, and Overall, their mean.
+# UltraTool's Table 2 (arXiv 2401.17167): nine columns, and their mean, Overall.
 _columns = [
     ('planning', 'planning', 'overall'),
     ('creation_awareness_global', 'tool_creation_awareness', 'global_accuracy'),

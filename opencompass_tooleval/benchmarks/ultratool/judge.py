@@ -40,7 +40,7 @@ LABELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         'overall': ('总分', 'Total Score'),
     },
 }
-"""Task -> dimension -> its label in a Chinese and in an English reply, in the paper's order."""
+"""Task -> dimension -> its label in a Chinese and an English reply, in the paper's order."""
 
 _PROMPTS = {
     ('planning', 'zh'): judge_prompts.PLANNING_ZH,
@@ -48,7 +48,7 @@ _PROMPTS = {
     ('tool_creation', 'zh'): judge_prompts.TOOL_CREATION_ZH,
     ('tool_creation', 'en'): judge_prompts.TOOL_CREATION_EN,
 }
-# 'Accuracy Score: 1-10' repeats the scale, and '2024' is not 202.
+# 'Accuracy Score: 1-10' repeats the scale, and '2024' must not be read as 202.
 _SCORE = r'(\d{1,3}(?:\.\d+)?)(?![\d.]|\s*[-–~]\s*\d)'
 _QUOTED = re.compile(r'["\']([^"\'{}\[\]:]{1,60}?)["\']\s*[:：]\s*["\']?' + _SCORE)
 _SCORE_BEHIND = re.compile(r'[\s*]*' + _SCORE)
@@ -68,19 +68,19 @@ class Scores:
 
     Attributes:
         scores: Dimension -> score, for every dimension of the task.
-        why: Dimension -> the judge's reason, bounded text, if it gives one. It does not affect scores.
+        why: Dimension -> the judge's reason, cut in length, if given. It does not affect scores.
     """
 
     scores: Mapping[str, float]
     why: Mapping[str, str] = field(default_factory=dict)
 
     def to_row(self) -> dict[str, Any]:
-        """Returns the members of its row in a file of judgements."""
+        """Returns the members for a row in a file of judgements."""
         return {'scores': dict(self.scores), 'why': dict(self.why)}
 
 
 def prompt_hash(task: str, language: str) -> str:
-    """Returns :func:`~opencompass_tooleval.judging.judge_item.prompt_hash` of the system prompt and the template."""
+    """Returns the hash of the system prompt and the template."""
     return judge_item.prompt_hash(judge_prompts.SYSTEM + _PROMPTS[task, language])
 
 
@@ -90,7 +90,7 @@ def judge_prompt(task: str, language: str, question: str, reference: str, answer
     Args:
         task: ``planning`` or ``tool_creation``.
         language: ``zh`` or ``en``.
-        question: The user's request; for a created tool the step that needs it.
+        question: The user's request; for a created tool, the step that needs it.
         reference: The gold plan or tool.
         answer: The plan or tool to judge.
     """
@@ -98,13 +98,13 @@ def judge_prompt(task: str, language: str, question: str, reference: str, answer
 
 
 def _plain(label: str) -> str:
-    """Normalizes a label: no case, blanks and marks, since judges write ``**Accuracy score**``."""
+    """Normalizes a label: ignores case, spaces and marks, since judges write ``**Accuracy score**``."""
     return _LETTERS.sub('', label).casefold()
 
 
 def _number(value: Any) -> float | None:
-    """Reads a score as a number: ``8``, ``"8"``, ``"8/10"`` and ``"8分"`` are 8."""
-    # true is 1 in Python, the lowest score.
+    """Parses a score as a number: ``8``, ``"8"``, ``"8/10"`` and ``"8分"`` are 8."""
+    # In Python true equals 1, which would be the lowest score.
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
@@ -152,10 +152,10 @@ def _quoted_scores(text: str) -> list[_Scored]:
 
 
 def _line_scores(text: str) -> list[_Scored]:
-    """Finds lines ``Label: 7``, with the marks of lists and headings; the score may be on the next line.
+    """Finds lines ``Label: 7``, with the marks of lists and headings; the score may follow on the next line.
 
-    Lines are split at their first colon without a pattern: one for marks, label and blanks would try every split of
-    200,000 blanks.
+    Lines are split at their first colon without a pattern: a pattern for marks, label and spaces would try every split
+    of 200,000 spaces.
     """
     scores = []
     start = 0
@@ -177,7 +177,7 @@ _AROUND_REASON = ' \t\r\n,;"\'*{}[]'
 
 
 def _reasons(items: Iterable[Mapping[Any, Any]]) -> dict[str, str]:
-    """Returns normalized label -> the reason in the same dict; none from a dict with several scores."""
+    """Returns normalized label -> the reason in the same dict; dicts with several scores are skipped."""
     reasons: dict[str, str] = {}
     for item in items:
         fields = {_plain(str(label)): content for label, content in item.items()}
@@ -191,7 +191,7 @@ def _reasons(items: Iterable[Mapping[Any, Any]]) -> dict[str, str]:
 
 
 def _reasons_between(text: str, scores: Sequence[_Scored]) -> dict[str, str]:
-    """Finds reasons in a reply that is no JSON, before a score and after the last one."""
+    """Finds reasons in a reply that is not JSON, before a score and after the last one."""
     reasons: dict[str, str] = {}
     position = 0
     for scored in scores:
@@ -204,10 +204,10 @@ def _reasons_between(text: str, scores: Sequence[_Scored]) -> dict[str, str]:
 
 
 def _read(text: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Reads the content of a reply: a list, an object, or else ``"label": number`` or lines ``Label: number``.
+    """Parses the content of a reply: a list, an object, or else ``"label": number`` or lines ``Label: number``.
 
     Returns:
-        Label -> value, and label -> reason for the scores with one.
+        Label -> value, and label -> reason for scores with a reason.
     """
     for start, end in (('[', ']'), ('{', '}')):
         parsed = parse_enclosed(text, start, end)
@@ -220,19 +220,17 @@ def _read(text: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def parse_scores(reply: Any, task: str, lowest: float = LOWEST) -> Scores | Unread:
-    """Reads a judge's reply; never raises.
+    """Parses a judge's reply; never raises.
 
     Args:
-        reply: The text of the reply, or a list instead of it from a file of judgements.
+        reply: The text of the reply, or a list from a file of judgements.
         task: ``planning`` or ``tool_creation``.
-        lowest: The lowest valid score. The published judgements have a plan with 0 in six dimensions, and Table 4
-            counts
-            it: they are read with 0 here.
+        lowest: The lowest valid score. 0 for the published judgements: one plan has 0 in six dimensions, and Table 4
+            counts it.
 
     Returns:
-        A score from ``lowest`` to 10 for every dimension, with its reason if there is one, or the reason for a missing
-        score (``unread``, ``missing:<dimension>``, ``range:<dimension>``). Labels in both languages are read for
-        either.
+        A score from ``lowest`` to 10 for every dimension, with its reason if given; or why a score is missing
+        (``unread``, ``missing:<dimension>``, ``range:<dimension>``). Labels in either language are accepted.
     """
     if isinstance(reply, str) and len(reply) > MAX_CHARS:
         return Unread('too_long')

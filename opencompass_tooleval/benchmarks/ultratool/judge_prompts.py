@@ -1,6 +1,6 @@
-"""The judge's prompts as the published evaluation sent them (App. B.2 and Figures 24 to 27 differ in blanks and marks).
+"""The judge's prompts as the published evaluation sent them (App. B.2 and Figures 24 to 27 differ in spaces and marks).
 
-Only ``{question}``, ``{reference}`` and ``{answer}`` are replaced: the prompts have further braces.
+Only ``{question}``, ``{reference}`` and ``{answer}`` are replaced: the prompts contain other braces.
 """
 
 SYSTEM = '你是一个有帮助的AI助手。'

@@ -1,12 +1,12 @@
 """Reads and writes files of judgements: ours and the authors'.
 
-Our files (:mod:`~opencompass_tooleval.judging.judgement_files`) have ``{"scores", "why"}`` of each judged item, and a
-line for every gold step without a created tool (``missing``), so that they can be scored alone; older lines lack
+Our files (:mod:`~opencompass_tooleval.judging.judgement_files`) have ``{"scores", "why"}`` for each judged item, and a
+line for every gold step without a created tool (``missing``), so that a file can be scored alone. Older lines lack
 ``why``. Several runs of a data set may share a file.
 
-The authors' lines have the judged row: ``{"data": ROW, "eval": [{"准确性分数": 8, ...}, ...]}`` for a plan,
+The authors' lines contain the judged row: ``{"data": ROW, "eval": [{"准确性分数": 8, ...}, ...]}`` for a plan,
 ``{"data": ROW, "step": STEP, "eval": [...]}`` for a created tool (``eval/tool_creation_eval.json``). ``ROW`` has record
-and answer as in their files of answers; for a created tool also ``golden``, the gold steps.
+and answer as in the authors' files of answers; for a created tool also ``golden``, the gold steps.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from opencompass_tooleval.work_dir.recorded import read_recorded_row
 
 
 def _read_scores(names: Sequence[str], row: Mapping[str, Any]) -> Scores | Unread:
-    """Reads the judge's scores in one of our rows."""
+    """Parses the judge's scores in one of our rows."""
     scores, why = row.get('scores'), row.get('why')
     if not isinstance(scores, dict) or any(
         isinstance(scores.get(name), bool) or not isinstance(scores.get(name), (int, float)) for name in names
@@ -55,15 +55,15 @@ def _read_scores(names: Sequence[str], row: Mapping[str, Any]) -> Scores | Unrea
 
 
 def _content(steps: Any, reference: Any) -> str:
-    """Returns text that identifies a record of tool creation; gold steps alone are the same in 39 pairs."""
+    """Returns text that identifies a record of tool creation; gold steps alone are not unique (39 pairs are equal)."""
     return json.dumps([steps, reference], sort_keys=True, ensure_ascii=False)
 
 
 class _Published:
-    """Reads the authors' rows, one after the other.
+    """Parses the authors' rows, one after the other.
 
     Args:
-        grading: The answers that are scored, with the records if they are known.
+        grading: The answers to score, with their records if these are known.
     """
 
     def __init__(self, grading: ScoresGrading) -> None:
@@ -76,19 +76,21 @@ class _Published:
         self._gold_steps: dict[str, list[str]] = {}
 
     def judged(self, number: str, row: Mapping[str, Any]) -> Judged:
-        """Returns the judgement of a row; one published plan has 0 in six dimensions, outside the scale: Table 4
-        counts it, and so does official scoring."""
+        """Returns the judgement of a row.
+
+        One published plan has 0 in six dimensions, outside the scale; Table 4 and official scoring count it.
+        """
         data, step, record_id = row.get('data'), '', number
         if self._grading.subset.kind == 'creation':
             step = step_number(row.get('step')) or ''
             if not step or not isinstance(data, dict):
-                raise Fault("a row of a created tool needs 'data' and the text of its 'step'")
+                raise Fault("the row of a created tool needs 'data' and the text of its 'step'")
             record_id = self._record_id(data)
         verdict = parse_scores(row['eval'], self._grading.subset.task, LOWEST if self._grading.rules.strict else 0)
         return Judged(record_id, step, answer_digest=self._digest(record_id, step, data)).with_verdict(verdict)
 
     def _record_id(self, data: Mapping[str, Any]) -> str:
-        """Returns the record of a created tool, by its content; without the records, its index among the file's."""
+        """Returns the record of a created tool, by its content; without known records, its index in the file."""
         row = read_recorded_row(data)
         raw = row.record if row and isinstance(row.record, dict) else {}
         reference = raw.get('reference', data.get('golden'))
@@ -102,7 +104,7 @@ class _Published:
         return record_id
 
     def _digest(self, record_id: str, step: str, data: Any) -> str:
-        """Returns the digest of the judged answer, if the record is known and the row has the answer."""
+        """Returns the digest of the judged answer, if the record is known and the row contains the answer."""
         row = read_recorded_row(data)
         record = self._by_id.get(record_id)
         if record is None and row is not None and self._grading.carried:
@@ -118,7 +120,7 @@ class _Published:
         return self._digests[key].get(step, answer_digest(None))
 
     def missing(self, judgements: Sequence[Judged]) -> Iterator[Judged]:
-        """Yields gold steps without a row, of records in the file: the authors judge every existing tool."""
+        """Yields gold steps without a row, for records in the file, since the authors judge every existing tool."""
         steps = {(judged.id, judged.step) for judged in judgements}
         for record_id, numbers in self._gold_steps.items():
             yield from (
@@ -130,16 +132,16 @@ class _Published:
 
 @dataclass
 class ScoresGrading(ItemGrading[Record, Scores, StepsScore]):
-    """Plans or created tools that a judge gives scores.
+    """Grading of plans or created tools, with scores from a judge.
 
     Attributes:
-        records: The records; none if they are unknown. The authors' rows of created tools have no record number: their
-            content identifies them, and without records they are numbered in order.
+        records: The records; empty if unknown. The authors' rows of created tools have no record number: their content
+            identifies them, and without records they are numbered in order.
         answers: The answers.
         subset: Planning or tool creation.
-        rules: Rules by which answers are read and scored.
-        carried: True to take records that are not given from the authors' rows, so that their judgements identify the
-            judged answers.
+        rules: Rules for parsing and scoring answers.
+        carried: True to take missing records from the authors' rows, so that their judgements identify the judged
+            answers.
     """
 
     subset: Subset
@@ -150,7 +152,7 @@ class ScoresGrading(ItemGrading[Record, Scores, StepsScore]):
         """Reads judgements, ours or the authors', from JSON lines.
 
         Raises:
-            DataError: The file is missing or damaged, of another format, or judges one item twice.
+            DataError: The file is missing or damaged, in another format, or judges an item twice.
         """
         published, names = _Published(self), dimensions(self.subset)
 
@@ -169,7 +171,7 @@ class ScoresGrading(ItemGrading[Record, Scores, StepsScore]):
         return found.to_row()
 
     def items_of(self, record: Record, answer: Any) -> Iterator[Item[Scores]]:
-        """Yields the plan of an answer, or the created tool for each gold step."""
+        """Yields the plan in an answer, or the created tool for each gold step."""
         return items_to_judge(record, read_answer(self.subset, answer, self.rules), self.rules)
 
     def score_answer(self, record: Record, answer: Any, judgements: Sequence[Judged]) -> StepsScore:
@@ -177,7 +179,7 @@ class ScoresGrading(ItemGrading[Record, Scores, StepsScore]):
         return score_answer(record, answer, self.rules, judgements)
 
     def opinions(self, score: StepsScore) -> Iterator[Unjudged | None]:
-        """Yields whether the plan, or each created tool, was judged."""
+        """Yields None for each judged plan or created tool, or why its judgement is missing."""
         for step in score.steps:
             if step.reason not in NOTHING_TO_JUDGE:
                 where = f'record {score.id}' + (f', step {step.number}' if step.number else '')
@@ -185,14 +187,14 @@ class ScoresGrading(ItemGrading[Record, Scores, StepsScore]):
 
 
 def check_single(judgements: Sequence[Judged], file: Path) -> None:
-    """Checks that no item was judged in several answers: without the answers, the one to count is unknown.
+    """Checks that no item was judged in several answers, since without the answers it is unknown which one counts.
 
     Raises:
-        DataError: An item was.
+        DataError: An item was judged in several answers.
     """
     seen: set[tuple[str, str]] = set()
     for judged in judgements:
         if (judged.id, judged.step) in seen:
-            what = 'the file judges several answers to it (several runs), and nothing says which counts'
+            what = 'the file judges several answers to this record (several runs), and it is unknown which one counts'
             raise DataError(file, what, judged.id)
         seen.add((judged.id, judged.step))

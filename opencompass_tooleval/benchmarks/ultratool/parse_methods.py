@@ -1,7 +1,7 @@
 """Repairs of the published scorer: each converts an unreadable text to another.
 
-A repair that does not apply returns ``''``. :data:`ITEM_PARSE_METHODS`, :data:`CALL_PARSE_METHODS` and, for tool
-creation, :mod:`~opencompass_tooleval.benchmarks.ultratool.reading_creation` have their order.
+A repair that does not apply returns ``''``. :data:`ITEM_PARSE_METHODS`, :data:`CALL_PARSE_METHODS` and
+:mod:`~opencompass_tooleval.benchmarks.ultratool.reading_creation` (tool creation) list them in order.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def braces(count: int, better: int) -> Repair:
 def close_behind(mark: str) -> Repair:
     """Cuts before the comma of the last ``mark``, which ends a complete item, and closes the list.
 
-    The comma must go: ``[{...}},]`` with a brace too many is then ``[{...}}]``, and the next repairs, which edit the
-    last characters, can read it.
+    The comma must go: ``[{...}},]`` with a brace too many becomes ``[{...}}]``, which the next repairs, editing the
+    last characters, can parse.
     """
 
     def repair(text: str) -> str:
@@ -76,7 +76,7 @@ def doubled(*marks: str) -> Edits:
 
 
 QUOTES = doubled("{'", "'}", "', '", '", \'', '\', "', "': '", '\': "', '": \'', "': {")
-"""Quotes that tool creation also fixes. An edit applies to the result of earlier ones."""
+"""Quotes that tool creation also fixes. Each edit is applied to the result of earlier edits."""
 
 _QUOTES_AT_BRACKETS = (*QUOTES, ("['", '['), ("']", ']'), (", '", ', "'), ("'),", ')",'))
 
@@ -93,7 +93,7 @@ fix_call_quotes = replace_all(
 )
 
 COMPLETE_ITEM, COMPLETE_CALL = '},', '}},'
-"""Text that ends a complete item, with the comma behind it."""
+"""Text that ends a complete item, with the comma after it."""
 
 ITEM_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('as_is', as_is),

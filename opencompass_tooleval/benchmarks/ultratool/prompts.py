@@ -1,7 +1,7 @@
 """Builds UltraTool's prompts as the published runs sent them.
 
 They differ from the paper's Figures 28 to 33: planning has real line breaks, tool_creation another schema, the English
-labels end in a blank, ``Let’s`` has a typographic apostrophe. Lists are formatted by Python's ``str``.
+labels end in a space, ``Let’s`` has a typographic apostrophe. Lists are formatted with Python's ``str``.
 """
 
 from __future__ import annotations
@@ -160,10 +160,10 @@ FIELDS = {
     'tool_selection': (('plan', 'input'), ('toolset', 'toolset')),
     'tool_usage': (('question', 'question'), ('plan', 'input'), ('toolset', 'toolset')),
 }
-"""Task -> label and key of a row, in the prompt's order."""
+"""Task -> label and row key of each field, in the prompt's order."""
 
 ZERO_SHOT_FIELDS = {**FIELDS, 'planning': (('plan', 'input'),)}
-"""Fields without an example: the published code then labels the question of planning as a plan."""
+"""Fields of a prompt without an example, in which the published code labels the planning question as a plan."""
 
 
 def _query(task: str, labels: Mapping[str, str], fields: Sequence[tuple[str, str]], row: Mapping[str, Any]) -> str:
@@ -171,7 +171,7 @@ def _query(task: str, labels: Mapping[str, str], fields: Sequence[tuple[str, str
     lines = []
     for label, key in fields:
         if key not in row:
-            raise ValueError(f'a prompt of {task} needs the field {key!r}, which the row has not')
+            raise ValueError(f'a prompt of {task} needs the field {key!r}, but the row lacks it')
         lines += [labels[label], str(row[key])]
     return '\n'.join([*lines, labels['output']])
 
@@ -180,14 +180,14 @@ def build_prompt(task: str, language: str, row: Mapping[str, Any], example: Mapp
     """Builds the prompt for one row, without its ``reference``.
 
     Args:
-        task: One of the six.
+        task: One of the six tasks.
         language: ``zh`` or ``en``.
         row: A row of the task's file, as JSON values.
         example: The one-shot example of ``example/{task}.json``, with ``reference``; None for a zero-shot prompt, which
             also lacks the sentence on the format and ``Let’s Begin!``.
 
     Raises:
-        ValueError: There is no such task or language, or a field is missing.
+        ValueError: The task or language does not exist, or a field is missing.
     """
     if language not in INSTRUCTIONS or task not in FIELDS:
         raise ValueError(f'no prompt for {task!r} in {language!r}: tasks {", ".join(FIELDS)}; languages zh, en')
@@ -202,6 +202,6 @@ def build_prompt(task: str, language: str, row: Mapping[str, Any], example: Mapp
 
 
 def messages_of(prompt: str, prompt_style: str) -> list[dict[str, str]]:
-    """Converts a prompt to messages: after the system prompt of its style, if that has one."""
+    """Converts a prompt to messages, after the system prompt of its style, if the style has one."""
     system = str(find_prompt_style(prompt_style)['system'])
     return [*([{'role': 'system', 'content': system}] if system else []), {'role': 'user', 'content': prompt}]

@@ -1,4 +1,4 @@
-"""Rules for reading and scoring answers to UltraTool."""
+"""Rules for parsing and scoring answers to UltraTool."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Protocol:
     Attributes:
         scoring: ``official`` keeps the published behaviour with its quirks, ``strict`` fixes them (see
             docs/explanation/ultratool.md).
-        list_choice: The list that is scored in an answer with several. ``last``: the last one (the authors' choice for
+        list_choice: The list that is scored if an answer has several. ``last``: the last one (the authors' choice for
             open models); ``span``: everything from the first bracket to the last (their choice for GPT).
-        gold: The gold answers in the records; for results only, since the records decide.
+        gold: The gold answers of the records; only stored in results, since the records decide.
 
     Raises:
-        ValueError: An unknown name.
+        ValueError: A name is unknown.
     """
 
     scoring: str = 'official'
@@ -41,11 +41,11 @@ class Protocol:
                 raise ValueError(f'{field} {getattr(self, field)!r} is not one of {", ".join(allowed)}')
 
     def with_shapes(self, shapes: Iterable[str | None]) -> Protocol:
-        """Returns the rules with the reader for the files in which answers were recorded.
+        """Returns the rules with the ``list_choice`` of the files in which answers were recorded.
 
         Args:
-            shapes: Published shape of each answer (:mod:`~opencompass_tooleval.work_dir.recorded`); None for answers
-                of a model. ``span`` if all are of the GPT files, else ``last``.
+            shapes: The published format of each answer (:mod:`~opencompass_tooleval.work_dir.recorded`); None for a
+                model's own answers. ``span`` if all have the format of the GPT files, else ``last``.
         """
         return replace(self, list_choice='span' if set(shapes) == {GPT} else 'last')
 
@@ -56,40 +56,40 @@ class Protocol:
 
 
 def find_prompt_style(name: str) -> Mapping[str, Any]:
-    """Returns the prompt style called ``name``.
+    """Returns the prompt style with this name.
 
     Raises:
-        ValueError: There is none; the message lists the existing ones.
+        ValueError: It does not exist; the error lists the existing styles.
     """
     return find_row(PROMPT_STYLES, name, 'UltraTool', 'prompt style')
 
 
 def list_choice_of(prompt_style: str | None, list_choice: str | None) -> str:
-    """Returns ``list_choice`` of ``prompt_style``, or else ``list_choice``; default ``last``.
+    """Returns the ``list_choice`` of ``prompt_style``; without a style ``list_choice`` itself, by default ``last``.
 
     Raises:
-        ValueError: There is no such prompt style, or its value differs from ``list_choice``.
+        ValueError: The prompt style does not exist, or its value differs from ``list_choice``.
     """
     if prompt_style is None:
         return list_choice or 'last'
     fixed = str(find_prompt_style(prompt_style)['list_choice'])
     if list_choice not in (None, fixed):
         raise ValueError(
-            f'prompt_style={prompt_style!r} reads list_choice={fixed!r}: '
-            f'leave list_choice={list_choice!r} or prompt_style out'
+            f'prompt_style={prompt_style!r} implies list_choice={fixed!r}: '
+            f'leave out list_choice={list_choice!r} or prompt_style'
         )
     return fixed
 
 
 def prompt_style_of(shapes: Iterable[str | None], list_choice: str) -> str | None:
-    """Returns the prompt style of recorded answers: shapes of files have the names of prompt styles.
+    """Returns the prompt style of recorded answers: the formats of files have the names of prompt styles.
 
     Args:
         shapes: As in :meth:`Protocol.with_shapes`.
         list_choice: The list that is scored.
 
     Returns:
-        None for answers of several shapes, or of none, or if ``list_choice`` differs from the authors'.
+        The style; None if answers have several formats or none, or if ``list_choice`` differs from the authors'.
     """
     names = set(shapes)
     name = names.pop() if len(names) == 1 else None

@@ -1,4 +1,4 @@
-"""Reads the text of an answer as a plan or list of items, by the rules of the protocol."""
+"""Parses the text of an answer as a plan or list of items, by the rules of the protocol."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from opencompass_tooleval.core.text.reading import READ_ERRORS, Parsed, unread
 
 _FIRST_STEP = '1. '
 _DIGITS = '0123456789'
-# Complete marks first: the short ones would leave their '>'.
+# Complete marks first, since the short ones would leave their '>'.
 _MARKS = ('<|im_start|>', '<|im_end|>', '<|im_start|', '<|im_end|')
 
 
 def _cut_plan(text: str) -> str:
-    """Cuts the plan that the published evaluation shows the judge, unless it begins with ``1. ``.
+    """Cuts a plan as the published evaluation does for the judge, unless it begins with ``1. ``.
 
-    It starts at the first ``1. ``, if there is one; the last of several paragraphs is removed, unless it begins with a
-    digit. Paragraphs are split from the left: in ``1. a`` and three line breaks the third is a last paragraph. A
-    refusal in one paragraph stays: the published judgement of one quotes it (GPT-3.5, Chinese, row 958).
+    The plan starts at the first ``1. ``, if any; the last of several paragraphs is removed, unless it begins with a
+    digit. Paragraphs are split from the left: after ``1. a`` and three line breaks, the third is a last paragraph. A
+    refusal in one paragraph stays, since a published judgement quotes one (GPT-3.5, Chinese, row 958).
     """
     if text.strip().startswith(_FIRST_STEP):
         return text
@@ -35,7 +35,7 @@ def _cut_plan(text: str) -> str:
 
 
 def _cut_plan_strictly(text: str) -> str:
-    """Cuts from the first ``1. `` on, without a closing remark; a text without one stays."""
+    """Cuts the text from the first ``1. `` on, without a closing remark; a text without ``1. `` stays."""
     position = text.find(_FIRST_STEP)
     if position <= 0:
         return text
@@ -46,7 +46,7 @@ def _cut_plan_strictly(text: str) -> str:
 def read_plan(answer: Any, protocol: Protocol) -> Parsed:
     """Cuts a plan to the part that the judge sees.
 
-    Parse methods: ``text`` (all of it, except marks of a chat template), ``cut``.
+    Parse methods: ``text`` (the complete text, except marks of a chat template), ``cut``.
     """
     if not isinstance(answer, str):
         return unread('parse:not_text')
@@ -59,28 +59,28 @@ def read_plan(answer: Any, protocol: Protocol) -> Parsed:
 
 
 def without_thoughts(answer: Any) -> Any:
-    """Removes thoughts with ``clean``; a list that was already read stays."""
+    """Returns an answer without thoughts; a parsed list stays."""
     return clean(as_answer(answer)) if isinstance(answer, (Answer, str)) else answer
 
 
 def read(answer: Any, reading: str, protocol: Protocol) -> Parsed:
-    """Reads an answer; never raises.
+    """Parses an answer; never raises.
 
     Args:
-        answer: An :class:`~opencompass_tooleval.core.calls.answer.Answer` or its text, or a list that was already read.
+        answer: An :class:`~opencompass_tooleval.core.calls.answer.Answer` or its text, or a parsed list.
         reading: ``plan``, ``items``, ``names``, ``calls`` or ``tools``.
         protocol: The rules.
     """
     answer = answer.text if isinstance(answer, Answer) else answer
     if isinstance(answer, list) and answer and isinstance(answer[0], str):
-        answer = answer[0]  # the authors' files of open models have each answer as the first item of a list
+        answer = answer[0]  # the authors' files of open models store each answer as the first item of a list
     if reading == 'plan':
         return read_plan(answer, protocol)
     return read_strict(answer) if protocol.strict else read_official(answer, reading, protocol.list_choice)
 
 
 def is_json(answer: Any) -> bool:
-    """Tests if an answer is a JSON list without repairs, except for blanks and one fence around it."""
+    """Tests if an answer is a JSON list without repairs, except for spaces and one fence around it."""
     answer = answer.text if isinstance(answer, Answer) else answer
     if not isinstance(answer, str) or len(answer) > MAX_CHARS:
         return isinstance(answer, list)

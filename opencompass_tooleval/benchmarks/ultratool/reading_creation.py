@@ -1,7 +1,7 @@
-"""The repairs with which the published scorer reads created tools.
+"""The repairs with which the published scorer parses created tools.
 
-Models miscount the braces of a nested tool; most parse methods guess the intended number. Balancing them instead would
-read answers that the published scorer cannot: all of GPT-3.5's, for which Table 6 has 99.00.
+Models miscount the braces of a nested tool; most parse methods guess the intended number. Balancing the braces instead
+would accept answers that the published scorer rejects: all of GPT-3.5's, for which Table 6 has 99.00.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from opencompass_tooleval.benchmarks.ultratool.parse_methods import (
 )
 
 COMPLETE_TOOL = '}}}},'
-_close_behind_tool = close_behind('}}},')  # one brace fewer than where an answer without an end is cut first
+_close_behind_tool = close_behind('}}},')  # one brace fewer than in the first cut of an unfinished answer
 
 
 def _at_run(length: int, drop: int = 0, insert: str = '') -> Repair:
@@ -40,7 +40,7 @@ def _drop_third_bracket(text: str) -> str:
 
 
 def _open_next_item(text: str) -> str:
-    """Inserts a ``{`` after the first ``}}}}, `` if none follows; later places are ignored."""
+    """Inserts a ``{`` after the first ``}}}}, `` if no ``{`` follows; later places are ignored."""
     mark = '}}}}, '
     position = text.find(mark)
     rest = text[position + len(mark) :]
@@ -66,7 +66,7 @@ TOOL_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('four_braces', before_last('}' * 4)),
     ('quote_brace', before_last('"}')),
     ('quote_braces', before_last('"}"}}')),
-    # published too, and left out: "}"}}"}}} puts a string directly after a brace, which cannot be read
+    # left out: the published "}"}}"}}} puts a string directly after a brace, which never parses
     ('drop_one', _drop),
     ('drop_two', drop_before_last(2)),
     ('run_of_nine', _at_run(9, drop=2)),

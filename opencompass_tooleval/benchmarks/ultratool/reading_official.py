@@ -1,7 +1,7 @@
-"""Reads an answer by the rules of the published scorer.
+"""Parses an answer by the rules of the published scorer.
 
-It rewrites the complete text, cuts it to its list and then tries a list of repairs, each evaluated as Python. Here each
-try reads a Python literal. Every parse method has a name, which details record.
+The scorer rewrites the complete text, cuts it to its list, and then tries a list of repairs, each evaluated as Python.
+Here each try parses a Python literal. Every parse method has a name, which is stored in the details.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BLANKS = 12
 
 
 def normalise(text: str, reading: str) -> str:
-    """Rewrites a complete answer, inside values too, as the published scorer does before it reads anything.
+    """Rewrites a complete answer, inside values too, as the published scorer does before it parses.
 
     Args:
         text: The answer.
@@ -50,7 +50,7 @@ def normalise(text: str, reading: str) -> str:
         edits = (*_LITERALS, ('None', '"None"'), *_ITEM_EDITS)
     if reading == 'calls':
         edits = (*edits, ('}{', '}, {'))
-    # Inside values too: 'nullable' becomes '"null"able', and that answer is unreadable, as published.
+    # Inside values too: 'nullable' becomes '"null"able', which makes the answer unreadable, as published.
     for old, new in edits:
         text = text.replace(old, new)
     for blanks in range(1, _BLANKS + 1):
@@ -64,7 +64,7 @@ _COMPLETE = {'items': COMPLETE_ITEM, 'names': COMPLETE_ITEM, 'calls': COMPLETE_C
 
 
 def _last_list(text: str) -> str:
-    """Returns the last ``[{ ... }]`` (each as short as possible), or everything up to the first ``]``.
+    """Returns the last ``[{ ... }]`` (each as short as possible), or else everything up to the first ``]``.
 
     It equals ``re.findall(r'\\[\\{.*?\\}\\]', text)[-1]``, in linear time.
     """
@@ -78,7 +78,7 @@ def _last_list(text: str) -> str:
 
 
 def cut(text: str, reading: str, list_choice: str) -> str:
-    """Cuts a normalised answer to its list; a text without ``[`` only after its last ``]``."""
+    """Cuts a normalised answer to its list; a text without ``[`` is only cut after its last ``]``."""
     start = text.find('[')
     if start > 0:
         text = text[start:]
@@ -90,7 +90,7 @@ def cut(text: str, reading: str, list_choice: str) -> str:
 
 
 _BUDGETS = {'tools': 300_000}
-"""Maximum cost of all tries, if there are many parse methods."""
+"""Maximum cost of all tries, for readings with many parse methods."""
 
 PARSE_METHODS: dict[str, tuple[ParseMethod, ...]] = {
     'items': ITEM_PARSE_METHODS,
@@ -101,7 +101,7 @@ PARSE_METHODS: dict[str, tuple[ParseMethod, ...]] = {
 
 
 def _awareness_items(value: Any) -> Any:
-    """Returns the items of a list; a tuple (``{...}, {...}``) and a single object have none."""
+    """Returns the items of a list; a tuple (``{...}, {...}``) or a single object has no items."""
     return value if isinstance(value, list) else []
 
 
@@ -115,12 +115,12 @@ def _selection_items(value: Any) -> Any:
 
 
 def _usage_items(value: Any) -> Any:
-    """Returns the first of ``[[..], [..]]``; reads ``{...}, {...}``; ``[..], [..]`` has no items."""
+    """Returns the first of ``[[..], [..]]``; accepts ``{...}, {...}``; ``[..], [..]`` has no items."""
     return value[0] if isinstance(value, list) and value and isinstance(value[0], list) else value
 
 
 def _creation_items(value: Any) -> Any:
-    """Returns the items of a list or a tuple; ``...`` has none."""
+    """Returns the items of a list or a tuple; ``...`` has no items."""
     return [] if value is Ellipsis else value
 
 
@@ -135,8 +135,8 @@ _ITEMS: dict[str, Callable[[Any], Any]] = {
 def _items(parsed: Parsed, reading: str) -> Parsed:
     """Returns the items of a value.
 
-    A value without items, such as a single object, is still good JSON. A value at which the published scorer stops,
-    such as a number, is not.
+    A value without items, such as a single object, still counts as JSON. A value that stops the published scorer, such
+    as a number, does not.
     """
     if not parsed.ok:
         return parsed
@@ -149,15 +149,15 @@ def _items(parsed: Parsed, reading: str) -> Parsed:
 
 
 def read_official(answer: Any, reading: str, list_choice: str = 'last') -> Parsed:
-    """Reads an answer as the published scorer does.
+    """Parses an answer as the published scorer does.
 
     Args:
-        answer: Its text; a list is used unchanged.
+        answer: The answer's text; a list is used unchanged.
         reading: ``items``, ``names``, ``calls`` or ``tools``.
         list_choice: ``last`` or ``span``, see :class:`~opencompass_tooleval.benchmarks.ultratool.protocol.Protocol`.
 
     Returns:
-        The list of items and the parse method, or the reason for a missing list.
+        The list of items and the parse method, or the reason why there is no list.
     """
     if not isinstance(answer, str):
         return _items(bounded(answer, 'value'), reading)

@@ -1,4 +1,4 @@
-"""Reads an answer without changing any value."""
+"""Parses an answer without changing any value."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ MAX_LISTS = 32
 
 
 class _Spent(Exception):
-    """Repairing took too long."""
+    """The repair exceeded its budget."""
 
 
 class _Metered(str):
-    """Text that may be read a limited number of times.
+    """Text that can be read only a limited number of times.
 
-    json_repair reads its text character by character, and ``]{]{]{...`` more often than the square of its length:
-    8,000 such characters take seconds.
+    json_repair reads its text character by character, and texts such as ``]{]{]{...`` more often than the square of
+    their length: 8,000 such characters take seconds.
     """
 
     left: list[int]
@@ -64,13 +64,13 @@ def _repaired(text: str) -> Any:
         raise ValueError(text[:20])
     try:
         return json_repair.loads(_Metered(text, [REPAIR_BUDGET]), skip_json_loads=True)
-    except Exception as error:  # a library that promises to read anything, on a text that may be anything
+    except Exception as error:  # any library error, on any text
         raise ValueError(str(error)) from error
 
 
 def _last_of_lists(text: str) -> Any:
-    """Finds the last JSON list of objects in prose, with any number of other brackets."""
-    # A list of objects: the [1] of a footnote is a list too.
+    """Parses the last JSON list of objects in prose, with any number of other brackets around it."""
+    # Only lists of objects count, since the [1] of a footnote is a list too.
     lists = [value for value in json_values(text, '[', MAX_LISTS) if isinstance(value[0] if value else None, dict)]
     if not lists:
         raise ValueError('no list')
@@ -86,7 +86,7 @@ def _json_or_literal(text: str) -> Any:
 
 
 def _full_width(text: str) -> Any:
-    """Reads the list from the first bracket to the last, with JSON's punctuation converted to ASCII."""
+    """Parses the list from the first bracket to the last, with full-width punctuation converted to ASCII."""
     if not has_full_width(text):
         raise ValueError('nothing is full-width')
     text = ascii_punctuation(text)
@@ -94,17 +94,17 @@ def _full_width(text: str) -> Any:
 
 
 def read_strict(answer: Any) -> Parsed:
-    """Reads an answer without changing any value.
+    """Parses an answer without changing any value.
 
     Parse methods: ``json`` and ``literal`` (the complete answer), ``fence`` (the content of the first fenced block),
     ``prose`` (from the first bracket to the last, or the last JSON list of objects in between), ``fullwidth`` (as
-    ``prose``, with full-width punctuation around its texts read as ASCII), ``repaired`` (by json_repair).
+    ``prose``, with full-width punctuation outside texts converted to ASCII), ``repaired`` (by json_repair).
 
     Args:
-        answer: Its text; a list is used unchanged.
+        answer: The answer's text; a list is used unchanged.
 
     Returns:
-        The list of items and the parse method, or the reason for a missing list.
+        The list of items and the parse method, or the reason why there is no list.
     """
     if not isinstance(answer, str):
         return _as_list(bounded(answer, 'value'))
@@ -112,7 +112,7 @@ def read_strict(answer: Any) -> Parsed:
         return unread(TOO_LONG)
     text = tidy(answer)
     inside = tidy(unfence(text))
-    if '[' not in inside:  # a fence that is closed but not opened
+    if '[' not in inside:  # a closing fence without an opening one
         inside = text.strip('`').strip()
     span = inside[max(0, inside.find('[')) : inside.rfind(']') + 1]
     broken = inside[max(0, inside.find('[')) :]

@@ -23,10 +23,10 @@ GLOBAL = 'global_accuracy'
 
 
 def flag(item: Mapping[str, Any]) -> int | None:
-    """Returns ``int(tool)``; None if it is missing or no number."""
+    """Returns ``int(tool)``; None if ``tool`` is missing or not a number."""
     try:
         return int(item['tool'])
-    # {"tool": 1e999} is read as inf, and int(inf) raises OverflowError.
+    # {"tool": 1e999} parses as inf, and int(inf) raises OverflowError.
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
 
@@ -39,7 +39,8 @@ def accuracy(steps: tuple[StepScore, ...], record: Record, items: Sequence[Any],
 
 
 def _score_step(step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
-    """Scores a step. Official: the first readable item counts. Strict: the first with the number, readable or not."""
+    """Scores a step. Official: the first readable item with its number counts. Strict: the first one, readable or
+    not."""
     item, seen = item_of(items, step, protocol, lambda item: protocol.strict or flag(item) is not None)
     predicted = None if item is None else flag(item)
     gold = int(step.tool)

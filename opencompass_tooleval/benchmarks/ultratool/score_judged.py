@@ -1,7 +1,7 @@
-"""Scores planning and tool creation by a judge: 1-10 in each dimension, shown on 0-100 (UltraTool, section 3.1).
+"""Scores planning and tool creation with a judge: 1-10 per dimension, shown as 0-100 (UltraTool, section 3.1).
 
-Judgements are data (``judgement_rows.py``), and each counts only for the answer that it judged. The items that
-the judge sees are those of the paper (App. B.2).
+Judgements are data (``judgement_rows.py``), and each counts only for the answer that it judged. The judge sees the same
+items as in the paper (App. B.2).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ JUDGED_KINDS = ('planning', 'creation')
 
 FULL = 10
 NOTHING_TO_JUDGE = frozenset({TOOL_MISSING, EMPTY})
-"""Reasons of steps without an item to judge: no created tool, no plan."""
+"""Reasons of steps without an item to judge: no created tool, or no plan."""
 
 
 Judged = Judgement[Scores]
-"""The judgement of a plan, or of the created tool for a gold step: ``step`` is its number."""
+"""The judgement of a plan, or of the created tool for a gold step: ``step`` is the step's number."""
 
 
 def dimensions(subset: Subset) -> tuple[str, ...]:
@@ -55,17 +55,17 @@ def _is_tool(tool: Any) -> bool:
 
 
 def _with_lists(value: Any) -> Any:
-    """Replaces tuples by lists: the published code writes created tools to JSON before its judge sees them."""
+    """Replaces tuples by lists: the published code converts created tools to JSON for its judge."""
     if isinstance(value, dict):
         return {key: _with_lists(item) for key, item in value.items()}
     return [_with_lists(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def created_tools(record: Record, items: Sequence[Any], protocol: Protocol) -> dict[str, Mapping[str, Any]]:
-    """Returns the created tools that are judged: number of a gold step -> its tool, a non-empty object.
+    """Returns the created tools to judge: number of a gold step -> its tool, a non-empty object.
 
-    Officially the first item with the number and a tool decides, valid or not; strictly the first whose tool can be
-    judged.
+    In official scoring the first item with the number and a tool decides, valid or not; in strict scoring the first
+    item whose tool can be judged.
     """
     tools = {}
     for step in record.reference:
@@ -78,9 +78,9 @@ def created_tools(record: Record, items: Sequence[Any], protocol: Protocol) -> d
 
 
 def judged_parts(record: Record, parsed: Parsed, protocol: Protocol) -> dict[str, Any]:
-    """Returns the judged parts of an answer: its plan under ``''``, or the created tools by the number of their step.
+    """Returns the parts of an answer to judge: its plan under ``''``, or the created tools by step number.
 
-    A missing plan (an empty answer, unfinished thoughts, no text) is no part.
+    A missing plan (an empty answer, unfinished thoughts, no text) is left out.
     """
     if record.subset.kind == 'planning':
         return {'': parsed.value} if isinstance(parsed.value, str) and parsed.value.strip() else {}
@@ -90,19 +90,19 @@ def judged_parts(record: Record, parsed: Parsed, protocol: Protocol) -> dict[str
 def complete(record: Record, judgements: Sequence[Judged]) -> list[Judged]:
     """Returns the judgements of a record with an unknown answer, one per possible item.
 
-    An item without a row is ``unjudged``: for a gold step without a created tool, files have a row with ``missing``.
+    An item without a row is ``unjudged``; for a gold step without a created tool, files have a row with ``missing``.
     """
     by_step = {judged.step: judged for judged in judgements}
     return [by_step.get(number, Judged(record.id, number, FAILED, fault=NO_JUDGEMENT)) for number in numbers(record)]
 
 
 def numbers(record: Record) -> list[str]:
-    """Returns the step of each possible item."""
+    """Returns the step number of each possible item."""
     return [''] if record.subset.kind == 'planning' else [step.number for step in record.reference]
 
 
 def not_judged(record: Record, parsed: Parsed, protocol: Protocol) -> SampleResult:
-    """Returns the outcome of an answer without a judge: every score is None."""
+    """Returns the result of an answer without a judge: every score is None."""
     parts, names = judged_parts(record, parsed, protocol), dimensions(record.subset)
     missing = EMPTY if record.subset.kind == 'planning' else TOOL_MISSING
     reasons = {number: NOT_JUDGED if number in parts else missing for number in numbers(record)}
@@ -133,10 +133,10 @@ def _step(judged: Judged, names: Sequence[str]) -> StepScore:
 
 
 def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> SampleResult:
-    """Computes the scores of one sample: those of its plan, or the means over its created tools.
+    """Computes the scores of one sample: the scores of its plan, or means over its created tools.
 
-    Officially a missing tool is left out, unless the sample has none at all: then each of its steps counts 0. Strictly
-    every missing tool counts 0. A missing judgement is left out of the mean and counted.
+    In official scoring a missing tool is left out, unless the sample has no tool at all: then each step counts 0. In
+    strict scoring every missing tool counts 0. Missing judgements are left out of the mean and counted.
     """
     names = dimensions(subset)
     steps = tuple(_step(judged, names) for judged in judgements)
@@ -144,7 +144,7 @@ def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> S
     tried = any(step.reason not in NOTHING_TO_JUDGE for step in steps)
     if protocol.strict or not tried:
         counted = [step for step in steps if step.reason != UNJUDGED]
-    else:  # a detail must not show a 0 that does not count
+    else:  # a detail must not show a 0 that is left out
         steps = tuple(
             replace(step, values=dict.fromkeys(names)) if step.reason in NOTHING_TO_JUDGE else step for step in steps
         )
@@ -153,24 +153,24 @@ def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> S
 
 
 def _tool_text(tool: Any, protocol: Protocol) -> str:
-    """Formats a tool; officially as Python does."""
+    """Formats a tool; in official scoring as Python does."""
     return json.dumps(to_jsonable(tool), ensure_ascii=False) if protocol.strict else str(tool)
 
 
 def _question(step: str, protocol: Protocol) -> str:
-    """Returns the question for the judge of a created tool: officially the word after the step's number.
+    """Returns the question for the judge of a created tool; in official scoring, the word after the step's number.
 
-    For ``1.2 Query the rate`` it is ``Query``; a Chinese step is one word in most cases.
+    For ``1.2 Query the rate`` it is ``Query``; a Chinese step is mostly one word.
     """
     return step if protocol.strict else ''.join(step.split(' ')[1:2])
 
 
 def items_to_judge(record: Record, parsed: Parsed, protocol: Protocol) -> Iterator[Item[Scores]]:
-    """Yields the plan of an answer, or the created tool for each gold step.
+    """Yields the plan in an answer, or the created tool for each gold step.
 
     Yields:
-        The judgement without the judge's reply, and the question; None if there is nothing to judge. ``12`` names the
-        plan of record 12, ``12/1.2`` its tool for step 1.2.
+        The judgement without the judge's reply, and the question; None if nothing can be judged. ``12`` names the plan
+        of record 12, ``12/1.2`` its tool for step 1.2.
     """
     parts, task = judged_parts(record, parsed, protocol), record.subset.task
     texts = {

@@ -21,7 +21,7 @@ from opencompass_tooleval.core.scoring.result import OK
 
 
 def wrong_name(record: Record, name: Any) -> str:
-    """Returns the reason of a wrong name: it is that of another tool, or of none in the toolset."""
+    """Returns the reason for a wrong name: another tool of the toolset, or an unknown tool."""
     return WRONG_TOOL if any(tool.name == name for tool in record.toolset) else UNKNOWN_TOOL
 
 
@@ -29,7 +29,7 @@ def _score_step(record: Record, step: GoldStep, items: Sequence[Any], protocol: 
     item, seen = item_of(items, step, protocol, lambda item: protocol.strict or 'tool' in item)
     predicted = None if item is None else item.get('tool')
     if isinstance(predicted, str):
-        predicted = predicted.replace('\\_', '_')  # Markdown, which the published scorer unescapes too
+        predicted = predicted.replace('\\_', '_')  # Markdown, which the published scorer also unescapes
     if predicted == step.tool:
         return StepScore(step.number, {LOCAL: 1.0}, OK, predicted, step.tool)
     reason = STEP_MISSING if not seen else UNREADABLE

@@ -1,4 +1,4 @@
-"""Scores of steps, matching of steps, and codes of their faults."""
+"""Scores of steps, matching of steps, and codes of their errors."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ ERROR_TYPES: Mapping[str, tuple[str, ...]] = {
     'incorrect_json': ('parse:',),
 }
 """The paper's five types (section 4.5, App. B.5) -> codes or areas; the first match counts. Other codes are wrong
-choices or values, which belong to none of the paper's types."""
+choices or values, for which the paper has no type."""
 
 Values = Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
 class ArgumentScore:
-    """One argument of the gold answer, or only of the prediction (``extra`` and ``hallucinated``: no ``value``)."""
+    """An argument of the gold answer; or only of the prediction (``extra``, ``hallucinated``), then without a
+    ``value``."""
 
     name: str
     reason: str
@@ -58,16 +59,16 @@ class StepScore:
     """One gold step.
 
     Attributes:
-        number: Its number.
-        values: Metric over steps -> 0-1, or None if it does not count, such as a missing judgement.
+        number: Number of the step.
+        values: Metric over steps -> 0-1; None if it does not count, such as without a judgement.
         reason: ``ok`` or the reason for a lost point, as ``area:code``.
         predicted: The answer's value.
         gold: The gold value.
-        codes: All its faults, also those that cost no point.
-        arguments: Usage: its arguments.
-        why: Judged: dimension -> the judge's reason.
-        answer_digest: Judged: digest of the judged item.
-        fault: The reason for a missing judgement; else ``''``.
+        codes: All errors of the step, including those that cost no point.
+        arguments: For usage: the step's arguments.
+        why: For judged tasks: dimension -> the judge's reason.
+        answer_digest: For judged tasks: digest of the judged item.
+        fault: Why the judgement is missing; ``''`` otherwise.
     """
 
     number: str
@@ -97,9 +98,9 @@ class StepsScore(SampleScore):
     Attributes:
         steps: One per gold step, in order.
         others: Predicted items that belong to no gold step.
-        flat: Metric -> values for its mean over the complete data set: the paper's ``local`` metrics and the judge's on
-            created tools are means over steps, not over samples.
-        domain: One of 22, or ``''``.
+        flat: Metric -> values for its mean over all steps of the data set: the paper averages ``local`` metrics, and
+            the judge's metrics of created tools, over steps and not over samples.
+        domain: One of 22 domains, or ``''``.
     """
 
     steps: tuple[StepScore, ...] = ()
@@ -108,7 +109,7 @@ class StepsScore(SampleScore):
     domain: str = ''
 
     def codes(self) -> Counter[str]:
-        """Counts each code: of the complete answer if it is unreadable, else of its steps."""
+        """Counts the codes: of the complete answer if it is unreadable, else of its steps."""
         if self.reason.startswith(('parse:', 'answer:', 'infra:')):
             return Counter([self.reason])
         counts = Counter(code for step in self.steps for code in step.codes)
@@ -165,12 +166,12 @@ class SampleResult:
 
     @property
     def reason(self) -> str:
-        """``ok`` or the reason of the first step that lost a point."""
+        """``ok``, or the reason of the first step that lost a point."""
         return next((step.reason for step in self.steps if step.reason != OK), OK)
 
 
 def number_of(item: Any, protocol: Protocol) -> str | None:
-    """Returns the number of a predicted item's step; None without one."""
+    """Returns the step number of a predicted item; None without one."""
     text = item.get('step') if isinstance(item, dict) else None
     return step_number(text) if protocol.strict else published_step_number(text)
 
@@ -181,7 +182,7 @@ def item_of(
     """Finds the first readable predicted item with the number of ``step``.
 
     Returns:
-        The item, or None; and True if there was any item with that number.
+        The item, or None; and True if any item has that number.
     """
     seen = False
     for item in items:
@@ -193,7 +194,7 @@ def item_of(
 
 
 def other_steps(record: Record, items: Sequence[Any], protocol: Protocol) -> Iterator[OtherStep]:
-    """Yields predicted items that are not the first of a gold step."""
+    """Yields predicted items, except for the first item of each gold step."""
     plan = {step.number for step in record.steps}
     unanswered = {step.number for step in record.reference}
     for item in items:
@@ -205,7 +206,7 @@ def other_steps(record: Record, items: Sequence[Any], protocol: Protocol) -> Ite
 
 
 def error_type(code: str) -> str | None:
-    """Returns the paper's error type of a code; None if it has none."""
+    """Returns the paper's error type of a code; None without a type."""
     for name, patterns in ERROR_TYPES.items():
         if any(code.startswith(pattern) if pattern.endswith(':') else code == pattern for pattern in patterns):
             return name
@@ -213,5 +214,5 @@ def error_type(code: str) -> str | None:
 
 
 def flat_mean(values: Sequence[float]) -> float | None:
-    """Computes the mean of a sample's steps; None without any."""
+    """Returns the mean over a sample's steps; None without steps."""
     return sum(values) / len(values) if values else None

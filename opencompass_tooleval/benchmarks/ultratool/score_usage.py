@@ -32,8 +32,9 @@ _EMPTY: tuple[Any, ...] = ('', [], {})
 
 
 def similarity(predicted: Any, gold: Any) -> float:
-    """Computes 1 - Levenshtein distance / longer length, of ``str()`` of both; an empty gold value needs
-    an empty one.
+    """Returns 1 - Levenshtein distance / longer length, of ``str()`` of both values.
+
+    If the gold value is empty, returns 1 for an empty prediction, else 0.
     """
     if gold in _EMPTY:
         return float(predicted in _EMPTY)
@@ -42,12 +43,12 @@ def similarity(predicted: Any, gold: Any) -> float:
 
 
 def _unescaped(value: Any) -> Any:
-    """Removes Markdown's backslash before underscores: ``file\\_path``, which ``\\\\_`` in an answer becomes."""
+    """Replaces ``\\_``, Markdown's escaped underscore, by ``_`` in a text."""
     return value.replace('\\_', '_') if isinstance(value, str) else value
 
 
 def _compared(param: Mapping[Any, Any], protocol: Protocol) -> Mapping[Any, Any]:
-    """Returns the arguments as the published scorer compares them; of equal names the first counts."""
+    """Returns the arguments as the published scorer compares them; of equal names, the first counts."""
     if protocol.strict:
         return param
     compared: dict[Any, Any] = {}
@@ -72,7 +73,7 @@ def _arguments(record: Record, step: GoldStep, param: Mapping[Any, Any]) -> Iter
 
 
 def _tool_codes(record: Record, step: GoldStep, item: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the codes of another tool: the question gives the tool, so that this costs no point, but is counted."""
+    """Returns the code of a wrong tool, which is only counted: the question names the tool, so it costs no point."""
     tool = item.get('tool')
     return (wrong_name(record, tool),) if isinstance(tool, str) and tool != step.tool else ()
 
@@ -101,7 +102,7 @@ def _score_step(record: Record, step: GoldStep, items: Sequence[Any], protocol: 
 def score(record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
     """Scores the items of an answer: the mean over gold arguments, then over steps.
 
-    A step without gold arguments scores 0 officially, for any prediction; strictly 1 if the prediction has none either.
+    A step without gold arguments scores 0 in official scoring; in strict scoring 1 if the prediction has none too.
     """
     steps = tuple(_score_step(record, step, items, protocol) for step in record.reference)
     values = tuple(float(step.values[LOCAL] or 0) for step in steps)

@@ -38,12 +38,12 @@ _SCORERS: Mapping[str, Callable[[Record, Sequence[Any], Protocol], SampleResult]
 
 
 def _why_unread(answer: Any) -> str:
-    """Why there is nothing to read in an answer or its text; ``''`` if there is, as in a list read already."""
+    """Returns why an answer or its text has nothing to parse; ``''`` if it has, and for a parsed list."""
     return why_unread(as_answer(answer)) if isinstance(answer, (Answer, str)) else ''
 
 
 def read_answer(subset: Subset, answer: Any, protocol: Protocol) -> Parsed:
-    """Reads an answer; never raises."""
+    """Parses an answer; never raises."""
     reason = _why_unread(answer)
     if reason.startswith(INFRA) or reason == TOO_LONG:
         return unread(reason)
@@ -63,9 +63,9 @@ def _gold(record: Record) -> Any:
 
 
 def _answered(record: Record, parsed: Parsed, outcome: SampleResult, protocol: Protocol) -> Any:
-    """Returns the answer's values in the format of :func:`_gold`, by the numbers of steps.
+    """Returns the answer's values in the format of :func:`_gold`, by step number.
 
-    Items of no gold step are in :attr:`StepsScore.others`.
+    Items that belong to no gold step are in :attr:`StepsScore.others`.
     """
     if record.subset.kind == 'planning' or not parsed.ok:
         return parsed.value
@@ -104,13 +104,12 @@ def score_answer(
     """Scores one answer.
 
     Args:
-        record: Its record.
-        answer: Its text (an ``Answer`` with an ``infra:`` reason scores 0), or a
-            list that was already read.
+        record: The record.
+        answer: The answer's text, or a parsed list. An ``Answer`` with an ``infra:`` reason scores 0.
         protocol: The rules.
-        judgements: Planning and tool creation: the judgements of this record, of which only those of this answer count
-            (:func:`~opencompass_tooleval.judging.grading.matched_items`); None without a judge: the judged scores are
-            None.
+        judgements: For planning and tool creation: the judgements of this record; only those of this answer count
+            (:func:`~opencompass_tooleval.judging.grading.matched_items`). None without a judge: the judged scores are
+            then None.
     """
     parsed = read_answer(record.subset, answer, protocol)
     scorer = _SCORERS.get(record.subset.kind)
@@ -144,17 +143,17 @@ def score_answers(
 def score_judgements(
     subset: Subset, judgements: Sequence[Judged], protocol: Protocol, records: Sequence[Record] | None = None
 ) -> list[StepsScore]:
-    """Scores judgements without answers: the rates of readable JSON are None.
+    """Scores judgements without answers: the JSON rates are None.
 
     Args:
         subset: Planning or tool creation.
-        judgements: The judgements, with those that are ``missing``.
+        judgements: The judgements, including ``missing`` ones.
         protocol: The rules.
-        records: The records, if known: every one is scored, in their order, and an item without a judgement is
-            ``unjudged``. By default the records that judgements name.
+        records: The records, if known: each is scored, in order, and an item without a judgement is ``unjudged``. By
+            default the records that the judgements name.
 
     Raises:
-        ValueError: A judgement is of none of the records.
+        ValueError: A judgement is not for any of the records.
     """
     grouped = by_record(judgements, [one.id for one in (judgements if records is None else records)])
     record_of = {record.id: record for record in records or ()}
@@ -181,10 +180,10 @@ def score_judgements(
 def aggregate_scores(scores: Sequence[StepsScore], metrics: Sequence[str]) -> Aggregate:
     """Aggregates scores; metrics over steps are flat means over all steps of all samples, as in the paper.
 
-    Steps of one sample are correlated: the error is that of a ratio of sums over samples.
+    Steps of one sample are correlated, so the error is that of a ratio of sums over samples.
 
     Raises:
-        ValueError: There is no sample, or one lacks a metric.
+        ValueError: No sample is given, or a sample lacks a metric.
     """
     flat = [metric for metric in metrics if any(metric in score.flat for score in scores)]
     return over_steps(
@@ -199,12 +198,12 @@ def _ordered(counts: Counter[str]) -> dict[str, int]:
 
 
 def breakdown(scores: Sequence[StepsScore], metrics: Sequence[str]) -> dict[str, Any]:
-    """Returns further parts of a result beside its metrics, as JSON values.
+    """Returns a result's parts other than its metrics, as JSON values.
 
     Returns:
         ``steps`` (number of gold steps), ``domains`` (domain -> ``samples`` and each metric), ``codes`` (code ->
-        number, over steps, arguments and superfluous items), ``error_types`` (the paper's five -> number),
-        ``parse_methods`` (parse method -> samples) and ``unjudged``.
+        number, over steps, arguments and superfluous items), ``error_types`` (the paper's five types -> number),
+        ``parse_methods`` (parse method -> samples) and ``unjudged`` (number).
     """
     codes: Counter[str] = Counter()
     for score in scores:
@@ -238,7 +237,7 @@ class UltraToolScorer(GradedScorer):
         subset: Row of the table, such as ``tool_usage``.
         language: ``zh`` or ``en``.
         rules: The rules.
-        prompt_style: That of the answers' prompts; None if it is unknown.
+        prompt_style: The prompt style of the answers; None if unknown.
     """
 
     def __init__(self, subset: str, language: str, rules: Protocol, prompt_style: str | None) -> None:
@@ -272,19 +271,19 @@ class UltraToolScorer(GradedScorer):
         return aggregate_scores(scores, self.metrics)
 
     def breakdown(self, scores: Sequence[StepsScore]) -> dict[str, Any]:
-        """Returns further parts of the result beside its metrics."""
+        """Returns the result's parts other than its metrics."""
         return breakdown(scores, self.metrics)
 
     def read_record(self, payload: str) -> Record:
-        """Reads a record from the data set's column ``record``."""
+        """Parses a record from the data set's column ``record``."""
         return parse_payload(payload, self.subset.name)
 
     def query_of(self, record: Record) -> str:
-        """Returns the row number of a record: row i asks the same query in all tasks and both languages."""
+        """Returns the row number of a record: row i has the same query in all tasks and both languages."""
         return f'ultratool/{record.id}'
 
     def score_records(self, records: Sequence[Record], answers: Sequence[Any]) -> Sequence[StepsScore]:
-        """Scores answers against records; an answer may be a list that the authors' script read."""
+        """Scores answers against records; an answer may be a list that the authors' script parsed."""
         self._rebuilt = self._rebuilt or any(record.rebuilt for record in records)
         self._golds.update(record.gold for record in records)
         visible = list(map(without_thoughts, answers))

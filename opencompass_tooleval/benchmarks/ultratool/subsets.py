@@ -1,9 +1,9 @@
 """The subsets and prompt styles of UltraTool. Literals only: configs read this file inside ``read_base()``.
 
-``file`` is a name below ``{folder}/test_set/``, ``kind`` names the scorer, ``reading`` the reader of answers,
-``metrics`` are in fixed order, ``count`` is the number of rows per language (arXiv 2401.17167, section 4.1),
-``toolset_size`` that of the toolset with its distractors (0: that of the file), ``official`` is true if the authors'
-file is published: otherwise the file is built from the annotated samples, and marked.
+``file`` is below ``{folder}/test_set/``, ``kind`` names the scorer, ``reading`` the parser of answers, ``metrics`` are
+in a fixed order, ``count`` is the number of rows per language (arXiv 2401.17167, section 4.1), ``toolset_size`` the
+size of the toolset with its distractors (0: as in the file), ``official`` is true if the authors published the file;
+otherwise it is built from the annotated samples, and marked.
 """
 
 LANGUAGES = (
@@ -104,11 +104,11 @@ PROMPT_STYLES = {
     'gpt': {'system': '你是一个有帮助的AI助手。', 'max_out_len': 4096, 'temperature': 0, 'list_choice': 'span'},
     'open': {'system': '', 'max_out_len': 512, 'temperature': 0, 'list_choice': 'last'},
 }
-"""Prompts and readers of the published runs.
+"""Prompts and readings of the published runs.
 
-``system`` is the system prompt (``''`` for none), ``max_out_len`` the tokens per answer, ``list_choice`` the list that
-is scored in an answer with several. Open models were run at temperature 0 by default of the published script, and at
-0.7 by its shell script.
+``system`` is the system prompt (``''`` for none), ``max_out_len`` the token limit of an answer, ``list_choice`` the
+list that is scored if an answer has several. The published script runs open models at temperature 0 by default, its
+shell script at 0.7.
 """
 
 DEFAULT_PROMPT_STYLE = 'open'

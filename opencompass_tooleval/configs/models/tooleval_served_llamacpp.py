@@ -18,7 +18,7 @@ models = [
         ),
         temperature=0,
         max_seq_len=16384,
-        max_out_len=512,  # a reasoning model needs 16384, and a max_seq_len with room for it
+        max_out_len=512,  # a reasoning model needs 16384, and a max_seq_len with space for it
         max_workers=8,
         batch_size=256,
         run_cfg=dict(num_gpus=1),

@@ -1,5 +1,5 @@
 # `transformers serve` of this environment (4.57: transformers[serving]), for a model that no other engine supports. It
-# reads no key, answers one request after the other, and reads tool calls only for Qwen's architectures.
+# checks no key, answers one request after the other, and parses tool calls only for Qwen's architectures.
 from opencompass_tooleval.models import ToolEvalServed
 
 models = [
@@ -17,7 +17,7 @@ models = [
         ),
         temperature=0,
         max_seq_len=16384,
-        max_out_len=512,  # a reasoning model needs 16384, and a max_seq_len with room for it
+        max_out_len=512,  # a reasoning model needs 16384, and a max_seq_len with space for it
         max_workers=1,
         batch_size=16,
         run_cfg=dict(num_gpus=1),

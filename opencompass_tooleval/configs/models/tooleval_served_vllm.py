@@ -1,5 +1,5 @@
 # vLLM, which each task starts on its own GPUs. It needs a separate environment ('/envs/vllm/bin/vllm' instead of
-# 'vllm') or a container. The tool parser is that of Qwen2.5; decoding is greedy, without the penalties of the model's
+# 'vllm') or a container. The tool parser is Qwen2.5's; decoding is greedy, without the penalties of the model's
 # generation_config.json.
 from opencompass_tooleval.models import ToolEvalServed
 
@@ -20,7 +20,7 @@ models = [
         ),
         temperature=0,
         max_seq_len=16384,
-        max_out_len=512,  # a reasoning model needs 16384, and a max_seq_len with room for it
+        max_out_len=512,  # a reasoning model needs 16384, and a max_seq_len with space for it
         max_workers=64,
         batch_size=256,
         run_cfg=dict(num_gpus=1),

@@ -8,7 +8,7 @@ models = [
         model_kwargs=dict(tensor_parallel_size=1, enable_prefix_caching=True),
         generation_kwargs=dict(temperature=0),
         max_seq_len=16384,
-        max_out_len=512,  # a reasoning model needs 16384, and a max_seq_len with room for it
+        max_out_len=512,  # a reasoning model needs 16384, and a max_seq_len with space for it
         batch_size=256,
         run_cfg=dict(num_gpus=1),
     )

@@ -1,5 +1,5 @@
-# Every benchmark of this package, and comparisons with the runs with instructions or with native function calling;
-# rows without any model are left out.
+# Every benchmark of this package, and comparisons with runs with instructions or native function calling; rows without
+# results are left out.
 from mmengine.config import read_base
 
 from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer

@@ -17,15 +17,15 @@ TRUNCATED_REASONING = 'answer:truncated_reasoning'
 EMPTY = 'answer:empty'
 
 CUT = 'length'
-"""Finish reason of an answer that was truncated at the limit of tokens."""
+"""Finish reason of an answer that was cut at the token limit."""
 STOP = 'stop'
 """Finish reason of an answer that the model ended."""
 ENDINGS = 'endings'
-"""Key of a result with what its answers' ends say (:class:`~opencompass_tooleval.tasks.ToolEvalEvalTask`)."""
+"""Key of a result with notes on how its answers ended (:class:`~opencompass_tooleval.tasks.ToolEvalEvalTask`)."""
 ONLY_THOUGHTS = 'Start the server without --reasoning-parser, or let the model think'
-"""Advice for answers whose text is all in the member for thoughts."""
+"""Advice if the member for thoughts contains the whole text of an answer."""
 
-# Not re.IGNORECASE: with it 'i' is also the Turkish dotless one, and 'k' the Kelvin sign.
+# Not re.IGNORECASE: with it 'i' also matches the Turkish dotless i, and 'k' the Kelvin sign.
 _THOUGHT = re.compile(r'<(?P<close>/?)[Tt][Hh][Ii][Nn][Kk](?:[Ii][Nn][Gg])?>')
 
 LEADING_MARKS = {
@@ -37,35 +37,35 @@ LEADING_MARKS = {
     '<|START_THINKING|>': '<|END_THINKING|>',  # Cohere
     '<|open|>think<|sep|>': '<|close|>think<|sep|>',  # Kimi K3
 }
-"""Mark before thoughts -> mark after them, for marks that are removed only where an answer begins with thoughts."""
+"""Mark before thoughts -> mark after them, removed only if an answer begins with thoughts."""
 _LEADING = re.compile(rf'\s*(?:(?P<open>{"|".join(map(re.escape, LEADING_MARKS))})|<think:(?P<word>[\w-]{{1,32}})>)')
 _RESPONSES = {
     '<|START_RESPONSE|>': '<|END_RESPONSE|>',
     '<|START_TEXT|>': '<|END_TEXT|>',
     '<|open|>response<|sep|>': '<|close|>response<|sep|>',
 }
-"""Marks of the answer of the families whose thoughts have marks of the same kind."""
+"""Marks around the answer, used by families that mark thoughts in the same way."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A model's answer: its text, the reasons for a missing text and for its end, its calls and its usage.
+    """A model's answer: its text, why a text is missing, how it ended, its calls and its usage.
 
-    It is no string: OpenCompass gets :attr:`text`, and only if it accepts nothing else. ``str`` shows all values.
+    It is not a string: OpenCompass gets :attr:`text` where it accepts nothing else. ``str`` shows all values.
 
     Attributes:
-        text: The text; ``''`` if there is no answer.
-        reason: The reason for a missing answer; else None.
-        finish_reason: ``stop``, :data:`CUT`, or another value of the server; None if unknown.
-        recorded_shape: Published shape of a recorded answer's row (``gpt``, ``open``), or None.
+        text: The text; ``''`` if the answer is missing.
+        reason: Why the answer is missing; None if it is not.
+        finish_reason: ``stop``, :data:`CUT`, or another value from the server; None if unknown.
+        recorded_shape: Published format of a recorded answer's row (``gpt``, ``open``), or None.
         calls: Native calls of offered tools.
         usage: Tokens, seconds and requests; None if unknown.
-        has_content: True if the server sent a content beside the calls, even an empty one, which ToolBench's loops
-            count as a thought; False if the content is null.
-        observed: What the server showed of its making: one record, or those of a dialogue; empty if not requested.
-        server_words: The error of a missing answer, in the server's words; ``''`` for none.
+        has_content: True if the server sent content with the calls, even if empty, which ToolBench's loops count as a
+            thought; False if the content is null.
+        observed: Records of how the server made the answer: one, or those of a dialogue; empty if not requested.
+        server_words: The server's error message if the answer is missing; ``''`` without one.
         sent: Members of the server's message for the next request of a dialogue, from
-            :func:`~opencompass_tooleval.core.calls.sent.sent_of`; None without any.
+            :func:`~opencompass_tooleval.core.calls.sent.sent_of`; None if there are none.
     """
 
     text: str
@@ -81,7 +81,7 @@ class Answer:
 
 
 def as_answer(text: Answer | str) -> Answer:
-    """Converts a text to an answer without further values; returns an answer unchanged."""
+    """Converts a text to an answer without other values; returns an answer unchanged."""
     return text if isinstance(text, Answer) else Answer(text)
 
 
@@ -90,7 +90,7 @@ SERVER_WORDS, SENT = 'server_words', 'sent'
 
 
 def extras(answer: Answer) -> dict[str, Any]:
-    """Returns the members of a stored row beside the text of an answer, if known."""
+    """Returns the values of an answer to store in a row, except its text and unknown values."""
     rows: dict[str, Any] = {CALLS: written_payload(answer.calls)} if answer.calls else {}
     if answer.calls and answer.has_content and not visible_text(answer).text:  # otherwise the text shows it
         rows[HAS_CONTENT] = True
@@ -100,7 +100,7 @@ def extras(answer: Answer) -> dict[str, Any]:
 
 
 def step_payloads(answer: Answer) -> dict[str, Any]:
-    """Returns usage, the place of the record, and the server's members of an answer as JSON values, if any."""
+    """Returns an answer's usage, the number of its record, and the server's members as JSON values, if known."""
     usage = {USAGE: answer.usage.to_payload()} if answer.usage else {}
     place = {OBSERVED: answer.observed[-1].number} if answer.observed else {}
     return {**usage, **place, **({SENT: answer.sent} if answer.sent else {})}
@@ -110,7 +110,7 @@ def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
     """Adds the values that :func:`extras` stored in a row to an answer.
 
     Raises:
-        ValueError: The calls or the record of the server cannot be read.
+        ValueError: The calls or the records cannot be read.
     """
     sent = row.get(SENT)
     return replace(
@@ -124,17 +124,17 @@ def with_extras(answer: Answer, row: Mapping[str, Any]) -> Answer:
 
 
 def strip_reasoning(text: str) -> Answer:
-    """Removes a reasoning model's thoughts: in ``<think>`` or ``<thinking>``, in any case, or in channels of harmony.
+    """Removes thoughts: in ``<think>`` or ``<thinking>`` (in any case), or in channels of harmony.
 
-    Thoughts in :data:`LEADING_MARKS` or ``<think:word>`` are removed at the beginning. Elsewhere these marks are text:
-    an answer may quote them.
+    Thoughts in :data:`LEADING_MARKS` or ``<think:word>`` are removed only at the beginning. Elsewhere these marks are
+    text, since an answer may quote them.
 
     Args:
         text: Raw model output.
 
     Returns:
-        The text before the first ``<think>`` and the text after the last ``</think>``. A closing tag that comes first
-        ends thoughts that the prompt began (chat templates do so), and all text before it is removed. For channels,
+        The text before the first ``<think>`` and after the last ``</think>``. If the first tag is a closing one, the
+        thoughts began in the prompt (as in some chat templates), and all text before it is removed. For channels,
         the result of :func:`~opencompass_tooleval.core.calls.harmony.read_harmony`. Unfinished thoughts are removed; if
         nothing else is left, the answer is empty, with reason ``answer:truncated_reasoning``.
     """
@@ -157,7 +157,7 @@ def strip_reasoning(text: str) -> Answer:
 
 
 def _without_leading(text: str) -> tuple[str, bool]:
-    """Removes thoughts in front, and tells if they are unfinished."""
+    """Returns the text without leading thoughts, and True if they are unfinished."""
     position = 0
     while mark := _LEADING.match(text, position):
         close = LEADING_MARKS[mark['open']] if mark['open'] else f'</think:{mark["word"]}>'
@@ -177,10 +177,10 @@ def _without_leading(text: str) -> tuple[str, bool]:
 
 
 def _end_of_opened(text: str) -> int:
-    """Returns the end of thoughts that the prompt began; 0 without.
+    """Returns the end position of thoughts that the prompt began; 0 if there are none.
 
-    The mark after them ends a line, or another mark follows; a mark in a sentence, such as that ``[/THINK]`` ends
-    thoughts, is text.
+    The closing mark must end a line, or be followed by another mark. Within a sentence (``[/THINK]`` ends thoughts) it
+    is text.
     """
     for mark, close in LEADING_MARKS.items():
         place = text.find(close)
@@ -191,16 +191,16 @@ def _end_of_opened(text: str) -> int:
 
 
 def clean(answer: Answer) -> Answer:
-    """Removes a reasoning model's thoughts and the calls; returns an answer with a reason unchanged."""
+    """Removes thoughts and calls; returns an answer with a reason unchanged."""
     return answer if answer.reason else strip_reasoning(answer.text)
 
 
 def postprocessed(answers: Sequence[Any], postprocess: Callable[[list[str]], Iterable[str]]) -> list[Any]:
-    """Extracts the scored parts of answers; one that has thoughts alone gets the reason for its missing text.
+    """Extracts the scored parts of answers. An answer with only thoughts gets the reason for its missing text.
 
     Args:
-        answers: Answers of a model, or recorded ones. A value that was already read, such as a list, stays.
-        postprocess: Extracts parts of texts, one per text.
+        answers: Answers of a model, or recorded ones. A value that is already parsed, such as a list, stays unchanged.
+        postprocess: Extracts a part from each text.
     """
     read = [answer for answer in answers if isinstance(answer, Answer)]
     texts = ['' if answer.reason else answer.text for answer in read]
@@ -214,14 +214,14 @@ def postprocessed(answers: Sequence[Any], postprocess: Callable[[list[str]], Ite
 
 
 def why_unread(answer: Answer) -> str:
-    """Returns the reason for an unreadable answer: a failure, or it is too long or empty; ``''`` for none."""
+    """Returns why an answer cannot be read (a failure, too long, or empty); ``''`` if it can."""
     if answer.reason:
         return answer.reason
     return TOO_LONG if len(answer.text) > MAX_CHARS else '' if answer.text.strip() else EMPTY
 
 
 def visible_text(answer: Answer) -> Answer:
-    """Returns the readable part of an answer: its text without thoughts, or the reason for a missing one."""
+    """Returns the answer's text without thoughts, or the reason why it is missing."""
     is_too_long = len(answer.text) > MAX_CHARS
     visible = answer if is_too_long else clean(answer)
     reason = TOO_LONG if is_too_long else why_unread(visible)
@@ -235,12 +235,12 @@ def cut_at(text: str, marks: tuple[str, ...]) -> str:
     return text
 
 
-# '```jsonl' is no json followed by an l; '```[1]```' names no language.
+# '```jsonl' is not json followed by an l; '```[1]```' names no language.
 _FENCE = re.compile(r'```(?:json\b\n?|[\w+-]*\n)?')
 
 
 def unfence(text: str) -> str:
-    """Returns the content of the first fenced block, or ``text`` without one; an unclosed fence ends with the text."""
+    """Returns the content of the first fenced block, or ``text`` if there is none. A fence need not be closed."""
     opening = _FENCE.search(text)
     if opening is None:
         return text

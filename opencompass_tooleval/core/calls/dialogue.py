@@ -1,13 +1,13 @@
-"""Dialogues of several rounds with a model, as generators: they yield requests and receive answers.
+"""Multi-round dialogues with a model, as generators that yield requests and receive answers.
 
-A method for one question is a generator function::
+A method that answers one question is a generator function::
 
     def two_steps(question: str) -> Dialogue[Answer]:
         plan = yield ModelRequest((Message('user', f'Plan: {question}'),))
         return (yield ModelRequest((Message('user', f'Carry out: {plan.text}'),)))
 
-It does no input or output, so that any number of dialogues can advance together, and an interrupted one is restored
-by sending it its earlier answers.
+It does no input or output, so any number of dialogues can advance together, and an interrupted dialogue is restored by
+sending it its earlier answers.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ T = TypeVar('T')
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """Request to a model in one round.
+    """A request to a model in one round.
 
     Attributes:
         messages: The complete conversation that the model sees.
-        gold: A perfect model's answer, for the oracle model only; with ``tools`` from
+        gold: A perfect answer, for the oracle model only; with ``tools`` written by
             :func:`~opencompass_tooleval.core.calls.tool_calls.write_answer`.
-        tools: The tools that it may call natively; None for none.
-        model: ``''`` for the model under test, else the name of another, such as ``simulator``.
-        may_be_too_long: True if the dialogue receives a refusal for length (an answer with the reason
-            ``infra:truncated``) and shortens its request; otherwise it ends the dialogue like any failure.
-        may_fail: True if the dialogue receives any failure (an answer with a reason ``infra:...``).
-        name: Id of the recorded answer; by default that of the dialogue, with the round.
-        key: Identifies a request to an auxiliary model that may be repeated; by default a digest of the request.
+        tools: The tools that the model may call natively; None if it may call none.
+        model: ``''`` for the model under test, else the name of an auxiliary model, such as ``simulator``.
+        may_be_too_long: True if the dialogue receives the failure of a too long prompt (an answer with the reason
+            ``infra:truncated``) and shortens its request. If False, this failure ends the dialogue like any other.
+        may_fail: True if the dialogue receives every failure (an answer with a reason ``infra:...``).
+        name: Id of the recorded answer; the default is the dialogue's id with the round.
+        key: Identifies a request to an auxiliary model that may be repeated; the default is a digest of the request.
     """
 
     messages: tuple[Message, ...]
@@ -54,7 +54,7 @@ class ModelRequest:
 
     @cached_property
     def digest(self) -> str:
-        """``key``, or 32 hex digits that identify the request."""
+        """``key``, or else 32 hex digits that identify the request."""
         if self.key:
             return self.key
         text = messages_text(self.messages) + (self.tools.to_text() if self.tools else '')
@@ -64,4 +64,4 @@ class ModelRequest:
 
 
 Dialogue = Generator[ModelRequest, Answer, T]
-"""A dialogue that ends in a ``T``."""
+"""A dialogue that returns a ``T``."""

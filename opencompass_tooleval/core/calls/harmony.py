@@ -1,7 +1,7 @@
-"""Reads Harmony, the raw output of gpt-oss: messages in channels; ``analysis`` holds thoughts, ``final`` the answer.
+"""Reads Harmony, the raw output of gpt-oss: messages in channels. ``analysis`` has thoughts, ``final`` the answer.
 
 ``<|channel|>analysis<|message|>...<|end|><|start|>assistant<|channel|>final<|message|>...<|return|>`` (openai/harmony,
-docs/format.md). A header may hold more than the channel: ``commentary to=functions.find <|constrain|>json``.
+docs/format.md). A header may contain more than the channel: ``commentary to=functions.find <|constrain|>json``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NO_TOOLS = ('all', 'assistant', 'user')
 _MAX_HEADER = 600
 
 _BARE_START, _BARE_FINAL = 'analysis', 'assistantfinal'
-"""Remains of the marks after a tokenizer dropped all special tokens."""
+"""The rest of the marks if a tokenizer drops all special tokens."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Spoken:
     """The answer in a text with channels.
 
     Attributes:
-        answer: The text before all messages and that of the last ``final`` message; without a ``final`` message, the
-            other messages that are no thoughts, such as a call in ``commentary``.
+        answer: The text before all messages and that of the last ``final`` message. Without a ``final`` message, the
+            other messages except thoughts, such as a call in ``commentary``.
         unfinished: True if the text ends within thoughts, or before the name of a channel.
-        thoughts: The messages of ``analysis``, a line end between two.
+        thoughts: The messages of ``analysis``, joined with newlines.
     """
 
     answer: str
@@ -43,8 +43,8 @@ class Spoken:
 
 
 def is_harmony(text: str) -> bool:
-    """Tests if a text has channels, by their marks or the remains of these without special tokens."""
-    # 'analysis of the plan: ...' is a usual answer: it is harmony only if the other mark follows.
+    """Tests if a text has channels: their marks, or the rest of the marks without special tokens."""
+    # 'analysis of the plan: ...' is a usual answer: it is Harmony only if the other mark follows.
     return CHANNEL in text or (text.startswith(_BARE_START) and _BARE_FINAL in text)
 
 
@@ -62,7 +62,7 @@ def read_harmony(text: str) -> Spoken:
     for message in messages:
         header, opened, content = message.partition(_MESSAGE)
         name = _NAME.match(header)
-        # '<|channel|>final' at the end of a truncated answer: that channel has no text yet.
+        # '<|channel|>final' at the end of a truncated answer: the channel has no text yet.
         channel = name[1] if name and opened else 'analysis'
         end = _END.search(content)
         content = content[: end.start()] if end else content
@@ -75,9 +75,9 @@ def read_harmony(text: str) -> Spoken:
 
 
 def read_harmony_calls(text: str) -> tuple[str, list[ToolCall]]:
-    """Reads the messages with a recipient, in any channel: ``to=functions.find``, before or after the channel's name.
+    """Reads calls: messages with a recipient (``to=functions.find``), before or after the name of any channel.
 
-    Functions are called in ``commentary`` as a rule, built-in tools in ``analysis``; both end the model's turn.
+    Functions are usually called in ``commentary``, built-in tools in ``analysis``; both end the model's turn.
 
     Returns:
         The text without these messages, and their calls.
@@ -88,7 +88,7 @@ def read_harmony_calls(text: str) -> tuple[str, list[ToolCall]]:
     while len(calls) < MAX_CALLS and (begin := text.find(_MESSAGE, position)) >= 0:
         content = begin + len(_MESSAGE)
         recipient = _RECIPIENT.search(text, max(position, begin - _MAX_HEADER), begin)
-        decoded = decode_json(text, content) if recipient else None  # arguments may have a mark in their text
+        decoded = decode_json(text, content) if recipient else None  # arguments may contain a mark
         end = _END.search(text, decoded[1] if decoded else content)
         stop, after = (end.start(), end.end()) if end else (len(text), len(text))
         if recipient and recipient[1] not in _NO_TOOLS:

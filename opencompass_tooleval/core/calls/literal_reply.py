@@ -1,4 +1,4 @@
-"""Reads replies as Python literals, and repeats the request for an unreadable one, as EasyTool's scripts do."""
+"""Reads replies as Python literals, and repeats requests with unreadable replies, as EasyTool's scripts do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opencompass_tooleval.core.calls.messages import read_messages
 from opencompass_tooleval.core.text.reading import Parsed, parse_literal, unread
 
 TRIES = 12
-"""Maximum number of requests: an unreadable reply is requested again, up to eleven times."""
+"""Maximum number of requests: an unreadable reply is repeated up to eleven times."""
 
 
 def first_block(text: str) -> str:
@@ -20,16 +20,16 @@ def first_block(text: str) -> str:
 
 
 def last_block(text: str) -> str:
-    """Returns the text after the last blank line, without surrounding blanks."""
+    """Returns the text after the last blank line, stripped."""
     return text.split('\n\n')[-1].strip()
 
 
 def read_literal(answer: Any, cut: Callable[[str], str]) -> Parsed:
-    """Reads the value of an answer; never raises.
+    """Returns the literal in an answer, or the reason why it is unreadable; never raises.
 
     Args:
-        answer: An :class:`~opencompass_tooleval.core.calls.answer.Answer` or its text. Thoughts before it are removed.
-        cut: Returns the part of the rest that must be the literal.
+        answer: An :class:`~opencompass_tooleval.core.calls.answer.Answer` or its text. Thoughts are removed.
+        cut: Returns the part of the text that must be the literal.
     """
     if not isinstance(answer, (Answer, str)):
         return unread('parse:not_text')
@@ -38,12 +38,12 @@ def read_literal(answer: Any, cut: Callable[[str], str]) -> Parsed:
         return unread(visible.reason)
     parsed = parse_literal(cut(visible.text))
     if parsed.ok and parsed.parse_method != 'literal':
-        return unread('parse:not_a_literal')  # [{"Task": "x", "ID": null}] is no Python
+        return unread('parse:not_a_literal')  # [{"Task": "x", "ID": null}] is JSON, but not Python
     return parsed
 
 
 class LiteralDialogues:
-    """Repeats the request like EasyTool's script until an answer is readable; the prediction is the last answer.
+    """Repeats a request as EasyTool's script does until an answer is readable; the prediction is the last answer.
 
     Args:
         tries: Maximum number of requests per question; 1 for recorded answers.
@@ -56,7 +56,7 @@ class LiteralDialogues:
         self.tries = tries
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[Answer]:
-        """Begins the dialogue about one row."""
+        """Returns the dialogue for one row."""
         messages = tuple(read_messages(row['messages']))
         return ask_until_read(ModelRequest(messages, row['gold_answer']), self.cut, self.tries)
 

@@ -1,7 +1,7 @@
-"""A conversation in a format for every model wrapper.
+"""Messages of a conversation, in a format for all model wrappers.
 
-Includes the messages that continue it after native calls: the answer with the calls, and the tools' replies. Reads
-content in parts, as in OpenAI's API: ``[{"type": "text", "text": "..."}, ...]``.
+Includes the messages after native calls: the answer with the calls, and the results of tools. Reads content in parts,
+as in OpenAI's API: ``[{"type": "text", "text": "..."}, ...]``.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall, calls_payload, 
 
 ROLES = ('system', 'user', 'assistant')
 TOOL = 'tool'
-"""The role of a tool's answer to a native call."""
+"""The role of the result of a native call."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """One turn.
+    """One message.
 
     Attributes:
         role: system, user, assistant, ``tool``, or a role of a benchmark such as function.
         calls: Native calls of an assistant.
-        call_id: Id of the call that a tool's message answers.
+        call_id: Id of the call whose result this message has.
         content: The text.
-        sent: Members of the server's message that go back unchanged, from
-            :func:`~opencompass_tooleval.core.calls.sent.carried_out`; None without any.
+        sent: Members of the server's message to send back unchanged, from
+            :func:`~opencompass_tooleval.core.calls.sent.carried_out`; None if there are none.
     """
 
     role: str
@@ -44,15 +44,15 @@ class Message:
 
     @property
     def is_native(self) -> bool:
-        """True if it belongs to native calling of tools, so that text cannot replace it."""
+        """True if it belongs to native tool calls, so it cannot be replaced by text."""
         return bool(self.calls or self.call_id or (self.sent and self.content))
 
     def __deepcopy__(self, memo: Any) -> Message:
-        """Returns itself: it never changes, and wrappers of OpenCompass copy every conversation at every round."""
+        """Returns the message itself, which never changes: OpenCompass's wrappers copy conversations in each round."""
         return self
 
     def to_payload(self) -> dict[str, Any]:
-        """Converts the message to JSON values: role, content and further members."""
+        """Converts the message to JSON values: role, content and members that are not empty."""
         payload: dict[str, Any] = {'role': self.role, 'content': self.content}
         if self.calls:
             payload['calls'] = calls_payload(self.calls)
@@ -62,7 +62,7 @@ class Message:
 
     @cached_property
     def text(self) -> str:
-        """JSON of :meth:`to_payload`, encoded once: every later round of a dialogue repeats the message."""
+        """JSON of :meth:`to_payload`, encoded once, since later rounds of a dialogue repeat the message."""
         return json.dumps(self.to_payload())
 
 
@@ -78,7 +78,7 @@ def messages_payload(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def messages_text(messages: Iterable[Message]) -> str:
-    """Converts messages to text for a data set's column."""
+    """Converts messages to text for a dataset's column."""
     return f'[{", ".join(message.text for message in messages)}]'
 
 
@@ -88,7 +88,7 @@ def read_messages(text: str) -> list[Message]:
 
 
 def prompt_digest(text: str, function_role: str = 'user', system_role: str = 'system') -> str:
-    """Returns 32 hex digits that identify the prompt of :func:`messages_text`, from its text and roles."""
+    """Returns 32 hex digits that identify a prompt, from the text of :func:`messages_text` and the roles."""
     roles = _roles_text(function_role, system_role)
     return hashlib.blake2b(roles + text.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()
 
@@ -102,10 +102,10 @@ def _roles_text(function_role: str, system_role: str) -> bytes:
 
 
 def normalise(messages: Iterable[Message], role_map: Mapping[str, str], merge: bool = True) -> list[Message]:
-    """Renames roles, removes empty messages and merges adjacent messages of one role with one newline.
+    """Renames roles, removes empty messages, and merges adjacent messages of one role with a newline.
 
-    Some wrappers of OpenCompass do the last two themselves and some do not; after this function all have the same
-    input. Native calls and their answers do not change.
+    Some OpenCompass wrappers do the last two themselves and some do not; this function gives all the same input.
+    Native calls and their results stay unchanged.
 
     Args:
         messages: The conversation.
@@ -139,7 +139,7 @@ _MOST_SHOWN = 40
 
 
 def is_parts(content: Any) -> bool:
-    """Tests if a value is a list of parts: each has a type, unlike the steps, calls and tools of an answer."""
+    """Tests if a value is a list of parts. Each has a type, unlike the steps, calls and tools in an answer."""
     return (
         isinstance(content, list)
         and bool(content)
@@ -151,7 +151,7 @@ def joined_text(content: Any) -> Any:
     """Joins the texts of parts, or of a whole message (``{"role", "content"}``); returns other values unchanged.
 
     Raises:
-        ValueError: A part is no text, such as an image.
+        ValueError: A part is not text, for example an image.
     """
     if isinstance(content, dict) and isinstance(content.get('role'), str) and 'content' in content:
         content = content['content']
@@ -164,15 +164,15 @@ def joined_text(content: Any) -> Any:
 
 
 UNREADABLE = 'unreadable_arguments'
-"""Key under which a model sees its arguments that are no object."""
+"""Key under which a model sees its own arguments if they are not an object."""
 
 
 def object_arguments(arguments: Any) -> dict[str, Any]:
-    """Converts arguments for the continued conversation to an object.
+    """Returns arguments for the continued conversation, converted to an object.
 
-    Servers read the arguments of earlier calls as JSON, and their chat templates require an object. Other arguments,
-    such as the truncated ``{"input": [1, 2``, would cause a refused request (llama.cpp: status 500), which is no fault
-    of the server. They become the value of :data:`UNREADABLE`.
+    Servers parse the arguments of earlier calls as JSON, and their chat templates require an object. Other arguments,
+    such as the truncated ``{"input": [1, 2``, would make the server refuse the request (llama.cpp: status 500) through
+    no fault of its own. They become the value of :data:`UNREADABLE`.
     """
     return arguments if isinstance(arguments, dict) else {UNREADABLE: arguments}
 
@@ -180,13 +180,13 @@ def object_arguments(arguments: Any) -> dict[str, Any]:
 def tool_messages(answer: Answer, replies: Sequence[str], earlier: int = 0) -> tuple[Message, ...]:
     """Returns the answer as a message, and one message of role ``tool`` per call.
 
-    The text has no thoughts; what the server sent with the answer and with these calls goes back with it. A call
-    without an id, or with the id of another call of the answer, gets a new one. :func:`object_arguments` converts the
-    arguments.
+    The message has no thoughts in its text, and keeps the members that the server sent with the answer and the calls. A
+    call without an id, or with the id of another call of the answer, gets a new one. :func:`object_arguments` converts
+    the arguments.
 
     Args:
         answer: The answer with its calls.
-        replies: Replies of the tools, one per call.
+        replies: Results of the tools, one per call.
         earlier: Number of earlier calls in the conversation.
 
     Raises:

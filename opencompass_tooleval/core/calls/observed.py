@@ -1,4 +1,4 @@
-"""The record of an answer's making that is kept with it. Causes are computed from it after the run."""
+"""Records of how an answer was made, stored with the answer. Causes of errors are computed from them after the run."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import Any
 OBSERVED = 'observed'
 _EARLIER = 'serving'
 _TOOLS, _SAME = 'tools', 'same'
-"""Member with the offered tools, and its value if they are those of the answer before."""
+"""Member with the offered tools, and its value if they equal those of the answer before."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The raw text of an answer, and the parts of its request that decide how the text is read.
+    """The raw text of an answer, and the parts of its request that affect how the text is parsed.
 
     Attributes:
-        raw: The model's text before the server parsed it, with special tokens; '' without one.
-        source: How the server returned it; '' without one.
+        raw: The model's text before the server parsed it, with special tokens; '' if unknown.
+        source: How the server returned the raw text; '' if it did not.
         format_name: Format of the model's calls, a name of :data:`~.written.formats.FORMATS`.
         opened_thoughts: True if the prompt ends within thoughts.
-        lost: Parts of the request that the server's prompt lacks, from :func:`~.prompt_parts.lost_parts`.
+        lost: Parts of the request that are missing in the server's prompt, from :func:`~.prompt_parts.lost_parts`.
         tool_choice: ``tool_choice`` of the request.
-        is_single: True if the request allows one call.
+        is_single: True if the request allows only one call.
         stop_words: ``stop`` of the request.
-        special_tokens: Tokens of the raw text that servers remove from texts, beside those in ``<|...|>``.
+        special_tokens: Tokens in the raw text that servers remove from texts, in addition to ``<|...|>``.
         is_cut: True if the server says that the answer was cut.
-        is_call_for_text: True if the server sent a call and no text, and no tools were offered.
-        names: Names of the served calls, as the server sent them.
-        originals: Name under which a tool was sent -> its name in the benchmark, if they differ.
-        error: The server's error in place of an answer; '' for none.
-        number: Place among the answers of a dialogue, from 1; 0 for a single answer.
-        text: The served text; of a single answer, that of its row.
-        calls: JSON values of the served calls; of a single answer, those of its row.
-        tools: The offered tools, as in a request; of a single answer, those of its row.
-        earlier: The finding that a run of an earlier version stored in place of all this.
+        is_call_for_text: True if the server sent a call without text although no tools were offered.
+        names: Names of the calls, as the server sent them.
+        originals: Sent name of a tool -> its name in the benchmark, if they differ.
+        error: The server's error in place of an answer; '' if there was an answer.
+        number: Number of the answer in its dialogue, from 1; 0 for a single answer.
+        text: The text that the server returned; for a single answer, the text of its row.
+        calls: JSON values of the calls that the server returned; for a single answer, those of its row.
+        tools: The offered tools, as in a request; for a single answer, those of its row.
+        earlier: The finding that an earlier version stored instead of this record.
     """
 
     raw: str = ''
@@ -64,7 +64,7 @@ _ANY = ('tool_choice', 'earlier')
 
 
 def observed_payload(answers: Sequence[Observed]) -> list[dict[str, Any]]:
-    """Converts the records of one row to JSON values, without empty members, and with equal tools once."""
+    """Converts the records of one row to JSON values. Omits empty members and repeated tools."""
     rows: list[dict[str, Any]] = []
     for place, one in enumerate(answers):
         members = {name: value for name, value in vars(one).items() if value != _DEFAULTS[name]}
@@ -76,11 +76,11 @@ def observed_payload(answers: Sequence[Observed]) -> list[dict[str, Any]]:
 
 
 def read_observed(row: Mapping[str, Any], text: str) -> tuple[Observed, ...]:
-    """Reads the records of a stored row: one of an answer, several of a dialogue; empty without any.
+    """Reads the records of a stored row: one for an answer, several for a dialogue, none if none are stored.
 
     Args:
         row: The row.
-        text: Its answer.
+        text: The text of its answer.
 
     Raises:
         ValueError: A record has a member of another type.
@@ -104,7 +104,7 @@ def read_observed(row: Mapping[str, Any], text: str) -> tuple[Observed, ...]:
 
 
 def with_tools(row: Mapping[str, Any]) -> Any:
-    """Returns the stored records of a row with its tools, for a row that loses them; None without any."""
+    """Returns the stored records of a row, with the row's tools added; None if there are no records."""
     records, tools = row.get(OBSERVED), row.get(_TOOLS)
     if not tools or not isinstance(records, list) or len(records) != 1 or not isinstance(records[0], dict):
         return records
@@ -112,7 +112,7 @@ def with_tools(row: Mapping[str, Any]) -> Any:
 
 
 def _is_kind(value: Any, name: str) -> bool:
-    """Tests if a member has the type of its default, and its items theirs."""
+    """Tests if a member has the type of its default, and items of the right type."""
     is_list, item = isinstance(_DEFAULTS[name], tuple), Mapping if name in ('calls', _TOOLS) else str
     if is_list or name == 'originals':
         items = value.values() if isinstance(value, Mapping) else value

@@ -1,4 +1,4 @@
-"""Checks native calls of tools, and reads the call of a step that requires one."""
+"""Checks native tool calls, and reads the call of a step that requires exactly one."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ BREAKS_SCHEMA = 'call:schema'
 
 @dataclass(frozen=True)
 class OneCall:
-    """The call of an answer that should make exactly one.
+    """The call in an answer that should make exactly one.
 
     Attributes:
         call: The first call; None if there is none.
-        reason: The fault of the answer's calls, as ``call:code``; '' if there is exactly one, of an offered tool, whose
-            arguments are an object that is valid under its schema.
+        reason: The fault of the answer's calls, as ``call:code``; '' if there is exactly one call, of an offered tool,
+            and its arguments are an object that is valid under the tool's schema.
     """
 
     call: ToolCall | None
@@ -48,12 +48,12 @@ def one_call(calls: Sequence[ToolCall], schemas: Mapping[str, Mapping[str, Any]]
 
 
 def why_no_call(answer: Answer) -> str:
-    """Returns the reason for which an answer has no call: a failure, unfinished thoughts, or simply no call."""
+    """Returns why an answer has no call: a failure, unfinished thoughts, or just no call."""
     return answer.reason or strip_reasoning(answer.text).reason or NO_CALL
 
 
 def call_fault(call: ToolCall, schemas: Mapping[str, Mapping[str, Any]]) -> str:
-    """Returns the fault of a call, as ``call:code``; '' for none."""
+    """Returns the fault of a call, as ``call:code``; '' if it has none."""
     if call.name not in schemas:
         return UNKNOWN_TOOL
     if not isinstance(call.arguments, dict):
@@ -65,10 +65,10 @@ def keeps_to(arguments: Any, schema: Mapping[str, Any]) -> bool:
     """Tests if arguments are valid under a JSON Schema of a benchmark or of a tool.
 
     Raises:
-        Exception: jsonschema raises several kinds for what is no schema, or for a reference without a target in it;
-            nothing is fetched.
+        Exception: jsonschema raises several kinds if the schema is invalid, or has a reference without a target.
+            Nothing is fetched.
     """
-    from jsonschema.exceptions import ValidationError  # 0.1 s, for those who score native calls only
+    from jsonschema.exceptions import ValidationError  # takes 0.1 s, and only native calls need it
 
     try:
         _validator(dumps(schema, sort_keys=True)).validate(arguments)
@@ -82,5 +82,5 @@ def _validator(schema: str) -> Any:
     from jsonschema import Draft202012Validator
     from referencing import Registry
 
-    # By default a reference to a URL is fetched, and the schema may be that of a server nobody trusts.
+    # By default a reference to a URL is fetched, and the schema may come from an untrusted server.
     return Draft202012Validator(loads(schema), registry=Registry())

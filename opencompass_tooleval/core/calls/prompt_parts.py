@@ -1,4 +1,4 @@
-"""Finds the parts of a request that the prompt of a server lacks."""
+"""Finds the parts of a request that are missing in a server's prompt."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ TOOLS, SYSTEM, TURNS, CALLS, RESULTS, GENERATION = (
 def lost_parts(
     prompt: str, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], tail: str = ''
 ) -> list[str]:
-    """Returns the parts of a request that a prompt lacks, in a fixed order.
+    """Returns the parts of a request that are missing in a prompt, in a fixed order.
 
-    Blanks do not count: templates strip texts, and tokenizers may change spaces. Earlier answers of the model are not
+    Blanks are ignored: templates strip texts, and tokenizers may change spaces. The model's earlier answers are not
     searched, since templates leave thoughts out.
 
     Args:
         prompt: The prompt that the server used, with special tokens.
         messages: ``messages`` of the request.
         tools: ``tools`` of the request.
-        tail: End of a prompt by the model's own template, the generation prompt; '' if it is unknown.
+        tail: The generation prompt: the end of a prompt that the model's own template renders; '' if unknown.
     """
     shown = without_blanks(prompt)
     lost = []
@@ -54,7 +54,7 @@ def lost_parts(
 
 
 def _lacks_tail(shown: str, messages: Sequence[Mapping[str, Any]], tail: str) -> bool:
-    """Tests if a prompt does not end with a generation prompt, which earlier answers have before them too."""
+    """Tests if the generation prompt is missing at the end of a prompt. It also precedes earlier answers."""
     _, found, after = shown.rpartition(tail)
     text = messages[-1].get('content') if messages else None
     sample = _samples(text)[1] if isinstance(text, str) else ''
@@ -73,13 +73,13 @@ def _samples(text: str) -> tuple[str, str]:
 
 
 def has_text(shown: str, sample: str) -> bool:
-    """Tests if a text without blanks has a sample, as it is or escaped as in JSON."""
+    """Tests if a text without blanks contains a sample, as it is or escaped as in JSON."""
     escaped = (json.dumps(sample, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True))
     return any(without_blanks(text) in shown for text in (sample, *escaped))
 
 
 def _call_samples(function: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the name of a call, and the texts among its arguments."""
+    """Yields the name of a call, and the string values of its arguments."""
     yield function['name']
     try:
         arguments = load_json(function['arguments'], bounded=True)

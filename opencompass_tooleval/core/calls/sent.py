@@ -1,8 +1,8 @@
-"""Members that a server sent with a message, to return unchanged in the next request of the dialogue.
+"""Members that a server sent with a message, to send back unchanged in the next request of the dialogue.
 
-Servers of reasoning models require thoughts and signatures of earlier calls, in the members in which they sent them;
-some cache or render the text of arguments. The members are opaque: a JSON object of the members of the message, and
-under ``tool_calls`` those of each call.
+Servers of reasoning models require the thoughts and signatures of earlier calls in the same members; some cache or
+render the text of arguments. The members are opaque: a JSON object with members of the message, and under
+``tool_calls`` the members of each call.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_object import load_json
 
 THOUGHTS, AS_SENT, NONE = 'thoughts', 'as_sent', 'none'
-"""Key of the setting in the config of a model, in rows of predictions and in results, and its values."""
+"""Key of the setting in a model's config, in rows of predictions and in results; and its values."""
 
 CONTENT, EXTRA, ARGUMENTS, CALLS = 'content', 'extra_content', 'arguments', 'tool_calls'
 MEMBERS = ('reasoning_content', 'reasoning', 'reasoning_details')
-"""Members of a message with thoughts, beside a ``content`` that has some."""
+"""Members of a message that have thoughts. ``content`` may have thoughts too."""
 
 _MOST_CHARS = 10 * MAX_CHARS
-"""More thoughts fit into no context. A part of them would be refused, or mislead the model."""
+"""Longer thoughts fit into no context. A part of them would be refused, or mislead the model."""
 _ABOUT_THOUGHTS = re.compile('reasoning|think|thought|signature', re.IGNORECASE)
 _READS = r'(?:message|msg|m)(?:\.{0}\b|\[.{0}.\]|\.get\(.{0}.)'
 _SEARCHED_CHARS = 10_000
@@ -34,20 +34,20 @@ Sent = Mapping[str, Any]
 
 
 def setting_faults(settings: Mapping[str, Any]) -> Iterable[str]:
-    """Yields the fault of ``thoughts`` in a model's config."""
+    """Yields a fault if ``thoughts`` in a model's config is invalid."""
     if (value := settings.get(THOUGHTS, AS_SENT)) not in (AS_SENT, NONE):
         yield f'{THOUGHTS} is {str(value)[:50]!r}; it is {AS_SENT!r} or {NONE!r}'
 
 
 def sent_of(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Returns the members of a server's message to return; None if there are none.
+    """Returns the members of a server's message to send back; None if there are none.
 
     Args:
-        message: The message. Empty members and unknown ones are left out.
-        calls: Its calls in the server's format.
+        message: The message. Empty and unknown members are left out.
+        calls: The calls of the message in the server's format.
 
     Raises:
-        ValueError: They are too long or nested too deeply.
+        ValueError: The members are too long or nested too deeply.
     """
     sent: dict[str, Any] = {name: message[name] for name in MEMBERS if message.get(name)}
     if has_thoughts(message.get(CONTENT)):
@@ -62,7 +62,7 @@ def sent_of(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> d
 
 
 def has_thoughts(content: Any) -> bool:
-    """Tests if the content of a server's message, a text or a list of parts, has thoughts in it."""
+    """Tests if the content of a server's message (a text or a list of parts) contains thoughts."""
     if isinstance(content, str):
         return len(content) <= _MOST_CHARS and strip_reasoning(content).text != content
     return isinstance(content, list) and any(isinstance(part, Mapping) and part.get('thinking') for part in content)
@@ -75,12 +75,12 @@ def _of_call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def carried_out(sent: Sent | None, arguments: Sequence[Any]) -> dict[str, Any] | None:
-    """Returns the members for a message that repeats the first calls of the answer; None if there are none.
+    """Returns the members for a message that repeats the first calls of an answer; None if there are none.
 
     Args:
         sent: The members of the answer.
-        arguments: Arguments of each repeated call. The server's text is returned if it stands for the same value, and
-            not if a loop has cut or replaced it.
+        arguments: Arguments of each repeated call. The server's text of arguments is kept if it has the same value,
+            and left out if a loop has cut or replaced the arguments.
     """
     if not sent:
         return None
@@ -99,7 +99,7 @@ def _has_text(call: Mapping[str, Any], arguments: Any) -> bool:
 
 
 def with_sent(requested: dict[str, Any], sent: Sent | None, without: Collection[str] = ()) -> dict[str, Any]:
-    """Adds the members to a message of a request.
+    """Returns a message of a request with the members added.
 
     Args:
         requested: The message in the server's format.
@@ -119,7 +119,7 @@ def with_sent(requested: dict[str, Any], sent: Sent | None, without: Collection[
 
 
 def thoughts_member(template: str) -> str:
-    """Returns the member of a message in which a chat template reads thoughts; '' for none."""
+    """Returns the member of a message from which a chat template reads thoughts; '' if there is none."""
     return next((name for name in (*MEMBERS[:2], 'thinking') if re.search(_READS.format(name), template)), '')
 
 
@@ -133,21 +133,21 @@ def names_of(sent: Iterable[Sent | None]) -> set[str]:
 
 
 def refused_members(error: str, names: Collection[str]) -> set[str]:
-    """Returns the members that a server's refusal may be about: those that it names, or all if it is about thoughts."""
+    """Returns the members that a server may have refused: those named in its error, or all if it is about thoughts."""
     searched = error[:_SEARCHED_CHARS]
     named = {name for name in names if re.search(rf'(?<!\w){name}(?!\w)', searched)}
     return named or (set(names) if is_about_thoughts(searched) else set())
 
 
 def is_about_thoughts(error: str) -> bool:
-    """Tests if a server's refusal may be about thoughts."""
+    """Tests if a server's error may be about thoughts."""
     return bool(_ABOUT_THOUGHTS.search(error[:_SEARCHED_CHARS]))
 
 
 def thoughts_of_rows(rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """Returns how the dialogues in rows of predictions returned thoughts; None if they offered no tools.
+    """Returns how the dialogues in rows of predictions sent thoughts back; None if they offered no tools.
 
-    A member that the server refused is left out from its first refusal on; dialogues that ended before had none.
+    A member that the server refuses is left out after its first refusal; dialogues that ended earlier do not say so.
     """
     ways = {row[THOUGHTS][:_MOST_SHOWN] for row in rows if isinstance(row.get(THOUGHTS), str)}
     if any(way.startswith(f'{AS_SENT} ') for way in ways):

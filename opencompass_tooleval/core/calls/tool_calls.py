@@ -1,4 +1,4 @@
-"""Calls that a model makes natively, beside its text (function calling)."""
+"""Native tool calls of a model (function calling)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.jsonable import clean_text, to_jsonable
 
 MAX_CALLS = 128
-"""Maximum number of calls kept of one answer; OpenAI's servers make at most as many."""
+"""Maximum number of calls kept from one answer; OpenAI's servers make no more."""
 
 MAX_NAME_CHARS = 256
-"""Maximum number of characters kept of a name; servers allow 64."""
+"""Maximum number of characters kept from a name; servers allow 64."""
 
 MAX_ID_CHARS = 200_000
-"""A longer id is dropped: a part of one is none. Some gateways put signatures into ids."""
+"""A longer id is dropped, since a part of an id is useless. Some gateways put signatures into ids."""
 
 MAX_ARGUMENT_CHARS = 200_000
 """Longer arguments are not parsed: they stay text, cut at this length."""
@@ -28,13 +28,13 @@ WRITTEN = 'written'
 
 @dataclass(frozen=True)
 class ToolCall:
-    """One call.
+    """A tool call.
 
     Attributes:
-        name: The benchmark's name of the tool; of an unknown tool, the model's.
-        arguments: A JSON value, usually an object; the text itself if it is no JSON.
-        id: The server's id of the call, to which the message with the tool's result refers; '' for none.
-        written: The arguments in the model's own text; None if unknown. It does not affect equality.
+        name: The benchmark's name of the tool; for an unknown tool, the model's.
+        arguments: A JSON value, usually an object; the text itself if it is not JSON.
+        id: The server's id of the call, to which the message with the tool's result refers; '' without one.
+        written: The arguments in the model's own text; None if unknown. Ignored when calls are compared.
     """
 
     name: str
@@ -44,7 +44,7 @@ class ToolCall:
 
     @property
     def arguments_text(self) -> str:
-        """The arguments in the model's own text; if that is unknown, as indented JSON."""
+        """The arguments in the model's own text, or as indented JSON if that is unknown."""
         return written_arguments(self.arguments) if self.written is None else self.written
 
     def to_payload(self) -> dict[str, Any]:
@@ -55,15 +55,15 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class GoldCall:
-    """A call that a perfect agent makes.
+    """A call that a perfect agent would make.
 
     Attributes:
         name: The tool.
         arguments: The arguments, as JSON values.
-        open_arguments: Names of arguments whose values are unknown in advance, since an earlier call returns them: any
-            value is correct.
-        repaired: The call in a form that its tool's documentation allows, if no call by the documentation equals this
-            one; else None.
+        open_arguments: Names of arguments whose values are unknown in advance, because an earlier call returns them.
+            Any value is correct.
+        repaired: The call in a form that the tool's documentation allows, if the gold call itself does not follow the
+            documentation; else None.
     """
 
     name: str
@@ -76,7 +76,7 @@ def parse_gold_call(raw: Mapping[str, Any]) -> GoldCall:
     """Converts the JSON values of a :class:`GoldCall`.
 
     Raises:
-        ValueError: Its name is no text.
+        ValueError: The name is not a string.
     """
     repaired = raw.get('repaired')
     if not isinstance(raw['name'], str):
@@ -90,11 +90,11 @@ def parse_gold_call(raw: Mapping[str, Any]) -> GoldCall:
 
 
 def make_call(name: Any, arguments: Any, call_id: Any = '') -> ToolCall:
-    """Creates a call from any values of a server or a parser.
+    """Returns a call made from any values of a server or a parser.
 
     Args:
-        name: The name; '' replaces a value that is no text.
-        arguments: JSON text, as from servers, or a value; an empty one means no arguments. Text is also kept unchanged.
+        name: The name; a value that is not a string becomes ''.
+        arguments: JSON text, as from servers, or a value; empty text means no arguments. The text itself is kept too.
         call_id: The server's id.
     """
     written = None
@@ -129,7 +129,7 @@ def read_calls(value: Any) -> tuple[ToolCall, ...]:
     """Reads the calls of a row of predictions, written by :meth:`ToolCall.to_payload`.
 
     Raises:
-        ValueError: It is no list of calls.
+        ValueError: The value is not a list of calls.
     """
     if value is None:
         return ()
@@ -151,7 +151,7 @@ def calls_payload(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
 
 
 def written_payload(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
-    """Converts calls to JSON values, with the model's own text of arguments if the values differ from it."""
+    """Converts calls to JSON values, with the model's own text of arguments if formatting would not restore it."""
     return [
         call.to_payload()
         if call.written in (None, written_arguments(call.arguments))
@@ -161,13 +161,13 @@ def written_payload(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
 
 
 def calls_text(calls: Iterable[ToolCall]) -> str:
-    """Formats calls as JSON text, a sorted object each, for answers without offered tools; '' for none."""
+    """Formats calls as a JSON list of sorted objects, for answers without offered tools; '' if there are none."""
     named = [{'name': call.name, 'arguments': call.arguments} for call in calls]
     return json.dumps(named, ensure_ascii=False, sort_keys=True) if named else ''
 
 
 def write_answer(content: str, calls: Iterable[ToolCall] = ()) -> str:
-    """Formats an answer with calls as one text, for the column of a perfect model's answers."""
+    """Formats an answer with calls as one text, for the column with perfect answers."""
     return json.dumps({'content': content, 'calls': calls_payload(calls)})
 
 

@@ -1,4 +1,4 @@
-"""Natively offered tools, with names that servers accept."""
+"""Natively offered tools, under names that servers accept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REFUSED = re.compile(r'[^A-Za-z0-9_-]+')
 _NO_NAME = 'tool'
 
 MAX_DESCRIPTION = 1_024
-"""Maximum length of a description for OpenAI's servers."""
+"""Maximum length of a description on OpenAI's servers."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class ToolSchema:
     """An offered tool.
 
     Attributes:
-        name: The benchmark's name; unique among the tools offered together.
+        name: The benchmark's name, unique among the tools that are offered together.
         description: Description for the model.
-        parameters: JSON Schema of the arguments: an object.
+        parameters: JSON Schema of the arguments, which are an object.
     """
 
     name: str
@@ -37,16 +37,16 @@ class ToolSchema:
 
 
 def describe_tool(name: str, description: str, returned: Any = None) -> str:
-    """Adds the documented result to a tool's description, since a schema of its arguments has no place for it.
+    """Returns a tool's description with its documented result, for which the schema of arguments has no place.
 
     Args:
-        name: The tool; if letters of its name are lost, the sent description begins with it.
+        name: The tool. If its sent name lacks some letters, the sent description begins with the name.
         description: Description of the tool.
-        returned: Documentation of the result, as JSON values; nothing is added for an empty one.
+        returned: Documentation of the result, as JSON values. If it is empty, nothing is added.
 
     Returns:
-        Text of at most :data:`MAX_DESCRIPTION` characters with the name. A longer one loses the descriptions of
-        returned fields, and is then cut.
+        Text of at most :data:`MAX_DESCRIPTION` characters, including the name. If it is longer, the descriptions of
+        returned fields are removed, and then the text is cut.
     """
     most = MAX_DESCRIPTION - len(f'{name}: ')
     if not returned:
@@ -68,7 +68,7 @@ def _without_descriptions(value: Any) -> Any:
         return [_without_descriptions(item) for item in value]
     if not isinstance(value, dict):
         return value
-    # A field may have the name 'description': then its value is a schema, and no text.
+    # A field may be named 'description'; then its value is a schema, not text.
     return {
         key: _without_descriptions(item)
         for key, item in value.items()
@@ -85,14 +85,14 @@ _TYPES = ((bool, 'boolean'), (int, 'integer'), (float, 'number'), (str, 'string'
 
 
 def complete_schema(schema: Any, depth: int = 0) -> Any:
-    """Adds to a JSON Schema what strict servers demand, and removes what they refuse.
+    """Returns a JSON Schema with the members that strict servers require, and without those that they refuse.
 
-    An array gets ``items``, a parameter a ``type``: that of its values, default or parts, else ``string``. ``$schema``,
-    and a ``required`` that is no list, are left out.
+    An array gets ``items``. A parameter gets a ``type``: that of its values, default or parts, else ``string``.
+    ``$schema`` is removed, and ``required`` if it is not a list.
 
     Args:
-        schema: The schema, which does not change.
-        depth: Its depth; below 60, schemas stay as they are.
+        schema: The schema, which is not changed.
+        depth: Its depth; schemas deeper than 60 are returned unchanged.
     """
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return schema
@@ -116,7 +116,7 @@ def complete_schema(schema: Any, depth: int = 0) -> Any:
 
 
 def _typed(schema: Any) -> Any:
-    """Returns the schema of a parameter with a type, if that cannot be said in another way."""
+    """Returns the schema of a parameter with a ``type`` added, unless another member defines the type."""
     if not isinstance(schema, Mapping) or any(key in schema for key in ('type', '$ref', 'not', *_COMBINED)):
         return schema
     if 'properties' in schema or 'items' in schema:
@@ -132,16 +132,16 @@ def _typed(schema: Any) -> Any:
 class ToolSet:
     """Tools offered together.
 
-    A name that servers refuse (``A.b``, ``/x/{y}``, Chinese) is replaced: refused characters become underscores, and a
-    repeated name has a number at its end. If letters are lost, the description begins with the name.
+    Names that servers refuse (``A.b``, ``/x/{y}``, Chinese) are replaced: refused characters become underscores, and a
+    repeated name gets a number at its end. If letters are lost, the description begins with the original name.
 
     Args:
         tools: The tools, in the order in which they are shown.
-        parallel: True or False to ask the server for several calls in one answer or one; None leaves it to the server.
+        parallel: True to allow several calls per answer, False to allow one; None leaves it to the server.
         choice: ``tool_choice`` of the request, such as ``required``; None leaves it to the model's config.
 
     Raises:
-        ValueError: Two tools have one name.
+        ValueError: Two tools have the same name.
     """
 
     def __init__(self, tools: Sequence[ToolSchema], parallel: bool | None = None, choice: str | None = None) -> None:
@@ -152,7 +152,7 @@ class ToolSet:
         self._originals = {sent: name for name, sent in self._sent.items()}
 
     def sent_name(self, name: str) -> str:
-        """Returns the name under which a tool is sent; for an unknown one, a name that servers accept."""
+        """Returns the name under which a tool is sent; for an unknown tool, a name that servers accept."""
         return self._sent.get(name) or _tidied(name)
 
     def original_name(self, sent: str) -> str:
@@ -175,7 +175,7 @@ class ToolSet:
 
     @cached_property
     def as_sent(self) -> list[dict[str, Any]]:
-        """The tools of :meth:`as_request` as a server gets them, with complete schemas; scores read the others."""
+        """The tools of :meth:`as_request` as servers get them, with complete schemas (scores use the originals)."""
         tools = self.as_request()
         for tool in tools:
             root = {'type': 'object', 'properties': {}, **tool['function']['parameters']}
@@ -188,16 +188,16 @@ class ToolSet:
         return {self._sent[tool.name]: tool.parameters for tool in self.tools}
 
     def __deepcopy__(self, memo: Any) -> ToolSet:
-        """Returns itself: it never changes, and wrappers of OpenCompass copy every prompt with all of its parts."""
+        """Returns the set itself, which never changes: OpenCompass's wrappers deep-copy every prompt."""
         return self
 
     def to_text(self) -> str:
-        """Converts the set to text for a data set's column; built once, since each round of a dialogue needs it."""
+        """Converts the set to text for a dataset's column. Encoded once, since each round of a dialogue needs it."""
         return self._text
 
     @cached_property
     def _text(self) -> str:
-        # Not asdict, which copies every schema: each row of a data set has the text of a set.
+        # Not asdict, which copies every schema: each row of a dataset has such a text.
         content: dict[str, Any] = {
             'tools': [{**vars(tool), 'parameters': dict(tool.parameters)} for tool in self.tools]
         }
@@ -213,7 +213,7 @@ class ToolSet:
 
 
 def _tidied(name: str) -> str:
-    """Converts a name to one that servers accept, which may be that of another tool."""
+    """Returns a name that servers accept; it may equal another tool's name."""
     tidy = _REFUSED.sub('_', name[: 8 * _MOST_CHARS]).strip('_')[:_MOST_CHARS]
     if not any(letter.isalnum() for letter in tidy):
         return _NO_NAME
@@ -242,7 +242,7 @@ def _sent_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _description(tool: ToolSchema, sent: str) -> str:
-    """Returns the description, with the tool's name before it if letters of the name are lost."""
-    # Not only by the letters: those of a truncated name may all be in the rest.
+    """Returns the description, preceded by the tool's name if the sent name lacks some of its letters."""
+    # The length counts too: all letters of a truncated name may occur in the rest.
     lost = len(tool.name) > _MOST_CHARS or any(letter.isalnum() and letter not in sent for letter in tool.name)
     return f'{tool.name}: {tool.description}' if lost else tool.description

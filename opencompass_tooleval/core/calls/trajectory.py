@@ -118,8 +118,8 @@ class Trajectory:
         path: Indices of the steps that lead to the end, in order; all steps of a chain.
         omitted_observations: Number of observations that were left out of requests, since these were too long.
         settings: Settings of loop and environment that the numbers depend on.
-        changes: Part of the environment's state -> its value at the end, ``''`` if it is gone; only differences from
-            the start. None if no state was read.
+        changes: Part of the environment's state -> its difference from the start, as JSON text. None if no state was
+            read.
         tasks: FuncQA's EasyTool: ``{'task', 'answer', 'done': True if a call had a result, 'tries'}`` of each subtask.
         check: FuncQA's EasyTool: the model's check of its answer: ``yes``, ``no`` or ``unreadable``; it has no effect.
             ``''`` if it was not requested.

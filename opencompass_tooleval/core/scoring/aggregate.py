@@ -1,4 +1,4 @@
-"""Aggregates scores of samples to metrics on 0-100, their standard errors and reasons."""
+"""Aggregates sample scores to metrics on 0-100, with standard errors and counts of reasons."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Aggregate:
     """Aggregated scores of a set of samples.
 
     Attributes:
-        metrics: Metric -> mean over all samples it applies to, 0-100; None if it applies to none.
-        standard_errors: Metric -> standard error of that mean, 0-100; None for fewer than two queries. Samples of one
-            query, such as its steps or several runs of a record, are correlated: the error is clustered by query.
-        reasons: Reason -> number of samples, most frequent first. They add up to ``samples``.
-        samples: Number of samples, failed ones included: the denominator.
+        metrics: Metric -> mean over all samples to which it applies, 0-100; None if there are none.
+        standard_errors: Metric -> standard error of the mean, 0-100; None for fewer than two queries. It is clustered
+            by query, since samples of one query (its steps, or several runs of a record) are correlated.
+        reasons: Reason -> number of samples, most frequent first. The counts add up to ``samples``.
+        samples: Number of samples, including failed ones: the denominator.
         infra: Number of samples without an answer because of an infrastructure failure.
     """
 
@@ -37,11 +37,12 @@ def clustered_mean(groups: Iterable[tuple[str, Sequence[float]]]) -> tuple[float
     """Computes the mean of all values and its standard error, as a ratio of sums over clusters of correlated values.
 
     Args:
-        groups: Cluster -> values, such as one per sample, or one per step of it; a cluster may come several times. One
-            without values counts as one that might have had some.
+        groups: Cluster -> values, such as one per sample or one per step of a sample. A cluster may occur several
+            times. A cluster without values counts, because it might have had some.
 
     Returns:
-        Both in the values' unit; the mean is None without values, the error None for fewer than two clusters.
+        Mean and standard error, in the unit of the values. The mean is None without values, the error is None for
+        fewer than two clusters.
     """
     clusters: dict[str, list[float]] = {}
     for cluster, values in groups:
@@ -57,15 +58,15 @@ def standard_error(values: Sequence[float], weights: Sequence[float], clusters: 
     """Computes the error of :func:`clustered_mean` from the mean and the weight of each record.
 
     Args:
-        values: One per record: the mean of its values.
-        weights: One per record: the number of its values.
-        clusters: One per record: its cluster.
+        values: Mean of the values of each record.
+        weights: Number of values of each record.
+        clusters: Cluster of each record.
     """
     return _error([*sums_of(clusters, deviations(values, weights)).values()], math.fsum(weights))
 
 
 def sums_of(clusters: Iterable[C], parts: Iterable[float]) -> dict[C, float]:
-    """Sums the parts of the records of each cluster."""
+    """Returns the sum of the records' parts by cluster."""
     found: dict[C, list[float]] = {}
     for cluster, part in zip(clusters, parts, strict=True):
         found.setdefault(cluster, []).append(part)
@@ -73,7 +74,7 @@ def sums_of(clusters: Iterable[C], parts: Iterable[float]) -> dict[C, float]:
 
 
 def deviations(values: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Computes the difference between the sum of each record and the sum that the overall mean would give it."""
+    """Computes, for each record, its sum minus its sum if all its values equalled the overall mean."""
     mean = math.fsum(map(float.__mul__, values, weights)) / math.fsum(weights)
     return [weight * (value - mean) for value, weight in zip(values, weights, strict=True)]
 
@@ -86,15 +87,15 @@ def _error(deviations: Sequence[float], count: float) -> float | None:
 
 
 def in_percent(value: float | None) -> float | None:
-    """Converts 0-1 to 0-100; None stays None."""
+    """Converts 0-1 to 0-100; returns None for None."""
     return None if value is None else 100 * value
 
 
 def aggregate(scores: Sequence[SampleScore], metrics: Sequence[str]) -> Aggregate:
-    """Aggregates ``scores`` over the named ``metrics``, in that order.
+    """Aggregates ``scores`` for the given ``metrics``, in their order.
 
     Raises:
-        ValueError: There is no sample, or one lacks a metric.
+        ValueError: There are no samples, or a sample lacks a metric.
     """
     if not scores:
         raise ValueError('no samples to aggregate')
@@ -116,12 +117,12 @@ def aggregate(scores: Sequence[SampleScore], metrics: Sequence[str]) -> Aggregat
 def over_steps(
     total: Aggregate, metrics: Iterable[str], groups: Callable[[str], Iterable[tuple[str, Sequence[float]]]]
 ) -> Aggregate:
-    """Replaces some metrics by means over steps: all steps of all samples have the same weight.
+    """Replaces some metrics by means over steps, in which all steps of all samples have the same weight.
 
     Args:
         total: The result of :func:`aggregate` for the samples.
         metrics: The metrics over steps.
-        groups: Metric -> cluster and values of its steps, the argument of :func:`clustered_mean`.
+        groups: Returns clusters and values of a metric's steps, the argument of :func:`clustered_mean`.
     """
     means, errors = dict(total.metrics), dict(total.standard_errors)
     for metric in metrics:

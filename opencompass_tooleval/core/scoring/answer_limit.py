@@ -1,4 +1,4 @@
-"""Decides the maximum number of tokens of an answer: that of the data set, of the model, or of the benchmark."""
+"""Chooses the token limit of answers: the dataset's, the model's, or the benchmark's."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from opencompass_tooleval.core.calls.answer import CUT
 
 MAX_OUT_LEN = 'max_out_len'
-"""Key of the limit in the config of a model, in that of an inferencer, in rows of predictions and in results."""
+"""Key of the limit in configs of models and inferencers, in rows of predictions and in results."""
 PUBLISHED = 'published_max_out_len'
-"""Key of the benchmark's limit, which its published runs had, in the config of an inferencer and in results."""
+"""Key of the benchmark's limit (that of its published runs) in configs of inferencers and in results."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class AnswerLimit:
     """The maximum number of tokens of an answer.
 
     Attributes:
-        tokens: The number that is sent.
+        tokens: The limit that is sent.
         source: Who set it: ``data set``, ``model`` or ``benchmark``.
         published: The benchmark's limit; None if it has none.
-        unused: A smaller ``max_out_len`` of the model, which does not count; None without one.
+        unused: The model's ``max_out_len`` if it is lower and ignored; else None.
     """
 
     tokens: int
@@ -34,16 +34,16 @@ class AnswerLimit:
         """Formats ``16,384 tokens (max_out_len of the model)``."""
         if self.source != 'benchmark':
             return f'{self.tokens:,} tokens ({MAX_OUT_LEN} of the {self.source})'
-        more = '' if self.unused is None else f', since the {self.unused:,} of the model are less'
+        more = '' if self.unused is None else f', since the {self.unused:,} of the model are lower'
         return f'{self.tokens:,} tokens (of the benchmark{more})'
 
     @property
     def note(self) -> str:
-        """A sentence if the model's limit does not count, or the benchmark's is higher; ``''`` for none."""
+        """A note if the model's limit is ignored, or the benchmark's limit is higher; else ``''``."""
         if self.unused is not None:
             return (
                 f"answers have up to {self.tokens:,} tokens, the benchmark's limit, since max_out_len={self.unused} "
-                "of the model is less. To have less all the same, set max_out_len in the data set's inferencer"
+                "of the model is lower. To use a lower limit anyway, set max_out_len in the data set's inferencer"
             )
         if self.published and self.tokens < self.published:
             return f"answers have up to {self.tokens:,} tokens, fewer than the benchmark's {self.published:,}"
@@ -51,17 +51,17 @@ class AnswerLimit:
 
 
 def answer_limit(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> AnswerLimit | None:
-    """Decides the limit from two configs; None if neither has one.
+    """Chooses the limit from two configs; returns None if neither has one.
 
-    A value in the data set's inferencer counts. Otherwise the larger one of the model's and the benchmark's does:
-    OpenCompass's configs of models have 100 to 1,024, which would cut answers that the published runs did not cut.
+    The dataset's inferencer takes precedence. Otherwise the larger of the model's and the benchmark's limits counts:
+    OpenCompass's model configs have 100 to 1,024, which would cut answers that were not cut in the published runs.
 
     Args:
         model: Config of a model.
-        inferencer: Config of the data set's inferencer.
+        inferencer: Config of the dataset's inferencer.
 
     Raises:
-        ValueError: A value is no positive whole number.
+        ValueError: A value is not a positive integer.
     """
     of_dataset, published = _tokens(inferencer, MAX_OUT_LEN), _tokens(inferencer, PUBLISHED)
     of_model = _tokens(model, MAX_OUT_LEN)
@@ -77,15 +77,15 @@ def answer_limit(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> Ans
 def _tokens(cfg: Mapping[str, Any], name: str) -> int | None:
     value = cfg.get(name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise ValueError(f'{name} is {str(value)[:50]!r}, and has to be a whole number above 0')
+        raise ValueError(f'{name} is {str(value)[:50]!r}, and must be a whole number above 0')
     return value
 
 
 def limit_of_rows(rows: Sequence[Mapping[str, Any]]) -> int | None:
-    """Returns the limit under which all rows of predictions stand; None if unknown.
+    """Returns the limit that applies to all rows of predictions; None if unknown.
 
-    A resumed run may have had several limits. An answer that a limit did not cut would be the same with a higher one,
-    so that the lowest limit of the cut answers counts, or the highest of all if none was cut.
+    A resumed run may have had several limits. An answer that was not cut would be the same with a higher limit, so the
+    lowest limit of a cut answer counts, or the highest of all limits if no answer was cut.
     """
     cut = [limit for row in rows if is_cut(row) and (limit := row_limit(row)) is not None]
     return min(cut) if cut else max(filter(None, (row_limit(row) for row in rows)), default=None)
@@ -97,12 +97,12 @@ def is_cut(row: Mapping[str, Any]) -> bool:
 
 
 def row_limit(row: Mapping[str, Any]) -> int | None:
-    """Returns the limit of a row of predictions; None if it is unknown."""
+    """Returns the limit of a row of predictions; None if unknown."""
     limit = row.get(MAX_OUT_LEN)
     return limit if isinstance(limit, int) and not isinstance(limit, bool) else None
 
 
 def is_cut_below(row: Mapping[str, Any], limit: int) -> bool:
-    """Tests if a lower limit than the present one cut the answer in a row, so that it is asked for again."""
+    """Tests if the answer in a row was cut at a limit below ``limit``, so that it is requested again."""
     before = row_limit(row)
     return is_cut(row) and before is not None and before < limit

@@ -1,4 +1,4 @@
-"""Matching a predicted sequence with a gold one (T-Eval, App. C.2)."""
+"""Matches a predicted sequence with a gold one (T-Eval, App. C.2)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ TIE = 1e-5
 
 
 def best_matching(weights: NDArray[np.float64], threshold: float, order: int = 0) -> dict[int, int]:
-    """Matches rows with columns so that the sum of weights is largest.
+    """Matches rows with columns so that the sum of weights is maximal.
 
     Args:
         weights: Shape ``(rows, columns)``, in 0-1.
-        threshold: Only pairs with a weight above it may match.
-        order: Selects one of several best matchings. 0: that of networkx, for edges in T-Eval's order; 1: one whose
-            columns increase with the rows as far as possible; -1: one in which they do so least.
+        threshold: Only pairs with a higher weight may match.
+        order: Chooses among equally good matchings. 0: that of networkx, for edges in T-Eval's order; 1: one whose
+            columns increase with the rows as far as possible; -1: one whose columns do so least.
 
     Returns:
-        Row -> column, each column at most once.
+        Row -> column, with each column at most once.
     """
     rows, columns = np.nonzero(weights > threshold)
-    # the sum of products of ranks is largest for sorted ranks (rearrangement inequality)
+    # The sum of products of ranks is largest for sorted ranks (rearrangement inequality).
     nudge = order * TIE / max(1, weights.size)
     graph = nx.Graph()
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-        # Columns as text: row 1 and column 1 would be one node, joined to itself.
+        # Columns as text, since row 1 and column 1 would be the same node.
         graph.add_edge(row, str(column), weight=float(weights[row, column]) + nudge * row * column)
     # networkx returns (row, column) or (column, row).
     pairs = (sorted(pair, key=lambda node: isinstance(node, str)) for pair in nx.max_weight_matching(graph))
@@ -37,9 +37,9 @@ def best_matching(weights: NDArray[np.float64], threshold: float, order: int = 0
 def is_ambiguous(weights: NDArray[np.float64], threshold: float) -> bool:
     """Tests if the number of matched steps in order depends on rounding.
 
-    This happens if several matchings are equally good and differ in order: if a plan has a step twice, or if weights
-    have equal sums (one API called twice, and two gold steps with equal arguments). It also happens if a weight equals
-    the threshold.
+    This is the case if equally good matchings differ in order, for example if a plan repeats a step, or if sums of
+    weights are equal (one API is called twice, and two gold steps have equal arguments). It is also the case if a
+    weight equals the threshold.
     """
     if (np.abs(weights - threshold) < TIE).any():
         return True
@@ -51,7 +51,7 @@ def is_ambiguous(weights: NDArray[np.float64], threshold: float) -> bool:
 
 
 def longest_increasing_run(matching: dict[int, int]) -> int:
-    """Length of the longest subsequence of matched rows whose columns increase too; 0 if nothing matches."""
+    """Returns the length of the longest subsequence of matched rows with increasing columns; 0 without matches."""
     best: dict[int, int] = {}
     for row in sorted(matching):
         column = matching[row]
@@ -60,5 +60,5 @@ def longest_increasing_run(matching: dict[int, int]) -> int:
 
 
 def f1(precision: float, recall: float) -> float:
-    """Harmonic mean of precision and recall, 0 if both are 0."""
+    """Returns the harmonic mean of precision and recall; 0 if both are 0."""
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0

@@ -65,20 +65,20 @@ def _damage_once(answer: str, rng: Random) -> str:
         return _damage_text(answer, rng)
     try:
         return json.dumps(_damage_value(json.loads(answer), rng))
-    except (ValueError, RecursionError):  # no JSON, or too much of it
+    except (ValueError, RecursionError):  # not JSON, or too deep
         return _damage_text(answer, rng)
 
 
 def damage(answer: str, rng: Random) -> str:
-    """Returns a wrong version of ``answer``: a fault in its JSON if it is JSON, else in its words.
+    """Returns ``answer`` with a fault: in a JSON value if it is JSON, else in its words.
 
     Args:
         answer: A correct answer.
-        rng: Chooses the fault; the same state gives the same fault.
+        rng: Chooses the fault. The same state gives the same fault.
     """
     for _ in range(_TRIES):
         damaged = _damage_once(answer, rng)
-        # A shuffle does not change a list of one item, or of equal ones.
+        # A shuffle does not change a list with one item, or with equal items.
         if damaged.strip() != answer.strip():
             return damaged
     return f'{answer} something else'

@@ -23,7 +23,7 @@ class Prices:
     Attributes:
         input: Price of prompts.
         output: Price of answers, thoughts included.
-        cached: Price of prompt tokens from the server's cache; None if it is that of ``input``.
+        cached: Price of prompt tokens from the server's cache; None if it equals ``input``.
     """
 
     input: float
@@ -31,28 +31,28 @@ class Prices:
     cached: float | None = None
 
     def cost(self, prompt: int, completion: int, cached: int | None = None) -> float:
-        """Computes the cost of tokens; ``cached`` of the prompt's tokens came from the server's cache."""
+        """Returns the cost of tokens; ``cached`` is the number of prompt tokens from the server's cache."""
         known = min(cached or 0, prompt)
         price_of_cached = self.input if self.cached is None else self.cached
         return ((prompt - known) * self.input + known * price_of_cached + completion * self.output) / _PER
 
     def cost_of(self, usage: Usage) -> float | None:
-        """Computes the cost of an answer; None if its tokens are unknown."""
+        """Returns the cost of an answer; None if its tokens are unknown."""
         if usage.prompt is None or usage.completion is None:
             return None
         return self.cost(usage.prompt, usage.completion, usage.cached)
 
     def to_payload(self) -> dict[str, float]:
-        """The prices as a config has them."""
+        """Returns the prices as in a config."""
         payload = {'input': self.input, 'output': self.output}
         return payload if self.cached is None else {**payload, 'cached': self.cached}
 
 
 def read_prices(value: Any) -> Prices | None:
-    """The prices of a model's config; None without any.
+    """Returns the prices in a model's config; None if it has none.
 
     Raises:
-        ValueError: They are not ``dict(input=..., output=...)``, perhaps with ``cached``, of numbers from 0 on.
+        ValueError: The value is not ``dict(input=..., output=...)``, optionally with ``cached``, of numbers from 0.
     """
     if value is None:
         return None
@@ -71,15 +71,15 @@ def _is_price(value: Any, most: int = 10**9) -> bool:
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that a model may spend in a work directory.
+    """The maximum that a model may spend in a work directory.
 
     Attributes:
         unit: ``cost`` or ``tokens``.
-        limit: Amount, in the currency of the prices or in tokens of prompts and answers.
+        limit: Maximum amount, in the currency of the prices, or in tokens of prompts and answers.
         prices: Prices of the model's tokens; None for a budget of tokens.
 
     Raises:
-        ValueError: It is a cost, and there are no prices.
+        ValueError: The unit is ``cost``, and there are no prices.
     """
 
     unit: str
@@ -93,23 +93,23 @@ class Budget:
             )
 
     def amount(self, prompt: int, completion: int, cached: int | None = None) -> float:
-        """Computes what tokens take of the budget; ``cached`` of the prompt's tokens came from the server's cache."""
+        """Returns the amount that tokens use up; ``cached`` is the number of prompt tokens from the server's cache."""
         if self.unit == COST and self.prices:
             return self.prices.cost(prompt, completion, cached)
         return prompt + completion
 
     def shown(self, amount: float) -> str:
-        """Formats an amount: ``5.00``, or ``2,000,000 tokens``."""
+        """Formats an amount as ``5.00`` or ``2,000,000 tokens``."""
         if self.unit == TOKENS:
             return f'{amount:,.0f} tokens'
         return f'{amount:,.{2 if self.limit >= 0.1 else 6}f}'
 
 
 def budget_of(cfg: Mapping[str, Any]) -> Budget | None:
-    """Reads the budget of a model's config; None without one.
+    """Returns the budget in a model's config; None if it has none.
 
     Raises:
-        ValueError: It is not ``dict(cost=...)`` or ``dict(tokens=...)`` with a number above 0, or lacks prices.
+        ValueError: The value is not ``dict(cost=...)`` or ``dict(tokens=...)`` with a number above 0, or lacks prices.
     """
     value = cfg.get(BUDGET)
     if value is None:

@@ -1,4 +1,4 @@
-"""Recognizes answers that decline a request in prose: a short list of beginnings, in English and Chinese."""
+"""Detects answers that decline a request in prose, by how they begin, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from opencompass_tooleval.core.scoring.result import SampleScore
 REFUSED = 'answer:refused'
 
 MAX_REFUSAL_CHARS = 1_500
-"""Maximum number of characters of a refusal: a longer text is an answer, or the explanation of one."""
+"""Maximum number of characters in a refusal; a longer text is an answer, or explains one."""
 
-# 'I am sorry for the wait. GET /movie/{id}' apologizes, and answers: an apology alone is no refusal.
+# 'I am sorry for the wait. GET /movie/{id}' is an answer: an apology alone is not a refusal.
 _SORRY = (
     r"(?:(?:i['’]?m|i am|we['’]?re|we are)\s)?(?:(?:very|so|really|truly|terribly)\s)?sorry\b"
     r'|i\s(?:sincerely\s)?apologi[sz]e\b|(?:my\s|our\s)?(?:sincere\s)?apologies\b|unfortunately\b|regrettably\b'
@@ -43,39 +43,39 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _STRUCTURE = re.compile(r'[\[{［｛]|```|^\s{0,9}(?:\d{1,3}[.)、]|[A-Za-z][A-Za-z_ ]{0,20}:)', re.MULTILINE)
-"""Marks of an answer with a structure: a value in brackets, a code block, a numbered list, a line ``Action: ...``."""
+"""Marks of a structured answer: a value in brackets, a code block, a numbered list, a line ``Action: ...``."""
 
 _OFFERED = re.compile(
     r'[^.!?\n]{0,60}\b(?:any|some)thing else\b[^?\n]{0,80}\?|[^。！？?\n]{0,20}(?:其他|其它|别的)[^？?\n]{0,40}[？?]'
 )
-"""``Is there anything else I can help with?``: it asks the user for nothing."""
+"""``Is there anything else I can help with?``, which does not ask the user for information."""
 
 S = TypeVar('S', bound=SampleScore)
 
 
 def is_refusal(text: str) -> bool:
-    """Tests if a text without thoughts declines to answer, in prose: it begins so, is short, and has no structure."""
+    """Tests if a text without thoughts is a refusal: it begins like one, is short, and has no structure."""
     if len(text) > MAX_REFUSAL_CHARS or _REFUSAL.match(text) is None:
         return False
     return _STRUCTURE.search(text) is None
 
 
 def without_offer(text: str) -> str:
-    """Removes the offer to help with something else from a refusal: it asks the user for nothing."""
+    """Removes the offer to help with something else, which does not ask the user for information."""
     return _OFFERED.sub('', text)
 
 
 _UNREAD = ('parse:', 'format:', NO_CALL)
-"""Areas and codes of answers from which nothing could be read."""
+"""Reasons of answers that could not be parsed."""
 
 
 def with_refusal(score: S, answer: Answer | str, unread: tuple[str, ...] = _UNREAD) -> S:
-    """Replaces the reason of an answer that could not be read by ``answer:refused`` if the answer is a refusal.
+    """Changes the reason of an answer that could not be parsed to ``answer:refused`` if the answer is a refusal.
 
     Args:
-        score: The score of the answer; its values stay.
+        score: The score of the answer; its values are kept.
         answer: The answer, or its text.
-        unread: Beginnings of the reasons that are replaced.
+        unread: Beginnings of the reasons to replace.
     """
     if not score.reason.startswith(unread):
         return score
@@ -84,7 +84,7 @@ def with_refusal(score: S, answer: Answer | str, unread: tuple[str, ...] = _UNRE
 
 _MAX_SEARCHED = 10_000
 
-# '不能超过三步。1. ...' begins a plan, and 'I can help' an answer: 'can' and '不能' alone are no refusal.
+# '不能超过三步。1. ...' begins a plan, and 'I can help' an answer: 'can' and '不能' alone are not refusals.
 _REFUSAL_BEGINS = re.compile(
     r"""["'`*\s]{0,9}(?:"""
     r"(?:i['’]m|i am|we are)?\s?(?:very |so |really |terribly )?sorry\b|i apologi[sz]e\b|my apologies\b|apologies\b"
@@ -105,7 +105,7 @@ _REFUSAL_ANYWHERE = re.compile(
 def declines_or_apologizes(text: str) -> bool:
     """Tests if a text begins with a refusal or an apology, or refers to its author as an AI.
 
-    For texts that never begin so, such as descriptions of tools and replies of judges; an answer may: see
-    :func:`is_refusal`.
+    For texts that never begin like this, such as descriptions of tools and replies of judges. A model's answer may
+    begin like this; use :func:`is_refusal` for answers.
     """
     return bool(_REFUSAL_BEGINS.match(text[:200]) or _REFUSAL_ANYWHERE.search(text[:_MAX_SEARCHED]))

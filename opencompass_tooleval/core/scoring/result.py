@@ -2,21 +2,21 @@
 
 A reason is ``area:code``. The areas are
 
-* ``ok``: every metric of the sample has its full value,
-* ``parse``: the answer is unreadable,
+* ``ok``: every metric of the sample has its maximum,
+* ``parse``: the answer cannot be parsed,
 * ``call``, ``format``, ``name``, ``args``, ``thought``, ``plan``, ``review``, ``step``, ``tool``, ``awareness``,
-  ``judge``, ``id``, ``retrieval``: it was read, and this part is wrong,
-* ``finish``, ``limit``, ``loop``: an agent did not reach an end; a loop has no code,
-* ``calls``: an agent's calls are not the gold calls,
+  ``judge``, ``id``, ``retrieval``: the answer was parsed, and this part is wrong,
+* ``finish``, ``limit``, ``loop``: an agent did not finish (``loop`` has no code),
+* ``calls``: an agent's calls differ from the gold calls,
 * ``goal``: an agent did not reach the goal of a task that was made from a user's tools,
-* ``gold``: it is correct by the gold answer without its errata,
-* ``answer``: no text is left to read (see :mod:`opencompass_tooleval.core.calls.answer`),
-* ``serving``: no reason of a sample, but the cause for which its served answer is not the one that the model wrote; a
-  sample has it beside its reason,
-* ``infra``: an infrastructure failure left no answer; for another model of a dialogue with its name,
+* ``gold``: the answer is correct by the gold answer without its errata,
+* ``answer``: no text is left to parse (see :mod:`opencompass_tooleval.core.calls.answer`),
+* ``serving``: not a reason of a lost point; it says why the server's answer differs from the text that the model wrote,
+  and is stored in addition to the sample's reason,
+* ``infra``: an infrastructure failure left no answer; with the name of an auxiliary model if that model failed,
   ``infra:simulator:timeout``.
 
-:data:`opencompass_tooleval.catalogue.labels.REASONS` has a name and a sentence for each.
+:data:`opencompass_tooleval.catalogue.labels.REASONS` has a name and a sentence for each reason.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from opencompass_tooleval.core.text.jsonable import to_jsonable
 OK = 'ok'
 INFRA = 'infra:'
 TRUNCATED = 'infra:truncated'
-"""Reason for a prompt that is longer than the model's limit."""
+"""Reason if the prompt is longer than the model's context."""
 OVER_BUDGET = 'infra:budget'
-"""Reason for a request that is not sent: it could exceed the budget of the model."""
+"""Reason if a request was not sent because it could exceed the model's budget."""
 _MOST_INFRA = 0.005
 
 
@@ -41,13 +41,13 @@ class SampleScore:
     """The score of one sample.
 
     Attributes:
-        id: Record id in the data file.
+        id: Id of the record in the data file.
         values: Metric name -> value in 0-1, or None if the metric does not apply to this sample.
-        reason: ``ok`` or the first cause of a lost point, as ``area:code``.
-        parsed: The value read from the answer; None if it is unreadable.
-        parse_method: The successful reader, for example ``literal`` or ``json``; ``none`` without one.
-        gold: The compared part of the gold answer, in the format of ``parsed``; None if there is none.
-        query: The query of the record, the same in all data sets that ask it; ``''`` if only this record has it.
+        reason: ``ok``, or the first cause of a lost point, as ``area:code``.
+        parsed: The value parsed from the answer; None if it cannot be parsed.
+        parse_method: How the answer was parsed, for example ``literal`` or ``json``; ``none`` if it was not.
+        gold: The part of the gold answer that was compared, in the format of ``parsed``; None if there is none.
+        query: The query of the record, the same in all datasets that ask it; ``''`` if no other record asks it.
     """
 
     id: str
@@ -60,11 +60,11 @@ class SampleScore:
 
     @property
     def cluster(self) -> str:
-        """The name of the samples that are correlated with this one: all of its query."""
+        """Identifies the samples that are correlated with this one: all samples of its query."""
         return self.query or self.id
 
     def to_detail(self) -> dict[str, Any]:
-        """Returns the sample as one JSON-safe dict, the row of OpenCompass's ``details``."""
+        """Returns the sample as JSON values, the row in OpenCompass's ``details``."""
         return {
             'id': self.id,
             **({'query': self.query} if self.query else {}),
@@ -77,7 +77,7 @@ class SampleScore:
 
 
 def many_failed(samples: Mapping[str, Any]) -> bool:
-    """Tests if so many samples have no answer, through no fault of the model, that tables and the report say so.
+    """Tests if more than 0.5% of the samples failed for infrastructure reasons, so that tables must say so.
 
     Args:
         samples: The counts ``samples`` of a result.

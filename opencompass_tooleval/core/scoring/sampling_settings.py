@@ -1,4 +1,4 @@
-"""The sampling settings of stored answers, and whether a resumed run with other settings uses the answers."""
+"""Sampling settings of stored answers; decides if a resumed run with other settings uses the answers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from opencompass_tooleval.core.calls.sent import AS_SENT, THOUGHTS
 from opencompass_tooleval.core.text.jsonable import answer_digest
 
 SAMPLING = 'sampling'
-"""Key of the settings in rows of predictions and, as a list of all that differ, in results."""
+"""Key of the settings in rows of predictions, and of the list of different settings in results."""
 STORED_ANSWERS = 'stored_answers'
-"""Key in the config of a model: ``keep`` or ``ask``."""
+"""Key in a model's config: ``keep`` or ``ask``."""
 KEEP, ASK = 'keep', 'ask'
 
 _NAMES = (
@@ -22,28 +22,28 @@ _NAMES = (
     *('frequency_penalty', 'presence_penalty', 'repetition_penalty', 'logit_bias'),
     *('stop', 'stop_words', 'chat_template_kwargs', 'reasoning_effort', 'reasoning', 'thinking', 'enable_thinking'),
 )
-"""Settings that change answers. Not addresses, keys, headers, the limit of tokens, or how requests are sent."""
+"""Settings that change answers. Addresses, keys, headers, token limits and transport settings do not."""
 _PARTS = ('generation_kwargs', 'gen_config', 'openai_extra_kwargs', 'extra_body')
 _GREEDY = 1e-3
-"""Temperatures up to this are greedy: OpenCompass writes 1e-6 for engines that refuse 0."""
+"""Temperatures up to this value are greedy: OpenCompass writes 1e-6 for engines that refuse 0."""
 _OF_SAMPLES = ('temperature', 'top_p', 'top_k', 'min_p', 'do_sample')
 _NEUTRAL = {'top_p': 1, 'min_p': 0, 'num_beams': 1, 'tool_choice': 'auto'}
 _NEUTRAL |= {'frequency_penalty': 0, 'presence_penalty': 0, 'repetition_penalty': 1, 'parallel_tool_calls': True}
 _NEUTRAL |= {THOUGHTS: AS_SENT, 'mode': 'none', 'system_prompt': ''}
-"""Values that are the same as none, so that writing a default into a config changes nothing."""
+"""Default values, which count as unset, so that writing a default into a config changes nothing."""
 _PATHS = ('path', 'peft_path')
 _MOST_STORED, _SHOWN_OF_LONG = 200, 20
 _MOST_SHOWN = 60
 
 
 def sampling_of(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings of a config that change answers, without values that are the same as none.
+    """Returns the settings of a config that change answers, without defaults.
 
-    Greedy decoding is none, however a config asks for it.
+    All ways to set greedy decoding give the same result: no sampling settings.
 
     Args:
         model: Config of a model, of any class.
-        inferencer: Config of the data set's inferencer, whose temperature has priority.
+        inferencer: Config of the dataset's inferencer, whose temperature takes priority.
     """
     own = {'temperature': inferencer.get('temperature')}
     given = [*_settings(model), *((name, value) for name, value in own.items() if value is not None)]
@@ -57,7 +57,7 @@ def sampling_of(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> dict
 
 
 def _stored(name: str, value: Any) -> Any:
-    """Returns a value for rows and results: of a folder its name, of a long text its beginning, both with a digest."""
+    """Returns a value for rows and results. Shortens a path to its name and a long text, both with a digest."""
     encoded = json.dumps(value, sort_keys=True, default=str)
     is_folder = name in _PATHS and isinstance(value, str) and value.startswith(('/', '.', '~'))
     if not is_folder and len(encoded) <= _MOST_STORED:
@@ -79,8 +79,8 @@ class StoredAnswers:
     """The answers that a config accepts from an earlier run.
 
     Attributes:
-        sampling: The settings of the config, from :func:`sampling_of`; None if they are not known.
-        use: ``keep`` accepts answers with other settings, ``ask`` asks for them again; '' if that is not decided.
+        sampling: The settings of the config, from :func:`sampling_of`; None if unknown.
+        use: ``keep`` accepts answers with other settings, ``ask`` requests them again; '' if the config does not say.
     """
 
     sampling: Mapping[str, Any] | None = None
@@ -88,18 +88,18 @@ class StoredAnswers:
 
     @classmethod
     def of(cls, model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> StoredAnswers:
-        """Reads them from the configs of a model and of a data set's inferencer.
+        """Reads the settings from the configs of a model and of a dataset's inferencer.
 
         Raises:
             ValueError: ``stored_answers`` is neither ``keep`` nor ``ask``.
         """
         use = model.get(STORED_ANSWERS) or ''
         if use not in ('', KEEP, ASK):
-            raise ValueError(f'{STORED_ANSWERS} is {str(use)[:50]!r}, and has to be {KEEP!r} or {ASK!r}')
+            raise ValueError(f'{STORED_ANSWERS} is {str(use)[:50]!r}, and must be {KEEP!r} or {ASK!r}')
         return cls(sampling_of(model, inferencer), use)
 
     def difference(self, row: Mapping[str, Any]) -> str:
-        """Returns how the settings of a row differ from the config's, as text; '' if they do not, or are not known."""
+        """Returns a text with the settings in a row that differ from the config's; '' if none or unknown."""
         before = row.get(SAMPLING)
         if self.sampling is None or not isinstance(before, Mapping) or before == self.sampling:
             return ''
@@ -108,14 +108,14 @@ class StoredAnswers:
         return ', '.join(f'{name} {_shown(before, name)}, now {_shown(now, name)}' for name in names)
 
     def as_row(self) -> dict[str, Any]:
-        """Returns the part of a row about the settings."""
+        """Returns the settings to store in a row."""
         return {} if self.sampling is None else {SAMPLING: dict(self.sampling)}
 
     def accepts(self, row: Mapping[str, Any]) -> bool:
-        """Tests if the answer in a row is used.
+        """Tests if the answer in a row may be used.
 
         Raises:
-            ValueError: The answer has other settings, and the config does not decide.
+            ValueError: The answer has other settings, and the config does not say what to do.
         """
         if self.use == KEEP or not (difference := self.difference(row)):
             return True
@@ -135,6 +135,6 @@ def _shown(settings: Mapping[str, Any], name: str) -> str:
 
 
 def samplings(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the settings of rows, each that differs once; empty if no row has them."""
+    """Returns the distinct settings of rows; empty if no row has any."""
     found = {json.dumps(row[SAMPLING], sort_keys=True): row[SAMPLING] for row in rows if row.get(SAMPLING) is not None}
     return list(found.values())

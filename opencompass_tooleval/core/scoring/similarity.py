@@ -19,38 +19,38 @@ class Similarity(Protocol):
     name: str
 
     def prepare(self, texts: Iterable[str]) -> None:
-        """Announces all strings at once, so that an encoder can batch them."""
+        """Announces all strings, so that an encoder can batch them."""
 
     def matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Returns similarities in 0-1, shape ``(len(left), len(right))``; equal strings have equal rows."""
+        """Returns similarities in 0-1, shape ``(len(left), len(right))``; equal strings have exactly equal rows."""
 
     def prepare_batches(self, batches: Iterable[Sequence[str]]) -> None:
-        """Announces all ``left`` and ``right`` of later calls of :meth:`batch_matrix` at once."""
+        """Announces all ``left`` and ``right`` of later calls of :meth:`batch_matrix`."""
 
     def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Returns :meth:`matrix` with the rounding of a reference that encodes each list as one batch.
+        """Returns :meth:`matrix` with the rounding of a reference implementation that encodes each list as one batch.
 
-        Equal strings may then differ in their last bits, which decide between equally good matchings.
+        Equal strings may then differ in their last bits, which can decide between equally good matchings.
         """
 
 
 class ExactSimilarity:
-    """1 for equal strings, 0 for others, for tests and for runs without an encoder."""
+    """A similarity of 1 for equal strings and 0 for others, for tests and for runs without an encoder."""
 
     name = 'exact'
 
     def prepare(self, texts: Iterable[str]) -> None:
-        """Nothing to prepare."""
+        """Does nothing."""
 
     def matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
         """Returns 1 for equal strings and 0 for others, shape ``(len(left), len(right))``."""
         return np.array([[float(a == b) for b in right] for a in left]).reshape(len(left), len(right))
 
     def prepare_batches(self, batches: Iterable[Sequence[str]]) -> None:
-        """Nothing to prepare."""
+        """Does nothing."""
 
     def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-        """Returns :meth:`matrix`: nothing is rounded."""
+        """Returns :meth:`matrix`, since nothing is rounded."""
         return self.matrix(left, right)
 
 
@@ -58,7 +58,7 @@ class Batchwise:
     """A similarity whose :meth:`matrix` rounds as :meth:`Similarity.batch_matrix` does.
 
     Args:
-        similarity: The similarity that computes the batches.
+        similarity: The similarity whose ``batch_matrix`` is used.
     """
 
     def __init__(self, similarity: Similarity) -> None:

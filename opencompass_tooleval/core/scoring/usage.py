@@ -8,26 +8,26 @@ from typing import Any
 
 TOKENS = ('prompt', 'completion', 'reasoning', 'cached')
 DETAILS = ('reasoning', 'cached')
-"""Parts of the tokens that some servers leave out if they are 0."""
+"""Counts that some servers leave out if they are 0."""
 NUMBERS = (*TOKENS, 'seconds')
 _MAX_NAME = 200
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Usage of one answer, or of all rounds of a dialogue, with its failed requests.
+    """Usage of one answer, or of all rounds of a dialogue, including failed requests.
 
     Attributes:
-        prompt: Tokens of the prompts; None if unknown.
-        completion: Tokens of the answers, with thoughts.
-        reasoning: Tokens of thoughts in ``completion``.
-        cached: Tokens of the prompts from the server's cache.
-        counted: True if tokens were counted here, not reported by the server.
-        seconds: From the first byte sent to the last received, for answered tries; None for a batch.
-        requests: Number of requests, with failed ones.
-        first_prompt: Tokens of the first answered prompt, with its tools.
-        counter: The tokenizer or estimate that counted the tokens here; ``''`` if none did, or it is unknown.
-        incomplete: Names of numbers that some answers of the dialogue lack. The sum is over the others.
+        prompt: Number of prompt tokens; None if unknown.
+        completion: Number of answer tokens, including thoughts.
+        reasoning: Number of thought tokens in ``completion``.
+        cached: Number of prompt tokens from the server's cache.
+        counted: True if this package counted the tokens, not the server.
+        seconds: Seconds from the first byte sent to the last received, of successful tries; None for batches.
+        requests: Number of requests, including failed ones.
+        first_prompt: Number of tokens in the first answered prompt, including tools.
+        counter: The tokenizer or estimate that this package used; ``''`` if unknown, or if the server counted.
+        incomplete: Names of numbers that some answers of the dialogue lack. Their sum is over the other answers.
     """
 
     prompt: int | None = None
@@ -47,7 +47,7 @@ class Usage:
         return self.prompt is not None or self.completion is not None
 
     def is_whole(self, name: str) -> bool:
-        """Tests if a number is known for all rounds."""
+        """Tests if a number is known, for all rounds."""
         return getattr(self, name) is not None and name not in self.incomplete
 
     def to_payload(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Usage:
 
 
 def read_usage(value: Any) -> Usage | None:
-    """Reads the values of :meth:`Usage.to_payload`; None if they are unreadable."""
+    """Reads the values of :meth:`Usage.to_payload`; returns None if they are invalid."""
     if not isinstance(value, Mapping):
         return None
     seconds, requests, counter = value.get('seconds'), value.get('requests', 1), value.get('counter')
@@ -76,16 +76,16 @@ def read_usage(value: Any) -> Usage | None:
 
 
 def whole_number(value: Any) -> int | None:
-    """Returns a valid count; None for anything else."""
+    """Returns the value if it is a valid count, else None."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
     return value if is_count else None
 
 
 def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
-    """Adds the usage of the answers of a dialogue, in their order.
+    """Adds the usage of the answers of a dialogue, in order; returns None if no answer has a usage.
 
-    A number is the sum over the answers that have it, and ``incomplete`` names it if another lacks it: vLLM leaves out
-    ``cached`` in a round without cached tokens. None if no answer has a usage; an answer without usage was one request.
+    A number is the sum over the answers that have it. If an answer lacks it, ``incomplete`` names it: vLLM leaves out
+    ``cached`` in a round without cached tokens. An answer without usage counts as one request.
     """
     rows = list(usages)
     if not any(rows):
@@ -106,19 +106,19 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
 
 
 def _is_short_of(usage: Usage, name: str) -> bool:
-    """Tests if an answer lacks a number; a part of the tokens is not expected if the tokens are unknown."""
+    """Tests if an answer lacks a number. Details are not expected if the tokens are unknown."""
     return not usage.is_whole(name) and (usage.has_tokens or name not in DETAILS)
 
 
 def with_failed(usage: Usage | None, failed: Iterable[Usage | None]) -> Usage | None:
-    """Adds the usage of failed or repeated requests to that of their answer.
+    """Adds the usage of failed or repeated requests to the usage of their answer.
 
-    Their requests are added, and their known tokens, such as those of an empty reply. Unknown tokens count as 0:
+    Adds the number of requests and known tokens, such as those of an empty reply. Unknown tokens count as 0, since
     servers do not charge for refused requests.
 
     Args:
         usage: Usage of the answer; None if there is none.
-        failed: Usage of each request; None for one that was not sent.
+        failed: Usage of each failed request; None if it was not sent.
     """
     lost = [one for one in failed if one is not None]
     if not lost:

@@ -1,4 +1,4 @@
-"""Usage of all answers to a data set: totals, means and percentiles."""
+"""Usage of all answers to a dataset: totals, means and percentiles."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from opencompass_tooleval.core.scoring.usage import DETAILS, NUMBERS, TOKENS, Us
 
 OTHERS = 'auxiliary_models'
 """Key in a prediction: auxiliary models of its dialogue, such as a simulator. Key in ``usage`` of a result: a row for
-each of these, and for its judge."""
+each auxiliary model, including the judge."""
 FROM_CACHE = 'from_cache'
-"""Key in a judge's row: usage of the judgements that an earlier evaluation had requested."""
+"""Key in a judge's row: usage of judgements that an earlier evaluation requested."""
 REPORTED = 'reported by the server'
 _COUNTED = 'counted here by a version that does not say how'
 _PERCENTILES = {'p50': 0.5, 'p95': 0.95}
@@ -23,7 +23,7 @@ _MAX_NAME = 200
 
 
 def numbers_of(values: Sequence[float]) -> dict[str, Any]:
-    """Computes total, mean and percentiles (nearest rank: one of the values); empty without values."""
+    """Returns total, mean and percentiles (by nearest rank, so they are values); empty without values."""
     if not values:
         return {}
     ordered = sorted(values)
@@ -33,20 +33,20 @@ def numbers_of(values: Sequence[float]) -> dict[str, Any]:
 
 
 def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> dict[str, Any] | None:
-    """Builds the part ``usage`` of a result, as JSON values.
+    """Returns the part ``usage`` of a result, as JSON values.
 
     Args:
-        usages: One per answer; for a dialogue that of all of its rounds. None if unknown.
+        usages: Usage of each answer, for a dialogue of all its rounds; None if unknown.
         prices: Prices of the model; None if unknown.
 
     Returns:
-        ``answers`` (``all``; numbers of answers ``reported`` by the server, ``counted`` here, and unknown),
-        ``counted_by`` (tokenizer or estimate -> answers), ``requests``, and for ``prompt``, ``first_prompt``,
-        ``completion``, ``reasoning``, ``cached`` and ``seconds`` of an answer ``total``, ``mean``, ``p50``, ``p95``,
-        ``answers`` (number with it) and ``incomplete`` (number of these with a round without it). If a server reports
-        ``reasoning`` or ``cached`` for any answer, others have 0 and are ``incomplete``. ``cost``: the same numbers,
-        ``prices``, and ``cached_unknown``: answers at the full price, since their cached tokens are unknown. None if no
-        answer has a usage.
+        A dict with ``answers`` (numbers of ``all`` answers, of those with tokens ``reported`` by the server or
+        ``counted`` here, and ``unknown``), ``counted_by`` (tokenizer or estimate -> number of answers) and
+        ``requests``. For ``prompt``, ``first_prompt``, ``completion``, ``reasoning``, ``cached`` and ``seconds`` per
+        answer: ``total``, ``mean``, ``p50``, ``p95``, ``answers`` (how many have the number) and ``incomplete`` (how
+        many of these have a round without it). If a server reports ``reasoning`` or ``cached`` for any answer, the
+        others count as 0 and ``incomplete``. ``cost`` has the same numbers, ``prices``, and ``cached_unknown``: the
+        number of answers at the full price because their cached tokens are unknown. None if no answer has a usage.
     """
     rows = list(usages)
     known = [usage for usage in rows if usage is not None]
@@ -78,7 +78,7 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
 
 
 def _part_of(name: str, usages: Sequence[Usage]) -> dict[str, Any]:
-    """Returns the numbers of one name; empty if no answer has it."""
+    """Returns total, mean and percentiles of one number; empty if no answer has it."""
     values = [value for usage in usages if (value := getattr(usage, name)) is not None]
     if not values:
         return {}
@@ -99,17 +99,17 @@ def other_row(
     prices: Prices | None,
     from_cache: Sequence[Usage | None] = (),
 ) -> list[dict[str, Any]]:
-    """Builds a row of ``auxiliary_models``: the usage of an auxiliary model, from :func:`summary_of`.
+    """Returns a row of ``auxiliary_models``: the usage of one auxiliary model, from :func:`summary_of`.
 
     Args:
         role: ``judge`` or ``simulator``.
-        model: Its name.
-        usages: One per answer, with repeated and unreadable ones.
-        prices: Prices of that model.
-        from_cache: Usage of answers that an earlier evaluation had requested.
+        model: The name of the model.
+        usages: Usage of each answer, including repeated and unreadable ones.
+        prices: Prices of the model.
+        from_cache: Usage of answers that an earlier evaluation requested.
 
     Returns:
-        The row; empty if nothing is known, such as for recorded answers.
+        A list with the row; empty if nothing is known, for example for recorded answers.
     """
     spent, cached = summary_of(usages, prices), summary_of(from_cache, prices)
     if not spent and not cached:
@@ -118,13 +118,13 @@ def other_row(
 
 
 def other_usage(role: str, model: str, prices: Prices | None, usages: Iterable[Usage | None]) -> dict[str, Any]:
-    """Builds an entry of ``auxiliary_models`` of a prediction: usage of another model's answers, as JSON values."""
+    """Returns an entry of ``auxiliary_models`` in a prediction: the usage of an auxiliary model, as JSON values."""
     spent = [usage.to_payload() if usage else None for usage in usages]
     return {'role': role, 'model': model, **({'prices': prices.to_payload()} if prices else {}), 'usages': spent}
 
 
 def other_rows(predictions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Builds rows of ``auxiliary_models`` from predictions, or from rows of their journal."""
+    """Returns the rows of ``auxiliary_models`` for predictions, or for rows of their journal."""
     asked: dict[tuple[str, str], tuple[Any, list[Usage | None]]] = {}
     for prediction in predictions:
         for other in _list(prediction.get(OTHERS)):
@@ -151,12 +151,12 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class PromptTokens:
-    """Mean tokens of the prompts of a task.
+    """Mean numbers of prompt tokens per task.
 
     Attributes:
-        first: Tokens of the first prompt, with its tools; None if unknown.
-        task: Tokens of all prompts of a task together: all rounds, and repeated requests.
-        counted_by: The server or tokenizer that counted them.
+        first: Tokens of the first prompt, including tools; None if unknown.
+        task: Tokens of all prompts of a task: all rounds and repeated requests.
+        counted_by: The server or tokenizer that counted the tokens.
     """
 
     first: float | None = None
@@ -168,8 +168,8 @@ def prompt_tokens_of(summary: Any, is_dialogue: bool = False) -> PromptTokens:
     """Reads the prompt tokens of a task from the part ``usage`` of a result.
 
     Args:
-        summary: The part.
-        is_dialogue: True if a task has several prompts; those of the first one may then be unknown.
+        summary: The part ``usage``.
+        is_dialogue: True if a task has several prompts. The tokens of the first one may then be unknown.
     """
     if not isinstance(summary, Mapping):
         return PromptTokens()
@@ -180,7 +180,7 @@ def prompt_tokens_of(summary: Any, is_dialogue: bool = False) -> PromptTokens:
 
 
 def counted_by(summary: Mapping[str, Any]) -> str:
-    """Names the tokenizers that counted the tokens of the part ``usage`` of a result; ``''`` for none."""
+    """Returns the names of the tokenizers that counted the tokens in a result's ``usage``; ``''`` if there are none."""
     counters = list(map(_text, _part(summary, 'counted_by')))
     counts = {name: _count(_part(summary, 'answers').get(name)) for name in ('reported', 'counted')}
     reported = [REPORTED] if counts['reported'] else []
@@ -188,7 +188,7 @@ def counted_by(summary: Mapping[str, Any]) -> str:
 
 
 def spending_so_far(rows: Iterable[Mapping[str, Any]], prices: Prices | None = None) -> Spending | None:
-    """Sums usage and cost of rows of predictions, or of their journal."""
+    """Returns the sum of usage and cost of rows of predictions, or of their journal."""
     return spending_of(summary_of((read_usage(row.get('usage')) for row in rows), prices), prices)
 
 
@@ -198,15 +198,15 @@ class Spending:
 
     Attributes:
         answers: Number of answers.
-        prompt: Known tokens of the prompts.
-        completion: Tokens of the answers.
-        cost: Cost in money; None if there are no prices.
-        counted: Number of answers whose tokens were counted here.
-        unknown: Number of answers with unknown tokens: the sums are then too small.
-        incomplete: Number of other answers with unknown tokens of some round.
-        cached_unknown: Answers at the full price, since their cached tokens are unknown.
-        counters: The tokenizers or estimates that counted tokens here.
-        requests: Number of requests, with failed ones.
+        prompt: Number of known prompt tokens.
+        completion: Number of known answer tokens.
+        cost: Cost in the currency of the prices; None without prices.
+        counted: Number of answers whose tokens this package counted.
+        unknown: Number of answers with unknown tokens, which the sums lack.
+        incomplete: Number of other answers with unknown tokens in some rounds.
+        cached_unknown: Number of answers at the full price because their cached tokens are unknown.
+        counters: The tokenizers or estimates that this package used.
+        requests: Number of requests, including failed ones.
     """
 
     answers: int
@@ -244,9 +244,9 @@ class Spending:
         """Formats ``1,200 of prompts, 300 of answers, cost 0.12, 4 answers counted here (...), 1 not known``."""
         notes = [
             (self.counted, f' answers counted here ({", ".join(self.counters)})'),
-            (self.unknown, ' answers not known'),
-            (self.incomplete, ' answers known in part'),
-            (self.cached_unknown, ' answers at the full price: nothing says what was cached'),
+            (self.unknown, ' answers with unknown tokens'),
+            (self.incomplete, ' answers with partly unknown tokens'),
+            (self.cached_unknown, ' answers at the full price: cached tokens are unknown'),
         ]
         cost = [] if self.cost is None else [f'cost {self.cost:,.2f}']
         noted = [f'{count:,}{words}'.replace(' ()', '') for count, words in notes if count]
@@ -257,11 +257,11 @@ NOTHING = Spending(0, 0, 0, None, 0, 0)
 
 
 def spending_of(summary: Any, prices: Prices | None = None) -> Spending | None:
-    """Reads usage and cost from the part ``usage`` of a result; None if there is none, or it cannot be read.
+    """Reads usage and cost from the part ``usage`` of a result; None if it is missing or invalid.
 
     Args:
-        summary: The part.
-        prices: Prices of its tokens, used if it has no cost.
+        summary: The part ``usage``.
+        prices: Prices of the tokens, used if the part has no cost.
     """
     if not isinstance(summary, Mapping):
         return None
@@ -294,9 +294,9 @@ class OtherSpending:
 
     Attributes:
         role: ``judge`` or ``simulator``.
-        model: Its name.
-        spent: Usage for this result.
-        from_cache: Usage of cached answers, which an earlier evaluation requested and paid for.
+        model: The name of the model.
+        spent: Usage that this result caused.
+        from_cache: Usage of cached answers, for which an earlier evaluation paid.
     """
 
     role: str
@@ -306,7 +306,7 @@ class OtherSpending:
 
     @property
     def name(self) -> str:
-        """Role and model, such as ``judge gpt-4``."""
+        """Role and name, such as ``judge gpt-4``."""
         return f'{self.role} {self.model}'
 
 
@@ -325,7 +325,7 @@ def read_others(summary: Any) -> list[OtherSpending]:
 
 
 def others_by_name(summary: Any) -> dict[str, Spending]:
-    """Returns name -> sum of usage and cost, from :func:`read_others`."""
+    """Returns the sum of usage and cost of :func:`read_others` by name."""
     return add_spendings(*({other.name: other.spent} for other in read_others(summary)))
 
 

@@ -1,4 +1,4 @@
-"""Tests whether scores dropped, with a bounded chance of a false alarm for all scores together."""
+"""Tests whether scores dropped; the chance of a false alarm is bounded for all scores together."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from opencompass_tooleval.core.statistics.intervals import ALPHA, NOISE, Effect,
 
 
 def drop_p_value(effect: Effect, max_drop: float, lower_is_better: bool = False) -> float:
-    """Computes the chance of so large a drop, or a larger one, of a system whose true drop is ``max_drop``.
+    """Returns the p-value of a drop: the chance of a drop at least as large if the true drop is ``max_drop``.
 
-    It is that of a one-sided paired t test, and at least that of an exact test by signs: otherwise, two records that
-    both got worse would be proof. At most 5% false alarms are promised; :data:`~.intervals.ALPHA` is half of that, and
-    the other half is for what the t distribution approximates (``tools/gate_false_alarms.py``).
+    It is the p-value of a one-sided paired t test, but at least that of an exact sign test: otherwise, two records that
+    both got worse would be proof. The promise is at most 5% false alarms. :data:`~.intervals.ALPHA` is half of that;
+    the other half covers the errors of the t approximation (``tools/gate_false_alarms.py``).
 
     Args:
         effect: The difference.
-        max_drop: Points that the score may drop, not negative.
+        max_drop: Number of points that the score may drop, at least 0.
         lower_is_better: True if a rise of the score is a drop in quality.
     """
     gain = (-effect.delta if lower_is_better else effect.delta) + max_drop
@@ -27,10 +27,10 @@ def drop_p_value(effect: Effect, max_drop: float, lower_is_better: bool = False)
 
 
 def can_drop(queries: Sequence[int]) -> list[bool]:
-    """Tests for each score of a gate if any result could be a drop, even one in which all queries got worse.
+    """Tests for each score of a gate if any result could count as a drop, even if all queries got worse.
 
     Args:
-        queries: Numbers of queries of the scores. Those that could be a drop alone are tested together.
+        queries: Number of queries of each score. Scores that could show a drop alone are tested together.
     """
     alone = [0.5**number for number in queries]
     together = iter(holm([p_value for p_value in alone if p_value <= ALPHA]))
@@ -38,7 +38,7 @@ def can_drop(queries: Sequence[int]) -> list[bool]:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusts p-values so that all of those at most ``alpha`` together hold a false one with at most that chance.
+    """Adjusts p-values so that the chance of any false one among those up to ``alpha`` is at most ``alpha``.
 
     Method of Holm (1979), Scandinavian Journal of Statistics 6:65-70. The scores may be correlated.
     """

@@ -1,4 +1,4 @@
-"""Tests whether two systems are equivalent: whether their scores differ by less than a margin."""
+"""Tests whether two systems are equivalent, that is, whether their scores differ by less than a margin."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ _MOST = 10**9
 
 
 def difference_p_value(effect: Effect, margin: float) -> float:
-    """Computes the chance of so large a difference, in its direction, of systems whose true one is the margin.
+    """Returns the p-value of a difference: the chance of one at least as large if the true one is the margin.
 
     Args:
         effect: The difference.
-        margin: Points, above 0.
+        margin: The margin in points, above 0.
     """
     return min(drop_p_value(effect, margin, is_rise) for is_rise in (False, True))
 
 
 def equivalence_of(effect: Effect, margin: float, p_value: float = 0.0) -> str:
-    """Decides by two one-sided tests (Schuirmann 1987), which are read off the interval.
+    """Decides by two one-sided tests (Schuirmann 1987), using the 95% interval.
 
-    Each end of the 95% interval is the result of a one-sided test, which also holds for few records that differ. Two
-    systems whose true difference is the margin are therefore equivalent with a chance of at most 5%
+    Each end of the interval is the result of a one-sided test, which also holds if few records differ. So if the true
+    difference of two systems is the margin, they count as equivalent with a chance of at most 5%
     (``tools/gate_false_alarms.py``).
 
     Args:
         effect: The difference.
-        margin: Points, above 0.
-        p_value: That of :func:`difference_p_value`, adjusted for all scores.
+        margin: The margin in points, above 0.
+        p_value: The p-value of :func:`difference_p_value`, adjusted for all scores.
 
     Returns:
-        :data:`EQUIVALENT` if the interval lies between minus the margin and the margin; :data:`DIFFERENT` if it lies
-        beyond one of them as a whole, and the p-value is at most :data:`~.intervals.ALPHA`; else :data:`UNDECIDED`.
+        :data:`EQUIVALENT` if the interval lies between minus the margin and the margin; :data:`DIFFERENT` if the whole
+        interval lies beyond the margin and the p-value is at most :data:`~.intervals.ALPHA`; else :data:`UNDECIDED`.
     """
     interval = interval_of(effect)
     if -margin < interval.low and interval.high < margin:
@@ -48,16 +48,16 @@ def equivalence_of(effect: Effect, margin: float, p_value: float = 0.0) -> str:
 
 
 def records_to_decide(effect: Effect, margin: float) -> int | None:
-    """Estimates how many records would decide, if as large a share of them differed, and as much.
+    """Estimates how many records would decide, if the same share of them differed by as much as now.
 
-    Without a difference it is no estimate: so many records of which none differs are equivalent.
+    Without a difference the number is exact: as many records without a difference are equivalent.
 
     Args:
-        effect: The difference over the records that there are.
-        margin: Points, above 0.
+        effect: The difference over the present records.
+        margin: The margin in points, above 0.
 
     Returns:
-        The number of records; None if no number decides, since the difference is the margin.
+        The number of records; None if no number decides, because the difference equals the margin.
     """
 
     def is_decided(records: int) -> bool:

@@ -1,7 +1,7 @@
-"""Paired differences of two results, their error over queries, and their 95% intervals; intervals of sampled scores.
+"""Paired differences of two results, with errors clustered by query and 95% intervals; intervals of sampled scores.
 
-Every screen uses these functions, so that a difference has the same interval everywhere, and ``tooleval gate`` tests
-with the same error.
+Every screen uses these functions, so that a difference has the same interval everywhere. ``tooleval gate`` tests with
+the same error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from opencompass_tooleval.core.scoring.aggregate import deviations, standard_err
 
 LEVEL = 0.95
 ALPHA = (1 - LEVEL) / 2
-"""Chance of a false alarm that a test of one side allows: one tail of the intervals."""
+"""Chance of a false alarm in a one-sided test: one tail of the intervals."""
 FEWEST = 2
 """Minimum number of records for an interval."""
 LEADS, BY_MEAN, TOO_FEW, NO_INTERVAL = (
@@ -26,35 +26,35 @@ LEADS, BY_MEAN, TOO_FEW, NO_INTERVAL = (
     'too few to rank',
     'ahead, no interval',
 )
-"""Words for the first of two scores, the same on every screen and page; see :func:`lead_of`."""
+"""Texts for the first of two scores, the same on every screen and page; see :func:`lead_of`."""
 
 NOISE = 1e-7
-"""Points below which two values are the same, because of rounding errors."""
+"""Values that differ by less (in points) count as equal, because of rounding errors."""
 
 _DIGITS = 9
-"""Digits of the ends of intervals: 0 must not be 1e-15 on one machine and -1e-15 on another."""
+"""Digits of an interval's ends, so that 0 is not 1e-15 on one machine and -1e-15 on another."""
 
 _MOST = 100.0
 """The largest difference of two scores, in points."""
 
 Score = tuple[str, str]
-"""A data set, or a table, and its metric."""
+"""A dataset (or a table) and its metric."""
 
 Cluster = tuple[str, str]
-"""Name of the records that are correlated: ``('', query)`` for a query, which several data sets may ask; else the data
-set and the only record."""
+"""Identifies correlated records: ``('', query)`` for a query, which several datasets may share; else the dataset and
+the only record."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference of two scores with its interval.
+    """The difference of two scores, with its interval.
 
     Attributes:
-        delta: The second minus the first, in points.
-        low: Lower end of the interval.
-        high: Upper end.
+        delta: The second score minus the first, in points.
+        low: Lower end of the interval, in points.
+        high: Upper end, in points.
         pairs: Number of records.
-        queries: Number of clusters, which are independent.
+        queries: Number of independent clusters.
     """
 
     delta: float
@@ -65,13 +65,13 @@ class Interval:
 
 
 class RecordValue(NamedTuple):
-    """The values of one record in one score, 0-1.
+    """The values of one record in one score.
 
     Attributes:
-        value: Their mean.
-        weight: Their number.
-        trials: The mean of each trial; empty for a single one.
-        query: Its query; ``''`` if no other record has it.
+        value: The mean of the values, 0-1.
+        weight: The number of values.
+        trials: The mean of each trial, 0-1; empty for a single trial.
+        query: The record's query; ``''`` if no other record has it.
     """
 
     value: float
@@ -81,26 +81,26 @@ class RecordValue(NamedTuple):
 
 
 RecordValues = dict[str, RecordValue]
-"""Record id -> its values."""
+"""Values by record id."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """One score in two results, over the records of both.
+    """One score in two results, over the records that both have.
 
     Attributes:
-        ids: The records.
-        a: Their values in the first result, 0-100.
-        b: Their values in the second.
-        weights_a: Weight of each record in the first: the number of values of which it is the mean.
-        weights_b: Weight of each record in the second.
-        unshared: Number of records that only one of the results has.
-        shuffled: For each record, the variance of its difference if its trials were shuffled among the two results
-            (:func:`shuffled_variance`); empty if all records have as many trials in both.
+        ids: Ids of the records.
+        a: Values of the records in the first result, 0-100.
+        b: Values of the records in the second result, 0-100.
+        weights_a: Weight of each record in the first result: the number of values in its mean.
+        weights_b: Weight of each record in the second result.
+        unshared: Number of records that only one result has.
+        shuffled: For each record, the variance of its difference if its trials were shuffled between the two results
+            (:func:`shuffled_variance`); empty if each record has the same number of trials in both.
         queries: The query of each record; ``''`` or missing if no other record has it.
 
     Raises:
-        ValueError: There is no record, the sequences differ in length, or a weight is not positive.
+        ValueError: There are no records, the sequences differ in length, or a weight is not positive.
     """
 
     ids: tuple[str, ...]
@@ -123,7 +123,7 @@ class Pairs:
         return list(map(cluster_of, [dataset] * len(self.ids), self.ids, self.queries or [''] * len(self.ids)))
 
     def means(self) -> tuple[float, float]:
-        """Both scores over these records."""
+        """Returns both scores over these records."""
         sides = (self.a, self.weights_a), (self.b, self.weights_b)
         first, second = (math.fsum(map(float.__mul__, *side)) / math.fsum(side[1]) for side in sides)
         return first, second
@@ -142,7 +142,7 @@ class Pairs:
         return Pairs(tuple(self.ids[i] for i in kept), a, b, weights_a, weights_b, 0, shuffled, queries)
 
     def values_of(self, side: int) -> RecordValues:
-        """Record -> value and weight, of the first (0) or of the second (1)."""
+        """Returns values and weights by record, of the first result (0) or the second (1)."""
         values, weights = (self.b, self.weights_b) if side else (self.a, self.weights_a)
         queries = self.queries or [''] * len(self.ids)
         return {
@@ -151,22 +151,22 @@ class Pairs:
         }
 
     def errors(self) -> tuple[float | None, float | None]:
-        """The standard errors of both."""
+        """Returns the standard errors of both scores."""
         clusters = self.clusters()
         return standard_error(self.a, self.weights_a, clusters), standard_error(self.b, self.weights_b, clusters)
 
 
 def cluster_of(dataset: str, record: str, query: str) -> Cluster:
-    """Returns the cluster of a record; ``query`` is ``''`` if no other record has it."""
+    """Returns the cluster of a record. ``query`` is ``''`` if no other record has it."""
     return ('', query) if query else (dataset, record)
 
 
 def deviations_of(values: RecordValues, dataset: str = '') -> dict[Cluster, float]:
-    """Computes :func:`~opencompass_tooleval.core.scoring.aggregate.deviations`, summed over the records of a cluster.
+    """Computes :func:`~opencompass_tooleval.core.scoring.aggregate.deviations`, summed by cluster.
 
     Args:
-        values: The values of a data set.
-        dataset: Its name, if clusters of several data sets are compared.
+        values: The values of a dataset.
+        dataset: Name of the dataset, if clusters of several datasets are compared.
     """
     records = values.values()
     parts = deviations([record.value for record in records], [record.weight for record in records])
@@ -174,7 +174,7 @@ def deviations_of(values: RecordValues, dataset: str = '') -> dict[Cluster, floa
 
 
 def shuffled_variance(first: Sequence[float], second: Sequence[float]) -> float:
-    """Computes the variance of the difference of two means if all of their values were shuffled among the two."""
+    """Computes the variance of the difference of two means if their values were shuffled between them."""
     values = [*first, *second]
     if len(values) < 2:
         return 0.0
@@ -185,18 +185,18 @@ def shuffled_variance(first: Sequence[float], second: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Effect:
-    """A paired difference with its error.
+    """A paired difference, with its error.
 
     Attributes:
         delta: The second score minus the first, in points.
-        error: Its standard error, over clusters.
+        error: Standard error of the difference, over clusters.
         freedom: Degrees of freedom of the error.
         differing: Number of clusters with different values.
         records: Number of records.
         queries: Number of clusters.
-        step: Points of the score that a cluster which differs changes: the mean of the changes, weighted by their
-            squares. Many small changes do not hide a few large ones, which are most of the error.
-        largest: The largest share of one cluster in the score.
+        step: Points by which a changed cluster changes the score: the mean of the changes, weighted by their squares,
+            so that many small changes do not hide a few large ones, which cause most of the error.
+        largest: The largest share of one cluster in the score, 0-1.
     """
 
     delta: float
@@ -210,19 +210,19 @@ class Effect:
 
     @property
     def sign_chance(self) -> float:
-        """The smallest p-value that an exact test by signs could find (Fisher 1935)."""
+        """The smallest possible p-value of an exact sign test (Fisher 1935)."""
         return 0.5**self.differing
 
 
 @dataclass(slots=True)
 class _Part:
-    """The part of one cluster in a difference in a column, in points, summed over scores.
+    """One cluster's part of a difference in a column, in points, summed over scores.
 
     Attributes:
-        deviation: Its part of the error.
-        change: Its part of the difference.
-        share: Its share in the score, 0-1.
-        differs: True if its values differ in some metric.
+        deviation: The cluster's part of the error.
+        change: The cluster's part of the difference.
+        share: The cluster's share in the score, 0-1.
+        differs: True if the cluster's values differ in some metric.
     """
 
     deviation: float = 0.0
@@ -234,20 +234,20 @@ class _Part:
 def effect_of(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) -> Effect:
     """Computes the difference in a column and its standard error, clustered by query.
 
-    A score is a ratio of sums over clusters, so that its error is that of its linear approximation
-    (``deviations``). Scores of one data set share its records, and data sets that ask the same queries share clusters;
-    other data sets are independent. The degrees of freedom of several independent errors are Satterthwaite's (1946);
-    of data sets that share clusters, the one with the fewest counts.
+    A score is a ratio of sums over clusters, so its error is that of its linear approximation (``deviations``). Scores
+    of one dataset share its records, and datasets with the same queries share clusters; other datasets are independent.
+    The degrees of freedom for several independent errors are Satterthwaite's (1946); among datasets that share
+    clusters, the one with the fewest clusters counts.
 
-    Where records have more trials in one result than in the other, the difference is skewed. Of 30 records that are
-    right in 98% of all trials, most are right in the only trial of one result, and several have a failure among the 16
-    of the other: small differences in one direction, with a small error. The variance of such a data set is therefore
-    at least the one that its difference has if the trials of each record are shuffled among the results.
+    If records have more trials in one result than in the other, the difference is skewed. For example, take 30 records
+    that are right in 98% of all trials: most are right in the only trial of one result, but several have a failure
+    among the 16 trials of the other. This gives small differences in one direction, with a small error. Therefore the
+    variance of such a dataset is at least the variance if each record's trials were shuffled between the results.
 
     Args:
-        column: Data set and metric -> share, from :func:`~opencompass_tooleval.catalogue.tables.columns_of`;
-            ``{score: 1.0}`` for one score.
-        pairs: Data set and metric -> values of the records.
+        column: Dataset and metric -> share, from :func:`~opencompass_tooleval.catalogue.tables.columns_of`;
+            ``{score: 1.0}`` for a single score.
+        pairs: Dataset and metric -> values of the records.
     """
     deltas: list[float] = []
     parts: dict[str, set[Cluster]] = {}
@@ -261,7 +261,7 @@ def effect_of(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) -> Ef
         parts.setdefault(dataset, set()).update(names)
         of_records = shuffled.setdefault(dataset, defaultdict(float))
         for record, deviation in zip(score.ids, _add(clusters, names, score, share), strict=True):
-            of_records[record] += deviation  # metrics are taken to vary together
+            of_records[record] += deviation  # assumes that metrics vary together
     strata = _strata(parts)
     sizes = [min(len(parts[dataset]) for dataset in stratum) for stratum in strata]
     variances = [
@@ -292,7 +292,7 @@ def effect_of(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) -> Ef
 
 
 def _strata(parts: Mapping[str, Collection[Cluster]]) -> list[list[str]]:
-    """Groups data sets so that those with a common cluster are together."""
+    """Groups datasets so that those with a common cluster are together."""
     strata: list[list[str]] = []
     for dataset, clusters in parts.items():
         joined = [stratum for stratum in strata if any(not set(parts[one]).isdisjoint(clusters) for one in stratum)]
@@ -304,7 +304,7 @@ def _strata(parts: Mapping[str, Collection[Cluster]]) -> list[list[str]]:
 def _add(
     clusters: defaultdict[Cluster, _Part], names: Sequence[Cluster], score: Pairs, share: float
 ) -> Iterator[float]:
-    """Adds the parts of one score's records to their clusters.
+    """Adds one score's records to their clusters.
 
     Yields:
         The standard deviation of each record's part if its trials were shuffled.
@@ -325,16 +325,16 @@ def _add(
 
 
 def _variance(deviations: Iterable[float], size: int, shuffled: Iterable[float]) -> float:
-    """Computes the variance of the difference in data sets that share clusters."""
+    """Computes the variance of the difference over datasets that share clusters."""
     clustered = math.fsum(deviation**2 for deviation in deviations) * size / (size - 1)
     return max(clustered, math.fsum(deviation**2 for deviation in shuffled))
 
 
 def unseen_drop(share: float) -> float:
-    """Computes the largest difference that is not ruled out if no record differs, in points.
+    """Returns the largest true difference, in points, that is not ruled out if no record differs.
 
-    If a share d of all tasks changed, none of n records would show it with a chance of ``(1 - d) ** n``, which is below
-    5% for a larger d.
+    If a share d of all tasks changed, none of n records would show it with a chance of ``(1 - d) ** n``. For larger d
+    this chance is below 5%.
 
     Args:
         share: Share of one record in the score: 1 / n.
@@ -343,19 +343,19 @@ def unseen_drop(share: float) -> float:
 
 
 def records_without_difference(points: float) -> int:
-    """Returns how many records must not differ to rule out a difference of so many points, above 0."""
+    """Returns how many records without a difference rule out a difference of ``points``, above 0."""
     return max(1, math.ceil(math.log(1 - LEVEL) / math.log1p(-points / _MOST))) if points < _MOST else 1
 
 
 def compare_column(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) -> Interval:
     """Computes the difference in a column and its 95% interval, from the error of :func:`effect_of`.
 
-    The end towards 0 of a significant difference is that of a t interval: the interval excludes 0 exactly if a t test
-    finds the difference, and :attr:`Effect.sign_chance` allows it. Other ends are wider, since the error of few queries
-    that differ is too small: of 100 queries of which none differs it is 0. A larger difference, or one in the other
-    direction, would have changed more queries, by :attr:`Effect.step` each; the interval has the differences for which
-    that larger error explains what was seen. Of answers that are right or wrong these are the ends of a score interval
-    (Wilson 1927). They are at least :func:`unseen_drop` away: a change of few tasks may not have been seen.
+    If a difference is significant, the end of its interval towards 0 is that of a t interval: the interval excludes 0
+    exactly if a t test finds the difference and :attr:`Effect.sign_chance` allows it. Other ends are wider, since the
+    error is too small if few queries differ: it is 0 if none of 100 queries differ. A larger difference, or one in the
+    other direction, would have changed more queries, by :attr:`Effect.step` each. The interval contains the differences
+    whose larger error explains the observed one. For right-or-wrong answers these are the ends of a score interval
+    (Wilson 1927). The ends are at least :func:`unseen_drop` away, since a change of few tasks may go unseen.
 
     Args:
         column: As in :func:`effect_of`.
@@ -373,7 +373,7 @@ def interval_of(effect: Effect) -> Interval:
 
 
 def _upper_end(delta: float, effect: Effect) -> float:
-    """Returns the upper end of the interval of ``delta``, which is that of the effect or its negative."""
+    """Returns the upper end of the interval of ``delta``, which is the effect's delta or its negative."""
     multiple = t_quantile(1 - ALPHA, effect.freedom)
     near, more = multiple * effect.error, multiple**2 * effect.step / 2
     if delta + near < -NOISE and effect.sign_chance <= ALPHA:
@@ -386,21 +386,21 @@ def _upper_end(delta: float, effect: Effect) -> float:
 
 
 def score_interval(values: RecordValues, asked: float, alpha: float = ALPHA) -> tuple[float, float]:
-    """Computes the interval of a score on all records of a data set, from a random sample of its queries.
+    """Computes the interval of the score on all records of a dataset, from a random sample of its queries.
 
-    The ends are those of Wilson's score interval (1927) with a continuity correction. It is computed from the effective
-    number of records, with which right and wrong answers would have the clustered error of these, divided by the share
-    of the records that were not asked: the finite-population correction. To that error, two queries of average size are
-    added, one with all values 0 and one with all 1, since a few queries do not show how much others vary. Of graded
-    values this is the t interval, wider where they are near 0 or 1.
+    The ends are those of Wilson's score interval (1927) with a continuity correction. The interval uses the effective
+    number of records: the number of right-or-wrong answers that would have the observed clustered error, divided by the
+    share of records outside the sample (the finite-population correction). For the error, two queries of average size
+    are added, one with all values 0 and one with all 1, since a few queries do not show how much others vary. For
+    graded values the result is the t interval, wider near 0 and 1.
 
     Args:
-        values: The values of the records that were asked.
-        asked: Their share in all records, 0-1; 0 without the correction, where other answers could have been drawn.
-        alpha: Chance that the score lies above the interval, and that it lies below.
+        values: The values of the sampled records.
+        asked: Share of all records in the sample, 0-1. Use 0 for no correction, if answers are random too.
+        alpha: Chance that the score lies above the interval; the same for below.
 
     Returns:
-        Both ends, 0-100.
+        Lower and upper end, 0-100.
     """
     sums: defaultdict[Cluster, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for name, record in values.items():
@@ -425,20 +425,20 @@ def score_interval(values: RecordValues, asked: float, alpha: float = ALPHA) -> 
 
 
 def _wilson_end(share: float, count: float, multiple: float) -> float:
-    """Returns the upper end of Wilson's interval, or with a negative multiple the lower one."""
+    """Returns the upper end of Wilson's interval, or the lower one if ``multiple`` is negative."""
     more = multiple**2 / count
     root = math.sqrt(share * (1 - share) / count + more / count / 4)
     return (share + more / 2 + multiple * root) / (1 + more)
 
 
 def lead_of(interval: Interval | None) -> str:
-    """Returns the words for the first of two scores: only an interval without 0 lets it lead.
+    """Returns the text for the first of two scores. It "leads" only if the interval excludes 0.
 
-    Up to five queries are too few for any difference: if all of them differ in one direction, an exact test by signs
-    has a p-value of 2 * 0.5**5 = 0.06.
+    Five queries are too few for any difference: if all of them differ in one direction, an exact sign test has a
+    p-value of 2 * 0.5**5 = 0.06.
 
     Args:
-        interval: The other score minus the first; None if it is unknown.
+        interval: The other score minus the first; None if unknown.
     """
     if interval is None:
         return NO_INTERVAL
@@ -448,20 +448,20 @@ def lead_of(interval: Interval | None) -> str:
 
 
 def intervals_of(pairs: Mapping[Score, Pairs]) -> dict[Score, Interval]:
-    """Computes the difference and the interval of each score with :func:`compare_column`."""
+    """Returns the difference and the interval of each score, from :func:`compare_column`."""
     return {score: compare_column({score: 1.0}, pairs) for score in pairs}
 
 
 def t_chance(value: float, freedom: int) -> float:
-    """Computes the chance that Student's t with these degrees of freedom is at most ``value``."""
-    from scipy.special import stdtr  # most commands need none
+    """Returns the chance that Student's t with ``freedom`` degrees of freedom is at most ``value``."""
+    from scipy.special import stdtr  # most commands do not need SciPy
 
     return float(stdtr(freedom, value))
 
 
 @cache
 def t_quantile(chance: float, freedom: int) -> float:
-    """Returns the value that Student's t with these degrees of freedom is at most with this chance."""
+    """Returns the ``chance`` quantile of Student's t with ``freedom`` degrees of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, chance))

@@ -1,4 +1,4 @@
-"""Compares two results of one data set by record: scores over the records of both, and the samples that differ."""
+"""Compares two results of a dataset by record: scores over the records of both, and samples that differ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Result = Mapping[str, Any]
 Reading = Callable[[Mapping[str, Any], str], Iterator[float]]
 
 _NOISE = 1e-9
-"""Values closer than this are the same: far below what one record can gain."""
+"""Values closer than this are equal; one record's gain is far larger."""
 
 
 def metrics_of(result: Result) -> list[str]:
@@ -25,14 +25,14 @@ def metrics_of(result: Result) -> list[str]:
 
 
 def details_of(result: Result) -> list[Mapping[str, Any]]:
-    """Returns the samples of a result of this package; none for other results, whose samples have no ids."""
+    """Returns the samples of a result of this package; empty for other results, whose samples have no ids."""
     details = result.get('details')
     rows = details if isinstance(details, list) else []
     return [row for row in rows if isinstance(row, dict) and 'id' in row and isinstance(row.get('values'), dict)]
 
 
 def query_of(detail: Mapping[str, Any]) -> str:
-    """Returns the query of a sample; ``''`` if it is unknown, or no other record has it."""
+    """Returns the query of a sample; ``''`` if it is unknown or no other record has it."""
     query = detail.get('query')
     return query if isinstance(query, str) else ''
 
@@ -56,7 +56,7 @@ _READINGS: tuple[Reading, ...] = (_of_steps, _of_sample)
 
 
 def mean_steps(result: Result, records: Collection[str]) -> float | None:
-    """Computes the mean number of an agent's steps per task, over the samples of some records; None if unknown."""
+    """Computes the mean number of an agent's steps per sample, for the given records; None if unknown."""
     counts = [row.get('steps') for row in details_of(result) if str(row['id']) in records]
     known = [count for count in counts if isinstance(count, int)]  # UltraTool's `steps` is a list
     return sum(known) / len(known) if known else None
@@ -70,12 +70,12 @@ def changed_shares(pairs: Pairs) -> tuple[float, float]:
 
 
 def unanswered_records(result: Result) -> set[str]:
-    """Returns the records that an infrastructure failure left without an answer, in at least one trial."""
+    """Returns the records without an answer in some trial because of an infrastructure failure."""
     return {str(row['id']) for row in details_of(result) if _lacks_answer(row)}
 
 
 def has_no_answer(result: Result) -> bool:
-    """Returns whether an infrastructure failure left every sample without an answer."""
+    """Tests if no sample has an answer because of infrastructure failures."""
     details = details_of(result)
     return bool(details) and all(map(_lacks_answer, details))
 
@@ -85,9 +85,9 @@ def _lacks_answer(detail: Mapping[str, Any]) -> bool:
 
 
 def _record_values(result: Result, metric: str, reading: Reading) -> RecordValues | None:
-    """Returns the values of all records; None if the score is not the mean of all of them.
+    """Returns the values of all records; None if the score is not their mean.
 
-    The score of several trials is the mean of the trials' means: in a trial with fewer values, such as fewer calls,
+    The score of several trials is the mean of the trials' means. So in a trial with fewer values, such as fewer calls,
     each value has a larger weight.
     """
     trials: dict[int, dict[str, list[float]]] = {}
@@ -119,20 +119,20 @@ def _record_values(result: Result, metric: str, reading: Reading) -> RecordValue
 
 
 def record_values(result: Result, metric: str) -> tuple[RecordValues | None, ...]:
-    """Returns a score's values by record, over steps and over samples; None if the score is no such mean.
+    """Returns a score's values by record, as a mean over steps and over samples; None where it is not such a mean.
 
-    :func:`pair_up` needs only these values, not the complete result.
+    :func:`pair_up` needs only these values, not the whole result.
     """
     return tuple(_record_values(result, metric, reading) for reading in _READINGS)
 
 
 def values_of(result: Result, metric: str) -> RecordValues | None:
-    """Returns the first of :func:`record_values` that is not None."""
+    """Returns the first value of :func:`record_values` that is not None."""
     return next(filter(None, record_values(result, metric)), None)
 
 
 def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues | None]) -> Pairs | None:
-    """Returns the result of :func:`pairs_of`, from :func:`record_values` of both."""
+    """Returns the result of :func:`pairs_of`, given :func:`record_values` of both results."""
     for before, after in zip(first, second, strict=True):
         if not before or not after:
             continue
@@ -154,7 +154,7 @@ def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues 
 
 
 def _common_query(first: RecordValue, second: RecordValue) -> str:
-    """Returns the query of a record, which a result of an earlier version lacks."""
+    """Returns the query of a record. Results of earlier versions lack it."""
     return first.query or second.query
 
 
@@ -171,12 +171,12 @@ def _shuffled(first: Sequence[RecordValue], second: Sequence[RecordValue]) -> tu
 def over_shared(
     pairs: Pairs | None, scores: tuple[float, float], errors: tuple[float | None, float | None]
 ) -> tuple[tuple[float, float], tuple[float | None, float | None]]:
-    """Computes a score of two results and its standard errors over the records that both have.
+    """Returns a score of two results, and its standard errors, over the records that both have.
 
     Args:
-        pairs: The result of :func:`pairs_of`; with None the results' own values are returned.
-        scores: Scores of the results, which are over the same records if both have all.
-        errors: Standard errors of the results; None if unknown.
+        pairs: The result of :func:`pairs_of`. If it is None, ``scores`` and ``errors`` are returned.
+        scores: Scores of the two results.
+        errors: Standard errors of the two results; None if unknown.
     """
     if pairs is None:
         return scores, errors
@@ -190,23 +190,23 @@ def over_shared(
 
 
 def pairs_of(first: Result, second: Result, metric: str) -> Pairs | None:
-    """Returns one score of two results over the records that both have; None for the reasons of :func:`why_unpaired`.
+    """Returns one score of two results by shared record; None for the reasons of :func:`why_unpaired`.
 
-    Most scores are means over samples. UltraTool's local ones are means over the steps of all samples, so that the
-    weight of a record is the number of its steps that count, which may differ between the results. A record with
-    several trials has as many values: all of them are compared with all of its trials in the other result. A score
-    that is neither mean has no pairs, and one pair is too few.
+    Most scores are means over samples. UltraTool's local scores are means over the steps of all samples; there, the
+    weight of a record is its number of steps that count, which may differ between the results. If a record has several
+    trials, all of them are compared with all of its trials in the other result. Other scores, and those with fewer than
+    two records or queries, have no pairs.
 
     Args:
         first: A result with ``details``.
-        second: Another of the same data set.
-        metric: One of :func:`metrics_of` both.
+        second: Another result of the same dataset.
+        metric: A metric of both results.
     """
     return pair_up(record_values(first, metric), record_values(second, metric))
 
 
 def why_unpaired(first: Result, second: Result, metric: str) -> str:
-    """Returns the reason why :func:`pairs_of` returns None."""
+    """Returns why :func:`pairs_of` returns None."""
     for name, result in (('first', first), ('second', second)):
         if not details_of(result):
             return f'the {name} has no samples of this package'
@@ -220,11 +220,11 @@ class Difference:
     """A sample that two results score differently.
 
     Attributes:
-        id: Its record.
+        id: Id of the record.
         run: Run of the record, from 0.
-        a: Its detail in the first result.
-        b: Its detail in the second.
-        size: Sum over the metrics of the distances between the values, each 0-1.
+        a: The sample's detail in the first result.
+        b: The sample's detail in the second result.
+        size: Sum over the metrics of the distance between the values, each 0-1.
     """
 
     id: str
@@ -239,16 +239,16 @@ def _by_sample(details: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], Ma
 
 
 def _apart(a: Any, b: Any) -> float:
-    """Computes the distance of two values; 1 for a metric that applies on one side only."""
+    """Returns the distance of two values; 1 if the metric applies to only one of them."""
     if not is_number(a) or not is_number(b):
         return float(is_number(a) is not is_number(b))
     return float(abs(b - a))
 
 
 def differences(first: Result, second: Result) -> list[Difference]:
-    """Returns the samples of both results whose values differ in some metric, in the data's order.
+    """Returns the samples whose values differ between the results in some metric, in the data's order.
 
-    Two samples that are wrong in different ways, with equal values, do not differ.
+    Samples that are wrong in different ways but have equal values do not differ.
     """
     different = []
     others = _by_sample(details_of(second))

@@ -18,18 +18,18 @@ from opencompass_tooleval.core.statistics.trials import (
 )
 
 Rights = Mapping[str, Sequence[bool]]
-"""Record id -> correctness of each of its trials."""
+"""Record id -> whether each of its trials is right."""
 
 
 @dataclass(frozen=True)
 class PairedEstimate:
-    """An estimate from several trials, for both results.
+    """An estimate from several trials, in two results.
 
     Attributes:
-        metric: Its metric, and ``pass@2`` or the like after a blank.
-        values: Its values in both results, 0-100, over the records of both.
-        errors: Its standard errors.
-        pairs: The chances of the records of both, 0-100, each from all of its trials; None for fewer than two.
+        metric: Metric and estimate, such as ``success pass@2``.
+        values: Values in both results, 0-100, over the records of both.
+        errors: Standard errors of the values.
+        pairs: The estimate of each record in both results, 0-100; None for fewer than two queries.
     """
 
     metric: str
@@ -39,13 +39,13 @@ class PairedEstimate:
 
 
 def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
-    """Yields the estimates of each k that both results have, from k=2: with k=1 they equal the score.
+    """Yields the estimates of each k that both results have, from k=2, since those with k=1 equal the score.
 
-    ``success`` has no separate score, so its average over all trials is included.
+    ``pass@1`` of ``success`` is included, since ``success`` has no separate score.
 
     Args:
         first: A result with ``details``.
-        second: Another of the same data set, perhaps with another number of trials.
+        second: Another result of the same dataset, which may have another number of trials.
     """
     sides = trials_of_result(first), trials_of_result(second)
     if sides[0] is None or sides[1] is None:
@@ -70,7 +70,7 @@ def paired_estimates(first: Result, second: Result) -> Iterator[PairedEstimate]:
 
 
 def estimate_names(result: Result) -> list[str]:
-    """Returns the names of the estimates that :func:`paired_estimates` can pair; none with a single trial."""
+    """Returns the names of the estimates that :func:`paired_estimates` can pair; empty for a single trial."""
     side = trials_of_result(result)
     if side is None:
         return []
@@ -83,7 +83,7 @@ def estimate_names(result: Result) -> list[str]:
 
 
 def _reported(side: TrialsOfResult, name: str) -> dict[str, Estimate]:
-    """Returns the estimates of a metric that differ from its score by more than their name; none of a graded metric."""
+    """Returns the estimates of a metric that do not repeat its score; empty for a graded metric."""
     estimates = side.estimates.get(name, {})
     first = () if name in side.rule.metrics else ('pass@1',)
     return {
@@ -110,7 +110,7 @@ def _pairs(before: Rights, after: Rights, kind: str, queries: Mapping[str, str])
 
 
 def _shuffled(before: Sequence[bool], after: Sequence[bool], kind: str) -> float:
-    """Returns a record's part of ``Pairs.shuffled``, from every number of right trials that the first may get."""
+    """Returns a record's value in ``Pairs.shuffled``, over all possible numbers of right trials in the first result."""
     trials, of_first, right = len(before) + len(after), len(before), sum(before) + sum(after)
     total, squares = math.comb(trials, of_first), []
     for number in range(max(0, right - len(after)), min(of_first, right) + 1):

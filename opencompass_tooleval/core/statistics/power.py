@@ -1,8 +1,8 @@
-"""Plans comparisons: the smallest drop that a number of records and trials shows, and the number that a drop needs.
+"""Plans comparisons: the smallest drop that some records and trials can show, and the numbers that a drop needs.
 
 Power is the chance that a drop of a given size is found. The smallest detectable drop is a multiple of the standard
-error of the difference (Bloom 1995, Evaluation Review 19:547-556); the variance of a paired difference is that of the
-trials of both runs, and that of the change itself (Miller 2024, arXiv 2411.00640).
+error of the difference (Bloom 1995, Evaluation Review 19:547-556). The variance of a paired difference is the sum of
+the variance of the trials in both runs and of the change itself (Miller 2024, arXiv 2411.00640).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _MOST = 10**9
 
 @dataclass(frozen=True)
 class Noise:
-    """Variance of one trial of a query, whose records are correlated, in squared points.
+    """Variance of one trial of a query (whose records are correlated), in squared points.
 
     Attributes:
         variance: The variance.
-        is_measured: True if it is measured from repeated trials. Otherwise it is that over the queries of one trial,
-            which is at least as large: the answers to a query are taken to be as different as those to two queries.
-        is_graded: True if values are between 0 and 1, and vary between trials. A drop then adds no variance that is
-            not in them.
+        is_measured: True if it is measured from repeated trials. Otherwise it is the variance over the queries in one
+            trial, which is at least as large: it assumes that two answers to a query differ as much as answers to two
+            queries.
+        is_graded: True if values are between 0 and 1 and vary between trials. A drop then adds no variance to theirs.
     """
 
     variance: float
@@ -45,12 +45,12 @@ class Noise:
     is_graded: bool = False
 
     def of_difference(self, *trials: int) -> float:
-        """Computes the variance of a query's difference between two runs with these numbers of trials."""
+        """Returns the variance of a query's difference between runs with these numbers of trials."""
         return self.variance * math.fsum(1 / number for number in trials)
 
 
 def trials_of(result: Mapping[str, Any], metric: str) -> Iterator[RecordValues]:
-    """Yields the values of all records in each trial of a result; none for a score that is no mean over records."""
+    """Yields the values of all records in each trial of a result; nothing if the score is not a mean over records."""
     runs = result.get('runs')
     if not isinstance(runs, list) or len(runs) < 2:
         if values := values_of(result, metric):
@@ -66,12 +66,12 @@ def trials_of(result: Mapping[str, Any], metric: str) -> Iterator[RecordValues]:
 
 
 def noise_of(trials: Sequence[RecordValues]) -> Noise | None:
-    """Estimates the variance of one trial of a query; None for fewer than two queries.
+    """Estimates the variance of one trial of a query; returns None for fewer than two queries.
 
-    Values of 0 and 1 only are taken for right or wrong.
+    If all values are 0 or 1, they count as right or wrong.
 
     Args:
-        trials: The values of all records in each trial, 0-1, which may be from several runs of one model.
+        trials: The values of all records in each trial, 0-1, which may come from several runs of one model.
     """
     by_query: dict[Cluster, list[float]] = {}
     for values in trials:
@@ -102,12 +102,12 @@ def power_of(
     """Computes the chance that a drop is found, 0-1.
 
     Args:
-        points: The true drop, 0-100.
-        queries: Number of queries that both runs have.
+        points: The true drop in points, 0-100.
+        queries: Number of queries in both runs.
         noise: Variance of a query's difference without a drop, from :meth:`Noise.of_difference`.
-        tests: Number of scores that are tested together. Each is taken to need Bonferroni's level, so that the chance
-            of the scores together is at least this.
-        max_drop: The drop that is allowed, 0-100.
+        tests: Number of scores that are tested together. Bonferroni's level is used for each, so the chance for all
+            scores together is at least as large.
+        max_drop: The allowed drop in points, 0-100.
         is_graded: As in :class:`Noise`.
     """
     error = math.sqrt((noise + (0 if is_graded else points * (100 - points))) / queries)
@@ -124,11 +124,11 @@ def detectable_drop(
     max_drop: float = 0.0,
     is_graded: bool = False,
 ) -> float | None:
-    """Computes the smallest drop that is found with a chance of ``power``; None if no drop up to 100 points is.
+    """Computes the smallest drop, in points, that is found with a chance of ``power``; None if it is above 100.
 
-    The solution of ``points - max_drop = multiple * sqrt((noise + points * (100 - points)) / queries)``; the multiple
-    is the sum of the quantiles of t for the level and for the power. ``points * (100 - points)`` is the largest
-    variance that a drop adds: some queries lose everything, and the others nothing. Graded values have no such term.
+    Solves ``points - max_drop = multiple * sqrt((noise + points * (100 - points)) / queries)``, where the multiple is
+    the sum of the t quantiles for the level and for the power. ``points * (100 - points)`` is the largest variance that
+    a drop adds: some queries lose everything, the others nothing. Graded values have no such term.
 
     Args:
         queries: Number of queries.
@@ -153,12 +153,12 @@ def detectable_drop(
 def needed_queries(
     points: float, noise: float, tests: int = 1, max_drop: float = 0.0, is_graded: bool = False
 ) -> int | None:
-    """Computes the smallest number of queries with which a drop of ``points`` is found; None above a billion."""
+    """Returns the smallest number of queries that shows a drop of ``points``; None above a billion."""
     return _smallest(lambda queries: _is_found(points, queries, noise, tests, max_drop, is_graded))
 
 
 def needed_trials(points: float, queries: int, noise: Noise, tests: int = 1, max_drop: float = 0.0) -> int | None:
-    """Computes the smallest number of trials of both runs with which a drop is found; None if no number is enough."""
+    """Returns the smallest number of trials (in both runs) that shows a drop of ``points``; None if no number does."""
     return _smallest(
         lambda trials: _is_found(points, queries, noise.of_difference(trials, trials), tests, max_drop, noise.is_graded)
     )
@@ -170,7 +170,7 @@ def _is_found(points: float, queries: int, noise: float, tests: int, max_drop: f
 
 
 def _smallest(is_enough: Callable[[int], bool]) -> int | None:
-    """Finds the smallest number from 1 on that is enough, where every larger one is."""
+    """Returns the smallest number from 1 that is enough, if all larger ones are; None above a billion."""
     high = 1
     while not is_enough(high):
         high *= 2

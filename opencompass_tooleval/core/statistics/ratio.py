@@ -1,4 +1,4 @@
-"""The share of its points that a score keeps in another result of the same records."""
+"""The share of points that a score keeps in another result of the same records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from opencompass_tooleval.core.statistics.intervals import ALPHA, FEWEST, Interval, Pairs, deviations_of, t_quantile
 
 FLOOR = 10.0
-"""Points below which there is no share: it would mostly be noise."""
+"""Minimum first score, in points: a share of less would mostly be noise."""
 
 
 @dataclass(frozen=True)
@@ -21,17 +21,17 @@ class Share:
 
 
 def share_kept(pairs: Pairs, interval: Interval) -> Share | None:
-    """Computes how much of the first score the second one has, with Fieller's interval (1954) over clusters.
+    """Computes the second score as a share of the first, with Fieller's interval (1954) over clusters.
 
-    The interval is at least as wide as that of the difference, which knows about few records that differ; so it
-    excludes 100% only if that excludes 0.
+    The interval is at least as wide as that of the difference, which is also valid if few records differ. So it
+    excludes 100% only if the interval of the difference excludes 0.
 
     Args:
         pairs: The values of the records in both results.
-        interval: The interval of their difference.
+        interval: The interval of the difference.
 
     Returns:
-        None if the first score is below :data:`FLOOR`, or no larger than its error.
+        The share; None if the first score is below :data:`FLOOR`, or not significantly above 0.
     """
     first, second = pairs.means()
     clusters = [deviations_of(pairs.values_of(side)) for side in (0, 1)]

@@ -1,4 +1,4 @@
-"""Samples of a data set: whole queries, drawn so that samples nest, and all models and variants get the same."""
+"""Samples of a dataset: whole queries, the same for all models and variants; larger samples contain smaller ones."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 LOOKS = 6
-"""Most looks of ``tooleval run --within``; the last one asks everything."""
+"""Maximum number of looks of ``tooleval run --within``; the last one uses all records."""
 SEED, DRAW, LOOK = 'sample_seed', 'sample_draw', 'sample_look'
-"""Keys of the provenance: the seed, what is drawn, and the number of the look."""
+"""Keys of the provenance: the seed, the drawn units, and the number of the look."""
 
 _LAST_RATIO = 4.0
 _FEWEST_OF_KEY = 20
-"""Values of a key with fewer queries are one value."""
+"""Values of a key with fewer queries are merged into one."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample of a data set, as its config has it: ``sample=dict(n=100)``.
+    """A sample of a dataset, as in its config: ``sample=dict(n=100)``.
 
     Attributes:
-        n: Number of records; the last query is asked as a whole. With ``look``, that of the first look.
-        seed: Seed of the order of the queries.
-        look: Number of the look at growing samples, 1 to :data:`LOOKS`; None for one sample.
+        n: Number of records, rounded up to a whole query; with ``look``, the number in the first look.
+        seed: Seed for the order of the queries.
+        look: Number of the look at a growing sample, 1 to :data:`LOOKS`; None for a fixed sample.
     """
 
     n: int
@@ -35,10 +35,10 @@ class Sample:
 
     @classmethod
     def of(cls, settings: Any) -> Sample:
-        """Reads the setting of a config.
+        """Reads the setting in a config.
 
         Raises:
-            ValueError: It is no such setting.
+            ValueError: The setting is invalid.
         """
         if isinstance(settings, Mapping) and settings.keys() <= {'n', 'seed', 'look'} and 'n' in settings:
             sample = cls(**settings)
@@ -52,10 +52,10 @@ class Sample:
         raise ValueError(f'sample={str(settings)[:60]}: give dict(n=100), or dict(n=100, seed=1)')
 
     def size(self, records: int) -> int:
-        """Returns the number of records to ask of this many.
+        """Returns the sample size for a number of records.
 
-        From look to look, the ratio of the records that are asked to the others grows by a constant factor, up to 80%
-        of the records in the last but one.
+        From look to look, the ratio of sampled to other records grows by a constant factor, up to 80% of the records in
+        the last look but one.
         """
         if self.look in (None, 1) or records <= self.n:
             return min(self.n, records)
@@ -69,8 +69,8 @@ class Sample:
         """Returns the next look at which an interval should be narrow enough.
 
         Args:
-            half: Half of its width in the present look.
-            points: The wanted half.
+            half: Half of the interval's width in the present look.
+            points: The wanted half width.
             records: Number of all records.
         """
         now = self.size(records)
@@ -81,13 +81,13 @@ class Sample:
         return LOOKS
 
     def draw(self, queries: Sequence[str], keys: Sequence[str] = ()) -> list[int]:
-        """Draws whole queries until there are enough records; returns the places of their records, in order.
+        """Draws whole queries until there are enough records; returns the sorted indices of their records.
 
-        With ``keys``, each value has its share of every sample, rounded up or down at random.
+        With ``keys``, each value has the same share of the sample as of all queries, rounded up or down at random.
 
         Args:
             queries: Query of each record.
-            keys: Value of each record, such as its domain; empty for none. That of a query is its first record's.
+            keys: Value of each record, such as its domain, or empty. A query has the value of its first record.
         """
         places: dict[str, list[int]] = {}
         for place, query in enumerate(queries):
@@ -107,7 +107,7 @@ class Sample:
         turns = []
         for alike in by_key.values():
             alike.sort(key=self._fraction)
-            offset = self._fraction(f'{alike[0]}/offset')  # not of the key's name, which depends on the language
+            offset = self._fraction(f'{alike[0]}/offset')  # not from the key's name, which depends on the language
             turns += [((number + offset) / len(alike), query) for number, query in enumerate(alike)]
         yield from (query for _, query in sorted(turns))
 

@@ -1,8 +1,8 @@
-"""Estimates from several trials of every record: correct in at least one of k trials, and correct in all k.
+"""Estimates from several trials per record: right in at least one of k trials, and right in all k.
 
 ``pass@k`` (Chen et al. 2021, arXiv 2107.03374, section 2.1) and ``pass^k`` (Yao et al. 2024, tau-bench, arXiv
-2406.12045, section 3) are estimated for each record without bias from all of its n trials, and then averaged over
-records. With k=1 both are the mean over all trials, ``avg@n``, if every record has n trials that count.
+2406.12045, section 3) are estimated for each record, without bias, from all of its n trials, and then averaged over
+records. With k=1 both equal the mean over all trials, ``avg@n``, if each record has n trials that count.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from typing import Any
 from opencompass_tooleval.core.scoring.aggregate import clustered_mean, in_percent
 
 SUCCESS = 'success'
-"""Name, beside the metrics, of the rule for a correct sample, if the subset has one."""
+"""Name of the rule for a correct sample, if the subset has one; used like a metric's name."""
 
 _FULL = 1 - 1e-9
-"""Minimum value that counts as 1, because of rounding errors in sums."""
+"""Values from this on count as 1, because of rounding errors in sums."""
 
 Values = Mapping[str, 'float | None']
-"""Metric -> value of one sample, 0-1; None where it does not apply."""
+"""Metric -> value of one sample, 0-1; None if the metric does not apply."""
 
 
 def pass_at_k(trials: int, right: int, k: int) -> float:
     """Computes the chance that at least one of k trials is correct: ``1 - C(n - c, k) / C(n, k)`` (Chen et al. 2021).
 
     Args:
-        trials: Number of trials (n).
-        right: Number of correct trials (c).
+        trials: Number of trials, n.
+        right: Number of correct trials, c.
         k: Number of trials drawn without replacement, 1 to ``trials``.
 
     Raises:
-        ValueError: A number is out of its bounds.
+        ValueError: A number is out of range.
     """
     _check(trials, right, k)
     return 1 - math.comb(trials - right, k) / math.comb(trials, k)
 
 
 def pass_hat_k(trials: int, right: int, k: int) -> float:
-    """Computes the chance that all of k trials are correct: ``C(c, k) / C(n, k)`` (Yao et al. 2024).
+    """Computes the chance that all k trials are correct: ``C(c, k) / C(n, k)`` (Yao et al. 2024).
 
     Args:
-        trials: Number of trials (n).
-        right: Number of correct trials (c).
+        trials: Number of trials, n.
+        right: Number of correct trials, c.
         k: Number of trials drawn without replacement, 1 to ``trials``.
 
     Raises:
-        ValueError: A number is out of its bounds.
+        ValueError: A number is out of range.
     """
     _check(trials, right, k)
     return math.comb(right, k) / math.comb(trials, k)
@@ -65,7 +65,7 @@ _ESTIMATORS: Mapping[str, Callable[[int, int, int], float]] = {'pass@': pass_at_
 
 
 def drawn_numbers(trials: int) -> list[int]:
-    """Returns the values of k in a result: the powers of two below the number of trials, and that number."""
+    """Returns the values of k in a result: the powers of two below ``trials``, and ``trials``."""
     powers = (2**exponent for exponent in range(trials.bit_length()))
     return [*(power for power in powers if power < trials), trials]
 
@@ -76,7 +76,7 @@ class Estimate:
 
     Attributes:
         value: 0-100; None if no record has enough trials that count.
-        standard_error: 0-100, clustered by query; None for fewer than two.
+        standard_error: 0-100, clustered by query; None for fewer than two queries.
         records: Number of records.
     """
 
@@ -94,9 +94,9 @@ class BinaryMetrics:
     """The rule for a correct sample.
 
     Attributes:
-        metrics: Metrics in which a sample has 0 or 1, and 1 is correct; the others are graded, and have a mean only.
+        metrics: Metrics with values 0 and 1, where 1 is correct. Other metrics are graded, and have only a mean.
         success: Metrics that must all be 1, if they apply, for a correct sample; empty if there is no such rule, or if
-            a separate metric has it.
+            it is a separate metric.
     """
 
     metrics: Sequence[str] = ()
@@ -104,14 +104,14 @@ class BinaryMetrics:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names that can be correct or wrong: metrics, and ``success`` if there is a rule for it."""
+        """Names of right-or-wrong values: the metrics, and ``success`` if there is a rule for it."""
         return (*self.metrics, *((SUCCESS,) if self.success else ()))
 
     def is_right(self, name: str, values: Values) -> bool | None:
-        """Tests if a sample is correct in one of :attr:`names`; None if that does not apply to it.
+        """Tests if a sample is correct in one of :attr:`names`; None if the name does not apply to it.
 
         Raises:
-            ValueError: A binary metric has another value than 0 or 1, which is a fault of this package.
+            ValueError: A binary metric has another value than 0 or 1, which is a bug of this package.
         """
         if name == SUCCESS:
             given = [value for metric in self.success if (value := values.get(metric)) is not None]
@@ -125,10 +125,10 @@ class BinaryMetrics:
 def rights_by_record(
     samples: Iterable[tuple[str, Values]], name: str, rule: BinaryMetrics
 ) -> dict[str, tuple[bool, ...]]:
-    """Returns record id -> correctness of each of its trials that count, in order (:meth:`~BinaryMetrics.is_right`).
+    """Returns, by record id, whether each trial is correct, in order, without trials to which ``name`` does not apply.
 
     Args:
-        samples: Record id and values of every trial of every record.
+        samples: Record id and values of each trial of each record.
         name: One of the rule's names.
         rule: The rule for a correct sample.
     """
@@ -141,10 +141,10 @@ def rights_by_record(
 
 
 def chances(rights: Mapping[str, Sequence[bool]], name: str) -> dict[str, float]:
-    """Returns record id -> its chance for ``pass@2`` or ``pass^4``, 0-1, without records with fewer trials.
+    """Returns ``pass@2`` or ``pass^4`` by record id, 0-1, without records that have too few trials.
 
     Raises:
-        ValueError: There is no such name.
+        ValueError: The name is invalid.
     """
     _, k = parse_name(name)
     return {
@@ -158,20 +158,20 @@ def chance(name: str, trials: int, right: int) -> float:
     """Computes ``pass@2`` or ``pass^4`` of one record, 0-1.
 
     Raises:
-        ValueError: There is no such name, or it needs more trials.
+        ValueError: The name is invalid, or needs more trials.
     """
     kind, k = parse_name(name)
     return _ESTIMATORS[kind](trials, right, k)
 
 
 def parse_name(name: str) -> tuple[str, int]:
-    """Splits a name: ``pass@2`` -> ``('pass@', 2)``.
+    """Splits a name, such as ``pass@2`` into ``('pass@', 2)``.
 
     Raises:
-        ValueError: It is neither that nor ``pass^2``.
+        ValueError: The name is neither ``pass@K`` nor ``pass^K``.
     """
     kind, number = name[:5], name[5:]
-    # Not isdigit alone: it accepts '²'. Nine digits are more than any number of trials.
+    # Not isdigit alone: it accepts '²'. Nine digits exceed any number of trials.
     if (
         kind not in _ESTIMATORS
         or not (number.isascii() and number.isdigit() and 0 < len(number) < 10)
@@ -182,7 +182,7 @@ def parse_name(name: str) -> tuple[str, int]:
 
 
 def names_of(trials: int) -> list[str]:
-    """Returns the estimates for this number of trials: ``pass@1``, ``pass@2``, ..., ``pass^1``, ``pass^2``, ..."""
+    """Returns the names of the estimates for ``trials`` trials: ``pass@1``, ``pass@2``, ..., ``pass^1``, ..."""
     return [f'{kind}{k}' for kind in _ESTIMATORS for k in drawn_numbers(trials)]
 
 
@@ -209,15 +209,15 @@ def of_trials(
     """Computes the estimates of several trials.
 
     Args:
-        samples: Record id and values of every trial of every record.
+        samples: Record id and values of each trial of each record.
         trials: Number of trials of each record.
-        averages: Metric -> its mean over all trials, from the result.
+        averages: Mean of each metric over all trials, from the result.
         rule: The rule for a correct sample.
-        clusters: Record id -> its query; a record that is missing is a cluster of one.
+        clusters: Record id -> its query. A missing record is its own cluster.
 
     Returns:
-        Metric, or ``success`` -> ``avg@n``, and for binary ones ``pass@1`` to ``pass^n`` -> estimate. A trial to which
-        the metric does not apply, such as one without a judgement, counts for none of them.
+        Metric, or ``success`` -> ``avg@n``, and for binary metrics also ``pass@1`` to ``pass^n`` -> estimate. Trials to
+        which a metric does not apply, such as those without a judgement, do not count.
 
     Raises:
         ValueError: A binary metric has another value than 0 or 1.
@@ -232,7 +232,7 @@ def of_trials(
 
 
 def estimate_of(row: Any) -> Estimate | None:
-    """Reads an estimate from a result's file; None if it is invalid."""
+    """Reads an estimate from a result's file; returns None if it is invalid."""
     if not isinstance(row, Mapping):
         return None
     value, error, records = (row.get(key) for key in ('value', 'standard_error', 'records'))
@@ -254,8 +254,8 @@ class TrialsOfResult:
     Attributes:
         trials: Number of trials of each record; 1 without repeats.
         rule: The rule for a correct sample.
-        estimates: Metric -> name, such as ``pass^4`` -> estimate.
-        all_the_same: True if the trials of each record have equal answers.
+        estimates: Metric -> name (such as ``pass^4``) -> estimate.
+        all_the_same: True if all trials of each record have equal answers.
     """
 
     trials: int
@@ -265,7 +265,7 @@ class TrialsOfResult:
 
 
 def trials_of_result(result: Mapping[str, Any]) -> TrialsOfResult | None:
-    """Reads the part ``trials`` of a result; None if it is missing or invalid, as in results of one trial."""
+    """Reads the part ``trials`` of a result; returns None if it is invalid, or missing, as after a single trial."""
     part = result.get('trials')
     if not isinstance(part, Mapping):
         return None

@@ -1,4 +1,4 @@
-"""Reads JSON with full-width punctuation of Chinese keyboards, and text as editors of Windows save it."""
+"""Parses JSON with full-width punctuation from Chinese keyboards, and text saved by Windows editors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable
 from opencompass_tooleval.core.text.reading import Parsed
 
 PARSE_METHOD = 'fullwidth'
-"""Parse method that reads full-width punctuation as ASCII."""
+"""Parse method for full-width punctuation that is read as ASCII."""
 
-# str.strip() alone leaves a byte order mark and blanks of no width.
+# str.strip() keeps a byte order mark and zero-width blanks.
 _AROUND = '\ufeff\u200b\u2060 \t\r\n'
 _ASCII = str.maketrans('｛｝［］：，', '{}[]:,')
 _MARK = re.compile(r'[｛｝［］：，“”＂]')
@@ -26,22 +26,22 @@ _TOKEN = re.compile(
 
 
 def tidy(text: str) -> str:
-    """Removes a byte order mark and surrounding blanks from a text, and normalises line ends to line feeds."""
+    """Removes a byte order mark and surrounding blanks from a text, and converts CRLF to LF."""
     return text.replace('\r\n', '\n').strip(_AROUND)
 
 
 def _ascii_token(match: re.Match[str]) -> str:
     if match['string'] is not None:
-        return match['string']  # a colon within a text is the text's own
+        return match['string']  # punctuation within a string stays
     inside = match['curly'] if match['curly'] is not None else match['wide']
     if inside is None:
         return match[0].translate(_ASCII)
-    # “say \"hi\"”: a second escape of an escaped character would end the text at its first quote.
+    # “say \"hi\"”: escaping an escaped quote again would end the string.
     return '"' + inside.replace('\\"', '"').replace('"', '\\"') + '"'
 
 
 def ascii_punctuation(text: str) -> str:
-    """Converts brackets, colons, commas and quotes of JSON to ASCII; text within quotes is not changed."""
+    """Converts brackets, colons, commas and quotes of JSON to ASCII; text within quotes stays unchanged."""
     return _TOKEN.sub(_ascii_token, text)
 
 
@@ -51,9 +51,9 @@ def has_full_width(text: str) -> bool:
 
 
 def read_either(text: str, read: Callable[[str], Parsed]) -> Parsed:
-    """Calls ``read`` with a text, and if that fails with its :func:`ascii_punctuation`.
+    """Calls ``read`` with a text, and if that fails, with its :func:`ascii_punctuation`.
 
-    The parse method of the second reading is ``fullwidth``.
+    The parse method of the second call is ``fullwidth``.
     """
     parsed = read(text)
     if parsed.ok or not has_full_width(text):

@@ -1,4 +1,4 @@
-"""Reads the members of a JSON object one by one from a stream; holds no more text than one member."""
+"""Reads the members of a JSON object from a stream, keeping only one member in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_MEMBER = 1 << 24
 """Maximum number of characters of one member."""
 
 MAX_LEVELS = 1_200
-"""Maximum depth of nested lists and objects: a run of 500 nested steps has some 1,010."""
+"""Maximum depth of nested lists and objects: a run with 500 nested steps has some 1,010."""
 
 _PIECE = 1 << 16
 _BLANKS = re.compile(r'[ \t\n\r]*')
@@ -23,21 +23,21 @@ class TooMuchError(ValueError):
     """A member exceeds the limits on length or depth.
 
     Attributes:
-        name: Its name.
+        name: Name of the member.
     """
 
     name = ''
 
 
 def members(read: Callable[[int], str]) -> Iterator[tuple[str, Any]]:
-    """Yields name and value of every member of a JSON object; a repeated name is yielded each time.
+    """Yields name and value of each member of a JSON object, also of members with a repeated name.
 
     Args:
-        read: Returns at most the given number of characters of the text; ``''`` at its end.
+        read: Returns at most the given number of characters of the text; ``''`` at the end.
 
     Raises:
         TooMuchError: A member has more than ``MAX_MEMBER`` characters or ``MAX_LEVELS`` levels.
-        ValueError: The text is no JSON object.
+        ValueError: The text is not a JSON object.
     """
     text = _Text(read)
     text.expect('{')
@@ -61,7 +61,7 @@ def members(read: Callable[[int], str]) -> Iterator[tuple[str, Any]]:
 
 
 class _Text:
-    """The part of a text in memory, from the first unused character."""
+    """The part of a text that is in memory, from the first unused character."""
 
     def __init__(self, read: Callable[[int], str]) -> None:
         self._read = read
@@ -70,7 +70,7 @@ class _Text:
         self._before = 0  # number of dropped characters
 
     def _grow(self) -> bool:
-        """Reads at least as much again as is in memory, so that a long value needs few tries; False at the end."""
+        """At least doubles the text in memory, so that a long value needs few tries; returns False at the end."""
         held = self._text[self._at :]
         piece = self._read(max(_PIECE, len(held)))
         self._before += self._at
@@ -81,7 +81,7 @@ class _Text:
         return ValueError(f'{what}: character {self._before + self._at}')
 
     def peek(self) -> str:
-        """Returns the next character that is no blank, or ``''``."""
+        """Returns the next character that is not blank, or ``''``."""
         while True:
             self._at = _skip_blanks(self._text, self._at)
             if self._at < len(self._text):
@@ -90,7 +90,7 @@ class _Text:
                 return ''
 
     def take(self) -> str:
-        """Returns the next character that is no blank, and marks it as used."""
+        """Returns the next character that is not blank, and consumes it."""
         mark = self.peek()
         self._at += len(mark)
         return mark
@@ -112,7 +112,7 @@ class _Text:
                     raise ValueError(f'{error.msg}: character {position}') from None
                 continue
             length = end - self._at
-            # 12 may be the beginning of 123, and of 12.5 if the text ends with the point.
+            # '12' may be the beginning of 123, and '12.' of 12.5.
             if self._text[end : end + 1] not in _MORE_OF_A_NUMBER or not self._grow():
                 self._at += length
                 return value
@@ -131,14 +131,14 @@ def _decode(text: str, at: int) -> tuple[Any, int]:
 
 
 def decode_deep(text: str, at: int = 0) -> tuple[Any, int]:
-    """Reads a JSON value without recursion, which :mod:`json` does faster and to some 1,000 levels.
+    """Reads a JSON value without recursion. (:mod:`json` is faster, but limited to some 1,000 levels.)
 
     Returns:
         The value, and the index after it.
 
     Raises:
-        JSONDecodeError: There is no JSON value, or only a part of it.
-        TooMuchError: It has more than ``MAX_LEVELS`` levels.
+        JSONDecodeError: The JSON value is invalid or incomplete.
+        TooMuchError: The value has more than ``MAX_LEVELS`` levels.
     """
     parents: list[Any] = []
     names: list[str] = []
@@ -181,7 +181,7 @@ def _closing(value: Any) -> str:
 
 
 def _read_name(text: str, at: int, parent: Any, names: list[str]) -> int:
-    """Finds the beginning of the next value of a list or an object; in an object after its name, which is stored."""
+    """Returns the index of the next value in a list or an object; in an object, stores the name before it."""
     if isinstance(parent, list):
         return at
     at = _skip_blanks(text, at)

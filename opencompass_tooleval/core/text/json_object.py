@@ -1,4 +1,4 @@
-"""Reads JSON files: :mod:`json` silently keeps the last of equal keys, and raises more than one class of error."""
+"""Parses JSON. (:mod:`json` silently keeps the last of equal keys, and raises several classes of errors.)"""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from opencompass_tooleval.core.text.bounds import beyond_bounds
 
 TOO_DEEP = 'it is nested too deeply'
 _MOST_ITEMS, _FULL_SIZE, _BYTES_OF_ITEM = 1 << 23, 1 << 28, 16
-"""A small gzipped file may hold a text of 256 MB whose values would take 7 GB. Larger texts are not compressed: their
-limit grows."""
+"""A small gzip file may contain 256 MB of text whose values would take 7 GB of memory. Larger texts are not compressed,
+so their limit grows with their size."""
 
 
 def load_json(text: str | bytes, bounded: bool = False, unique: bool = False) -> Any:
-    """Reads JSON; the only error is ValueError.
+    """Parses JSON; raises only ValueError.
 
     Args:
         text: Text, or bytes in UTF-8, with or without a byte order mark.
-        bounded: True to reject values outside ``beyond_bounds``: a value that is
-            written again needs more of the stack than reading does.
-        unique: True to reject an object with a key twice, at any depth: two readers would take different values.
+        bounded: True to reject values beyond the limits of ``beyond_bounds``: writing a value again needs more of the
+            stack than parsing it.
+        unique: True to reject repeated keys in an object, at any depth, since two parsers would use different values.
 
     Raises:
-        ValueError: It is no JSON, exceeds the bounds, or has a key twice.
+        ValueError: The text is not JSON, exceeds the limits, or repeats a key.
     """
     check_items(text)
     try:
@@ -37,10 +37,10 @@ def load_json(text: str | bytes, bounded: bool = False, unique: bool = False) ->
 
 
 def check_items(text: str | bytes) -> None:
-    """Checks the number of values and lines in a text, before it is read; commas in strings count, too.
+    """Checks the number of values and lines in a text before it is parsed. Commas in strings count, too.
 
     Raises:
-        ValueError: There are too many to be held.
+        ValueError: There are too many to keep in memory.
     """
     most = _MOST_ITEMS if len(text) <= _FULL_SIZE else len(text) // _BYTES_OF_ITEM
     if len(text) < most:
@@ -61,7 +61,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Repeated:
-    """An ``object_pairs_hook`` that keeps the repeated keys of the last object it saw: the outermost."""
+    """An ``object_pairs_hook`` that keeps the repeated keys of the outermost object, which comes last."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []
@@ -76,13 +76,13 @@ class _Repeated:
 
 
 def load_object(text: str) -> tuple[Any, list[str]]:
-    """Reads JSON and finds repeated keys.
+    """Parses JSON and finds repeated keys.
 
     Returns:
         The value, and the repeated keys of its outermost object.
 
     Raises:
-        ValueError: It is no JSON, nested too deeply, or holds too much.
+        ValueError: The text is not JSON, is nested too deeply, or has too many values.
     """
     check_items(text)
     repeated = _Repeated()

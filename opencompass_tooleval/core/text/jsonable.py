@@ -1,4 +1,4 @@
-"""Converts Python values to values that strict JSON can hold."""
+"""Converts Python values to values that strict JSON can represent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_DEPTH = 120
 
 
 def clean_text(text: str) -> str:
-    """Replaces lone surrogates, which no UTF-8 file can hold, by their escape (``\\udc80`` as six characters)."""
+    """Replaces lone surrogates, which UTF-8 cannot encode, by their escape (``\\udc80`` as six characters)."""
     return text.encode('utf-8', 'backslashreplace').decode('utf-8')
 
 
@@ -25,22 +25,22 @@ _PRINTED = {code: f'\\x{code:02x}' for code in _CONTROLS} | {code: f'\\u{code:04
 
 
 def printable(text: str) -> str:
-    """Replaces control characters, which would act on a terminal, by their escapes; line breaks and tabs stay.
+    """Replaces control characters, which a terminal would execute, by escapes; line breaks and tabs stay.
 
-    Marks that change the direction of text are replaced, too: they show a command in another order than it has.
+    Replaces marks that change the direction of text, too, since they show a command in another order.
     """
     return text.translate(_PRINTED)
 
 
 def to_jsonable(value: Any, depth: int = 0) -> Any:
-    """Converts what a model's answer can parse to (sets, bytes, NaN, tuples, odd keys) to plain JSON values.
+    """Converts any value parsed from an answer (sets, bytes, NaN, tuples, other keys) to plain JSON values.
 
     Args:
         value: Any value that :func:`ast.literal_eval` or :func:`json.loads` can return.
-        depth: Nesting depth of ``value``; deeper than ``MAX_DEPTH`` becomes the string ``'...'``.
+        depth: Nesting depth of ``value``; deeper values become the string ``'...'``.
 
     Returns:
-        dicts with string keys, lists, strings, finite numbers, booleans and None only.
+        Only dicts with string keys, lists, strings, finite numbers, booleans and None.
     """
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         # str() of an integer raises from 4,301 digits on.
@@ -62,12 +62,12 @@ def to_jsonable(value: Any, depth: int = 0) -> Any:
 
 
 def map_texts(value: Any, text: Callable[[str], str], key: Callable[[str], str] | None = None) -> Any:
-    """Applies a function to all texts of a JSON value, and to the keys of its objects.
+    """Applies a function to all strings in a JSON value, and to the keys of its objects.
 
     Args:
         value: A JSON value.
         text: The function.
-        key: Another one for keys; by default the same.
+        key: The function for keys; by default the same.
     """
     if isinstance(value, str):
         return text(value)
@@ -77,9 +77,9 @@ def map_texts(value: Any, text: Callable[[str], str], key: Callable[[str], str] 
 
 
 def without_folder(text: str) -> str:
-    """Returns the last part of an absolute path of any system; another text as it is."""
+    """Returns the last part of an absolute path of any system; returns other texts unchanged."""
     is_path = PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute() or text.startswith('~')
-    # The name on both systems: PurePosixPath keeps 'C:\\Users\\me\\model' whole.
+    # PureWindowsPath splits both kinds: PurePosixPath would keep 'C:\\Users\\me\\model' whole.
     return PureWindowsPath(text).name if is_path else text
 
 
@@ -87,7 +87,7 @@ def bounded_text(value: Any, most: int = 4_000) -> str:
     """Converts a value to text of at most ``most`` characters; longer text is cut and ends with ``…``.
 
     Args:
-        value: Text, or another value in its place; None becomes ``''``.
+        value: Text, or any other value; None becomes ``''``.
         most: Maximum number of characters.
     """
     if value is None:
@@ -98,13 +98,13 @@ def bounded_text(value: Any, most: int = 4_000) -> str:
 
 
 def answer_digest(judged: Any) -> str:
-    """Returns 32 hex digits that identify a judged text, or a value as JSON independent of the order of its keys."""
+    """Returns 32 hex digits that identify a text, or a value independently of the order of its keys."""
     text = judged if isinstance(judged, str) else json.dumps(to_jsonable(judged), ensure_ascii=False, sort_keys=True)
     return hashlib.blake2b(text.encode('utf-8', 'backslashreplace'), digest_size=16).hexdigest()
 
 
 def texts_digest(texts: Iterable[str]) -> str:
-    """Computes the SHA-256 of texts, in their order: 64 hex digits."""
+    """Returns the SHA-256 of texts, in their order, as 64 hex digits."""
     whole = hashlib.sha256()
     for text in texts:
         encoded = text.encode('utf-8', 'surrogatepass')

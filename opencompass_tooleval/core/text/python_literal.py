@@ -1,4 +1,4 @@
-"""Writes values into generated configs, which are Python: data of others becomes literals there, never code."""
+"""Formats values for generated configs, which are Python: untrusted data becomes literals, never code."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from opencompass_tooleval.core.text.jsonable import to_jsonable
 
 
 def text_literal(text: str) -> str:
-    """Writes a text as a Python literal.
+    """Formats a text as a Python literal.
 
-    mmengine fills in ``{{ fileDirname }}`` and ``{{$NAME:default}}`` in a config's source before it reads it: a literal
-    holds no double brace.
+    The literal has no double brace, since mmengine fills in ``{{ fileDirname }}`` and ``{{$NAME:default}}`` in a
+    config's source before it parses it.
     """
     return repr(text).replace('{{', r'{\x7b')
 
 
 def python_literal(value: Any) -> str:
-    """Writes a value as a Python expression of literals.
+    """Formats a value as a Python expression of literals.
 
     Args:
-        value: JSON values, tuples, sets, any floats; classes become their full names, and anything else text.
+        value: JSON values, tuples, sets or any floats. A class becomes its full name, and any other value text.
     """
     if isinstance(value, Mapping):
         rows = (f'{_key(key)}: {python_literal(one)}' for key, one in value.items())
@@ -39,7 +39,7 @@ def python_literal(value: Any) -> str:
         return text_literal(f'{value.__module__}.{value.__qualname__}')
     if isinstance(value, float) and not math.isfinite(value):
         return f"float('{value}')"
-    plain = to_jsonable(value)  # such as a huge integer, of which repr raises
+    plain = to_jsonable(value)  # for example, repr of a huge integer raises
     return text_literal(plain) if isinstance(plain, str) else repr(plain)
 
 

@@ -1,4 +1,4 @@
-"""Removes keys from logs and messages, also if a server or a proxy echoes them."""
+"""Removes API keys from logs and messages, also if a server or a proxy echoes them."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from urllib.parse import parse_qsl, unquote
 from opencompass_tooleval.core.text.jsonable import printable
 
 EXCERPT_CHARS = 300
-"""Number of characters of a server's text in a log or a message."""
+"""Number of characters from a server's text in a log or a message."""
 
 _READ_CHARS = 1 << 16
 _HIDDEN = '[key]'
-# At the end of the name: KEYBOARD_LAYOUT holds no key.
+# Only at the end of the name: KEYBOARD_LAYOUT is not a key.
 _SECRET_NAME = re.compile(r'(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTHORIZATION)S?$', re.IGNORECASE)
-# Of what a config sends, in headers and queries: X-Auth, Cookie, Ocp-Apim-Subscription-Key, sig.
+# Names in headers and queries that a config sends: X-Auth, Cookie, Ocp-Apim-Subscription-Key, sig.
 _SENT_SECRET = re.compile(r'key|token|secret|passw|pwd|credential|auth(?!ors?$)|cookie|session|jwt|^sig', re.IGNORECASE)
 _NO_SECRET = re.compile(r'version|max.?tokens', re.IGNORECASE)
-# To the last @ before a slash: a password may hold one.
+# Up to the last @ before a slash, since a password may contain @.
 _PASSWORD_IN_URL = re.compile(r'(?<=://)[^/\s]{1,4000}@')
 _DEEPEST = 20
-# Shorter ones are no secrets: 'EMPTY' and 'test', which local servers take, are words of answers, too.
+# Shorter keys are not secret: 'EMPTY' and 'test', used with local servers, also occur in answers.
 _SHORTEST_KEY = 8
 
 _keys: set[str] = set()
 
 
 def usable_key(key: str) -> str:
-    """Removes blanks and line breaks around a key, which files and copies add.
+    """Removes the blanks and line breaks around a key that files and copying add.
 
     Raises:
-        ValueError: A header cannot have the rest.
+        ValueError: The key is not valid in a header.
     """
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
@@ -44,30 +44,30 @@ def usable_key(key: str) -> str:
 
 
 def remember_keys(keys: Iterable[str]) -> None:
-    """Records keys that configs name; those of the environment are known."""
+    """Records keys from configs. Those in the environment need not be recorded."""
     _keys.update(key for key in keys if len(key) >= _SHORTEST_KEY)
 
 
 def remember_headers(headers: Mapping[str, object]) -> None:
-    """Records the keys among the headers, parameters or variables that a config names."""
+    """Records the keys among the headers, parameters or variables in a config."""
     for name, value in headers.items():
         if _SENT_SECRET.search(name) and not _NO_SECRET.search(name):
             _remember_sent(str(value or ''))
 
 
 def remember_query(query: Mapping[str, object]) -> None:
-    """Records the values of a query, but for versions: servers take keys under any name."""
+    """Records all values of a query except versions, since servers accept keys under any name."""
     for name, value in query.items():
         if not _NO_SECRET.search(name):
             _remember_sent(str(value or ''))
 
 
 def remember_url(url: str) -> None:
-    """Records the login and the query of an address, which may lack its scheme."""
+    """Records the login and the query of an address, with or without a scheme."""
     address, _, query = url.partition('?')
     remember_query(dict(parse_qsl(query)))
     login = address.partition('://')[2] or address
-    login = login[: login.rfind('@') + 1]  # a password may hold @ and /
+    login = login[: login.rfind('@') + 1]  # a password may contain @ and /
     if login:
         _keys.add(login)
         plain = unquote(login[:-1])
@@ -76,7 +76,7 @@ def remember_url(url: str) -> None:
 
 
 def remember_config(cfg: object, depth: int = 0) -> None:
-    """Records what a config calls a secret, or sends as one: keys, headers, queries, logins in addresses."""
+    """Records the secrets in a config: keys, headers, queries, logins in addresses."""
     if depth > _DEEPEST:
         return
     if isinstance(cfg, Mapping):
@@ -98,7 +98,7 @@ def remember_config(cfg: object, depth: int = 0) -> None:
 
 
 def _remember_sent(value: str) -> None:
-    """Records a value in the forms in which it may come back: whole, its last word, cookies, the login of Basic."""
+    """Records a value and its parts that may be echoed: the last word, cookies, the login of Basic."""
     words = value.split()
     remember_keys([value.strip(), *words[-1:], *(part.partition('=')[2].strip() for part in value.split(';'))])
     if len(words) == 2 and words[0].lower() == 'basic':
@@ -115,12 +115,12 @@ def _known_keys() -> set[str]:
 
 @lru_cache(maxsize=256)
 def _pattern(key: str) -> re.Pattern[str]:
-    """Returns a pattern that finds a key, plain or escaped: in a URL, in JSON (``\\/`` too), in HTML."""
+    """Returns a pattern that finds a key, plain or escaped in a URL, in JSON (``\\/`` too) or in HTML."""
     return re.compile(''.join(map(_written, key)))
 
 
 def _written(letter: str) -> str:
-    """Returns all escapes of a letter, also with capital or small hex digits."""
+    """Returns a pattern for all escapes of a letter, with uppercase or lowercase hex digits."""
     forms = [re.escape(letter), rf'\\{re.escape(letter)}']
     code = ord(letter)
     if code < 1 << 16:
@@ -132,20 +132,20 @@ def _written(letter: str) -> str:
 
 _ENTITIES = {'&': ('amp',), '<': ('lt',), '>': ('gt',), '"': ('quot',), "'": ('apos',)}
 _LONGEST_FORM = 12
-"""Maximum number of characters in an escape of one letter: ``&#x0000000a;``."""
+"""Maximum length of the escape of one letter: ``&#x0000000a;``."""
 
 
 def redact(text: str) -> str:
-    """Replaces every known key, with any escapes, and the login before the host of a URL."""
-    for key in sorted(_known_keys(), key=len, reverse=True):  # one may be a part of another
+    """Replaces each known key, with any escapes, and the login in a URL."""
+    for key in sorted(_known_keys(), key=len, reverse=True):  # longest first, since a key may be a part of another
         text = _pattern(key).sub(_HIDDEN, text)
     return _PASSWORD_IN_URL.sub(f'{_HIDDEN}@', text)
 
 
 def excerpt(text: str, chars: int = EXCERPT_CHARS) -> str:
-    """Returns the beginning of a text in one line; keys are replaced before the cut, so that no half key is left."""
+    """Returns the beginning of a text in one line. Keys are replaced first, so that no part of a key is left."""
     shown = redact(text[:_READ_CHARS])
-    if len(text) > _READ_CHARS:  # its end may be the first half of a key
+    if len(text) > _READ_CHARS:  # its end may be the beginning of a key
         shown = shown[: -_LONGEST_FORM * max(map(len, _known_keys()), default=1)]
     shown = printable(' '.join(shown[: 4 * chars].split()))
     return shown if len(shown) <= chars else f'{shown[:chars]}...'

@@ -1,6 +1,6 @@
-"""T-Eval's tools with a state: Email, FileOperation, PPT, ReserveMeeting, and TimeTool with a fixed clock.
+"""T-Eval's stateful tools: Email, FileOperation, PPT, ReserveMeeting, and TimeTool with a fixed clock.
 
-They follow the descriptions of the APIs and the words of recorded responses. Each task has its own tools, in their
+They follow the descriptions of the APIs and the words of recorded responses. Each task starts with new tools in their
 initial state.
 """
 

@@ -1,4 +1,4 @@
-"""Shared code of the tools: parameters as in their descriptions, and responses as recorded."""
+"""Shared code of the tools: checks parameters as described, and formats responses as recorded."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ Api = Callable[[Mapping[str, str]], FunctionAnswer]
 
 
 def answer_of(**fields: Any) -> FunctionAnswer:
-    """Formats a response as T-Eval records it: a dict as Python writes it."""
+    """Formats a response as T-Eval records it: as Python writes a dict."""
     return FunctionAnswer(str(fields))
 
 
 def recorded_fields(response: str) -> Mapping[str, Any]:
-    """Reads the fields of a recorded response; none if it is no dict."""
+    """Parses the fields of a recorded response; returns an empty dict if it is not a dict."""
     value = parse_literal(response).value
     return value if isinstance(value, dict) else {}
 
 
 class DescribedTool:
-    """A tool whose APIs take texts; parameters are checked like those of a Python function.
+    """A tool whose APIs take texts; parameters are checked as for a Python function.
 
     Args:
-        tool: Its name.
+        tool: Name of the tool.
         apis: API -> its function, its required and its optional parameters. The function gets numbers and booleans as
             text.
     """

@@ -1,4 +1,4 @@
-"""Email: an outbox that keeps sent mail, and an inbox."""
+"""Email: sends mail and shows an inbox."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INBOX: tuple[Mapping[str, Any], ...] = (
         'is_read': False,
     },
 )
-"""The inbox if none is recorded, written for this package."""
+"""The inbox if none is recorded; written for this package."""
 
 
 class Email(DescribedTool):
@@ -39,7 +39,7 @@ class Email(DescribedTool):
             'Email',
             {
                 'send': (self._send, ('address', 'title'), ('body', 'attachment')),
-                # T-Eval's gold calls leave only_unread out, though its description requires it.
+                # T-Eval's gold calls leave out only_unread, although its description requires it.
                 'show': (self._show, (), ('only_unread',)),
             },
         )

@@ -16,11 +16,11 @@ from opencompass_tooleval.environments.teval_tools.described import (
 )
 
 MAX_CHARS_IN_ALL = 2_000_000
-"""Maximum number of characters that a task may write."""
+"""Maximum number of characters that a task may write in total."""
 
 
 class Disk:
-    """Files by path, and the existing folders: the working one and, as recorded, ``outputs`` and ``/home``."""
+    """Files by path, and the existing folders: the working folder and, as recorded, ``outputs`` and ``/home``."""
 
     def __init__(self) -> None:
         self._files: dict[str, str] = {}
@@ -36,7 +36,7 @@ class Disk:
         return _plain(path) in self._files
 
     def put(self, path: str, text: str = '') -> bool:
-        """Writes a file, and creates its folder if necessary; returns False if there was no space."""
+        """Writes a file, and creates its folder if necessary; returns False without enough space."""
         path = _plain(path)
         if self._left < len(text) or (len(self._files) >= MAX_THINGS and path not in self._files):
             return False
@@ -46,9 +46,9 @@ class Disk:
         return True
 
     def why_no_folder(self, path: str) -> str:
-        """Returns Python's error if a file's folder does not exist and cannot be created; else ``''``.
+        """Returns Python's error if a file's folder does not exist and cannot be created; otherwise ``''``.
 
-        As recorded: one missing folder is created in an existing one (``/home`` belongs to another user), but not two.
+        As recorded, one missing folder is created in an existing one, but not two; ``/home`` belongs to another user.
         """
         folder = posixpath.dirname(_plain(path))
         if folder in self._folders and folder not in ('/', '/home'):
@@ -65,7 +65,7 @@ def _plain(path: str) -> str:
 
 
 class Files(DescribedTool):
-    """Reads files that the task wrote, or that recorded responses show.
+    """Reads files that the task wrote or that recorded responses show, and writes files.
 
     Args:
         disk: The disk of the task.
@@ -98,7 +98,7 @@ class Files(DescribedTool):
         return answer_of(text=text)
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """Adds a file from a recorded response, unless the task has written it since."""
+        """Adds a file from a recorded response, unless the task has written this file."""
         path, text = arguments.get('file_path'), recorded_fields(response).get('text')
         if name != 'FileOperation.read_file' or not isinstance(path, str) or not isinstance(text, str):
             return

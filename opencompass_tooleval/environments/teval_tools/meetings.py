@@ -23,7 +23,7 @@ BOOKED: Mapping[int, tuple[Span, ...]] = {
     102: ((14 * 60, 16 * 60),),
     103: ((10 * 60, 12 * 60),),
 }
-"""Room -> times booked by others: the shortest ones that agree with all recorded responses of T-Eval."""
+"""Room -> times booked by others: the shortest times that agree with all of T-Eval's recorded responses."""
 
 _NO_TIME = 'Time should be in xx:xx format.'
 
@@ -92,7 +92,7 @@ class Meetings(DescribedTool):
 
 FORMAT = '%Y-%m-%d %H:%M'
 START = datetime(2023, 10, 19, 14, 57)
-"""A Thursday on which T-Eval's responses were recorded; a task that recorded another time has that one."""
+"""A Thursday on which T-Eval's responses were recorded; tasks that recorded another time use that time."""
 
 _DAYS = ('Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday')
 
@@ -108,7 +108,7 @@ class Clock(DescribedTool):
         return answer_of(time=self._now.strftime(FORMAT))
 
     def _weekday(self, arguments: Mapping[str, str]) -> FunctionAnswer:
-        # Not strftime('%A'), which depends on the locale of the machine.
+        # Not strftime('%A'), which depends on the machine's locale.
         return answer_of(weekday=_DAYS[self._now.weekday()])
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:

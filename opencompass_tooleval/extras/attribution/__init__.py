@@ -1,1 +1,1 @@
-"""Tells whose fault a lost tool call is, from what the rows of a run keep of each answer."""
+"""Finds out whether the server or the model lost a tool call, from what a run stored of each answer."""

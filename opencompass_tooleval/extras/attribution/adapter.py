@@ -1,4 +1,4 @@
-"""Adds to a result what its servers are to blame for, and scores answers as the model wrote them."""
+"""Adds the errors of servers to a result, and scores answers as the model wrote them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def add_faults(
     positions: Sequence[Sequence[int]],
     columns: Mapping[str, Any],
 ) -> None:
-    """Adds the faults of the server to a result and its details, and scores as written.
+    """Adds the server's errors, and the scores of the answers as written, to a result and its details.
 
-    They are read from the predictions beside the result, since OpenCompass's task passes only columns that all rows
-    have.
+    The errors are read from the predictions beside the result, since OpenCompass's task only passes columns that all
+    rows have.
     """
     result_path = ResultPath.of(evaluator)
     stored = result_path.rows_with(OBSERVED, SERVING) if result_path else {}
@@ -58,7 +58,7 @@ def add_faults(
 
 
 def _log_notes(attributions: Sequence[Attribution | None]) -> None:
-    """Logs why answers are unknown, and what all names of calls have in common, each note once."""
+    """Logs why answers are unknown, and what the names of all calls have in common, each note once."""
     notes: dict[str, None] = {}
     for one in attributions:
         if one and one.note:

@@ -1,4 +1,4 @@
-"""The part of a served answer that a server is to blame for, and the raw text that shows it."""
+"""Causes of errors in served answers that the server is responsible for, and the raw text as evidence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_calls
 from opencompass_tooleval.core.text.jsonable import clean_text
 
 SERVING = 'serving'
-"""Member of results and their samples with what servers are to blame for."""
+"""Key in results and their samples for the errors of servers."""
 
 PARSER = 'serving:parser'
 """The model wrote calls or text that the server lost or changed, or the server made up calls."""
@@ -23,21 +23,21 @@ ERROR = 'serving:error'
 TEMPLATE = 'serving:template'
 """The prompt that the server used lacks tools, system text, earlier calls or the generation prompt."""
 LIMIT = 'serving:limit'
-"""The answer was cut at the limit of tokens."""
+"""The answer was cut at the token limit."""
 NONE = 'serving:none'
-"""The server is not to blame."""
+"""The server made no error."""
 UNKNOWN = 'serving:unknown'
-"""The server returns no raw text, or its format of calls is unknown."""
+"""The server does not return the raw text, or its format of calls is unknown."""
 
 CAUSES = (PARSER, ORDER, REASONING, ERROR, TEMPLATE, LIMIT, NONE, UNKNOWN)
 COUNTED_IN_POINTS = (PARSER, ORDER, REASONING)
-"""Causes with a second reading: the model's text has the answer as it wrote it."""
+"""Causes whose cost can be scored, since the model's own text has the answer as it wrote it."""
 
 NAMES = 'the names of all calls'
-"""Beginning of a note on names with the same text before or after those of the offered tools."""
+"""Beginning of a note on names of calls that have the same text before or after the names of the offered tools."""
 
 MAX_RAW_CHARS = 20_000
-"""Maximum number of characters of a raw text that is stored."""
+"""Maximum number of characters of a raw text to store."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Written:
     """An answer as the model wrote it.
 
     Attributes:
-        text: Its text, with thoughts in ``<think>``.
-        calls: Its calls.
+        text: Text of the answer, with thoughts in ``<think>``.
+        calls: The calls in the answer.
     """
 
     text: str
@@ -68,14 +68,14 @@ class Written:
 
 @dataclass(frozen=True)
 class Attribution:
-    """Whose fault an answer is, apart from the model's.
+    """The cause of an error in an answer, if not the model.
 
     Attributes:
         cause: One of :data:`CAUSES`.
-        note: What happened, in a few words; '' for no fault.
+        note: What happened, in a few words; '' without an error.
         raw: The raw text, at most :data:`MAX_RAW_CHARS`; '' without one.
-        source: Its source; '' without one.
-        written: The answer as written, where it differs from the served one.
+        source: How the server returns the raw text; '' without one.
+        written: The answer as the model wrote it, if it differs from the served answer.
     """
 
     cause: str
@@ -86,10 +86,10 @@ class Attribution:
 
 
 def read_attribution(value: Any) -> Attribution | None:
-    """Reads what rows of earlier versions have as ``serving``; None for no value.
+    """Parses ``serving`` in rows of earlier versions; returns None for None.
 
     Raises:
-        ValueError: It has no known cause, or a member of another type.
+        ValueError: The value has no known cause, or a member has another type.
     """
     if value is None:
         return None
@@ -104,6 +104,6 @@ def read_attribution(value: Any) -> Attribution | None:
 
 
 def bounded_raw(text: str) -> str:
-    """Cuts a raw text in its middle to :data:`MAX_RAW_CHARS`, and cleans it for files."""
+    """Cuts the middle out of a raw text longer than :data:`MAX_RAW_CHARS`, and cleans the text for files."""
     half = MAX_RAW_CHARS // 2 - 10
     return clean_text(text if len(text) <= MAX_RAW_CHARS else f'{text[:half]}\n[...]\n{text[-half:]}')

@@ -1,11 +1,11 @@
-"""Decides whose fault a served answer is: compares it with a reading of the model's raw text.
+"""Decides whether the server or the model caused an error, by comparing the served answer with the model's raw text.
 
-A server that reads more than the reference reading does no harm: a broken call that it repairs, a call without the
-marks of the format, arguments that it converts to the types of the schema. Whatever it returns must stand in the raw
-text. Its answer is what an agent would get, so that it counts as right.
+A server may parse more than the reference parser does: repair a broken call, accept a call without the format's marks,
+convert arguments to the schema's types. This counts as right, since an agent gets the server's answer. But everything
+that the server returns must occur in the raw text.
 
-Texts are compared without blanks. A server may remove special tokens, the text after the first call, and what follows
-a stop word. Of a call that nobody can read, it may return any part as text.
+Texts are compared without spaces. A server may remove special tokens, the text after the first call, and the text after
+a stop word. If a call cannot be parsed, the server may return any part of it as text.
 """
 
 from __future__ import annotations
@@ -55,40 +55,41 @@ from opencompass_tooleval.extras.attribution.causes import (
 from opencompass_tooleval.models.api.raw_text import LOGPROBS
 
 _FEWEST_CHARS = 16
-"""Fewer characters of thoughts are not searched in an answer: it may have them too."""
+"""Shorter thoughts are not searched in an answer, which may contain the same words by chance."""
 _MOST_SEARCHED, _MOST_VALUES = 16, 64
-"""Number of calls beyond the written ones, and of values of each, that are searched in the raw text."""
+"""Maximum number of additional calls, and of values of each, to search in the raw text."""
 _MOST_READ = 20_000
-"""In a longer raw text, without thoughts, the text before the calls is not searched."""
+"""If the raw text without thoughts is longer than this, the text before the calls is not searched."""
 _MOST_WAITED = 64
-"""Fewer characters at the end of a cut text may be missing."""
+"""Fewer characters than this may be missing at the end of a cut text."""
 _LOST_BYTES = '\ufffd'
 _WORD = re.compile(r'[\w-]{1,256}')
 _TOKEN = (
     r'<\|[^<>|]{1,64}\|?>|<[^<>|]{1,64}\|>|<｜[^<>｜]{1,64}｜>|<[|｜][^<>]{0,40}\Z'
     r'|\[/?(?:TOOL_CALLS|ARGS|CALL_ID|THINK)]'
 )
-"""Matches a special token, or the beginning of one at the end."""
+"""Matches a special token, or the beginning of one at the end of the text."""
 _MARKS = re.compile(
     r'</?[\w:｜]{0,40}(?:tool|function|param|invoke|arg_|think|calls)[\w:=."\'-]{0,80}/?>|```tool_code',
     re.IGNORECASE,
 )
-"""Marks of calls and thoughts that are no special tokens, in a text without blanks."""
+"""Marks of calls and thoughts other than special tokens, in a text without spaces."""
 _PART_OF_MARK = re.compile(r'(?:functools|[<\[{(`](?![^<\[{(`]{0,40}functools\Z)[^<\[{(`]{0,40})\Z')
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The parts of a request that decide how its answer is read.
+    """The parts of a request that decide how its answer is parsed.
 
     Attributes:
         format_name: Format of calls of the model, a name of :data:`~.written.FORMATS`.
-        tools: The offered tools, with the names under which they were sent; None for none.
+        tools: The offered tools, with the names under which they were sent; None for no tools.
         tool_choice: ``tool_choice`` of the request.
-        is_single: True if the request allows one call (``parallel_tool_calls: false``): servers drop all others.
+        is_single: True if the request allows one call (``parallel_tool_calls: false``): servers then drop the other
+            calls.
         opened_thoughts: True if the prompt ends within thoughts.
         lost: Parts of the request that the prompt of the server lacks, from :func:`~.prompt_parts.lost_parts`.
-        special_tokens: Tokens that servers remove from texts, beside those in ``<|...|>``.
+        special_tokens: Tokens that servers remove from texts, in addition to ``<|...|>``.
         stop_words: ``stop`` of the request.
     """
 
@@ -103,17 +104,17 @@ class Asked:
 
     @property
     def required_name(self) -> str:
-        """The tool that ``tool_choice`` names; '' for none."""
+        """The tool that ``tool_choice`` names; '' without a name."""
         named = self.tool_choice.get('function') if isinstance(self.tool_choice, dict) else None
         return str(named.get('name') or '') if isinstance(named, dict) else ''
 
 
 def attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_text: bool = False) -> Attribution:
-    """Decides whose fault a served answer is.
+    """Decides whether the server caused an error in its answer.
 
     Args:
-        served: The answer as the server sent it; with a reason if it sent an empty one.
-        raw: The raw text of the same answer; None if the server returns none.
+        served: The answer as the server sent it; an empty answer has a reason.
+        raw: The raw text of the same answer; None if the server does not return it.
         asked: The request.
         is_call_for_text: True if the server sent a call and no text, and no tools were offered.
     """
@@ -123,7 +124,7 @@ def attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_tex
 
 
 def _changed_names(calls: Sequence[ToolCall], tools: ToolSet) -> str:
-    """Says what all calls have before or after the name of an offered tool; '' for nothing."""
+    """Describes the text that all calls have before or after the name of an offered tool; '' without such text."""
     around = set()
     for call in calls:
         name = max((name for name in tools.schemas if name in call.name), key=len, default=call.name)
@@ -143,18 +144,18 @@ def _attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_te
     if raw is None or not raw.text or len(raw.text) > MAX_CHARS:
         return known or Attribution(UNKNOWN)
     if raw.source == LOGPROBS and served.calls and not any(call.name in raw.text for call in served.calls):
-        return known or Attribution(UNKNOWN, 'logprobs leave calls out')  # those of OpenAI are of the content alone
+        return known or Attribution(UNKNOWN, 'logprobs do not contain the calls')  # OpenAI's cover only the content
     if known is None and _is_unchanged(served, raw.text, asked):
         return Attribution(NONE, '', bounded_raw(raw.text), raw.source)
     if asked.tools and asked.format_name == NO_FORMAT:
         asked = replace(asked, format_name=written_format(raw.text, asked.tools, asked.opened_thoughts))
     reference = _reference(raw.text, asked)
-    if cut and _is_ended(raw.text, reference):  # whatever the server says
+    if cut and _is_ended(raw.text, reference):  # even if the server says otherwise
         cut, known = None, lost
     if asked.tools and asked.format_name == NO_FORMAT and not reference.calls:
         found = known or Attribution(UNKNOWN, 'the format of calls is unknown: set tokenizer_path or tool_parser')
     elif asked.tools and (marked := unread_format(reference, asked.tools)):
-        found = known or Attribution(UNKNOWN, f'marks of {marked}, in which {asked.format_name} reads no call')
+        found = known or Attribution(UNKNOWN, f'marks of {marked}, in which {asked.format_name} finds no call')
     else:
         fault = _fault_of_calls(served, raw.text, reference, asked)
         fault = fault or _fault_of_text(served, raw.text, reference, asked, cut is not None, is_call_for_text)
@@ -163,9 +164,10 @@ def _attribute(served: Answer, raw: RawText | None, asked: Asked, is_call_for_te
 
 
 def _is_unchanged(served: Answer, raw: str, asked: Asked) -> bool:
-    """Tests if an answer stands in the raw text to the letter: most do, and to read a call takes three times as long.
+    """Tests if an answer occurs literally in the raw text. Most answers do, and parsing a call takes three times as
+    long.
 
-    A call must have the only mark of a call; without calls there is no mark, and nothing but end tokens is missing.
+    A call must have the only call mark; without calls, the text must have no mark and lack only end tokens.
     """
     if asked.tools is None:
         return not served.calls and served.text.strip() == without_end_tokens(raw).strip()
@@ -176,7 +178,7 @@ def _is_unchanged(served: Answer, raw: str, asked: Asked) -> bool:
     (call, *others) = served.calls
     arguments = json.dumps(call.arguments, ensure_ascii=False) if call.written is None else call.written
     written = f'{CALL}\n{{"name": "{call.name}", "arguments": {arguments}}}\n'
-    # Not a text in their place: arguments that are encoded twice stand in the raw text too, if the model quoted them.
+    # No text beside the call: doubly encoded arguments also occur in the raw text if the model quoted them.
     is_object = isinstance(call.arguments, dict) and not served.text.strip()
     return not others and is_object and raw.startswith(written) and call.name in asked.tools.schemas
 
@@ -184,7 +186,7 @@ def _is_unchanged(served: Answer, raw: str, asked: Asked) -> bool:
 def _is_ended(raw: str, reference: Reading) -> bool:
     """Tests if a text has an end token after its answer.
 
-    Some families have one after the thoughts too, and one in a call without its end is a part of an argument.
+    In some families an end token also follows the thoughts; in an unfinished call it belongs to an argument.
     """
     is_call = bool(reference.calls) and not isinstance(reference.calls[-1].arguments, str)
     has_answer = is_call or bool(not reference.calls and reference.content.strip())
@@ -192,7 +194,7 @@ def _is_ended(raw: str, reference: Reading) -> bool:
 
 
 def _reference(text: str, asked: Asked) -> Reading:
-    """Reads the raw text; without tools, calls are text."""
+    """Parses the raw text; without tools, calls are text."""
     reference = read_reference(text, asked.format_name, asked.tools, asked.opened_thoughts, asked.tools is not None)
     if reference.calls or not asked.tools or asked.tool_choice in ('auto', 'none', None):
         return reference
@@ -201,10 +203,10 @@ def _reference(text: str, asked: Asked) -> Reading:
 
 
 def _fault_of_calls(served: Answer, raw: str, reference: Reading, asked: Asked) -> Attribution | None:
-    """Returns the fault if readable calls of the raw text were lost or changed, or the server made up calls."""
+    """Returns the fault if parsable calls in the raw text were lost or changed, or the server made up calls."""
     if asked.tools is None or asked.tool_choice == 'none':
         return None
-    # Servers may drop a call of a tool that was not offered: the model's fault.
+    # Servers may drop a call to a tool that was not offered; this is the model's error.
     written = _offered(reference.calls, asked.tools)
     if _text(served.calls) == _text(written):
         return None
@@ -222,7 +224,7 @@ def _fault_of_calls(served: Answer, raw: str, reference: Reading, asked: Asked) 
     for call in missing:
         is_changed, others[call.name] = others[call.name] > 0, others[call.name] - 1
         (changed if is_changed else lost).append(call)
-    seen, unseen = changed[:_MOST_VALUES], changed[_MOST_VALUES:]  # a thousand calls would take 10 s
+    seen, unseen = changed[:_MOST_VALUES], changed[_MOST_VALUES:]  # 1,000 calls would take 10 s
     changed = [*(call for call in seen if not _is_converted(call, left, asked.tools)), *unseen]
     invented = _invented(left[: 0 if changed else _MOST_SEARCHED], served, raw, reference, asked)
     counted = ((lost, 'lost'), (changed, 'changed'), (invented, 'made up'))
@@ -236,12 +238,12 @@ def _fault_of_calls(served: Answer, raw: str, reference: Reading, asked: Asked) 
 
 
 def _offered(calls: Sequence[ToolCall], tools: ToolSet) -> list[ToolCall]:
-    """Returns the readable calls of offered tools."""
+    """Returns the parsable calls of offered tools."""
     return [call for call in calls if isinstance(call.arguments, dict) and call.name in tools.schemas]
 
 
 def _invented(left: Sequence[ToolCall], served: Answer, raw: str, reference: Reading, asked: Asked) -> list[ToolCall]:
-    """Returns those of a server's further calls that do not stand in the raw text, or less often."""
+    """Returns the server's additional calls that do not occur in the raw text, or occur less often."""
     if not left or asked.tools is None:
         return []
     thoughts = read_reference(reference.thoughts, asked.format_name, asked.tools).calls
@@ -264,7 +266,7 @@ def _invented(left: Sequence[ToolCall], served: Answer, raw: str, reference: Rea
 
 
 def _in_another_order(served: Sequence[ToolCall], written: Sequence[ToolCall], of: Callable[[ToolCall], str]) -> bool:
-    """Tests if the calls that two answers share stand in another order; ``of`` tells what makes two calls the same."""
+    """Tests if the calls that two answers share differ in order; ``of`` returns the same text for equal calls."""
     first, second = list(map(of, served)), list(map(of, written))
     shared = set(first) & set(second)
     first, second = ([key for key in keys if key in shared] for keys in (first, second))
@@ -272,7 +274,7 @@ def _in_another_order(served: Sequence[ToolCall], written: Sequence[ToolCall], o
 
 
 def _are_in_thoughts(lost: Sequence[ToolCall], served: Answer, reference: Reading) -> bool:
-    """Tests if lost calls are among the served thoughts, and not in the served text."""
+    """Tests if lost calls are in the served thoughts, and not in the served text."""
     hidden, end, shown = served.text.rpartition('</think>')
     if not end and shown.startswith('<think>'):
         hidden, shown = shown, ''
@@ -286,14 +288,14 @@ def _are_in_thoughts(lost: Sequence[ToolCall], served: Answer, reference: Readin
 def _fault_of_text(
     served: Answer, raw: str, reference: Reading, asked: Asked, is_cut: bool, is_call_for_text: bool
 ) -> Attribution | None:
-    """Returns the fault if the text of an answer was lost or changed, or has thoughts or marks of calls in it."""
+    """Returns the fault if the text of an answer was lost or changed, or contains thoughts or marks of calls."""
     shown, content = _compared(visible_text(served).text), _compared(reference.content)
     if shown == content or len(served.text) > MAX_CHARS:
         return None
     if _LOST_BYTES in raw and _ascii(shown) == _ascii(content):  # logprobs without bytes lose parts of characters
         return None
     if is_call_for_text:
-        return _fault(PARSER, 'text was read as a call', reference) if content else None
+        return _fault(PARSER, 'text was parsed as a call', reference) if content else None
     tokens = _tokens(raw, asked)
     if not _more_of(tokens, shown, content):
         shown, content = tokens.sub('', shown), tokens.sub('', content)
@@ -318,7 +320,7 @@ def _fault_of_text(
 def _is_right_text(
     shown: str, content: str, served: Answer, raw: str, reference: Reading, asked: Asked, is_cut: bool
 ) -> bool:
-    """Tests if a right server may return a text."""
+    """Tests if a correct server may return a text."""
     tokens = _tokens(raw, asked)
     row = FORMATS[asked.format_name]
     stopped = (reference.content.partition(word) for word in asked.stop_words)
@@ -332,13 +334,13 @@ def _is_right_text(
     if shown == content or shown in (tokens.sub('', _compared(text)) for text in texts):
         return True
     if is_cut and after_thoughts(reference.thoughts, opened_thoughts=True) != reference.thoughts:
-        return True  # a call without its end has marks of thoughts in it: nobody can tell which count
-    if is_cut and content.startswith(shown):  # servers wait for the end of what may be a mark or JSON
+        return True  # marks of thoughts in an unfinished call: ambiguous
+    if is_cut and content.startswith(shown):  # servers hold back what may become a mark or JSON
         return len(content) - len(shown) < _MOST_WAITED or asked.tool_choice not in ('auto', 'none', None)
     front = _front(raw, reference, asked)
     after = shown.removeprefix(front)
     if reference.calls and (content.startswith(shown) or content.removeprefix(front).endswith(after)):
-        # vLLM returns a text before calls of Harmony as thoughts.
+        # vLLM returns text before Harmony calls as thoughts.
         is_thought = asked.format_name == HARMONY and not shown and front in _compared(served.text)
         if is_thought or shown.startswith(front):
             return True
@@ -354,7 +356,7 @@ def _is_right_text(
 
 
 def _front(raw: str, reference: Reading, asked: Asked) -> str:
-    """Returns the text before the first call, as far as it is certain: that before the first mark of a call."""
+    """Returns the text before the first call, up to the first mark of a call."""
     place = raw.find(reference.thoughts)
     text = raw if place < 0 else raw[place + len(reference.thoughts) :]
     if not reference.calls or not asked.tools or len(text) > _MOST_READ:
@@ -369,18 +371,18 @@ def _front(raw: str, reference: Reading, asked: Asked) -> str:
 
 
 def _tokens(raw: str, asked: Asked) -> re.Pattern[str]:
-    """Returns a pattern of the tokens in a raw text that servers remove from texts."""
+    """Returns a pattern for the tokens in a raw text that servers remove from texts."""
     names = {without_blanks(token) for token in (*END_TOKENS, *asked.special_tokens) if token.strip() and token in raw}
     return re.compile('|'.join([_TOKEN, *map(re.escape, sorted(names, key=len, reverse=True))]))
 
 
 def _more_of(pattern: re.Pattern[str], shown: str, content: str) -> bool:
-    """Tests if a text has more matches of a pattern than another."""
+    """Tests if a text has more matches of a pattern than the other."""
     return bool(Counter(pattern.findall(shown)) - Counter(pattern.findall(content)))
 
 
 def _compared(text: str) -> str:
-    """Returns a text without blanks, and without the signs for bytes that are no text."""
+    """Returns a text without spaces and without the replacement characters for bytes that are not text."""
     return without_blanks(text).replace(_LOST_BYTES, '')
 
 
@@ -393,17 +395,17 @@ def _fault(cause: str, note: str, reference: Reading) -> Attribution:
 
 
 def _key(call: ToolCall) -> str:
-    """Returns a text that is equal for calls with equal names and arguments."""
+    """Returns the same text for calls with equal names and arguments."""
     return _plain([call.name, call.arguments])
 
 
 def _text(calls: Sequence[ToolCall]) -> str:
-    """Returns a text that is equal for calls whose JSON is."""
+    """Returns the same text for calls whose JSON is equal."""
     return json.dumps([[call.name, call.arguments] for call in calls], sort_keys=True)
 
 
 def _plain(value: Any) -> str:
-    """Returns a text that is equal for equal JSON values: 2.0 is 2, but true is not 1."""
+    """Returns the same text for equal JSON values: 2.0 equals 2, but true does not equal 1."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, dict):
@@ -412,19 +414,19 @@ def _plain(value: Any) -> str:
 
 
 def _is_converted(call: ToolCall, left: Sequence[ToolCall], tools: ToolSet) -> bool:
-    """Tests if a server's call is valid under the schema, and the model's is not."""
+    """Tests if a server's call is valid under the schema and the model's call is not."""
     schema = tools.schemas.get(call.name)
     if schema is None:
         return False
     try:
         served = islice((other.arguments for other in left if other.name == call.name), _MOST_SEARCHED)
         return not keeps_to(call.arguments, schema) and any(keeps_to(arguments, schema) for arguments in served)
-    except Exception:  # of jsonschema, for what is no schema
+    except Exception:  # from jsonschema, if the schema is invalid
         return False
 
 
 def _has_values(shown: str, call: ToolCall) -> bool:
-    """Tests if a raw text, given without blanks, has all values of a call."""
+    """Tests if a raw text, given without spaces, has all values of a call."""
     return all(has_text(shown, text) for text in islice(_leaves(call.arguments), _MOST_VALUES))
 
 

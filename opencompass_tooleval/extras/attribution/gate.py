@@ -1,40 +1,41 @@
-"""Decides whether the servers of a run lost more than a build allows. Imports no OpenCompass.
+"""Decides whether the servers of a run lost more than a build allows. This module does not import OpenCompass.
 
-The points that a server lost are those of the answers of this run: the same answers are scored twice. They need no
-test; their interval says what other records would show.
+A server's lost points are an exact difference for this run, since the same answers are scored twice. They need no test;
+their interval shows what other records would give.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.attribution.causes import UNKNOWN
 from opencompass_tooleval.extras.attribution.points import Faults, Loss, is_lost, read_faults
 from opencompass_tooleval.extras.attribution.words import blame, faults_of
-from opencompass_tooleval.findings.finding import with_notes
-from opencompass_tooleval.results.gating import HELD, Rules
-from opencompass_tooleval.results.junit import Case, Suite
+from opencompass_tooleval.findings.finding import found
+from opencompass_tooleval.results.gating import HELD, Judged, Rules
+from opencompass_tooleval.results.junit import Case
 from opencompass_tooleval.results.result_row import Results, valid_result
 
 LOST = 'lost'
 HEADER = ('data set', 'model', 'score', 'served', 'as written', 'points lost', '')
 NOTHING_TO_JUDGE = 2
+_MOST = 16
 
 
 @dataclass(frozen=True)
 class FaultVerdict:
-    """One score, or one fault of a server.
+    """One score, or one error of a server.
 
     Attributes:
         model: The model.
         dataset: The data set.
-        what: The score, or the cause; '' for a result without a fault.
+        what: The score, or the cause; '' for a result without an error.
         outcome: :data:`LOST`, or ``held``.
         why: The outcome in words.
-        loss: The loss of a score; None for faults that cannot be counted in points.
+        loss: The loss of a score; None for errors that cannot be counted in points.
     """
 
     model: str
@@ -50,95 +51,69 @@ class FaultVerdict:
         return (self.dataset, self.model, self.what, *scores, self.why, self.outcome)
 
 
-@dataclass
-class FaultGate:
-    """Result of a gate on what servers lost.
-
-    Attributes:
-        verdicts: The judged scores and faults, those that fail first.
-        notes: Results, or parts of them, that could not be judged.
-        status: 0 if nothing was lost, 1 if something was, 2 if no result has an attribution.
-    """
-
-    verdicts: list[FaultVerdict] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    status: int = 0
-
-    def summary(self) -> str:
-        """Returns the outcome in one line."""
-        lost = [one for one in self.verdicts if one.outcome == LOST]
-        if self.status == NOTHING_TO_JUDGE:
-            return 'servers: nothing to judge; attribution=True in the config of the model keeps what it wrote'
-        if not lost:
-            count = len({(one.model, one.dataset) for one in self.verdicts})
-            return f'servers: held: none of {count} results lost more than --max-drop points'
-        more = f', and {len(lost) - 1} more' if len(lost) > 1 else ''
-        return f'servers: lost: {lost[0].dataset} {lost[0].what}, {lost[0].model}: {lost[0].why}{more}'
-
-    def lines(self, most: int) -> Iterator[str]:
-        """Yields the lines for a screen, with at most this many verdicts and notes."""
-        for one in self.verdicts[:most]:
-            yield f'{one.outcome.upper() if one.outcome == LOST else one.outcome} {one.dataset}, {one.model}: {one.why}'
-        if len(self.verdicts) > most:
-            yield f'and {len(self.verdicts) - most} more, in --markdown, --junit and --json'
-        yield from (one.line for one in with_notes((), self.notes[:most]))
-        yield self.summary()
-
-    def table(self) -> list[tuple[str, ...]]:
-        """Returns the rows of a table, the header first."""
-        return [HEADER, *(one.cells() for one in self.verdicts)]
-
-    def suite(self) -> Suite:
-        """Returns a test case per score and fault."""
-        cases = [
-            Case(f'{one.dataset} {one.what}'.strip(), one.model, one.outcome == HELD, one.why, one.why)
-            for one in self.verdicts
-        ]
-        return Suite('tooleval gate --serving', cases, (('result', self.summary()),))
+def _summary(verdicts: Sequence[FaultVerdict]) -> str:
+    lost = [one for one in verdicts if one.outcome == LOST]
+    if not verdicts:
+        return 'servers: nothing to judge; set attribution=True in the config of the model to store what it wrote'
+    if not lost:
+        count = len({(one.model, one.dataset) for one in verdicts})
+        return f'servers: held: no result of {count} lost more than --max-drop points'
+    more = f', and {len(lost) - 1} more' if len(lost) > 1 else ''
+    return f'servers: lost: {lost[0].dataset} {lost[0].what}, {lost[0].model}: {lost[0].why}{more}'
 
 
-def judge_servers(run: Results, model: str | None, rules: Rules) -> FaultGate:
+def judge_servers(run: Results, model: str | None, rules: Rules) -> Judged:
     """Judges the results of a run.
 
-    Of each data set the main metrics count, or those that the rules name. A result fails if a score lost more than
-    ``max_drop`` points, if answers that could not be scored again may have lost as many, or if the server returned
-    errors for answers that it could not parse, or lost parts of prompts.
+    For each data set the main metrics count, or the metrics that the rules name. A result fails if a score lost more
+    than ``max_drop`` points, if answers that could not be scored again may have lost as many, or if the server returned
+    errors for answers that it could not parse, or dropped parts of prompts.
 
     Args:
         run: The run.
-        model: Its only model to judge; None for all.
+        model: Only this model is judged; None for all models.
         rules: The settings: ``metrics``, ``datasets`` and ``max_drop``.
 
     Raises:
-        DataError: There is no result of the model and the data sets, or one is damaged.
+        DataError: The model and the data sets have no result, or a result is damaged.
     """
-    gate = FaultGate()
+    verdicts: list[FaultVerdict] = []
+    findings = []
     pairs = [pair for pair in run.pairs() if model in (None, pair[0]) and fnmatchcase(pair[1], rules.datasets)]
     if not pairs:
-        raise DataError(run.path, f'there is no result of {model or "a model"} on data sets {rules.datasets!r}')
+        raise DataError(run.path, f'no result of {model or "any model"} on data sets {rules.datasets!r}')
     for name, dataset in pairs:
         faults = read_faults(valid_result(run, name, dataset) or {})
         unknown, samples = (faults.causes.get(UNKNOWN, 0), faults.samples) if faults else (1, 1)
+        of_result = list(_verdicts(name, dataset, faults, rules)) if faults and unknown < samples else []
+        verdicts += of_result
         if unknown == samples:
-            gate.notes.append(f'{dataset}, {name}: not judged: nothing says what the model wrote')
-        elif faults:
-            verdicts = list(_verdicts(name, dataset, faults, rules))
-            gate.verdicts += verdicts
-            gate.notes += [] if verdicts else [f'{dataset}, {name}: not judged: no score matches --metric']
-            if unknown:
-                gate.notes.append(
-                    f'{dataset}, {name}: what the model wrote is unknown for {unknown} of {samples} answers'
-                )
-    gate.verdicts.sort(key=lambda one: one.outcome != LOST)
-    gate.status = NOTHING_TO_JUDGE if not gate.verdicts else int(gate.verdicts[0].outcome == LOST)
-    return gate
+            why = 'not judged, since it is unknown what the model wrote'
+        elif not of_result:
+            why = 'not judged, since no score matches --metric'
+        else:
+            why = f'what the model wrote is unknown for {unknown} of {samples} answers' if unknown else ''
+        findings += [found('result:not_judged', f'{dataset}, {name}', why)] if why else []
+    verdicts.sort(key=lambda one: one.outcome != LOST)
+    status = NOTHING_TO_JUDGE if not verdicts else int(verdicts[0].outcome == LOST)
+    lines = [
+        f'{LOST.upper() if one.outcome == LOST else one.outcome} {one.dataset}, {one.model}: {one.why}'
+        for one in verdicts
+    ][:_MOST]
+    if len(verdicts) > _MOST:
+        lines.append(f'and {len(verdicts) - _MOST} more, in --markdown, --junit and --json')
+    cases = [
+        Case(f'{one.dataset} {one.what}'.strip(), one.model, one.outcome == HELD, one.why, one.why) for one in verdicts
+    ]
+    rows = {'verdicts': list(map(asdict, verdicts)), 'findings': [one.row() for one in findings], 'status': status}
+    table = [HEADER, *(one.cells() for one in verdicts)]
+    return Judged('tooleval gate --serving', status, _summary(verdicts), lines, [table], findings, cases, rows)
 
 
 def _verdicts(model: str, dataset: str, faults: Faults, rules: Rules) -> Iterator[FaultVerdict]:
-    named = {metric for metric in faults.points for pattern in rules.metrics if fnmatchcase(metric, pattern)}
-    for metric, loss in faults.points.items():
-        if metric not in (named if rules.metrics else faults.main):
-            continue
+    named = rules.chosen(faults.points, faults.main)
+    for metric in [metric for metric in faults.points if metric in named]:
+        loss = faults.points[metric]
         why = f'{loss} by {blame(faults)}' if loss.lost else str(loss)
         yield FaultVerdict(model, dataset, metric, LOST if is_lost(loss, rules.max_drop) else HELD, why, loss)
     changed, count = sum(faults.blamed.values()), faults.samples
@@ -149,4 +124,4 @@ def _verdicts(model: str, dataset: str, faults: Faults, rules: Rules) -> Iterato
     others = list(faults_of({dataset: faults}))
     yield from (FaultVerdict(model, dataset, cause, LOST, line) for cause, line in others)
     if not faults.points and not changed and not others:
-        yield FaultVerdict(model, dataset, '', HELD, f'no fault of the server in {count} answers')
+        yield FaultVerdict(model, dataset, '', HELD, f'no error of the server in {count} answers')

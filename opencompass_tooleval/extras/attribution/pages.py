@@ -1,4 +1,4 @@
-"""Losses by servers: a table by data set and model, findings for the first page, and parts of samples."""
+"""Losses by servers: a table by data set and model, and parts of samples."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from opencompass_tooleval.core.calls.observed import Observed
 from opencompass_tooleval.core.calls.trajectory import Step
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.extras.attribution.causes import CAUSES, NONE, SERVING, UNKNOWN
-from opencompass_tooleval.extras.attribution.points import Faults, fault_of, is_lost, read_faults
+from opencompass_tooleval.extras.attribution.points import Faults, fault_of, read_faults
 from opencompass_tooleval.extras.attribution.reading import attribution_of, attribution_of_row, records_of
-from opencompass_tooleval.extras.attribution.words import blame, faults_of
 from opencompass_tooleval.report.figure import Table, shown
 from opencompass_tooleval.report.names import title_of
-from opencompass_tooleval.report.read import Material, ModelResult
 from opencompass_tooleval.report.reasons import fragment
 from opencompass_tooleval.report.texts import cut
+from opencompass_tooleval.results.table import ModelResult
 
 _FAULTS = tuple(cause for cause in CAUSES if cause != NONE)
 _NAME = 200
 
 
 def fault_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Table]:
-    """Yields a table of points lost and of samples by cause, with links to them; none without attributions."""
+    """Yields a table of lost points and of samples by cause, with links to the samples; nothing without
+    attributions."""
     found = _attributed(sorted(entries, key=lambda entry: (entry.dataset, entry.model)))
     causes = [cause for cause in _FAULTS if any(faults.causes.get(cause) for _, faults in found)]
     rows, links = [], []
@@ -42,30 +42,8 @@ def fault_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Table]
     if rows:
         names = (words_of_reason(cause).name for cause in causes)
         columns = ('data set', 'model', 'score', 'as served', 'as written', 'lost [95%]', *names, 'answers')
-        title = 'Whose fault: scores of the answers as served and as the model wrote them, and answers by cause'
+        title = 'Errors of servers: scores of the answers as served and as the model wrote them, and answers by cause'
         yield Table(f'serving-{family}', title, columns, tuple(rows), tuple(links))
-
-
-def fault_findings(material: Material) -> Iterator[tuple[str, str, str, str]]:
-    """Yields text, number, link and explanation of what servers lost: most points first, then faults without points."""
-    found = _attributed(material.scored)
-    losses = [(loss, entry, faults) for entry, faults in found for loss in faults.main.values() if is_lost(loss)]
-    for loss, entry, faults in sorted(losses, key=lambda one: -one[0].lost):
-        yield _finding(entry, blame(faults), str(loss), next(iter(faults.blamed), ''))
-    for entry, faults in found:
-        for cause, _ in faults_of({entry.dataset: faults}):
-            count = f'{faults.causes[cause]} of {faults.samples} samples'
-            yield _finding(entry, words_of_reason(cause).name, count, cause)
-
-
-def titled_findings(material: Material) -> tuple[str, Iterator[tuple[str, str, str, str]]]:
-    """Returns the findings for the first page, with their title."""
-    return 'Lost by servers', fault_findings(material)
-
-
-def _finding(entry: ModelResult, what: str, number: str, cause: str) -> tuple[str, str, str, str]:
-    text, link = f'{entry.model}, {title_of(entry.dataset)}: {what}', fragment(entry.model, entry.dataset, cause=cause)
-    return text, number, link, words_of_reason(cause).sentence
 
 
 def _attributed(entries: Sequence[ModelResult]) -> list[tuple[ModelResult, Faults]]:
@@ -73,19 +51,19 @@ def _attributed(entries: Sequence[ModelResult]) -> list[tuple[ModelResult, Fault
 
 
 def cause_of(detail: Mapping[str, Any]) -> str:
-    """Returns the cause of a sample's fault; '' without one."""
+    """Returns the cause of a sample's error; '' without one."""
     part = detail.get(SERVING)
     cause = part.get('cause') if isinstance(part, Mapping) else None
     return cause if cause in _FAULTS else ''
 
 
 def shown_fault(detail: Mapping[str, Any], prediction: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """Returns the fault of a sample for a page: cause, note, raw text, and the values of the answer as written.
+    """Returns the error of a sample for a page: cause, note, raw text, and the values of the answer as written.
 
     Args:
         detail: The sample.
-        prediction: Its row, which has the whole raw text; empty if the file is missing.
-        most: Maximum number of characters of a text.
+        prediction: Its prediction row with the complete raw text; empty if the file is missing.
+        most: Maximum length of a text.
     """
     part = detail.get(SERVING)
     part = part if isinstance(part, Mapping) else {}
@@ -99,7 +77,7 @@ def shown_fault(detail: Mapping[str, Any], prediction: Mapping[str, Any], most: 
 
 
 def members_of_sample(detail: Mapping[str, Any], prediction: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """Returns the member of a sample for the browser; empty without a fault."""
+    """Returns a sample's additional member for the browser; empty without an error."""
     found = shown_fault(detail, prediction, most)
     return {SERVING: found} if found else {}
 
@@ -107,7 +85,7 @@ def members_of_sample(detail: Mapping[str, Any], prediction: Mapping[str, Any], 
 def members_of_steps(
     steps: Sequence[Step], prediction: Mapping[str, Any]
 ) -> Iterator[tuple[int, dict[str, dict[str, str]]]]:
-    """Yields place and member of the steps whose answers have a fault of the server."""
+    """Yields index and additional member of the steps in which the server made an error."""
     records = records_of(prediction) or ()
     for place, step in enumerate(steps):
         if isinstance(step.observed, Mapping):

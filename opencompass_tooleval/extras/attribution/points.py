@@ -1,7 +1,7 @@
-"""Points that a server lost: scores of answers as the model wrote them, beside those of the answers as served.
+"""Points that a server lost: scores of the answers as served, and as the model wrote them.
 
-An evaluation writes them into the ``serving`` of a result (:func:`faults_payload`); tables, reports and gates read them
-from there (:func:`read_faults`). Imports no OpenCompass.
+An evaluation writes them to ``serving`` in a result (:func:`faults_payload`); tables, reports and gates read them from
+there (:func:`read_faults`). This module does not import OpenCompass.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from opencompass_tooleval.extras.attribution.causes import (
 from opencompass_tooleval.extras.attribution.reading import attribution_of_all
 
 MOST_RAW = 500
-"""Number of characters of the model's own text that a sample of a result keeps; the predictions have it all."""
+"""Maximum length of the model's own text in a sample of a result; the predictions have the complete text."""
 _MOST_SAMPLES = 10**9
 _MOST_NAMES, _NAME_CHARS = 3, 200
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A score of the answers as served, and of the answers as written.
+    """A score of the answers as served and as written.
 
     Attributes:
         served: The official score, 0-100.
-        written: The same score if every answer is the one that the model wrote.
+        written: The same score with every answer as the model wrote it.
         lost: Points that the server lost: positive if the answers as written are better.
-        low: Lower end of the 95% interval of ``lost``, over records; None if the score is no mean of its samples.
-        high: Its upper end.
+        low: Lower end of the 95% interval of ``lost``, over records; None if the score is not a mean of its samples.
+        high: Upper end of this interval.
     """
 
     served: float
@@ -62,12 +62,12 @@ class Loss:
 
 @dataclass(frozen=True)
 class Faults:
-    """The ``serving`` of a result.
+    """``serving`` in a result.
 
     Attributes:
         causes: Cause -> number of samples, of all trials; they add up to all samples.
-        points: Metric -> its loss; empty if no answer was written differently from the served one.
-        names: What all names of calls of an answer begin or end with -> number of samples.
+        points: Metric -> its loss; empty if all answers were served as written.
+        names: Text that the names of all calls in an answer begin or end with -> number of samples.
     """
 
     causes: Mapping[str, int]
@@ -81,7 +81,7 @@ class Faults:
 
     @property
     def blamed(self) -> dict[str, int]:
-        """Causes that can be counted in points -> number of samples, where there are any."""
+        """Causes that can be counted in points -> number of samples, if above 0."""
         return {cause: self.causes[cause] for cause in COUNTED_IN_POINTS if self.causes.get(cause)}
 
     @property
@@ -96,13 +96,13 @@ def faults_payload(
     second: Sequence[Sequence[SampleScore]],
     attributions: Sequence[Attribution | None],
 ) -> dict[str, Any]:
-    """Returns the ``serving`` of a result.
+    """Returns ``serving`` for a result.
 
     Args:
-        scorer: The scorer, whose aggregate both readings have.
+        scorer: The scorer that aggregates both kinds of scores.
         served: The result of the answers as served, with details.
-        second: For each trial all scores, with those of the answers as written; empty without such answers.
-        attributions: One per detail; None counts as unknown.
+        second: For each trial, all scores, with written answers in place of served ones; empty if no answers differ.
+        attributions: One attribution per detail; None counts as unknown.
     """
     causes = Counter(one.cause if one else UNKNOWN for one in attributions)
     written = as_result(scorer, second) if second else {}
@@ -114,7 +114,7 @@ def faults_payload(
 
 
 def faults_of_recorded(run: RecordedRun, scored: Scored) -> dict[str, Any]:
-    """Returns the ``serving`` of recorded answers; empty if none says what the model wrote.
+    """Returns ``serving`` for recorded answers; empty if it is unknown for all what the model wrote.
 
     Args:
         run: The answers.
@@ -134,7 +134,7 @@ def faults_of_recorded(run: RecordedRun, scored: Scored) -> dict[str, Any]:
 
 
 def as_result(scorer: Scorer, trials: Sequence[Sequence[SampleScore]]) -> dict[str, Any]:
-    """Returns the metrics (the mean over trials) and the details of scores, for paired statistics."""
+    """Returns the metrics (means over trials) and the details of scores, for paired statistics."""
     totals = [scorer.total(scores).metrics for scores in trials]
     values = {name: [value for total in totals if (value := total[name]) is not None] for name in scorer.metrics}
     metrics = {name: math.fsum(known) / len(known) for name, known in values.items() if known}
@@ -147,7 +147,7 @@ def _loss(served: Result, written: Result, metric: str) -> Loss | None:
         return None
     sign = -1 if lower_is_better(metric) else 1
     lost, pairs = sign * (after - before) + 0.0, pairs_of(served, written, metric)
-    if pairs is None or pairs.unshared:  # then the interval is that of another difference
+    if pairs is None or pairs.unshared:  # the interval would be that of another difference
         return Loss(before, after, lost)
     interval = compare_column({('', metric): 1.0}, {('', metric): pairs})
     low, high = sorted((sign * interval.low + 0.0, sign * interval.high + 0.0))
@@ -155,11 +155,11 @@ def _loss(served: Result, written: Result, metric: str) -> Loss | None:
 
 
 def of_sample(attribution: Attribution | None, written: SampleScore | None) -> dict[str, Any]:
-    """Returns the ``serving`` of a detail; empty if the server has no known fault.
+    """Returns ``serving`` for a detail; empty without a known error of the server.
 
     Args:
-        attribution: That of the sample.
-        written: Its score as written, if it was scored again.
+        attribution: The attribution of the sample.
+        written: The sample's score as written, if it was scored again.
     """
     fault = fault_of(attribution)
     row = {**fault, 'raw': fault['raw'][:MOST_RAW], 'written': dict(written.values) if written else {}} if fault else {}
@@ -167,14 +167,14 @@ def of_sample(attribution: Attribution | None, written: SampleScore | None) -> d
 
 
 def fault_of(attribution: Attribution | None) -> dict[str, str]:
-    """Returns cause, note and raw text of a fault; empty if the server has no known fault."""
+    """Returns cause, note and raw text of an error; empty without a known error of the server."""
     if attribution is None or attribution.cause in (NONE, UNKNOWN):
         return {}
     return {'cause': attribution.cause, 'note': attribution.note, 'raw': attribution.raw}
 
 
 def read_faults(result: Mapping[str, Any]) -> Faults | None:
-    """Reads the ``serving`` of a stored result; None if it has none. Members that are none are left out."""
+    """Parses ``serving`` in a stored result; returns None without one. Invalid members are left out."""
     raw = result.get(SERVING)
     if not isinstance(raw, Mapping):
         return None
@@ -190,7 +190,7 @@ def read_faults(result: Mapping[str, Any]) -> Faults | None:
 
 
 def _counts(value: Any) -> dict[str, int]:
-    """Returns the members of an object that are counts."""
+    """Returns the members of an object whose values are counts."""
     items = value.items() if isinstance(value, Mapping) else ()
     return {name: count for name, count in items if type(count) is int and 0 < count < _MOST_SAMPLES}
 

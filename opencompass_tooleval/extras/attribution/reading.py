@@ -1,4 +1,4 @@
-"""Reads the records of stored answers, and decides whose fault each answer is. Imports no OpenCompass."""
+"""Parses the records of stored answers, and attributes the errors in each. This module does not import OpenCompass."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from opencompass_tooleval.extras.attribution.causes import (
 from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
 
 _PARSE_HINTS = ('parse', 'parsing', 'jsondecode', 'tool call')
-"""llama.cpp: Failed to parse input at pos 12; vLLM and SGLang name the tool parser."""
+"""llama.cpp reports "Failed to parse input at pos 12"; vLLM and SGLang name the tool parser."""
 _READ_CHARS = 10_000
-"""Number of characters of an error that are searched for its cause."""
+"""Maximum number of characters of an error to search for its cause."""
 _MOST_WORDS = 1_000
-"""Number of stop words, and of special tokens, that are read of a record."""
+"""Maximum number of stop words, and of special tokens, to use from a record."""
 
 
 def attribution_of(one: Observed) -> Attribution | None:
-    """Decides whose fault an answer is; None for an error of another kind, unknown if the record cannot be read."""
+    """Returns the attribution of an answer; None for an error of another kind, ``UNKNOWN`` if the record is damaged."""
     try:
         return read_attribution(one.earlier) if one.earlier is not None else _attribution(one)
     except (ValueError, RecursionError):
@@ -43,8 +43,8 @@ def attribution_of(one: Observed) -> Attribution | None:
 def attribution_of_all(records: Sequence[Observed]) -> Attribution | None:
     """Returns the attribution of an answer, or of a dialogue; None without a record.
 
-    That of a dialogue is the first fault of the server, or without one that of the first answer. An answer as written
-    is left out: with it, all that follows would be different.
+    The attribution of a dialogue is the server's first error, or else that of the first answer. It stores no
+    answer as written, since with another answer the rest of the dialogue would differ.
     """
     found = [one for one in map(attribution_of, records) if one]
     first = next((one for one in found if one.cause not in (NONE, UNKNOWN)), next(iter(found), None))
@@ -59,7 +59,7 @@ def attribution_of_row(row: Mapping[str, Any] | None) -> Attribution | None:
 
 
 def records_of(row: Mapping[str, Any]) -> Sequence[Observed] | None:
-    """Returns the records of a row of predictions; None if they cannot be read."""
+    """Returns the records of a row of predictions; None if they are damaged."""
     try:
         return read_observed(row, str(row.get('prediction') or ''))
     except ValueError:
@@ -72,7 +72,7 @@ def _attribution(one: Observed) -> Attribution | None:
         is_parser = any(hint in words.lower() for hint in _PARSE_HINTS)
         return Attribution(ERROR, words, bounded_raw(one.raw), one.source) if is_parser else None
     if one.format_name not in FORMATS:
-        raise ValueError(f'there is no format {one.format_name!r}')
+        raise ValueError(f'unknown format {one.format_name!r}')
     tools = _tool_set(json.dumps(one.tools)) if one.tools else None
     asked = Asked(
         one.format_name,
@@ -93,16 +93,16 @@ def _attribution(one: Observed) -> Attribution | None:
 
 
 def _as_sent(one: Observed) -> tuple[ToolCall, ...]:
-    """Returns the served calls with the names that the server sent."""
+    """Returns the served calls with the names as the server sent them."""
     calls = read_calls(one.calls)
     if len(calls) != len(one.names):
-        raise ValueError('the names of the calls are not those of the calls')
+        raise ValueError('the number of names differs from the number of calls')
     return tuple(replace(call, name=name) for call, name in zip(calls, one.names, strict=True))
 
 
 @lru_cache(maxsize=64)
 def _tool_set(text: str) -> ToolSet:
-    """Builds the offered tools, with the names under which they were sent.
+    """Returns the offered tools, with the names under which they were sent.
 
     Raises:
         ValueError: A tool lacks its name or its parameters.

@@ -1,4 +1,4 @@
-"""Says in words what a server lost, for the last screen of a sweep, ``tooleval score`` and gates."""
+"""Describes what a server lost, for the last screen of a sweep, ``tooleval score`` and gates."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ from opencompass_tooleval.findings.of_results import few
 
 KINDS = {
     'result:served': Kind(Level.WARNING, 'the server lost points, calls or parts of prompts'),
-    'result:names': Kind(Level.NOTE, 'the server adds something to the names of calls'),
+    'result:names': Kind(Level.NOTE, 'the server adds text to the names of calls'),
+    'result:not_judged': Kind(Level.NOTE, 'the gate cannot judge what the server lost of a result, or of a part of it'),
     'result:raw_text': Kind(Level.NOTE, 'the server does not return what the model wrote'),
 }
 """Kinds of findings: id -> the kind."""
 _UNKNOWN_SHARE = 0.1
-"""Share of a model's answers without raw text above which a note says so: a failed request has none."""
+"""Share of a model's answers without raw text above which a note appears; failed requests never have raw text."""
 
 _BLAMED = {
     PARSER: "the server's parser",
     ORDER: "the server's order of calls",
-    REASONING: "the server's reading of thoughts",
+    REASONING: "the server's parsing of thoughts",
 }
 _COUNTED = {
     ERROR: 'answers became an error of the server, which could not parse them',
     TEMPLATE: 'prompts reached the model without its tools, or without another part',
 }
-"""Cause -> words for samples whose points cannot be counted. Cut answers have a note of their own."""
+"""Cause -> words, for samples whose points cannot be counted. Cut answers have their own note."""
 
 
 def lines_of(by_dataset: Mapping[str, Faults]) -> Iterator[str]:
-    """Yields lines on what a server lost: its points, of the data set with most, and counts of other faults.
+    """Yields lines on what a server lost: the points of the worst data set, and counts of other errors.
 
     Args:
-        by_dataset: Data set -> the ``serving`` of a model's result.
+        by_dataset: Data set -> ``serving`` in a model's result.
     """
     lost = [
         (loss.lost, name, f'{loss} of {metric}')
@@ -72,14 +73,14 @@ def lines_of(by_dataset: Mapping[str, Faults]) -> Iterator[str]:
 
 
 def faults_of(by_dataset: Mapping[str, Faults]) -> Iterator[tuple[str, str]]:
-    """Yields cause and words of the faults that cannot be counted in points, with the number of samples."""
+    """Yields cause and words of the errors that cannot be counted in points, with the number of samples."""
     for cause, words in _COUNTED.items():
         if affected := {name: one for name, one in by_dataset.items() if one.causes.get(cause)}:
             yield cause, f'{_share(affected, (cause,), words)} ({cause})'
 
 
 def _names_of(by_dataset: Mapping[str, Faults]) -> Iterator[str]:
-    """Yields a line on what the names of calls begin or end with in most answers."""
+    """Yields a line on the text that the names of calls begin or end with in most answers."""
     for text in dict.fromkeys(name for one in by_dataset.values() for name in one.names):
         affected = {name: one for name, one in by_dataset.items() if 2 * one.names.get(text, 0) > one.samples}
         count = sum(one.names[text] for one in affected.values())
@@ -90,7 +91,7 @@ def _names_of(by_dataset: Mapping[str, Faults]) -> Iterator[str]:
 
 
 def blame(faults: Faults) -> str:
-    """Returns what lost the points: the parser, the order of calls, the reading of thoughts, or several of them."""
+    """Returns what lost the points: the parser, the order of calls, the parsing of thoughts, or several of these."""
     return ' and '.join(_BLAMED[cause] for cause in faults.blamed)
 
 
@@ -104,7 +105,7 @@ def _short(name: str) -> str:
 
 
 def findings_of(results: Mapping[tuple[str, str], Result]) -> Iterator[Finding]:
-    """Yields the findings on what servers lost; none if they lost nothing.
+    """Yields the findings on what servers lost; nothing without losses.
 
     Args:
         results: Model and data set -> result.

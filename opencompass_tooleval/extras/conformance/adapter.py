@@ -1,4 +1,4 @@
-"""Registered classes of Conformance: glue only."""
+"""Registered classes of Conformance."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class ToolEvalConformanceDataset(ToolEvalDataset):
         Args:
             path: Folder with ``requests.json`` and ``tools.json``: ``tooleval:extras/conformance``.
             name: ``requests``.
-            leave_out: Kinds that are left out, such as ``long_context`` for a server with a small context.
+            leave_out: Kinds to leave out, such as ``long_context`` for a server with a small context.
 
         Raises:
             DataError: A file is missing or damaged.
-            ValueError: There is no such kind.
+            ValueError: A kind does not exist.
         """
         subset, folder = find_subset(name), resolve_data_path(path, FIX)
         if unknown := set(leave_out) - set(subset.metrics[1:]):
-            raise ValueError(f'Conformance has no kind {min(unknown)!r}; it has {", ".join(subset.metrics[1:])}')
+            raise ValueError(f'Conformance has no kind {min(unknown)!r}, only {", ".join(subset.metrics[1:])}')
         records = [record for record in load_records(folder) if record.kind not in leave_out]
         get_logger().info(f'data: {folder.resolve()}: {len(records)} requests')
         return as_dataset(

@@ -17,10 +17,10 @@ def _read(files: Sequence[Path]) -> Content:
 
 
 def configured(subset: str) -> ConfiguredDataset:
-    """Returns the place of the requests in the configs.
+    """Returns the config of the requests.
 
     Raises:
-        ValueError: There is no such subset.
+        ValueError: The subset does not exist.
     """
     return ConfiguredDataset(['conformance/tooleval_conformance_gen'], find_subset(subset).name, Path(REQUESTS))
 
@@ -35,5 +35,5 @@ FILES = BenchmarkFiles(
         )
         for subset in TABLE
     ),
-    origin="Conformance's requests are part of this package: there is nothing to fetch.",
+    origin="Conformance's requests are part of this package: nothing has to be downloaded.",
 )

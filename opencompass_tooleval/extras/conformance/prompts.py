@@ -1,4 +1,4 @@
-"""Builds the messages of requests: those of the file, with the register of a long request before its last message."""
+"""Builds the messages of requests: the file's messages, with the register of a long request before the last message."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def build_messages(record: Record) -> tuple[Message, ...]:
 
 
 def register_text(register: Register) -> str:
-    """Builds a register: numbered lines about depots, among them the one that is asked for.
+    """Builds a register: numbered lines about depots, one of which is requested.
 
-    The other lines depend on their numbers only, so that registers begin alike, as long prompts of one application do.
+    The other lines depend only on their numbers, so registers begin alike, like long prompts of one application.
     """
     lines = [_line(number) for number in range(1, register.lines)]
     lines.insert(register.at, register.line)

@@ -18,13 +18,13 @@ def read(
     subset: str,
     predictions: Path,
     *,
-    data: Annotated[Path | None, 'Folder with the requests; by default those of this package.'] = None,
+    data: Annotated[Path | None, 'Folder with the requests; default: the requests of this package.'] = None,
 ) -> RecordedRun:
     """Reads recorded answers: rows with the text and the ``calls`` of each request.
 
     Raises:
         DataError: A file is missing, damaged, or does not belong to the others.
-        ValueError: There is no such subset.
+        ValueError: The subset does not exist.
     """
     row = find_subset(subset)
     records = load_records(data or resolve_data_path(DATA_PATH, FIX))

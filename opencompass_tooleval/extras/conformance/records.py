@@ -1,8 +1,8 @@
 """Converts Conformance's files to typed records.
 
-``requests.json`` is a JSON list of ``{"id", "kind", "messages", "gold"}``, with ``tools`` (names), ``choice`` and
-``register`` where a request has them; ``tools.json`` is a list of tools. ``tools/make_conformance_requests.py`` of the
-repository writes both.
+``requests.json`` is a JSON list of ``{"id", "kind", "messages", "gold"}``, and optionally ``tools`` (names), ``choice``
+and ``register``; ``tools.json`` is a list of tools. ``tools/make_conformance_requests.py`` in the repository writes
+both.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Subset(SubsetRow):
 
 @dataclass(frozen=True)
 class Register:
-    """A long text before a request, which holds what it asks for.
+    """A long text before a request, which contains the requested line.
 
     Attributes:
         lines: Number of lines.
-        at: Number of lines before the one that is asked for.
-        line: That line.
+        at: Number of lines before the requested line.
+        line: The requested line.
     """
 
     lines: int
@@ -55,16 +55,17 @@ class Record:
     """One request and its gold answer: calls, or a result.
 
     Attributes:
-        id: Its id in the file.
-        kind: Its kind, which is also a metric.
+        id: Id in the file.
+        kind: Kind of request, which is also a metric.
         messages: The messages in the file, without the register.
         tools: The offered tools.
-        choice: ``required`` if the server is told to require a call; else None.
-        register: The text before the request; None for none.
+        choice: ``required`` if the server must require a call; else None.
+        register: The text before the request; None without one.
         calls: The gold calls, in any order.
-        form: Form of the result (:mod:`~opencompass_tooleval.extras.typed_result`); ``''`` if calls are gold.
-        result: The result.
-        payload: JSON of all of this, for :func:`parse_payload`.
+        form: Form of the result (:mod:`~opencompass_tooleval.extras.typed_result`); ``''`` if the gold answer consists
+            of calls.
+        result: The gold result.
+        payload: JSON of all these fields, for :func:`parse_payload`.
     """
 
     id: str
@@ -85,20 +86,20 @@ find_subset = TABLE.find
 
 
 def parse_payload(payload: str) -> Record:
-    """Reads ``Record.payload``."""
+    """Parses ``Record.payload``."""
     return _read(json.loads(payload))
 
 
 def _read(row: Mapping[str, Any]) -> Record:
-    """Reads a request with its tools in full.
+    """Parses a request that contains its tools in full.
 
     Raises:
-        LookupError, TypeError, ValueError: A member is missing or of another type.
+        LookupError, TypeError, ValueError: A member is missing or has another type.
     """
     gold = row['gold']
     kind = row['kind']
     if kind not in {metric.name for metric in METRICS[1:]}:
-        raise ValueError(f'there is no kind {kind!r}')
+        raise ValueError(f'unknown kind {kind!r}')
     return Record(
         str(row['id']),
         kind,
@@ -136,6 +137,6 @@ def load_records(folder: Path) -> list[Record]:
 
 
 def gold_answer(record: Record) -> str:
-    """Returns a perfect model's answer."""
+    """Returns the gold answer."""
     content = f'Result: {record.result}' if record.form else ''
     return write_answer(content, (ToolCall(call.name, call.arguments) for call in record.calls))

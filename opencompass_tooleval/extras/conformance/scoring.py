@@ -26,11 +26,11 @@ NEEDLESS_CALL = 'goal:needless_call'
 OTHER_RESULT = 'goal:result'
 
 _EXACT = frozenset('"\'\\`<>{}[]\n\r\t')
-"""Marks of a text that is compared exactly: its escapes are what is tested."""
+"""Marks in a text that make its comparison exact, since its escapes are tested."""
 
 
 def same_value(value: Any, gold: Any) -> bool:
-    """Compares an argument with the gold one: by value and type; texts without marks but for case and spaces."""
+    """Compares an argument with the gold value: by value and type; texts without marks ignoring case and spaces."""
     if isinstance(gold, dict):
         is_same_object = isinstance(value, dict) and value.keys() == gold.keys()
         return is_same_object and all(same_value(value[key], gold[key]) for key in gold)
@@ -46,7 +46,7 @@ def same_value(value: Any, gold: Any) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Prepares a text for comparisons; ``''`` for one that is compared exactly."""
+    """Prepares a text for comparison; returns ``''`` for a text that must be compared exactly."""
     return '' if _EXACT & set(text) else ' '.join(unicodedata.normalize('NFKC', text).casefold().split())
 
 
@@ -54,8 +54,8 @@ def score_answer(record: Record, answer: Answer) -> SampleScore:
     """Scores the answer to one request.
 
     Returns:
-        ``right_rate`` and the metric of the record's kind, both 1 if the answer is right: all gold calls and no other,
-        in any order, with their arguments; or the gold result, and no call.
+        ``right_rate`` and the metric of the record's kind, both 1 if the answer is right: exactly the gold calls, in
+        any order, with their arguments; or the gold result, without a call.
     """
     visible = visible_text(answer)
     reason = answer.reason or (_calls_fault if record.calls else _result_fault)(record, answer, visible)
@@ -95,7 +95,7 @@ def _calls_fault(record: Record, answer: Answer, visible: Answer) -> str:
 
 
 def _arguments_fault(calls: Sequence[ToolCall], gold_calls: Sequence[GoldCall]) -> str:
-    """Returns the fault of the first call that equals no gold call; each gold call counts once."""
+    """Returns the error of the first call that equals no gold call; each gold call counts once."""
     left = list(gold_calls)
     others = []
     for call in calls:

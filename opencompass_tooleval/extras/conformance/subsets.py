@@ -1,6 +1,6 @@
 """The subset of Conformance. Literals only: configs read this file inside ``read_base()``.
 
-``metrics`` are in fixed order: all requests, then each kind. ``requests`` and ``tools`` count the shipped files.
+``metrics`` are in a fixed order: all requests, then each kind. ``requests`` and ``tools`` count the shipped files.
 """
 
 SUBSETS = (

@@ -1,1 +1,1 @@
-"""Files that other programs read: a run in their formats. Imports no OpenCompass."""
+"""Exports runs to files that other programs can read. These modules do not import OpenCompass."""

@@ -1,7 +1,7 @@
 """Writes, checks and reads bundles: the results of a run as one file for a leaderboard, without prompts or answers.
 
-The first line is ``tooleval-bundle 1 SHA-256``, with the digest of all that follows: one line of ASCII JSON with sorted
-keys. The same run gives the same bytes. A bundle may come from anybody: size, depth, numbers and names are checked.
+The first line is ``tooleval-bundle 1 SHA-256``, with the digest of the rest: one line of ASCII JSON with sorted keys.
+The same run gives the same bytes. A bundle may come from anybody: size, depth, numbers and names are checked.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 SUFFIX = '.bundle'
 MAX_BYTES = 1 << 26
-"""Maximum size; a model with 73 data sets takes some 200 kB."""
+"""Maximum size in bytes; a model with 73 data sets takes some 200 kB."""
 MAX_RESULTS, MAX_MODELS, MAX_DATASETS = 20_000, 500, 300
 MAX_TEXT = 2_000
-"""Maximum number of characters of a text; longer ones are cut when a bundle is written."""
+"""Maximum length of a text; longer texts are cut when a bundle is written."""
 MAX_METRICS = 60
 MAX_NUMBER = 1e15
 _MOST_SCORE = 100.01
@@ -49,13 +49,13 @@ _SETTINGS = (
     'extra_body', 'reasoning_effort', 'function_calling', 'tool_parser', 'thoughts', 'mode', 'batch_size',
     'model_kwargs',
 )  # fmt: skip
-"""Settings of a model that a bundle names; all others, such as keys, addresses and headers, are left out. The limit of
-tokens is in the provenance of each result."""
+"""Settings of a model that a bundle contains; all others, such as keys, addresses and headers, are left out. The token
+limit is in the provenance of each result."""
 _OF_GENERATION = (
     'temperature', 'top_p', 'top_k', 'min_p', 'seed', 'do_sample', 'num_beams', 'max_new_tokens', 'max_tokens',
     'repetition_penalty', 'presence_penalty', 'frequency_penalty', 'reasoning_effort', 'enable_thinking', 'torch_dtype',
 )  # fmt: skip
-"""Settings in a setting: other members of ``extra_body`` and the like may hold anything."""
+"""Nested settings that a bundle contains; other members of ``extra_body`` and the like may be anything."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,12 @@ class Bundle:
     """A checked bundle.
 
     Attributes:
-        name: Name of its file.
-        digest: SHA-256 of its content, 64 hex digits.
+        name: Name of the file.
+        digest: SHA-256 of the content, 64 hex digits.
         date: When the run began, ``YYYY-MM-DD HH:MM``.
         package: Version of this package that wrote it.
         models: Abbr of a model -> its settings.
-        results: Its results, sorted by model and data set.
+        results: The results, sorted by model and data set.
     """
 
     name: str
@@ -99,34 +99,35 @@ class Bundle:
 def write_bundle(
     work: WorkDir, file: Path, pairs: Sequence[tuple[str, str]], redact: Callable[[str], str] = str
 ) -> tuple[str, int]:
-    """Writes a bundle. One that is there with the same content is left as it is.
+    """Writes a bundle. An existing bundle with the same content stays as it is.
 
     Args:
         work: The run.
         file: The destination; its name ends with :data:`SUFFIX`.
-        pairs: Models and data sets; those without a result are left out.
+        pairs: Models and data sets; pairs without a result are left out.
         redact: Removes keys from a text.
 
     Returns:
         The digest, and the number of results.
 
     Raises:
-        DataError: There are no results, one is damaged, or the file has another content: bundles are never changed.
+        DataError: The run has no results, a result is damaged, or the file exists with other content: bundles never
+            change.
     """
     columns = list(published_columns().values())
     results = []
     for model, of_model in groupby(pairs, key=lambda pair: pair[0]):
         found = ((dataset, result) for _, dataset in of_model if (result := valid_result(work, model, dataset)))
         for dataset, bare in without_samples(found, columns).items():
-            try:  # it may come from another package
+            try:  # the result may come from another package
                 row = _bundled(model, dataset, bare, redact)
                 _result(row)
             except (ValueError, TypeError, LookupError, AttributeError) as error:
-                raise DataError(work.result_file(model, dataset), f'no bundle can hold the result: {error}') from error
+                raise DataError(work.result_file(model, dataset), f'not fit for a bundle: {error}') from error
             results.append(row)
     if not results:
         raise DataError(
-            work.path, 'there are no results to bundle', fix=f'opencompass CONFIG -r {work.path.name} -m eval'
+            work.path, 'the run has no results to bundle', fix=f'opencompass CONFIG -r {work.path.name} -m eval'
         )
     models = _settings(work, {str(row['model']) for row in results}, redact)
     content = {'date': _date(work), 'package': __version__, 'models': models, 'results': results}
@@ -142,10 +143,10 @@ def add_bundle(file: Path, folder: Path) -> bool:
     """Checks a bundle and copies it into a folder.
 
     Returns:
-        False if it is there already.
+        False if it exists already.
 
     Raises:
-        DataError: It fails a check, or the folder has another one of its name.
+        DataError: The bundle fails a check, or the folder has another bundle with this name.
     """
     content = _content(file)
     _checked(file, content)
@@ -156,7 +157,7 @@ def _write_new(file: Path, content: bytes) -> bool:
     if file.exists():
         if _content(file) == content:
             return False
-        raise DataError(file, 'there is another bundle of this name, and bundles are never changed: choose a new name')
+        raise DataError(file, 'another bundle has this name, and bundles never change: choose a new name')
     file.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(file) as temporary:
         temporary.write_bytes(content)
@@ -174,7 +175,7 @@ def _bundled(model: str, dataset: str, result: Mapping[str, Any], redact: Callab
 
 
 def _published(value: Any, redact: Callable[[str], str]) -> Any:
-    """Removes keys and folders of this machine from all texts, and cuts them."""
+    """Removes keys and folders of this machine from all texts, and cuts long texts."""
     return map_texts(
         to_jsonable(value),
         lambda text: bounded_text(redact(without_folder(text)), MAX_TEXT),
@@ -183,7 +184,7 @@ def _published(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def _settings(work: WorkDir, models: set[str], redact: Callable[[str], str]) -> dict[str, dict[str, Any]]:
-    """Returns the settings of models from the run's config; none if that cannot be read."""
+    """Returns the settings of models from the run's config; none if the config cannot be read."""
     found: dict[str, dict[str, Any]] = {model: {} for model in sorted(models)}
     try:
         configs = read_dumped(work.config()).get('models') or ()
@@ -210,7 +211,7 @@ def _shown_setting(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def _date(work: WorkDir) -> str:
-    """Returns when a run began, by its name; the time of its latest result if it was renamed."""
+    """Returns when a run began, from its name; if it was renamed, the time of its latest result."""
     try:
         began = datetime.strptime(work.path.resolve().name, '%Y%m%d_%H%M%S')
     except ValueError:
@@ -221,14 +222,14 @@ def _date(work: WorkDir) -> str:
 
 _DATE = '%Y-%m-%d %H:%M'
 _FIRST_YEAR = 2023
-"""OpenCompass began in this year."""
+"""The year in which OpenCompass began."""
 
 
 def read_bundle(file: Path) -> Bundle:
-    """Reads a bundle and checks all of it.
+    """Reads a bundle and checks it completely.
 
     Raises:
-        DataError: It is none, is damaged, was changed, or exceeds a bound.
+        DataError: The file is not a bundle, is damaged, was changed, or exceeds a limit.
     """
     return _checked(file, _content(file))
 
@@ -244,7 +245,7 @@ def _content(file: Path) -> bytes:
 def _checked(file: Path, content: bytes) -> Bundle:
     try:
         if file.suffix != SUFFIX:
-            raise Fault(f'the name of a bundle ends with {SUFFIX}')
+            raise Fault(f'the name of a bundle must end with {SUFFIX}')
         if len(content) > MAX_BYTES:
             raise Fault(f'it is longer than {MAX_BYTES} bytes')
         head, _, body = content.partition(b'\n')
@@ -252,7 +253,7 @@ def _checked(file: Path, content: bytes) -> Bundle:
         if head[:_MOST_OF_HEAD].rpartition(b' ')[0] != _MARK.encode('ascii'):
             raise Fault(f'its first line is not {_MARK!r} and a digest')
         if head != f'{_MARK} {digest}'.encode('ascii'):
-            raise Fault('its content does not have the SHA-256 of its first line: it was changed or cut')
+            raise Fault('its content does not match the SHA-256 in its first line: it was changed or cut')
         value = _object(load_json(body, bounded=True, unique=True), 'the bundle')
         models = _object(value.get('models'), 'models')
         results = _list(value.get('results'), 'results', MAX_RESULTS)
@@ -268,7 +269,7 @@ def _checked(file: Path, content: bytes) -> Bundle:
         if len(models) > MAX_MODELS or len({result.dataset for result in bundle.results}) > MAX_DATASETS:
             raise Fault(f'it has more than {MAX_MODELS} models or {MAX_DATASETS} data sets')
         if {result.model for result in bundle.results} != set(bundle.models):
-            raise Fault('its models are not those of its results')
+            raise Fault('its models differ from those in its results')
         if len({(result.model, result.dataset) for result in bundle.results}) < len(bundle.results):
             raise Fault('a model has a data set twice')
         return bundle
@@ -277,10 +278,10 @@ def _checked(file: Path, content: bytes) -> Bundle:
 
 
 def _checked_date(text: str) -> str:
-    """Checks the date of a run: one to come would be the newest of its models for good."""
+    """Checks the date of a run; a future date would stay the newest of its models."""
     began = datetime.strptime(text, _DATE)
     if not began.year >= _FIRST_YEAR or began > datetime.now() + timedelta(days=1):  # clocks of other time zones
-        raise Fault(f'its date {text[:20]!r} is before {_FIRST_YEAR} or to come')
+        raise Fault(f'its date {text[:20]!r} is before {_FIRST_YEAR} or in the future')
     return began.strftime(_DATE)
 
 
@@ -332,18 +333,18 @@ def _numbers(
 ) -> dict[str, Any]:
     numbers = _object(value, what)
     if len(numbers) > MAX_METRICS or not all(is_number(n) or (optional and n is None) for n in numbers.values()):
-        raise Fault(f'{what} holds something that is not a number, or more than {MAX_METRICS}')
+        raise Fault(f'{what} contains a value that is not a number, or more than {MAX_METRICS} values')
     if any(n is not None and not least <= n <= most for n in numbers.values()):
-        raise Fault(f'{what} holds a number below {least:g} or above {most:g}')
+        raise Fault(f'{what} contains a number below {least:g} or above {most:g}')
     return numbers
 
 
 def _check_values(value: Any) -> None:
-    """Raises for a long text, or a number that arithmetic could not handle; the depth is bounded by then."""
+    """Raises for a long text, or a number that arithmetic cannot handle; the depth was checked before."""
     if isinstance(value, str) and len(value) > MAX_TEXT:
-        raise Fault(f'it holds a text of more than {MAX_TEXT} characters')
+        raise Fault(f'it contains a text of more than {MAX_TEXT} characters')
     if type(value) in (int, float) and not -MAX_NUMBER <= value <= MAX_NUMBER:  # false for NaN, too
-        raise Fault(f'it holds a number beyond {MAX_NUMBER:.0e}')
+        raise Fault(f'it contains a number beyond {MAX_NUMBER:.0e}')
     items = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
     for item in items:
         _check_values(item)

@@ -1,4 +1,4 @@
-"""``tooleval export``: writes a run to files to publish, or for another program."""
+"""``tooleval export``: writes a run to files for publication or for another program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from opencompass_tooleval.extras.exports.exporting import FORMATS as ROW_FORMATS
 from opencompass_tooleval.extras.exports.exporting import chosen_pairs, export_rows
 from opencompass_tooleval.extras.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_entry
 from opencompass_tooleval.extras.exports.writing import remember_keys_of, write_export
-from opencompass_tooleval.report.read import begun_pairs
+from opencompass_tooleval.findings.finding import found
+from opencompass_tooleval.results.table import begun_pairs
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -33,7 +34,7 @@ class FormatName(str, Enum):
 
 
 class Relationship(str, Enum):
-    """Who evaluated a model, to its developer."""
+    """Relation of the evaluator to the model's developer."""
 
     FIRST_PARTY, THIRD_PARTY, COLLABORATIVE, OTHER = RELATIONSHIPS
 
@@ -55,7 +56,7 @@ def export_run(
         typer.Option(
             '--hub-dataset',
             metavar='PATTERN=OWNER/NAME[@REVISION][#TASK]',
-            help='Where data sets are on the Hugging Face hub; may be given several times.',
+            help='Place of data sets on the Hugging Face hub; may be given several times.',
         ),
     ] = None,
     hub_models: Annotated[
@@ -63,12 +64,12 @@ def export_run(
         typer.Option(
             '--hub-model',
             metavar='PATTERN=OWNER/NAME',
-            help="every-eval-ever: where models are on the hub, if their configs' path does not say it; several.",
+            help="every-eval-ever: place of models on the hub, if not their configs' path; may be given several times.",
         ),
     ] = None,
-    organization: Annotated[str, typer.Option(help='Who evaluated: a name, on the hub an organization.')] = '',
+    organization: Annotated[str, typer.Option(help='Who evaluated: a name, for the hub an organization.')] = '',
     relationship: Annotated[
-        Relationship, typer.Option(help="every-eval-ever: who evaluated, to the model's developer.")
+        Relationship, typer.Option(help="every-eval-ever: relation of the evaluator to the model's developer.")
     ] = Relationship.OTHER,
     source_url: Annotated[str, typer.Option(metavar='URL', help='Where the evaluation can be looked up.')] = '',
     include_private: Annotated[
@@ -76,14 +77,14 @@ def export_run(
     ] = False,
     bundle: Annotated[
         Path | None,
-        typer.Option(metavar='FILE', help='Write results for tooleval leaderboard there, without prompts or answers.'),
+        typer.Option(metavar='FILE', help='File of results for tooleval leaderboard, without prompts or answers.'),
     ] = None,
 ) -> None:
-    """Writes a run to files to publish, or for another program, and prints the files. Uploads nothing.
+    """Writes a run to files for publication or for another program, and prints their paths. Uploads nothing.
 
     Raises:
-        DataError: There is nothing to export, a file is damaged, or the bundle is there with another content.
-        ValueError: An option has another form, or there is neither ``--out`` nor ``--bundle``.
+        DataError: The run has nothing to export, a file is damaged, or the bundle exists with other content.
+        ValueError: An option has an invalid form, or both ``--out`` and ``--bundle`` are missing.
     """
     if out is None and bundle is None:
         raise ValueError('tooleval export needs --out DIR, --bundle FILE, or both')
@@ -103,6 +104,6 @@ def export_run(
     settings = ExportSettings(data, owners, organization, relationship.value, source_url, include_private)
     written = write_export(work, chosen(begun_pairs(work)), out, file_format.value, settings, show)
     for note in written.notes:
-        say(f'NOTE {note}', err=True)
+        say(found('extra:export', '', note).line, err=True)
     for file in written.files:
         say(file)

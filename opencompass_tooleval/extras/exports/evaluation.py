@@ -1,6 +1,6 @@
-"""One result with its samples as conversations: the input of every format.
+"""One result with its samples as conversations, the input of every export format.
 
-Results, predictions and trajectories come from the readers of the report, so that exports and pages show the same.
+Results, predictions and trajectories are read as for the report, so that exports and pages show the same.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from opencompass_tooleval.core.statistics.trials import Estimate, trials_of_resu
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.extras.exports.published import as_settings
 from opencompass_tooleval.plugin import BENCHMARKS
-from opencompass_tooleval.report.read import Missing, ModelResult, why_missing
 from opencompass_tooleval.report.samples import messages_of
 from opencompass_tooleval.report.texts import as_text, cut
 from opencompass_tooleval.report.trajectories import bounded, read_trajectory, shown_rounds
 from opencompass_tooleval.results.result_row import valid_result
+from opencompass_tooleval.results.table import Missing, ModelResult, find_missing
 from opencompass_tooleval.work_dir.progress import model_cfg
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -56,12 +56,12 @@ class Sample:
         id: Record id.
         run: Number of the trial, from 0.
         detail: The sample in the result.
-        prediction: Its row of the predictions; empty if they are gone.
+        prediction: Its row of the predictions; empty if the file is missing.
         asked: The request: the messages before the model's first answer.
-        turns: The model's answers, and what came back: further requests and tools' replies.
+        turns: The model's answers, and the further requests and tool replies between them.
         answer: Text of the last answer.
-        is_agent: True if tools answered calls of the model.
-        more: Further members of a dialogue, such as its loop, or the calls that its text holds.
+        is_agent: True if tools answered the model's calls.
+        more: More facts about a dialogue, such as its loop, or the calls within its text.
     """
 
     id: str
@@ -87,18 +87,18 @@ class Sample:
 
     @property
     def error(self) -> str:
-        """The reason why there is no answer, through no fault of the model; ``''`` if there is one."""
+        """Why the answer is missing, if the model did not cause it; ``''`` with an answer."""
         infra = self.prediction.get('infra') or (self.reason if self.reason.startswith(INFRA) else '')
         return cut(str(infra or ''), _ID)
 
     @property
     def usage(self) -> Usage | None:
-        """Usage of all of its answers; None if unknown."""
+        """Usage of all answers; None if unknown."""
         return read_usage(self.prediction.get(USAGE))
 
     @property
     def calls(self) -> int:
-        """Number of calls of tools."""
+        """Number of tool calls."""
         return sum(len(turn.calls) for turn in self.turns) or len(self.more.get('calls', ()))
 
     def is_right(self, metric: str) -> bool:
@@ -109,13 +109,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A model on a data set.
+    """The result of a model on a data set.
 
     Attributes:
         scored: Its result.
         scored_at: When the result was written, in UTC.
         cfg: The model's config; empty if it cannot be read.
-        samples: Its samples, trial after trial; none of a data set of another package.
+        samples: The samples, trial after trial; empty for a data set of another package.
     """
 
     scored: ModelResult
@@ -135,7 +135,8 @@ class Evaluation:
         return trials.trials if trials else 1
 
     def scores(self) -> Iterator[tuple[str, str, Estimate]]:
-        """Yields metric, estimator and estimate: ``''`` for a score itself, then those of trials, such as ``pass^4``.
+        """Yields metric, estimator and estimate: ``''`` for the score itself, then estimators over trials, such as
+        ``pass^4``.
 
         Numbers are 0-100, as in the result.
         """
@@ -146,7 +147,7 @@ class Evaluation:
         trials = trials_of_result(self.scored.result)
         for metric, estimates in trials.estimates.items() if trials else ():
             for name, estimate in estimates.items():
-                if not name.startswith('avg@') or metric not in self.metrics:  # that is the score itself
+                if not name.startswith('avg@') or metric not in self.metrics:  # avg@k is the score itself
                     yield metric, name, estimate
 
     def judge_of(self, metric: str) -> dict[str, str]:
@@ -159,7 +160,7 @@ class Evaluation:
         return as_settings({key: provenance.stored.get(key) for key in _OF_JUDGE}) if is_judged else {}
 
     def remarks(self) -> dict[str, Any]:
-        """Returns what a reader of the scores has to know."""
+        """Returns facts that readers of the scores must know."""
         unmeasured = [name for name, value in self.scored.result.items() if value is None]
         return {
             'private': 'true' if self.is_private else 'false',
@@ -168,7 +169,7 @@ class Evaluation:
         }
 
     def generation(self) -> dict[str, int | float]:
-        """Returns the settings of generation in the model's config, and the limit of tokens of the answers."""
+        """Returns the settings of generation in the model's config, and the token limit of the answers."""
         kwargs = self.cfg.get('generation_kwargs')
         given = {**(kwargs if isinstance(kwargs, Mapping) else {}), **self.cfg}
         names = ('temperature', 'top_p', 'top_k')
@@ -183,7 +184,7 @@ class Evaluation:
 
     @property
     def is_private(self) -> bool:
-        """True if the data are a user's own (a task set)."""
+        """True if the data are the user's own (a task set)."""
         return is_private(self.scored.dataset, self.scored.result)
 
 
@@ -195,7 +196,7 @@ def evaluation_of(work: WorkDir, model: str, dataset: str) -> Evaluation | Missi
     """
     result = valid_result(work, model, dataset)
     if result is None:
-        return Missing(model, dataset, why_missing(work, model, dataset))
+        return find_missing(work, model, dataset)
     details = details_of(result)
     rows = dict(with_runs(work.prediction_rows(model, dataset), lambda row: str(row.get('record_id'))))
     dialogues = holds_dialogues(result)
@@ -232,7 +233,7 @@ def _sample(record: str, run: int, detail: Mapping[str, Any], prediction: Mappin
 
 
 def _role(role: str) -> str:
-    """Returns a role that every format has: other ones, such as a benchmark's ``function``, speak as the user."""
+    """Returns a role that all formats have; other roles, such as a benchmark's ``function``, become the user."""
     name = role.partition(',')[0].lower()
     name = _ROLES.get(name, name)
     return name if name in ROLES else 'user'
@@ -242,7 +243,7 @@ def _calls(prediction: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     try:
         calls = read_calls(prediction.get('calls'))
     except ValueError:
-        return ()  # the answer's text shows what can be read
+        return ()  # the answer's text shows the calls
     return tuple(ToolCall(call.name, call.arguments, call.id or f'call{i:05d}') for i, call in enumerate(calls))
 
 

@@ -1,6 +1,6 @@
 """Every Eval Ever 0.3: an aggregate record per model and data set, and a line per sample and score.
 
-Fields, paths and rules are those of its schemas and of its validator (``every-eval-ever`` 0.3.0, github.com/evaleval).
+Fields, paths and rules follow its schemas and its validator (``every-eval-ever`` 0.3.0, github.com/evaleval).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple
     developer, _, name = model.rpartition('/')
     collection = slug(evaluation.benchmark or 'opencompass')
     identity = '/'.join([collection, model, evaluation.scored.folder, evaluation.scored.dataset, _epoch(evaluation)])
-    # A UUID of version 4 by its form, which the datastore's paths require; the same run gives the same one.
+    # In the form of a version 4 UUID, which the datastore's paths require; the same run gives the same UUID.
     uuid = UUID(bytes=hashlib.sha256(identity.encode('utf-8', 'backslashreplace')).digest()[:16], version=4)
     stem = f'data/{collection}/{developer or UNKNOWN}/{name}/{uuid}'
     aggregate = _aggregate(evaluation, settings, identity, model)
@@ -53,7 +53,7 @@ def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple
 
 
 def model_id(evaluation: Evaluation, settings: ExportSettings) -> str:
-    """Returns the model's id on the hub if that is known, else its abbr; never a path of the machine."""
+    """Returns the model's id on the hub if known, else its abbr; never a local path."""
     hub_entry, path = find_entry(settings.hub_models, evaluation.scored.folder), evaluation.cfg.get('path')
     if hub_entry:
         return hub_entry.id
@@ -131,7 +131,7 @@ def _result_id(evaluation: Evaluation, metric: str, estimator: str = '') -> str:
 
 
 def _counts(evaluation: Evaluation, score: Estimate) -> dict[str, Any]:
-    """Counts of the answers behind a score: all, those with a value, and those without an answer."""
+    """Returns the numbers of answers behind a score: all, those with a value, and those without an answer."""
     samples = evaluation.scored.part('samples')
     with_value = {'with_value': score.records} if evaluation.samples else {}
     return {**{f'samples_{name}': count for name, count in samples.items()}, **with_value, 'trials': evaluation.trials}
@@ -155,7 +155,7 @@ def _source(evaluation: Evaluation, settings: ExportSettings) -> dict[str, Any]:
 
 
 def _spent(evaluation: Evaluation) -> dict[str, Any]:
-    """Tokens and cost of all answers, and of judges and simulators."""
+    """Returns tokens and cost of all answers, and of judges and simulators."""
     usage = evaluation.scored.part('usage')
     spent = spending_of(usage)
     rows = {'usage': spent} if spent else {}
@@ -165,7 +165,7 @@ def _spent(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _rows(evaluation: Evaluation, sample: Sample, identity: str, model: str) -> Iterator[dict[str, Any]]:
-    """Yields a line per score that applies to the sample, as the schema asks for."""
+    """Yields a line per score that applies to the sample, as the schema requires."""
     asked = '\n\n'.join(
         turn.content if len(sample.asked) == 1 else f'{turn.role}: {turn.content}' for turn in sample.asked
     )
@@ -206,7 +206,7 @@ def _rows(evaluation: Evaluation, sample: Sample, identity: str, model: str) -> 
 
 
 def _hash(shown: Mapping[str, Any]) -> str:
-    """Computes the hash by which the datastore finds the same sample in other records."""
+    """Returns the hash by which the datastore finds the same sample in other records."""
     text = json.dumps(shown, sort_keys=True, separators=(',', ':'))
     return hashlib.sha256(text.encode('utf-8')).hexdigest()
 
@@ -257,7 +257,7 @@ def _message(turn: Message, index: int) -> dict[str, Any]:
 
 
 def _tokens(usage: Usage | None) -> dict[str, Any] | None:
-    """Returns the tokens of all rounds; None unless prompts and answers are completely known."""
+    """Returns the tokens of all rounds; None unless all prompts and answers are known."""
     if usage is None or not usage.is_whole('prompt') or not usage.is_whole('completion'):
         return None
     prompt, completion = usage.prompt or 0, usage.completion or 0

@@ -1,4 +1,4 @@
-"""Exports a run to a few files to publish: results, predictions and details. Imports no OpenCompass."""
+"""Exports a run to a few files for publication: results, predictions and details. Does not import OpenCompass."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TEXT_COLUMNS = (
     'reason',
     RECORDED_SHAPE,
 )
-"""Columns that are text or null; the others hold any JSON, which parquet stores as text."""
+"""Columns that are text or null; the others contain any JSON, which parquet stores as text."""
 COLUMNS = {
     'results': (
         'model', 'dataset', 'metrics', *PARTS, 'trials', 'usage',
@@ -63,14 +63,14 @@ class RowWriter(Protocol):
     """Writes rows to a file, one after the other."""
 
     def write(self, row: Row) -> None:
-        """Writes a row with all columns."""
+        """Writes a row, which must have all columns."""
 
     def close(self) -> None:
         """Completes the file."""
 
 
 class _JsonLines:
-    """ASCII JSON lines, which can hold any text."""
+    """ASCII JSON lines, which can represent any text."""
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
         self._stream: TextIO = path.open('w', encoding='ascii', newline='\n')
@@ -83,7 +83,7 @@ class _JsonLines:
 
 
 class _Parquet:
-    """Parquet; values other than plain text are ASCII JSON, since a parquet string holds no lone surrogate."""
+    """Parquet; values other than plain text are ASCII JSON, since a parquet string cannot contain a lone surrogate."""
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
         import pyarrow
@@ -135,9 +135,9 @@ def _result_row(model: str, dataset: str, result: Result) -> Row:
 
 
 def _without_keys(row: Row) -> Row:
-    """Replaces known keys in the texts of a row, and nothing in its numbers."""
+    """Replaces known keys in the texts of a row; numbers stay."""
     line = json.dumps(row)
-    # In the whole line at once: a search in each of its texts would take a hundred times as long.
+    # The whole line at once: searching each of its texts would take a hundred times as long.
     return row if redact(line) == line else map_texts(row, redact)
 
 
@@ -147,7 +147,7 @@ def _text_of(row: Any, key: str) -> str | None:
 
 
 def _numbered(rows: Iterable[Any], key: str) -> Iterator[tuple[Row, Any]]:
-    """Yields each row with its columns for record and run (from 0); both are null if the row names no record."""
+    """Yields each row with its columns for record and run (from 0); both are null if the row has no record."""
     for (record, run), row in with_runs(rows, lambda row: _text_of(row, key) or ''):
         yield {'record_id': _text_of(row, key), 'run': run if record else None}, row
 
@@ -173,16 +173,16 @@ def chosen_pairs(
     datasets: Sequence[str] = ('*',),
     more: Iterable[tuple[str, str]] = (),
 ) -> list[tuple[str, str]]:
-    """Returns model and data set of all results and predictions whose abbrs match patterns, sorted.
+    """Returns model and data set of all results and predictions whose abbrs match the patterns, sorted.
 
     Args:
         work: The run.
         models: Patterns of the models' abbrs.
         datasets: Patterns of the data sets' abbrs.
-        more: Further pairs, such as those of failed tasks.
+        more: More pairs, such as those of failed tasks.
 
     Raises:
-        DataError: The run has none, or a pattern matches nothing.
+        DataError: The run has no results and predictions, or a pattern matches nothing.
     """
     pairs = sorted({*work.pairs(), *_answered(work), *more})
     for what, patterns, names in (
@@ -192,7 +192,7 @@ def chosen_pairs(
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in names):
                 there = nearest_first(pattern, names, most=5)
-                raise DataError(work.path, f'no {what} matches {pattern!r}; there are: {there}')
+                raise DataError(work.path, f'no {what} matches {pattern!r}; the run has: {there}')
     chosen = [
         (model, dataset)
         for model, dataset in pairs
@@ -201,7 +201,7 @@ def chosen_pairs(
     ]
     if not chosen:
         there = first_of([f'{model} x {dataset}' for model, dataset in pairs], most=5)
-        raise DataError(work.path, f'nothing to export; there is {there}')
+        raise DataError(work.path, f'nothing to export; the run has {there}')
     return chosen
 
 
@@ -213,11 +213,11 @@ def export_rows(
     prompts: bool = False,
     progress: Callable[[Sequence[tuple[str, str]]], Iterable[tuple[str, str]]] = iter,
 ) -> dict[Path, int]:
-    """Writes a run, or parts of it, to files of a folder, each atomically. The same run gives the same bytes.
+    """Writes a run, or parts of it, to files in a folder, each atomically. The same run gives the same bytes.
 
-    Known keys are replaced in results and details, and folders of this machine removed from the provenance. Predictions
-    are written as they are, so that they get the same scores when they are imported; steps of trajectories omit what
-    the server sent for the next request, such as thoughts.
+    Known keys are replaced in results and details, and folders of this machine are removed from the provenance.
+    Predictions are written unchanged, so that they get the same scores after an import; steps of trajectories omit
+    what the server sent for the next request, such as thoughts.
 
     Args:
         work: The run.
@@ -228,7 +228,7 @@ def export_rows(
         progress: Wraps the pairs of model and data set to show progress.
 
     Returns:
-        File -> its number of rows.
+        File -> number of rows.
 
     Raises:
         DataError: A file of the run is damaged.

@@ -1,6 +1,6 @@
 """Hugging Face's evaluation results: ``.eval_results/DATASET.yaml``, for the repository of a model on the hub.
 
-The fields are those of the hub's documentation ("Evaluation Results") and of ``huggingface_hub.EvalResultEntry``.
+The fields follow the hub's documentation ("Evaluation Results") and ``huggingface_hub.EvalResultEntry``.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _NOTES = 1_000
 
 
 def left_out(evaluation: Evaluation, settings: ExportSettings) -> str:
-    """Returns the reason why a result has no entry; ``''`` if it has one."""
+    """Returns why a result has no entry; ``''`` if it has one."""
     if evaluation.is_private and not settings.include_private:
-        return 'the data were made from your own tools; --include-private writes it'
+        return 'the data were made from your own tools; to write it, add --include-private'
     if find_entry(settings.hub_datasets, evaluation.scored.dataset) is None:
-        return "it is not known where the data are on the hub; name it with --hub-dataset 'PATTERN=OWNER/NAME#TASK'"
+        return "the data set's place on the hub is unknown; name it with --hub-dataset 'PATTERN=OWNER/NAME#TASK'"
     return '' if evaluation.metrics else 'no score was measured'
 
 
@@ -42,7 +42,7 @@ def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple
 def _entry(evaluation: Evaluation, settings: ExportSettings, metric: str) -> dict[str, Any]:
     dataset = evaluation.scored.dataset
     entry = find_entry(settings.hub_datasets, dataset)
-    assert entry is not None  # otherwise it is left out
+    assert entry is not None  # results without an entry were left out before
     several = len(main_metrics(evaluation.metrics)) > 1
     task = '-'.join([entry.task or dataset, *([metric] if several else [])])
     source = {'url': settings.source_url, **({'org': settings.organization} if settings.organization else {})}
@@ -60,10 +60,10 @@ def _entry(evaluation: Evaluation, settings: ExportSettings, metric: str) -> dic
 
 
 def _notes(evaluation: Evaluation, metric: str) -> str:
-    """Says what the number is: metric, error, samples, trials, failures, judge, and what it does not compare with."""
+    """Describes the number: metric, error, samples, trials, failures, judge, and why it may not be comparable."""
     scored, words, judge = evaluation.scored, words_of_metric(metric), evaluation.judge_of(metric)
     error, samples = errors_of(scored.result).get(metric), scored.part('samples')
-    infra = 0 if many_failed(samples) else samples.get('infra')  # many are among the caveats
+    infra = 0 if many_failed(samples) else samples.get('infra')  # many failures are among the caveats
     parts = [
         f'{words.name} ({metric}), 0-100{", lower is better" if lower_is_better(metric) else ""}',
         f'standard error {shown(error)}' if error is not None else '',

@@ -1,4 +1,4 @@
-"""``tooleval import``: makes a run of published predictions, to score it."""
+"""``tooleval import``: makes a run from published predictions, to score it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opencompass_tooleval.work_dir.printing import say
 
 def import_run(
     folder: Annotated[
-        Path, typer.Argument(metavar='DIR', help='What tooleval export wrote; only the predictions are read.')
+        Path, typer.Argument(metavar='DIR', help='Folder that tooleval export wrote; only the predictions are read.')
     ],
     work_dir: Annotated[
         Path, typer.Argument(metavar='WORK_DIR', help='Working directory of OpenCompass for the new run.')

@@ -1,4 +1,4 @@
-"""Imports published predictions as a run of OpenCompass, to be scored here. Imports no OpenCompass."""
+"""Imports published predictions as an OpenCompass run, to score them here. This module does not import OpenCompass."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _BATCH = 256
 _EXTRAS = (THOUGHTS, MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS, OBSERVED, SERVING)
 """Columns that inference omits when they are empty."""
 _OPTIONAL = ('run', 'finish_reason', 'source', 'prompt_digest', *_EXTRAS)
-"""Columns that may be missing; the run follows from the order of the rows."""
+"""Columns that may be missing; the run number follows from the order of the rows."""
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(('record_id', 'finish_reason', 'source', 'prompt_digest', THOUGHTS, RECORDED_SHAPE), (str, 'text')),
     **dict.fromkeys((USAGE, SERVING), (dict, 'an object')),
     OBSERVED: (list, 'a list'),
     OTHERS: (list, 'a list'),
 }
-"""Columns that are of one kind, or null."""
+"""Columns with values of one type, or null."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _check(row: Any) -> None:
-    """Raises a :class:`Fault` if a row is no prediction."""
+    """Raises a :class:`Fault` if a row is not a prediction."""
     if not isinstance(row, dict):
         raise Fault('it is not an object')
     missing = [column for column in COLUMNS['predictions'] if column not in row and column not in _OPTIONAL]
@@ -115,7 +115,7 @@ def _check(row: Any) -> None:
 
 
 def _predictions(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the place, such as ``line 3``, and the content of each row."""
+    """Yields each row with its place, such as ``line 3``."""
     for where, row in (_parquet_rows if file.suffix == '.parquet' else json_lines)(file):
         try:
             _check(row)
@@ -127,42 +127,43 @@ def _predictions(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _find(folder: Path) -> Path:
     files = [file for suffix in ('jsonl', 'parquet') if (file := folder / f'predictions.{suffix}').is_file()]
     if not files:
-        what = 'there is neither predictions.jsonl nor predictions.parquet'
+        what = 'found neither predictions.jsonl nor predictions.parquet'
         raise DataError(folder, what, fix='tooleval export WORK_DIR --out DIR')
     if len(files) > 1:
-        raise DataError(folder, f'there are both {files[0].name} and {files[1].name}: delete one')
+        raise DataError(folder, f'found both {files[0].name} and {files[1].name}: delete one')
     return files[0]
 
 
 def _answer(row: dict[str, Any]) -> dict[str, Any]:
-    """Converts a row to one of a predictions file, as ``ToolEvalGenInferencer`` writes it."""
+    """Converts a row to a row of a predictions file, as ``ToolEvalGenInferencer`` writes it."""
     same = ('prediction', 'record_id', 'source', 'prompt_digest', 'infra', 'finish_reason', *_EXTRAS)
     columns = {PROMPT: 'origin_prompt', **{name: name for name in same}}
     answer = {name: row[column] for column, name in columns.items() if column in row}
     for name in _EXTRAS:
         if answer.get(name) is None:
-            answer.pop(name, None)  # as inference omits it
+            answer.pop(name, None)  # inference omits it too
     return answer
 
 
 def _new_run(work_dir: Path) -> Path:
-    """Returns the path of a new run, named by the time as OpenCompass names runs."""
+    """Returns the path of a new run, named after the time as in OpenCompass."""
     stamp = time.strftime('%Y%m%d_%H%M%S')
     names = (stamp, *(f'{stamp}_{number}' for number in range(1, 1000)))
     return next(work_dir / name for name in names if not (work_dir / name).exists())
 
 
 def import_predictions(folder: Path, work_dir: Path) -> Imported:
-    """Makes a run from published predictions: ``predictions/MODEL/DATASET.json``, as inference writes them.
+    """Makes a run from published predictions, with ``predictions/MODEL/DATASET.json`` as inference writes them.
 
-    Memory holds one data set at a time. The run is created atomically.
+    Memory contains one data set at a time. The run is created atomically.
 
     Args:
-        folder: Folder of ``predictions.jsonl`` or ``.parquet``. The rows of a data set are adjacent, in its order.
+        folder: Folder with ``predictions.jsonl`` or ``.parquet``. The rows of a data set are adjacent, in the data's
+            order.
         work_dir: Folder of runs: ``-w`` of ``opencompass``.
 
     Raises:
-        DataError: A row cannot be used; the message names file and line.
+        DataError: A row cannot be used; the error names file and line.
         OSError: The run cannot be written.
     """
     file = _find(folder)
@@ -203,12 +204,12 @@ def _write_predictions(file: Path, folder: Path) -> dict[tuple[str, str], int]:
         predictions = list(group)
         if key in counts:
             raise DataError(
-                file, f'{predictions[0][0]}: {key[0]} x {key[1]} goes on after others; its rows must stand together'
+                file, f'{predictions[0][0]}: {key[0]} x {key[1]} continues after other rows; its rows must be adjacent'
             )
         counts[key] = len(predictions)
         target = folder / key[0] / f'{key[1]}.json'
         target.parent.mkdir(parents=True, exist_ok=True)
         write_json(target, ((str(i), _answer(row)) for i, (_, row) in enumerate(predictions)))
     if not counts:
-        raise DataError(file, 'it holds no predictions')
+        raise DataError(file, 'it contains no predictions')
     return counts

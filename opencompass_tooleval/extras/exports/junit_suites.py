@@ -1,4 +1,4 @@
-"""JUnit XML for CI servers: a suite per model and data set, a test case per sample."""
+"""JUnit XML for CI servers: a suite per model and data set, and a test case per sample."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.extras.exports.evaluation import Evaluation, Sample
 from opencompass_tooleval.extras.exports.published import as_settings, published
 from opencompass_tooleval.extras.exports.settings import ExportSettings
-from opencompass_tooleval.report.read import Missing
 from opencompass_tooleval.results.junit import Case, Suite, junit_xml
+from opencompass_tooleval.results.table import Missing
 
 _ANSWER = 2_000
 
@@ -19,7 +19,7 @@ _ANSWER = 2_000
 def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple[str, str]]:
     """Yields the file of a result. A sample passes if it has the best value of each main metric.
 
-    One without an answer, through no fault of the model, is an error and no failure.
+    An answer that is missing through no fault of the model is an error, not a failure.
     """
     scored = evaluation.scored
     cases = [_case(evaluation, sample) for sample in evaluation.samples]
@@ -28,7 +28,7 @@ def files_of(evaluation: Evaluation, settings: ExportSettings) -> Iterator[tuple
 
 
 def failed(missing: Missing) -> Iterator[tuple[str, str]]:
-    """Yields the file of a model and a data set without a result: one error, with the reason."""
+    """Yields the file of a model and data set without a result: one error, with the reason."""
     suite = _name(missing.model, missing.dataset)
     case = Case('result', suite, False, published(bounded_text(f'no result: {missing.why}')), is_error=True)
     yield f'{missing.model}/{missing.dataset}.xml', junit_xml([Suite(suite, [case])])
@@ -39,7 +39,7 @@ def _name(model: str, dataset: str) -> str:
 
 
 def _properties(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """Yields the scores with their standard errors, 0-100, those from several trials, and the provenance."""
+    """Yields the scores with their standard errors, 0-100, those over several trials, and the provenance."""
     for metric, estimator, score in evaluation.scores():
         yield f'{metric} {estimator}'.strip(), repr(score.value)
         yield f'{metric} {estimator} standard error'.replace('  ', ' '), repr(score.standard_error)

@@ -1,4 +1,4 @@
-"""Texts of a run for publication: without keys and without paths of the machine, bounded, and as strict JSON."""
+"""Prepares texts of a run for publication: without keys and local paths, limited in length, and as strict JSON."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _MOST_SETTINGS = 100
 
 
 def dumps(value: Any, indent: int | None = None) -> str:
-    """Formats a value as strict JSON whose texts are without known keys."""
+    """Formats a value as strict JSON, with known keys removed from its texts."""
     return json.dumps(
         published(to_jsonable(value)), indent=indent, allow_nan=False
-    )  # ASCII: U+2028 ends a line for some
+    )  # ASCII, since some programs end a line at U+2028
 
 
 def published(value: Any) -> Any:
-    """Replaces known keys in all texts of a JSON value, and nothing in its numbers."""
+    """Replaces known keys in all texts of a JSON value; numbers stay."""
     return map_texts(value, _redacted)
 
 
-# A sample's texts are in a row for each of its metrics.
+# Cached, since a sample's texts occur in a row for each of its metrics.
 @lru_cache(maxsize=1024)
 def _redacted(text: str) -> str:
     return redact(text)
 
 
 def as_settings(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Converts settings to texts, without the folders of this machine; None is left out."""
+    """Converts settings to texts, without the folders of this machine; leaves out None."""
     rows = [
         (str(name), map_texts(to_jsonable(value), without_folder, str))
         for name, value in settings.items()
@@ -43,6 +43,6 @@ def as_settings(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def remember_literal_keys(cfg: Any) -> None:
-    """Records the keys that stand in a config, so that no export shows them."""
-    _redacted.cache_clear()  # its texts may hold a key that was unknown
+    """Records the keys in a config, so that no export shows them."""
+    _redacted.cache_clear()  # cached texts may contain a key that was unknown
     remember_config(cfg)

@@ -1,4 +1,4 @@
-"""Settings of exports: what a run does not know of itself."""
+"""Settings of exports: facts that a run itself does not know."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from fnmatch import fnmatchcase
 from string import ascii_letters, digits
 
 RELATIONSHIPS = ('first_party', 'third_party', 'collaborative', 'other')
-"""Who evaluated, to the model's developer; Every Eval Ever's words."""
+"""Relation of the evaluator to the model's developer, in the words of Every Eval Ever."""
 
 
 @dataclass(frozen=True)
 class HubEntry:
-    """Where models or data sets are on the Hugging Face hub.
+    """Place of models or data sets on the Hugging Face hub.
 
     Attributes:
-        pattern: Pattern of their abbrs.
+        pattern: Pattern of the abbrs.
         id: ``OWNER/NAME``.
         revision: Commit; ``''`` if unknown.
         task: Id of the task in the data set's ``eval.yaml``; ``''`` for the abbr.
@@ -29,21 +29,21 @@ class HubEntry:
 
 
 def read_hub_entry(text: str) -> HubEntry:
-    """Reads ``PATTERN=OWNER/NAME[@REVISION][#TASK]``.
+    """Parses ``PATTERN=OWNER/NAME[@REVISION][#TASK]``.
 
     Raises:
-        ValueError: It has another form.
+        ValueError: The text has another form.
     """
     pattern, _, address = text.partition('=')
     address, _, task = address.partition('#')
     name, _, revision = address.partition('@')
     if not pattern or not is_hub_id(name):
-        raise ValueError(f'{text!r} should be PATTERN=OWNER/NAME; a data set may have @REVISION and #TASK after it')
+        raise ValueError(f'{text!r} must be PATTERN=OWNER/NAME; for a data set, @REVISION and #TASK may follow')
     return HubEntry(pattern, name, revision, task)
 
 
 def is_hub_id(text: str) -> bool:
-    """Tests if a text is ``OWNER/NAME`` as on the hub; no path of a machine is, unless it has two parts only."""
+    """Tests if a text is ``OWNER/NAME`` as on the hub. Local paths are not, unless they have just two parts."""
     parts = text.split('/')
     return len(parts) == 2 and all(
         part and _LETTERS.issuperset(part) and part[0] not in '._-' and part[-1] != '.' for part in parts
@@ -54,7 +54,7 @@ _LETTERS = frozenset(f'{ascii_letters}{digits}._-')
 
 
 def find_entry(entries: Sequence[HubEntry], abbr: str) -> HubEntry | None:
-    """Returns the first place whose pattern fits; None if it is unknown where the model or the data set is."""
+    """Returns the first entry whose pattern matches; None if the place of the model or data set is unknown."""
     return next((entry for entry in entries if fnmatchcase(abbr, entry.pattern)), None)
 
 
@@ -63,12 +63,12 @@ class ExportSettings:
     """Facts that the user states about an export.
 
     Attributes:
-        hub_datasets: Where data sets are on the hub.
-        hub_models: Where models are on the hub; by default their configs' ``path`` says it.
-        organization: Who evaluated; ``''`` if not said.
+        hub_datasets: Places of data sets on the hub.
+        hub_models: Places of models on the hub; the default is their configs' ``path``.
+        organization: Who evaluated; ``''`` if not stated.
         relationship: One of :data:`RELATIONSHIPS`.
-        source_url: Where the evaluation can be looked up; ``''`` for nowhere.
-        include_private: True to write entries of a user's own data for Hugging Face too.
+        source_url: Where the evaluation can be looked up; ``''`` if nowhere.
+        include_private: True to write entries for a user's own data to Hugging Face's format too.
     """
 
     hub_datasets: Sequence[HubEntry] = ()

@@ -12,7 +12,7 @@ from opencompass_tooleval.extras.exports import every_eval_ever, hugging_face, j
 from opencompass_tooleval.extras.exports.evaluation import Evaluation, evaluation_of
 from opencompass_tooleval.extras.exports.published import remember_literal_keys
 from opencompass_tooleval.extras.exports.settings import ExportSettings
-from opencompass_tooleval.report.read import Missing
+from opencompass_tooleval.results.table import Missing
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.whole_file import write_whole
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -25,13 +25,13 @@ FORMATS: dict[str, Callable[[Evaluation, ExportSettings], Files]] = {
     'hugging-face': hugging_face.files_of,
     'junit': junit_suites.files_of,
 }
-"""Name of a format -> its files of one model on one data set."""
+"""Name of a format -> function that yields the files for one model and data set."""
 
 _FAILED: dict[str, Callable[[Missing], Files]] = {'junit': junit_suites.failed}
-"""The same for a model and a data set without a result; other formats have no place for them."""
+"""The same for a model and data set without a result; other formats cannot express this."""
 
 _LEFT_OUT: dict[str, Callable[[Evaluation, ExportSettings], str]] = {'hugging-face': hugging_face.left_out}
-"""Name of a format -> the reason why it leaves a result out; ``''`` if it does not."""
+"""Name of a format -> function that returns why it leaves out a result; ``''`` if it does not."""
 
 
 @dataclass
@@ -48,8 +48,8 @@ class Written:
 
 
 def remember_keys_of(work: WorkDir) -> None:
-    """Records the keys that stand in a run's config, so that no file shows them."""
-    with suppress(DataError):  # a run that was imported keeps no config
+    """Records the keys in a run's config, so that no file shows them."""
+    with suppress(DataError):  # an imported run has no config
         remember_literal_keys(read_dumped(work.config()))
 
 
@@ -68,11 +68,11 @@ def write_export(
         pairs: Model and data set of each result.
         folder: The folder for the files; created if it does not exist.
         format_: One of :data:`FORMATS`.
-        settings: What the run does not know of itself.
+        settings: Facts that the run itself does not know.
         progress: Wraps the pairs to show progress.
 
     Raises:
-        DataError: A file of the run is damaged, or the format has a place for none of the results.
+        DataError: A file of the run is damaged, or the format can express none of the results.
     """
     written = Written()
     for model, dataset in progress(pairs):

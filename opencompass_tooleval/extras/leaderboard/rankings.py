@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import find_variant, records_of
-from opencompass_tooleval.catalogue.comparable import deciding_settings
+from opencompass_tooleval.catalogue.comparable import deciding_settings, unlike
 from opencompass_tooleval.catalogue.metrics import main_first, words_of_metric
 from opencompass_tooleval.catalogue.tables import errors_of, published_columns
 from opencompass_tooleval.core.errors import first_of
@@ -20,10 +20,10 @@ from opencompass_tooleval.plugin import USERS, VARIANTS
 from opencompass_tooleval.report.board import OVERVIEW, Board, boards, narrowed
 from opencompass_tooleval.report.figure import short_name, shown, slug
 from opencompass_tooleval.report.names import FAMILIES, family_of, title_of
-from opencompass_tooleval.report.read import Material, ModelResult
+from opencompass_tooleval.results.table import Material, ModelResult
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
-Settings = Mapping[str, Mapping[str, str]]
+Settings = Mapping[str, Mapping[str, Any]]
 """Data set -> its settings that affect numbers."""
 _NAMED = 2
 """Number of data sets that a reason names; it counts the others."""
@@ -172,7 +172,7 @@ class Leaderboard:
                 scored.append(ModelResult(entry.label, result.dataset, run, result.model, result.result))
         scored.sort(key=lambda entry: (entry.model, entry.dataset))
         self.material = Material((), tuple(scored), ())
-        self._settings: dict[str, dict[str, dict[str, str]]] = {}
+        self._settings: dict[str, dict[str, Mapping[str, Any]]] = {}
         for item in scored:
             self._settings.setdefault(item.model, {})[item.dataset] = _settings(item)
 
@@ -219,7 +219,7 @@ class Leaderboard:
             if not row.source
         }
         order = sorted(done, key=lambda label: (len(done[label]), self.entries[label].bundle.date), reverse=True)
-        groups: list[tuple[dict[str, Mapping[str, str]], dict[str, str]]] = []
+        groups: list[tuple[dict[str, Mapping[str, Any]], dict[str, str]]] = []
         for label in order:
             together, newest = next((group for group in groups if _is_alike(group[0], done[label])), ({}, {}))
             if not newest:
@@ -255,8 +255,8 @@ class Leaderboard:
                 bundle = labels[row.model].bundle
                 anchor = labels[row.model].anchor(table_name(board.name))
                 heads[row.model] = Head(bundle.date, '', anchor, bundle.date[:10], bundle.digest[:12])
-                if unlike := differences(self._of(row.model, datasets), latest):
-                    notes.append(f'{bundle.date} does not compare with the latest: {unlike}')
+                if why := differences(self._of(row.model, datasets), latest):
+                    notes.append(f'{bundle.date} does not compare with the latest: {why}')
             yield Ranking(replace(part, rows=tuple(rows)), heads, '. '.join(notes))
 
     def _of(self, label: str, datasets: set[str]) -> Settings:
@@ -284,10 +284,9 @@ class Leaderboard:
                 )
 
 
-def _settings(item: ModelResult) -> dict[str, str]:
-    settings = deciding_settings(item.result)
-    count = records_of(item.result)
-    return settings if count is None else {**settings, 'records': str(count)}
+def _settings(item: ModelResult) -> dict[str, Any]:
+    settings, count = deciding_settings(item.result), records_of(item.result)
+    return settings if count is None else {**settings, 'records': count}
 
 
 def _scores(item: ModelResult) -> Iterator[str]:
@@ -298,21 +297,20 @@ def _scores(item: ModelResult) -> Iterator[str]:
 
 
 def _is_alike(first: Settings, second: Settings) -> bool:
-    """Tests if two have the same settings on every data set that both have."""
-    return all(first[dataset] == settings for dataset, settings in second.items() if dataset in first)
+    """Tests if two compare on every data set that both have."""
+    shared = first.keys() & second.keys()
+    return not any(next(unlike({'': first[one], 'other': second[one]}, True), None) for one in shared)
 
 
 def differences(settings: Settings, main: Settings) -> str:
     """Names the settings that differ from those of the main table; '' if none does."""
     found: dict[str, dict[tuple[str, str], list[str]]] = {}
-    for dataset in sorted(set(settings) & set(main)):
-        here, there = settings[dataset], main[dataset]
-        for key in sorted({*here, *there}):
-            values = here.get(key, 'none'), there.get(key, 'none')
-            if values[0] != values[1]:
-                found.setdefault(key, {}).setdefault(values, []).append(title_of(dataset))
+    for dataset in sorted(settings.keys() & main.keys()):
+        for key, values in unlike({'here': settings[dataset], 'there': main[dataset]}, True):
+            both = [str(value if value is not None else 'none') for value in values.values()]
+            found.setdefault(key, {}).setdefault((both[0], both[1]), []).append(title_of(dataset))
     reasons = []
-    for key, by_values in found.items():
+    for key, by_values in sorted(found.items()):
         titles = [title for names in by_values.values() for title in names]
         (here_value, there_value), *others = by_values
         which = 'differs' if others else f'is {short_name(here_value)}, not {short_name(there_value)}'

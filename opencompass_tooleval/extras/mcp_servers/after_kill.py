@@ -1,4 +1,4 @@
-"""Runs a shell command if this process is killed: stops servers, removes copies."""
+"""Runs a shell command if this process is killed, to stop servers and remove copies."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import contextmanager
 
 @contextmanager
 def after_kill(command: str, argument: str) -> Iterator[None]:
-    """Runs a shell command if this process is killed within the block, also by SIGKILL.
+    """Runs a shell command if this process is killed within the block, even by SIGKILL.
 
     A shell waits for the end of its input, which the kernel closes when this process ends.
 
     Args:
-        command: The command; the argument is its ``$0``.
+        command: The command; ``argument`` is its ``$0``.
         argument: The argument.
 
     Raises:
-        OSError: There is no shell.
+        OSError: No shell is installed.
     """
     shell = subprocess.Popen(
         ['sh', '-c', f'read -r _ || {{ {command}; }}', argument],

@@ -1,4 +1,4 @@
-"""The HTTP client for servers at a URL: it bounds all answers, where the SDK bounds only streamed ones."""
+"""The HTTP client for servers at a URL. It limits all answers; the SDK limits only streamed ones."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _STREAMED = 'text/event-stream'
 
 
 def bounded_client(most: int, seconds: float, state: ServerState) -> httpx2.AsyncClient:
-    """Creates a client with bounds.
+    """Creates a client with limits.
 
-    A failed connection becomes an answer of status 503, and a truncated answer becomes an unreadable one: otherwise the
-    SDK would end the whole connection.
+    A failed connection becomes an answer with status 503, and a truncated answer an unreadable one; otherwise the SDK
+    would end the connection.
 
     Args:
         most: Maximum number of bytes of a JSON answer.
@@ -41,7 +41,7 @@ class _BoundedTransport(httpx2.AsyncHTTPTransport):
             return httpx2.Response(503, request=request)
         if response.headers.get('content-encoding', 'identity') != 'identity':
             await response.aclose()  # a small compressed answer can have any size
-            self._state.disconnected = 'it sends compressed answers, which were not asked for'
+            self._state.disconnected = 'it sends compressed answers, which were not requested'
             return httpx2.Response(503, request=request)
         if not response.headers.get('content-type', '').startswith(_STREAMED):
             assert isinstance(response.stream, httpx2.AsyncByteStream)

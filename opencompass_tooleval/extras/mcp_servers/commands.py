@@ -1,4 +1,5 @@
-"""``tooleval agents bank record`` and ``serve``: records an MCP server into a bank, serves a bank as an MCP server."""
+"""``tooleval agents bank record`` and ``serve``: records an MCP server to a bank, and serves a bank as an MCP
+server."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ ServerOption = Annotated[
     typer.Option(
         '--input',
         metavar='SERVER',
-        help="An MCP server: its command with arguments, 'python my_server.py', or its URL. {fixture} is the copy.",
+        help="An MCP server: 'COMMAND ARGS' or a URL. {fixture} stands for the copy.",
     ),
 ]
 
@@ -41,32 +42,32 @@ FixtureOption = Annotated[
 
 AllowOption = Annotated[
     list[str] | None,
-    typer.Option(metavar='TOOL', help='Tools (git_*) to be called beside those that say they only read; several.'),
+    typer.Option(metavar='TOOL', help='More tools (git_*) to allow than the read-only ones; repeatable.'),
 ]
 
 EnvOption = Annotated[
     list[str] | None,
-    typer.Option('--env', metavar='NAME[=VALUE]', help='Variables of the server; NAME alone passes yours; several.'),
+    typer.Option('--env', metavar='NAME[=VALUE]', help='Variables of the server; NAME alone passes yours; repeatable.'),
 ]
 
 
 def record_bank(
     server: ServerOption,
-    out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='Where the bank is written.')],
+    out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='File of the new bank.')],
     *,
     calls: Annotated[
         Path | None,
         typer.Option(
             metavar='FILE',
-            help='Calls to make, as JSON lines {"name", "arguments", "task"}; a task is a trial. Without it the tools '
-            'are served over standard input and output, and what any client calls is recorded.',
+            help='Calls to make, as JSON lines {"name", "arguments", "task"}; a task is a trial. Without it, the tools '
+            'are served over standard input and output, and the calls of any client are recorded.',
         ),
     ] = None,
     fixture: FixtureOption = None,
     allow: AllowOption = None,
     env: EnvOption = None,
 ) -> None:
-    """Records the answers of an MCP server. ``OUT.calls.jsonl`` keeps the calls until the bank is written.
+    """Records the answers of an MCP server. ``OUT.calls.jsonl`` contains the calls until the bank is written.
 
     Raises:
         DataError: ``calls`` cannot be read.
@@ -80,7 +81,7 @@ def record_bank(
     log_file = out.with_name(f'{out.name}.calls.jsonl')
     for file in (out, log_file):
         if file.exists():
-            raise ValueError(f'{file} is there already; give another --out, or remove it')
+            raise ValueError(f'{file} exists already; choose another --out, or remove it')
     out.parent.mkdir(parents=True, exist_ok=True)
     log = CallLog(log_file)
     try:
@@ -90,7 +91,7 @@ def record_bank(
             else:
                 with live.begin(_TASK) as trial:
                     serve_live(live, trial)
-            _write(log, out)  # first: a client may kill the command while processes end
+            _write(log, out)  # before processes end, since a client may kill this command then
     finally:
         log.close()
         if not out.exists():
@@ -102,7 +103,7 @@ def serve_bank(
     *,
     task: Annotated[
         str | None,
-        typer.Option(metavar='ID', help='Whose recordings come first, in their order; by default the only task.'),
+        typer.Option(metavar='ID', help='Task whose recordings come first, in order; default: the only task.'),
     ] = None,
 ) -> None:
     """Serves a bank over standard input and output; a call without a recorded answer gets an error.
@@ -132,10 +133,10 @@ def serve_bank(
 
 
 def read_variables(env: Sequence[str] | None) -> dict[str, str]:
-    """Reads variables of a server: ``NAME=VALUE``, or ``NAME`` for the variable of this process, as ``$NAME``.
+    """Parses variables of a server: ``NAME=VALUE``, or ``NAME`` for this process's variable, as ``$NAME``.
 
     Raises:
-        ValueError: One is neither.
+        ValueError: A text is neither.
     """
     pairs = [pair.partition('=') for pair in env or ()]
     if wrong := [name + sign for name, sign, _ in pairs if not name]:
@@ -144,21 +145,21 @@ def read_variables(env: Sequence[str] | None) -> dict[str, str]:
 
 
 def read_calls(file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yields the calls of a file of JSON, or of lines of it: task, tool and arguments.
+    """Yields the calls in a file of JSON or JSON lines: task, tool and arguments.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: The file cannot be read.
     """
     value = read_json(file)
     for number, row in enumerate(value if isinstance(value, list) else [value]):
         arguments = row.get('arguments', {}) if isinstance(row, dict) else None
         if not isinstance(arguments, dict) or not isinstance(row.get('name'), str):
-            raise DataError(file, "a call is an object with 'name' and 'arguments', an object", str(number))
+            raise DataError(file, "a call must be an object with 'name' and an object 'arguments'", str(number))
         yield str(row.get('task', _TASK)), row['name'], arguments
 
 
 def _make(live: Any, planned: list[tuple[str, str, dict[str, Any]]]) -> None:
-    """Makes the calls task by task; each task starts from an unchanged copy of the fixture."""
+    """Makes the calls task by task; each task starts with an unchanged copy of the fixture."""
     for task in dict.fromkeys(task for task, _, _ in planned):
         with live.begin(task) as trial:
             for _, name, arguments in (call for call in planned if call[0] == task):
@@ -166,7 +167,7 @@ def _make(live: Any, planned: list[tuple[str, str, dict[str, Any]]]) -> None:
 
 
 def serve_live(live: Any, trial: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Offers the tools of a server to a client, until it leaves; returns the calls that it made in a trial."""
+    """Serves the tools of a server to a client until it leaves; returns the calls that it made in the trial."""
     from opencompass_tooleval.extras.mcp_servers.connection import ToolAnswer
     from opencompass_tooleval.extras.mcp_servers.tool_server import serve_stdio
 
@@ -197,6 +198,6 @@ def _write(log: CallLog, out: Path) -> None:
 
 
 def _drop_if_empty(log_file: Path) -> None:
-    """Removes a log that holds no call."""
+    """Removes a log without calls."""
     if next(read_call_log(log_file, ''), None) is None:
         log_file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A connection to a server: lists its tools, and calls them; an error is one word."""
+"""A connection to a server: lists and calls its tools; an error has a one-word code."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from opencompass_tooleval.extras.mcp_servers.stdio import ServerState, bounded_s
 
 _MAX_MESSAGE = 300
 
-# The SDK logs a traceback of each fault, which is also the error of an answer.
+# The SDK logs a traceback of each error, which the answer also reports.
 logging.getLogger('mcp.client').setLevel(logging.CRITICAL)
 
 
@@ -47,9 +47,9 @@ class ToolAnswer:
     """A server's answer to a call.
 
     Attributes:
-        text: The texts of its content, joined by line breaks, up to 200,000 characters; other content as its type, such
+        text: The texts in its content, joined by line breaks, up to 200,000 characters; other content as its type, such
             as ``[image/png]``. Without content, the structured content as JSON.
-        error: ``''`` for a successful call; ``tool_error`` if the tool reports a failure; else one of
+        error: ``''`` for a successful call; ``tool_error`` if the tool reports an error; else one of
             :data:`SERVER_ERRORS`, with a description in the text.
     """
 
@@ -63,10 +63,10 @@ class Connection:
 
     Attributes:
         server: The server.
-        name: Its name for itself with its version, such as ``mcp-git 1.27.0``.
+        name: The name and version that it reports, such as ``mcp-git 1.27.0``.
         protocol: The negotiated version of the protocol.
         state: The state of its process or connection.
-        failed: The reason for which it is no longer called, one of :data:`FATAL`; else ``''``.
+        failed: Why it is no longer called, one of :data:`FATAL`; ``''`` if it works.
     """
 
     server: Server
@@ -77,10 +77,10 @@ class Connection:
     failed: str = ''
 
     async def tools(self) -> list[types.Tool]:
-        """Lists its tools: all pages, in its order.
+        """Lists the tools: all pages, in the server's order.
 
         Raises:
-            ServerError: A page is missing or repeats an earlier cursor, there are too many pages, or two tools have one
+            ServerError: A page is missing or repeats an earlier cursor, there are too many pages, or two tools share a
                 name.
         """
         limits = self.server.limits
@@ -93,7 +93,7 @@ class Connection:
                     page = await self.client.list_tools(cursor=cursor)
                     for tool in page.tools:
                         if tool.name in found:
-                            raise ServerError(f'{self.server}: two of its tools are called {tool.name[:100]!r}')
+                            raise ServerError(f'{self.server}: two of its tools have the name {tool.name[:100]!r}')
                         found[tool.name] = tool
                     seen.add(cursor)
                     cursor = page.next_cursor
@@ -105,7 +105,7 @@ class Connection:
             raise unreachable(self.server, 'it does not list its tools', error, self.state) from error
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """Calls a tool; returns within the limits, for any behaviour of the server."""
+        """Calls a tool; returns within the limits, whatever the server does."""
 
         async def ask(seconds: float) -> ToolAnswer:
             result = await self.client.call_tool(name, dict(arguments), read_timeout_seconds=seconds)
@@ -114,19 +114,20 @@ class Connection:
         return await self._answer(ask)
 
     async def _answer(self, ask: Callable[[float], Awaitable[ToolAnswer]]) -> ToolAnswer:
-        """Asks the server within the limits, for any behaviour of it; ``ask`` takes the seconds of a request."""
+        """Sends a request and returns within the limits, whatever the server does; ``ask`` takes the seconds of a
+        request."""
         if self.failed:
             return ToolAnswer(f'{GONE} ({self.failed}).', DISCONNECTED)
         seconds = self.server.limits.call_seconds
-        self.state.disconnected = ''  # such as of a stream that the SDK has opened again
+        self.state.disconnected = ''  # may come from a stream that the SDK has reopened
         try:
-            with anyio.fail_after(2 * seconds):  # the SDK's bound is for each of several requests
+            with anyio.fail_after(2 * seconds):  # the SDK limits each of several requests
                 answer = await ask(seconds)
         except TimeoutError:
             answer = _slow(seconds)
         except MCPError as error:
             answer = self._failure(error, seconds)
-        except (RuntimeError, ValidationError) as error:  # RuntimeError: from the SDK, for answers outside the schema
+        except (RuntimeError, ValidationError) as error:  # RuntimeError: the SDK's, if an answer violates the schema
             message = shorten(_first_line(error), _MAX_MESSAGE)
             answer = ToolAnswer(f'The server broke its own contract: {message}', INVALID_OUTPUT)
         if answer.error in FATAL:
@@ -148,7 +149,7 @@ class Connection:
 
 
 def unreachable(server: Server, what: str, error: BaseException, state: ServerState) -> ServerError:
-    """Returns the error of an unusable server, with the last line that it wrote to standard error."""
+    """Returns the error of an unusable server, with the last line on its standard error."""
     error = _innermost(error)
     line = _first_line(error) or ('no answer in time' if isinstance(error, TimeoutError) else '')
     message = ' '.join(filter(None, (f'{type(error).__name__}:', line)))
@@ -157,18 +158,18 @@ def unreachable(server: Server, what: str, error: BaseException, state: ServerSt
 
 
 def documentation(tool: types.Tool) -> dict[str, Any]:
-    """Returns a tool's entry of ``tools/list`` as JSON values, without icons and metadata."""
+    """Returns a tool's entry in ``tools/list`` as JSON values, without icons and metadata."""
     return tool.model_dump(mode='json', by_alias=True, exclude_none=True, exclude={'icons', 'meta', 'execution'})
 
 
 @asynccontextmanager
 async def connect(server: Server) -> AsyncIterator[Connection]:
-    """Starts or reaches a server; on exit, a command is stopped with all processes that it has started.
+    """Starts or connects to a server; on exit, stops a command with all processes that it started.
 
-    The task that enters has to leave. Any task of the same event loop may call tools.
+    The same task must enter and leave. Any task of the same event loop may call tools.
 
     Raises:
-        ServerError: It cannot be started or reached within its limits.
+        ServerError: The server cannot be started or reached within its limits.
     """
     limits, state = server.limits, ServerState()
     _remember_keys_of(server)
@@ -204,7 +205,7 @@ async def connect(server: Server) -> AsyncIterator[Connection]:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Returns the first exception of a group, which the SDK's tasks raise."""
+    """Returns the first exception in a group, as the SDK's tasks raise groups."""
     while isinstance(inner := getattr(error, 'exceptions', None), tuple) and inner:
         error = inner[0]
     return error
@@ -215,14 +216,14 @@ def _slow(seconds: float) -> ToolAnswer:
 
 
 def _first_line(error: BaseException) -> str:
-    if isinstance(error, ValidationError):  # its first line has no more than the number of faults
+    if isinstance(error, ValidationError):  # its first line only has the number of errors
         fault = error.errors(include_url=False, include_input=False)[0]
         return printable(clean_text(f'{".".join(map(str, fault["loc"]))}: {fault["msg"]}'))
     return printable(clean_text(redact((str(error).strip().splitlines() or [''])[0])))
 
 
 def _remember_keys_of(server: Server) -> None:
-    """Records the keys that a server is given, so that no message shows them if it repeats them."""
+    """Records the keys that a server gets, so that no message shows them if the server repeats them."""
     words = [part for word in server.command for part in word.split('=', 1)]  # --api-key VALUE, --api-key=VALUE
     remember_headers({**dict(pairwise(words)), **server.env})
     remember_url(server.url)

@@ -1,4 +1,4 @@
-"""A fixture: the folder or file that a live server starts from. It is copied for each trial."""
+"""A fixture: the folder or file that a live server starts from. Each trial gets a copy."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from typing import Any
 from opencompass_tooleval.core.errors import first_of
 
 ALIAS = '/fixture'
-"""Name of the copied folder in tasks and calls; its real path differs in each trial."""
+"""Name of the copied folder in tasks and calls; its real path differs between trials."""
 
 MAX_FILES = 50_000
-"""Maximum number of files, links and folders of a fixture and of each copy."""
+"""Maximum number of files, links and folders in a fixture and in each copy."""
 MAX_BYTES = 2 * 1024**3
-"""Maximum size of all files of a fixture, and of each copy."""
+"""Maximum total size of the files in a fixture, and in each copy."""
 
 _END = r'(?![\w-]|\.\w)'
 _ALIAS = re.compile(rf'(?<![\w./~-]){ALIAS}{_END}')
 PLACEHOLDER = '{fixture}'
-"""Stands for the copied folder or file in a command of a server."""
+"""Stands for the copied folder or file in a server's command."""
 
 
 class FixtureChangedError(ValueError):
-    """The user's fixture has changed while servers ran on copies of it."""
+    """The user's fixture changed while servers ran on copies of it."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,19 @@ class FixtureCopy:
     """The copy of one trial.
 
     Attributes:
-        folder: The copied folder, or the one that the copied file lies in: the server's working directory.
-        path: The copied folder or file, which replaces ``{fixture}`` in arguments and variables of the server.
+        folder: The copied folder, or the folder of the copied file: the server's working directory.
+        path: The copied folder or file, which replaces ``{fixture}`` in the server's arguments and variables.
     """
 
     folder: Path
     path: Path
 
     def fill(self, text: str) -> str:
-        """Fills in an argument or a variable of the server."""
+        """Fills in the path in an argument or variable of the server."""
         return text.replace(PLACEHOLDER, str(self.path))
 
     def inward(self, value: Any) -> Any:
-        """Replaces :data:`ALIAS` by the copy's folder in all texts of a call's arguments."""
+        """Replaces :data:`ALIAS` by the copy's folder in all texts within a call's arguments."""
         if isinstance(value, str):
             return _ALIAS.sub(lambda match: str(self.folder), value)
         if isinstance(value, dict):
@@ -67,13 +67,13 @@ def copy_fixture(fixture: Path | None, folder: Path) -> FixtureCopy:
     """Copies a fixture into an empty folder; links stay links, within the copy.
 
     Args:
-        fixture: A folder or file; None for nothing.
+        fixture: A folder or file; None for no fixture.
         folder: The destination.
 
     Raises:
-        ValueError: It has more than :data:`MAX_FILES` files, or :data:`MAX_BYTES`, or a link leads out of it: a server
-            would write to the original.
-        OSError: It is missing or cannot be copied.
+        ValueError: The fixture has more than :data:`MAX_FILES` files or :data:`MAX_BYTES` bytes, or a link leads out of
+            it, so that a server would write to the original.
+        OSError: The fixture is missing or cannot be copied.
     """
     folder = folder.resolve()  # servers report paths without links
     if fixture is None:
@@ -83,7 +83,7 @@ def copy_fixture(fixture: Path | None, folder: Path) -> FixtureCopy:
     if fixture.is_dir():
         shutil.copytree(fixture, path, symlinks=True)
         for link, target in links.items():
-            (path / link).unlink()  # an absolute one leads into the original
+            (path / link).unlink()  # an absolute link leads into the original
             (path / link).symlink_to(os.path.relpath(path / target, (path / link).parent))
         return FixtureCopy(path, path)
     shutil.copy2(fixture, path)
@@ -91,10 +91,10 @@ def copy_fixture(fixture: Path | None, folder: Path) -> FixtureCopy:
 
 
 def inner_links(fixture: Path) -> dict[Path, Path]:
-    """Returns link -> target of the links in a fixture, both relative to it.
+    """Returns link -> target of the links in a fixture, both relative to the fixture.
 
     Raises:
-        ValueError: One leads out of it, or nowhere by way of too many links.
+        ValueError: A link leads out of the fixture, or through too many links.
         OSError: The fixture is missing, or cannot be read.
     """
     links: dict[Path, Path] = {}
@@ -103,7 +103,7 @@ def inner_links(fixture: Path) -> dict[Path, Path]:
         if path == fixture or not path.is_symlink():
             continue
         try:
-            # By steps: a link to a link in the fixture that leads out of it is found at the latter.
+            # Step by step: if a link leads to another link in the fixture that leads out, the latter is reported.
             target = Path(os.path.normpath(path.parent.resolve() / path.readlink()))
             end = path.resolve()
         except RuntimeError as error:
@@ -111,17 +111,17 @@ def inner_links(fixture: Path) -> dict[Path, Path]:
         if not target.is_relative_to(root) or not end.is_relative_to(root):
             raise ValueError(
                 f'the link {path} leads out of the fixture, to {end}: a server would change the original. '
-                'Put a copy in its place'
+                'Replace it by a copy'
             )
         links[path.relative_to(fixture)] = target.relative_to(root)
     return links
 
 
 class FixtureWatch:
-    """Compares a user's fixture with its state at the beginning: only its copies may change.
+    """Compares a user's fixture with its state at the beginning; only its copies may change.
 
     Args:
-        fixture: The fixture; None for none. It may be missing.
+        fixture: The fixture, which may be missing; None for no fixture.
     """
 
     def __init__(self, fixture: Path | None) -> None:
@@ -133,31 +133,31 @@ class FixtureWatch:
         return folder_state(fixture.resolve()) if fixture and fixture.exists() else {}
 
     def check(self) -> None:
-        """Checks that the fixture is as at the beginning.
+        """Checks that the fixture is as it was at the beginning.
 
         Raises:
-            FixtureChangedError: Files of it are other ones, or missing, or new.
+            FixtureChangedError: Its files changed, are missing, or are new.
         """
         before = self._before
         try:
             after = self._state()
-        except (OSError, ValueError) as error:  # such as of more files than a fixture may have
+        except (OSError, ValueError) as error:  # such as too many files
             after = {str(error): ''}
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
         if changed and self._fixture:
             names = first_of([self._fixture.name if name == '.' else name for name in changed])
             raise FixtureChangedError(
-                f'THE FIXTURE {self._fixture} WAS CHANGED DURING THE RUN: {names}. Restore it from a copy of yours. '
-                'The server was given its path, or has one built in; do not use what was made'
+                f'THE FIXTURE {self._fixture} WAS CHANGED DURING THE RUN: {names}. Restore it from your own copy. '
+                'The server got its path, or has one built in; do not use the results'
             )
 
 
 @contextmanager
 def unchanged(fixture: Path | None) -> Iterator[None]:
-    """Checks at its end that a user's fixture is as before, as :meth:`FixtureWatch.check`.
+    """Checks at its end that a user's fixture is unchanged, as :meth:`FixtureWatch.check` does.
 
     Raises:
-        FixtureChangedError: It is not.
+        FixtureChangedError: The fixture changed.
     """
     watch = FixtureWatch(fixture)
     try:
@@ -167,15 +167,15 @@ def unchanged(fixture: Path | None) -> Iterator[None]:
 
 
 def on_copies(command: str, fixture: Path | None, folder: Path = Path()) -> str:
-    """Returns the command of a server for runs on copies of a fixture, in whose folder it starts.
+    """Returns a server's command for runs on copies of a fixture; the server starts in the copy's folder.
 
-    Words, and values in ``--name=VALUE``, that name the fixture or lie below it get :data:`PLACEHOLDER`; other files
+    Words, and values in ``--name=VALUE``, that name the fixture or a path below it get :data:`PLACEHOLDER`; other files
     get absolute paths. A URL stays as it is.
 
     Args:
         command: The command line, quoted as in a shell.
         fixture: The fixture; None without one.
-        folder: The folder that its paths are relative to; by default the working directory.
+        folder: The folder that paths in the command are relative to; default: the working directory.
     """
     if command.startswith(('http://', 'https://')):
         return command
@@ -196,11 +196,11 @@ def on_copies(command: str, fixture: Path | None, folder: Path = Path()) -> str:
 
 
 def find_files(folder: Path) -> list[Path]:
-    """Returns the files, links and folders below a folder, sorted; of a file, the file.
+    """Returns the files, links and folders below a folder, sorted; for a file, the file.
 
     Raises:
-        ValueError: They are more than :data:`MAX_FILES`, or larger than :data:`MAX_BYTES`.
-        OSError: The folder is missing, or one in it cannot be read.
+        ValueError: There are more than :data:`MAX_FILES`, or their total size exceeds :data:`MAX_BYTES`.
+        OSError: The folder is missing, or a folder in it cannot be read.
     """
     found, size = [], 0
     for path in _walk(folder):
@@ -212,7 +212,7 @@ def find_files(folder: Path) -> list[Path]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Yields what is below a folder. Without recursion: a server can nest folders deeper than Python can recurse."""
+    """Yields the paths below a folder, without recursion: a server can nest folders deeper than Python can recurse."""
     if not folder.is_dir():
         yield folder
         return
@@ -230,14 +230,15 @@ def _new_digest() -> hashlib.blake2b:
 
 
 def folder_state(folder: Path, leave_out: Sequence[str] = ()) -> dict[str, str]:
-    """Returns path -> digest of each file below a folder, sorted; for links the target, for empty folders ``folder``.
+    """Returns path -> digest of each file below a folder, sorted; for links the target, and for empty folders
+    ``folder``.
 
     Args:
-        folder: The folder; or a file, whose path is ``.``.
+        folder: The folder, or a file, whose path is then ``.``.
         leave_out: Patterns of paths to skip, such as ``*.log`` or ``.git/*``; ``*`` matches ``/`` too.
 
     Raises:
-        ValueError: There are too many files, or they are too large (:func:`find_files`).
+        ValueError: There are too many or too large files (:func:`find_files`).
         OSError: A file cannot be read.
     """
     state: dict[str, str] = {}
@@ -248,7 +249,7 @@ def folder_state(folder: Path, leave_out: Sequence[str] = ()) -> dict[str, str]:
         if path.is_symlink():
             target = path.readlink()
             if target.is_absolute() and target.is_relative_to(folder.resolve()):
-                target = Path(os.path.relpath(target, path.parent.resolve()))  # as copies have it
+                target = Path(os.path.relpath(target, path.parent.resolve()))  # as in copies
             state[name] = f'link to {target}'
         elif path.is_file():
             with path.open('rb') as content:

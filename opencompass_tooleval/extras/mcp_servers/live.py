@@ -1,10 +1,10 @@
-"""Live servers as an environment: one process of an MCP server per trial, each on its copy of the fixture.
+"""Live servers as an environment: one process of an MCP server per trial, each with a copy of the fixture.
 
     with LiveTools(parse_server('mcp-server-git --repository {fixture}'), Path('repository')) as live:
         with live.begin('task 1') as trial:
             trial.call('git_status', {'repo_path': '/fixture'})
 
-All of it runs on the event loop of this process's requests; call it from any other thread.
+Everything runs on the event loop of this process's requests; call it from any other thread.
 """
 
 from __future__ import annotations
@@ -34,20 +34,19 @@ T = TypeVar('T')
 
 
 def only_reads(tool: Mapping[str, Any]) -> bool:
-    """Tests if a server says that one of its tools, in its format, changes nothing."""
+    """Tests if a server declares that a tool, given in its format, changes nothing."""
     return (tool.get('annotations') or {}).get('readOnlyHint') is True
 
 
 class LiveTrial:
     """One trial: a server in the state after the trial's calls.
 
-    Its process starts at the first call. If there are more trials than processes, a waiting trial may lose its
-    process; its next call starts another, and repeats the trial's earlier calls.
+    Its process starts at the first call. If there are more trials than processes, a waiting trial may lose its process;
+    its next call starts another process, and repeats the trial's earlier calls.
 
     Attributes:
-        task: Id of its task.
-        failed: The reason for which its server is no longer called: ``timeout``, ``too_large`` or ``disconnected``;
-            else ``''``.
+        task: Id of the task.
+        failed: Why its server is no longer called: ``timeout``, ``too_large`` or ``disconnected``; ``''`` if it works.
     """
 
     def __init__(self, live: LiveTools, task: str) -> None:
@@ -64,8 +63,7 @@ class LiveTrial:
 
         Args:
             name: One of the allowed tools.
-            arguments: JSON values; ``ALIAS`` stands for the folder of
-                the copy, here and in the answer.
+            arguments: JSON values; ``ALIAS`` stands for the copy's folder, here and in the answer.
 
         Raises:
             ServerError: The tool is not allowed, or the server cannot be started.
@@ -95,7 +93,7 @@ class LiveTrial:
         return self.running
 
     def finish(self, read: Callable[[Path], T]) -> T:
-        """Ends the trial: stops the server, returns what ``read`` finds in the copy's folder, and removes the copy.
+        """Ends the trial: stops the server, returns the result of ``read`` on the copy's folder, and removes the copy.
 
         Raises:
             ServerError: The server cannot be started, or the files cannot be read.
@@ -110,7 +108,7 @@ class LiveTrial:
             try:
                 return await running.finish(read)
             except (OSError, ValueError) as error:
-                raise ServerError(f'{self._live.name}: the files that it left cannot be read: {error}') from error
+                raise ServerError(f'{self._live.name}: its files cannot be read: {error}') from error
             finally:
                 self.is_closed = True
                 await self._live.take_back(self)
@@ -119,8 +117,8 @@ class LiveTrial:
         """Stops the process and removes the copy of the fixture.
 
         Args:
-            wait: True to return when this is done; False to do it in the background, at the latest in
-                :meth:`LiveTools.close`.
+            wait: True to return when this is done; False to do it in the background, finished by
+                :meth:`LiveTools.close` at the latest.
         """
         if not self.is_closed:
             self.is_closed = True
@@ -140,19 +138,19 @@ class LiveTools:
 
     Args:
         server: The server; the trial's copy replaces ``{fixture}`` in its command and variables. A server at a URL is
-            shared by all trials, and takes no fixture.
-        fixture: Folder or file that is copied for each trial. The server's working directory is the copied folder, or
+            shared by all trials, and cannot have a fixture.
+        fixture: Folder or file to copy for each trial. The server's working directory is the copied folder, or
             the folder of the copied file.
-        allow: Patterns of names, such as ``git_*``: tools that may be called beside those that the server declares
-            read-only (``readOnlyHint``). Nothing else confines the tools: allow only calls that may happen.
-        leave_out: Patterns of names that may never be called.
-        ahead: Number of processes that are started in advance.
+        allow: Patterns of names, such as ``git_*``: tools that may be called in addition to those that the server
+            declares read-only (``readOnlyHint``). Nothing else confines the tools: only allow calls that may happen.
+        leave_out: Patterns of the names of tools that may never be called.
+        ahead: Number of processes to start in advance.
         most: Maximum number of simultaneous processes, without those started in advance.
         log: Receives all calls.
 
     Raises:
         ServerError: A server at a URL has a fixture.
-        OSError: There is no such fixture.
+        OSError: The fixture does not exist.
 
     Attributes:
         most: Maximum number of simultaneous processes.
@@ -170,9 +168,9 @@ class LiveTools:
         log: CallLog | None = None,
     ) -> None:
         if fixture is not None and not server.command:
-            raise ServerError(f'{server} runs already: a fixture is for servers that are started by a command')
+            raise ServerError(f'{server} is already running: a fixture needs a server that is started by a command')
         if fixture is not None and not fixture.exists():
-            raise FileNotFoundError(2, 'there is no such fixture', str(fixture))
+            raise FileNotFoundError(2, 'the fixture does not exist', str(fixture))
         self.server = server
         self.fixture = fixture
         self._allow = tuple(allow)
@@ -181,7 +179,7 @@ class LiveTools:
         self.most = max(1, most)
         self._log = log
         self._ready: deque[asyncio.Task[RunningServer]] = deque()
-        self._used: dict[LiveTrial, RunningServer | None] = {}  # the trial that has waited longest comes first
+        self._used: dict[LiveTrial, RunningServer | None] = {}  # the trial that waited longest comes first
         self._ending: set[asyncio.Task[Any]] = set()
         self._freed = asyncio.Condition()
         self._opening = asyncio.Lock()
@@ -195,7 +193,7 @@ class LiveTools:
         """Lists the allowed tools, in the server's format.
 
         Raises:
-            ServerError: The server cannot be started, or a pattern of ``allow`` names none of its tools.
+            ServerError: The server cannot be started, or a pattern of ``allow`` matches none of its tools.
         """
         return [tool for tool in run(self._list()) if self._is_allowed(tool)]
 
@@ -204,7 +202,7 @@ class LiveTools:
         """The allowed tools as schemas for a model.
 
         Raises:
-            ServerError: The server cannot be started, or a pattern of ``allow`` names none of its tools.
+            ServerError: The server cannot be started, or a pattern of ``allow`` matches none of its tools.
         """
         return tuple(
             ToolSchema(tool['name'], describe_tool(tool['name'], tool.get('description', '')), tool['inputSchema'])
@@ -212,7 +210,7 @@ class LiveTools:
         )
 
     def begin(self, task: str) -> LiveTrial:
-        """Begins a trial of a task, from the current fixture; the caller closes it."""
+        """Starts a trial of a task, from the current fixture; the caller closes it."""
         return LiveTrial(self, task)
 
     async def _list(self) -> list[dict[str, Any]]:
@@ -227,9 +225,7 @@ class LiveTools:
                 names = [tool['name'] for tool in running.tools]
                 none = [one for one in self._allow if not any(fnmatchcase(name, one) for name in names)]
                 if none:
-                    raise ServerError(
-                        f'{self.server} has no tool {first_of(none)}, which is to be allowed; it has {first_of(names)}'
-                    )
+                    raise ServerError(f'{self.server} has no tool {first_of(none)} to allow; it has {first_of(names)}')
                 self.name, self._listed = running.connection.name, running.tools
                 if self._log:
                     self._log.begin(self.name, [tool for tool in running.tools if self._is_allowed(tool)])
@@ -245,7 +241,7 @@ class LiveTools:
         """Checks that a tool may be called.
 
         Raises:
-            ServerError: It may not.
+            ServerError: The tool may not be called.
         """
         names = [tool['name'] for tool in await self._list() if self._is_allowed(tool)]
         if name not in names:
@@ -257,10 +253,10 @@ class LiveTools:
             self._log.add(RecordedCall(self.name, task, name, arguments, answer.text, answer.error))
 
     async def give_process(self, trial: LiveTrial) -> RunningServer:
-        """Returns a process for a trial; waits while the maximum number is busy.
+        """Returns a process for a trial; waits while the maximum number of processes is busy.
 
         Raises:
-            ServerError: It cannot be started.
+            ServerError: The process cannot be started.
         """
         await self._free_one()
         self._used[trial] = None
@@ -272,7 +268,7 @@ class LiveTools:
         return running
 
     def mark_used(self, trial: LiveTrial) -> None:
-        """Records that a trial makes a call: it is the last to lose its process."""
+        """Records that a trial makes a call, so that it is the last to lose its process."""
         self._used[trial] = self._used.pop(trial, None)
 
     async def _free_one(self) -> None:
@@ -319,10 +315,10 @@ class LiveTools:
             self._freed.notify_all()
 
     def check_fixture(self) -> None:
-        """Checks that no process has changed the fixture, of which each has a copy.
+        """Checks that no process changed the fixture, since each has a copy.
 
         Raises:
-            FixtureChangedError: It is not as before the first process.
+            FixtureChangedError: The fixture changed since the first process started.
         """
         if self._watch is not None:
             self._watch.check()
@@ -331,7 +327,7 @@ class LiveTools:
         """Stops all processes, and checks the fixture.
 
         Raises:
-            FixtureChangedError: The fixture is not as before the first process.
+            FixtureChangedError: The fixture changed since the first process started.
         """
         atexit.unregister(self.close)
         if event_loop().is_running():

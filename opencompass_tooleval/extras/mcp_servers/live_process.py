@@ -22,12 +22,12 @@ T = TypeVar('T')
 
 
 class RunningServer:
-    """A server that runs on its copy of the fixture; used on the event loop only.
+    """A server that runs on its copy of the fixture; only used on the event loop.
 
     Attributes:
         connection: Connection for calls.
-        copy: The copy.
-        tools: Its tools, in the server's format.
+        copy: The copy of the fixture.
+        tools: The server's tools, in the server's format.
     """
 
     connection: Connection
@@ -45,11 +45,11 @@ class RunningServer:
         """Copies the fixture, starts the server and lists its tools.
 
         Raises:
-            ServerError: It cannot be started or reached.
+            ServerError: The server cannot be started or reached.
             ValueError: The fixture is too large.
-            OSError: It cannot be copied.
+            OSError: The fixture cannot be copied.
         """
-        # The SDK requires that one task enters and leaves a connection.
+        # The SDK requires that the same task enters and leaves a connection.
         self._holder = asyncio.create_task(self._hold(server, fixture))
         await self._ready
         return self
@@ -73,7 +73,7 @@ class RunningServer:
         except Exception as error:
             if not self._ready.done():
                 self._ready.set_exception(error)
-            # A later end of the server is seen in its calls, whose error is `disconnected`.
+            # If the server ends later, its calls report this with the error `disconnected`.
         finally:
             if not self._ready.done():
                 self._ready.cancel()
@@ -85,31 +85,31 @@ class RunningServer:
             await asyncio.gather(self._holder, return_exceptions=True)
 
     async def finish(self, read: Callable[[Path], T]) -> T:
-        """Stops the server, returns what ``read`` finds in the copy, and removes the copy.
+        """Stops the server, returns the result of ``read`` on the copy, and removes the copy.
 
         Raises:
-            ServerError: The server did not end as it should.
-            Exception: One of ``read``.
+            ServerError: The server did not end properly.
+            Exception: An error of ``read``.
         """
         self._read = read
         await self.stop()
         if not self._found.done():
-            raise ServerError('the server did not end, so that its files cannot be read')
+            raise ServerError('the server did not end, so its files cannot be read')
         found: T = self._found.result()
         return found
 
 
 @asynccontextmanager
 async def _own_folder() -> AsyncIterator[Path]:
-    """Makes a temporary folder, which is removed at the end, also if this process is killed."""
+    """Creates a temporary folder, which is removed at the end, even if this process is killed."""
     folder = Path(mkdtemp(prefix='tooleval-live-'))
-    with after_kill('sleep 1; rm -rf -- "$0"', str(folder)):  # a second, in which the server is killed, too
+    with after_kill('sleep 1; rm -rf -- "$0"', str(folder)):  # the server is killed within this second
         try:
             yield folder
         finally:
             try:
                 await asyncio.to_thread(_remove, folder)
-            except RuntimeError:  # at the end of the program there are no more threads
+            except RuntimeError:  # no new threads at the end of the program
                 _remove(folder)
 
 

@@ -1,4 +1,4 @@
-"""Opens live servers from values of configs and of files of tasks."""
+"""Opens live servers from settings in configs and task files."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def open_live(
 
     Args:
         server: ``'COMMAND ARGS'`` or a URL.
-        fixture: The folder or file that is copied for each trial, found like a data file.
+        fixture: The folder or file to copy for each trial; its path is resolved like that of a data file.
         allow: Argument of :class:`~opencompass_tooleval.extras.mcp_servers.live.LiveTools`.
         leave_out: Argument of :class:`~opencompass_tooleval.extras.mcp_servers.live.LiveTools`.
-        env: Variables of the server. The value ``$NAME`` is that of the variable ``NAME`` of this process, so that
-            files need not hold keys.
+        env: Variables of the server. The value ``$NAME`` stands for the variable ``NAME`` of this process, so that
+            files need not contain keys.
         ahead: Argument of :class:`~opencompass_tooleval.extras.mcp_servers.live.LiveTools`.
         most: Argument of :class:`~opencompass_tooleval.extras.mcp_servers.live.LiveTools`.
         log: Argument of :class:`~opencompass_tooleval.extras.mcp_servers.live.LiveTools`.
 
     Raises:
-        DataError: There is no such fixture.
-        ValueError: ``server`` is no command or URL, a variable is not set, or the MCP SDK is not installed.
+        DataError: The fixture does not exist.
+        ValueError: ``server`` is not a command or URL, a variable is not set, or the MCP SDK is not installed.
     """
     from opencompass_tooleval.extras.mcp_servers.server import check_sdk, fill_variables, parse_server
 

@@ -1,4 +1,4 @@
-"""A server's process and its pipes, with bounds: the SDK's own client reads lines of any length."""
+"""A server's process and its pipes, with limits, since the SDK's client reads lines of any length."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObj
 
 @dataclass
 class ServerState:
-    """State of a server beside its answers.
+    """State of a server, apart from its answers.
 
     Attributes:
         pid: Process id of a command, which is also that of its group.
-        is_too_large: True if it sent a message beyond the bound.
-        stderr: The end of a command's standard error.
+        is_too_large: True if the server sent a too large message.
+        stderr: The end of the command's standard error.
         disconnected: The error of a failed connection to a URL.
     """
 
@@ -52,16 +52,16 @@ class ServerState:
 
     @property
     def last_words(self) -> str:
-        """The last line on its standard error, or the error of a failed connection, without keys."""
+        """The last line on standard error, or the error of a failed connection, without keys."""
         lines = (self.stderr.strip() or self.disconnected).splitlines()
         last = lines[-1].strip() if lines else ''
-        # The beginning of a line that fills all of it is lost, and its first word may be the end of a key.
+        # If one line fills the buffer, its beginning is lost, and its first word may be the end of a key.
         is_cut = len(lines) == 1 and len(self.stderr) == _MAX_STDERR
         return printable(redact(last.partition(' ')[2] if is_cut else last))
 
 
 _MARK = 'TOOLEVAL_SERVER'
-"""Variable with a random value that a server and all that it starts has: processes that outlive it are found by it."""
+"""Variable with a random value for a server and its child processes, to find processes that outlive it."""
 _ROUNDS = 20
 _SECONDS_TO_DIE = 0.02
 _END_ALL = (
@@ -74,14 +74,14 @@ _END_ALL = (
 async def bounded_stdio(server: Server, state: ServerState) -> AsyncIterator[Streams]:
     """Starts a command in a new process group and connects its pipes; stops the group on exit.
 
-    Lines on standard output that are no messages are skipped.
+    Lines on standard output that are not messages are skipped.
 
     Args:
         server: A command.
-        state: Filled while the server runs.
+        state: Updated while the server runs.
 
     Raises:
-        OSError: It cannot be started.
+        OSError: The command cannot be started.
     """
     mark = secrets.token_hex(16)
     process = await asyncio.create_subprocess_exec(
@@ -120,10 +120,10 @@ async def bounded_stdio(server: Server, state: ServerState) -> AsyncIterator[Str
 
 
 def _set_limits(pid: int, limits: Limits) -> None:
-    """Bounds the memory and the files of a process that has just begun, and of those that it starts later.
+    """Limits the memory and the file size of a process that was just started, and of its later child processes.
 
-    Not by a function that runs between fork and exec: with threads it may wait for ever. RLIMIT_DATA and not RLIMIT_AS:
-    Node and Java reserve far more addresses than they use.
+    A function between fork and exec cannot do this: with threads it may wait forever. RLIMIT_DATA and not RLIMIT_AS,
+    since Node and Java reserve far more addresses than they use.
     """
     if not hasattr(resource, 'prlimit'):
         return
@@ -146,14 +146,14 @@ async def _read(
         while True:
             try:
                 line = await process.stdout.readline()
-            except ValueError:  # longer than the limit of the reader
+            except ValueError:  # the line is too long
                 state.is_too_large = True
                 return
             if not line:
                 return
             try:
                 message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValueError:  # such as a log line that belongs on standard error
+            except ValueError:  # such as a log line that should go to standard error
                 continue
             await incoming.send(SessionMessage(message))
 
@@ -186,36 +186,36 @@ async def _stop(process: asyncio.subprocess.Process, patience: float) -> None:
         if number is not None:
             _kill(process.pid, number)
         with suppress(asyncio.TimeoutError):
-            # With SIGKILL too: a child outside the group may hold the pipes, and the wait would not end.
+            # A timeout for SIGKILL too: a child outside the group may keep the pipes open forever.
             await asyncio.wait_for(process.wait(), _PATIENCE if number else patience)
             break
-    _kill(process.pid, signal.SIGKILL)  # processes that it left in its group
-    process._transport.close()  # type: ignore[attr-defined]  # nothing public closes the pipes that a child holds
+    _kill(process.pid, signal.SIGKILL)  # processes left in its group
+    process._transport.close()  # type: ignore[attr-defined]  # no public method closes pipes that a child keeps open
 
 
 async def _in_thread(work: Callable[[], None]) -> None:
     try:
         await asyncio.to_thread(work)
-    except RuntimeError:  # at the end of the program there are no more threads
+    except RuntimeError:  # no new threads at the end of the program
         work()
 
 
 def _end_marked(mark: bytes) -> None:
-    """Ends processes with a mark in their environment: a server may start daemons in sessions of their own."""
-    for _ in range(_ROUNDS):  # one may start another in between
+    """Ends processes with a mark in their environment, since a server may start daemons in new sessions."""
+    for _ in range(_ROUNDS):  # a process may start another in between
         found = False
         for environment in Path('/proc').glob('[0-9]*/environ'):
-            with suppress(OSError):  # of another user, or ended
+            with suppress(OSError):  # another user's process, or one that has ended
                 if mark in environment.read_bytes().split(b'\0'):
                     found = True
                     os.kill(int(environment.parent.name), signal.SIGKILL)
         if not found:
             return
-        time.sleep(_SECONDS_TO_DIE)  # what is killed is listed until it has ended
+        time.sleep(_SECONDS_TO_DIE)  # killed processes are listed until they have ended
 
 
 def end_late_start(state: ServerState, seconds: float) -> None:
-    """Ends a command that has not answered in time: the SDK bounds each of its first requests, but not all together."""
+    """Ends a command that did not answer in time. The SDK limits each of the first requests, but not their sum."""
     state.disconnected = f'no answer within {seconds:g} seconds'
     if state.pid:
         _kill(state.pid, signal.SIGKILL)

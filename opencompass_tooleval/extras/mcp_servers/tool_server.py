@@ -1,4 +1,4 @@
-"""Serves tools as an MCP server, over standard input and output; a function answers the calls."""
+"""Serves tools as an MCP server over standard input and output; a function answers the calls."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def serve_stdio(
 ) -> None:
     """Serves tools until standard input ends.
 
-    Answers are text, so that the tools are listed without ``outputSchema``.
+    Answers are text, so the tools are listed without ``outputSchema``.
 
     Args:
         name: Name of the server.
         tools: Tools in the format of ``tools/list``; ``inputSchema`` may be missing.
-        answer: Answers one call after the other, in a separate thread; its errors are errors of the tool.
+        answer: Answers calls one after the other, in a separate thread; its errors are errors of the tool.
     """
     listed = [_tool(tool) for tool in tools]
     one_by_one = asyncio.Lock()

@@ -1,4 +1,4 @@
-"""Reads the tools that an MCP server lists; each is a tool of one function."""
+"""Reads the tools that an MCP server lists; each becomes a tool with one function."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def tool_doc(raw: Mapping[str, Any]) -> ToolDoc:
     Its keys are ``name``, ``description``, ``inputSchema``, ``outputSchema`` and ``annotations``.
 
     Raises:
-        ValueError: It is nested too deeply, or a reference in its schema has no target.
+        ValueError: The entry is nested too deeply, or a reference in its schema has no target.
     """
     if beyond_bounds(raw):
         raise ValueError('it is nested too deeply')
@@ -49,7 +49,7 @@ KIND = 'mcp'
 
 
 def name_of(source: str) -> str:
-    """Returns the name of a server for messages, without arguments and query, which may hold keys."""
+    """Returns the name of a server for messages, without arguments and query, which may contain keys."""
     return str(parse_server(source))
 
 
@@ -57,12 +57,12 @@ def read(source: str) -> list[ToolDoc]:
     """Reads the tools of a server.
 
     Args:
-        source: ``'COMMAND ARGS'`` or a URL, as ``parse_server`` reads it.
+        source: ``'COMMAND ARGS'`` or a URL, as for ``parse_server``.
 
     Raises:
         ServerError: The server cannot be started or reached, or does not list its tools.
         DataError: A tool's schema cannot be read.
-        ValueError: ``source`` is no command or URL, or the SDK is not installed.
+        ValueError: ``source`` is not a command or URL, or the SDK is not installed.
     """
     server = parse_server(source)
     docs = []

@@ -1,6 +1,6 @@
 """Finds fields whose values a server generates anew at each call, such as ids and times. Pure.
 
-A text is read as JSON, as lines of JSON, or as lines of words. A field is the path of a value in it:
+A text is parsed as JSON, as lines of JSON, or as lines of words. A field is the path of a value in the text:
 ``notes[].created`` in JSON, ``Created:[1]`` for the second word of lines that begin with ``Created:``.
 """
 
@@ -15,10 +15,10 @@ from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.text.json_object import load_json
 
 MAX_CHARS = 1 << 20
-"""Maximum length of a text whose fields are compared; a longer one is compared as a whole."""
+"""Maximum length of a text whose fields are compared; a longer text is compared as a whole."""
 
 _MAX_VALUE = 1_000
-"""Characters of a value in which ids and times are looked for."""
+"""Maximum length of a value in which to look for ids and times."""
 _MOST_SHOWN, _MOST_TEXT, _CONTEXT = 3, 80, 10
 
 _WORD = re.compile(r'[\w:.+-]+')
@@ -35,15 +35,15 @@ _Values = list[tuple[str, Any]]
 
 
 def differing_fields(first: str, second: str) -> tuple[str, ...] | None:
-    """Finds the fields that a server generated anew in two texts.
+    """Finds the fields that a server generated anew in the second of two texts.
 
     Args:
         first: A text.
         second: The text after the same calls, from the same state.
 
     Returns:
-        The fields; None if the texts differ otherwise too, or if nothing else is in them. A counter, a name or a
-        number of entries that differs is no generated value: something was carried over, or is drawn by chance.
+        The fields; None if the texts also differ elsewhere, or contain no other fields. A different counter, name or
+        number of entries is not a generated value: state was carried over, or the server draws by chance.
     """
     if first == second:
         return ()
@@ -63,7 +63,7 @@ def differing_fields(first: str, second: str) -> tuple[str, ...] | None:
 
 
 def difference_text(first: str, second: str) -> str:
-    """Describes in which fields two texts differ, with both values of each."""
+    """Describes the fields in which two texts differ, with both values."""
     values, others = (_values(text[:MAX_CHARS]) for text in (first, second))
     pairs = [
         f'{field or "text"}: {_shown(value)} and {_shown(again)}'
@@ -85,7 +85,7 @@ def _shown(value: Any) -> str:
 
 
 def _values(text: str) -> _Values:
-    """Returns the values of a text in order, each with its field."""
+    """Returns the values in a text in order, each with its field."""
     try:
         return list(_of_json(load_json(text, bounded=True), ''))
     except ValueError:
@@ -136,7 +136,7 @@ def _mask_word(word: str) -> str:
 
 
 def _is_generated(part: str) -> bool:
-    """Tests if a word looks like a number or an id that no person chose."""
+    """Tests if a word looks like a number or id that no person chose."""
     if _TIME_OR_ID.fullmatch(part):
         return True
     has_digit, has_letter = any(map(str.isdigit, part)), any(map(str.isalpha, part))

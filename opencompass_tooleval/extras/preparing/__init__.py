@@ -1,1 +1,1 @@
-"""Data made before a run: EasyTool's instructions, UltraTool's sets, banks of recorded responses."""
+"""Makes data before a run: EasyTool's instructions, UltraTool's sets, banks of recorded responses."""

@@ -30,19 +30,19 @@ def build_bank(
             help="T-Eval data files, runs in ToolBench's format, a folder of them, StableToolBench's cache, call logs.",
         ),
     ],
-    out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='Where the bank is written.')],
+    out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='File of the new bank.')],
 ) -> None:
-    """Makes a bank of recorded calls.
+    """Makes a bank from recorded calls.
 
     Raises:
-        DataError: A source is missing, damaged or of another format.
+        DataError: A source is missing, damaged or in another format.
         ValueError: ``out`` lies inside a source.
         OSError: ``out`` cannot be written.
     """
     sources = find_sources(from_)
     for path in (*from_, *(source.path for source in sources)):
         if out.resolve().is_relative_to(path.resolve()):
-            raise ValueError(f'cannot write {out}: it lies inside the source {path}; choose an --out outside of it')
+            raise ValueError(f'cannot write {out}: it is inside the source {path}; choose an --out outside it')
     out.parent.mkdir(parents=True, exist_ok=True)
     built = write_bank(read_sources(sources), out, read_tools(sources))
     with Bank(out) as bank:
@@ -57,7 +57,7 @@ def build_bank(
 def bank_stats(
     file: Annotated[Path, typer.Argument(metavar='FILE', help='A response bank.')],
     data: Annotated[
-        Path | None, typer.Option(metavar='FILE', help="T-Eval's plans, such as plan_json_v1.json: what is answered.")
+        Path | None, typer.Option(metavar='FILE', help="T-Eval's plans, to count the gold calls that are answered.")
     ] = None,
     json_out: JsonOption = None,
 ) -> None:
@@ -110,6 +110,6 @@ def _print(result: dict[str, Any], reach: Coverage | None, console: Screen) -> N
     table = numbers_table(f'{reach.calls:,} gold calls of {reach.tasks} tasks', 'tool', *SOURCES, plain=True)
     for tool, counts in reach.by_tool.items():
         table.add_row(tool, *(f'{counts[source]:,}' for source in SOURCES))
-    table.add_row('in all', *(f'{reach.by_source[source]:,}' for source in SOURCES))
+    table.add_row('total', *(f'{reach.by_source[source]:,}' for source in SOURCES))
     table.add_row('share', *(f'{reach.by_source[source] / max(1, reach.calls):.1%}' for source in SOURCES))
     console.print(table)

@@ -1,4 +1,4 @@
-"""``tooleval build ultratool``: the six tasks from annotated samples."""
+"""``tooleval build ultratool``: builds the six tasks from annotated samples."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _tasks(asked: Sequence[str] | None) -> list[str]:
     names = [name for item in asked or () for name in item.replace(',', ' ').split()] or list(TASKS)
     unknown = sorted(set(names) - set(TASKS))
     if unknown:
-        raise ValueError(f'UltraTool has no task {", ".join(unknown)}; it has {", ".join(TASKS)}')
+        raise ValueError(f'UltraTool has no task {", ".join(unknown)}, only {", ".join(TASKS)}')
     return [task for task in TASKS if task in names]
 
 
@@ -50,7 +50,7 @@ def _official_files(folder: Path) -> dict[str, list[Row]]:
     read = {task: [row for _, row in read_rows(file)] for task, file in files.items() if file.is_file()}
     official = {task: rows for task, rows in read.items() if not any(row.get('rebuilt') for row in rows)}
     if not official:
-        raise DataError(folder, 'there is no official file, such as tool_usage.json', fix='tooleval prepare ultratool')
+        raise DataError(folder, 'it has no official file, such as tool_usage.json', fix='tooleval prepare ultratool')
     return official
 
 
@@ -58,7 +58,7 @@ def _spare(targets: Iterable[Path]) -> None:
     """Refuses to overwrite a file that was not built here."""
     for target in targets:
         if target.is_file() and not next(read_rows(target))[1].get('rebuilt'):
-            raise DataError(target, 'this is an official file', fix='another --out, or --tasks without it')
+            raise DataError(target, 'this is an official file', fix='choose another --out, or leave it out of --tasks')
 
 
 def _write(target: Path, text: str) -> None:
@@ -72,7 +72,7 @@ def _lines(rows: Iterable[Row]) -> str:
 
 
 def _log(out: Path, entries: Mapping[str, Any]) -> None:
-    """Adds the build settings of each file to ``build.json`` and keeps its entries for other files."""
+    """Adds the build settings of each file to ``build.json``, and keeps the entries of other files."""
     target = out / LOG_FILE
     try:
         entries_before = load_json(read_plain(target))
@@ -88,7 +88,7 @@ def _compare(task: str, rows: Sequence[Row], official: Sequence[Row]) -> str:
 
 
 def _write_errata(console: Screen, out: Path, samples: list[PlanSample], official: Sequence[Row] | None) -> None:
-    """Writes the list of repaired values and, given an official file, a copy of it with these values."""
+    """Writes the list of repaired values and, if an official file is given, a copy of it with these values."""
     errata = plan_errata(samples) if official is None else find_errata(official, samples)
     _write(out / ERRATA_FILE, _lines(map(asdict, errata)))
     counts = count_kinds(errata, KINDS)
@@ -104,30 +104,30 @@ def build_ultratool(
     source: Annotated[Path, typer.Option('--from', help='Annotated samples: test.json or dev.json.')],
     out: Annotated[
         Path,
-        typer.Option('--out', '-o', help='Folder for the built files; test_set of a prepared language, to use them.'),
+        typer.Option('--out', '-o', help='Folder for the built files; to use them, test_set of a prepared language.'),
     ],
     *,
     toolset_size: Annotated[int, typer.Option(help='Tools that each step chooses from.')] = TOOLSET_SIZE,
     seed: Annotated[int, typer.Option(help='Decides which distractors are drawn, and which tools are withheld.')] = 0,
-    tasks: Annotated[list[str] | None, typer.Option(help='By default all six.')] = None,
+    tasks: Annotated[list[str] | None, typer.Option(help='Default: all six.')] = None,
     official: Annotated[
-        Path | None, typer.Option(help="Folder with the authors' files, to compare with and to repair.")
+        Path | None, typer.Option(help="Folder with the authors' files, to compare and repair.")
     ] = None,
-    skip_damaged: Annotated[bool, typer.Option(help='Name damaged samples and go on without them.')] = False,
+    skip_damaged: Annotated[bool, typer.Option(help='List damaged samples and continue without them.')] = False,
 ) -> int:
-    """Builds tasks from annotated samples, and lists every value of the published gold that it repairs.
+    """Builds tasks from annotated samples, and lists every value in the published gold that it repairs.
 
-    ``out`` gets ``{task}.json`` (``{task}_{size}.json`` where the toolset is not of 8), ``tool_usage_errata.json``, and
-    ``build.json``, which records the settings of each file. With ``official`` it also gets
-    ``tool_usage_repaired.json``, the official file with the plan's values (``gold='repaired'``), and the tools that the
-    official tool_creation.json withholds are withheld here too. An official file is never overwritten.
+    ``out`` gets ``{task}.json`` (``{task}_{size}.json`` if the toolset does not have 8 tools),
+    ``tool_usage_errata.json``, and ``build.json``, which records the settings of each file. With ``official`` it also
+    gets ``tool_usage_repaired.json``, the official file with the plan's values (``gold='repaired'``), and withholds the
+    same tools as the official tool_creation.json. An official file is never overwritten.
 
     Returns:
         0.
 
     Raises:
         DataError: A file is missing or damaged, or an official file would be overwritten.
-        ValueError: The task does not exist, or there are too few tools.
+        ValueError: A task does not exist, or the samples have too few tools.
     """
     console = Screen()
     names = _tasks(tasks)
@@ -139,9 +139,7 @@ def build_ultratool(
         console.print(f'LEFT OUT {damage}', soft_wrap=True)
     official_files = _official_files(official) if official else {}
     if official_files and skipped:
-        raise DataError(
-            source, 'rows were left out, so that it cannot be compared row by row', fix='leave --official out'
-        )
+        raise DataError(source, 'rows were left out, so it cannot be compared row by row', fix='leave out --official')
     withheld = published_withheld(official_files['tool_creation']) if 'tool_creation' in official_files else None
     made = {
         'from': source.name,

@@ -1,4 +1,4 @@
-"""Measures for how many gold calls of a data set an environment has an answer, and from which source."""
+"""Measures how many gold calls of a data set an environment can answer, and from which source."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from opencompass_tooleval.environments.environment import Environment
 
 
 def gold_calls(file: Path) -> dict[str, list[GoldCall]]:
-    """Reads the gold calls of T-Eval's plans: task -> its calls in order, without the finish.
+    """Reads the gold calls of T-Eval's plans: task -> its calls in order, without the call that ends it.
 
     Args:
         file: A file with its published name, such as ``plan_json_v1.json``.
 
     Raises:
-        DataError: It is damaged, or of another subset.
+        DataError: The file is damaged, or belongs to another subset.
     """
     try:
         subset = split_stem(file.stem)[0]
     except ValueError as error:
         raise DataError(file, str(error)) from error
     if not subset.startswith('plan_'):
-        raise DataError(file, "only T-Eval's plans (plan_json, plan_str) have the gold calls of a task")
+        raise DataError(file, "only T-Eval's plans (plan_json, plan_str) contain the gold calls of a task")
     return {sample.record.id: plan_calls(sample) for sample in load_samples(file, subset)}
 
 

@@ -1,4 +1,4 @@
-"""``tooleval easytool generate``: tool instructions from documentation, by a model or by rule."""
+"""``tooleval easytool generate``: makes tool instructions from documentation, with a model or by rule."""
 
 from __future__ import annotations
 
@@ -33,44 +33,44 @@ def easytool_generate(
     source: SourceOption,
     input_: InputOption,
     model: Annotated[
-        str, typer.Option(help="A config with models, the first of which is asked; or 'template': by rule.")
+        str, typer.Option(help="A config with models, of which the first is used; or 'template', to use rules.")
     ],
     out: Annotated[
-        Path, typer.Option('--out', '-o', help='The file of instructions; unfinished work is kept beside it.')
+        Path, typer.Option('--out', '-o', help='File of instructions; unfinished work is stored beside it.')
     ],
     *,
     prompt: Annotated[
         str, typer.Option(help="The paper's prompt (Table 2), or 1, 2 or 3 of its Appendix C.")
     ] = VARIANTS[0],
-    batch_size: Annotated[int | None, typer.Option(min=1, help="By default the config's, or 64.")] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Default: the config's, or 64.")] = None,
     max_out_len: Annotated[
-        int | None, typer.Option(min=1, help="Tokens per answer; by default the config's, or 1024.")
+        int | None, typer.Option(min=1, help="Maximum tokens per answer; default: the config's, or 1024.")
     ] = None,
     shape: Annotated[
-        str, typer.Option(help='toolbench; restbench and funcqa hold tools of one function.')
+        str, typer.Option(help='toolbench; restbench and funcqa only store tools with one function.')
     ] = 'toolbench',
     json_out: JsonOption = None,
 ) -> int:
-    """Makes instructions, writes them, and prints a report of the tools made and missing.
+    """Makes instructions, writes them, and prints which tools were made and which are missing.
 
     A finished file is not overwritten.
 
     Returns:
         0; 1 if infrastructure failures left requests without an answer: their tools are not in ``out``, and the same
-        command sends these requests again and no others. 1 also if no reply was usable; then nothing is written.
+        command sends only these requests again. Also 1 if no reply was usable; then nothing is written.
 
     Raises:
-        DataError: The documentation or the config cannot be used, the model's library raised an error, or ``out`` is
-            already finished.
-        ValueError: The source, prompt or shape does not exist, or the shape cannot hold these tools.
+        DataError: The documentation or the config cannot be used, the model's library raised an error, or ``out``
+            is already finished.
+        ValueError: The source, prompt or shape does not exist, or the shape cannot store these tools.
     """
     if prompt not in VARIANTS:
-        raise ValueError(f'there is no prompt {prompt!r}; there are {", ".join(VARIANTS)}')
+        raise ValueError(f'there is no prompt {prompt!r}, only {", ".join(VARIANTS)}')
     out.parent.mkdir(parents=True, exist_ok=True)
     check_outputs(json_out, out)
     docs = load_docs(source, input_)
     ruled = [template_instruction(doc) for doc in docs]
-    dump_instructions(ruled, shape)  # hours later would be a bad moment to learn that it has no room for them
+    dump_instructions(ruled, shape)  # fails now, not after hours, if the shape cannot store them
     console = Screen(stderr=json_out == STDOUT)
     if model == TEMPLATE:
         _spare(out)
@@ -120,7 +120,7 @@ def _by_model(
 
 def _spare(out: Path) -> None:
     if out.exists():
-        raise DataError(out, 'there is a finished file already', fix='another --out, or remove the file')
+        raise DataError(out, 'the file already exists and is finished', fix='choose another --out, or remove the file')
 
 
 def _write(out: Path, instructions: Sequence[ToolInstruction], shape: str) -> None:
@@ -162,23 +162,21 @@ def _counts(generation: Generation) -> dict[str, Any]:
 def _finish(
     console: Screen, out: Path, report: dict[str, Any], json_out: str | None, nothing_usable: bool = False
 ) -> int:
-    """Prints the report, and returns the status to exit with."""
+    """Prints the report, and returns the exit status."""
 
     def say(text: str) -> None:
         console.print(text, soft_wrap=True)
 
     for row in report['listed']:
         where = f'{row["tool"]}: {row["function"]}: no example' if row['function'] else f'{row["tool"]}: description'
-        taken = '' if row['function'] else ' is taken from the documentation'
+        taken = '' if row['function'] else ' comes from the documentation'
         say(f'LISTED {where}{taken} ({row["reason"]}: {row["said"]})')
     for tool, reason in report['failed'].items():
         say(f'FAILED {tool}: {reason}')
     asked = f'{report["calls"]} calls, {report["tokens"]} tokens'
-    reused = (
-        f', {report["from_earlier_run"]} answers of an earlier run used again' if report['from_earlier_run'] else ''
-    )
+    reused = f', {report["from_earlier_run"]} answers from an earlier run' if report['from_earlier_run'] else ''
     if nothing_usable:
-        say(f'FAILED not one reply of {report["model"]} could be used, so that nothing is written: try another model')
+        say(f'FAILED no reply of {report["model"]} could be used, so nothing is written: try another model')
     elif report['tools']:
         say(f'wrote {out}: {report["tools"]} of {report["documented"]} tools, by {report["model"]}')
         if report['model'] != TEMPLATE:
@@ -187,6 +185,6 @@ def _finish(
     say(f'{report["functions"]} functions, {report["examples"]} with an example; {asked}{reused}')
     write_outputs(report, (), json_out, None)
     if report['failed']:
-        say(f'{len(report["failed"])} tools got no answer and are not in the file; the same command asks only for them')
+        say(f'{len(report["failed"])} tools got no answer and are not in the file; the same command requests only them')
         return 1
     return int(nothing_usable)

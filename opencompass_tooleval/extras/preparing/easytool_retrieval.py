@@ -27,12 +27,13 @@ from opencompass_tooleval.extras.preparing.retrieval import (
     instructed_corpus,
     retrieve,
 )
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.data_files import command_to_generate, shown_files
 from opencompass_tooleval.work_dir.printing import Screen
 
 
 def _differences(before: Sequence[RetrievalScore], after: Sequence[RetrievalScore]) -> dict[str, dict[str, float]]:
-    """Returns metric -> gain of instructions in points, with its 95% interval."""
+    """Returns metric -> points gained by instructions, with the 95% interval."""
     ids, weights = tuple(score.id for score in before), (1.0,) * len(before)
     pairs = {}
     for metric in METRICS:
@@ -52,19 +53,19 @@ def _print(result: dict[str, Any]) -> None:
             shown += [f'{difference["delta"]:+.2f}', f'{difference["low"]:+.2f} to {difference["high"]:+.2f}']
         table.add_row(metric, *shown)
     console.print(table)
-    note = f"encoder {result['encoder']}; whole requests, among this file's tools: not comparable with Table 5"
-    console.print(f'NOTE {note}', soft_wrap=True)
+    note = f"encoder {result['encoder']}; complete requests, searched in this file's tools: not comparable with Table 5"
+    console.print(found('extra:retrieval', '', note).line, soft_wrap=True)
 
 
 def easytool_retrieval(
     subset: Annotated[str, typer.Argument(help='G1, G2 or G3.')],
     data: Annotated[Path, typer.Option(help="ToolBench's test file.")],
     instructions: Annotated[
-        Path | None, typer.Option(help='Instructions of its tools; without, documentation only.')
+        Path | None, typer.Option(help='File of instructions for its tools; default: documentation only.')
     ] = None,
-    unit: Annotated[str, typer.Option(help='What is searched for: api or tool.')] = 'api',
+    unit: Annotated[str, typer.Option(help='Unit to find: api or tool.')] = 'api',
     fields: Annotated[
-        str, typer.Option(help='What is searched in: description, or full for all there is.')
+        str, typer.Option(help='Text to search: description, or full for the complete documentation.')
     ] = 'description',
     encoder: EncoderOption = None,
     json_out: JsonOption = None,

@@ -1,4 +1,4 @@
-"""``tooleval easytool stats``: tokens of documentation and instructions, per tool and in all."""
+"""``tooleval easytool stats``: tokens of documentation and instructions, per tool and in total."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOpti
 from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
 from opencompass_tooleval.extras.preparing.tokenizers import CL100K, default_counter, load_counter
 from opencompass_tooleval.extras.preparing.tokens import TokenStats, token_stats
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.plugin import TOOL_SERVERS
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs, source_name
@@ -28,7 +29,7 @@ def _print_table(title: str, stats: TokenStats, console: Screen) -> None:
     table.add_section()
     count, reduced = len(stats.tools), _percent(stats.reduction)
     table.add_row(f'mean of {count}', f'{stats.mean_before:,.1f}', f'{stats.mean_after:,.1f}', reduced)
-    table.add_row('in all', f'{stats.before:,}', f'{stats.after:,}', reduced)
+    table.add_row('total', f'{stats.before:,}', f'{stats.after:,}', reduced)
     console.print(table)
     for what, names in (('without instruction', stats.only_documented), ('undocumented', stats.only_instructed)):
         if names:
@@ -38,11 +39,11 @@ def _print_table(title: str, stats: TokenStats, console: Screen) -> None:
 def easytool_stats(
     source: SourceOption,
     input_: InputOption,
-    instructions: Annotated[Path, typer.Option(help='The instructions of its tools, in any published shape.')],
+    instructions: Annotated[Path, typer.Option(help='File of instructions for its tools, in any published shape.')],
     tokenizer: Annotated[
         str | None,
         typer.Option(
-            help=f'A folder with a Hugging Face tokenizer, {CL100K} (the default, if its file is here), or offline.'
+            help=f'A folder with a Hugging Face tokenizer, {CL100K} (the default, if its file exists here), or offline.'
         ),
     ] = None,
     json_out: JsonOption = None,
@@ -51,7 +52,7 @@ def easytool_stats(
 
     Raises:
         DataError: A file is missing or damaged.
-        ValueError: The source or the tokenizer does not exist, or no tool is in both files.
+        ValueError: The source or the tokenizer does not exist, or the files have no tool in common.
         OSError: ``json_out`` cannot be written.
     """
     docs, loaded = load_docs(source, input_), load_instructions(instructions)
@@ -78,4 +79,4 @@ def easytool_stats(
         _print_table(f'{source_name(source, input_)}: tokens of {name}', stats, Screen())
     write_outputs(result, (), json_out, None)
     if note:
-        Screen(stderr=json_out == STDOUT).print(f'NOTE {note}', soft_wrap=True)
+        Screen(stderr=json_out == STDOUT).print(found('extra:tokens', '', note).line, soft_wrap=True)

@@ -1,9 +1,9 @@
 """Makes an instruction with a model: the tool's description, then an example for each function (Section 4, Table 2).
 
-The two stages are separate dialogues, so that requests for all tools, and then for all functions of all tools, run at
-the same time. An unusable reply is requested again with its fault named, up to three times. After that the description
-is shortened from the documentation by rule, and a function has no example; both are listed. Parameters come from the
-documentation; :mod:`opencompass_tooleval.tool_docs.template` shortens them.
+The two stages are separate dialogues, so that the requests for all tools, and then for all functions of all tools, run
+at the same time. An unusable reply is requested again, with its errors named, up to three times. After that the
+description is shortened from the documentation by rule, and a function has no example; both are listed. Parameters come
+from the documentation; :mod:`opencompass_tooleval.tool_docs.template` shortens them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TRIES = 4
 TOO_LONG_TO_ASK = Flaw('prompt:too_long', "The request does not fit into the model's context.")
 
 _QUOTED = (2_000, 200)
-"""Number of characters of a reply that are shown to the model again; the first number that fits is used."""
+"""Maximum length of a reply that is shown to the model again; the first number that fits is used."""
 
 T = TypeVar('T')
 
@@ -61,8 +61,8 @@ class Listed:
 
     Attributes:
         tool: Name of the tool.
-        function: The function without example; '' for a description that is taken from the documentation.
-        fault: The fault of the last reply.
+        function: The function without an example; '' for a description taken from the documentation.
+        fault: The error of the last reply.
     """
 
     tool: str
@@ -72,7 +72,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Generated:
-    """An instruction with the list of its missing parts."""
+    """An instruction, and a list of its missing parts."""
 
     instruction: ToolInstruction
     listed: tuple[Listed, ...] = ()
@@ -85,14 +85,14 @@ def ask_until_usable(
     limit: Limit,
     model: str = '',
 ) -> Dialogue[T | list[Flaw]]:
-    """Sends requests until a reply is usable, at most ``TRIES``; else returns the faults of the last.
+    """Sends at most ``TRIES`` requests until a reply is usable; otherwise returns the errors of the last reply.
 
-    A request that the model's server refuses for its length ends it, too.
+    It also ends if the model's server rejects a request for its length.
 
     Args:
         prompt: The first request.
-        read: Reads a reply, or returns its faults.
-        form: The expected form of a reply, which a repeated request names.
+        read: Parses a reply; returns its errors if it is not usable.
+        form: The expected form of a reply, which repeated requests state.
         limit: Maximum length of a request.
         model: The model to ask; ``''`` for the model under test.
     """
@@ -116,14 +116,14 @@ def ask_until_usable(
 
 
 def describe(part: ToolDoc, options: Options) -> Dialogue[Description]:
-    """Requests the description of a tool, or of a part of one (stage I).
+    """Requests the description of a tool, or of a part of a tool (stage I).
 
     Args:
         part: A part from :func:`~opencompass_tooleval.extras.preparing.split.split`.
         options: Options of the prompts.
 
     Returns:
-        The model's description; with ``fault``, one from the documentation.
+        The model's description; if it has a ``fault``, the description comes from the documentation.
     """
     prompt = part_prompt(part, options.limit, options.variant)
     if prompt is None:
@@ -148,9 +148,9 @@ def _documented(part: ToolDoc, fault: Flaw) -> Description:
 def merge(doc: ToolDoc, parts: Sequence[Description]) -> Description:
     """Merges the descriptions of a tool's parts into one.
 
-    A description of the whole tool that lists all functions, or of a tool with one function, is not changed. Otherwise
-    it is composed: purposes, then all functions in the documentation's order; a function that the model did not
-    describe gets the first sentence of its documentation.
+    A description of the complete tool that lists all functions, or of a tool with one function, stays as it is.
+    Otherwise the result has the purposes, then all functions in the documentation's order; a function that the model
+    did not describe gets the first sentence of its documentation.
     """
     lines = {name: line for part in parts for name, line in part.functions.items()}
     functions = {
@@ -176,7 +176,7 @@ def exemplify(
         options: Options of the prompts.
 
     Returns:
-        An example that agrees with the documentation, or the fault of the last reply.
+        An example that agrees with the documentation, or the error of the last reply.
     """
     purpose = _purpose(doc, function, description)
 
@@ -205,7 +205,7 @@ def _purpose(doc: ToolDoc, function: FunctionDoc, description: Description) -> s
 
 
 def assemble(doc: ToolDoc, description: Description, examples: Mapping[str, Example | Flaw]) -> Generated:
-    """Assembles an instruction.
+    """Builds the instruction from its parts.
 
     Args:
         doc: The documentation, the source of names and parameters.
@@ -213,7 +213,7 @@ def assemble(doc: ToolDoc, description: Description, examples: Mapping[str, Exam
         examples: Function -> result of :func:`exemplify`.
 
     Returns:
-        The instruction; the only function of a tool has no description beside that of the tool.
+        The instruction; a tool's only function has no description in addition to the tool's.
     """
     ruled = template_instruction(doc)
     functions, listed = [], []

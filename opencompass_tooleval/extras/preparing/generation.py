@@ -1,4 +1,4 @@
-"""Runs the dialogues of :mod:`opencompass_tooleval.extras.preparing.generate` with any model of OpenCompass."""
+"""Runs the dialogues of :mod:`opencompass_tooleval.extras.preparing.generate` with any OpenCompass model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_BATCH = 64
 
 _NOT_BUILT = ('max_out_len', 'batch_size')
 _BYTES_PER_TOKEN = 3
-"""Estimate for models without a tokenizer. English JSON has about four bytes, so the estimate gives shorter prompts."""
+"""Estimate for models without a tokenizer. English JSON has about four, so prompts become shorter than needed."""
 
 
 @dataclass
@@ -32,10 +32,10 @@ class Generation:
     """Result of a run.
 
     Attributes:
-        generated: Instructions in the documentation's order; only of tools with an answer to every request.
+        generated: Instructions in the documentation's order, only for tools with an answer to every request.
         failed: Tool -> ``infra:...`` reason of a request without an answer.
         calls: Number of requests of this run.
-        from_earlier_run: Number of answers that an earlier run had kept.
+        from_earlier_run: Number of answers that an earlier run had stored.
         tokens: Tokens of this run's prompts and answers.
         split: Tools whose documentation was split over several requests.
     """
@@ -69,7 +69,7 @@ def journal_path(out: Path, cfg: Mapping[str, Any]) -> Path:
 
 
 def _counter(model: Any) -> Callable[[str], int]:
-    """Returns a function that counts tokens of a text, with the model's tokenizer if it has one."""
+    """Returns a function that counts the tokens of a text, with the model's tokenizer if it has one."""
     if getattr(model, 'tokenizer', None) is not None:
         return lambda text: int(model.get_token_len(text))
     return lambda text: -(-len(text.encode('utf-8', 'replace')) // _BYTES_PER_TOKEN)
@@ -78,7 +78,7 @@ def _counter(model: Any) -> Callable[[str], int]:
 def _limit(model: Any, max_out_len: int) -> Limit:
     context = getattr(model, 'max_seq_len', None)
     if context and context <= max_out_len:
-        raise ValueError(f'max_out_len {max_out_len} leaves no room for a prompt: max_seq_len is {context}')
+        raise ValueError(f'max_out_len {max_out_len} leaves no space for a prompt: max_seq_len is {context}')
     return Limit(context - max_out_len if context else None, _counter(model))
 
 
@@ -90,7 +90,7 @@ def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, 
 
     Args:
         docs: The documentation.
-        cfg: Config of a model of OpenCompass, with ``max_out_len`` and ``batch_size``.
+        cfg: Config of an OpenCompass model, with ``max_out_len`` and ``batch_size``.
         journal: The journal of the answers; the caller removes it.
         variant: Wording of the prompts.
     """
@@ -140,7 +140,7 @@ def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, 
 
 
 def _dialogue(doc: ToolDoc, function: FunctionDoc) -> str:
-    return json.dumps([doc.name, function.name], ensure_ascii=False)  # either name may hold any character
+    return json.dumps([doc.name, function.name], ensure_ascii=False)  # names may contain any character
 
 
 def _note_failures(generation: Generation, doc: ToolDoc, outcomes: Sequence[Outcome[Any]]) -> bool:

@@ -1,7 +1,7 @@
 """Prompts that make instructions: Table 2 of the paper, and the three wordings of its Appendix C.
 
-The paper shows the frame and the task, but not its demonstrations. Those here are written for this project in the
-paper's formats (Table 2 and Tables 7 to 10), with tools that are in no benchmark.
+The paper shows the frame and the task, but not its demonstrations. Our demonstrations have the paper's formats (Table 2
+and Tables 7 to 10), with tools that occur in no benchmark.
 """
 
 from __future__ import annotations
@@ -133,14 +133,14 @@ REST_EXAMPLES = (
         '{"Scenario": "if you want to get the plant that was added last", "Parameters": {"input": "GET /plants/latest"}}',
     ),
 )  # fmt: skip
-"""The same for functions that are a method and a path (Table 9)."""
+"""The same for functions named by method and path (Table 9)."""
 
 DESCRIPTION_FORM = 'Write the tool usage description only.'
 GUIDELINE_FORM = 'Answer with one JSON object only: {"Scenario": XX, "Parameters": {XX: XX}}.'
 AGAIN = 'This cannot be used. {faults} {form}'
 
 _MOST_FAULTS = 1_000
-"""Maximum characters of the faults, which may name all functions of a tool."""
+"""Maximum length of the listed errors, which may name all functions of a tool."""
 
 
 def _frame(task: str, examples: Sequence[str], asked: str) -> str:
@@ -161,7 +161,7 @@ def description_prompt(variant: str, documentation: str, several: bool) -> tuple
 
     Args:
         variant: One of ``VARIANTS``.
-        documentation: The documentation as in its source.
+        documentation: The documentation as in the source.
         several: True if the tool has several functions; selects the demonstration.
     """
     shown, description = DESCRIPTION_EXAMPLES[0 if several else 1]
@@ -180,7 +180,7 @@ def guideline_prompt(
         function: Name of the function.
         purpose: The purpose of tool and function.
         parameters: The parameter list, as JSON.
-        rest: True if the function is a method and a path; its example is then a call such as ``GET /movie/456``.
+        rest: True if the function is named by method and path; its example is a call such as ``GET /movie/456``.
     """
     examples = [_exemplified(*example) for example in (REST_EXAMPLES if rest else GUIDELINE_EXAMPLES)]
     asked = _exemplified(tool, function, purpose, parameters, '')
@@ -190,14 +190,14 @@ def guideline_prompt(
 def again_prompt(
     prompt: tuple[Message, ...], reply: str, faults: Sequence[str], form: str, most: int
 ) -> tuple[Message, ...]:
-    """Builds the prompt that repeats a request with the faults of the reply; it shows only the last of the replies.
+    """Builds the prompt that repeats a request and lists the errors of the reply; it shows only the last reply.
 
     Args:
         prompt: The first prompt.
         reply: The last reply.
-        faults: Its faults, a sentence each.
+        faults: The reply's errors, one sentence each.
         form: The expected form of a reply.
-        most: Maximum characters of the reply that the prompt shows.
+        most: Maximum length of the quoted reply.
     """
     listed = ' '.join(faults)[:_MOST_FAULTS]
     quoted = reply[:MAX_CHARS].strip()[:most] or '(no answer)'

@@ -1,6 +1,6 @@
-"""Reads a description with its list of functions, or an example, from a model's reply.
+"""Parses a description with its list of functions, or an example, from a model's reply.
 
-Replies are hostile: nothing is evaluated, and a reply longer than ``MAX_CHARS`` is not read.
+Replies are hostile: nothing is evaluated, and a reply longer than ``MAX_CHARS`` is rejected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOT_JSON = 'example:not_json'
 NOT_AN_EXAMPLE = 'example:not_an_example'
 
 _CHARS_PER_TOOL, _CHARS_PER_FUNCTION = 1_500, 500
-"""Maximum characters of a concise description; those of Table 8 take about 120 characters per function."""
+"""Maximum length of a concise description; those in Table 8 have about 120 characters per function."""
 
 _MOST_NAME = 200
 
@@ -44,10 +44,10 @@ class Description:
     """A description of a tool.
 
     Attributes:
-        text: The whole description on one line.
+        text: The complete description on one line.
         purpose: The purpose of the tool as a whole: the text before the list of functions.
         functions: Function -> its purpose, for the functions in the list.
-        fault: Reason why the description comes from the documentation; None if it is the model's.
+        fault: Why the description comes from the documentation; None if the model wrote it.
     """
 
     text: str
@@ -61,7 +61,7 @@ def _bare(name: str) -> str:
 
 
 def _items(text: str) -> list[tuple[int, int]]:
-    """Finds the entries 1, 2, 3, ... of a list: start of each entry, and start of its text."""
+    """Finds the entries 1, 2, 3, ... of a list: the start of each entry, and the start of its text."""
     spans: list[tuple[int, int]] = []
     for match in _NUMBER.finditer(text):
         if int(match[1]) == 1 and len(spans) <= 1:  # 'in version 1. It has: 1. ...'
@@ -80,7 +80,7 @@ def _opening(text: str) -> str:
 
 
 def read_description(reply: str, functions: Iterable[str], tool: str = '') -> Description | list[Flaw]:
-    """Reads a tool's description.
+    """Parses a tool's description.
 
     Args:
         reply: The model's reply; reasoning, a fence and a repeated cue are dropped.
@@ -88,8 +88,8 @@ def read_description(reply: str, functions: Iterable[str], tool: str = '') -> De
         tool: Name of the tool, with which the list may begin.
 
     Returns:
-        The description, or its faults: it is missing, is no text, is too long, or lists a function that the tool does
-        not have.
+        The description, or its errors: it is missing, not text, too long, or lists a function that the tool does not
+        have.
     """
     names = list(functions)
     if len(reply) > MAX_CHARS:
@@ -119,10 +119,10 @@ def read_description(reply: str, functions: Iterable[str], tool: str = '') -> De
 
 
 def _named(item: str, names: Iterable[str]) -> str | None:
-    """Returns the longest function name with which an entry of the list begins; None for none."""
+    """Returns the longest function name with which an entry of the list begins; None without a match."""
     text = item.lstrip(_QUOTES).casefold()
     fitting = [n for n in names if text.startswith(n.casefold()) and not text[len(n.casefold()) :][:1].isalnum()]
-    # "'get_all': ..." begins with get as well as with get_all.
+    # "'get_all': ..." begins with both get and get_all.
     return max(fitting, key=len, default=None)
 
 
@@ -132,7 +132,7 @@ def _functionality(rest: str) -> str:
 
 
 def _candidates(text: str) -> Iterator[Parsed]:
-    """Yields readings of the object in a reply, the likeliest first."""
+    """Yields possible parses of the object in a reply, the most likely first."""
     start = _START.search(text)
     if start is None:
         yield parse_enclosed(text, '{', '}')
@@ -143,7 +143,7 @@ def _candidates(text: str) -> Iterator[Parsed]:
 
 
 def _other_function(text: str, function: str) -> str:
-    """Returns the other function that a reply is about, if it repeats the cue with one."""
+    """Returns the other function that a reply is about, if it repeats the cue with another function; else ``''``."""
     cue = _CUE.search(text)
     named = text[cue.end() :].lstrip(_QUOTES) if cue else function
     if named.startswith(function.lstrip(_QUOTES)):
@@ -152,14 +152,14 @@ def _other_function(text: str, function: str) -> str:
 
 
 def read_example(reply: str, function: str) -> Example | list[Flaw]:
-    """Reads ``{"Scenario": ..., "Parameters": {...}}``.
+    """Parses ``{"Scenario": ..., "Parameters": {...}}``.
 
     Args:
         reply: The model's reply; reasoning, a fence, and text around the object are dropped.
-        function: The requested function; a reply that repeats the cue with another function is a fault.
+        function: The requested function; a reply that repeats the cue with another function is an error.
 
     Returns:
-        The example unchanged, or its faults: no JSON, other keys, or another function.
+        The example unchanged, or its errors: not JSON, other keys, or another function.
     """
     if len(reply) > MAX_CHARS:
         return [Flaw(NOT_JSON, 'The answer is much too long.')]

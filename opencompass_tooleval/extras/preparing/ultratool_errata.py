@@ -1,17 +1,17 @@
-"""Errata of the published tool_usage gold, found against the plans of ``test.json``, and their repair.
+"""Errors in the published tool_usage gold, found by comparison with the plans in ``test.json``, and their repair.
 
 The authors made their file from the plans by cutting each argument at its first comma (see
 :func:`~opencompass_tooleval.benchmarks.ultratool.calls.published_value`). Of its 6,809 values these are damaged:
 
-* ``cut``: those with a comma, 267 in English and 36 in Chinese. ``'Hello, AI'`` became ``Hell``, and a list its
+* ``cut``: values with a comma, 267 in English and 36 in Chinese. ``'Hello, AI'`` became ``Hell``, and a list its
   first item: ``['a', 'b']`` became ``['a'``.
-* ``quoted``: those in double quotes, which were kept: 21 in English and 24 in Chinese. (Three more of the English ones
-  have a comma and are counted as cut.)
+* ``quoted``: values in double quotes, which were kept: 21 in English and 24 in Chinese. (Three more of the English
+  values have a comma and count as cut.)
 
-Three arguments of the plans, two in row 901 and one in row 348, have their *name* in quotes
-(``set_reminder(reminder_title='Feeding', "reminder_time"=...)``). A reader of bare names only takes the first two for a
-part of the value before them, and so counts 269 and 38 values as cut. They are no damage: the tool has no argument of
-that name, and the published gold leaves it out correctly.
+Three arguments in the plans, two in row 901 and one in row 348, have their *name* in quotes
+(``set_reminder(reminder_title='Feeding', "reminder_time"=...)``). A parser of unquoted names takes the first two as
+part of the value before them, and so counts 269 and 38 values as cut. They are not damaged: the tool has no argument
+with that name, and the published gold correctly leaves it out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Erratum:
     Attributes:
         row: Number of the row in tool_usage.json, from 0.
         step: Text of the step.
-        tool: Its tool.
+        tool: Tool of the step.
         argument: Name of the argument.
         published: The value in the file.
         repaired: The value in the plan.
@@ -74,13 +74,13 @@ def find_errata(rows: Sequence[Mapping[str, Any]], samples: Iterable[PlanSample]
 
     Args:
         rows: The rows of tool_usage.json, in its order.
-        samples: The annotated samples that it was made from, in the same order.
+        samples: The annotated samples from which the file was made, in the same order.
 
     Returns:
         The values that differ, in the order of the file.
 
     Raises:
-        ValueError: A row belongs to no sample, or one of its gold steps to no call; the message names the row.
+        ValueError: A row belongs to no sample, or a gold step to no call; the error names the row.
     """
     by_row = {sample.row: sample for sample in samples}
     errata: list[Erratum] = []
@@ -88,15 +88,15 @@ def find_errata(rows: Sequence[Mapping[str, Any]], samples: Iterable[PlanSample]
         sample = by_row.get(number)
         if sample is None or sample.question != raw.get('question'):
             raise ValueError(
-                f'tool_usage, row {number}: test.json has another question there; '
-                'both files must be of one language and of one release'
+                f'tool_usage, row {number}: test.json has another question in this row; '
+                'both files must have the same language and release'
             )
         errata.extend(_row_errata(raw, sample))
     return errata
 
 
 def plan_errata(samples: Iterable[PlanSample]) -> list[Erratum]:
-    """Finds the errata of a published file that is missing, by applying the authors' cuts to the plans.
+    """Finds the errors of a published file that is missing, by applying the authors' cuts to the plans.
 
     For test.json the result equals that of :func:`find_errata` on the published file.
     """
@@ -108,7 +108,7 @@ def plan_errata(samples: Iterable[PlanSample]) -> list[Erratum]:
 
 
 def repair_rows(rows: Sequence[Mapping[str, Any]], errata: Iterable[Erratum]) -> list[dict[str, Any]]:
-    """Replaces damaged values by the plan's in copies of ``rows``; adds no argument."""
+    """Returns copies of ``rows`` with damaged values replaced by the plan's; adds no arguments."""
     values: dict[tuple[int, str], dict[str, str]] = {}
     for erratum in errata:
         values.setdefault((erratum.row, erratum.step), {})[erratum.argument] = erratum.repaired

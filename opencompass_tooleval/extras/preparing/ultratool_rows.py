@@ -1,15 +1,15 @@
-"""Builds rows of the six tasks from annotated samples, in the authors' format (UltraTool, sections 3.2 to 3.4).
+"""Builds the rows of the six tasks from annotated samples, in the authors' format (UltraTool, sections 3.2 to 3.4).
 
 The rules, inferred from the published files:
 
 * planning, tool_usage_awareness and tool_usage follow from the annotations alone. The published tool_usage lacks two
-  tools, ``PUBLISHED_WITHOUT``: their steps have no tool there, their definitions and gold are missing.
-* tool_creation withholds some of a sample's tools and asks for each at the first step that calls it. Its two example
-  tools are two of the toolset of tool_creation_awareness (tools of the sample are among them as often as among eight).
-* tool_creation_awareness asks for every step with a call if its tool is among the eight: the tools that were not
+  tools, ``PUBLISHED_WITHOUT``: their steps have no tool there, and their definitions and gold are missing.
+* tool_creation withholds some of a sample's tools, and asks for each at the first step that calls it. Its two example
+  tools are two of tool_creation_awareness's toolset (they are the sample's own tools as often as among all eight).
+* tool_creation_awareness asks, for every step with a call, if its tool is among the eight: the tools that were not
   withheld, and distractors. tool_selection adds distractors to all of a sample's tools, up to eight.
 
-A row also has ``domain`` and ``rebuilt``, which published rows lack.
+A built row also has ``domain`` and ``rebuilt``, which published rows lack.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _OPEN = {'tool': ''}
 
 
 def _plan(sample: PlanSample, marks: Mapping[int, Mapping[str, str]]) -> list[dict[str, str]]:
-    """Returns the plan of the prompt: each step, with the open fields of those that are asked about, by position."""
+    """Returns the plan of the prompt: each step, with empty fields where the prompt asks for values, by position."""
     return [{'step': step.text, **marks.get(position, {})} for position, step in enumerate(sample.steps)]
 
 
 def planning_row(sample: PlanSample) -> Row:
-    """Builds a row of planning: the question; the plan as lines of text."""
+    """Builds a row of planning: the question, and the plan as lines of text."""
     return {'input': sample.question, 'reference': '\n'.join(step.text for step in sample.steps)}
 
 
 def usage_awareness_row(sample: PlanSample) -> Row:
-    """Builds a row of usage awareness: every step without the parents; ``1`` if a tool is needed."""
+    """Builds a row of usage awareness: every step except parents; ``1`` if it needs a tool."""
     asked = {position: step for position, step in enumerate(sample.steps) if not step.is_parent}
     return {
         'input': _plan(sample, dict.fromkeys(asked, _OPEN)),
@@ -51,7 +51,7 @@ def usage_awareness_row(sample: PlanSample) -> Row:
 
 
 def creation_row(sample: PlanSample, withheld: Collection[str], toolset: Sequence[Tool]) -> Row:
-    """Builds a row of creation: the first step that calls each withheld tool; the tool's definition."""
+    """Builds a row of creation: the first step that calls each withheld tool, and the tool's definition."""
     first: dict[str, int] = {}
     for position, call in sample.calls.items():
         if call.tool in withheld:
@@ -66,7 +66,7 @@ def creation_row(sample: PlanSample, withheld: Collection[str], toolset: Sequenc
 
 
 def creation_awareness_row(sample: PlanSample, withheld: Collection[str], toolset: Sequence[Tool]) -> Row:
-    """Builds a row of creation awareness: every step with a call; ``1`` if its tool was withheld."""
+    """Builds a row of creation awareness: every step with a call; ``1`` if its tool is withheld."""
     return {
         'input': _plan(sample, dict.fromkeys(sample.calls, _OPEN)),
         'toolset': list(toolset),
@@ -78,7 +78,7 @@ def creation_awareness_row(sample: PlanSample, withheld: Collection[str], toolse
 
 
 def selection_row(sample: PlanSample, toolset: Sequence[Tool]) -> Row:
-    """Builds a row of selection: every step with a call; the tool's name."""
+    """Builds a row of selection: every step with a call, and the tool's name."""
     return {
         'input': _plan(sample, dict.fromkeys(sample.calls, _OPEN)),
         'toolset': list(toolset),
@@ -89,15 +89,15 @@ def selection_row(sample: PlanSample, toolset: Sequence[Tool]) -> Row:
 
 
 def gold_arguments(call: Call, tool: Tool, *, published: bool = False) -> dict[str, str]:
-    """Returns name -> value, all text as in the published file.
+    """Returns name -> value, all as text, as in the published file.
 
-    An argument that the tool does not have is left out, as in the file: by the prompt, names come from the tool's
-    ``properties``. (The plans of test.json have three such arguments in each language.)
+    An argument that the tool does not have is left out, as in the published file: the prompt says that names come from
+    the tool's ``properties``. (The plans in test.json have three such arguments in each language.)
 
     Args:
         call: The call of the plan.
         tool: The definition of its tool.
-        published: True for values as in the published file, cut and quoted, instead of the plan's.
+        published: True for values as in the published file, cut and quoted, instead of the plan's values.
     """
     documented = properties(tool)
     return {
@@ -108,7 +108,7 @@ def gold_arguments(call: Call, tool: Tool, *, published: bool = False) -> dict[s
 
 
 def usage_row(sample: PlanSample, *, without: Collection[str] = (), published: bool = False) -> Row:
-    """Builds a row of usage: every step with a call; its arguments.
+    """Builds a row of usage: every step with a call, and its arguments.
 
     Args:
         sample: The sample.
@@ -132,10 +132,10 @@ def usage_row(sample: PlanSample, *, without: Collection[str] = (), published: b
 
 
 def draw_withheld(sample: PlanSample, pool: ToolPool, seed: int) -> frozenset[str]:
-    """Draws the withheld tools of a sample: 1 to all of those that it calls, every number with equal probability.
+    """Draws the withheld tools of a sample: from 1 to all of the called tools, each number with equal probability.
 
-    A tool that could do a withheld one's step is withheld too, since the gold would be doubtful. In the published
-    tool_creation.json one of two tools is withheld in 277 rows and both in 286.
+    A tool that could do the step of a withheld tool is withheld too, since the gold would be doubtful. In the published
+    tool_creation.json, one of two tools is withheld in 277 rows and both in 286.
     """
     called = sorted({call.tool for call in sample.calls.values()})
     if not called:
@@ -147,7 +147,7 @@ def draw_withheld(sample: PlanSample, pool: ToolPool, seed: int) -> frozenset[st
 
 
 def _toolset(sample: PlanSample, sample_tools: Sequence[Tool], pool: ToolPool, size: int, key: str) -> list[Tool]:
-    """Returns ``sample_tools`` and distractors up to ``size``, shuffled; only ``sample_tools`` if they are enough."""
+    """Returns ``sample_tools`` and distractors up to ``size``, shuffled; only ``sample_tools`` if these are enough."""
     rng = random.Random(f'{key}:{sample.row}')
     drawn = pool.draw([str(tool['name']) for tool in sample.tools], max(0, size - len(sample_tools)), rng)
     toolset = [*sample_tools, *drawn]
@@ -167,7 +167,7 @@ def _task_row(
     if task == 'tool_selection':
         return selection_row(sample, _toolset(sample, sample.tools, pool, size, f'{seed}:selection'))
     if task == 'tool_creation':
-        size = min(size, TOOLSET_SIZE)  # its two tools are the same for every size of the other toolsets
+        size = min(size, TOOLSET_SIZE)  # its two tools do not depend on the size of other toolsets
     hidden = draw_withheld(sample, pool, seed) if withheld is None else withheld
     shown = [tool for tool in sample.tools if tool['name'] not in hidden]
     toolset = _toolset(sample, shown, pool, size, f'{seed}:creation')
@@ -188,20 +188,20 @@ def build_rows(
 
     Args:
         task: One of ``TASKS``.
-        samples: All annotated samples: the distractors are drawn from their tools.
+        samples: All annotated samples; distractors are drawn from their tools.
         toolset_size: Number of tools in a row of tool_selection and tool_creation_awareness; more if a sample has more.
-        seed: The same seed and samples give the same rows.
+        seed: Seed of all draws; the same seed and samples give the same rows.
         withheld: :attr:`PlanSample.row` -> names of the tools to withhold; drawn by default.
 
     Returns:
-        One row per sample with a question of the task: a plan without any call is left out, except in planning and
+        One row per sample to which the task applies: plans without calls are left out, except in planning and
         tool_usage_awareness.
 
     Raises:
-        ValueError: There is no such task, or there are too few tools for toolsets of this size.
+        ValueError: The task does not exist, or the samples have too few tools for toolsets of this size.
     """
     if task not in TASKS:
-        raise ValueError(f'UltraTool has no task {task!r}; it has {", ".join(TASKS)}')
+        raise ValueError(f'UltraTool has no task {task!r}, only {", ".join(TASKS)}')
     if toolset_size < CREATION_TOOLS:
         raise ValueError(f'a toolset of {toolset_size} is too small; tool_creation shows {CREATION_TOOLS} tools')
     pool = ToolPool.of(samples)
@@ -211,14 +211,15 @@ def build_rows(
         try:
             row = _task_row(task, sample, pool, toolset_size, seed, hidden)
         except ValueError as error:
-            raise ValueError(f'{task}, row {sample.row}: {error}; ask for a smaller --toolset-size') from error
+            raise ValueError(f'{task}, row {sample.row}: {error}; choose a smaller --toolset-size') from error
         if row['reference']:
             rows.append({**row, 'domain': sample.domain, 'rebuilt': True})
     return rows
 
 
 def file_name(task: str, toolset_size: int) -> str:
-    """Returns ``tool_selection.json``, or ``tool_selection_32.json`` if the toolset has not the published size."""
+    """Returns ``tool_selection.json``, or ``tool_selection_32.json`` if the toolset does not have the published
+    size."""
     suffix = f'_{toolset_size}' if task in SIZED_TASKS and toolset_size != TOOLSET_SIZE else ''
     return f'{task}{suffix}.json'
 

@@ -1,16 +1,17 @@
 """Draws distractor tools with a seed, but none that could do the step.
 
-The criterion (:func:`same_function`): two tools could do the same step if one of these holds:
+Two tools could do the same step (:func:`same_function`) if one of these is true:
 
 1. they have the same name, except for case, underscores and order of words;
 2. they have the same description, except for case and punctuation;
-3. their names are similar: their words, with synonyms merged (search, find, query, ...) and endings cut, are equal, or
-   those of one are a subset of the other's (``balance_query``, ``account_balance_query``), or more than half are
+3. their names are similar: after merging synonyms (search, find, query, ...) and cutting endings, their words are
+equal,
+   or the words of one are a subset of the other's (``balance_query``, ``account_balance_query``), or more than half are
    shared;
 4. their descriptions share more than half of their pairs of letters;
-5. they have the same arguments and the same results, by name, both not empty.
+5. they have the same arguments and the same results, by name, and both are not empty.
 
-In doubt a tool is left out: a distractor that is too easy costs little, a second correct answer costs a point.
+In doubt a tool is left out: too easy a distractor costs little, a second correct answer costs a point.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def name_words(name: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Face:
-    """Properties of a tool for the criterion."""
+    """Properties of a tool that the criterion compares."""
 
     spelled: tuple[str, ...]
     words: frozenset[str]
@@ -99,13 +100,13 @@ def _alike(first: _Face, second: _Face) -> bool:
 
 
 def same_function(first: Tool, second: Tool) -> bool:
-    """Tests if two tools could do the same step, by the criterion of this module."""
+    """Tests if two tools could do the same step, as the module describes."""
     return _alike(_face(first), _face(second))
 
 
 @dataclass
 class ToolPool:
-    """Every tool of a set of samples, each name once, to draw distractors from."""
+    """All tools of a set of samples, each name once, to draw distractors from."""
 
     tools: dict[str, Tool]
     _faces: dict[str, _Face] = field(init=False, repr=False)
@@ -124,7 +125,7 @@ class ToolPool:
         return cls(tools)
 
     def rivals(self, name: str) -> frozenset[str]:
-        """Returns the names of all tools of the pool that could replace ``name``, with ``name``."""
+        """Returns the names of all tools in the pool that could replace ``name``, including ``name``."""
         if name not in self._rivals:
             face = self._faces[name]
             self._rivals[name] = frozenset(other for other, seen in self._faces.items() if _alike(face, seen))
@@ -136,7 +137,7 @@ class ToolPool:
         The first tools do not depend on ``count``: toolsets of 32 contain those of 8.
 
         Raises:
-            ValueError: Not enough tools are left; the message has their number.
+            ValueError: Not enough tools are left; the error has their number.
         """
         barred = frozenset().union(*(self.rivals(name) for name in sample_tools))
         names = sorted(self.tools)
@@ -144,6 +145,6 @@ class ToolPool:
         drawn = [self.tools[name] for name in names if name not in barred][:count]
         if len(drawn) < count:
             raise ValueError(
-                f'{count} distractors are wanted and {len(drawn)} of the {len(names)} tools cannot do its steps'
+                f'{count} distractors are needed, but only {len(drawn)} of the {len(names)} tools cannot do its steps'
             )
         return drawn

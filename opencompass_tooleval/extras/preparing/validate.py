@@ -1,7 +1,7 @@
 """Checks examples against the documentation; the paper checks them by calling the tool (Section 4.2).
 
-Nothing of an example is evaluated. FuncQA's tools, which this package implements, are called with it; for all others
-the example is compared with the documentation.
+An example is never evaluated. FuncQA's tools, which this package implements, are called with it; for all other tools it
+is compared with the documentation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PATH = 'example:path'
 EXECUTION = 'example:execution'
 
 REST_INPUT = 'input'
-"""Name of the parameter that holds a whole call, as in the published instructions of RestBench (Table 9)."""
+"""Name of the parameter that contains a complete call, as in the published instructions of RestBench (Table 9)."""
 
 _SENT_BY_THE_CLIENT = ('header', 'cookie')
 
@@ -40,7 +40,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Flaw:
-    """One fault of a description or an example.
+    """One error in a description or an example.
 
     Attributes:
         code: ``area:code``.
@@ -57,7 +57,7 @@ def is_prose(function: FunctionDoc) -> bool:
 
 
 def is_arithmetic(function: FunctionDoc) -> bool:
-    """Tests if a function is one of FuncQA's tools, by its name and its one parameter ``input``."""
+    """Tests if a function is one of FuncQA's tools, by its name and its only parameter ``input``."""
     return function.name in TOOL_NAMES and [parameter.name for parameter in function.required] == [PARAMETER]
 
 
@@ -65,18 +65,18 @@ def check_example(doc: ToolDoc, function_name: str, example: Example) -> list[Fl
     """Compares an example with the documentation.
 
     A value is valid if it has the documented type, is in the documented ``enum``, or equals the documented default
-    (ToolBench writes the defaults of numbers as strings). An example of a REST function is a call,
-    ``{"input": "GET /movie/456/keywords?page=2"}``. It must match the path template, with ids in place of the
-    parameters. Body parameters are keys beside ``input``; headers are left to the client. If a function is documented
-    in plain text only, the text must mention the parameters.
+    (ToolBench writes defaults of numbers as strings). An example of a REST function is a call,
+    ``{"input": "GET /movie/456/keywords?page=2"}``, which must match the path template with ids in place of the
+    parameters. Body parameters are keys beside ``input``; headers are left to the client. If a function is only
+    documented in plain text, the text must mention the parameters.
 
     Args:
         doc: The tool.
         function_name: Name of one of its functions.
-        example: The example, with values as :mod:`json` reads them.
+        example: The example, with values as :mod:`json` parses them.
 
     Returns:
-        The faults, in the documentation's order; empty if there are none.
+        The errors, in the documentation's order; empty without errors.
     """
     function = next((function for function in doc.functions if function.name == function_name), None)
     if function is None:

@@ -1,6 +1,8 @@
-"""Checks that a description is about its tool: no refusal, no part of an object, and words of the documentation.
+"""Checks that a description is about its tool: not a refusal, not part of an object, and with words of the
+documentation.
 
-The check finds obvious faults in English and Chinese; it does not rate quality. It takes linear time, in bounded texts.
+The check finds obvious errors in English and Chinese; it does not rate quality. It takes linear time; texts are
+limited.
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ BRACKET = 'description:bracket'
 UNRELATED = 'description:unrelated'
 
 _MAX_CHARS = 200_000
-"""Maximum characters of the documentation, from its beginning, that are searched for words."""
+"""Maximum length of the documentation's beginning in which to search for words."""
 
 _PAIRS = {'}': '{', ']': '['}
 
 _WORD = re.compile(r'[㐀-鿿]+|[^\W\d_㐀-鿿]+')
 _HUMP = re.compile(r'(?<=[a-z])(?=[A-Z])')
 _PREFIX = 4
-"""Characters of a word that are compared: movie and movies, retrieve and retrieving count as the same."""
+"""Number of first letters of a word to compare: movie and movies, retrieve and retrieving count as the same."""
 
 _COMMON_WORDS = (
     'a about all also an and any api apis are as at be built by can could do does for from function functions get has '
@@ -38,7 +40,7 @@ _COMMON_PAIRS = frozenset(_COMMON_CHINESE.split())
 
 
 def _without_names(text: str, doc: ToolDoc) -> str:
-    """Removes the names of the tool from a text; they may hold any brackets, or begin with any word."""
+    """Removes the names of the tool from a text; names may contain any brackets, or begin with any word."""
     for name in sorted({doc.name, *(function.name for function in doc.functions)}, key=len, reverse=True):
         if not name.strip().isalnum():
             text = text.replace(name, ' ')
@@ -57,7 +59,7 @@ def _is_balanced(text: str) -> bool:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yields the units by which texts are compared: words, cut to their beginning, and pairs of Chinese characters."""
+    """Yields the units that are compared: words, cut to their beginning, and pairs of Chinese characters."""
     for match in _WORD.finditer(text):
         run = match[0]
         if '㐀' <= run[0] <= '鿿':
@@ -83,10 +85,10 @@ def check_description(doc: ToolDoc, text: str) -> list[Flaw]:
 
     Args:
         doc: The tool, or a part of one.
-        text: The description, bounded.
+        text: The description, limited in length.
 
     Returns:
-        The faults; empty if there are none. The comparison is skipped for documentation without words.
+        The errors; empty without errors. The comparison is skipped for documentation without words.
     """
     faults = []
     if declines_or_apologizes(text) and not text.lstrip('\'"`* ').casefold().startswith(doc.name.casefold()):

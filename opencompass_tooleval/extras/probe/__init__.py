@@ -1,1 +1,1 @@
-"""Checks of a model's server, with a few short requests: ``tooleval doctor --endpoint``."""
+"""Checks a model's server with a few short requests: ``tooleval doctor --endpoint``."""

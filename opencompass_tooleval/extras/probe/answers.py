@@ -1,4 +1,4 @@
-"""Checks the key and plain answers: what they hold, and what prompts without tools need."""
+"""Checks the key and plain answers: their contents, and what prompts without tools need."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def _answers(probed: Probed, key: str | None) -> bool | None:
     """Tests if a question with a key is accepted; None if unknown, such as for an unknown model."""
     (reply,) = probed.endpoint.ask_all([[QUESTION]], key=key, max_tokens=_FEW_TOKENS)
     if isinstance(reply, Failure):
-        # A server that rejects the content has accepted the key; a busy one may not have read it.
+        # A server that rejects the content has accepted the key; a busy server may not have read the key.
         return {400: True, 422: True, 401: False, 403: False}.get(reply.status or 0)
     return True
 
 
 def check_key(probed: Probed) -> Iterator[Finding]:
-    """Checks that the key is accepted, and a wrong one refused; if the list of models is public, by a question."""
+    """Checks that the key is accepted and a wrong key refused; with a question, if the list of models is public."""
     accepted, wrong = _accepts(probed, None), None
     if accepted is not False:
         wrong = _accepts(probed, _WRONG_KEY)
@@ -55,30 +55,30 @@ def check_key(probed: Probed) -> Iterator[Finding]:
         accepted = _answers(probed, None)
         wrong = None if accepted is not True else _answers(probed, _WRONG_KEY)
     if accepted is False:
-        which = 'the key is refused' if probed.endpoint.key else 'there is no key, and the server wants one'
+        which = 'the key is refused' if probed.endpoint.key else 'no key is set, and the server requires one'
         yield server_fault('key', f'{which}: {RIGHT_KEY}')
     elif wrong is None:
-        yield server_unknown('key', 'neither the list of models nor a question tells whether it is right')
+        yield server_unknown('key', 'neither the list of models nor a question shows if it is right')
     else:
-        yield server_fine('key', 'the server lets any key in' if wrong else 'accepted; a wrong one is refused')
+        yield server_fine('key', 'the server accepts any key' if wrong else 'accepted; a wrong key is refused')
 
 
 def check_thoughts(probed: Probed) -> Iterator[Finding]:
-    """Checks where thoughts are, and that they end."""
+    """Checks where thoughts are returned, and that they end."""
     reply = probed.plain
     assert reply is not None
     thoughts, text = field_of_thoughts(reply), reply.text
     in_text = has_tag(text)
     if (in_text and not visible_text(Answer(text)).text) or (not text.strip() and reply.finish_reason == CUT):
         says = (
-            f'they do not end within {MAX_OUT_LEN} tokens, on a question of one word: raise max_out_len of the data '
-            f'sets, or turn them off: {_NO_THINKING}'
+            f'they do not end within {MAX_OUT_LEN} tokens, for a one-word question: raise max_out_len of the data '
+            f'sets, or turn thoughts off: {_NO_THINKING}'
         )
         yield server_fault('thoughts', says)
     elif thoughts:
-        yield server_fine('thoughts', f'in {thoughts}, apart from the answer')
+        yield server_fine('thoughts', f'in {thoughts}, separate from the answer')
     elif in_text:
-        yield server_fine('thoughts', 'in the answer, in tags that are read as thoughts')
+        yield server_fine('thoughts', 'in the answer, in tags that mark them as thoughts')
     else:
         yield server_fine('thoughts', 'none seen')
 
@@ -91,36 +91,36 @@ def check_usage(probed: Probed) -> Iterator[Finding]:
     if prompt and completion:
         yield server_fine('usage', 'tokens of prompt and answer are counted')
     else:
-        why = 'the server streams without being asked to' if not reply.body else 'the server does not say'
+        why = 'the server streams without a request to do so' if not reply.body else 'the server does not report them'
         yield server_unknown('usage', f'{why}: tokens and cost are estimates')
 
 
 def check_limit(probed: Probed) -> Iterator[Finding]:
-    """Checks that an answer ends at the limit of tokens, with this reason."""
+    """Checks that an answer stops at the token limit, with this reason."""
     reply = probed.ask(user('Count from 1 to 100, separated by spaces.'), tokens=_FEW_TOKENS)
     what, counted = 'max_tokens', reply.tokens('completion')
     words = len(reply.text.split())
     too_long = words > 2 * _FEW_TOKENS if counted is None else counted > 2 * _FEW_TOKENS
     if too_long:
         kind = 'words' if counted is None else 'tokens'
-        says = f'{_FEW_TOKENS} tokens were allowed, {counted or words} {kind} came: answers are longer than they may be'
+        says = f'{_FEW_TOKENS} tokens were allowed, but {counted or words} {kind} came: the limit is ignored'
         yield server_fault(what, says)
     elif reply.finish_reason == CUT:
-        yield server_fine(what, 'kept to, and finish_reason says so')
+        yield server_fine(what, 'respected, and finish_reason says so')
     elif _looks_cut(reply.text):
-        says = f'kept to, but finish_reason is {reply.finish_reason}: results cannot say which answers were cut'
+        says = f'respected, but finish_reason is {reply.finish_reason}: results cannot show which answers were cut'
         yield server_unknown(what, says)
     else:
-        yield server_unknown(what, f'the answer is too short to tell: {reply.text.strip()[:40]!r}')
+        yield server_unknown(what, f'the answer is too short to check this: {reply.text.strip()[:40]!r}')
 
 
 def _looks_cut(text: str) -> bool:
-    digits = re.sub(r'\D', '', text[:_COUNT_CHARS])  # a model whose digits are tokens may leave the spaces out
+    digits = re.sub(r'\D', '', text[:_COUNT_CHARS])  # a model with digits as tokens may leave out the spaces
     return digits.startswith('12') and not digits.endswith('99100')
 
 
 def check_system_role(probed: Probed) -> Iterator[Finding]:
-    """Checks that a system prompt is accepted, and reaches the model."""
+    """Checks that a system prompt is accepted and reaches the model."""
     order = f'Whatever you are asked, reply with the single word {_SYSTEM_WORD} and nothing else, in capital letters.'
     system: dict[str, Any] = {'role': 'system', 'content': order}
     try:
@@ -132,9 +132,9 @@ def check_system_role(probed: Probed) -> Iterator[Finding]:
         yield server_fault('system role', says)
         return
     if _SYSTEM_WORD in visible_text(Answer(reply.text)).text:
-        yield server_fine('system role', 'taken and heeded')
+        yield server_fine('system role', 'accepted and followed')
     elif probed.is_dropped(reply, QUESTION):
-        says = "taken, but the chat template leaves it out. For T-Eval set system_role='user' in the prompt template"
+        says = "accepted, but the chat template leaves it out. For T-Eval set system_role='user' in the prompt template"
         yield server_fault('system role', says)
     else:
-        yield server_unknown('system role', 'taken; the answer does not show whether the model saw it')
+        yield server_unknown('system role', 'accepted; the answer does not show if the model saw it')

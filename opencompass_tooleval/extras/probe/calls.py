@@ -1,4 +1,4 @@
-"""Checks that tools reach the model, and that its calls are returned as calls."""
+"""Checks that tools reach the model, and that the server returns its calls as calls."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _TOOL = {
 _QUESTION = user('What is the weather in Paris today? Call the tool get_weather.')
 _PARSER = (
     'start vLLM with --enable-auto-tool-choice --tool-call-parser NAME, SGLang with --tool-call-parser NAME, '
-    'llama-server with --jinja; transformers serve reads calls of Qwen alone'
+    'llama-server with --jinja; transformers serve only parses calls of Qwen'
 )
 _MARKS = ('<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '<function=', '<|tool_call', '<｜tool', f'{_NAME}(')
-"""Marks of calls in texts of templates."""
+"""Marks of calls in text."""
 _ID, _DEGREES = 'call000a1', '37'
-"""Nine letters and digits: Mistral's templates accept no other id."""
+"""Nine letters and digits, since Mistral's templates accept no other id."""
 _RESULT = f'{{"degrees": {_DEGREES}, "wind": "none", "rain": false}}'
 
 
@@ -49,10 +49,10 @@ def _with_tool(probed: Probed, *messages: Message, **settings: Any) -> Reply:
 
 
 def _fault_of(function: Mapping[str, Any]) -> str:
-    """Returns the fault of a call of the tool; '' for none."""
+    """Returns the error in a call of the tool; '' without an error."""
     name, arguments = function.get('name'), function.get('arguments')
     if name != _NAME:
-        return f'a call of {str(name)[:60]!r}, which is no tool that was given'
+        return f'a call of {str(name)[:60]!r}, which is not an offered tool'
     if isinstance(arguments, Mapping):
         return ''
     try:
@@ -68,29 +68,29 @@ def _is_call_in_text(text: str) -> bool:
 
 
 def _finding_of_call(what: str, reply: Reply) -> Finding | None:
-    """Returns the finding for calls, or for a call as text; None if there is neither."""
+    """Returns the finding for calls, or for a call as text; None without either."""
     if reply.functions:
         faults = list(filter(None, map(_fault_of, reply.functions)))
         if not faults:
-            return server_fine(what, 'comes back with name and arguments')
+            return server_fine(what, 'returned with name and arguments')
         if reply.finish_reason == CUT:
             return server_unknown(what, f'cut: {faults[0]}')
         return server_fault(what, faults[0])
     if _is_call_in_text(reply.text):
-        return server_fault(what, f'it comes as text, which counts as no call: {_PARSER}')
+        return server_fault(what, f'it comes as text, which does not count as a call: {_PARSER}')
     return None
 
 
 def check_forced(probed: Probed) -> Iterator[Finding]:
-    """Checks that a demanded call is returned: of a named function, else of any."""
+    """Checks that a forced call is returned: of a named function, or else of any function."""
     what = 'forced call'
     named = {'type': 'function', 'function': {'name': _NAME}}
     try:
         finding = _finding_of_call(what, _with_tool(probed, _QUESTION, tool_choice=named))
-        if finding is None:  # llama.cpp silently takes the object for 'auto'
+        if finding is None:  # llama.cpp silently treats the object as 'auto'
             finding = _finding_of_call(what, _with_tool(probed, _QUESTION, tool_choice='required'))
             if finding and finding.is_fine:
-                says = "comes back with tool_choice='required', as data sets may ask; a named function is not kept to"
+                says = "returned with tool_choice='required', as data sets may request; a named function is ignored"
                 finding = replace(finding, text=says)
     except Failure as failure:
         if failure.reason not in ('infra:bad_request', 'infra:server', 'infra:bad_response'):
@@ -98,11 +98,11 @@ def check_forced(probed: Probed) -> Iterator[Finding]:
         yield server_unknown(what, f'refused: {failure.words}')
         return
     probed.calls_if_forced = finding is not None and finding.is_fine
-    yield finding or server_unknown(what, 'tool_choice is not kept to: no call came')
+    yield finding or server_unknown(what, 'tool_choice is ignored: no call came')
 
 
 def check_auto(probed: Probed) -> Iterator[Finding]:
-    """Checks that the model may call by itself, as in data sets, and sees the tools."""
+    """Checks that the model may decide to call, as in data sets, and sees the tools."""
     what = 'tool calls'
     try:
         reply = _with_tool(probed, _QUESTION, tool_choice='auto')
@@ -116,17 +116,17 @@ def check_auto(probed: Probed) -> Iterator[Finding]:
                 raise
             yield server_fault(what, f'tools are refused: {other.words}; {_PARSER}')
             return
-        yield server_unknown('tool_choice', "'auto' is refused; leave tool_choice out")
+        yield server_unknown('tool_choice', "'auto' is refused; leave out tool_choice")
     finding = _finding_of_call(what, reply)
     if finding:
         yield finding
     elif probed.is_dropped(reply, _QUESTION):
-        says = 'the chat template leaves the tools out, so the model never sees them: use tools in the prompt'
+        says = 'the chat template leaves out the tools, so the model never sees them: use tools in the prompt'
         yield server_fault(what, says)
     elif probed.calls_if_forced:
-        yield server_unknown(what, 'the model chose not to call, though a forced call comes back')
+        yield server_unknown(what, 'the model chose not to call, although a forced call is returned')
     else:
-        says = f'no call came, forced or not, and no text that looks like one: if the model can call, {_PARSER}'
+        says = f'no call came, forced or not, nor text that looks like a call: if the model can call, {_PARSER}'
         yield server_fault(what, says)
 
 
@@ -144,16 +144,17 @@ def check_several(probed: Probed) -> Iterator[Finding]:
     count = len(reply.functions)
     finding = _finding_of_call(what, reply)
     if count > 1 and finding and finding.is_fine:
-        yield server_fine(what, f'{count} come in one answer')
+        yield server_fine(what, f'one answer has {count}')
     elif finding and not finding.is_fine:
         yield finding
     else:
-        says = 'one came for two cities' if count else 'none came'
+        says = 'only one for two cities' if count else 'none came'
         yield server_unknown(what, says)
 
 
 def _rounds(question: Message, answer: Answer, without: Collection[str] = ()) -> list[Message]:
-    """Returns the messages after an answer with calls: as a dialogue sends it back, and a result for each call."""
+    """Returns the messages after an answer with calls: the answer as a dialogue sends it back, and a result per
+    call."""
     message, *results = tool_messages(answer, [_RESULT] * len(answer.calls))
     calls = [
         {'id': call.id, 'type': 'function', 'function': {'name': call.name, 'arguments': json.dumps(call.arguments)}}
@@ -169,7 +170,7 @@ def check_thoughts_back(probed: Probed) -> Iterator[Finding]:
     what = 'thoughts back'
     names = names_of([probed.called[1].sent]) if probed.called else set()
     if not probed.called or not names:
-        yield server_fine(what, 'no thoughts come with its calls, so that none go back')
+        yield server_fine(what, 'its calls have no thoughts to send back')
         return
     tried: list[Reply | Failure] = []
     for without in ((), names):
@@ -187,20 +188,20 @@ def _finding_of_thoughts(what: str, names: str, returned: Reply | Failure, left_
     if isinstance(returned, Failure):
         if isinstance(left_out, Failure):
             return server_fault(what, f'refused with and without {names}: {returned.words}')
-        says = f'{names} refused, and left out after the first refusal: {returned.words}'
+        says = f'{names} refused; left out after the first refusal: {returned.words}'
         return server_unknown(what, says)
     if isinstance(left_out, Failure):
         return server_fine(what, f"{names} required, and sent back (thoughts='as_sent', the default)")
     more, fewer = returned.tokens('prompt'), left_out.tokens('prompt')
     if not more or not fewer:
-        return server_fine(what, f'{names} accepted; without usage nobody knows if the model sees them')
+        return server_fine(what, f'{names} accepted; without usage it is unknown if the model sees them')
     if more > fewer:
         return server_fine(what, f'{names} accepted: the model sees them ({more - fewer} tokens of the prompt)')
-    return server_unknown(what, f'{names} accepted and dropped: the prompt has the same tokens without')
+    return server_unknown(what, f'{names} accepted but dropped: the prompt has as many tokens without')
 
 
 def check_tool_role(probed: Probed) -> Iterator[Finding]:
-    """Checks that a call and its result can be sent back, for the next round."""
+    """Checks that a call and its result can be sent back in the next round."""
     what = 'role tool'
     made_up = _QUESTION, Answer('', calls=(ToolCall(_NAME, {'city': 'Paris'}, _ID),))
     rounds = _rounds(*(probed.called or made_up), probed.refused)
@@ -212,8 +213,8 @@ def check_tool_role(probed: Probed) -> Iterator[Finding]:
         yield server_fault(what, f'refused: {failure.words}')
         return
     if _DEGREES in visible_text(Answer(reply.text)).text:
-        yield server_fine(what, 'taken, and the result is used')
+        yield server_fine(what, 'accepted, and the result is used')
     elif probed.is_dropped(reply, rounds[0], tools=[_TOOL]):
-        yield server_fault(what, 'taken, but the chat template leaves calls and results out')
+        yield server_fault(what, 'accepted, but the chat template leaves out calls and results')
     else:
-        yield server_unknown(what, 'taken; the answer does not show whether the model saw the result')
+        yield server_unknown(what, 'accepted; the answer does not show if the model saw the result')

@@ -1,4 +1,4 @@
-"""``tooleval doctor --endpoint``: checks a model's server in place of this machine."""
+"""``tooleval doctor --endpoint``: checks a model's server instead of this machine."""
 
 from __future__ import annotations
 
@@ -21,16 +21,14 @@ def with_endpoint(doctor: Callable[..., int]) -> Callable[..., int]:
 
     def run_doctor(
         endpoint: Annotated[
-            str | None, typer.Option(metavar='URL', help='Look at an OpenAI-compatible server instead: its base URL.')
+            str | None, typer.Option(metavar='URL', help='Check an OpenAI-compatible server instead: its base URL.')
         ] = None,
         model: Annotated[str | None, typer.Option(metavar='NAME', help='The model on that server.')] = None,
         key_env: KeyEnvOption = KEY_VARIABLE,
-        calls: Annotated[bool, typer.Option(help='Check function calling, too.')] = True,
-        at_once: Annotated[
-            int, typer.Option(min=1, max=1024, help='Requests at a time when concurrency is checked.')
-        ] = 16,
-        long_prompt: Annotated[int, typer.Option(min=0, help='Tokens of the one long prompt; 0 sends none.')] = 6000,
-        timeout: Annotated[float, typer.Option(min=1, help='Seconds per request at most.')] = 60,
+        calls: Annotated[bool, typer.Option(help='Also check function calling.')] = True,
+        at_once: Annotated[int, typer.Option(min=1, max=1024, help='Number of concurrent requests to check.')] = 16,
+        long_prompt: Annotated[int, typer.Option(min=0, help='Tokens of the long prompt; 0 sends none.')] = 6000,
+        timeout: Annotated[float, typer.Option(min=1, help='Maximum seconds per request.')] = 60,
         json_out: JsonOption = None,
     ) -> int:
         """Prints every finding; returns 1 if one is a fault, else 0.

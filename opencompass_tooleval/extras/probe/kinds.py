@@ -1,4 +1,4 @@
-"""Kinds of findings about a server, beside those of the first question."""
+"""Kinds of findings about a server, in addition to those of the first question."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from opencompass_tooleval.findings.kinds import Kind, Level
 
 KINDS = {
     'server:key': Kind(Level.FAULT, 'the server refuses the key'),
-    'server:thoughts': Kind(Level.FAULT, 'thoughts are not apart from the answer'),
+    'server:thoughts': Kind(Level.FAULT, 'thoughts are not separate from the answer'),
     'server:usage': Kind(Level.UNKNOWN, 'tokens are not counted'),
-    'server:max_tokens': Kind(Level.FAULT, 'the limit of tokens is not kept to, or the end of an answer is not told'),
+    'server:max_tokens': Kind(Level.FAULT, 'the token limit is ignored, or finish_reason is wrong'),
     'server:system_role': Kind(Level.FAULT, 'a system prompt is refused, or does not reach the model'),
-    'server:forced_call': Kind(Level.FAULT, 'a forced call does not come back as one'),
-    'server:tool_calls': Kind(Level.FAULT, 'native calls do not come back with name and arguments'),
+    'server:forced_call': Kind(Level.FAULT, 'a forced call is not returned as a call'),
+    'server:tool_calls': Kind(Level.FAULT, 'native calls are not returned with name and arguments'),
     'server:tool_choice': Kind(Level.UNKNOWN, "`tool_choice='auto'` is refused"),
-    'server:several_calls': Kind(Level.FAULT, 'several calls do not come in one answer'),
-    'server:thoughts_back': Kind(Level.FAULT, 'calls are refused, with or without the thoughts that came with them'),
+    'server:several_calls': Kind(Level.FAULT, 'one answer cannot have several calls'),
+    'server:thoughts_back': Kind(Level.FAULT, 'calls are refused, with or without their thoughts'),
     'server:role_tool': Kind(Level.FAULT, 'results of calls are refused, or do not reach the model'),
     'server:raw_text': Kind(Level.UNKNOWN, 'the server does not return what the model wrote'),
     'server:prompt': Kind(Level.FAULT, 'the chat template leaves out parts of the prompt'),
-    'server:n': Kind(Level.UNKNOWN, 'several answers to one request, which nothing depends on'),
-    'server:context': Kind(Level.UNKNOWN, 'the server does not say how many tokens fit'),
+    'server:n': Kind(Level.UNKNOWN, 'several answers to one request, which are not needed'),
+    'server:context': Kind(Level.UNKNOWN, 'the server does not report its context length'),
     'server:long_prompt': Kind(Level.FAULT, 'a part of a long prompt does not reach the model'),
-    'server:concurrency': Kind(Level.FAULT, 'answers to several requests at a time are mixed up or missing'),
-    'server:all_else': Kind(Level.UNKNOWN, 'no further checks, since a first one failed'),
+    'server:concurrency': Kind(Level.FAULT, 'answers to concurrent requests are mixed up or missing'),
+    'server:all_else': Kind(Level.UNKNOWN, 'no further checks, since a basic check failed'),
 }
 """Id -> the kind."""

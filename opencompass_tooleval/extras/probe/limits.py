@@ -28,22 +28,22 @@ _FEW_TOKENS = 8
 
 
 def check_choices(probed: Probed) -> Iterator[Finding]:
-    """Checks that one request can return ``n`` answers; no data set needs it."""
+    """Checks if one request can return ``n`` answers, although no data set needs this."""
     try:
         reply = probed.ask(QUESTION, tokens=_FEW_TOKENS, n=2, **_sampled(probed))
     except Failure as failure:
         if failure.reason != 'infra:bad_request':
             raise
-        yield server_fine('n', 'refused; trials are requests of their own, so that nothing depends on it')
+        yield server_fine('n', 'refused; not needed, since each trial is a separate request')
         return
     if reply.choices == 2:
-        yield server_fine('n', 'two answers come for n=2')
+        yield server_fine('n', 'n=2 returns two answers')
     else:
-        yield server_fine('n', 'ignored; trials are requests of their own, so that nothing depends on it')
+        yield server_fine('n', 'ignored; not needed, since each trial is a separate request')
 
 
 def _sampled(probed: Probed) -> dict[str, Any]:
-    """Returns sampling settings: vLLM refuses several greedy answers, which would be equal."""
+    """Returns sampling settings: vLLM refuses several greedy answers, since they would be equal."""
     return {'temperature': 1} if 'temperature' in probed.settings else {}
 
 
@@ -61,16 +61,16 @@ def _listed_context(row: Any) -> int | None:
 
 
 def check_context(probed: Probed) -> Iterator[Finding]:
-    """Finds the size of the context: in the list of models, or in the refusal of a far too long answer."""
+    """Finds the size of the context, from the list of models or from the refusal of a much too long answer."""
     listed = _listed_context((probed.listed or {}).get(probed.endpoint.model))
     refused = None if listed else _refused_context(probed)
     probed.context = listed or refused
     if probed.context is None:
-        yield server_unknown('context', 'the server does not say how many tokens fit')
+        yield server_unknown('context', 'the server does not report its context length')
         return
-    where = 'the list of models says' if listed else 'the server refuses more'
-    says = f'{probed.context:,} tokens, {where}; give max_seq_len={probed.context} to the model'
-    yield server_fine('context', f'{says}, and see with `tooleval plan` whether the prompts fit')
+    where = 'from the list of models' if listed else 'the server refuses more'
+    says = f'{probed.context:,} tokens, {where}; set max_seq_len={probed.context} for the model'
+    yield server_fine('context', f'{says}, and check with `tooleval plan` that the prompts fit')
 
 
 def _refused_context(probed: Probed) -> int | None:
@@ -84,11 +84,11 @@ def _refused_context(probed: Probed) -> int | None:
 
 
 def check_long_prompt(probed: Probed) -> Iterator[Finding]:
-    """Checks that a complete long prompt reaches the model; some servers cut it silently."""
+    """Checks that a complete long prompt reaches the model, since some servers cut it silently."""
     size = min(probed.long_prompt, (probed.context or _HUGE) - _RESERVED)
     if size < _SHORTEST:
         return
-    # Any tokenizer has at least one token per number here.
+    # Any tokenizer needs at least one token per number here.
     numbers = ' '.join(str(number % 10) for number in range(size // 2))
     order = f'The code word is {_WORD}. Here are digits without a meaning:\n{numbers}\n'
     try:
@@ -100,13 +100,13 @@ def check_long_prompt(probed: Probed) -> Iterator[Finding]:
         return
     counted = reply.tokens('prompt')
     if _WORD in visible_text(Answer(reply.text)).text.upper():
-        yield server_fine('long prompt', f'{counted or f"about {size}"} tokens reach the model as a whole')
+        yield server_fine('long prompt', f'{counted or f"about {size}"} tokens reach the model completely')
     elif counted is not None and 0 < counted < size // 2:
-        fix = 'raise the context, of Ollama with: OLLAMA_CONTEXT_LENGTH=32768 ollama serve'
+        fix = 'raise the context length, for Ollama with: OLLAMA_CONTEXT_LENGTH=32768 ollama serve'
         says = f'only {counted} of about {size} tokens reach the model, without an error: {fix}'
         yield server_fault('long prompt', says)
     else:
-        yield server_unknown('long prompt', 'the answer does not show whether the model saw all of it')
+        yield server_unknown('long prompt', 'the answer does not show if the model saw the complete prompt')
 
 
 def check_concurrency(probed: Probed) -> Iterator[Finding]:
@@ -123,12 +123,12 @@ def check_concurrency(probed: Probed) -> Iterator[Finding]:
     limited, late = reasons.pop('infra:rate_limit', 0), reasons.pop('infra:timeout', 0)
     if reasons:
         other = next(failure for failure in failures if failure.reason in reasons)
-        says = f'{sum(reasons.values())} of {count} at once fail ({other.words}): lower max_workers of the model'
+        says = f'{sum(reasons.values())} of {count} concurrent requests fail ({other.words}): lower max_workers'
         yield server_fault(what, says)
     elif late:
-        yield server_unknown(what, f'{late} of {count} at once are not answered in time: lower max_workers')
+        yield server_unknown(what, f'{late} of {count} concurrent requests are not answered in time: lower max_workers')
     elif limited:
-        says = f'{limited} of {count} at once meet a rate limit and are asked again: lower max_workers of the model'
+        says = f'{limited} of {count} concurrent requests hit a rate limit and are repeated: lower max_workers'
         yield server_fine(what, says)
     else:
-        yield server_fine(what, f'{count} at once are answered')
+        yield server_fine(what, f'{count} concurrent requests are answered')

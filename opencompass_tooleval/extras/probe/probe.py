@@ -1,4 +1,4 @@
-"""Probes the capabilities of a server that data sets need, with a few short requests. Imports no OpenCompass."""
+"""Checks the capabilities of a server that data sets need, with a few short requests. Does not import OpenCompass."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from opencompass_tooleval.models.api.reachable import check_listed, check_reacha
 Check = Callable[[Probed], Iterator[Finding]]
 
 ALL = 'all data sets'
-CALLING = 'data sets by function calling (-fc)'
-ROUNDS = 'dialogues by function calling (FuncQA -fc)'
+CALLING = 'data sets with function calling (-fc)'
+ROUNDS = 'dialogues with function calling (FuncQA -fc)'
 WITH_SYSTEM = 'data sets with a system prompt (T-Eval, UltraTool gpt, EasyTool by ID, FuncQA ReAct)'
 
 
@@ -56,7 +56,7 @@ FIRST = (
     ProbeCheck('model', check_listed, ALL),
     ProbeCheck('answer', check_plain_answer, ALL),
 )
-"""Checks without which no others can run."""
+"""Basic checks; without them no others can run."""
 
 ANSWERS = (
     ProbeCheck('thoughts', check_thoughts, ALL),
@@ -81,13 +81,13 @@ LIMITS = (
 
 
 def probe(endpoint: Endpoint, with_calls: bool = True, at_once: int = 16, long_prompt: int = 6000) -> Iterator[Finding]:
-    """Yields findings, in a fixed order; no reply of a server raises.
+    """Yields findings in a fixed order; never raises, whatever a server replies.
 
     Args:
         endpoint: The server.
         with_calls: True to check function calling.
-        at_once: Requests in flight, for the last check.
-        long_prompt: Tokens of the one long prompt; 0 sends none.
+        at_once: Number of concurrent requests, for the last check.
+        long_prompt: Tokens of the long prompt; 0 sends none.
     """
     probed = Probed(endpoint, at_once=at_once, long_prompt=long_prompt)
     for check in FIRST:
@@ -105,5 +105,5 @@ def _findings_of(check: ProbeCheck, probed: Probed) -> Iterator[Finding]:
     try:
         for finding in check.run(probed):
             yield replace(finding, concerns=check.concerns)
-    except Failure as failure:  # a server that fails sometimes
+    except Failure as failure:  # a server that sometimes fails
         yield replace(server_unknown(check.what, failure.words), concerns=check.concerns)

@@ -1,4 +1,4 @@
-"""Checks what the server returns beside its reading of an answer, and what its chat template leaves out."""
+"""Checks if the server returns the raw text of an answer, and what its chat template leaves out."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _TOKENS = 16
 
 
 def check_raw_text(probed: Probed) -> Iterator[Finding]:
-    """Checks if answers can be attributed, and if the prompt has all parts of a conversation."""
+    """Checks if errors can be attributed, and if the prompt has all parts of a conversation."""
     found = _search(probed)
     what = 'raw text'
     if found.source:
-        yield server_fine(what, f'returned by {found.source.name}: attribution=True finds faults of the parser')
+        yield server_fine(what, f'returned by {found.source.name}: attribution=True finds errors of the parser')
     elif found.has_unread_ids:
-        yield server_fine(what, 'ids of tokens are returned: attribution=True with tokenizer_path reads them')
+        yield server_fine(what, 'token ids are returned: attribution=True with tokenizer_path decodes them')
     else:
-        yield server_unknown(what, 'not returned: whether the parser loses calls cannot be seen')
+        yield server_unknown(what, 'not returned: lost calls of the parser cannot be found')
     what = 'prompt'
     if found.lost:
         yield server_fault(what, f'the chat template of the server leaves out {", ".join(found.lost)}')
     elif found.prompt:
         yield server_fine(what, 'system text, tools, calls and results reach the model')
     else:
-        yield server_unknown(what, 'the server does not show it')
+        yield server_unknown(what, 'the server does not return it')
 
 
 def _search(probed: Probed) -> Found:

@@ -1,1 +1,1 @@
-"""Recorded answers: scores of the authors' runs and of a user's files, judgements of them, and their agreement."""
+"""Recorded answers: scores of the authors' runs and of a user's files, their judgements, and judges' agreement."""

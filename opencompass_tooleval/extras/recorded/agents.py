@@ -1,4 +1,4 @@
-"""Reads recorded agents for ``tooleval score agents``: predictions, and runs in ToolBench's format."""
+"""Reads recorded agents for ``tooleval score agents``: predictions, or runs in ToolBench's format."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from opencompass_tooleval.extras.recorded.toolbench_judgements import judged_by_
 from opencompass_tooleval.work_dir.recorded import load_recorded
 
 _RETRIEVED = 'retrieve'
-"""Part of the file name of a method that retrieves tools: its calls name APIs without their tool."""
+"""Part of the file name of a method that retrieves tools: such calls name APIs without their tool."""
 
 
 class _ScorerByFiles(JudgedAgentScorer):
-    """Scores with the judgements of files.
+    """Scores with judgements from files.
 
     Args:
         subset: Row of the table.
-        judgements: A file of ours, or one of ToolBench's.
-        preferences: Additional preferences of ToolBench.
+        judgements: A file of ours, or of ToolBench's evaluator.
+        preferences: An additional file of ToolBench's preferences.
         runs: The scored runs, if they are in ToolBench's format.
     """
 
@@ -45,16 +45,16 @@ class _ScorerByFiles(JudgedAgentScorer):
         self._files, self._runs = (judgements, preferences), runs
 
     def judged(self, tasks: Sequence[Task], scores: Sequence[AgentScore]) -> Sequence[Judged]:
-        """Returns the judgements of the files."""
+        """Returns the judgements in the files."""
         runs = map(of_run, self._runs) if self._runs else map(of_score, tasks, scores)
         judged, self.kinds = judged_by_files(list(runs), *self._files)
         return judged
 
 
 def _tasks_of(tasks: Sequence[Task], stored: Sequence[StoredAnswer], file: Path, are_judged: bool) -> list[Task]:
-    """Returns the task of every run of a file; the needed tools of tasks outside the data are unknown.
+    """Returns the task of every run in a file; the needed tools of tasks outside the data are unknown.
 
-    If there are judgements, the tasks may be any.
+    With judgements, tasks of the data may be missing.
     """
     known = {task.id: task for task in tasks}
     missing = sorted(known.keys() - {answer.task.id for answer in stored})
@@ -76,17 +76,17 @@ def _notes(tasks: Sequence[Task], stored: Sequence[StoredAnswer]) -> Iterator[st
     known = {task.id for task in tasks}
     missing = len(known - {answer.task.id for answer in stored}) if stored else 0
     if missing:
-        yield f'{missing} of {len(known)} tasks have no run: not comparable with those of all'
+        yield f'{missing} of {len(known)} tasks have no run: not comparable with complete runs'
     others = sum(answer.task.id not in known for answer in stored)
     if others:
         yield (
-            f'{others} of {len(stored)} runs are of tasks that the data does not have: what they need is not known; '
-            f'recall, precision and F1 are of the other {len(stored) - others}, all else, reasons too, of all runs'
+            f'{others} of {len(stored)} runs belong to tasks outside the data, whose needed tools are unknown; '
+            f'recall, precision and F1 cover the other {len(stored) - others}, all else and the reasons all runs'
         )
     if any(map(_is_retrieved, stored)):
-        yield 'calls of retrieved tools name an API without its tool: whether it is a needed one is not known'
+        yield 'calls of retrieved tools name an API without its tool, so it is unknown if the API is needed'
     if stored:
-        yield 'observations are those of the file'
+        yield 'observations come from the file'
 
 
 def _lines(counted: Mapping[str, Any]) -> Iterator[str]:
@@ -105,10 +105,7 @@ def _lines(counted: Mapping[str, Any]) -> Iterator[str]:
         yield 'observations: ' + ', '.join(f'{source} {share}' for source, share in answered.items())
     if beside := counted.get('repaired'):
         metrics = ', '.join(f'{metric} {beside[metric]:.2f}' for metric in OF_REPAIRED if beside[metric] is not None)
-        yield (
-            f'{beside["calls"]} gold calls of {beside["tasks"]} tasks equal no call by the documentation; '
-            f'repaired: {metrics}'
-        )
+        yield (f'{beside["calls"]} gold calls of {beside["tasks"]} tasks equal no valid call; repaired: {metrics}')
     if counted['sources'][SIMULATED]:
         yield 'simulated by: ' + ', '.join(f'{name} {count}' for name, count in counted['simulated_by'].items())
     if 'judged' in counted:
@@ -124,21 +121,21 @@ def read(
     subset: str,
     predictions: Path,
     *,
-    data: Annotated[Path | None, 'The data file; by default where prepare puts it.'] = None,
+    data: Annotated[Path | None, 'The data file; default: where prepare puts it.'] = None,
     judgements: Annotated[
         Path | None,
-        "What a judge said: a file of ours, or ToolBench's pass_rate_results.",
+        "Judgements: a file of ours, or ToolBench's pass_rate_results.",
     ] = None,
-    preferences: Annotated[Path | None, "Beside it, ToolBench's preference_results."] = None,
+    preferences: Annotated[Path | None, "In addition, ToolBench's preference_results."] = None,
 ) -> RecordedRun:
     """Reads trajectories: a predictions file, or runs in ToolBench's format (``.json``, ``.json.gz``).
 
     Raises:
         DataError: A file is missing or damaged, or files do not belong together.
-        ValueError: There is no such subset, or there are preferences without judgements.
+        ValueError: The subset does not exist, or preferences are given without judgements.
     """
     if preferences and not judgements:
-        raise ValueError('--preferences stand beside --judgements; alone they are judgements themselves')
+        raise ValueError('--preferences needs --judgements; a single file belongs to --judgements')
     tasks, count = _load_tasks(subset, data), find_subset(subset).tasks
     runs = load_runs(predictions) if holds_runs(predictions) else []
     stored = list(map(stored_answer, runs))
@@ -166,9 +163,9 @@ def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[li
     """Loads the tasks and answers of a file.
 
     Args:
-        file: A predictions file, or answers in ToolBench's format, which hold their queries.
-        subset: The subset of the tasks; by default that of the data set that the predictions name.
-        data: Its data file; by default where ``prepare`` puts it.
+        file: A predictions file, or answers in ToolBench's format, which contain their queries.
+        subset: The subset of the tasks; default: that of the data set named in the predictions.
+        data: The subset's data file; default: where ``prepare`` puts it.
 
     Raises:
         DataError: A file is missing or damaged, or the files do not belong together.
@@ -183,9 +180,9 @@ def load_to_judge(file: Path, subset: str | None, data: Path | None) -> tuple[li
 
 
 def _subset_of(file: Path, subsets: Sequence[str]) -> str:
-    """Returns the subset that all predictions of a file name as their data set."""
+    """Returns the subset that all predictions in a file name as their data set."""
     questions = load_recorded(file).questions.values()
     named = {name for question in questions for name in named_subsets(question.source or question.dataset, subsets)}
     if len(named) != 1:
-        raise ValueError(f'{file} does not say whose tasks it is of: give --subset, one of {", ".join(subsets)}')
+        raise ValueError(f'{file} does not name the subset of its tasks: add --subset, one of {", ".join(subsets)}')
     return named.pop()

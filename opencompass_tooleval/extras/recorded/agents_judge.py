@@ -27,16 +27,18 @@ from opencompass_tooleval.work_dir.whole_file import write_whole
 
 def judge_agents(
     file: Annotated[Path, typer.Argument(metavar='FILE', help="A predictions file, or answers in ToolBench's format.")],
-    out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='Where the judgements are written.')],
+    out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='File for the judgements.')],
     judge: Annotated[
         Path | None,
-        typer.Option(metavar='CONFIG', help='Config whose first model judges; by default $OC_JUDGE_MODEL and its kin.'),
+        typer.Option(
+            metavar='CONFIG', help='Config whose first model judges; default: $OC_JUDGE_MODEL and related variables.'
+        ),
     ] = None,
     subset: Annotated[
-        str | None, typer.Option(help='Of predictions: whose tasks they are of, if they do not say.')
+        str | None, typer.Option(help='For predictions: the subset of their tasks, if they do not name it.')
     ] = None,
-    data: Annotated[Path | None, typer.Option(help='Its data file; by default where prepare puts it.')] = None,
-    kinds: Annotated[str, typer.Option(help='Kinds of judgements: some of solved,pass,win,success.')] = 'solved',
+    data: Annotated[Path | None, typer.Option(help='Data file of the subset; default: where prepare puts it.')] = None,
+    kinds: Annotated[str, typer.Option(help='Kinds of judgements: a list of solved,pass,win,success.')] = 'solved',
     judgements_per_answer: Annotated[int, typer.Option(help='Judgements of each answer.')] = TIMES,
     reference: Annotated[
         Path | None,
@@ -44,11 +46,12 @@ def judge_agents(
     ] = None,
     comparisons_per_answer: Annotated[int, typer.Option(help='For win: comparisons of each answer.')] = COMPARISONS,
     answer_order: Annotated[
-        str, typer.Option(help='For win: in which order the judge sees two answers; random or both.')
+        str, typer.Option(help='For win: order in which the judge sees two answers; random or both.')
     ] = (RANDOM),
     seed: Annotated[int, typer.Option(help='Seed of random choices.')] = 0,
     win_rule: Annotated[
-        str, typer.Option(help='For win: whose rule; stabletoolbench, or toolbench, where who passes alone wins.')
+        str,
+        typer.Option(help='For win: the rule; stabletoolbench, or toolbench, where the only answer that passes wins.'),
     ] = STABLETOOLBENCH,
     function_calls: Annotated[
         bool, typer.Option('--function-calls', help="The judge calls a function, as ToolBench's does.")
@@ -58,9 +61,9 @@ def judge_agents(
     """Judges recorded answers. Judgements on disk are not requested again, so an interrupted command can be repeated.
 
     Raises:
-        DataError: A file is missing or damaged, they do not belong together, or the judge's server refuses requests.
-        UnjudgedError: More than 1% could not be judged.
-        ValueError: There is no judge or no reference, or an option is invalid.
+        DataError: A file is missing or damaged, files do not belong together, or the judge's server refuses requests.
+        UnjudgedError: More than 1% of the answers could not be judged.
+        ValueError: The judge or the reference is missing, or an option is invalid.
         OSError: A file cannot be written.
     """
     check_outputs(json_out, out)
@@ -74,14 +77,14 @@ def judge_agents(
         function_calls,
     )
     if (WIN_AREA in settings.kinds) != (reference is not None):
-        raise ValueError('win needs something to compare with, and nothing else does: --kinds win --reference FILE')
+        raise ValueError('only win compares with other answers: use --kinds win with --reference FILE')
     tasks, answers = load_to_judge(file, subset, data)
     cfg = _judge_cfg(judge)
     with naming_model_faults(judge or '$OC_JUDGE_MODEL', default_cache()):
         grading = AgentGrading(answers, settings, load_references(reference, tasks) if reference else {})
         judgements, name, calls = ask_judge(cfg, grading)
     write_whole(out, ''.join(f'{json.dumps(row)}\n' for row in grading.rows(judgements)))
-    judged = grading.check(grading.score(judgements), 'Run the command again: what is judged is kept')
+    judged = grading.check(grading.score(judgements), 'Run the command again: finished judgements are stored')
     scores = [SampleScore(one.id, one.values, one.reason) for one in judged]
     counted = breakdown(judged)
     total = aggregate(scores, metrics_of(settings.kinds))
@@ -101,7 +104,7 @@ def judge_agents(
     if json_out != STDOUT:
         console = Screen()
         print_metrics(f'{file.name}, {len(answers)} answers', result, console)
-        for line in (*judged_lines(counted, name), f'wrote {out}; {calls} questions asked'):
+        for line in (*judged_lines(counted, name), f'wrote {out}; {calls} questions sent'):
             console.print(line, soft_wrap=True)
 
 
@@ -112,5 +115,5 @@ def _judge_cfg(config: Path | None) -> dict[str, object]:
     tell_only_warnings()
     cfg = load_model_cfg(config) if config else judge_cfg_from_env()
     if not cfg:
-        raise ValueError('there is no judge: give --judge CONFIG, or set OC_JUDGE_MODEL, OC_JUDGE_API_KEY and _BASE')
+        raise ValueError('there is no judge: add --judge CONFIG, or set OC_JUDGE_MODEL, OC_JUDGE_API_KEY and _BASE')
     return cfg

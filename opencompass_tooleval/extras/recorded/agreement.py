@@ -1,4 +1,4 @@
-"""``tooleval agreement``: Pearson's correlation of two judges of one task of UltraTool, without OpenCompass."""
+"""``tooleval agreement``: Pearson's correlation between two judges of an UltraTool task, without OpenCompass."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, numbers_table, write_outputs
 from opencompass_tooleval.extras.recorded.judge_correlation import Agreement, agree
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.printing import Screen
 
 
@@ -27,15 +28,15 @@ def _print_table(task: str, agreement: Agreement, console: Screen) -> None:
     console.print(table)
     if agreement.only_first or agreement.only_second:
         alone = agreement.only_first, agreement.only_second
-        console.print(f'left out: {alone[0]} that only the first judged, {alone[1]} only the second')
+        console.print(f'left out: {alone[0]} judged only by the first, {alone[1]} only by the second')
     if agreement.unnamed:
-        what = f'{agreement.unnamed} judgements do not name their answers: both files must judge the same ones'
-        console.print(f'NOTE {what}', soft_wrap=True)
+        what = f'{agreement.unnamed} judgements do not identify their answers: both files must judge the same answers'
+        console.print(found('extra:unnamed', '', what).line, soft_wrap=True)
 
 
 def agreement(
     first: Annotated[Path, typer.Argument(help="A file of judgements, ours or the authors'.")],
-    second: Annotated[Path, typer.Argument(help='Another, of people or of a model.')],
+    second: Annotated[Path, typer.Argument(help='Another file, of people or a model.')],
     task: Annotated[str, typer.Option(help='planning or tool_creation.')] = 'planning',
     json_out: JsonOption = None,
 ) -> None:
@@ -43,12 +44,12 @@ def agreement(
 
     Raises:
         DataError: A file is missing or damaged.
-        ValueError: The task has no judge, or the files share no judged item, or they judge different answers.
+        ValueError: The task has no judge, the files share no judged item, or they judge different answers.
         OSError: ``json_out`` cannot be written.
     """
     subset = find_subset(task)
     if subset.kind not in JUDGED_KINDS:
-        raise ValueError(f'{subset.name} has no judge; planning and tool_creation have')
+        raise ValueError(f'{subset.name} has no judge; only planning and tool_creation have')
     grading = ScoresGrading((), (), subset, Protocol(), carried=True)
     both = {file: grading.read(file) for file in (first, second)}
     for file, judgements in both.items():
@@ -56,14 +57,14 @@ def agreement(
     shared = agree(subset, both[first], both[second])
     if not shared.compared:
         raise ValueError(
-            f'{first} and {second} judge nothing in common: {shared.only_first} and {shared.only_second} things, by id '
+            f'{first} and {second} share no judged item: {shared.only_first} and {shared.only_second} items, by id '
             'and step'
         )
     if shared.other_answers:
         record, step = shared.other_answers[0]
         raise ValueError(
-            f'{first} and {second} judge different answers to {len(shared.other_answers)} of {shared.compared} things '
-            f'(the first: record {record}{f", step {step}" if step else ""}): both have to judge the same answers'
+            f'{first} and {second} judge different answers to {len(shared.other_answers)} of {shared.compared} items '
+            f'(the first: record {record}{f", step {step}" if step else ""}): both must judge the same answers'
         )
     result = {
         'benchmark': 'ultratool',

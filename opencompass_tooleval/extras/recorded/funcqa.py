@@ -25,27 +25,27 @@ def _about_log(breakdown: Mapping[str, Any]) -> Iterator[str]:
     if log is None:
         return
     if labels is None:
-        yield 'labels: none; accuracy above is a rule, not what the authors call right'
+        yield 'labels: none; the accuracy above follows a rule, not the labels of the authors'
     else:
         share = f'{labels["right"]} of {labels["questions"]} = {labels["accuracy"]:.2f}'
         yield f"labels: {share}, the sum that the paper reports; accuracy's rule gives {labels['agreeing']} of them"
     yield (
-        f'tool errors: {log["questions_with_error"]} questions have a call that a tool refuses, '
-        f'{log["questions_with_discarded_try"]} a try that was discarded for reasons the log does not hold; '
+        f'tool errors: {log["questions_with_error"]} questions have a call that a tool rejects, '
+        f'{log["questions_with_discarded_try"]} a discarded try, whose reason is not in the log; '
         f'the paper has {_PUBLISHED_ERROR}% over both subsets'
     )
-    yield f'results: {log["differing_results"]} logged ones are not what the tools give'
+    yield f'results: {log["differing_results"]} logged results differ from those of the tools'
 
 
 class _LogScorer(FuncQAScorer):
-    """Scores a log; its result has what the log says beside its answers."""
+    """Scores a log; its result also contains what else the log records."""
 
     def __init__(self, subset: str, logged: Sequence[LoggedQuestion]) -> None:
         super().__init__(subset)
         self._logged = logged
 
     def breakdown(self, scores: Sequence[QuestionScore]) -> dict[str, Any]:
-        """Returns further parts of the result beside its metrics."""
+        """Returns the result's parts other than its metrics."""
         labels = count_labels(self._logged, [bool(score.values[ACCURACY]) for score in scores])
         return {
             **super().breakdown(scores),
@@ -63,7 +63,7 @@ def read(
     subset: str,
     predictions: Path,
     *,
-    data: Annotated[Path | None, "FuncQA's data file; by default where prepare puts it."] = None,
+    data: Annotated[Path | None, "FuncQA's data file; default: where prepare puts it."] = None,
     gold: Annotated[
         Literal['official', 'repaired'], 'repaired fixes the wrong answers of the published data.'
     ] = 'official',
@@ -71,8 +71,8 @@ def read(
     """Reads trajectories: a predictions file, other recorded answers with their JSON, or a log of the authors.
 
     Raises:
-        DataError: A file is missing or damaged, or they do not belong together.
-        ValueError: There is no such subset.
+        DataError: A file is missing or damaged, or files do not belong together.
+        ValueError: The subset does not exist.
     """
     row = find_subset(subset)
     records = load_records(data or resolve_data_path(f'{DATA_PATH}/{row.file}', FIX), subset, gold)

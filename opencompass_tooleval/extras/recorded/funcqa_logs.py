@@ -2,8 +2,8 @@
 
 A log is a JSON list (or JSON lines) with an object per question: ``question``, ``final_answer``, ``execute_log``
 (``api_result_ls``: the calls per task; ``call_result_ls``: their results), ``answer_subtask``, ``answer_wrong``
-(discarded tries), ``check_index`` and ``check``, a label. The runs write ``check`` as 0 everywhere; the ones are added
-by people who label a log.
+(discarded tries), ``check_index`` and ``check``, a label. The runs write 0 as every ``check``; people who label a log
+set the ones.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LoggedQuestion:
     """One question of a log.
 
     Attributes:
-        trajectory: Its calls, computed again, and its final answer.
+        trajectory: The question's calls, computed again, and its final answer.
         label: The authors' label of the answer, 1 for correct or 0; None in a log without labels.
         differing: Number of calls whose logged result differs from the tools' result.
     """
@@ -43,7 +43,7 @@ class LoggedQuestion:
 
     @property
     def discarded(self) -> int:
-        """Number of discarded tries; the log has neither their calls nor the reasons."""
+        """Number of discarded tries; the log contains neither their calls nor the reasons."""
         return sum(not task['done'] for task in self.trajectory.tasks)
 
 
@@ -68,17 +68,17 @@ class Labels:
 
 
 def load_log(file: Path, records: Sequence[Record]) -> list[LoggedQuestion] | None:
-    """Reads a log and matches it with the records by question: published logs have another order than the data.
+    """Reads a log and matches it with the records by question, since published logs have another order than the data.
 
     Args:
         file: Any file of predictions.
         records: The questions.
 
     Returns:
-        An entry per record, in the records' order; None if the file is no log.
+        An entry per record, in the records' order; None if the file is not a log.
 
     Raises:
-        DataError: It is a damaged log, or it answers other questions or one twice.
+        DataError: The log is damaged, or answers other questions, or answers a question twice.
     """
     entries = _entries(file)
     if entries is None:
@@ -92,7 +92,7 @@ def load_log(file: Path, records: Sequence[Record]) -> list[LoggedQuestion] | No
             if question not in questions:
                 raise Fault('its question is not in the data')
             if question in logged:
-                raise Fault('its question is answered before')
+                raise Fault('its question was answered before')
             logged[question] = _read(entry, labelled)
     for record in records:
         if record.question.strip() not in logged:
@@ -102,7 +102,7 @@ def load_log(file: Path, records: Sequence[Record]) -> list[LoggedQuestion] | No
 
 
 def _entries(file: Path) -> list[Any] | None:
-    """Returns the entries; None if the file is no log, or is unreadable, which other readers report."""
+    """Returns the entries; None if the file is not a log, or is unreadable (other readers report that)."""
     try:
         value = read_json(file)
     except DataError:
@@ -137,7 +137,7 @@ def _read(entry: Mapping[str, Any], labelled: bool) -> LoggedQuestion:
 
 
 def _calls(made: Any) -> Iterator[AnsweredCall]:
-    """Yields the calls of one task, computed again; a task without a call has a text instead."""
+    """Yields the calls of one task, computed again; a task without a call has text instead."""
     for call in made if isinstance(made, list) else []:
         if not isinstance(call, dict):
             raise Fault('a call is not an object')
@@ -155,7 +155,7 @@ def _renamed(parameters: Any) -> Any:
 def _tasks(entry: Mapping[str, Any], key: str, done: bool) -> Iterator[dict[str, Any]]:
     for task in _list(entry, key):
         if not isinstance(task, dict):
-            raise Fault(f'{key!r} holds something that is not an object')
+            raise Fault(f'{key!r} contains a value that is not an object')
         yield {'task': task.get('task'), 'answer': task.get('answer'), 'done': done, 'tries': 1}
 
 
@@ -174,7 +174,7 @@ def _list(entry: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def count_labels(logged: Sequence[LoggedQuestion], right: Sequence[bool]) -> Labels | None:
-    """Counts the labels, and those that equal ``right``, in the same order; None without labels."""
+    """Counts the labels, and those that equal ``right`` (in the same order); None without labels."""
     labels = [question.label for question in logged]
     if None in labels:
         return None

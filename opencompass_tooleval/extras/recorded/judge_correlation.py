@@ -16,15 +16,15 @@ class Agreement:
 
     Attributes:
         compared: Number of plans or created tools that both judged.
-        only_first: Number that only the first judged; an unreadable or missing judgement counts as none.
+        only_first: Number that only the first judged; unreadable and missing judgements do not count.
         only_second: Number that only the second judged.
-        correlations: Dimension -> -1 to 1, over items that both judged; None if it is undefined: for fewer than two
-            items, or if one judge gave all the same score.
-        other_answers: Number of items whose two judgements are known to be of different answers: they do not show
+        correlations: Dimension -> -1 to 1, over items that both judged; None if undefined: for fewer than two items, or
+            if a judge gave the same score to all.
+        other_answers: Items whose two judgements are known to belong to different answers, and so cannot show
             agreement.
         unnamed: Number of items for which at least one judgement does not identify its answer.
-        means: Dimension -> the mean scores, 0-10, of the first and of the second over items that both judged; None
-            without any. Two judges may agree in order but not in height.
+        means: Dimension -> the mean scores, 0-10, of the first and the second judge over items that both judged; None
+            without such items. Two judges may agree in order but not in level.
     """
 
     compared: int
@@ -37,8 +37,8 @@ class Agreement:
 
 
 def pearson(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Computes Pearson's correlation of two series; None for fewer than two values or a constant series."""
-    if min(len(set(first)), len(set(second))) < 2:  # by value: rounding leaves a constant 7.3 some variance
+    """Returns Pearson's correlation of two series; None for fewer than two values or a constant series."""
+    if min(len(set(first)), len(set(second))) < 2:  # by value: after rounding, a constant 7.3 has some variance
         return None
     return max(-1.0, min(1.0, statistics.correlation(first, second)))
 

@@ -23,20 +23,20 @@ def read(
     subset: str,
     predictions: Path,
     *,
-    data: Annotated[Path | None, "RestBench's data file; by default where OpenCompass looks for data."] = None,
-    specs: Annotated[Path | None, "The service's OpenAPI document; by default as the data."] = None,
+    data: Annotated[Path | None, "RestBench's data file; default: where OpenCompass looks for data."] = None,
+    specs: Annotated[Path | None, "The service's OpenAPI document; default: as for the data."] = None,
     gold: Annotated[Literal['official', 'repaired'], 'As published, or with its errata fixed.'] = 'official',
     method: Annotated[
         Literal['names', 'easytool', 'function_calling'],
-        "How answers name tools; easytool: by the number of EasyTool's own prompt; function_calling: by native calls.",
+        "How answers name tools; easytool: by the number in EasyTool's own prompt; function_calling: in native calls.",
     ] = 'names',
-    instructions: Annotated[Path | None, 'For easytool: the instructions; by default as the data.'] = None,
+    instructions: Annotated[Path | None, 'For easytool: the instructions; default: as for the data.'] = None,
 ) -> RecordedRun:
-    """Reads recorded answers, or a log, which has names for every method.
+    """Reads recorded answers, or a log, which contains tool names for every method.
 
     Raises:
         DataError: A file is missing, damaged, or does not belong to the others.
-        ValueError: There is no such subset.
+        ValueError: The subset does not exist.
     """
     row = find_subset(subset)
     specs = specs or resolve_data_path(f'{DATA_PATH}/{row.document}', FIX)

@@ -1,7 +1,8 @@
-"""Logs of EasyTool's script: JSON lines of ``{"ID", "question", "task_path", "tool_choice_ls"}``, one per question.
+"""Reads logs of EasyTool's script: JSON lines of ``{"ID", "question", "task_path", "tool_choice_ls"}``, one per
+question.
 
 ``task_path`` is the model's answer, in some lines plain text without numbers. ``tool_choice_ls`` is the path that the
-script read from it, which is scored.
+script parsed from it; this path is scored.
 """
 
 from __future__ import annotations
@@ -53,16 +54,16 @@ def logged_paths(file: Path, rows: Sequence[Any], records: Sequence[Record]) -> 
         if question not in questions:
             raise DataError(file, 'its question is not in the data', f'line {line}')
         if question in paths:
-            raise DataError(file, 'its question has a line already', f'line {line}')
+            raise DataError(file, 'its question already has a line', f'line {line}')
         paths[question] = path
     missing = [record.id for record in records if record.query not in paths]
     if missing:
-        raise DataError(file, f'no line has its question, nor that of {len(missing) - 1} more', missing[0])
+        raise DataError(file, f'no line has its question, nor those of {len(missing) - 1} more records', missing[0])
     return {record.id: paths[record.query] for record in records}
 
 
 def read_log(file: Path) -> list[Any] | None:
-    """Returns the lines of a log; None if the file is something else, or is no JSON."""
+    """Returns the lines of a log; None if the file is not a log or not JSON."""
     try:
         rows = read_json(file)
     except DataError:

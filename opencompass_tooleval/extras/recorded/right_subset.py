@@ -1,4 +1,4 @@
-"""Checks that recorded answers belong to the subset that they are scored as."""
+"""Checks that recorded answers belong to the subset as which they are scored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUFFIX = r'(?:_(?:v\d\w*|zh|en))*(?:-\w+)*'
 
 
 def named_subsets(name: str, subsets: Collection[str]) -> set[str]:
-    """Finds the subsets that a name contains; of names within names only the longest.
+    """Finds the subsets that a name contains; if subset names contain each other, only the longest.
 
     Args:
         name: Name of a file without extension, or of a data set, such as ``tooleval-teval-plan_str_v2``.
@@ -34,7 +34,7 @@ def named_subsets(name: str, subsets: Collection[str]) -> set[str]:
     for subset in subsets:
         word = re.escape(subset)
         whole = re.fullmatch(f'{prefix}{word}{_SUFFIX}', lowered)
-        # Not \b, which takes '_' for a letter: it would miss plan_json in 'my_plan_json_v2'.
+        # Not \b, which treats '_' as a letter, and so would miss plan_json in 'my_plan_json_v2'.
         within = '_' in subset and re.search(f'(?<![a-z0-9]){word}(?![a-z0-9])', lowered)
         carried_out = re.search(rf'(?<![a-z0-9])tooleval-{word}-agent(?![a-z0-9])', lowered)
         if whole or within or carried_out:
@@ -49,17 +49,17 @@ def _stem(path: Path) -> str:
 def check_name(
     path: Path, subset: str, subsets: Collection[str], also: str = '', recorded: RecordedAnswers | None = None
 ) -> bool:
-    """Returns True if the file of the answers, or the data set that they name, is named after the subset.
+    """Returns True if the file of the answers, or the data set named in it, is named after the subset.
 
     Args:
         path: File of the answers.
-        subset: The subset that they are to be scored as.
+        subset: The subset as which they will be scored.
         subsets: All subsets of the benchmark.
-        also: Another accepted name, such as the task that a subset is a variant of.
+        also: Another accepted name, such as the task of which a subset is a variant.
         recorded: The answers.
 
     Raises:
-        DataError: They are named after another subset.
+        DataError: The name is that of another subset.
     """
     questions = recorded.questions.values() if recorded else ()
     datasets = {question.source or question.dataset: 'by their data set' for question in questions}
@@ -67,7 +67,7 @@ def check_name(
     for name, what in {**datasets, _stem(path): 'by the name of the file'}.items():
         held = named_subsets(name, subsets)
         if held and not held & {subset, also}:
-            raise DataError(path, f'{what} these are answers to {", ".join(sorted(held))}, not to {subset}')
+            raise DataError(path, f'{what}, these are answers to {", ".join(sorted(held))}, not to {subset}')
         is_named = is_named or bool(held)
     return is_named
 
@@ -77,12 +77,12 @@ def load_answers(predictions: Path, subset: str, subsets: Collection[str], ids: 
 
     Args:
         predictions: File of the answers.
-        subset: The subset that they are to be scored as.
+        subset: The subset as which they will be scored.
         subsets: All subsets of the benchmark.
         ids: The records, in the data's order.
 
     Raises:
-        DataError: A record has no answer, an answer has no record, or they are named after another subset.
+        DataError: A record has no answer, an answer has no record, or the name is that of another subset.
     """
     recorded = load_recorded(predictions)
     answers = recorded.in_order(ids)
@@ -93,16 +93,16 @@ def load_answers(predictions: Path, subset: str, subsets: Collection[str], ids: 
 def check_prompts(
     recorded: RecordedAnswers, subset: str, messages: Mapping[str, Sequence[Message]], is_named: bool
 ) -> None:
-    """Checks that answers with a recorded prompt answer these messages.
+    """Checks that answers with a recorded prompt belong to these prompts.
 
     Args:
         recorded: The answers.
-        subset: The subset that they are to be scored as.
+        subset: The subset as which they will be scored.
         messages: Record id -> messages of its prompt, in the data's order.
-        is_named: True if a name says that they belong to the subset; a difference is then only a warning.
+        is_named: True if the answers are named after the subset; a difference is then only a warning.
 
     Raises:
-        DataError: They answer other prompts.
+        DataError: The answers belong to other prompts.
     """
     other = [
         record_id
@@ -111,7 +111,7 @@ def check_prompts(
     ]
     if not other:
         return
-    summary = f'{len(other)} of {len(messages)} answers say that they were asked something else than the data has'
+    summary = f'{len(other)} of {len(messages)} answers have other prompts than the data'
     if not is_named:
         fix = f'If only instructions or roles differ, name the file {subset}.json'
         raise DataError(recorded.path, f'{summary}: these are not answers to {subset}. {fix}', other[0])
@@ -119,6 +119,6 @@ def check_prompts(
 
 
 def warn_if_unread(scores: Sequence[SampleScore], path: Path, subset: str) -> None:
-    """Warns if no answer could be read: the file may belong to another subset."""
+    """Warns if no answer could be parsed: the file may belong to another subset."""
     if scores and all(score.parse_method == _NO_PARSE_METHOD for score in scores):
-        logger.warning('%s: not one answer could be read: is this the right subset? It was scored as %s', path, subset)
+        logger.warning('%s: no answer could be parsed: is this the right subset? It was scored as %s', path, subset)

@@ -21,6 +21,7 @@ from opencompass_tooleval.extras.attribution.causes import SERVING
 from opencompass_tooleval.extras.attribution.points import faults_of_recorded, read_faults
 from opencompass_tooleval.extras.attribution.words import lines_of
 from opencompass_tooleval.extras.recorded.right_subset import warn_if_unread
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.printing import Screen
 
 
@@ -70,7 +71,7 @@ def score_recorded(
     """Scores recorded answers, prints the scores, and writes the output files that the options name.
 
     Args:
-        benchmark: The benchmark that the answers belong to.
+        benchmark: The benchmark of the answers.
         subset: One of its subsets.
         predictions: Recorded answers.
         json_out: File for the result, or ``-``.
@@ -80,7 +81,7 @@ def score_recorded(
     Raises:
         DataError: A file is missing, damaged, or does not belong to the others.
         EncoderMissingError: An encoder is needed and is not on this machine.
-        UnjudgedError: More than 1% could not be judged.
+        UnjudgedError: More than 1% of the answers could not be judged.
         ValueError: The options contradict each other, or name something that does not exist.
         OSError: An output cannot be written.
     """
@@ -95,7 +96,7 @@ def score_recorded(
         _print(benchmark, result, run)
     notes = Screen(stderr=json_out == STDOUT)
     for note in _notes(run, len(scored.scores)):
-        notes.print(f'NOTE {note}', soft_wrap=True)
+        notes.print(found('extra:recorded', '', note).line, soft_wrap=True)
 
 
 def _benchmark_options(function: Callable[..., RecordedRun]) -> Iterator[Parameter]:
@@ -114,7 +115,7 @@ def _shared(
     json_out: JsonOption = None,
     details: DetailsOption = None,
 ) -> None:
-    """Declares the parameters of every benchmark's command; only the signature is read."""
+    """Declares the parameters of every benchmark's command; only the signature is used."""
 
 
 def _command(benchmark: Benchmark) -> Command:
@@ -124,7 +125,7 @@ def _command(benchmark: Benchmark) -> Command:
     def run(subset: str, file: Path | None, predictions: Path | None, **options: Any) -> None:
         answers = predictions or file
         if (answers is None and not is_optional) or (predictions and file):
-            raise ValueError('give one file of answers: FILE, or --predictions FILE')
+            raise ValueError('name one file of answers: FILE, or --predictions FILE')
         score_recorded(benchmark, subset, answers, **options)
 
     first, *shared = signature(_shared, eval_str=True).parameters.values()

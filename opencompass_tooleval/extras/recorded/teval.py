@@ -32,14 +32,14 @@ def _version_and_language(data: Path, subset: str, protocol: str | None) -> tupl
     except ValueError:
         version, language = protocol or 'v1', 'ZH' if data.stem.endswith('_zh') else 'EN'
         logger.warning(
-            '%s has no name such as plan_json_v2_zh.json: taken for %s, %s; --protocol and --encoder say otherwise',
+            '%s has no name such as plan_json_v2_zh.json: treated as %s, %s; --protocol and --encoder change this',
             data,
             version,
             language,
         )
         return version, language
     if file_subset != subset:
-        raise DataError(data, f'by its name this is {file_subset}, not {subset}')
+        raise DataError(data, f'according to its name this is {file_subset}, not {subset}')
     return version, language
 
 
@@ -52,22 +52,22 @@ def read(
     predictions: Path,
     *,
     data: Annotated[Path, "T-Eval's data file."],
-    protocol: Annotated[Literal['v1', 'v2'] | None, 'By default that of the data file.'] = None,
+    protocol: Annotated[Literal['v1', 'v2'] | None, 'Default: that of the data file.'] = None,
     scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks fixed.'] = 'official',
-    postprocessor: Annotated[Literal['v1', 'v2', 'clean'] | None, 'By default that of the data file.'] = None,
+    postprocessor: Annotated[Literal['v1', 'v2', 'clean'] | None, 'Default: that of the data file.'] = None,
     encoder: Annotated[
-        str | None, "'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or the official one."
+        str | None, "'offline', a folder or a hub id; default: $TOOLEVAL_ENCODER or the official encoder."
     ] = None,
     method: Annotated[
-        Literal['function_calling'] | None, 'Where the answers are native calls, in `calls` of their rows.'
+        Literal['function_calling'] | None, 'If the answers are native calls, in `calls` of their rows.'
     ] = None,
 ) -> RecordedRun:
-    """Reads recorded answers: a file, or a folder of one file per record.
+    """Reads recorded answers: a file, or a folder with one file per record.
 
     Raises:
         DataError: Data or predictions are missing, damaged, or do not belong together.
         EncoderMissingError: An encoder is needed and is not on this machine; the files are valid.
-        ValueError: There is no such subset.
+        ValueError: The subset does not exist.
     """
     find_subset(subset)
     version, language = _version_and_language(data, subset, protocol)

@@ -37,10 +37,10 @@ from opencompass_tooleval.extras.recorded.right_subset import load_answers
 
 def _read_success(predictions: Path, data: Path | None, judgements: Path | None) -> RecordedRun:
     if judgements is None:
-        raise ValueError('success is scored from judgements: give --judgements FILE')
+        raise ValueError('success is scored from judgements: add --judgements FILE')
     stored = success.load_final_answers(predictions, load_queries(data) if data else None)
     scorer = SuccessScorer()
-    scorer.file, scorer.fix = judgements, f'{judgements} has to judge the very answers of {predictions}'
+    scorer.file, scorer.fix = judgements, f'{judgements} must judge exactly the answers in {predictions}'
     return RecordedRun(
         scorer,
         stored,
@@ -79,8 +79,8 @@ def _read_runs(predictions: Path) -> RecordedRun:
     runs = load_runs(predictions)
     unscored = sum(len(run.calls) for run in runs if run.is_retrieved)
     note = (
-        f'the tools of {unscored} calls were retrieved, and the file does not say which ones were chosen from: name '
-        'and parameter errors are not known'
+        f'the tools of {unscored} calls were retrieved, and the file does not list the candidates: name '
+        'and parameter errors are unknown'
     )
     return RecordedRun(
         RunsScorer(),
@@ -98,19 +98,19 @@ def read(
     subset: str,
     predictions: Path,
     *,
-    data: Annotated[Path | None, 'The test file; for success where trajectories lack their request.'] = None,
-    judgements: Annotated[Path | None, 'For success: what the judge said.'] = None,
+    data: Annotated[Path | None, 'The test file; for success, if the trajectories lack their request.'] = None,
+    judgements: Annotated[Path | None, 'For success: file of judgements.'] = None,
     encoder: Annotated[
-        str | None, "For selection: 'offline', a folder or a hub id; the one that found the candidates."
+        str | None, "For selection: 'offline', a folder or a hub id; the encoder that found the candidates."
     ] = None,
     method: Annotated[
         Literal['names', 'easytool', 'function_calling'],
-        "How answers name tools; easytool, for selection: by the number of EasyTool's own prompt; function_calling, "
-        'for calls: by native calls.',
+        "How answers name tools; easytool, for selection: by the number in EasyTool's own prompt; function_calling, "
+        'for calls: in native calls.',
     ] = 'names',
-    instructions: Annotated[Path | None, 'For easytool: the instructions that were shown.'] = None,
+    instructions: Annotated[Path | None, 'For easytool: the instructions in the prompts.'] = None,
 ) -> RecordedRun:
-    """Reads recorded answers; for ``success`` and ``trajectories`` stored trajectories, such as ToolBench's .json.gz.
+    """Reads recorded answers, or for ``success`` and ``trajectories`` stored trajectories (ToolBench's .json.gz).
 
     Raises:
         DataError: A file is missing, damaged, or does not belong to the others.
@@ -120,17 +120,17 @@ def read(
     """
     if subset == TRAJECTORIES:
         if data is not None or judgements is not None:
-            raise ValueError('trajectories are scored by themselves: leave --data and --judgements out')
+            raise ValueError('trajectories need no other file: leave out --data and --judgements')
         return _read_runs(predictions)
     row = find_subset(subset)
     if row.kind == 'success':
         return _read_success(predictions, data, judgements)
     if data is None:
-        raise ValueError(f'{subset} needs the test file: give --data FILE')
+        raise ValueError(f'{subset} needs the test file: add --data FILE')
     if judgements is not None:
-        raise ValueError(f'{subset} is scored without a judge: leave --judgements out')
+        raise ValueError(f'{subset} is scored without a judge: leave out --judgements')
     if method not in METHODS[row.kind]:
-        raise ValueError(f'{subset} has methods {" and ".join(METHODS[row.kind])}, not {method!r}')
+        raise ValueError(f'{subset} has the methods {" and ".join(METHODS[row.kind])}, not {method!r}')
     tools = open_tools(data, row.data, instructions)
     if row.kind == 'selection':
         run = _read_selection(predictions, row, tools, encoder, method)

@@ -1,4 +1,4 @@
-"""Recorded answers and files of judgements, for ``tooleval agents judge`` and ``tooleval score agents``."""
+"""Judges recorded answers, or reads their judgements, for ``tooleval agents judge`` and ``tooleval score agents``."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def kinds_of(judgements: Sequence[Judgement[Opinions]]) -> tuple[str, ...]:
 def judged_by_files(
     answers: Sequence[JudgedAnswer], judgements: Path, preferences: Path | None = None
 ) -> tuple[Sequence[Judged], tuple[str, ...]]:
-    """Computes the scores of answers from files of judgements, and their kinds.
+    """Computes the scores of answers from files of judgements; returns the scores and the kinds of judgements.
 
     Args:
         answers: The answers.
         judgements: A file of ours, or ToolBench's ``pass_rate_results`` or ``preference_results``.
-        preferences: Additional ``preference_results`` of ToolBench.
+        preferences: An additional file of ToolBench's ``preference_results``.
 
     Raises:
         DataError: A file is missing or damaged.
         UnjudgedError: More than 1% of the judgements are missing.
-        ValueError: They judge other tasks.
+        ValueError: The files judge other tasks.
     """
     grading = AgentGrading(answers)
     by_answer = grading.read(judgements)
@@ -41,12 +41,12 @@ def judged_by_files(
         by_answer = joined(by_answer, grading.read(preferences))
     if kinds := kinds_of(by_answer):
         grading.settings = JudgeSettings(kinds)
-    scores = grading.check(grading.score(by_answer), f'{judgements} has to judge these very answers')
+    scores = grading.check(grading.score(by_answer), f'{judgements} must judge exactly these answers')
     return scores, grading.settings.kinds
 
 
 def judged_lines(counted: Mapping[str, Any], judge: str) -> Iterator[str]:
-    """Yields lines about judgements for a screen, beside the rates.
+    """Yields lines about judgements for the screen, in addition to the rates.
 
     Args:
         counted: The breakdown of the judged answers.
@@ -54,9 +54,7 @@ def judged_lines(counted: Mapping[str, Any], judge: str) -> Iterator[str]:
     """
     lacking = ''
     if counted['unjudged_opinions']:
-        lacking = (
-            f'; {counted["unjudged_opinions"]} judgements could not be had, {counted["unjudged"]} answers not judged'
-        )
+        lacking = f'; {counted["unjudged_opinions"]} judgements are missing, {counted["unjudged"]} answers not judged'
     yield f'judged by {judge}{lacking}'
     solved: Mapping[str, Any] | None = counted.get('solved')
     if solved:
@@ -69,11 +67,11 @@ def judged_lines(counted: Mapping[str, Any], judge: str) -> Iterator[str]:
     if won:
         yield (
             f'against the reference: {won["win"]} won, {won["tie"]} tied, {won["loss"]} lost; {won["no_reference"]} of '
-            f'the wins since it has no answer; {won["drawn_comparisons"]} of {won["comparisons"]} comparisons drawn'
+            f'the wins because it has no answer; {won["drawn_comparisons"]} of {won["comparisons"]} comparisons drawn'
         )
     passed: Mapping[str, Any] | None = counted.get('pass')
     if passed:
-        yield f'passed: {passed["drawn_votes"]} votes drawn, {passed["ties"]} answers with as many for them as against'
+        yield f'passed: {passed["drawn_votes"]} votes drawn, {passed["ties"]} answers with equal votes'
     for name, counts in (('solved', solved), ('win', won)):
         if counts:
             yield f'{name} decided by: ' + ', '.join(
@@ -82,10 +80,10 @@ def judged_lines(counted: Mapping[str, Any], judge: str) -> Iterator[str]:
 
 
 def ask_judge(cfg: Mapping[str, Any], grading: AgentGrading) -> tuple[list[Judgement[Opinions]], str, int]:
-    """Sends the judge questions about answers; questions answered in any earlier run are not repeated.
+    """Sends the judge questions about answers; questions answered in an earlier run are not repeated.
 
     Args:
-        cfg: The judge, any model of OpenCompass.
+        cfg: Config of the judge, any OpenCompass model.
         grading: The answers.
 
     Returns:

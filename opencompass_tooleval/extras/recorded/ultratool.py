@@ -33,13 +33,13 @@ from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorde
 
 _NAMES = [row.name for row in TABLE]
 _SAMPLE = 4000
-"""Number of characters from which the language of a file is detected."""
+"""Number of characters used to detect the language of a file."""
 _IN_WORDS = {'zh': 'Chinese', 'en': 'English'}
 
 
 @dataclass(frozen=True)
 class _Files:
-    """Input of scoring: answers, their records, and judgements."""
+    """Input files: answers, their records, and judgements."""
 
     predictions: Path | None
     data: Path | None
@@ -48,7 +48,7 @@ class _Files:
 
 @dataclass(frozen=True)
 class _Loaded:
-    """Known records and answers, in the same order; and the shapes in which answers were recorded."""
+    """Known records and answers, in the same order, and the formats in which answers were recorded."""
 
     records: list[Record] | None
     answers: list[Any] | None
@@ -59,7 +59,7 @@ def _language(files: _Files, given: Literal['zh', 'en'] | None) -> str:
     """Returns the given language, or else that of the files' paths or texts.
 
     Raises:
-        DataError: The text is in the other language: steps and tools would be compared with those of other requests.
+        DataError: The text is in the other language, so steps and tools would be compared with those of other requests.
     """
     file = next((file for file in (files.data, files.predictions, files.judgements) if file and file.is_file()), None)
     if file is None:
@@ -69,7 +69,7 @@ def _language(files: _Files, given: Literal['zh', 'en'] | None) -> str:
     language = language_of(sample) if given else guess_language(file, sample)
     if given and language != given:
         what = f'the text is {_IN_WORDS[language]}, not {_IN_WORDS[given]}'
-        raise DataError(file, f'{what}: give --language {language}, or leave it out')
+        raise DataError(file, f'{what}: set --language {language}, or leave it out')
     return language
 
 
@@ -85,13 +85,13 @@ def _is_authors(file: Path) -> bool:
 def _same(records: Sequence[Record], carried: Sequence[Record | None], predictions: Path) -> None:
     """Checks by the texts of their steps that answers belong to the records of another file."""
     if len(records) != len(carried):
-        raise DataError(predictions, f'it holds {len(carried)} answers for {len(records)} records')
+        raise DataError(predictions, f'it contains {len(carried)} answers for {len(records)} records')
     for record, carried_record in zip(records, carried, strict=True):
         texts = [step.text for step in record.steps] or record.question
         if carried_record is not None and texts != (
             [step.text for step in carried_record.steps] or carried_record.question
         ):
-            raise DataError(predictions, 'the answer belongs to another record than the data has there', record.id)
+            raise DataError(predictions, 'the answer belongs to another record than the one in the data', record.id)
 
 
 def _load_authors(predictions: Path, files: _Files, subset: Subset, language: str) -> _Loaded:
@@ -104,13 +104,13 @@ def _load_authors(predictions: Path, files: _Files, subset: Subset, language: st
     else:
         records = [record for record in carried if record is not None]
         if len(records) != len(rows):
-            raise DataError(predictions, 'the answers come without their records: give --data FILE', fix=FIX)
+            raise DataError(predictions, 'the answers come without their records: add --data FILE', fix=FIX)
     answers = [Answer(row.answer) if isinstance(row.answer, str) else row.answer for row in rows]
     return _Loaded(records, answers, [row.shape for row in rows])
 
 
 def _check_task(recorded: RecordedAnswers, subset: Subset) -> None:
-    """Checks that answers with their prompts were not requested for another task."""
+    """Checks that answers with recorded prompts do not belong to another task."""
     wordings = [(task, text) for tasks in INSTRUCTIONS.values() for task, text in tasks.items()]
     for record, question in recorded.questions.items():
         tasks = {task for task, text in wordings if text in question.prompt}
@@ -128,7 +128,7 @@ def _load(files: _Files, subset: Subset, language: str) -> _Loaded:
     if files.predictions is None:
         return _Loaded(records, None)
     if records is None:
-        raise DataError(files.predictions, 'the answers come without their records: give --data FILE', fix=FIX)
+        raise DataError(files.predictions, 'the answers come without their records: add --data FILE', fix=FIX)
     recorded = load_recorded(files.predictions)
     answers = list(recorded.in_order([record.id for record in records]).values())
     check_name(files.predictions, subset.name, _NAMES, subset.task, recorded)
@@ -139,19 +139,17 @@ def _load(files: _Files, subset: Subset, language: str) -> _Loaded:
 def _check(files: _Files, subset: Subset, gold: str) -> None:
     judged = subset.kind in JUDGED_KINDS
     if judged and files.judgements is None and files.predictions is None:
-        raise ValueError(
-            f'{subset.name} needs answers or what a judge said of them: give --predictions or --judgements'
-        )
+        raise ValueError(f'{subset.name} needs answers or judgements: add --predictions or --judgements')
     if not judged and files.judgements is not None:
-        raise ValueError(f'{subset.name} is scored without a judge: leave --judgements out')
+        raise ValueError(f'{subset.name} is scored without a judge: leave out --judgements')
     if not judged and files.predictions is None:
-        raise ValueError(f'{subset.name} needs answers: give --predictions FILE')
+        raise ValueError(f'{subset.name} needs answers: add --predictions FILE')
     if gold != 'official' and files.data is None:
-        raise ValueError(f'--gold {gold} needs records with that gold: give --data FILE')
+        raise ValueError(f'--gold {gold} needs records with that gold: add --data FILE')
 
 
 class _JudgementsScorer(UltraToolScorer):
-    """Scores judgements without answers: of all records if there are any, else of those that it judges."""
+    """Scores judgements without answers: of all records if these are known, else of the judged records."""
 
     judged: Sequence[Judged] = ()
     records: Sequence[Record] | None = None
@@ -165,24 +163,24 @@ def _check_gold(gold: str, loaded: _Loaded) -> None:
     """Checks that the records have the requested gold."""
     held = sorted({record.gold for record in loaded.records or ()}) or [gold]
     if gold != 'official' and held != [gold]:
-        raise ValueError(f'--gold {gold} was given, but the records hold {", ".join(held)} gold')
+        raise ValueError(f'--gold {gold} was given, but the records have {", ".join(held)} gold')
 
 
 def read(
     subset: str,
     predictions: Path | None = None,
     *,
-    data: Annotated[Path | None, "The records; the authors' files of answers hold them too."] = None,
+    data: Annotated[Path | None, "The records; the authors' files of answers also contain them."] = None,
     judgements: Annotated[
-        Path | None, 'Planning and tool_creation: what the judge said; without, answers are only read.'
+        Path | None, 'For planning and tool_creation: judgements; without them, answers are only parsed.'
     ] = None,
-    language: Annotated[Literal['zh', 'en'] | None, 'By default what path or text say.'] = None,
+    language: Annotated[Literal['zh', 'en'] | None, 'Default: detected from path or text.'] = None,
     list_choice: Annotated[
         Literal['last', 'span'] | None,
-        "Which list counts in an answer with several; by default span for the authors' GPT files, else last.",
+        "Which list counts if an answer has several; default: span for the authors' GPT files, else last.",
     ] = None,
     scoring: Annotated[Literal['official', 'strict'], 'As published, or with its quirks fixed.'] = 'official',
-    gold: Annotated[Literal['official', 'repaired'], 'Which gold the data holds.'] = 'official',
+    gold: Annotated[Literal['official', 'repaired'], 'Gold in the data.'] = 'official',
 ) -> RecordedRun:
     """Reads recorded answers or judgements of one subset, such as ``tool_usage``.
 
@@ -201,17 +199,17 @@ def read(
     style = prompt_style_of(loaded.shapes, rules.list_choice)
     scorer = UltraToolScorer(subset, in_language, rules, style)
     scorer.is_graded = judgements is not None
-    scorer.file, scorer.fix = judgements, f'{judgements} has to judge the very answers of {predictions}'
+    scorer.file, scorer.fix = judgements, f'{judgements} must judge exactly the answers in {predictions}'
     answers = {record.id: answer for record, answer in zip(loaded.records or (), loaded.answers or (), strict=False)}
     if loaded.answers is None and judgements is not None:
         alone = _JudgementsScorer(subset, in_language, rules, style)
-        alone.records, alone.fix = loaded.records, f'Say with --predictions FILE which answers {judgements} judged'
+        alone.records, alone.fix = loaded.records, f'Name the answers that {judgements} judged with --predictions FILE'
         alone.judged = ScoresGrading(loaded.records or [], [], row, rules).read(judgements)
         check_single(alone.judged, judgements)
         scorer, answers = alone, dict.fromkeys(one.id for one in loaded.records or alone.judged)
     rebuilt = any(record.rebuilt for record in loaded.records or ())
     is_judged, has_judge = row.kind in JUDGED_KINDS, judgements is not None
-    notes = ['no judgements: the answers were only read. Add --judgements FILE'] if is_judged > has_judge else []
+    notes = ['no judgements: the answers were only parsed. Add --judgements FILE'] if is_judged > has_judge else []
     notes += ['the records are rebuilt: not comparable with the paper'] if rebuilt else []
     names = ('language', 'scoring', 'prompt_style', 'list_choice', 'gold', 'rebuilt', 'version')
     return RecordedRun(

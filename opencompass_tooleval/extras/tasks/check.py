@@ -21,7 +21,7 @@ from opencompass_tooleval.extras.tasks.effects import changes
 from opencompass_tooleval.extras.tasks.goal import Goal, check_goal, is_named, parse_goal
 from opencompass_tooleval.extras.tasks.opened import FolderState, Opened
 from opencompass_tooleval.extras.tasks.scripted_agents import ASKS_BACK, SAYS_RESULT, SOLUTION, agents, run_agent
-from opencompass_tooleval.extras.tasks.task_file import WrittenTask
+from opencompass_tooleval.extras.tasks.task_file import NO_COPY, WrittenTask
 from opencompass_tooleval.extras.typed_result import LIST, NUMBER, PAIRS, SET, items_of, pairs_of, plain_text
 
 _MOST_TEXT = 160
@@ -53,16 +53,15 @@ def check_opened(opened: Opened) -> Checked:
     """
     tasks, found = opened.tasks, Checked()
     written = {task.id: task for task in opened.file.tasks}
-    is_shared = bool(opened.file.url)
     environment = Environment(errors=LIVE_ERRORS, live=opened.live, state=opened.state)
-    callable_tools = opened.reads if is_shared else ('*',)
+    callable_tools = ('*',) if opened.state else opened.reads
     solved_by = [
         task
         for task in tasks
         if task.gold is not None and all(is_named(call.name, callable_tools) for call in task.gold)
     ]
-    if is_shared:
-        found.notes.append('the server at a URL has no copy and does not reset: only tools in reads are called')
+    if opened.state is None:
+        found.notes.append(f'{NO_COPY}: only tools that read are called (reads)')
     scripted = agents(callable_tools)
 
     def runs(name: str, of: Sequence[Task]) -> dict[str, Trajectory]:

@@ -17,8 +17,9 @@ from opencompass_tooleval.cli.output import numbers_table, trust_first
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.live_source import SERVER_ERRORS, TOOL_ERROR, ServerError
 from opencompass_tooleval.extras.mcp_servers.commands import EnvOption, read_calls, read_variables, serve_live
-from opencompass_tooleval.extras.tasks.task_file import ENDINGS, TaskFile, load_tasks
+from opencompass_tooleval.extras.tasks.task_file import ENDINGS, NO_COPY, TaskFile, load_tasks
 from opencompass_tooleval.extras.tasks.writing import flow, guess_result, observed_effects, task_lines, written_call
+from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
@@ -89,6 +90,8 @@ def init_tasks(
     write_whole(out, '\n'.join([*filter(None, lines), '']))
     load_tasks(out).trustee.trust()
     say(f'{out}: {len(tools)} tools. Add a task with: tooleval tasks add {out} --request TEXT --calls CALLS.json')
+    if not fixture:
+        say(f'{NO_COPY}: what models call is real')
 
 
 def add_task(
@@ -156,6 +159,9 @@ def _observed(tasks: TaskFile, name: str, request: str, planned: list[tuple[str,
                     made = serve_live(opened.live, trial)
                 else:
                     for tool, arguments in made:
+                        if not opened.state and tool not in opened.reads:
+                            say(f'{tool} is not called: {NO_COPY}', err=True)
+                            continue
                         answer = trial.call(tool, arguments)
                         if planned and (answer.error in SERVER_ERRORS or answer.error == TOOL_ERROR):
                             raise ServerError(f'the call of {tool} fails: {answer.text}')
@@ -170,7 +176,7 @@ def _observed(tasks: TaskFile, name: str, request: str, planned: list[tuple[str,
         ]
         is_reading = bool(made) and made[-1][0] in opened.reads
     result = guess_result(answers[-1]) if is_reading else ('', '')
-    return task_lines(name, request, effects, solution, result, answers[-1] if is_reading else '')
+    return task_lines(name, request, effects, solution, result, answers[-1])
 
 
 def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:
@@ -187,24 +193,23 @@ def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:
     tasks = load_tasks(file)
     trust_first(tasks.trustee, trust)
     with open_tasks(tasks, most=_THREADS) as opened:
-        found = check_opened(opened)
-    for fault in found.faults:
-        say(f'FAULT {fault}')
-    for note in found.notes:
-        say(f'NOTE {note}')
-    _print_tools(found)
-    for agent, solved in found.agents.items():
+        checked = check_opened(opened)
+    for kind, texts in (('extra:task_fault', checked.faults), ('extra:task_note', checked.notes)):
+        for text in texts:
+            say(found(kind, '', text).line)
+    _print_tools(checked)
+    for agent, solved in checked.agents.items():
         say(f'an agent that {agent}: solved {solved:.2f}')
-    say(f'{len(tasks.tasks)} tasks, {len(found.faults)} faults')
-    return int(bool(found.faults))
+    say(f'{len(tasks.tasks)} tasks, {len(checked.faults)} faults')
+    return int(bool(checked.faults))
 
 
-def _print_tools(found: Checked) -> None:
+def _print_tools(checked: Checked) -> None:
     table = numbers_table('tools in solutions', 'tool', 'needed', 'called', 'failed', plain=True)
-    for name, (needed, called, failed, _) in found.tools.items():
+    for name, (needed, called, failed, _) in checked.tools.items():
         table.add_row(name, str(needed), str(called), str(failed))
     Screen().print(table)
-    for name, (_, _, _, why) in found.tools.items():
+    for name, (_, _, _, why) in checked.tools.items():
         if why:
             say(f'{name} failed: {why}')
 
@@ -234,14 +239,14 @@ def with_tasks(run: Callable[..., int]) -> Callable[..., int]:
     return run_benchmarks
 
 
-_WITH = ' with '
+_WITH = '\0'  # in no path
 
 
 def datasets_of(name: str) -> list[dict[str, Any]] | None:
     """Returns the data sets of a file of tasks, for ``tooleval run``; None for other names.
 
     Args:
-        name: The file; ``FILE with INSTRUCTIONS`` for the variant with instructions.
+        name: The file; for the variant with instructions, both files with :data:`_WITH` between them.
 
     Raises:
         DataError: The file is missing or damaged.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import PurePosixPath
 from typing import Any
+
+from rapidfuzz.distance import LCSseq
 
 from opencompass_tooleval.agents.scoring.matching import largest_matching
 from opencompass_tooleval.core.errors import first_of, shorten
@@ -18,29 +20,29 @@ from opencompass_tooleval.extras.tasks.state import ANY, Items, State
 
 NEW, GONE, CHANGED = 'new', 'gone', 'changed'
 TARGETS = ('table', 'file', 'at', 'part')
-ACTIONS: Mapping[str, tuple[type, ...]] = {
-    'insert': (dict, str), 'delete': (dict, str), 'where': (dict,), 'set': (dict, list, str), 'unset': (list,),
-    'add': (list,), 'remove': (list,), 'text': (list, str), 'is': (str,), 'same_as': (str,),
+ACTIONS: Mapping[str, Any] = {
+    'insert': dict | str, 'delete': dict | str, 'where': dict, 'set': dict | list | str, 'unset': list,
+    'add': list, 'remove': list, 'text': list | str, 'is': str, 'same_as': str,
 }  # fmt: skip
-"""Action of an effect -> the types of its value."""
-KEYS = (*TARGETS, *ACTIONS, 'free')
+"""Action of an effect -> the type of its value."""
+KINDS: Mapping[str, Any] = {**dict.fromkeys(TARGETS, str), **ACTIONS, 'free': tuple}
 
-_MAX_ITEMS, _MAX_PARTS, _MAX_TEXT = 2_000, 2_000, 200_000
-_MAX_COMPARED = 4_000_000
+_MAX_ITEMS, _MAX_PARTS, _MAX_TEXT = 2_000, 2_000, 4_000_000
 _MAX_NUMBER = 40
 _SHOWN = 160
 _BELOW = (':', '/')
-_WORDS: Mapping[type, str] = {dict: 'an object', list: 'a list', str: 'a text'}
 
 
 def changes(before: State, after: State) -> dict[str, str]:
     """Returns part -> its difference as JSON text: ``removed``, ``added`` and ``moved`` items; ``to``; or ``gone``."""
     found: dict[str, str] = {}
+    left = _MAX_TEXT
     for name in dict.fromkeys([*before, *after]):
         difference = _difference(before.get(name, _MISSING), after.get(name, _MISSING))
         if difference:
             text = json.dumps(difference, ensure_ascii=False)
-            found[name] = text if len(text) <= _MAX_TEXT else json.dumps({'more': len(text)})
+            left -= len(text)
+            found[name] = text if left >= 0 else json.dumps({'more': len(text)})
         if len(found) > _MAX_PARTS:
             return {'more parts than can be shown': json.dumps({'more': _MAX_PARTS})}
     return found
@@ -54,10 +56,10 @@ def _difference(old: Any, new: Any) -> dict[str, Any]:
     if listed and all(isinstance(one, Items) or one is _MISSING for one in (old, new)):
         before, after = (list(map(_key, one.items)) if isinstance(one, Items) else [] for one in (old, new))
         removed, added = Counter(before) - Counter(after), Counter(after) - Counter(before)
-        if removed.total() + added.total() > _MAX_ITEMS:
-            return {'more': removed.total() + added.total()}
+        if (most := max(removed.total(), added.total())) > _MAX_ITEMS:
+            return {'more': most}
         kept = len(before) - removed.total()
-        moved = listed[-1].is_ordered and _common(before, after) < kept
+        moved = listed[-1].is_ordered and LCSseq.similarity(before, after, score_cutoff=kept) < kept
         is_changed = bool(removed or added or moved)  # the counts are used up
         difference: dict[str, Any] = {
             'removed': [json.loads(key) for key in _taken(before, removed)],
@@ -84,27 +86,6 @@ def _taken(keys: Sequence[str], counts: Counter[str]) -> list[str]:
 
 def _key(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Returns the length of the longest common subsequence; 0 for lists that are too long to compare."""
-    start, end = 0, 0
-    shorter = min(len(one), len(other))
-    while start < shorter and one[start] == other[start]:
-        start += 1
-    while end < shorter - start and one[-1 - end] == other[-1 - end]:
-        end += 1
-    left, right = one[start : len(one) - end], other[start : len(other) - end]
-    if len(left) * len(right) > _MAX_COMPARED:
-        return 0
-    row = [0] * (len(right) + 1)
-    for item in left:
-        diagonal = 0
-        for place, candidate in enumerate(right, 1):
-            above = row[place]
-            row[place] = diagonal + 1 if item == candidate else max(above, row[place - 1])
-            diagonal = above
-    return start + end + row[-1]
 
 
 # --- what a task wants ------------------------------------------------------------------------------------------------
@@ -165,9 +146,6 @@ class _AppliedEffects:
         Raises:
             ValueError: It names what the state does not have, or its words do not go together.
         """
-        kinds = {**dict.fromkeys(TARGETS, (str,)), **ACTIONS, 'free': (list,)}
-        if wrong := [key for key, value in effect.items() if not isinstance(value, kinds[key])]:
-            raise ValueError(f'{wrong[0]} of an effect is not {" or ".join(_WORDS[kind] for kind in kinds[wrong[0]])}')
         part, file = self._part(effect)
         given = [action for action in ACTIONS if action in effect]
         free = tuple(effect.get('free', ()))
@@ -178,8 +156,8 @@ class _AppliedEffects:
         elif given == ['insert']:
             self.rows_of(part).append(self._new_row(part, effect['insert'], free))
         elif given == ['delete']:
-            rows = self._matching(part, effect['delete'])
-            self.rows[part] = [row for row in self.rows[part] if not any(row is one for one in rows)]
+            gone = {id(row) for row in self._matching(part, effect['delete'])}
+            self.rows[part] = [row for row in self.rows[part] if id(row) not in gone]
         elif given == ['where', 'set'] and isinstance(effect['set'], Mapping):
             for row in self._matching(part, effect['where']):
                 if unknown := [name for name in effect['set'] if name not in row.shown]:
@@ -308,16 +286,17 @@ class _AppliedEffects:
         for part, rows in self.rows.items():
             items = self._items(part)
             kept = {row.origin for row in rows if row.origin is not None and row.like is None and not row.free}
-            left = {number for number in range(len(items)) if number not in kept}
+            numbers = [number for number in range(len(items)) if number not in kept]
+            left = {*numbers}
             if max(len(left), len(rows) - len(kept)) > _MAX_ITEMS:
                 raise ValueError(f'the effects on {part} change more than {_MAX_ITEMS:,} rows')
-            added = []
-            for row in rows:
-                if row.origin in kept and row.origin is not None:
-                    continue
-                same = next((number for number in sorted(left) if fits(row.pattern(), items[number])), None)
+            changed = [row for row in rows if row.origin is None or row.origin not in kept]
+            patterns, added = [row.pattern() for row in changed], []
+            fitting = _fitting(patterns, [items[number] for number in numbers])
+            for row, pattern, places in zip(changed, patterns, fitting, strict=True):
+                same = min(left & {numbers[place] for place in places}, default=None)
                 if same is None or (row.origin is not None and row.free):
-                    added.append(row.pattern())
+                    added.append(pattern)
                 else:
                     left.discard(same)
             difference: dict[str, Any] = {'removed': [items[number] for number in sorted(left)], 'added': added}
@@ -390,6 +369,30 @@ def fits(pattern: Mapping[str, Any], item: Any) -> bool:
     )
 
 
+def _fitting(patterns: Sequence[Mapping[str, Any]], items: Sequence[Any]) -> list[set[int]]:
+    """Returns for each pattern the places of the items that fit it; compares only those that have its other values."""
+    tables: dict[frozenset[str], dict[str, list[int]]] = {}
+    found = []
+    for pattern in patterns:
+        like, exact = pattern['like'], pattern['item']
+        columns = frozenset((*(like if isinstance(like, Mapping) else ()), *pattern['free']))
+        if columns not in tables:
+            tables[columns] = {}
+            for place, item in enumerate(items):
+                tables[columns].setdefault(_beside(columns, item), []).append(place)
+        near = _beside(columns, exact if like is None or isinstance(like, Mapping) else like)
+        places = (*tables[columns].get(near, ()), *tables[columns].get('', ()))
+        found.append({place for place in places if fits(pattern, items[place])})
+    return found
+
+
+def _beside(columns: Collection[str], value: Any) -> str:
+    """Returns the values of an object beside some columns, as text; the text of a text; ``''`` for other values."""
+    if isinstance(value, Mapping):
+        return _key({name: one for name, one in value.items() if name not in columns})
+    return value if isinstance(value, str) else ''
+
+
 def wrong_changes(wanted: Mapping[str, Any], made: Mapping[str, str]) -> dict[str, str]:
     """Compares the differences that a task wants with those that an agent made.
 
@@ -447,16 +450,14 @@ def _wrong(want: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
         Counter(map(_key, one)) - Counter(map(_key, other))
         for one, other in ((removed, want['removed']), (want['removed'], removed))
     )
-    places = range(len(patterns))
-    fitting = [
-        {place for place in ({number} & {*places} if want.get('in_order') else places) if fits(patterns[place], item)}
-        for number, item in enumerate(added)
-    ]
-    partner = largest_matching(fitting, len(patterns))
+    fitting = _fitting(patterns, added)
+    if want.get('in_order'):
+        fitting = [places & {number} for number, places in enumerate(fitting)]
+    partner = largest_matching(fitting, len(added))
     words = [f'removed {key}' for key in extra.elements()] + [f'not removed {key}' for key in lacking.elements()]
     used = set(partner.values())
-    words += [f'added {_key(item)}' for number, item in enumerate(added) if number not in used]
-    missing = [pattern for place, pattern in enumerate(patterns) if place not in partner]
+    words += [f'added {_key(item)}' for place, item in enumerate(added) if place not in partner]
+    missing = [pattern for number, pattern in enumerate(patterns) if number not in used]
     words += [f'not added {_key(_Row(one["item"], one["like"]).shown)}' for one in missing]
     if found.get('moved') and not words:
         words.append('in another order')

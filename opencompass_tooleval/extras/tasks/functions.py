@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
 import sys
 
 
 def main(path: str) -> None:
-    """Serves the public functions that a file defines; the file is executed."""
+    """Serves the public functions that a file defines; the file is executed, with what it imports from its folder."""
     from mcp.server import MCPServer
 
+    sys.path[0] = os.path.dirname(path)
+    sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True  # compiled files beside it may be of other code
     spec = importlib.util.spec_from_file_location('tools', path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

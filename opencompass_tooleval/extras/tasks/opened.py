@@ -12,11 +12,10 @@ from threading import Lock
 from typing import Any
 
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.core.calls.one_call import keeps_to
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
+from opencompass_tooleval.core.calls.written.xml_formats import ITEM, allowed_types, child_schema, typed_value
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial, only_reads
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live
@@ -97,7 +96,6 @@ class Opened:
     file: TaskFile
     live: LiveTools
     state: FolderState | None
-    _tasks: list[Task] | None = field(default=None, init=False)
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
@@ -105,7 +103,7 @@ class Opened:
         listed = self.live.listed
         return tuple(tool['name'] for tool in listed if only_reads(tool) or is_named(tool['name'], self.file.reads))
 
-    @property
+    @cached_property
     def tasks(self) -> list[Task]:
         """The tasks for agents.
 
@@ -113,10 +111,8 @@ class Opened:
             DataError: An effect or a call of a task is not of this server.
             ServerError: The server cannot be started.
         """
-        if self._tasks is None:
-            tools = self.live.tools
-            self._tasks = [self._task(written, tools) for written in self.file.tasks]
-        return self._tasks
+        tools = self.live.tools
+        return [self._task(written, tools) for written in self.file.tasks]
 
     def _task(self, written: WrittenTask, tools: tuple[ToolSchema, ...]) -> Task:
         try:
@@ -202,34 +198,9 @@ def typed_call(name: str, arguments: Any, tools: tuple[ToolSchema, ...]) -> Gold
     return GoldCall(name, _typed(arguments, schema, schema))
 
 
-def _typed(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
-    schema = _followed(schema, root)
+def _typed(value: Any, schema: Any, whole: Mapping[str, Any]) -> Any:
     if isinstance(value, Mapping):
-        properties, others = schema.get('properties') or {}, schema.get('additionalProperties')
-        return {key: _typed(one, properties.get(key, others), root) for key, one in value.items()}
+        return {key: _typed(one, child_schema(schema, whole, key), whole) for key, one in value.items()}
     if isinstance(value, list):
-        return [_typed(one, schema.get('items'), root) for one in value]
-    whole = {**schema, **{key: root[key] for key in ('$defs', 'definitions') if key in root}}
-    try:
-        if not schema or keeps_to(value, whole):
-            return value
-        read = load_json(value, bounded=True)
-        return read if keeps_to(read, whole) else value
-    except Exception:  # no JSON, or jsonschema's for what is no schema
-        return value
-
-
-def _followed(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the schema that a local reference names, and of several the one for objects or lists."""
-    found = schema if isinstance(schema, Mapping) else {}
-    if isinstance(name := found.get('$ref'), str) and name.startswith('#/'):
-        target: Any = root
-        for part in name[2:].split('/'):
-            target = target.get(part, {}) if isinstance(target, Mapping) else {}
-        found = target if isinstance(target, Mapping) else {}
-    choices = found.get('anyOf') or found.get('oneOf')
-    if isinstance(choices, list):
-        followed = [one for one in choices if isinstance(one, Mapping)]
-        deep = [one for one in followed if '$ref' in one or one.get('type') in ('object', 'array')]
-        return _followed(deep[0], root) if deep and len(followed) - len(deep) <= 1 else found
-    return found
+        return [_typed(one, child_schema(schema, whole, ITEM), whole) for one in value]
+    return typed_value(value, allowed_types(schema, whole))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 from opencompass_tooleval.agents.loops.loops import Loop
@@ -14,6 +13,7 @@ from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Session
 from opencompass_tooleval.extras.tasks.goal import is_named
+from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 
 SOLUTION = 'makes the calls of the solution'
 SAYS_DONE, ASKS_BACK = 'does nothing', 'asks back'
@@ -96,14 +96,6 @@ def run_agent(
         ServerError: The server cannot be started.
     """
 
-    def run(task: Task) -> Trajectory:
-        dialogue = carry_out(task)
-        try:
-            next(dialogue)
-        except StopIteration as end:
-            done: Trajectory = end.value
-            return done
-        raise AssertionError('an agent without a model asks one')
-
-    with ThreadPoolExecutor(threads) as pool:
-        return dict(zip((task.id for task in tasks), pool.map(run, tasks), strict=True))
+    runner = DialogueRunner(None, None, 1, threads=threads)
+    ended = runner.run({task.id: carry_out(task) for task in tasks})
+    return {name: outcome.value for name, outcome in ended.items() if outcome.value}

@@ -22,7 +22,7 @@ from typing import Any
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.extras.mcp_servers.fixture import find_files, folder_state
-from opencompass_tooleval.extras.tasks.git_data import GIT, git_items, is_repository
+from opencompass_tooleval.extras.tasks.git_data import git_items, is_repository
 from opencompass_tooleval.extras.tasks.spreadsheet import read_sheets
 from opencompass_tooleval.tool_docs.yaml_text import load_yaml
 
@@ -69,29 +69,31 @@ def read_state(folder: Path, ignore: Sequence[str] = ()) -> State:
         ValueError: There are too many files or rows, they are too large, or a database is damaged.
         OSError: A file cannot be read.
     """
-    state: State = _read_git(folder, '')
+    state: State = {}
+    repositories: list[str] = []
     for path in find_files(folder):
         name = path.relative_to(folder).as_posix().replace(':', '%3A')
-        if f'/{GIT}/' in f'/{name}/':
+        if name.startswith(tuple(repositories)):
             continue
         if path.is_symlink():
             state[name] = f'link to {path.readlink()}'
+        elif path.is_dir() and is_repository(path):
+            repositories.append(f'{name}/')
+            state |= _read_git(path, name)
         elif path.is_dir():
-            state |= {f'{name}/': 'folder', **_read_git(path, f'{name}/')}
+            state[f'{name}/'] = 'folder'
         elif not _is_ignored(name, ignore):
             state |= _read_file(path, name) if path.is_file() else {name: 'no file'}
     return {name: _without_columns(name, part, ignore) for name, part in state.items() if not _is_ignored(name, ignore)}
 
 
-def _read_git(folder: Path, prefix: str) -> State:
+def _read_git(git: Path, name: str) -> State:
     """Reads a repository; its settings and hooks, which git executes, are read as files."""
-    if not is_repository(folder):
-        return {}
-    parts = {f'{prefix}{GIT}:{name}': part for name, part in git_items(folder / GIT).items()}
-    state: State = {name: Items(part) if isinstance(part, list) else part for name, part in parts.items()}
-    for file in sorted(path for part in _OF_GIT for path in (folder / GIT).glob(part)):
+    items = {f'{name}:{part}': value for part, value in git_items(git).items()}
+    state: State = {part: Items(value) if isinstance(value, list) else value for part, value in items.items()}
+    for file in sorted(path for part in _OF_GIT for path in git.glob(part)):
         if file.is_file() and not file.is_symlink():
-            state |= _read_file(file, prefix + file.relative_to(folder).as_posix())
+            state |= _read_file(file, f'{name}/{file.relative_to(git).as_posix()}')
     return state
 
 
@@ -112,11 +114,9 @@ def _without_columns(name: str, part: Any, ignore: Sequence[str]) -> Any:
 
 
 def _read_file(path: Path, name: str) -> State:
-    with path.open('rb') as stream:
-        is_database = stream.read(len(_SQLITE)) == _SQLITE
-    if is_database:
+    if _is_database(path):
         return {name: 'database', **{f'{name}:{table}': part for table, part in _read_database(path).items()}}
-    if name.endswith(_BESIDE) and path.with_name(path.name.rpartition('-')[0]).is_file():
+    if name.endswith(_BESIDE) and _is_database(path.with_name(path.name.rpartition('-')[0])):
         return {}
     if path.suffix.lower() in ('.xlsx', '.xlsm') and (sheets := read_sheets(path)) is not None:
         return {name: 'workbook', **{f'{name}:{sheet}': Items(rows, False) for sheet, rows in sheets.items()}}
@@ -135,6 +135,13 @@ def _read_file(path: Path, name: str) -> State:
     return {name: 'text', f'{name}:': Items(text.splitlines())}
 
 
+def _is_database(path: Path) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open('rb') as stream:
+        return stream.read(len(_SQLITE)) == _SQLITE
+
+
 def _read_values(suffix: str, text: str) -> State | None:
     """Returns part -> value of a text in a format of values; None for other texts.
 
@@ -148,13 +155,22 @@ def _read_values(suffix: str, text: str) -> State | None:
         items = [dict(zip(header, row, strict=True)) for row in rows if row]
         return {'': Items(items, fills=dict.fromkeys(header, '')), 'columns': header}
     if suffix in ('.yaml', '.yml'):
-        return dict(_values_of(load_yaml(text), ''))
+        return dict(_values_of(_plain(load_yaml(text)), ''))
     if suffix not in ('.json', '.jsonl', '.ndjson'):
         return None
     with suppress(ValueError):
         if suffix == '.json':
-            return dict(_values_of(load_json(text, bounded=True), ''))
-    return {'': Items([load_json(line, bounded=True) for line in text.split('\n') if line.strip()])}
+            return dict(_values_of(_plain(load_json(text, bounded=True)), ''))
+    return {'': Items([_plain(load_json(line, bounded=True)) for line in text.split('\n') if line.strip()])}
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value with whole numbers as such: what one language writes as ``20.0`` another one writes as ``20``."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _values_of(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Reads how servers end answers, and what their errors mean, by one table of each. Imports no OpenCompass."""
+"""Classifies how servers end answers, and what their errors mean, with one table for each. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ENDS: Mapping[str, tuple[str, ...]] = {
     # SGLang and vLLM have abort, DeepSeek insufficient_system_resource, Zhipu network_error
     BROKEN: (BROKEN, 'abort', 'aborted', 'cancelled', 'canceled', 'network_error', 'insufficient_system_resource'),
 }
-"""End of an answer, as it is stored -> the words of servers for it, in any case."""
+"""End of an answer, as stored -> the servers' words for it, in any case."""
 _END_OF = {word: end for end, words in _ENDS.items() for word in words}
 _CALLS = ('tool_calls', 'tool_call', 'tool_use', 'function_call')
 _OF_MODEL = ('parse_error', 'repetition', 'malformed_function_call')
@@ -33,10 +33,10 @@ _KNOWN = frozenset({CUT, STOP, FILTERED, *_CALLS, *_OF_MODEL})
 
 
 def end_of(value: Any) -> str | None:
-    """Returns how an answer ended: ``stop``, ``length``, ``content_filter``, or the server's word, cut to 32 letters.
+    """Returns how an answer ended: ``stop``, ``length``, ``content_filter`` or the server's word (cut to 32 letters).
 
     Args:
-        value: The ``finish_reason`` of a choice; None is returned if that is no text, or empty.
+        value: The ``finish_reason`` of a choice. If it is not a string, or is empty, None is returned.
     """
     word = value[:_MAX_WORD].strip() if isinstance(value, str) else ''
     end = _END_OF.get(word.lower(), word)
@@ -44,17 +44,17 @@ def end_of(value: Any) -> str | None:
 
 
 def is_broken(end: str | None) -> bool:
-    """Tests if the server broke the answer off, by a result of :func:`end_of`."""
+    """Tests if the server broke off the answer, given a result of :func:`end_of`."""
     return _END_OF.get(str(end).lower()) == BROKEN
 
 
 def is_unknown(end: Any) -> bool:
-    """Tests if a stored ``finish_reason`` is in no table: the answer counts, and a note names the reason."""
+    """Tests if a stored ``finish_reason`` is unknown: the answer counts, and a note names the reason."""
     return isinstance(end, str) and end.lower() not in _KNOWN and end.lower() not in _END_OF
 
 
 _OF_CODE: Mapping[str, int | str] = {
-    # OpenAI, DashScope, Moonshot, one-api, OpenAI's limit of a month, Volcengine, Zhipu, MiniMax
+    # OpenAI, DashScope, Moonshot, one-api, OpenAI's monthly limit, Volcengine, Zhipu, MiniMax
     **dict.fromkeys(
         ('insufficient_quota', 'arrearage', 'exceeded_current_quota_error', 'insufficient_user_quota'), 402
     ),
@@ -71,18 +71,18 @@ _OF_CODE: Mapping[str, int | str] = {
     **dict.fromkeys(('data_inspection_failed', 'datainspectionfailed', 'sensitive', 'moderation_blocked'), FILTERED),
     **dict.fromkeys(('content_filter_error', 'prompt_blocked', 'prohibited_content'), FILTERED),
 }
-"""Code of an error, in lower case -> the HTTP status that has its meaning, or :data:`FILTERED`."""
+"""Code of an error, in lower case -> the HTTP status with the same meaning, or :data:`FILTERED`."""
 DECISIVE = (401, 402, 404, FILTERED)
-"""Meanings that count whatever the HTTP status is."""
+"""Meanings that override the HTTP status."""
 _BAIDU = {'17': 402, '19': 402, '110': 401, '111': 401, '4': 429, '18': 429, '336104': 404}
-"""Numbers of ``error_code``, which have another meaning elsewhere."""
+"""Baidu's values of ``error_code``; other servers use these numbers for other errors."""
 _PHRASES = (
     (402, re.compile(r'(?:insufficient|not enough|no) (?:account )?(?:balance|credits?|funds|quota)', re.IGNORECASE)),
     (402, re.compile(r'\b(?:balance|credits?|quota) (?:is |are )?(?:used up|exhausted|insufficient|too low)', re.I)),
     (402, re.compile(r'余额不足|账户欠费|账号已欠费')),
     (401, re.compile(r'\bapi key (?:is )?(?:not valid|invalid)|\b(?:invalid|incorrect) api key', re.IGNORECASE)),
 )
-"""Meaning of texts of errors whose code says nothing. Only of short ones: a long error may hold the prompt."""
+"""Meanings of error texts, for errors with an unknown code. Only for short texts: a long one may contain the prompt."""
 _MAX_PHRASE = 200
 
 _CODES = ('error_code', 'code', 'status_code', 'type', 'status')
@@ -97,18 +97,18 @@ _PARAMETER = re.compile(
 _REFUSED = ('unsupported_parameter', 'unsupported_value', 'unknown_parameter', 'invalid_parameter_error')
 _SETTING = re.compile(r'(?!(?:messages|model|tools|prompt|input)$)[a-z]\w{0,39}')
 TOKEN_LIMITS = ('max_tokens', 'max_completion_tokens')
-"""Members of a request with the limit of tokens."""
+"""Members of a request that set its token limit."""
 
 
 @dataclass(frozen=True)
 class ServerError:
-    """An error in the words of a server.
+    """An error that a server reported.
 
     Attributes:
-        message: Its text; ``''`` for none.
-        code: Its code or type; ``''`` for none.
-        means: The HTTP status that has its meaning, or :data:`FILTERED`; None if its codes are unknown.
-        parameter: The refused setting of requests that it names; ``''`` for none.
+        message: Its text; ``''`` if there is none.
+        code: Its code or type; ``''`` if there is none.
+        means: The HTTP status with the same meaning, or :data:`FILTERED`; None if its codes are unknown.
+        parameter: The setting of the request that the server refused; ``''`` if it names none.
     """
 
     message: str
@@ -130,7 +130,7 @@ def error_in(value: Any) -> ServerError | None:
     """Finds the error in the JSON of a reply: in ``error``, in the first choice, at the top level, or in a list.
 
     Args:
-        value: The JSON; an object with choices has an error only in ``error``.
+        value: The JSON; an object with choices is searched only in its ``error`` members.
     """
     value = value[0] if isinstance(value, list) and value else value
     if not isinstance(value, dict):
@@ -140,7 +140,7 @@ def error_in(value: Any) -> ServerError | None:
     for error in (value.get('error'), choice.get('error')):
         if error:
             return _read(error if isinstance(error, Mapping) else {'message': str(error), 'code': value.get('code')})
-    inner = value.get('base_resp')  # MiniMax's, which is there without an error too
+    inner = value.get('base_resp')  # MiniMax's, which is also present without an error
     value = inner if isinstance(inner, Mapping) else value
     return None if choices or not any(isinstance(value.get(name), str) for name in _MESSAGES) else _read(value)
 
@@ -165,7 +165,7 @@ def _meaning(code: str) -> int | str | None:
 
 
 def _parameter(named: Any, codes: Sequence[str], message: str) -> str:
-    """Returns the setting that a refusal names: in ``param``, or in the beginning of its message."""
+    """Returns the refused setting, from ``param`` or the beginning of the message; '' if neither names one."""
     if not (set(codes).intersection(_REFUSED) or 'nsupported' in message[:50]):
         return ''
     match = _PARAMETER.search(message[:500])

@@ -1,4 +1,4 @@
-"""A few requests to an OpenAI-compatible server, bounded in number, time and tokens. Imports no OpenCompass."""
+"""Sends a few requests to an OpenAI-compatible server, bounded in number, time and tokens. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opencompass_tooleval.models.api.reply import Reply, read_message
 
 _SECONDS_TO_CONNECT = 20.0
 _SLACK = 300.0
-"""Seconds beyond the limits of requests, which end by themselves, but perhaps late on a busy machine."""
+"""Extra seconds to wait: requests have their own timeouts, but may end late on a busy machine."""
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Endpoint:
 
     Attributes:
         requests: Number of requests so far.
-        prompt_tokens, completion_tokens: Tokens of all replies that report them.
+        prompt_tokens, completion_tokens: Sums over all replies that report tokens.
     """
 
     url: str
@@ -49,7 +49,7 @@ class Endpoint:
     _client: HttpClient = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Removes the path of chat completions from the URL, and starts the clock.
+        """Removes ``/chat/completions`` from the URL, and starts the clock.
 
         Raises:
             ValueError: The URL is invalid.
@@ -60,7 +60,7 @@ class Endpoint:
         remember_keys([self.key])
 
     def close(self) -> None:
-        """Closes its connections."""
+        """Closes the connections."""
         run(self._client.close(), _SLACK)
 
     @property
@@ -69,28 +69,28 @@ class Endpoint:
         return redact(self.url)
 
     def get(self, path: str, key: str | None = None, url: str = '') -> Any:
-        """Requests the JSON of a page below the base URL.
+        """Returns the JSON of a page below the base URL.
 
         Args:
             path: A path such as ``models``.
-            key: Replaces the key.
-            url: Replaces the base URL.
+            key: Used in place of the key.
+            url: Used in place of the base URL.
 
         Raises:
-            Failure: There is none.
+            Failure: The request failed, or the reply is not JSON.
         """
         (exchanged,) = self._exchange('GET', _url(url or self.url, path), [None], self._headers(key))
         return _page(exchanged)
 
     def post(self, path: str, members: Mapping[str, Any]) -> Any:
-        """Requests the JSON of a page at the root of the server, without ``/v1``.
+        """Returns the JSON of a page at the root of the server, without ``/v1``.
 
         Args:
             path: A path such as ``/tokenize``.
-            members: Members of the request beside the model.
+            members: Members of the request in addition to ``model``.
 
         Raises:
-            Failure: There is none.
+            Failure: The request failed, or the reply is not JSON.
         """
         body = json.dumps({'model': self.model, **members}).encode('ascii')
         headers = {**self._headers(None), 'Content-Type': 'application/json'}
@@ -98,15 +98,15 @@ class Endpoint:
         return _page(exchanged)
 
     def ask(self, messages: Sequence[Mapping[str, Any]], within: float | None = None, **settings: Any) -> Reply:
-        """Requests a chat completion, once.
+        """Requests a chat completion once and returns the reply.
 
         Args:
             messages: The conversation.
-            within: Maximum number of seconds, if below ``timeout``.
+            within: Maximum number of seconds, if lower than ``timeout``.
             settings: Further members of the request.
 
         Raises:
-            Failure: There was no message in reply.
+            Failure: The request failed, or the reply has no message.
         """
         (reply,) = self.ask_all([messages], within, **settings)
         if isinstance(reply, Failure):
@@ -120,12 +120,12 @@ class Endpoint:
         key: str | None = None,
         **settings: Any,
     ) -> list[Reply | Failure]:
-        """Sends all requests at the same time, each once; the replies are in the order of the questions.
+        """Sends all requests at the same time, each once, and returns the replies in the order of the questions.
 
         Args:
-            questions: A conversation each.
-            within: Maximum number of seconds, if below ``timeout``.
-            key: Replaces the key.
+            questions: One conversation per request.
+            within: Maximum number of seconds, if lower than ``timeout``.
+            key: Used in place of the key.
             settings: Further members of each request.
         """
         headers = {**self._headers(key), 'Content-Type': 'application/json'}
@@ -156,7 +156,7 @@ class Endpoint:
         """Sends all bodies at the same time."""
         timeout = min(self.timeout, self._left, self.timeout if within is None else within)
         if timeout <= 0:
-            raise Failure('infra:timeout', f'not asked: {self.seconds:g} s are over', again=False)
+            raise Failure('infra:timeout', f'not sent: the limit of {self.seconds:g} s is over', again=False)
         self.requests += len(bodies)
 
         async def send(body: bytes | None) -> HttpReply | Failure:
@@ -171,7 +171,7 @@ class Endpoint:
         try:
             return run(send_all(), timeout + _SLACK)
         except TimeoutError:
-            raise Failure('infra:timeout', f'not even refused within {timeout + _SLACK:.0f} s') from None
+            raise Failure('infra:timeout', f'no reaction within {timeout + _SLACK:.0f} s') from None
 
     def _read(self, exchanged: HttpReply | Failure) -> Reply | Failure:
         try:
@@ -192,7 +192,7 @@ def _page(exchanged: HttpReply | Failure) -> Any:
     """Returns the JSON of a page.
 
     Raises:
-        Failure: There is none.
+        Failure: The request failed, or the reply is not JSON.
     """
     reply = _checked(exchanged)
     try:
@@ -202,9 +202,10 @@ def _page(exchanged: HttpReply | Failure) -> Any:
 
 
 def _checked(exchanged: HttpReply | Failure) -> HttpReply:
-    """Returns the reply, if its status is 200.
+    """Returns the reply.
 
     Raises:
+        Failure: The request failed, or the status is not 200.
         Failure: It is not.
     """
     if isinstance(exchanged, Failure):

@@ -1,4 +1,4 @@
-"""Starts a model's server beside this process on a free port, waits for it, and stops it. Imports no OpenCompass."""
+"""Starts a model's server on a free port of this machine, waits until it is ready, and stops it. No OpenCompass."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from opencompass_tooleval.models.api.http_client import HttpClient
 
 HOST = '127.0.0.1'
 PORTS = range(20_000, 32_000)
-"""Ports below those that Linux gives to outgoing connections: an engine binds minutes after its port was chosen."""
+"""Below the ports that Linux uses for outgoing connections: an engine binds its port minutes after it was chosen."""
 
 _CHOICES = 200
 _STARTS = 5
@@ -43,31 +43,31 @@ _TAKEN = ('address already in use', 'eaddrinuse', 'address in use', 'errno 98')
 
 
 class EngineError(RuntimeError):
-    """The engine does not start, or has ended; the message has the last lines of its log."""
+    """The engine did not start, or has ended. The message contains the last lines of its log."""
 
 
 def visible_gpus() -> int:
-    """Returns the number of GPUs that a program started by this process would see, at least 1."""
+    """Returns the number of GPUs visible to programs that this process starts, at least 1."""
     visible = os.environ.get('CUDA_VISIBLE_DEVICES')
     seen = glob.glob('/dev/nvidia[0-9]*') if visible is None else [word for word in visible.split(',') if word.strip()]
     return max(1, len(seen))
 
 
 def claim_port() -> tuple[int, socket.socket]:
-    """Returns a free port, and a socket that prevents other tasks on this machine from choosing it until it is closed.
+    """Returns a free port, and a socket that keeps other tasks on this machine from choosing it while it is open.
 
-    vLLM shares its port with any other vLLM of the same user (``SO_REUSEPORT``), so that a server on a shared port
-    would answer for another model.
+    vLLM shares its port with any other vLLM of the same user (``SO_REUSEPORT``), so two engines on one port would
+    answer each other's requests.
 
     Raises:
         EngineError: No port is free.
     """
     for _ in range(_CHOICES):
-        # Not random: tasks that are forked one after the other may draw the same numbers.
+        # Not ``random``: tasks that are forked one after the other may draw the same numbers.
         port = PORTS[secrets.randbelow(len(PORTS))]
         claim = socket.socket(socket.AF_UNIX)
         try:
-            if sys.platform == 'linux':  # a name outside of file systems, which ends with the process, like ports
+            if sys.platform == 'linux':  # an abstract socket name, which the kernel frees when the process ends
                 claim.bind(f'\0opencompass-tooleval-engine-{port}')
             with socket.socket() as looking:
                 looking.bind(('', port))
@@ -86,32 +86,32 @@ def _answers(host: str, port: int) -> bool:
 
 
 class Engine:
-    """A server that a command starts.
+    """Runs a model server, started by a command.
 
-    It runs under :mod:`~.engine_guard`, which stops it, with all processes that it started, at any end of this process.
+    The command runs under :mod:`~.engine_guard`, which stops it and all its child processes when this process ends.
 
     Args:
-        command: Words of the command. ``{model}``, ``{host}``, ``{port}``, ``{gpus}`` (number of visible GPUs) and
-            ``{python}`` (the interpreter of this process) are filled in; other braces stay. For several nodes also
-            ``{nodes}``, ``{rank}``, ``{address}`` and ``{master_port}`` (of rank 0) and ``{total_gpus}``.
+        command: The command as a list of words. ``{model}``, ``{host}``, ``{port}``, ``{gpus}`` (number of visible
+            GPUs) and ``{python}`` (the interpreter of this process) are filled in; other braces stay. With several
+            nodes also ``{nodes}``, ``{rank}``, ``{address}`` and ``{master_port}`` (of rank 0) and ``{total_gpus}``.
         model: Replaces ``{model}``.
-        health: Path that returns status 200 when the engine is ready.
-        startup: Maximum number of seconds until it is ready.
-        env: Further variables of its environment, filled in like the command; None removes one.
-        key_variable: Variable with its random key; None for an engine that reads none.
+        health: Path of the URL that returns status 200 when the engine is ready.
+        startup: Maximum number of seconds until the engine is ready.
+        env: Additional environment variables, filled in like the command; None removes a variable.
+        key_variable: Environment variable that passes the random key; None if the engine reads no key.
         grace: Seconds between SIGTERM and SIGKILL.
-        nodes: Number of nodes. With more than 1, ``srun`` starts the command on each node of this Slurm job, which has
-            as many; rank 0, on this node, has the port. The engine ends when one of them ends.
-        worker_options: Further words of the command on all nodes but the first, such as ``--headless``.
+        nodes: Number of nodes. If it is above 1, ``srun`` starts the command on each node of this Slurm job, which must
+            have the same number of nodes. Rank 0, on this node, has the port. The engine ends when one rank ends.
+        worker_options: Additional words of the command on all nodes except the first, such as ``--headless``.
 
     Attributes:
-        host: Address that replaces ``{host}``: loopback, unless it is set before the start.
-        key: Its random key.
-        port: Its port; 0 before the start.
-        log: File to which its output is appended.
+        host: Address that replaces ``{host}``: loopback, unless it is changed before the start.
+        key: The random key.
+        port: The port; 0 before the start.
+        log: File to which the output is appended.
 
     Raises:
-        ValueError: The command is no list of words, does not pass the port, or, on several nodes, the rank.
+        ValueError: The command is not a list of words, or contains no ``{port}`` (or, on several nodes, no ``{rank}``).
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Engine:
         self._env = dict(env or {})
         for name in ['port', *['rank'] * (nodes != 1)]:
             if not any(f'{{{name}}}' in str(text) for text in (*self._words, *self._env.values())):
-                raise ValueError(f'engine: {{{name}}} stands neither in the command nor in env')
+                raise ValueError(f'engine: {{{name}}} is missing in the command and in env')
         if nodes < 1 or isinstance(worker_options, str):
             raise ValueError(
                 f'engine: nodes={nodes} below 1, or worker_options={worker_options!r}, which is not a list'
@@ -159,7 +159,7 @@ class Engine:
 
     @property
     def url(self) -> str:
-        """Its base URL for OpenAI's clients."""
+        """The base URL for OpenAI clients."""
         return f'http://{self.host}:{self.port}/v1'
 
     @property
@@ -168,14 +168,14 @@ class Engine:
         return self._guard is not None
 
     def start(self, log: Path | None, stop: threading.Event) -> None:
-        """Starts the engine and returns when it is healthy. If its port was taken, it is started again on another.
+        """Starts the engine and returns when it is ready. If its port was taken, starts it again on another port.
 
         Args:
             log: File for its output; None for a temporary one.
-            stop: Ends the wait, and the engine.
+            stop: Ends the wait and stops the engine.
 
         Raises:
-            EngineError: It ended, or was not healthy in time, or this Slurm job has not the nodes.
+            EngineError: The engine ended or was not ready in time, or this Slurm job has another number of nodes.
         """
         if fault := lacking_nodes(self._nodes):
             raise EngineError(fault)
@@ -225,7 +225,7 @@ class Engine:
         self._owner = os.getpid()
         atexit.register(self.stop)
         assert self._guard.stdin is not None
-        with suppress(BrokenPipeError):  # its status and the log have the error
+        with suppress(BrokenPipeError):  # the exit status and the log show the error
             self._guard.stdin.write(json.dumps(settings).encode() + b'\n')
 
     def _filled(self, text: str) -> str:
@@ -245,14 +245,14 @@ class Engine:
         return text
 
     def _environment(self) -> dict[str, str | None]:
-        """Returns the changes of the environment."""
+        """Returns the environment variables to set, or to remove (None)."""
         environment = {name: None if value is None else self._filled(str(value)) for name, value in self._env.items()}
         if self._key_variable:
             environment[self._key_variable] = self.key
         return environment
 
     def _becomes_healthy(self, stop: threading.Event, may_try_again: bool) -> bool:
-        """Waits until it is healthy; returns False if it should be started again, or ``stop`` is set."""
+        """Waits until the engine is ready; returns False if it should be started again, or if ``stop`` is set."""
         deadline = time.monotonic() + self.startup
         while not stop.is_set():
             why = self._unhealthy()
@@ -272,11 +272,11 @@ class Engine:
         return run(self.unhealthy(self.url, self.key))
 
     async def unhealthy(self, url: str, key: str) -> str:
-        """Returns the reason for which an engine of this kind is not ready; '' if it is.
+        """Returns why an engine of this kind is not ready; '' if it is ready.
 
         Args:
-            url: Its :attr:`url`.
-            key: Its key.
+            url: The engine's :attr:`url`.
+            key: The engine's key.
         """
         health = f'{url.removesuffix("/v1")}{self._health}'
         try:
@@ -287,14 +287,14 @@ class Engine:
         return '' if status == 200 else f'status {status}'
 
     def _lost_its_port(self) -> bool:
-        """Tests if an ended engine found its port taken."""
+        """Tests if an engine ended because its port was taken."""
         return _answers(self.host, self.port) or any(word in self._log_end().lower() for word in _TAKEN)
 
     def _has_ended(self) -> bool:
         return self._guard is not None and self._guard.poll() is not None
 
     def is_lost(self) -> bool:
-        """Tests if the engine ended by itself; checks twice if it just closed a connection."""
+        """Tests if the engine ended by itself, waiting 1 s for it to do so."""
         guard = self._guard
         if guard is None:
             return False
@@ -306,7 +306,7 @@ class Engine:
         """Checks that the engine still runs.
 
         Raises:
-            EngineError: It has ended by itself.
+            EngineError: The engine has ended by itself.
         """
         if self._has_ended():
             raise EngineError(self._with_last_lines(self._ending()))
@@ -329,7 +329,7 @@ class Engine:
         return ''
 
     def _with_last_lines(self, what: str) -> str:
-        """Appends the most informative line of the log to a sentence, and then the last lines of the log."""
+        """Appends the last error line of the log to a message, and then the last lines of the log."""
         lines = [line for line in map(excerpt, self._log_end().splitlines()[-_LAST_LINES:]) if line]
         last = lines[-1] if lines else 'it printed nothing'
         errors = [line for line in lines if 'rror' in line and not is_by_slurm(line)]
@@ -337,7 +337,7 @@ class Engine:
         return '\n'.join([f'{what}: {telling} (log: {self.log})', *(f'  | {line}' for line in lines)])
 
     def stop(self) -> None:
-        """Stops the engine with all processes that it started, and waits for that; it may be started again."""
+        """Stops the engine and its child processes, and waits until they have ended. It may be started again."""
         with self._taking_down:  # a second caller waits too
             self._take_down()
 
@@ -353,7 +353,7 @@ class Engine:
         try:
             if self._nodes > 1:
                 self._end_srun(guard)
-            elif guard.wait() < 0:  # killed, so that it could not stop anything
+            elif guard.wait() < 0:  # the guard was killed, so it could not stop the engine
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(guard.pid, signal.SIGKILL)
         finally:
@@ -361,7 +361,7 @@ class Engine:
                 claim.close()
 
     def _end_srun(self, srun: subprocess.Popen[bytes]) -> None:
-        """Waits for ``srun``, whose input is closed: it never ends if it cannot reach a node any more."""
+        """Waits for ``srun``, whose input is closed: it never ends if it cannot reach one of the nodes."""
         for end in (srun.terminate, srun.kill):
             with suppress(subprocess.TimeoutExpired):
                 srun.wait(self._grace + _SECONDS_FOR_SRUN)

@@ -1,15 +1,15 @@
-"""Runs a command, and stops it with all processes that it started when it is no longer needed.
+"""Runs a command, and stops it and all processes that it started when it is no longer needed.
 
-``python engine_guard.py``, in a new session, with a pipe as its input: a line of JSON has the command
-(``words``), changes of its environment (``env``), the seconds between SIGTERM and SIGKILL (``grace``), and further
-words for all ranks but 0 (``worker_options``), so that no command line has a key. The command is stopped when the pipe
-is closed (the kernel closes it when the process is killed), when the process that started this one is gone, and on
-SIGTERM, SIGINT and SIGHUP. Processes that it left behind, also in other sessions, are stopped too. The exit status is
-that of the command, as in shells, and 0 if the pipe was closed.
+Usage: ``python engine_guard.py``, in a new session, with a pipe as its input. The first line of the input is JSON: the
+command (``words``), changes of its environment (``env``), the seconds between SIGTERM and SIGKILL (``grace``), and
+additional words for all ranks except 0 (``worker_options``). So the key never appears in a command line. The command is
+stopped when the pipe is closed (the kernel closes it when the starting process is killed), when the starting process
+has ended, and on SIGTERM, SIGINT or SIGHUP. Processes that it leaves behind, also in other sessions, are stopped too.
+The exit status is that of the command, as in shells, or 0 if the pipe was closed.
 
-``srun`` runs one on each node of an engine of several: ``{rank}`` is its rank.
+For an engine on several nodes, ``srun`` runs this program on each node; ``{rank}`` is its rank.
 
-This program imports nothing of the package: it starts fast, and survives the process that loaded OpenCompass.
+The program imports nothing of the package, so it starts fast.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SET_CHILD_SUBREAPER = 36
 
 
 def _prctl(option: int, value: int) -> None:
-    """Sets an attribute of this process, if the system has such attributes (Linux)."""
+    """Sets an attribute of this process, on Linux."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
@@ -60,7 +60,7 @@ class Guard:
         words: The command.
         env: Changes of the environment; None removes a variable.
         grace: Seconds between SIGTERM and SIGKILL.
-        worker_options: Further words, if this is not rank 0.
+        worker_options: Additional words if the rank is not 0.
     """
 
     def __init__(
@@ -79,10 +79,10 @@ class Guard:
         self._status: int | None = None
 
     def run(self) -> int:
-        """Runs the command and returns its exit status, after all of its processes have ended."""
+        """Runs the command, and returns its exit status after all of its processes have ended."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._note)
-        # A handler, since the command would inherit an ignored signal. The signal ends a pause.
+        # A handler, since the command would inherit an ignored signal. The signal also wakes select().
         for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD):
             signal.signal(number, lambda *_: None)
         _prctl(_SET_CHILD_SUBREAPER, 1)
@@ -102,7 +102,7 @@ class Guard:
         self._end_all(self._grace if self._status is None else 0.0)
         child.returncode = status = self._status if self._status is not None else -signal.SIGKILL
         if self._is_dismissed:
-            return 0  # else srun would kill the other ranks in their grace
+            return 0  # another status would make srun kill the other ranks before their grace is over
         return status if status >= 0 else 128 - status
 
     @staticmethod
@@ -122,7 +122,7 @@ class Guard:
         return not (self._must_end or self._is_dismissed or os.getppid() != self._starter)
 
     def _bury(self) -> None:
-        """Collects ended processes: the command, and its orphans, whose parent is this process."""
+        """Reaps ended processes: the command, and its orphans, which become children of this process."""
         with suppress(ChildProcessError):
             while True:
                 process, status = os.waitpid(-1, os.WNOHANG)
@@ -157,7 +157,7 @@ class Guard:
 
 
 def _first_line() -> bytes:
-    """Returns the first line of the input; reads no further."""
+    """Returns the first line of the input."""
     line = b''
     while not line.endswith(b'\n') and (piece := os.read(0, 1 << 16)):
         line += piece

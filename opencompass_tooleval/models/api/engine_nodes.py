@@ -21,7 +21,7 @@ _FIX = "run it with SlurmArrayRunner (configs/tooleval_slurm.py), or inside 'sba
 
 
 def nodes_of(model_cfg: Mapping[str, Any]) -> int:
-    """Returns the number of nodes that the engine of a model's config takes; 1 for a model without an engine."""
+    """Returns the number of nodes of the engine in a model's config; 1 for a model without an engine."""
     engine = model_cfg.get('engine')
     if isinstance(model_cfg.get('shared'), str):
         return 1  # the engine is another job
@@ -30,21 +30,21 @@ def nodes_of(model_cfg: Mapping[str, Any]) -> int:
 
 
 def lacking_nodes(nodes: int) -> str:
-    """Returns the fault of an engine on several nodes if this process runs in no Slurm job of as many; '' for none."""
+    """Returns a fault if the engine needs several nodes and this Slurm job has another number; '' if all is well."""
     allocated = os.environ.get('SLURM_JOB_NUM_NODES', '')
     if nodes == 1 or allocated == str(nodes):
         return ''
-    here = f'this one has {allocated}' if allocated else 'this process is in none'
+    here = f'this one has {allocated}' if allocated else 'this process is not in a job'
     return f'its engine (nodes={nodes}) needs a Slurm job of {nodes} nodes, and {here}: {_FIX.format(nodes)}'
 
 
 def is_by_slurm(line: str) -> bool:
-    """Tests if a line of the log is Slurm's, and not the engine's."""
+    """Tests if a line of the log was printed by Slurm, not by the engine."""
     return any(name in line for name in _BY_SLURM)
 
 
 def first_end(log: str) -> str:
-    """Returns the rank that ended first, and how, by the lines of ``srun``; '' if they do not tell."""
+    """Returns which rank ended first, and how, from the messages of ``srun``; '' if there is no such message."""
     found = _FIRST_END.search(log)
     if not found:
         return ''
@@ -53,16 +53,16 @@ def first_end(log: str) -> str:
 
 
 def read_address(node: str) -> str:
-    """Reads the address from the output of ``scontrol show node``; '' if it has none."""
+    """Reads the address from the output of ``scontrol show node``; '' if there is none."""
     found = _ADDRESS.search(node[:_MOST_TEXT])
     return found[1] if found else ''
 
 
 def node_address() -> str:
-    """Returns the address that Slurm has for this node, since names of nodes need not resolve.
+    """Returns Slurm's address of this node, since the names of nodes may not resolve.
 
     Raises:
-        OSError: ``scontrol`` cannot be run, or does not tell.
+        OSError: ``scontrol`` cannot be run, or its output has no address.
     """
     name = os.environ.get('SLURMD_NODENAME', '')
     command = ['scontrol', '--oneliner', 'show', 'node', name]
@@ -79,10 +79,10 @@ def node_address() -> str:
 
 
 def srun_words(nodes: int) -> list[str]:
-    """Returns the command before that of a process, to run it on each node of this job.
+    """Returns the words to put before a command, so that ``srun`` runs it on each node of this job.
 
-    ``srun`` copies its input to all of them. It ends them when one fails: engines hang when one of their processes has
-    ended. Lines of output have the rank in front.
+    ``srun`` copies its input to all ranks, and ends them all when one fails: an engine hangs if one of its processes
+    has ended. Each line of output begins with the rank.
     """
     return [
         'srun',
@@ -90,8 +90,8 @@ def srun_words(nodes: int) -> list[str]:
         f'--ntasks={nodes}',
         '--ntasks-per-node=1',
         '--distribution=block',
-        '--overlap',  # a step that still ends does not delay it
-        '--export=ALL',  # also if the job was submitted with --export=NONE
+        '--overlap',  # does not wait for an earlier step that is still ending
+        '--export=ALL',  # passes the environment even if the job was submitted with --export=NONE
         '--cpu-bind=none',
         '--kill-on-bad-exit=1',
         '--label',

@@ -14,7 +14,7 @@ T = TypeVar('T')
 
 
 class _LoopThread:
-    """Starts the thread at the first use, and again in a forked process."""
+    """Starts the thread at its first use, and again after a fork."""
 
     def __init__(self) -> None:
         self.forget()
@@ -40,41 +40,41 @@ os.register_at_fork(after_in_child=_thread.forget)
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
-    """Returns the running loop, which runs as long as the process."""
+    """Returns the loop, which runs until the process ends."""
     return _thread.get()
 
 
 def is_current(loop: asyncio.AbstractEventLoop) -> bool:
-    """Tests if a loop is that of this process, not one from before a fork."""
+    """Tests if a loop belongs to this process, not to the parent of a fork."""
     return _thread.is_current(loop)
 
 
 def start(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-    """Starts a coroutine on the loop, from any other thread."""
+    """Starts a coroutine on the loop. Call it from another thread."""
     return asyncio.run_coroutine_threadsafe(coroutine, _thread.get())
 
 
 def run(coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-    """Runs a coroutine on the loop and returns its result, from any other thread.
+    """Runs a coroutine on the loop and returns its result. Call it from another thread.
 
     Args:
-        coroutine: A coroutine with an own limit of time; ``timeout`` only protects against a blocked loop.
+        coroutine: A coroutine with its own timeout; ``timeout`` only protects against a blocked loop.
         timeout: Maximum number of seconds; None for no limit.
 
     Raises:
-        TimeoutError: It took longer than ``timeout``; it is cancelled.
+        TimeoutError: The coroutine took longer than ``timeout``, and was cancelled.
     """
     future = start(coroutine)
     try:
         return future.result(timeout)
-    except FutureTimeoutError:  # another class than TimeoutError before Python 3.11
+    except FutureTimeoutError:  # not a subclass of TimeoutError before Python 3.11
         raise TimeoutError from None
     finally:
         future.cancel()  # no effect if it has ended
 
 
 async def sleep_unless(stop: asyncio.Event, seconds: float) -> bool:
-    """Sleeps; returns True at once when ``stop`` is set."""
+    """Sleeps and returns False; returns True as soon as ``stop`` is set."""
     if stop.is_set():
         return True
     try:

@@ -1,4 +1,4 @@
-"""Classifies failed requests to a server, and tells if another try may help. Imports no OpenCompass."""
+"""Classifies failed requests to a server, and says if another try may help. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_WAIT = 60.0
 """Maximum pause between two tries, in seconds, unless the server requests a longer one."""
 
 _READ_CHARS = 10_000
-"""Number of characters of an error that are searched for its cause."""
+"""Number of characters of an error text that are searched for its cause."""
 
 _LENGTH_HINTS = (
     'context_length',  # OpenAI, vLLM, DeepSeek
@@ -36,14 +36,14 @@ _LENGTH_HINTS = (
     'too large for model',  # Mistral
 )
 _VAGUE_LENGTH_HINTS = ('too long', 'reduce the length')
-"""Texts in the error of a refused request; a failing server may use them for other causes."""
+"""Texts in the error of a refused request; a server with an internal error may use them for other causes."""
 _FILTER_HINTS = ('content_filter', 'content management policy', 'inappropriate content', 'data_inspection', 'flagged')
 _MARKUP = re.compile(r'<[^<>]{0,500}>')
 _LONGEST_ERROR = 1 << 16
 _EMPTY = ServerError('')
 
 _NO_SERVER_BEHIND = {502, 521, 522, 523}
-"""Status of a proxy that cannot reach the server."""
+"""Statuses of a proxy that cannot reach the server."""
 
 
 class Failure(Exception):
@@ -51,18 +51,18 @@ class Failure(Exception):
 
     Args:
         reason: ``infra:...``.
-        words: Description in one line without keys.
+        words: Description in one line, without keys.
         again: True if another try may help.
         wait: Seconds that the server requests to wait, or None.
-        ends: True if it ends the task: no request can succeed before the user changes something.
+        ends: True if the task must end: no request can succeed until the user changes something.
         no_connection: True if no server was reached.
-        usage: Usage of the try that the server reported; None for none.
+        usage: Usage that the server reported for the try; None if it reported none.
         sent: True if a server may have received the request.
 
     Attributes:
-        body: The server's complete reply; '' without one.
-        answer: An empty answer with what the server showed of it; None without.
-        status: The HTTP status that the error has, or that its code means; None for none, and for a page with 403.
+        body: The server's complete reply; '' without a reply.
+        answer: An empty answer with the parts that the server sent before the failure; None if it sent none.
+        status: The HTTP status of the error, or of its code; None without a status, and for an HTML page with 403.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class Failure(Exception):
 
     @property
     def cost(self) -> Usage | None:
-        """Returns the usage that the try adds to the answer's; None if nothing was sent."""
+        """The usage to add to the answer's for this try; None if nothing was sent."""
         return (self.usage or Usage()) if self.sent else None
 
 
 def retry_after(value: str | None) -> float | None:
-    """Returns the seconds that ``Retry-After`` requests, without a limit; None if it is not readable.
+    """Returns the seconds that ``Retry-After`` requests, without an upper limit; None if it is invalid.
 
     Args:
         value: Seconds, or a date as in HTTP.
@@ -126,11 +126,11 @@ def failure_of_status(status: int, headers: Mapping[str, str], body: str) -> Fai
 
 
 def failure_of_error(error: ServerError, text: str) -> Failure:
-    """Classifies an error with status 200.
+    """Classifies an error in a reply with status 200.
 
     Args:
         error: The error.
-        text: Its JSON, for one without a message.
+        text: The JSON of the error, shown if it has no message.
     """
     return _failure(200, error, text)
 
@@ -167,7 +167,7 @@ def _classified(status: int, is_filtered: bool, text: str, words: str, wait: flo
     is_refusal = status < 500 and status not in (408, 409, 425, 429)
     if is_filtered or (is_refusal and status not in (401, 402, 404) and any(hint in text for hint in _FILTER_HINTS)):
         return Failure('infra:filter', words, again=False)
-    # A page of HTML comes from a proxy or a firewall, which reads no key.
+    # A page of HTML comes from a proxy or a firewall, which does not check keys.
     if status in (401, 402, 404) or (status == 403 and not is_page):
         return Failure('infra:bad_request', words, again=False, ends=True)
     if status == 413 or (is_refusal and any(hint in text for hint in (*_LENGTH_HINTS, *_VAGUE_LENGTH_HINTS))):

@@ -1,4 +1,4 @@
-"""Asks a server one short question, as a run would: an answer, or the reason that there is none, with its fix."""
+"""Asks a server one short question, as a run would; returns the answer, or why there is none and how to fix it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TAG_CHARS = 20_000
 
 
 def check_plain_answer(probed: Probed) -> Iterator[Finding]:
-    """Checks that a question is answered, with the settings of ``ToolEvalOpenAI``."""
+    """Checks that the server answers a question that is sent with the settings of ``ToolEvalOpenAI``."""
     refused: list[str] = []
     while True:
         try:
@@ -38,7 +38,7 @@ def check_plain_answer(probed: Probed) -> Iterator[Finding]:
             refusal = _adapted(probed, failure)
             if not refusal:
                 probed.failure = failure
-                yield server_fault('answer', f'none to a plain question: {failure.words}')
+                yield server_fault('answer', f'no answer to a plain question: {failure.words}')
                 return
             refused.append(refusal)
     if refused:
@@ -47,7 +47,7 @@ def check_plain_answer(probed: Probed) -> Iterator[Finding]:
 
 
 def _without(probed: Probed, refused: list[str]) -> Finding:
-    """Returns the effect of refused settings, and the settings of ``ToolEvalOpenAI`` that fix it."""
+    """Returns a finding that names the refused settings and the settings of ``ToolEvalOpenAI`` to use instead."""
     fixes = (
         f'token_limit_key={probed.limit!r}' if name in TOKEN_LIMITS else f'openai_extra_kwargs=dict({name}=None)'
         for name in refused
@@ -57,7 +57,7 @@ def _without(probed: Probed, refused: list[str]) -> Finding:
 
 
 def _adapted(probed: Probed, failure: Failure) -> str:
-    """Removes the setting that a refusal names, and returns its name; '' if it names none."""
+    """Removes the setting that the server refused, and returns its name; '' if the failure names none."""
     if failure.reason != 'infra:bad_request' or failure.ends:
         return ''
     if probed.limit == TOKEN_LIMITS[0] and all(name in failure.words for name in TOKEN_LIMITS):
@@ -73,21 +73,21 @@ def _judged(reply: Reply) -> Iterator[Finding]:
     if reply.text.strip():
         yield server_fine('answer', f'{reply.text.strip()[:40]!r}')
     elif thoughts and reply.finish_reason != CUT:
-        yield server_fault('answer', f'empty: all of it is in {thoughts}. {ONLY_THOUGHTS}')
+        yield server_fault('answer', f'empty: the whole text is in {thoughts}. {ONLY_THOUGHTS}')
     elif thoughts or reply.finish_reason == CUT:
-        yield server_unknown('answer', f'nothing but thoughts in {MAX_OUT_LEN} tokens')
+        yield server_unknown('answer', f'only thoughts in {MAX_OUT_LEN} tokens')
     else:
         yield server_fault('answer', f'empty, finish_reason {reply.finish_reason}')
 
 
 def field_of_thoughts(reply: Reply) -> str:
-    """Returns the name of the field with thoughts, beside the content; '' for none."""
+    """Returns the names of the fields with thoughts, apart from the content; '' if there are none."""
     values = {name: reply.message.get(name) for name in MEMBERS}
     return ' and '.join(name for name, value in values.items() if (value.strip() if isinstance(value, str) else value))
 
 
 def first_answer(url: str, model: str, key: str) -> tuple[str, bool]:
-    """Asks a model one question, as a run would; if no answer comes, looks for the reason.
+    """Asks a model one question, as a run would; if there is no answer, finds the reason.
 
     Args:
         url: The base URL.
@@ -96,7 +96,7 @@ def first_answer(url: str, model: str, key: str) -> tuple[str, bool]:
 
     Returns:
         The fault that would stop a run, with its fix, or ''; and True if the model reasons before it answers. A busy
-        server is no fault, since a run waits for it.
+        server is not a fault, since a run waits for it.
     """
     with closing(Endpoint(url, model, key)) as endpoint:
         probed = Probed(endpoint)
@@ -110,5 +110,5 @@ def first_answer(url: str, model: str, key: str) -> tuple[str, bool]:
 
 
 def has_tag(text: str) -> bool:
-    """Tests if a text has a mark of thoughts."""
+    """Tests if a text contains a tag of thoughts, such as ``<think>``."""
     return bool(_TAG.search(text[:_TAG_CHARS]))

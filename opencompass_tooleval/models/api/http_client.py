@@ -1,4 +1,4 @@
-"""The HTTP client of all requests: every exchange is bounded in time and size."""
+"""The HTTP client of all requests: each request is limited in time and size."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from opencompass_tooleval.models.api.failure import Failure, failure_of_status
 MAX_REPLY_BYTES = 32 << 20
 """Maximum size after decompression."""
 MAX_STREAM_BYTES = 128 << 20
-"""Maximum size of an event stream that is read as it arrives; 100,000 tokens take some 25 MB."""
+"""Maximum size of an event stream that is read while it arrives; 100,000 tokens take some 25 MB."""
 
 _SECONDS_TO_CONNECT = 60.0
 _SECONDS_TO_CLOSE = 5.0
 _SECONDS_TO_END = 1.0
-"""Maximum time between the end of a stream and that of its response; after it the connection is not used again."""
+"""Maximum time from the last event of a stream to the end of its response; after it the connection is closed."""
 _SECONDS_IDLE = 3.0
-"""Maximum age of an idle connection. After 5 s uvicorn, and so vLLM, closes it; a request sent just then is lost."""
+"""Maximum age of an idle connection. uvicorn (and so vLLM) closes it after 5 s; a request sent just then is lost."""
 _SECONDS_A_NAME_IS_KNOWN = 300
 _MAX_HEADER_BYTES = 1 << 16
 _SETTINGS = ('headers', 'verify', 'trust_env', 'proxy', 'proxies')
@@ -48,9 +48,9 @@ class HttpReply:
 
     Attributes:
         status: HTTP status.
-        headers: By name in any case; of several equal ones the first.
+        headers: Headers by name, in any case; the first if a name occurs several times.
         body: The decompressed body.
-        way: Names the proxy that may have sent it; ``''`` for none, and through a tunnel.
+        way: Names the proxy that may have sent the reply; ``''`` without a proxy, and through a tunnel.
     """
 
     status: int
@@ -60,7 +60,7 @@ class HttpReply:
 
     @property
     def content_type(self) -> str:
-        """The type in the header; '' without one."""
+        """The ``Content-Type`` header; '' without one."""
         return self.headers.get('content-type', '')
 
     @property
@@ -69,23 +69,23 @@ class HttpReply:
         return self.body.decode('utf-8', 'replace')
 
     def failure(self) -> Failure:
-        """Classifies a reply with another status than 200."""
+        """Classifies a reply whose status is not 200."""
         failure = failure_of_status(self.status, self.headers, self.text)
         failure.words += '' if 'json' in self.content_type else self.way
         return failure
 
 
 def check_base_url(url: str) -> str:
-    """Returns the base URL of a server without a slash at its end.
+    """Returns the base URL of a server without a final slash.
 
     Raises:
-        ValueError: It does not begin with ``http://`` or ``https://``, or names no host.
+        ValueError: The URL does not begin with ``http://`` or ``https://``, or has no host.
     """
     remember_url(url)
     try:
         parts = urlsplit(url)
         is_usable = parts.scheme in ('http', 'https') and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # no such port, or half an IPv6 address
+    except ValueError:  # an invalid port, or an incomplete IPv6 address
         is_usable = False
     if not is_usable:
         raise ValueError(
@@ -95,10 +95,10 @@ def check_base_url(url: str) -> str:
 
 
 class HttpClient:
-    """Exchanges with servers, all on this process's event loop.
+    """Sends requests to servers on this process's event loop.
 
-    Proxies (``HTTP_PROXY``, ``HTTPS_PROXY``, ``NO_PROXY``) and certificates (``SSL_CERT_FILE``, ``SSL_CERT_DIR``) come
-    from the environment. Redirects are not followed, since they would receive the key.
+    Takes proxies (``HTTP_PROXY``, ``HTTPS_PROXY``, ``NO_PROXY``) and certificates (``SSL_CERT_FILE``, ``SSL_CERT_DIR``)
+    from the environment. Does not follow redirects, since they would receive the key.
 
     Args:
         connect_timeout: Maximum number of seconds to connect.
@@ -106,13 +106,13 @@ class HttpClient:
             ``trust_env`` (False ignores the environment's proxies), ``proxy``, ``proxies`` (scheme -> proxy).
 
     Raises:
-        ValueError: There is another setting.
+        ValueError: ``settings`` has an unknown name.
     """
 
     def __init__(self, connect_timeout: float = _SECONDS_TO_CONNECT, settings: Mapping[str, Any] | None = None) -> None:
         given = dict(settings or {})
         if unknown := sorted(set(given) - set(_SETTINGS)):
-            raise ValueError(f'http_client_cfg takes {", ".join(_SETTINGS)}, and not {", ".join(unknown)}')
+            raise ValueError(f'http_client_cfg: unknown {", ".join(unknown)}; it takes {", ".join(_SETTINGS)}')
         self._connect_timeout = connect_timeout
         self._headers = {'Accept-Encoding': 'gzip', **{str(k): str(v) for k, v in (given.get('headers') or {}).items()}}
         self._verify = given.get('verify', True)
@@ -133,21 +133,21 @@ class HttpClient:
         feed: Callable[[bytes], bool] | None = None,
         idle_timeout: float | None = None,
     ) -> HttpReply:
-        """Sends a request and reads the complete reply, also of an error. Runs on :func:`event_loop`.
+        """Sends a request and returns the complete reply, of any status. Runs on :func:`event_loop`.
 
         Args:
             method: ``GET`` or ``POST``.
             url: The URL.
-            headers: Headers beside those of the settings.
-            timeout: Maximum number of seconds for all of it, also for a server that sends single bytes.
+            headers: Headers in addition to those of the settings.
+            timeout: Maximum number of seconds for the whole exchange, even if the server sends a byte at a time.
             body: JSON of a ``POST``.
-            feed: Receives the bytes of an event stream with status 200 as they arrive, in place of the reply's body; it
-                returns True for the last ones that count, and may raise Failure.
+            feed: Receives the bytes of an event stream with status 200 as they arrive; the body of the reply is then
+                empty. Returns True when the stream is complete, and may raise Failure.
             idle_timeout: Maximum number of seconds without a byte.
 
         Raises:
-            Failure: No server was reached, it took too long, or the reply is unreadable. It ends the task if another
-                try cannot help: the address is invalid, or was never found.
+            Failure: No server was reached, a timeout passed, or the reply is unreadable. It ends the task if another
+                try cannot help: the address is invalid, or its host was never found.
         """
         address = _address(url)
         proxy = self._proxy_of(address)
@@ -183,9 +183,9 @@ class HttpClient:
                 proxy=proxy,
                 ssl=self._certificates if address.scheme == 'https' else True,
             ) as response:
+                self._has_reached.add(address.host)
                 is_stream = response.status == 200 and 'event-stream' in response.content_type
                 content = await _read(response, feed if is_stream else None)
-                self._has_reached.add(address.host)
                 return HttpReply(response.status, response.headers, content)
         except aiohttp.ConnectionTimeoutError:
             raise Failure('infra:connection', 'no connection in time', no_connection=True, sent=False) from None
@@ -214,7 +214,7 @@ class HttpClient:
             await session.close()
 
     def _open(self) -> aiohttp.ClientSession:
-        """Returns the session of the running loop: a fork has another loop than its parent."""
+        """Returns the session of the running loop: a fork does not share its parent's loop."""
         loop = asyncio.get_running_loop()
         if self._session is None or self._loop is not loop:
             self._loop = loop
@@ -234,7 +234,7 @@ class HttpClient:
         return self._session
 
     def _proxy_of(self, address: _Address) -> str | None:
-        # Not aiohttp's trust_env: it looks for a login in ~/.netrc in a thread at each request.
+        # Not aiohttp's trust_env: for each request it reads ~/.netrc in a thread.
         server = address.scheme, address.host, address.port
         if server not in self._proxies:
             named = self._named_proxies
@@ -249,7 +249,7 @@ class HttpClient:
             return False
         if isinstance(self._verify, (str, os.PathLike)):
             return ssl.create_default_context(cafile=self._verify)
-        context = ssl.create_default_context()  # from the system, or $SSL_CERT_FILE and $SSL_CERT_DIR
+        context = ssl.create_default_context()  # the system's, or $SSL_CERT_FILE and $SSL_CERT_DIR
         if not (os.environ.get('SSL_CERT_FILE') or os.environ.get('SSL_CERT_DIR')):
             context.load_verify_locations(certifi.where())
         return context
@@ -265,19 +265,19 @@ class HttpClient:
 
 
 def _close(session: aiohttp.ClientSession, loop: asyncio.AbstractEventLoop) -> None:
-    """Closes an unused session, at exit too: aiohttp warns of open sessions."""
-    if session.closed or not is_current(loop):  # a fork must not close connections of its parent
+    """Closes an unused session, also at exit, since aiohttp warns about open sessions."""
+    if session.closed or not is_current(loop):  # a fork must not close its parent's connections
         return
     closing = asyncio.run_coroutine_threadsafe(session.close(), loop)
     with suppress(RuntimeError):
-        if asyncio.get_running_loop() is loop:  # collected on the loop's thread, where a wait would never end
+        if asyncio.get_running_loop() is loop:  # garbage-collected in the loop's thread, where waiting would never end
             return
     with suppress(FutureTimeoutError):
         closing.result(_SECONDS_TO_CLOSE)
 
 
 def _named_proxies(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Returns scheme or ``all`` -> proxy, from ``proxy`` or ``proxies`` as httpx and requests write them."""
+    """Returns the proxy by scheme or ``all``, from ``proxy`` or ``proxies`` as httpx and requests define them."""
     given = settings.get('proxy') or settings.get('proxies') or {}
     if isinstance(given, str):
         return {'all': given}
@@ -286,14 +286,14 @@ def _named_proxies(settings: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Address:
-    """A URL in its parts.
+    """The parts of a URL.
 
     Attributes:
         url: The URL without user and password.
         scheme: Its scheme.
         host: Its host; '' without one.
         port: Its port, or that of the scheme.
-        login: The header for user and password, which has priority over a key; empty without them.
+        login: The header with user and password, which takes priority over a key; empty without them.
     """
 
     url: str
@@ -304,7 +304,7 @@ class _Address:
 
     @property
     def server(self) -> str:
-        """Host and port; the host alone of an address of IPv6."""
+        """Host and port; only the host of an IPv6 address."""
         return self.host if ':' in self.host else f'{self.host}:{self.port}'
 
 
@@ -343,7 +343,7 @@ def _words(error: BaseException) -> str:
 
 
 def _connection_failure(error: BaseException) -> Failure:
-    if isinstance(error, aiohttp.ClientConnectorError):  # its own text is long; the error below is short
+    if isinstance(error, aiohttp.ClientConnectorError):  # its text is long; that of the error below is short
         words = _words(error.os_error)
         if isinstance(error.os_error, ConnectionRefusedError):
             words = f'no connection to {error.host}:{error.port} (refused)'
@@ -355,19 +355,19 @@ async def _read(response: aiohttp.ClientResponse, feed: Callable[[bytes], bool] 
     """Returns the body; empty if ``feed`` receives it."""
     encoding = response.headers.get('Content-Encoding', 'identity').strip().lower()
     if encoding not in ('identity', 'gzip', 'x-gzip', 'deflate'):
-        raise Failure('infra:bad_response', f'a reply packed as {excerpt(encoding, 40)!r}, which was not asked for')
+        raise Failure('infra:bad_response', f'a reply encoded as {excerpt(encoding, 40)!r}, which was not requested')
     unpacker = None if encoding == 'identity' else zlib.decompressobj(zlib.MAX_WBITS | 32)
     limit = MAX_STREAM_BYTES if feed else MAX_REPLY_BYTES
     content, received, size = bytearray(), 0, 0
     async for chunk in response.content.iter_any():
         received += len(chunk)
         try:
-            # The limit is on decompressed bytes: 40 kB of compressed zeros are 40 MB.
+            # The limit counts decompressed bytes: 40 kB of compressed zeros become 40 MB.
             part = unpacker.decompress(chunk, limit + 1 - size) if unpacker else chunk
         except zlib.error as error:
-            raise Failure('infra:bad_response', f'a reply that cannot be unpacked ({error})') from None
+            raise Failure('infra:bad_response', f'a reply that cannot be decompressed ({error})') from None
         size += len(part)
-        if max(received, size) > limit:  # packed bytes may unpack to nothing, without an end
+        if max(received, size) > limit:  # compressed bytes may expand to nothing, endlessly
             raise Failure('infra:bad_response', f'a reply of more than {limit >> 20} MB')
         if not feed:
             content += part
@@ -375,15 +375,15 @@ async def _read(response: aiohttp.ClientResponse, feed: Callable[[bytes], bool] 
             await _end(response)
             return b''
         if unpacker and unpacker.eof:
-            response.close()  # whatever follows: it is no part of the reply, and may have no end
+            response.close()  # bytes after the end of the reply may never stop
             break
     if unpacker and size and not unpacker.eof:
-        raise Failure('infra:bad_response', 'a packed reply that ends too early')
+        raise Failure('infra:bad_response', 'a compressed reply that ends too early')
     return bytes(content)
 
 
 async def _end(response: aiohttp.ClientResponse) -> None:
-    """Waits for the end of the response to a finished stream, so that its connection can be used again."""
+    """Waits for the end of a response after its last event, so that the connection can be reused."""
     if not response.content.at_eof():
         with suppress(asyncio.TimeoutError, aiohttp.ClientError):
             await asyncio.wait_for(response.content.readany(), _SECONDS_TO_END)

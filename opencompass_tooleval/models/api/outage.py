@@ -1,4 +1,4 @@
-"""Waits for a server that cannot be reached, once for all its requests. Imports no OpenCompass."""
+"""Waits for a server that cannot be reached; all requests share one wait. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure
 from opencompass_tooleval.work_dir.run_context import run_context
 
 _LOOK_EVERY = 0.25
-"""Seconds between checks of waiting requests if the server is back."""
+"""Seconds between the checks of waiting requests whether the server is back."""
 
 
 class ManagedServer(Protocol):
     """A server that this process starts."""
 
     async def prepare(self, stop: asyncio.Event) -> None:
-        """Returns when the server is ready, or ``stop`` is set; called before every try, by many requests at once.
+        """Returns when the server is ready, or ``stop`` is set. Many requests call it at once, before every try.
 
         Raises:
-            Failure: It cannot be used any more; it ends the task.
+            Failure: The server cannot be used any more; the failure ends the task.
         """
 
     async def is_lost(self) -> bool:
-        """Tests after a failed connection if the server has ended, so that there is nothing to wait for."""
+        """Tests, after a failed connection, if the server has ended, so that waiting is useless."""
 
 
 class Outage:
-    """Detects an unreachable server, and lets one request at a time try if it is back.
+    """Detects that a server is unreachable, then lets one request at a time try to reach it.
 
-    All methods run on the event loop of requests, so that no lock is needed.
+    All methods run on the event loop of requests, so they need no lock.
 
     Args:
         server: Its name in messages, without keys.
-        limit: Number of failed connections in a row after which the server counts as gone.
+        limit: Number of failed connections in a row after which the server counts as unreachable.
         patience: Maximum number of seconds to wait for it.
-        first_pause: Seconds before the first try; doubled each time, up to :data:`MAX_WAIT`.
+        first_pause: Seconds before the first try. Each pause is twice the last one, up to :data:`MAX_WAIT`.
         logger: Logger of each pause.
 
     Attributes:
@@ -76,7 +76,7 @@ class Outage:
         return self._is_on and time.monotonic() - self._first_failure >= self._patience
 
     def reached(self) -> None:
-        """Records a reply of the server, of any content."""
+        """Records that the server replied, with any content."""
         if self._is_on:
             gone = time.monotonic() - self._first_failure
             self._logger.warning(f'{self.server}: reached again after {gone:.0f} s')
@@ -85,7 +85,7 @@ class Outage:
         self._looking = None
 
     async def missed(self, words: str) -> bool:
-        """Records a failed connection; returns True if the server counts as gone, so that the try does not count."""
+        """Records a failed connection; returns True if the server counts as unreachable, so that no try is used up."""
         is_lost = self.managed_server is not None and await self.managed_server.is_lost()
         if not self._failures:
             self._first_failure = time.monotonic()
@@ -96,13 +96,13 @@ class Outage:
         return self._is_on or is_lost
 
     async def wait(self, stop: asyncio.Event) -> None:
-        """Returns when a request may be tried; while the server is gone, one at a time, after a pause.
+        """Returns when a request may be tried. In an outage, one request at a time may, after a pause.
 
         Args:
             stop: Ends the wait.
 
         Raises:
-            Failure: The patience is over, or a server of this process has ended; it ends the task.
+            Failure: The patience is over, or a server started by this process has ended; the failure ends the task.
         """
         if self.managed_server is not None:
             await self.managed_server.prepare(stop)
@@ -118,7 +118,7 @@ class Outage:
 
     def _next_pause(self) -> float:
         gone = time.monotonic() - self._first_failure
-        # At most 16: float(1 << 1100) raises, and there may be as many tries.
+        # At most 16: float(1 << 1100) raises OverflowError.
         growing = self._first_pause * float(1 << min(self._looks, 16))
         pause = min(MAX_WAIT, growing, max(0.0, self._patience - gone))
         self._looks += 1
@@ -128,8 +128,8 @@ class Outage:
         return pause
 
     def announce(self, text: str) -> None:
-        """Reports the wait to the task for status displays; '' at its end."""
-        with suppress(OSError, ValueError):  # a full disk, or a closed file: the report is only for display
+        """Reports the wait to the task for status displays; '' when the wait is over."""
+        with suppress(OSError, ValueError):  # a full disk or a closed file: the report is only displayed
             run_context().report_wait(text)
 
     def _end(self) -> Failure:

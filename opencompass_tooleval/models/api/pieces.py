@@ -1,4 +1,4 @@
-"""Assembles an object from the pieces of a stream, with the members and names that the server used."""
+"""Assembles an object from the chunks of a stream, with the names that the server used."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Any
 _JOINED = frozenset(
     {'content', 'refusal', 'reasoning', 'reasoning_content', 'text', 'thinking', 'summary', 'arguments'}
 )
-"""Members whose texts come in pieces. Of other texts the last one that is not empty counts: servers repeat them."""
+"""Members whose text arrives in chunks and is joined. Of other texts the last non-empty one counts."""
 _MARKS = frozenset({'type', 'index', 'id', 'format', 'signature', 'closed'})
-"""Members that describe a part of a list."""
+"""Members that identify or describe an item of a list."""
 _LAST = 17
-"""A piece continues one of the last 16 calls or parts: servers write one after the other."""
+"""A chunk continues one of the last 16 calls or parts, since servers send them one after the other."""
 _MAX_NAME = 256
 
 
 class _Text(list[str]):
-    """A text in pieces."""
+    """A text in chunks."""
 
 
 class Pieces:
-    """An object of which the pieces are added; texts are joined once, at the end.
+    """An object to which chunks are added; its texts are joined once, at the end.
 
     Attributes:
-        members: Members so far: :class:`_Text`, Pieces, lists of values or Pieces, and other values.
+        members: Members so far. A value is a :class:`_Text`, a Pieces, a list of values or Pieces, or another value.
     """
 
     def __init__(self) -> None:
         self.members: dict[str, Any] = {}
 
     def add(self, piece: Mapping[str, Any]) -> None:
-        """Adds a piece, such as the ``delta`` of a chunk. Null members and empty texts are left out."""
+        """Adds a chunk, such as ``delta``. Ignores null members and empty texts."""
         members = self.members
         for name, value in piece.items():
             if value is None or value == '':
@@ -46,7 +46,7 @@ class Pieces:
                     _add_part(known, {'type': 'text', 'text': value})
             elif isinstance(value, list):
                 self._add_list(name, value)
-            elif isinstance(value, Mapping) and name != 'arguments':  # arguments that are no text come whole
+            elif isinstance(value, Mapping) and name != 'arguments':  # arguments that are not a string are never split
                 if not isinstance(known, Pieces):
                     members[name] = known = Pieces()
                 known.add(value)
@@ -70,7 +70,7 @@ class Pieces:
                 _add_part(known, item)
 
     def whole(self) -> dict[str, Any]:
-        """Returns the object; calls have no index, as in a message that came whole."""
+        """Returns the complete object; its calls have no index, as in a message that is not streamed."""
         whole = {name: _whole(value) for name, value in self.members.items()}
         for call in whole.get('tool_calls') or ():
             if isinstance(call, dict):
@@ -93,9 +93,9 @@ def _begun(piece: Mapping[str, Any]) -> Pieces:
 
 
 def _add_part(parts: list[Any], piece: Mapping[str, Any]) -> None:
-    """Adds a piece of a list of parts: to the last part, or with an index to the part that has it.
+    """Adds a chunk to a list of parts: to the part with the same index, or without an index to the last part.
 
-    Encrypted data and images are no texts, and come whole.
+    Encrypted data and images are never split.
     """
     index = piece.get('index')
     for part in parts[: -_LAST if index is not None else -2 : -1] if piece.keys() <= _JOINED | _MARKS else ():
@@ -109,7 +109,7 @@ def _add_part(parts: list[Any], piece: Mapping[str, Any]) -> None:
 
 
 def _add_call(calls: list[Any], piece: Mapping[str, Any]) -> None:
-    """Adds a piece of the calls to the call that it continues: some servers send no index, or 0 for every call."""
+    """Adds a chunk to the call that it continues. Some servers send no index, or 0 for every call."""
     index, call_id, function = piece.get('index'), piece.get('id') or '', piece.get('function')
     name = function.get('name') if isinstance(function, Mapping) else ''
     for call in calls[:-_LAST:-1]:

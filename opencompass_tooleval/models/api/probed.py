@@ -1,4 +1,4 @@
-"""Results of checks of a server so far, and shared words of several checks."""
+"""The state that checks of a server share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.reply import Reply
 
 MAX_OUT_LEN = 512
-"""Tokens of an answer in most data sets: the published setting."""
+"""Token limit of an answer in most datasets (the published setting)."""
 
 _FEW_TOKENS = 8
 
@@ -22,7 +22,7 @@ Message = dict[str, Any]
 
 
 def user(text: str) -> Message:
-    """Builds a question."""
+    """Returns a user's message."""
     return {'role': 'user', 'content': text}
 
 
@@ -30,17 +30,17 @@ QUESTION = user('Reply with the single word: ready')
 
 
 def server_fault(check: str, text: str) -> Finding:
-    """Returns the fault of a server that a check found."""
+    """Returns the finding of a check that failed."""
     return found(_kind(check), check, text)
 
 
 def server_fine(check: str, text: str) -> Finding:
-    """Returns the outcome of a check of a server that found no fault."""
+    """Returns the finding of a check that passed."""
     return fine(_kind(check), check, text)
 
 
 def server_unknown(check: str, text: str) -> Finding:
-    """Returns the outcome of a check of a server that cannot tell."""
+    """Returns the finding of a check without a result."""
     return unknown(_kind(check), check, text)
 
 
@@ -54,17 +54,17 @@ class Probed:
 
     Attributes:
         endpoint: The server.
-        at_once: Requests in flight for the check of concurrency.
-        long_prompt: Tokens of the long prompt; 0 for none.
-        listed: Models of ``/models``, by name.
-        settings: Sent with every question; refused ones are removed.
-        limit: Name of the limit of tokens: ``max_tokens``.
+        at_once: Number of simultaneous requests in the concurrency check.
+        long_prompt: Tokens of the long prompt; 0 to send none.
+        listed: Models that ``/models`` lists, by name; None if there is no list.
+        settings: Members of each request. Those that the server refuses are removed.
+        limit: Name of the token limit in requests, such as ``max_tokens``.
         plain: The reply to :data:`QUESTION`.
-        failure: The failure of :data:`QUESTION`; None for none.
-        calls_if_forced: True if a demanded call was returned.
-        called: A question and an answer with calls, if possible with thoughts; None if none came.
-        refused: Members of its messages that the server does not take back.
-        context: Tokens of the context, if known.
+        failure: The failure of :data:`QUESTION`; None if it succeeded.
+        calls_if_forced: True if the server returned a call that the request demanded.
+        called: A question and an answer with calls, if possible with thoughts; None without such an answer.
+        refused: Members of the server's messages that it refuses when they are sent back.
+        context: Length of the context in tokens, if known.
     """
 
     endpoint: Endpoint
@@ -81,7 +81,7 @@ class Probed:
     context: int | None = None
 
     def __post_init__(self) -> None:
-        """Takes the settings of :class:`ToolEvalOpenAI` for reasoning models at OpenAI's own address."""
+        """Uses the settings of :class:`ToolEvalOpenAI` for reasoning models at OpenAI's own address."""
         if is_openais_reasoning(self.endpoint.url, self.endpoint.model):
             self.limit, self.settings = TOKEN_LIMITS[1], {}
 
@@ -89,22 +89,22 @@ class Probed:
         """Sends a question with the accepted settings.
 
         Raises:
-            Failure: There was no message in reply.
+            Failure: The request failed, or the reply has no message.
         """
         return self.endpoint.ask(messages, **{**self.settings, self.limit: tokens, **settings})
 
     def is_dropped(self, reply: Reply, *messages: Message, **settings: Any) -> bool:
-        """Tests if the additional part of a request did not reach the model, by sending the request without it.
+        """Tests if a part of a request did not reach the model, by sending the request without this part.
 
-        Chat templates silently drop unknown parts; the number of prompt tokens shows it.
+        Chat templates may drop parts silently; then the number of prompt tokens is the same.
 
         Args:
-            reply: Reply to the request with the additional part.
-            messages: Messages of the request without it.
-            settings: Settings of the request without it.
+            reply: Reply to the request with the part.
+            messages: Messages of the request without the part.
+            settings: Settings of the request without the part.
 
         Raises:
-            Failure: There was no message in reply.
+            Failure: The request failed, or the reply has no message.
         """
         more = reply.tokens('prompt')
         if not more:

@@ -1,8 +1,8 @@
-"""Gets the text that a model wrote before its server parsed it, with the reply that the server made of it.
+"""Gets the raw text that a model generated, from a reply in which the server parsed it.
 
-vLLM from 0.10.2, SGLang from 0.5.17 and LMDeploy return the ids of tokens, llama.cpp the text, and others at most
-``logprobs``, whose ``bytes`` are exact. Servers that refuse unknown members exist, so that each way is tried first.
-Imports no OpenCompass.
+vLLM (from 0.10.2), SGLang (from 0.5.17) and LMDeploy return token ids, llama.cpp the text, and others at most
+``logprobs``, whose ``bytes`` are exact. Since some servers refuse unknown members, each source is tried before it is
+used. Imports no OpenCompass.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.reply import Reply
 
 Decode = Callable[[Sequence[int]], str]
-"""Converts ids of tokens to text, with special tokens."""
+"""Converts token ids to text, including special tokens."""
 
 IDS, VERBOSE, LOGPROBS = 'ids', 'verbose', 'logprobs'
-"""Sources of raw text: ids of tokens, llama.cpp's text, tokens with their probabilities."""
+"""Sources of raw text: token ids, llama.cpp's ``__verbose``, ``logprobs``."""
 
 _TOKEN_ID = 'token_id:'
 _MAX_TOKENS = 500_000
@@ -31,11 +31,11 @@ _UNAVAILABLE = ('infra:bad_request', 'infra:server', 'infra:bad_response', 'infr
 
 @dataclass(frozen=True)
 class RawSource:
-    """A way to get the raw text.
+    """A way to get raw text from a server.
 
     Attributes:
         name: :data:`IDS`, :data:`VERBOSE` or :data:`LOGPROBS`.
-        members: Further members of each request.
+        members: Additional members of each request.
     """
 
     name: str
@@ -46,7 +46,7 @@ class RawSource:
 
         Args:
             reply: The reply.
-            decode: Decodes ids; None without a tokenizer.
+            decode: Decodes token ids; None without a tokenizer.
         """
         text, choice = '', reply.choice
         if self.name == VERBOSE:
@@ -61,12 +61,12 @@ class RawSource:
         return text
 
     def prompt(self, reply: Reply, decode: Decode | None, last: int = 0) -> str:
-        """Returns the prompt that the server used, with special tokens; '' if the reply does not have it.
+        """Returns the prompt that the server used, with special tokens; '' if the reply does not contain it.
 
         Args:
             reply: The reply.
-            decode: Decodes ids; None without a tokenizer.
-            last: Number of tokens at the end that are enough; 0 for all.
+            decode: Decodes token ids; None without a tokenizer.
+            last: Number of tokens to decode from the end, if the server sends ids; 0 for all.
         """
         ids = prompt_ids(reply)[-last:] if decode else []
         text = _verbose(reply, 'prompt') if self.name == VERBOSE else decode(ids) if decode and _is_ids(ids) else ''
@@ -74,7 +74,7 @@ class RawSource:
 
 
 _ANSWER_IDS = ('token_ids', 'response_token_ids', 'output_ids')
-"""Members of a choice: of vLLM, SGLang, LMDeploy."""
+"""Members of a choice with token ids, for vLLM, SGLang and LMDeploy."""
 _PROMPT_IDS = 'prompt_token_ids'
 
 SOURCES = (
@@ -86,7 +86,7 @@ SOURCES = (
 
 
 def answer_ids(reply: Reply) -> list[int]:
-    """Returns the ids of an answer's tokens; empty if the reply has none."""
+    """Returns the token ids of an answer; empty if the reply has none."""
     return next(filter(None, (_ids(reply.choice.get(key)) for key in _ANSWER_IDS)), [])
 
 
@@ -97,7 +97,7 @@ def _verbose(reply: Reply, key: str) -> str:
 
 
 def prompt_ids(reply: Reply) -> list[Any]:
-    """Returns what the reply has as ids of the prompt's tokens, unchecked; empty for nothing."""
+    """Returns the token ids of the prompt as the server sent them, unchecked; empty if there are none."""
     places = (reply.body, reply.choice)
     return next((found for place in places if isinstance(found := place.get(_PROMPT_IDS), list) and found), [])
 
@@ -107,12 +107,12 @@ def _ids(value: Any) -> list[int]:
 
 
 def _is_ids(items: list[Any]) -> bool:
-    """Tests if a list has ids of tokens, and not too many; without a loop, since prompts have thousands."""
+    """Tests if a list contains only token ids, and not too many. Uses no loop, since prompts have thousands."""
     return 0 < len(items) <= _MAX_TOKENS and set(map(type, items)) == {int} and min(items) >= 0 and max(items) < 1 << 31
 
 
 def _text_of_tokens(tokens: Sequence[Any], decode: Decode | None) -> str:
-    """Returns the text of the tokens of ``logprobs``: by ids, else by bytes, else by their texts."""
+    """Returns the text of the tokens in ``logprobs``, from their ids, else their bytes, else their texts."""
     rows = [token for token in tokens[:_MAX_TOKENS] if isinstance(token, Mapping)]
     ids = _ids([_id_of(row) for row in rows])
     if decode and ids:
@@ -123,13 +123,13 @@ def _text_of_tokens(tokens: Sequence[Any], decode: Decode | None) -> str:
 
 
 def _id_of(row: Mapping[str, Any]) -> Any:
-    """Returns the id of a token: a member of llama.cpp, or vLLM's ``token_id:12`` in place of the text."""
+    """Returns the id of a token: llama.cpp's member ``id``, or the number in vLLM's text ``token_id:12``."""
     _, mark, number = str(row.get('token')).partition(_TOKEN_ID)
     return int(number) if mark and number.isdecimal() and len(number) < 10 else row.get('id')
 
 
 def _bytes_of(row: Mapping[str, Any]) -> bytes:
-    """Returns the bytes of a token; those of its text, which may be a part of a character, if it has none."""
+    """Returns the bytes of a token, or of its text if it has none. They may be a part of a character."""
     value, text = row.get('bytes'), row.get('token')
     if isinstance(value, list) and all(type(item) is int and 0 <= item < 256 for item in value):
         return bytes(value)
@@ -138,14 +138,14 @@ def _bytes_of(row: Mapping[str, Any]) -> bytes:
 
 @dataclass(frozen=True)
 class Found:
-    """Result of the search.
+    """Result of a search for raw text.
 
     Attributes:
         source: How the server returns raw text; None if it does not.
-        prompt: Its prompt for :data:`CANARY`; '' if it is unknown.
-        first: The first id of that prompt; empty if it is unknown.
-        lost: Parts of the conversation that the prompt lacks, from :func:`~.prompt_parts.lost_parts`.
-        has_unread_ids: True if the server returns ids of tokens, and there is no tokenizer for them.
+        prompt: The server's prompt for the conversation of :data:`CANARIES`; '' if unknown.
+        first: The first token id of this prompt; empty if unknown.
+        lost: Parts of the conversation missing in the prompt, from :func:`~.prompt_parts.lost_parts`.
+        has_unread_ids: True if the server returns token ids that cannot be decoded without a matching tokenizer.
     """
 
     source: RawSource | None = None
@@ -168,7 +168,7 @@ CANARY_TOOLS: list[dict[str, Any]] = [
     }
     for name, description in (
         ('find_harbour', 'Finds the harbour of a ship.'),
-        ('name_captain', 'Names the captain of a ship.'),  # never called: earlier calls have the name of the first
+        ('name_captain', 'Names the captain of a ship.'),  # never called
     )
 ]
 CANARY: list[dict[str, Any]] = [
@@ -181,7 +181,7 @@ CANARY: list[dict[str, Any]] = [
             {
                 'id': _ID,
                 'type': 'function',
-                # A word that is nowhere else: it shows if earlier calls are left out.
+                # The last word occurs nowhere else, so it shows if earlier calls are left out.
                 'function': {'name': 'find_harbour', 'arguments': f'{{"ship": "{_WORDS[1]} {_WORDS[4]}"}}'},
             }
         ],
@@ -190,7 +190,7 @@ CANARY: list[dict[str, Any]] = [
     {'role': 'assistant', 'content': f'In {_WORDS[2]}.'},
     {'role': 'user', 'content': f'And the ship {_WORDS[3]}?'},
 ]
-"""A conversation with all parts that a chat template may leave out."""
+"""A conversation with every part that a chat template may leave out."""
 
 CANARIES: Sequence[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = (
     (CANARY, CANARY_TOOLS),
@@ -198,19 +198,19 @@ CANARIES: Sequence[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = (
     (CANARY[-1:], CANARY_TOOLS),
     (CANARY[-1:], []),
 )
-"""Conversations and tools, the next one for servers that refuse the one before, such as a system prompt."""
+"""Conversations with tools. If a server refuses one (for example, its system prompt), the next one is tried."""
 
 Request = tuple[str, dict[str, Any]]
-"""A path, from the root of the server if it begins with a slash, and members of the request."""
+"""The path (from the root of the server if it begins with a slash) and the members of a request."""
 Search = Generator[Request, 'Reply | Mapping[str, Any] | Failure', Found]
 
 
 def search(decode: Decode | None, tail: str = '') -> Search:
-    """Searches the first source of :data:`SOURCES` that a server has; yields requests, and takes their replies.
+    """Finds the first of :data:`SOURCES` that a server supports; yields requests, and receives their replies.
 
     Args:
-        decode: Decodes ids; None without a tokenizer.
-        tail: End of a prompt by the model's own template; '' if it is unknown.
+        decode: Decodes token ids; None without a tokenizer.
+        tail: End of the prompt that the model's own template renders; '' if unknown.
     """
     has_ids = False
     for messages, tools in CANARIES:
@@ -231,14 +231,14 @@ def search(decode: Decode | None, tail: str = '') -> Search:
         if not is_refused:
             prompt = prompt or (yield from _rendered(offered, decode))
             if decode and prompt and not has_text(without_blanks(prompt), messages[-1]['content']):
-                return Found(has_unread_ids=True)  # by the tokenizer of another model
+                return Found(has_unread_ids=True)  # the tokenizer belongs to another model
             lost = lost_parts(prompt, messages, tools, tail) if prompt else ()
             return Found(found, prompt, first, tuple(lost), has_ids)
     return Found()
 
 
 def _rendered(offered: dict[str, Any], decode: Decode | None) -> Generator[Request, Any, str]:
-    """Returns the prompt that the server makes of a conversation: by llama.cpp's way, or vLLM's; '' without either."""
+    """Returns the prompt that the server renders for a conversation (llama.cpp, vLLM); '' if it offers no way."""
     page = yield '/apply-template', offered
     if isinstance(page, Mapping) and isinstance(page.get('prompt'), str):
         return str(page['prompt'])[:MAX_CHARS]

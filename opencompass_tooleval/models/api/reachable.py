@@ -1,4 +1,4 @@
-"""Checks that the server is reachable, accepts the key, and has the model."""
+"""Checks that the server is reachable, accepts the key, and serves the model."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _NOT_IMPLEMENTED = 501
 RIGHT_KEY = 'put the right one into $OPENAI_API_KEY, or name another with --key-env'
 SET_KEY = 'put it into $OPENAI_API_KEY, or name another variable with --key-env'
 _SILENT = ('(refused)', 'does not resolve', 'no connection in time')
-"""Words of failures for which no other URL on the same host and port can help."""
+"""Texts of failures that no other URL on the same host and port can fix."""
 _ADVICE = {
     '(refused)': 'nothing listens there: start the server, or correct host and port',
     'WRONG_VERSION_NUMBER': 'the server does not speak TLS at this port: write http://',
 }
-"""Part of the words of a failure -> the fix."""
+"""Text of a failure -> its fix."""
 
 
 def _models(page: Any) -> dict[str, Any]:
-    """Returns the models of a page by name."""
+    """Returns the models that a page lists, by name."""
     rows = page.get('data') if isinstance(page, Mapping) else None
     rows = rows if isinstance(rows, list) else []
     return {str(row['id']): row for row in rows if isinstance(row, Mapping) and isinstance(row.get('id'), str)}
@@ -46,10 +46,10 @@ def check_reachable(probed: Probed) -> Iterator[Finding]:
         is_silent = failure.reason == 'infra:timeout' or any(words in failure.words for words in _SILENT)
         right = '' if is_silent else _right_url(endpoint, failure.status is None)
         if right and not is_lost:
-            yield server_fault('reachable', f'{endpoint.shown} has no API, {redact(right)} has: give that URL')
+            yield server_fault('reachable', f'{endpoint.shown} has no API, {redact(right)} has one: use that URL')
             return
         if right or is_lost:
-            fix = f'; {redact(right)} answers: give that URL' if right else _advice(failure)
+            fix = f'; {redact(right)} answers: use that URL' if right else _advice(failure)
             yield server_fault('reachable', f'{endpoint.shown}: {failure.words}{fix}')
             return
     yield server_fine('reachable', f'{endpoint.shown} answers')
@@ -60,12 +60,12 @@ def _advice(failure: Failure) -> str:
 
 
 def _right_url(endpoint: Endpoint, with_schemes: bool) -> str:
-    """Returns a URL on the same host and port that has an API, by asking; '' for none.
+    """Returns a URL on the same host and port that has an API, found by requests; '' if there is none.
 
     Args:
         endpoint: The server.
-        with_schemes: True to try the other of http and https. The key is not sent by it; a server that then refuses
-            the request speaks it.
+        with_schemes: True to try http instead of https, or the reverse, without the key. If the server then asks for
+            a key, the URL is right.
     """
     scheme, _, rest = endpoint.url.partition('://')
     other = f'{"http" if scheme == "https" else "https"}://{rest}'
@@ -84,7 +84,7 @@ def _right_url(endpoint: Endpoint, with_schemes: bool) -> str:
 
 
 def why_no_answer(probed: Probed, failure: Failure) -> str:
-    """Returns the reason why a question has no answer, with the fix; '' if another try may help.
+    """Returns why a question has no answer, with the fix; '' if another try may help.
 
     Args:
         probed: The server.
@@ -100,7 +100,7 @@ def why_no_answer(probed: Probed, failure: Failure) -> str:
 
 
 def check_listed(probed: Probed) -> Iterator[Finding]:
-    """Checks that ``/models`` has the model; if not, the answer shows if it exists."""
+    """Checks that ``/models`` lists the model. If not, only an answer can show that the model exists."""
     name, listed = probed.endpoint.model, probed.listed
     if listed is None:
         yield server_unknown('model', 'there is no list of models')

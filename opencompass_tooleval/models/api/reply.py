@@ -1,4 +1,4 @@
-"""Reads a server's reply as one answer: an object or an event stream. Imports no OpenCompass."""
+"""Reads the answer from a server's reply, which is an object or an event stream. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from opencompass_tooleval.models.api.pieces import Pieces
 
 _STREAM_STARTS = ('data:', 'event:', 'id:', 'retry:', ':')
 _PROMPT_FILTERED = re.compile(r'"filtered": true|"block_?reason": "', re.IGNORECASE)
-"""Azure's ``prompt_filter_results`` and Gemini's ``promptFeedback``, of a reply without a choice."""
+"""Azure's ``prompt_filter_results`` and Gemini's ``promptFeedback``, in a reply without a choice."""
 _ENCRYPTED = '(encrypted)'
 _MARK = b'\xef\xbb\xbf'
 _MOST_OTHER = 2_000
-"""Bytes of a stream that are shown at most."""
+"""Maximum number of a stream's bytes in an error message."""
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -34,13 +34,13 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply as the server sent it.
+    """A server's reply, unchanged.
 
     Attributes:
-        message: The message of the first choice; assembled if it was streamed.
-        finish_reason: Its end, by :func:`~opencompass_tooleval.models.api.endings.end_of`.
-        usage: Unchanged ``usage``.
-        body: The complete object; empty for a stream.
+        message: The message of the first choice; assembled if streamed.
+        finish_reason: How the answer ended, from :func:`~opencompass_tooleval.models.api.endings.end_of`.
+        usage: The reply's ``usage``, unchanged.
+        body: The whole object; empty for a stream.
     """
 
     message: Mapping[str, Any]
@@ -50,7 +50,7 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """The content, if it is text."""
+        """The content if it is a string, else ''."""
         return _text_or_nothing(self.message.get('content'))
 
     @property
@@ -71,30 +71,30 @@ class Reply:
         return len(choices) if isinstance(choices, list) else 1
 
     def tokens(self, kind: str) -> int | None:
-        """Returns the tokens of ``prompt`` or ``completion`` in ``usage``; None if missing."""
+        """Returns the number of ``prompt`` or ``completion`` tokens in ``usage``; None if missing."""
         return whole_number(_mapping(self.usage).get(f'{kind}_tokens'))
 
     @property
     def reasoning_tokens(self) -> int:
-        """Tokens of thoughts in ``usage``, which a server may count without showing the thoughts."""
+        """Number of reasoning tokens in ``usage``. A server may count them without sending the thoughts."""
         usage = _usage(self.usage)
         return (usage and usage.reasoning) or 0
 
 
 def answer_of(reply: Reply, offers_tools: bool = False) -> Answer:
-    """Reads the answer of a reply of ``/chat/completions``.
+    """Returns the answer in a reply of ``/chat/completions``.
 
-    Thoughts are put before the text as ``<think>...</think>``; if a message has only a refusal, that is the text. Calls
-    stay calls; if tools were offered, an answer that the model ended may be empty. Without tools, a message with only
-    calls becomes their JSON (a sorted object with ``arguments`` and ``name`` each): a server's parser took a written
-    answer for a call.
+    Thoughts are put before the text as ``<think>...</think>``. If a message has only a refusal, the refusal is the
+    text. If tools were offered, the answer keeps its calls, and may be empty if the model ended it. Without tools, a
+    message with only calls becomes their JSON (objects with sorted ``arguments`` and ``name``), because the server's
+    parser took a written answer for a call.
 
     Args:
         reply: The reply.
         offers_tools: True if tools were offered.
 
     Raises:
-        Failure: There is no answer in it.
+        Failure: The reply has no answer.
     """
     try:
         return _answer(reply, offers_tools)
@@ -103,14 +103,14 @@ def answer_of(reply: Reply, offers_tools: bool = False) -> Answer:
 
 
 def read_message(body: bytes, content_type: str) -> Reply:
-    """Returns the first choice's message of a reply, assembled if it was streamed, with finish reason and usage.
+    """Returns the message of a reply's first choice (assembled if streamed), with finish reason and usage.
 
     Args:
         body: Decompressed body of a response with status 200.
-        content_type: The type in its header.
+        content_type: The ``Content-Type`` header.
 
     Raises:
-        Failure: There is no message in it, or the server broke it off or filtered it.
+        Failure: The reply has no message, or the server broke off or filtered the answer.
     """
     text = _decoded(body)
     is_stream = 'event-stream' in content_type.lower() or text[:100].lstrip().startswith(_STREAM_STARTS)
@@ -126,10 +126,10 @@ def read_message(body: bytes, content_type: str) -> Reply:
 
 
 def _ended(reply: Reply) -> Reply:
-    """Returns the reply if the model ended its answer, or a limit did.
+    """Returns the reply if the model or a limit ended the answer.
 
     Raises:
-        Failure: The server broke it off or filtered it.
+        Failure: The server broke off or filtered the answer.
     """
     end = reply.finish_reason
     if end == FILTERED:
@@ -151,7 +151,7 @@ def _unreadable(error: Exception, body: bytes, content_type: str) -> Failure:
 
 
 def _first_choice(value: Any) -> Mapping[str, Any] | None:
-    """Returns the first choice; None if there are none, as in the last chunk of a stream."""
+    """Returns the first choice; None if there is none, as in the last chunk of a stream."""
     if error := error_in(value):
         failure = failure_of_error(error, json.dumps(value, ensure_ascii=False))
         failure.usage = _usage(_mapping(value).get('usage'))
@@ -179,13 +179,13 @@ def _of_object(value: Any) -> Reply:
 
 
 class StreamReader:
-    """Reads an event stream as it arrives; the reply equals that of the same answer sent whole.
+    """Reads an event stream as it arrives. The reply equals that of the same answer without streaming.
 
-    A line is decoded once, whatever packets it comes in.
+    Each line is decoded once, even if it arrives in many packets.
     """
 
     def __init__(self) -> None:
-        self._rest: list[bytes] = []  # of a line that has not ended
+        self._rest: list[bytes] = []  # the beginning of an incomplete line
         self._message = Pieces()
         self._finish_reason: str | None = None
         self._usage: Any = None
@@ -195,16 +195,16 @@ class StreamReader:
 
     @property
     def has_begun(self) -> bool:
-        """True if there were bytes."""
+        """True if bytes were received."""
         return bool(self._rest)
 
     def feed(self, received: bytes) -> bool:
-        """Reads the next bytes; returns True once the stream has its end (``[DONE]``).
+        """Reads the next bytes; returns True when the stream is complete (``[DONE]``).
 
         Raises:
-            Failure: They hold an error, or are unreadable.
+            Failure: The bytes contain an error, or are unreadable.
         """
-        # Not by str.splitlines, which also splits at U+2028, a valid character of a JSON string.
+        # Not str.splitlines: it also splits at U+2028, which is valid in a JSON string.
         lines = (received.replace(b'\r', b'\n') if b'\r' in received else received).split(b'\n')
         self._rest.append(lines[0])
         if len(lines) > 1:
@@ -215,10 +215,10 @@ class StreamReader:
         return self._is_whole
 
     def reply(self) -> Reply:
-        """Returns the reply once all bytes are read.
+        """Returns the reply. Call it after all bytes are read.
 
         Raises:
-            Failure: The stream holds no answer, or the server broke it off or filtered it.
+            Failure: The stream has no answer, or the server broke off or filtered it.
         """
         self.feed(b'\n')
         if not self._has_choice:
@@ -235,7 +235,7 @@ class StreamReader:
         if not line.startswith(b'data:'):
             line = line.removeprefix(_MARK)
             if not line.startswith(b'data:'):
-                self._other = self._other or line[:_MOST_OTHER]  # shown if there is no answer
+                self._other = self._other or line[:_MOST_OTHER]  # for the error message if there is no answer
                 return
         content = line[5:].strip()
         if content == b'[DONE]':
@@ -261,13 +261,13 @@ def _load_chunk(content: bytes) -> Any:
     try:
         return load_json(content)
     except ValueError:
-        if content.startswith(b'{"error"'):  # from transformers serve, which does not escape anything in it
+        if content.startswith(b'{"error"'):  # transformers serve does not escape the text of an error
             raise failure_of_error(ServerError(''), _decoded(content)) from None
         raise
 
 
 def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yields the texts of a message: ``content``, ``refusal`` and thoughts, under one name."""
+    """Yields the texts of a message by name: ``reasoning`` (thoughts of any field), ``content``, ``refusal``."""
     content, thoughts = message.get('content'), _of_details(message.get('reasoning_details'))
     if isinstance(content, list):
         content, of_parts = _of_parts(content)
@@ -280,13 +280,13 @@ def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _of_details(details: Any) -> str:
-    """Joins the thoughts of OpenRouter's and MiniMax's details; a text of their own stands for encrypted ones."""
+    """Joins the thoughts of OpenRouter's and MiniMax's details; returns ``(encrypted)`` if none is readable."""
     items = [item for item in details if isinstance(item, Mapping)] if isinstance(details, list) else []
     return _joined([item.get('text') or item.get('summary') for item in items]) or (_ENCRYPTED if items else '')
 
 
 def _of_parts(parts: list[Any]) -> tuple[str, str]:
-    """Joins content and thoughts of a content in parts, as Mistral's reasoning models send it."""
+    """Returns the joined texts and the joined thoughts of a content in parts, as Mistral's reasoning models send it."""
     content: list[Any] = []
     thoughts: list[Any] = []
     for part in parts:
@@ -312,21 +312,21 @@ def _text_or_nothing(value: Any) -> str:
 
 
 def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """Returns the calls of a message, in their order."""
+    """Returns the calls of a message, in order."""
     called = ((item['function'], item.get('id')) for item in _called(message))
     return tuple(make_call(function.get('name'), function.get('arguments'), call_id) for function, call_id in called)
 
 
 def _called(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Returns the calls of a message as the server sent them, in their order."""
+    """Returns the calls of a message as the server sent them, in order."""
     items = message.get('tool_calls')
     called = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
-    called.append({'function': message.get('function_call')})  # OpenAI's first format, with one call
+    called.append({'function': message.get('function_call')})  # OpenAI's old format, with one call
     return [item for item in called[:MAX_CALLS] if isinstance(item.get('function'), Mapping)]
 
 
 def _usage(usage: Any) -> Usage | None:
-    """Reads ``usage`` of a reply; None without it."""
+    """Reads ``usage`` of a reply; returns None if there is none."""
     if not isinstance(usage, Mapping):
         return None
 
@@ -335,7 +335,7 @@ def _usage(usage: Any) -> Usage | None:
         return whole_number(details.get(name)) if isinstance(details, Mapping) else None
 
     cached = detail('prompt_tokens_details', 'cached_tokens')
-    prompt = whole_number(usage.get('prompt_tokens')) or None  # no prompt is empty: 0 is no count
+    prompt = whole_number(usage.get('prompt_tokens')) or None  # no prompt is empty: 0 means unknown
     completion = whole_number(usage.get('completion_tokens'))
     return Usage(
         prompt=prompt,
@@ -357,9 +357,9 @@ def _answer(reply: Reply, offers_tools: bool) -> Answer:
         sent = sent_of(reply.message, _called(reply.message))
         return Answer(text, None, finish_reason, None, calls, usage, has_content='content' in texts, sent=sent)
     if not content and (thoughts or finish_reason == CUT):
-        # Unfinished thoughts: the model's fault, and read as such.
+        # Unfinished thoughts: the model's fault, scored as an answer.
         return Answer(f'<think>{thoughts}', finish_reason=finish_reason, usage=usage)
-    # After results of tools the model may have nothing to add: that is no fault of the server.
+    # An empty answer after tool results is valid: the model may have nothing to add.
     if not content and not (offers_tools and finish_reason == STOP):
         raise Failure('infra:empty', f'no content, finish_reason {finish_reason}', usage=usage)
     text = f'<think>{thoughts}</think>{content}' if thoughts else content

@@ -1,4 +1,4 @@
-"""Finds an engine that the runner starts for many tasks, again after each restart. Imports no OpenCompass."""
+"""Finds an engine that the runner starts for many tasks, also after the engine restarts. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _DOUBTFUL = ('infra:connection', 'infra:server', 'infra:timeout')
 class SharedEngine:
     """The :class:`~.outage.ManagedServer` of a task whose engine another process starts.
 
-    Address and key stand in a file. They are read before the first request, and after each failure that an engine
-    which ends may cause. The requests wait until the engine is healthy, whatever address it then has; a connection
-    that failed because it had ended counts as no try.
+    The engine's address and key are in a file, which is read before the first request, and after each failure that an
+    ending engine may cause. Requests wait until the engine is healthy, even if its address changes. A connection that
+    fails because the engine has ended does not count as a try.
 
     Args:
-        file: The file with its state.
+        file: The file with the engine's state.
         engine: Settings of the engine.
-        patience: Seconds to wait for a ready engine that does not answer; for one that starts, beyond its ``startup``.
-        outage: Receives the waits.
-        use: Called with URL and key before the first request, and after a restart.
+        patience: Seconds to wait for a ready engine that does not answer, added to ``startup`` for a starting one.
+        outage: Records the waits.
+        use: Called with URL and key before the first request, and after each restart.
 
     Attributes:
-        used: The state with the address that requests go to now.
+        used: The state with the address to which requests are sent now.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class SharedEngine:
         """Returns when the engine is healthy, or ``stop`` is set.
 
         Raises:
-            Failure: It does not start, or was not reached for too long; it ends the task.
+            Failure: The engine does not start, or was unreachable for too long; the failure ends the task.
         """
-        async with self._looking:  # the others wait
+        async with self._looking:  # other requests wait
             if self._is_doubtful and not self._failure:
                 self._failure = await self._wait(stop)
                 self._outage.announce('')
@@ -75,7 +75,7 @@ class SharedEngine:
             raise Failure('infra:connection', words, again=False, ends=True)
 
     async def _wait(self, stop: asyncio.Event) -> str:
-        """Waits until it is healthy; returns the reason for which it cannot be used."""
+        """Waits until the engine is healthy; returns why it cannot be used, or ''."""
         seen, since = ServerState(''), 0.0
         while not stop.is_set():
             state = await asyncio.to_thread(read_server, self._file)
@@ -83,7 +83,7 @@ class SharedEngine:
                 return f'its runner has ended, or {self._file} cannot be read'
             if state.stage == FAILED:
                 return state.why
-            with suppress(OSError):  # the runner has just ended
+            with suppress(OSError):  # the runner has ended
                 wanted_mark(self._file).touch()
             if not (why := await self._unhealthy(state)):
                 self._is_doubtful, self.used = False, state
@@ -92,9 +92,9 @@ class SharedEngine:
                 return ''
             if state != seen:
                 seen, since = state, time.monotonic()
-                self._outage.announce(f'{self._outage.server} is waited for: {why}')
+                self._outage.announce(f'waiting for {self._outage.server}: {why}')
             if time.monotonic() - since > self._limits.get(state.stage, 0.0):
-                return f'{state.stage} since {state.since}, and not reached: {why} (log: {state.log})'
+                return f'{state.stage} since {state.since}, unreachable: {why} (log: {state.log})'
             await sleep_unless(stop, _LOOK_EVERY)
         return ''
 
@@ -105,13 +105,13 @@ class SharedEngine:
         return await self._engine.unhealthy(state.url, state.key)
 
     async def is_lost(self) -> bool:
-        """Tests if the engine has ended, or was started again, since its address was read."""
+        """Tests if the engine has ended, or has restarted, since its address was read."""
         return read_server(self._file) != self.used or bool(await self._unhealthy(self.used))
 
     def checked(self, failure: Failure, used: ServerState) -> Failure:
-        """Returns the failure of a try; another one if the address of the engine had changed meanwhile.
+        """Returns the failure of a try, or a lost connection if the engine's address has changed since it was sent.
 
-        Another server may have got the port of an engine that ended, and refuses the key.
+        After an engine has ended, another server may use its port and refuse the key.
 
         Args:
             failure: The failure.

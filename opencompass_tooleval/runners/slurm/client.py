@@ -31,18 +31,18 @@ _DROPPED = ('SLURM_', 'SQUEUE_', 'SCANCEL_', 'SCONTROL_', 'SBATCH_CLUSTERS', 'SB
 
 
 class SlurmError(RuntimeError):
-    """Raised when Slurm refuses a command, or has not answered for too long."""
+    """Raised if Slurm refuses a command, or has not answered for too long."""
 
 
 class _PassingError(SlurmError):
-    """Raised when Slurm does not answer at the moment."""
+    """Raised if Slurm does not answer at the moment."""
 
 
 def slurm_environment() -> dict[str, str]:
-    """Returns this process's environment without Slurm's variables of a job that it may itself run in.
+    """Returns this process's environment without Slurm's variables of the job in which it may run.
 
-    It also lacks the variables with which users set options of Slurm's commands: ``SQUEUE_PARTITION`` would hide jobs,
-    ``SCANCEL_STATE`` would spare them, ``SBATCH_WAIT`` would keep ``sbatch`` from answering.
+    Variables with which users set options of Slurm's commands are removed too: ``SQUEUE_PARTITION`` would hide jobs,
+    ``SCANCEL_STATE`` would spare them, ``SBATCH_WAIT`` would make ``sbatch`` wait.
     """
     return {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED) or name in _KEPT}
 
@@ -51,8 +51,8 @@ class Slurm:
     """Client of Slurm's commands.
 
     Args:
-        patience: Seconds for which a command is repeated while the controller is unreachable.
-        sleep: Waits the given seconds; raises if the run is to end.
+        patience: Seconds for which commands are repeated if the controller is unreachable.
+        sleep: Waits the given seconds; raises an exception if the run must end.
     """
 
     def __init__(self, patience: float = 1800, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -63,21 +63,21 @@ class Slurm:
         """Returns the maximum number of elements of an array.
 
         Raises:
-            SlurmError: There is no Slurm, or it does not answer.
-            ValueError: It has no job arrays.
+            SlurmError: Slurm is not installed, or does not answer.
+            ValueError: The cluster has no job arrays.
         """
         return read_array_limit(self._patiently(lambda: self._call('scontrol', 'show', 'config')))
 
     def submit(self, mark: str, options: Sequence[str], script: Sequence[str]) -> str:
-        """Submits a job exactly once, even if the answer to the first attempt was lost.
+        """Submits a job exactly once, even if the reply to the first attempt is lost.
 
         Args:
-            mark: The last argument of the script, which no other job has.
+            mark: The last argument of the script, which is unique to this job.
             options: Options of ``sbatch``.
-            script: The script and its other arguments.
+            script: The script and its arguments before the mark.
 
         Returns:
-            The job's id.
+            The id of the job.
 
         Raises:
             SlurmError: Slurm refuses the job.
@@ -89,13 +89,13 @@ class Slurm:
         try:
             return self._patiently(submit, lambda: self._job_with(mark) or submit())
         except BaseException:
-            with suppress(SlurmError):  # an attempt whose answer was lost may have arrived
+            with suppress(SlurmError):  # an attempt whose reply was lost may have succeeded
                 if job_id := self._job_with(mark):
                     self._call('scancel', job_id)
             raise
 
     def states(self, job_ids: Sequence[str]) -> dict[tuple[str, int], State]:
-        """Returns the states of all elements of these arrays that Slurm still knows, in one call.
+        """Returns the states of all elements of these arrays that Slurm still knows, with one call.
 
         Raises:
             SlurmError: Slurm has not answered for too long.
@@ -107,7 +107,7 @@ class Slurm:
             except SlurmError as error:
                 if is_forgotten(str(error)):
                     return ''
-                raise _PassingError(str(error)) from error  # whatever the error of squeue, the tasks go on
+                raise _PassingError(str(error)) from error  # whatever error squeue has, the tasks continue
 
         return read_states(self._patiently(ask))
 
@@ -139,7 +139,7 @@ class Slurm:
         return self._call('squeue', f'--user={os.getuid()}', '--states=all', '--noheader', *arguments)
 
     def _call(self, *command: str) -> str:
-        """Runs a command, which Ctrl-C in the terminal does not reach, and returns its output."""
+        """Runs a command, protected from Ctrl-C in the terminal, and returns its output."""
         try:
             done = subprocess.run(
                 command,
@@ -168,14 +168,14 @@ class Slurm:
     def _patiently(
         self, attempt: Callable[[], str], again: Callable[[], str] | None = None, patience: float | None = None
     ) -> str:
-        """Calls ``attempt``, then ``again`` (by default the same) while Slurm is out of reach; returns the result."""
+        """Calls ``attempt``, and while Slurm is unreachable ``again`` (default: ``attempt``); returns the result."""
         deadline = time.monotonic() + (self._patience if patience is None else patience)
         while True:
             try:
                 return attempt()
             except _PassingError as error:
                 if time.monotonic() > deadline:
-                    raise SlurmError(f'{error} (asked again and again)') from error
-                logger.warning('%s; asking again', error)
+                    raise SlurmError(f'{error} (after many tries)') from error
+                logger.warning('%s; trying again', error)
             self._sleep(_PAUSE)
             attempt = again or attempt

@@ -1,4 +1,4 @@
-"""Finds the queued jobs of a killed runner by their commands, cancels them, and waits for their end."""
+"""Finds the jobs of a killed runner by their commands, cancels them, and waits for their end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAUSE = 1.0
 
 
 def job_mark(folder: Path, number: int, is_server: bool = False) -> str:
-    """Returns the last word of the command of a job, which no other job has.
+    """Returns the last word of a job's command, which is unique to the job.
 
     The word is known before ``sbatch`` answers, so that all jobs of a killed runner can be found.
 
@@ -44,29 +44,29 @@ def runner_lock(folder: Path) -> Path:
 
 
 def alive(folder: Path) -> AbstractContextManager[object]:
-    """Holds the lock that shows, while the block runs, that the runner of this folder is alive."""
+    """Holds, during the block, the lock that shows that the runner of this folder is alive."""
     return exclusive(runner_lock(folder))
 
 
 def remove(folder: Path) -> None:
     """Removes the folder of a runner that has ended."""
-    # Cancelled elements may still write exit codes; under another name they find no folder.
+    # Cancelled elements may still write exit codes; after the rename they do not find the folder.
     shutil.rmtree(folder.rename(folder.with_suffix('.gone')), ignore_errors=True)
 
 
 def cancel_leftovers(parent: Path, slurm: Slurm, patience: float, sleep: Callable[[float], None] = time.sleep) -> None:
     """Cancels the jobs of ended runners, waits until they are over, and removes the folders of killed runners.
 
-    Such jobs hold locks on the data sets, and would run beside the newly submitted ones.
+    Such jobs hold locks on datasets, and would run together with newly submitted jobs.
 
     Args:
-        parent: The work directory's folder of runners' folders.
+        parent: The folder of runners' folders in the work directory.
         slurm: The client of Slurm's commands.
-        patience: Seconds that cancelled jobs may take to be over.
-        sleep: Waits the given seconds; raises if the run is to end.
+        patience: Maximum number of seconds until cancelled jobs have ended.
+        sleep: Waits the given seconds; raises an exception if the run must end.
 
     Raises:
-        SlurmError: They are not over in time, or the state of their runner cannot be determined.
+        SlurmError: The jobs do not end in time, or it is unknown if their runner is alive.
     """
     deadline = time.monotonic() + patience
     cancelled: set[str] = set()
@@ -80,7 +80,7 @@ def cancel_leftovers(parent: Path, slurm: Slurm, patience: float, sleep: Callabl
         sleep(_PAUSE)
     for lock in parent.glob(runner_lock(Path('*')).as_posix()):
         if holder_of(lock) and _lives(lock) is False:
-            remove(lock.parent)  # an element of a late sbatch that starts even later finds no command
+            remove(lock.parent)  # an element that a late sbatch starts finds no command
 
 
 def _jobs(parent: Path, slurm: Slurm) -> Iterator[tuple[str, Path]]:
@@ -95,14 +95,14 @@ def _is_gone(folder: Path, job_id: str) -> bool:
     lives = _lives(runner_lock(folder))
     if lives is None:
         raise SlurmError(
-            f'job {job_id} works on the same work directory, and whether its runner lives cannot be told from here '
+            f'job {job_id} works on the same work directory, and it is unknown from here if its runner is alive '
             f'({holder_of(runner_lock(folder))}); wait for it, or stop it and {_scancel([job_id])}'
         )
     return not lives
 
 
 def _lives(lock: Path) -> bool | None:
-    """Tests if a runner holds its lock; None if unknown: some file systems have no locks, or hide those of others."""
+    """Tests if a runner holds its lock; None if unknown, since some file systems do not report locks."""
     held = probe(lock)
     if held is not False:
         return held

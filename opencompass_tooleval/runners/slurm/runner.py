@@ -43,34 +43,34 @@ from opencompass_tooleval.work_dir.trust import trust_own_run
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
 _REFUSED = ('account', 'qos', 'partition', 'time')
-"""Keys of the runner that words of ``sbatch`` name."""
+"""Keys of the runner that occur in messages of ``sbatch``."""
 
 
 @RUNNERS.register_module()
 class SlurmArrayRunner(RunsNextStage):
-    """Submits a stage as one job array per number of GPUs, and lets Slurm schedule.
+    """Submits a stage as one job array per number of GPUs; Slurm schedules the tasks.
 
-    Needs ``sbatch``, ``squeue``, ``scancel`` and ``scontrol``; no accounting, no ``quotatype``. A task that is queued
-    again or preempted has not failed. A server that tasks share is a separate job. Ctrl-C, SIGTERM and SIGHUP cancel
-    what was submitted. With ``debug``, tasks run one after another under ``srun``, in the terminal.
+    Needs ``sbatch``, ``squeue``, ``scancel`` and ``scontrol``, but no accounting and no ``quotatype``. A task that is
+    requeued or preempted does not count as failed. A server that tasks share is a separate job. Ctrl-C, SIGTERM and
+    SIGHUP cancel all submitted jobs. With ``debug``, tasks run one after another under ``srun``, in the terminal.
 
     Args:
-        task: Type of the tasks.
-        max_num_workers: Maximum number of tasks that run at once.
-        retry: Number of times that a failed task is run again.
-        partition: Slurm's partition; None means the cluster's default, here and below.
+        task: Config with the type of the tasks.
+        max_num_workers: Maximum number of tasks at once.
+        retry: Maximum number of repetitions of a failed task.
+        partition: Slurm's partition; None is the cluster's default, here and below.
         qos: Quality of service.
         account: Slurm's account.
-        time: Time limit of one task in Slurm's notation: ``04:00:00``, or minutes.
+        time: Time limit of each task in Slurm's notation: ``04:00:00``, or minutes.
         gpu_request: Option of this cluster that requests GPUs; ``{n}`` is their number.
-        extra_command: More options of ``sbatch``, such as ``['--mem=64G', '-c 8']``.
-        server_command: Further options for the jobs of shared servers, which win, such as ``['--partition=gpu']``.
+        extra_command: Other options of ``sbatch``, such as ``['--mem=64G', '-c 8']``.
+        server_command: Options for the jobs of shared servers, which take precedence, such as ``['--partition=gpu']``.
         poll: Shortest and longest wait between two calls of ``squeue``, in seconds.
-        patience: Seconds for which the runner waits for an unreachable controller, and tries a refused job again.
-        grace: Seconds that an exit code may take to appear on the shared file system after its job has ended.
-        debug: Runs tasks one after another under ``srun``.
+        patience: Seconds to wait for an unreachable controller, and to retry a refused job.
+        grace: Maximum number of seconds until the exit code of an ended job appears on the shared file system.
+        debug: True to run tasks one after another under ``srun``.
         lark_bot_url: As in OpenCompass.
-        keep_tmp_file: Keeps the folder of parameters, scripts and exit codes. It is always kept if a task failed.
+        keep_tmp_file: True to keep the folder of parameters, scripts and exit codes. After a failure it is always kept.
     """
 
     def __init__(
@@ -109,10 +109,10 @@ class SlurmArrayRunner(RunsNextStage):
         """Runs the tasks.
 
         Returns:
-            Name and exit code of each, in the order of ``tasks``; -1 if a task left no exit code.
+            Name and exit code of each task, in the order of ``tasks``; -1 if a task left no exit code.
 
         Raises:
-            SystemExit: A setting is invalid, and no task is submitted; or Slurm is not installed, refuses a command, or
+            SystemExit: A setting is invalid (no task is submitted), or Slurm is not installed, refuses a command, or
                 has not answered for too long.
         """
         check_settings(of_tasks(tasks))
@@ -140,7 +140,7 @@ class SlurmArrayRunner(RunsNextStage):
         return TASKS.build(dict(cfg=task, type=self.task_cfg['type']))
 
     def _elements(self, tasks: Sequence[Any], built: Sequence[Any], stage: str, folder: Path) -> Iterator[Element]:
-        """Yields the tasks, and then the servers that they share."""
+        """Yields the elements of the tasks, and then of the servers that they share."""
         servers: dict[str, SharedServer] = {}
         for number, (cfg, task) in enumerate(zip(tasks, built, strict=True)):
             needed = shared_servers(stage, cfg) if stage else {}
@@ -218,13 +218,13 @@ class SlurmArrayRunner(RunsNextStage):
                     while process.poll() is None:
                         interrupts.sleep(0.1)
                 finally:
-                    process.terminate()  # srun then ends its job; does nothing to one that has ended
+                    process.terminate()  # srun then ends its job; no effect if it has ended
             element.code = process.returncode
 
 
 @contextmanager
 def _one_line_if_refused() -> Iterator[None]:
-    """Ends this process with one line if Slurm refuses a command; the line names the keys that its words are about."""
+    """Ends this process with one line if Slurm refuses a command. The line names the settings in Slurm's message."""
     try:
         yield
     except SlurmError as error:
@@ -235,13 +235,13 @@ def _one_line_if_refused() -> Iterator[None]:
 
 @cache
 def _say_where(partition: str | None) -> None:
-    """Says once where tasks run. OpenCompass has just said "SlurmRunner is not used", whatever the config's runner."""
+    """Logs once where tasks run, since OpenCompass logs "SlurmRunner is not used", whatever runner the config has."""
     where = f'partition {partition}' if partition else 'the default partition'
     get_logger().info(f'tasks run on Slurm, in {where}: "SlurmRunner" above is OpenCompass\'s own runner')
 
 
 def _new_folder(work_dir: Path) -> Path:
-    """Creates a folder for this run alone, on the file system of the results, which every node shares."""
+    """Creates a folder for this run, on the file system of the results, which all nodes share."""
     parent = work_dir.resolve() / 'tmp' / 'slurm'
     parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix=time.strftime('%Y%m%d_%H%M%S-'), dir=parent))
@@ -249,7 +249,7 @@ def _new_folder(work_dir: Path) -> Path:
 
 def _element(number: int, task: Any, folder: Path, servers: tuple[str, ...]) -> Element:
     params = folder / f'{number}.py'
-    # OpenCompass lays its parameter files out with yapf, which takes 0.3 to 1.4 s for each; nobody reads these.
+    # OpenCompass formats its parameter files with yapf, which takes 0.3 to 1.4 s each; nobody reads these.
     Config(task.cfg._cfg_dict, format_python_code=False).dump(params)
     command = task.get_command(cfg_path=shlex.quote(str(params)), template='{task_cmd}')
     log = Path(task.get_log_path(file_extension='out'))
@@ -261,7 +261,7 @@ def _pairs(cfg: Mapping[str, Any]) -> list[tuple[Any, Any]]:
 
 
 def _label(cfg: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Returns model, data set and part of a task, for names of jobs."""
+    """Returns model, dataset and part of a task, for the names of jobs."""
     (model, dataset), *others = _pairs(cfg)
     replica, name = replica_of(cfg), dataset_abbr_from_cfg(dataset)
     whole = whole_of(name) if is_shard(dataset) else name
@@ -270,12 +270,12 @@ def _label(cfg: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _say_progress(element: Element, cfg: Mapping[str, Any], name: str, work_dir: Path) -> None:
-    """Logs what a task that Slurm has queued again has answered."""
+    """Logs the progress of a task that Slurm has requeued."""
     work = WorkDir(work_dir)
     pairs = {(model_abbr_from_cfg(model), dataset_abbr_from_cfg(dataset)) for model, dataset in _pairs(cfg)}
     try:
         cells = [look(work, *pair) for pair in pairs]
-    except (OSError, ValueError) as error:  # the run goes on
+    except (OSError, ValueError) as error:  # the run continues
         get_logger().warning(f'{name} was queued again ({element.requeues} times): {error}')
         return
     done = sum(cell.answered for cell in cells)
@@ -285,7 +285,7 @@ def _say_progress(element: Element, cfg: Mapping[str, Any], name: str, work_dir:
 
 
 def _nodes(task: Any) -> int:
-    """Returns the number of nodes of a task; other tasks than :class:`ToolEvalInferTask` have one."""
+    """Returns the number of nodes of a task, which is 1 except for :class:`ToolEvalInferTask`."""
     return getattr(task, 'num_nodes', 1)
 
 

@@ -34,29 +34,29 @@ from opencompass_tooleval.work_dir.server_file import (
 )
 
 NO_EXIT_CODE = -1
-"""Stands for the exit code of an element that ended without one."""
+"""Exit code of an element that ended without one."""
 
 _POLLS = 20
-"""The wait between two polls is the time since the first submission divided by this, within bounds."""
+"""The wait between two polls is the time since the start divided by this, within the limits of ``poll``."""
 
 
 @dataclass
 class Element:
-    """One task.
+    """One element of an array: a task or a shared server.
 
     Attributes:
-        number: Its index among the tasks of the stage.
-        gpus: Number of GPUs that it needs on each node.
+        number: Index of the element in the stage.
+        gpus: Number of GPUs per node.
         command: Command line for bash.
-        log: File for its output.
-        failures: Number of its failures so far.
-        code: Exit code of its last attempt; None until it has ended.
-        state: Slurm's state that explains the code, such as ``TIMEOUT``; often empty.
-        nodes: Number of nodes that it needs.
-        servers: Names of the shared servers that it needs.
-        server: Name of the shared server that it is; '' for a task.
-        label: Its model, data set and part, for names of jobs.
-        requeues: Number of times that Slurm queued it again.
+        log: File for the output.
+        failures: Number of failures so far.
+        code: Exit code of the last attempt; None until it has ended.
+        state: Slurm's state if it explains the code, such as ``TIMEOUT``; else ''.
+        nodes: Number of nodes.
+        servers: Names of the shared servers that the task needs.
+        server: Name of the shared server; '' for a task.
+        label: Model, dataset and part, for the names of jobs.
+        requeues: Number of times that Slurm has requeued it.
     """
 
     number: int
@@ -76,17 +76,17 @@ class Element:
 
 @dataclass(eq=False)
 class Array:
-    """One job array, submitted or waiting to be.
+    """A job array, submitted or waiting to be submitted.
 
     Attributes:
-        chunk: The tasks' numbers are the array's indices plus ``chunk`` times the cluster's limit.
-        gpus: GPUs of each node of an element.
-        nodes: Nodes of each element.
-        servers: Names of the shared servers that its elements need.
-        server: Name of the shared server that its element is; '' for tasks.
+        chunk: The numbers of the elements are the array's indices plus ``chunk`` times the cluster's array limit.
+        gpus: Number of GPUs per node of each element.
+        nodes: Number of nodes of each element.
+        servers: Names of the shared servers that the elements need.
+        server: Name of the shared server; '' for tasks.
         left: Unfinished elements by index.
-        throttle: Number of elements that may run at once; 0 before it is submitted.
-        job_id: Slurm's id; empty before it is submitted.
+        throttle: Number of elements that may run at once; 0 before the array is submitted.
+        job_id: Slurm's id; '' before the array is submitted.
     """
 
     chunk: int
@@ -108,25 +108,26 @@ class Array:
 class Stage:
     """Runs tasks as job arrays, one per number of nodes and GPUs, set of servers and chunk of ``MaxArraySize``.
 
-    A shared server is a job of its own, beside the limit of tasks. It is submitted before the first tasks that need
-    it, which Slurm starts after it, and is cancelled after the last of them.
+    A shared server is a separate job that does not count towards the limit of tasks. It is submitted before the first
+    tasks that need it, which Slurm starts after it, and is cancelled after the last of them.
 
-    Slurm schedules. Failed elements are submitted again as a separate array, behind those already submitted. After
-    Slurm has accepted one job, a refused one is tried again at every poll, until nothing runs and patience is over.
+    Slurm schedules the elements. Failed elements are submitted again as a separate array, after those already
+    submitted. Once Slurm has accepted a job, a refused job is retried at every poll, until no task runs and the
+    patience is over.
 
     Args:
-        folder: An empty folder that every node shares, for scripts and exit codes.
+        folder: An empty folder that all nodes share, for scripts and exit codes.
         slurm: The client of Slurm's commands.
         resources: Resources to request for each task.
-        server_options: Further options of ``sbatch`` for shared servers.
-        sleep: Waits the given seconds; raises if the run is to end.
-        limit: Maximum number of elements that run at once, over all arrays.
-        retry: Number of times that a failed element is run again.
+        server_options: Other options of ``sbatch`` for shared servers.
+        sleep: Waits the given seconds; raises an exception if the run must end.
+        limit: Maximum number of elements at once, over all arrays.
+        retry: Maximum number of repetitions of a failed element.
         poll: Shortest and longest wait between two calls of ``squeue``, in seconds.
-        patience: Seconds for which a refused job is tried again, or longer while others run.
-        grace: Seconds that the exit code of an ended element may take to appear on a shared file system.
-        on_end: Called with each element that has ended for good.
-        on_requeue: Called with each element that ran and waits again.
+        patience: Seconds for which a refused job is retried if no task runs.
+        grace: Maximum number of seconds until the exit code of an ended element appears on the shared file system.
+        on_end: Called with each element that has ended and will not run again.
+        on_requeue: Called with each element that was running and is queued again.
     """
 
     folder: Path
@@ -150,7 +151,7 @@ class Stage:
     _refused_since: float = field(default=0.0, init=False)
 
     def run(self, elements: Sequence[Element]) -> None:
-        """Runs all elements to their end and sets their ``code``; leaves no job behind if it is ended early.
+        """Runs all elements to their end and sets their ``code``. Cancels all jobs if it ends early.
 
         Raises:
             SlurmError: Slurm refused the first job, or has not answered for too long.
@@ -193,10 +194,10 @@ class Stage:
         return list(arrays.values())
 
     def _let_run(self) -> None:
-        """Submits waiting arrays, and raises the limits of submitted ones by the slots that others no longer use."""
+        """Submits waiting arrays, and raises the limits of submitted ones by slots that have become free."""
         needed = {name for array in self._arrays if array.job_id for name in array.servers}
         for array in self._arrays:
-            if array.server in needed and not array.job_id:  # it ended before its tasks
+            if array.server in needed and not array.job_id:  # the server ended before its tasks
                 self._submit(array, 1)
         arrays = [array for array in self._arrays if not array.server]
         while refused := self._share_out(arrays):
@@ -218,11 +219,11 @@ class Stage:
     def _raise(self, array: Array) -> None:
         try:
             self.slurm.set_throttle(array.job_id, array.throttle)
-        except SlurmError as error:  # slower, not wrong; the array may also have ended just now
+        except SlurmError as error:  # slower, not wrong; the array may also have just ended
             get_logger().info('%s', error)
 
     def _submit(self, array: Array, throttle: int) -> bool:
-        """Submits an array, after the servers that it needs; returns True if Slurm accepts it."""
+        """Submits an array, after the servers that it needs; returns False if Slurm refuses it."""
         servers = [other for other in self._arrays if other.server in array.servers]
         if not all(server.job_id or self._submit(server, 1) for server in servers):
             return False
@@ -267,7 +268,7 @@ class Stage:
         if self._refusal is None:
             self._refused_since = time.monotonic()
         if str(error) != str(self._refusal):
-            get_logger().warning('%s; what runs goes on, and this is tried again', error)
+            get_logger().warning('%s; running tasks continue, and this is tried again', error)
         self._refusal = error
 
     def _look(self) -> None:
@@ -285,7 +286,7 @@ class Stage:
             for index, element in list(array.left.items()):
                 state = states.get((array.job_id, index))
                 if element.server and state and state.name == 'PENDING':
-                    self._note_server(element, QUEUED)  # again: its old address holds no more
+                    self._note_server(element, QUEUED)  # requeued: its old address is no longer valid
                 starts = self._number(element, '.starts') if state and state.name == 'PENDING' else None
                 if starts and starts > element.requeues:
                     element.requeues = starts
@@ -305,7 +306,7 @@ class Stage:
         self.on_end(element)
 
     def _note_server(self, element: Element, stage: str) -> None:
-        """Writes the state of a server that does not run, unless it is known."""
+        """Writes the state of a server that is not running, unless the file already has it."""
         file = server_file(self.folder, element.server)
         known = read_server(file)
         if known is None or known.stage not in (stage, FAILED):
@@ -313,14 +314,14 @@ class Stage:
             write_server(file, ServerState(stage, why=why if stage == FAILED else ''))
 
     def _release_servers(self) -> None:
-        """Cancels the servers that no task needs any more."""
+        """Cancels the servers that no task needs any longer."""
         needed = {name for array in self._arrays for name in array.servers}
         unused = [array for array in self._arrays if array.server and array.server not in needed]
         self._arrays = [array for array in self._arrays if array not in unused]
         if job_ids := [array.job_id for array in unused if array.job_id]:
             try:
                 self.slurm.cancel(job_ids)
-            except SlurmError as error:  # it ends by itself, when no job is left that needs it
+            except SlurmError as error:  # the server ends by itself when no job needs it
                 get_logger().warning('%s', error)
 
     def _give_up(self, elements: Iterable[Element], refusal: SlurmError) -> None:
@@ -333,7 +334,7 @@ class Stage:
         self._arrays = [array for array in self._arrays if array.job_id]
 
     def _say_what_is_waited_for(self, states: Iterable[State]) -> None:
-        """Logs each reason for waiting once: some pass (``Resources``), some never do (``PartitionTimeLimit``)."""
+        """Logs each reason for waiting once. Some are temporary (``Resources``), some not (``PartitionTimeLimit``)."""
         waiting = {state for state in states if state.name == 'PENDING'} - self._told_waiting
         for state in sorted(waiting):
             if state.is_held:
@@ -343,20 +344,20 @@ class Stage:
         self._told_waiting |= waiting
 
     def _cancel_what_is_stuck(self, states: Mapping[tuple[str, int], State]) -> None:
-        """Cancels elements that cannot start; at the next poll they count as failed, like other cancelled ones."""
+        """Cancels elements that cannot start. At the next poll they count as failed, like other cancelled elements."""
         stuck = [f'{job_id}_{index}' for (job_id, index), state in states.items() if state.is_stuck]
         if not stuck:
             return
-        get_logger().warning('a node could not start what Slurm now holds; cancelling %s', shlex.join(stuck))
+        get_logger().warning('Slurm holds tasks that a node could not start; cancelling  %s', shlex.join(stuck))
         try:
             self.slurm.cancel(stuck)
         except SlurmError as error:
             get_logger().warning('%s; trying again', error)
 
     def _has_ended(self, element: Element, state: State | None) -> bool:
-        """Tests if an element has ended, and if so sets its code and state.
+        """Tests if an element has ended; if so, sets its code and state.
 
-        An exit code file alone is no proof: a task that is stopped to be queued again leaves one too.
+        A file with an exit code is not enough, since a task that is stopped to be requeued may leave one too.
         """
         if state is not None and not state.is_over:
             element.gone_since = None

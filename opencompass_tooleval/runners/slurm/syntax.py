@@ -1,4 +1,4 @@
-"""Writes options for Slurm and parses its output. Pure, so that tests need no Slurm."""
+"""Writes options for Slurm and parses its output; pure functions, so that tests need no Slurm."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from itertools import groupby
 from typing import NamedTuple
 
 ELEMENT_SCRIPT = """#!/bin/bash
-# One element of a job array: runs its command, then leaves the exit code in a file, unless it was told to stop.
-# It stops when its command has: else Slurm could take a job for over whose command still works.
-# On SIGUSR1, which "sbatch --signal=B:USR1@SECONDS" sends before the time limit, it has itself queued again: Slurm then
-# tells it to stop. No more than a hundred times, lest what never gets anywhere goes on for ever.
+# Runs one element of a job array, then writes the exit code to a file, unless Slurm told it to stop. It ends only after
+# its command has ended, so that Slurm does not consider a job finished while its command still runs.
+# On SIGUSR1, which "sbatch --signal=B:USR1@SECONDS" sends before the time limit, it has itself requeued; Slurm then
+# tells it to stop. This happens at most a hundred times, so that a job without progress does not run forever.
 stopped=
-# Not $SLURM_JOB_ID: that of one of the elements is the id of the whole array.
+# Not $SLURM_JOB_ID: for one of the elements it is the id of the whole array.
 job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
 trap stopped=1 TERM
 trap '[ "${SLURM_RESTART_COUNT:-0}" -ge 100 ] || scontrol requeue "$job"' USR1
@@ -25,11 +25,11 @@ echo "$((${SLURM_RESTART_COUNT:-0} + 1))" >"$element.starts"
 [ ! -e "$element.name" ] || timeout 60 scontrol update JobId="$job" JobName="$(<"$element.name")" &>/dev/null &
 echo "slurm: job $job on $SLURMD_NODENAME, restart ${SLURM_RESTART_COUNT:-0}"
 bash "$element.sh" &
-# A trap waits for the end of a command in the foreground; and it ends a wait, but not the command.
+# A trap waits for a command in the foreground to end. It interrupts wait, but not the command.
 while wait $!; kill -0 $! 2>/dev/null; do :; done
 wait $!
 code=$?
-# Slurm signals one process after the other: the word to stop may come a moment after the command died of it.
+# Slurm signals one process after another: the signal to stop may arrive a moment after it has ended the command.
 [ "$code" -le 128 ] || [ "$stopped" ] || sleep 1
 [ "$stopped" ] || { echo "$code" >"$element.exit.new" && mv -f "$element.exit.new" "$element.exit"; }
 exit "$code"
@@ -48,16 +48,16 @@ ENDED = {
     'REVOKED',
     'TIMEOUT',
 }
-"""Final states of a job. In any other it runs or will run: a job that is queued again is PENDING."""
+"""Final states of a job. In any other state it runs or will run: a requeued job is PENDING."""
 
 PREEMPTED = 'PREEMPTED'
-"""State of a job that one of higher priority ended, if the partition's PreemptMode is CANCEL and not REQUEUE."""
+"""State of a job that a job of higher priority ended, if the partition's PreemptMode is CANCEL, not REQUEUE."""
 
 STUCK = {'launch_failed_requeued_held', 'JobHoldMaxRequeue'}
-"""Reasons for which Slurm holds a job that a node could not start; it waits until someone releases it."""
+"""Reasons of jobs that Slurm holds because a node could not start them; they wait until someone releases them."""
 
 HELD = {'JobHeldUser', 'JobHeldAdmin', 'job_requeued_in_held_state'}
-"""Reasons of a job that a user or an administrator holds."""
+"""Reasons of jobs that a user or an administrator holds."""
 
 JOB_FORMAT = '%F %T %o'
 """Format for ``squeue``: job, state, command."""
@@ -74,7 +74,7 @@ _PASSING = re.compile(
 
 
 class State(NamedTuple):
-    """State of an element.
+    """The state of an element.
 
     Attributes:
         name: Name of the state, such as ``RUNNING``.
@@ -86,17 +86,17 @@ class State(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """True if it will not run again."""
+        """True if the element will not run again."""
         return self.name in ENDED
 
     @property
     def is_stuck(self) -> bool:
-        """True if a node could not start it and Slurm will not try again."""
+        """True if a node could not start the element, and Slurm will not try again."""
         return self._waits_for(STUCK)
 
     @property
     def is_held(self) -> bool:
-        """True if a user or an administrator holds it."""
+        """True if a user or an administrator holds the element."""
         return self._waits_for(HELD)
 
     def _waits_for(self, reasons: Container[str]) -> bool:
@@ -105,15 +105,15 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Resources:
-    """Resources that are requested for each task.
+    """Resources to request for each task.
 
     Attributes:
-        partition: Name of the partition; None means the cluster's default, here and below.
+        partition: Name of the partition; None is the cluster's default, here and below.
         qos: Quality of service.
         account: Slurm's account.
-        time: Time limit of one task in Slurm's notation: ``04:00:00``, or minutes.
+        time: Time limit of each task in Slurm's notation: ``04:00:00``, or minutes.
         gpu_request: Option that requests GPUs; ``{n}`` is their number.
-        extra_command: More options of ``sbatch``, each one string such as ``--mem=64G`` or ``-c 8``.
+        extra_command: Other options of ``sbatch``, each as one string, such as ``--mem=64G`` or ``-c 8``.
     """
 
     partition: str | None = None
@@ -124,11 +124,11 @@ class Resources:
     extra_command: Sequence[str] = ()
 
     def options(self, gpus: int, nodes: int = 1) -> list[str]:
-        """Returns the options of ``sbatch`` and ``srun``. The user's options come last and win.
+        """Returns the options of ``sbatch`` and ``srun``. The user's options come last and take precedence.
 
         Args:
-            gpus: Number of GPUs of each node.
-            nodes: Number of nodes. Several are whole ones, with a task on each.
+            gpus: Number of GPUs per node.
+            nodes: Number of nodes. Several nodes are exclusive, with one task on each.
         """
         named = {'partition': self.partition, 'qos': self.qos, 'account': self.account, 'time': self.time}
         options = [f'--nodes={nodes}', f'--ntasks={nodes}']
@@ -141,12 +141,12 @@ class Resources:
 
 
 def job_name(labels: Sequence[Sequence[str]], options: Sequence[str]) -> str:
-    """Returns the name of a job: ``[PREFIX-]MODEL-DATASET-PART``, with the prefix that ``--job-name`` gives.
+    """Returns the name of a job: ``[PREFIX-]MODEL-DATASET-PART``, where ``--job-name`` gives the prefix.
 
     Args:
-        labels: Model, data set and part of each element. Several elements have what they have in common, and else the
+        labels: Model, dataset and part of each element. Several elements have a name of their common parts, or else the
             first one's names and the number of the others: ``gpt-plan+3``.
-        options: The other options of the job.
+        options: Other options of the job.
     """
     prefix = ''
     for word, following in zip(options, [*options[1:], ''], strict=True):
@@ -158,18 +158,18 @@ def job_name(labels: Sequence[Sequence[str]], options: Sequence[str]) -> str:
 
 
 def shares(limit: int, sizes: Sequence[int], held: Sequence[int]) -> list[int]:
-    """Computes the number of elements of each array that may run at once.
+    """Returns the number of elements of each array that may run at once.
 
     Free slots are distributed one by one: first to arrays without a slot, then in proportion to size. No array gets
     more slots than its size.
 
     Args:
-        limit: Maximum number of elements that run at once, over all arrays.
+        limit: Maximum number of elements at once, over all arrays.
         sizes: Number of unfinished elements of each array.
-        held: Number of slots that each array holds; they are not taken back.
+        held: Number of slots that each array has; they are not taken back.
 
     Returns:
-        A number for each array; 0 if it has to wait.
+        The number for each array; 0 if it must wait.
     """
     result = list(held)
     for _ in range(limit - sum(held)):
@@ -192,7 +192,7 @@ def read_job_id(output: str) -> str:
     """Parses the job id in the output of ``sbatch --parsable``: ``7``, or ``7;cluster``.
 
     Raises:
-        ValueError: The output has another form.
+        ValueError: The output has another format.
     """
     ids = re.findall(r'^(\d+)(?:;\S*)?[ \t\r]*$', output, re.MULTILINE)
     if not ids:
@@ -202,7 +202,7 @@ def read_job_id(output: str) -> str:
 
 def read_states(output: str) -> dict[tuple[str, int], State]:
     """Parses states by job and index from ``squeue --noheader --array --format=STATE_FORMAT``."""
-    # The reason may hold blanks: 'launch failed requeued held'.
+    # The reason may contain blanks: 'launch failed requeued held'.
     rows = (line.split(maxsplit=3) for line in output.splitlines())
     return {(row[0], int(row[1])): State(*row[2:]) for row in rows if len(row) > 2 and row[1].isdigit()}
 
@@ -217,7 +217,7 @@ def read_array_limit(output: str) -> int:
     """Parses the maximum number of elements of an array from ``scontrol show config``; indices are below it.
 
     Raises:
-        ValueError: The output lacks it, or the cluster has job arrays switched off.
+        ValueError: The output lacks the number, or the cluster does not allow job arrays.
     """
     largest_array = re.search(r'^[ \t]*MaxArraySize[ \t]*=[ \t]*(\d{1,12})', output, re.MULTILINE)
     if largest_array is None:
@@ -230,7 +230,7 @@ def read_array_limit(output: str) -> int:
 
 
 def is_passing(output: str) -> bool:
-    """Tests if an error of a Slurm command is temporary: its controller is busy, restarting or out of reach."""
+    """Tests if an error of a Slurm command is temporary: the controller is busy, restarting or unreachable."""
     return bool(_PASSING.search(output))
 
 

@@ -1,7 +1,7 @@
-"""Reads tool documentation from any source: one :class:`ToolDoc` per tool.
+"""Reads tool documentation from any source, as one :class:`ToolDoc` per tool.
 
-A source of files is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``. Others, such as servers, are
-rows of :data:`~opencompass_tooleval.plugin.TOOL_SERVERS`: modules with ``read(text) -> list[ToolDoc]``, and
+A file source is a module with ``read(path) -> list[ToolDoc]`` and a row in ``KINDS``. Other sources, such as servers,
+are rows of :data:`~opencompass_tooleval.plugin.TOOL_SERVERS`: modules with ``read(text) -> list[ToolDoc]`` and
 ``name_of(text) -> str``, a name for messages.
 """
 
@@ -32,24 +32,24 @@ KINDS: Mapping[str, Callable[[Path], list[ToolDoc]]] = {
     'ultratool': ultratool.read,
     'plain_text': plain_text.read,
 }
-"""Name of a source of files, for ``--source`` -> its reader."""
+"""Name of a file source, for ``--source`` -> its reader."""
 
 ALL_KINDS = (*KINDS, *TOOL_SERVERS)
 
 
 def source_name(kind: str, source: Path | str) -> str:
-    """Returns the name of a source for messages; a server's arguments are omitted, since they may hold keys."""
+    """Returns the name of a source for messages; a server's arguments are omitted, since they may contain keys."""
     if kind in TOOL_SERVERS:
         return str(plugin.load(TOOL_SERVERS[kind]).name_of(str(source)))
     return Path(source).name
 
 
 def load_docs(kind: str, source: Path | str) -> list[ToolDoc]:
-    """Reads the documentation of all tools of a file or a server.
+    """Reads the documentation of all tools from a file or server.
 
     Args:
         kind: One of ``ALL_KINDS``.
-        source: The file, for ``plain_text`` also a folder; for a server its command or URL.
+        source: The file; for ``plain_text`` also a folder; for a server its command or URL.
 
     Returns:
         At least one tool, names unique, in the source's order.
@@ -57,10 +57,10 @@ def load_docs(kind: str, source: Path | str) -> list[ToolDoc]:
     Raises:
         ValueError: The kind does not exist, or the server cannot be started or reached.
         DataError: The file is missing or not of that kind, a tool is documented in two ways, or its documentation has
-            values that JSON files cannot hold (NaN, half a surrogate pair). The message names file and tool.
+            values that JSON files cannot contain (NaN, half a surrogate pair). The error names file and tool.
     """
     if kind not in ALL_KINDS:
-        raise ValueError(f'there is no source {kind!r}; there are {", ".join(ALL_KINDS)}')
+        raise ValueError(f'there is no source {kind!r}, only {", ".join(ALL_KINDS)}')
     path: object = source_name(kind, source) if kind in TOOL_SERVERS else Path(source)
     if isinstance(path, Path) and not path.exists():
         raise DataError(path, 'the file is missing')
@@ -69,7 +69,7 @@ def load_docs(kind: str, source: Path | str) -> list[ToolDoc]:
     )
     if not docs:
         others = ', '.join(other for other in ALL_KINDS if other != kind)
-        raise DataError(path, f'source {kind!r} finds no tools in it; the other sources are {others}')
+        raise DataError(path, f'source {kind!r} finds no tools in this file; the other sources are {others}')
     seen: set[str] = set()
     for doc in docs:
         if doc.name in seen:
@@ -77,6 +77,6 @@ def load_docs(kind: str, source: Path | str) -> list[ToolDoc]:
         seen.add(doc.name)
         try:
             json.dumps(doc.raw, ensure_ascii=False, allow_nan=False).encode('utf-8')
-        except (ValueError, TypeError) as error:  # what is made of it could be written, but not read again
-            raise DataError(path, f'the tool has what no JSON file holds ({error})', doc.name) from error
+        except (ValueError, TypeError) as error:  # instructions made from it could be written, but not read again
+            raise DataError(path, f'the tool has a value that JSON files cannot contain ({error})', doc.name) from error
     return docs

@@ -11,13 +11,13 @@ from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, unite,
 from opencompass_tooleval.work_dir.data_files import read_json
 
 _READ = ('properties', 'required')
-"""Keys of a schema; references in them point to others, such as ``$defs``."""
+"""Keys of a schema that are resolved; their references point to other keys, such as ``$defs``."""
 
 
 def _doc(path: Path, number: int, raw: Any) -> ToolDoc:
     inner = raw.get('function', raw) if isinstance(raw, dict) else None
     if not isinstance(inner, dict) or not isinstance(inner.get('name'), str):
-        raise DataError(path, "a function is an object with a 'name'", str(number))
+        raise DataError(path, "a function must be an object with a 'name'", str(number))
     schema = inner.get('parameters')
     if schema is not None and not isinstance(schema, dict):
         raise DataError(path, "the function's 'parameters' are not a JSON schema", inner['name'])
@@ -35,10 +35,10 @@ def _doc(path: Path, number: int, raw: Any) -> ToolDoc:
 def read(path: Path) -> list[ToolDoc]:
     """Reads one function, a list or JSON lines of functions, or an object with ``tools`` or ``functions``.
 
-    Each function is one tool. Of a folder all ``*.json`` and ``*.jsonl`` files directly in it are read.
+    Each function is one tool. In a folder, all ``*.json`` and ``*.jsonl`` files directly in it are read.
 
     Raises:
-        DataError: An entry is no function, or a function is documented in two ways.
+        DataError: An entry is not a function, or a function is documented in two ways.
     """
     if path.is_dir():
         return unite_files(sorted(file for file in path.iterdir() if file.suffix in ('.json', '.jsonl')), read)

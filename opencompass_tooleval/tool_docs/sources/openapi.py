@@ -1,7 +1,7 @@
 """Reads OpenAPI 3 documents in JSON (RestBench's TMDB and Spotify) or YAML: one tool per operation.
 
-The name of a tool is its path, as in the published instructions (``/movie/{movie_id}/keywords``), or method and path if
-the path has several methods. Its function is ``GET /movie/{movie_id}/keywords``; an ``operationId`` is its name
+A tool is named after its path, as in the published instructions (``/movie/{movie_id}/keywords``), or after method and
+path if the path has several methods. Its function is ``GET /movie/{movie_id}/keywords``; an ``operationId`` is its name
 in programs.
 """
 
@@ -36,11 +36,11 @@ def _parameter(raw: Mapping[str, Any]) -> Parameter:
 
 
 def _merge(shared: Any, of_operation: Any) -> list[dict[str, Any]]:
-    """Merges the parameters of a path with those of an operation, which win if name and place are the same."""
+    """Merges the parameters of a path with those of an operation, which has priority for the same name and place."""
     merged: dict[tuple[str, str], dict[str, Any]] = {}
     for group in (shared or [], of_operation or []):
         if not isinstance(group, list):
-            raise ValueError("'parameters' are not a list")
+            raise ValueError("'parameters' is not a list")
         for raw in group:
             if not isinstance(raw, dict) or not isinstance(raw.get('name'), str):
                 raise ValueError("a parameter is not an object with a 'name'")
@@ -64,10 +64,10 @@ def _parameters(
         # Spotify's document writes booleans as texts.
         group = required if item.get('required') in (True, 'true') or item.get('in') == 'path' else optional
         group.setdefault(item['name'], _parameter(item))
-    for name in _PLACEHOLDER.findall(path):  # a path that documents no parameter still needs it
+    for name in _PLACEHOLDER.findall(path):  # a path needs its parameters even if they are undocumented
         required.setdefault(name, Parameter(name, extra={'in': 'path'}))
     for group, parameters in zip((required, optional), _body(operation), strict=True):
-        for parameter in parameters:  # Spotify takes `ids` from the query or the body: the query counts
+        for parameter in parameters:  # Spotify accepts `ids` in the query or the body: the query counts
             if parameter.name not in required and parameter.name not in optional:
                 group[parameter.name] = parameter
     return tuple(required.values()), tuple(p for name, p in optional.items() if name not in required)
@@ -107,8 +107,8 @@ def read(path: Path) -> list[ToolDoc]:
     """Reads a document.
 
     Raises:
-        DataError: It is no OpenAPI 3 document in JSON or YAML, or a parameter or reference of an operation cannot be
-            read.
+        DataError: The file is not an OpenAPI 3 document in JSON or YAML, or a parameter or reference of an operation
+            cannot be parsed.
     """
     document = _load(path)
     if not isinstance(document, dict) or not str(document.get('openapi', '')).startswith('3'):

@@ -1,4 +1,4 @@
-"""Reads plain text or Markdown: one tool per file, with the file's name; the whole text is its description."""
+"""Reads plain text or Markdown: one tool per file, named after the file; the whole text is its description."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def read(path: Path) -> list[ToolDoc]:
     """Reads a file, or the files with one of ``SUFFIXES`` directly in a folder, sorted by name.
 
     Raises:
-        DataError: A file is empty or no text.
+        DataError: A file is empty or not text.
     """
     files = [path] if path.is_file() else sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
     docs = []
@@ -23,6 +23,6 @@ def read(path: Path) -> list[ToolDoc]:
         text = read_text(file).strip()
         if not text:
             raise DataError(file, 'the file is empty')
-        # Parameters in such a text are left for a model to find: a rule would guess.
+        # A model has to find the parameters in such a text; a rule would only guess.
         docs.append(ToolDoc(file.stem, text, (FunctionDoc(file.stem, text, raw=text),), text))
     return docs

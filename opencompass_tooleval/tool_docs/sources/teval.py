@@ -1,4 +1,4 @@
-"""Reads the API descriptions in T-Eval's system prompts. Each API is a tool of one function."""
+"""Reads the API descriptions in T-Eval's system prompts. Each API is a tool with one function."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tool_doc(api: Mapping[str, Any]) -> ToolDoc:
 def _tools(path: Path, records: Mapping[str, Any]) -> Iterator[ToolDoc]:
     for record_id, record in records.items():
         messages = record.get('origin_prompt') if isinstance(record, dict) else None
-        if isinstance(messages, str):  # some files have the messages as JSON text
+        if isinstance(messages, str):  # some files store the messages as JSON text
             messages = parse_literal(messages).value
         if not isinstance(messages, list):
             raise DataError(path, "field 'origin_prompt' is not a list of messages", record_id)
@@ -47,7 +47,7 @@ def _documented(path: Path, tools: Sequence[Any]) -> Iterator[ToolDoc]:
         try:
             yield from (tool_doc({**api, 'name': f'{tool["name"]}.{api["name"]}'}) for api in tool['api_list'])
         except (KeyError, TypeError, ValueError) as error:
-            what = 'the file is not a JSON object of id -> record, and this is not a tool with APIs'
+            what = 'the file is not a JSON object (id -> record), and this is not a tool with APIs'
             raise DataError(path, f'{what} ({type(error).__name__}: {error})', str(index)) from error
 
 
@@ -59,7 +59,7 @@ def read(path: Path) -> list[ToolDoc]:
             (``api_descrip.json``): a list of tools with ``name`` and ``api_list``.
 
     Raises:
-        DataError: A file is no T-Eval data, or describes an API in two ways.
+        DataError: A file is not T-Eval data, or describes an API in two ways.
     """
     if path.is_dir():
         return unite_files(sorted(path.glob('*.json')), read)
@@ -67,5 +67,5 @@ def read(path: Path) -> list[ToolDoc]:
     if isinstance(records, list):
         return unite(path, _documented(path, records))
     if not isinstance(records, dict):
-        raise DataError(path, 'the file is neither a JSON object of id -> record nor a list of tools')
+        raise DataError(path, 'the file is neither a JSON object (id -> record) nor a list of tools')
     return unite(path, _tools(path, records))

@@ -44,14 +44,14 @@ def _function(raw: Mapping[str, Any]) -> FunctionDoc:
 
 
 class _Tool:
-    """A tool that is assembled from the rows in which it occurs."""
+    """A tool assembled from the rows in which it occurs."""
 
     def __init__(self, head: Mapping[str, Any]) -> None:
         self.head = dict(head)
         self.functions: dict[str, FunctionDoc] = {}
 
     def add(self, function: FunctionDoc) -> bool:
-        """Adds a new function; returns False if the tool has one of this name with other parameters."""
+        """Adds a new function; returns False if the tool has a function with this name and other parameters."""
         earlier = self.functions.setdefault(function.name, function)
         return all(
             sorted(first, key=_name) == sorted(second, key=_name)
@@ -71,13 +71,13 @@ def read(path: Path) -> list[ToolDoc]:
     first description of an API counts.
 
     Raises:
-        DataError: A sample has no ``api_list``, or an API has no name or no tool.
+        DataError: A sample has no ``api_list``, or an API has no name or tool.
     """
     return read_samples(read_json(path), path)
 
 
 def read_samples(value: Any, path: Path) -> list[ToolDoc]:
-    """Reads the content of a file; see :func:`read`.
+    """Parses the content of a file; see :func:`read`.
 
     Args:
         value: The samples, or one tool's document.

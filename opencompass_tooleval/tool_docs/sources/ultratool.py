@@ -1,4 +1,4 @@
-"""Reads the tools of an UltraTool file: the toolsets of a task, or the ``tools`` of the annotated samples."""
+"""Reads the tools of an UltraTool file: the toolsets of a task, or ``tools`` in the annotated samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def tool_doc(raw: Mapping[str, Any]) -> ToolDoc:
     """Converts one tool of a toolset.
 
     Raises:
-        ValueError: It has no name.
+        ValueError: The tool has no name.
     """
     name = raw.get('name')
     if not isinstance(name, str):
@@ -45,10 +45,10 @@ def read(path: Path) -> list[ToolDoc]:
 
     Args:
         path: A file, or the folder of a language (``Chinese-dataset``): its samples, tasks and one-shot examples,
-            except those of tool creation, whose tools no instructed prompt shows.
+            except those of tool creation, which has no prompts with instructions.
 
     Raises:
-        DataError: A row has no list of tools, or a tool is described in two ways in one file.
+        DataError: A row has no list of tools, or one file describes a tool in two ways.
     """
     if path.is_dir():
         files = [path / 'test.json', *sorted(path.glob('test_set/*.json')), *sorted(path.glob('example/*.json'))]

@@ -74,12 +74,12 @@ def test_what_is_wrong_is_said_before_anything_is_asked(tmp_path: Path) -> None:
         FuncQADialogues('easytool', 'data/nowhere.json')
     with pytest.raises(ValueError, match='official, strict'):
         FuncQADialogues('easytool', INSTRUCTIONS, reading='kind')
-    with pytest.raises(ValueError, match='max_requests, max_calls and max_steps are 1 at least'):
+    with pytest.raises(ValueError, match='max_requests, max_calls and max_steps must be at least 1'):
         FuncQADialogues('easytool', INSTRUCTIONS, max_requests=0)
     tools = json.loads((DEMO / 'funcqa' / 'functions_data.json').read_text(encoding='utf-8'))
     del tools['5']
     (tmp_path / 'tools.json').write_text(json.dumps(tools), encoding='utf-8')
-    with pytest.raises(DataError, match='no instruction of sqrt_'):
+    with pytest.raises(DataError, match='no instruction for sqrt_'):
         FuncQADialogues('easytool', str(tmp_path / 'tools.json'))
 
 

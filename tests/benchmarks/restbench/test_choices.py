@@ -158,15 +158,15 @@ def test_faults_of_instructions_and_options(tmp_path: Path) -> None:
         return open_toolbox(DOCUMENT, file, 'easytool').ids
 
     entries[1]['ID'] = 1
-    with pytest.raises(DataError, match="two tools have one 'ID'"):
+    with pytest.raises(DataError, match="two tools have the same 'ID'"):
         opened()
     entries[1]['ID'] = 'two'
-    with pytest.raises(DataError, match="'ID' is not a number from 0"):
+    with pytest.raises(DataError, match="'ID' must be a number from 0"):
         opened()
     for entry in entries:
         del entry['ID']
     assert sorted(opened()) == list(range(1, len(entries) + 1))
     with pytest.raises(ValueError, match="methods names, easytool, function_calling, not 'paths'"):
         open_toolbox(DOCUMENT, INSTRUCTIONS, 'paths')
-    with pytest.raises(ValueError, match="method 'easytool' shows instructions"):
+    with pytest.raises(ValueError, match="method 'easytool' needs instructions"):
         open_toolbox(DOCUMENT, None, 'easytool')

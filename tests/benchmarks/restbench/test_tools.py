@@ -74,7 +74,7 @@ def test_the_order_is_the_document_s(tmp_path: Path) -> None:
         (lambda e: [e.pop(0), e.pop(0)], r'2 tools without an instruction: GET /tools, GET /tools/\{tool_id\}'),
         (
             lambda e: e.append({**e[0], 'ID': 9, 'tool_name': 'x', 'tool_usage': 'GET /saws'}),
-            r'1 instructions of no tool of the document: GET /saws',
+            r'1 instructions for unknown tools: GET /saws',
         ),
         (lambda e: e.append({**e[0], 'ID': 9, 'tool_name': 'x'}), r'1 tools with several instructions: GET /tools'),
     ],

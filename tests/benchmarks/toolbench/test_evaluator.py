@@ -66,7 +66,7 @@ def test_judgements_are_of_the_answers_that_they_judged(scripted: Script, tmp_pa
     given = ToolEvalToolBenchSuccessEvaluator(judgements=str(file))
     assert evaluate(placed(given, tmp_path, 'second'), stored(tmp_path, 2))['success_rate'] == 50.0
     others = stored(tmp_path, 2).map(lambda row: {'gold_answer': f'another {row["gold_answer"]}'})
-    with pytest.raises(UnjudgedError, match=r'2 of 2 .*record r0 \(the judgement is of another answer\)'):
+    with pytest.raises(UnjudgedError, match=r'2 of 2 .*record r0 \(judgement of another answer\)'):
         evaluate(placed(given, tmp_path, 'second'), others)
 
 

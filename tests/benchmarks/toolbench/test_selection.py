@@ -72,9 +72,9 @@ def test_the_place_says_nothing_of_the_right_tool() -> None:
 
 
 def test_too_few_tools() -> None:
-    with pytest.raises(DataError, match=r'G1_instruction.json.*10 candidates need as many tools; there are 7'):
+    with pytest.raises(DataError, match=r'G1_instruction.json.*10 candidates need as many tools, but there are 7'):
         choices(DEMO / 'G1_instruction.json', 10)
-    with pytest.raises(DataError, match='no request is fulfilled with a single tool'):
+    with pytest.raises(DataError, match='no request needs only a single tool'):
         make_choices(open_tools(DEMO / 'G2_category.json', 'G2'), 5, 0, Words())
 
 

@@ -139,12 +139,12 @@ def test_failures_are_kept(tmp_path: Path) -> None:
     ('rows', 'said'),
     [
         ([{'id': 1, 'answer': 'x'}], "record '1': the trajectory has no 'query'"),
-        ([{'id': 1, 'query': 'q'}], "record '1': the trajectory has no text as 'final_answer'"),
+        ([{'id': 1, 'query': 'q'}], "record '1': the trajectory has no text in 'final_answer'"),
         ([{'id': 1, 'query': 'q', 'answer': ['x']}], "record '1': the trajectory has no text"),
         ([{'id': 1, 'query': 'q', 'answer': 'x', 'infra': 'late'}], "record '1': 'infra'"),
         ([{'id': 1, 'query': 'q', 'answer': 'x'}] * 2, "record '1': two trajectories"),
         ([3, 4], "record '0': the trajectory is not an object"),
-        ([], 'holds no trajectories'),
+        ([], 'contains no trajectories'),
     ],
 )
 def test_damaged_trajectories_are_named(rows: list[Any], said: str, tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_one_percent_unjudged_may_be() -> None:
 
 
 def test_foreign_judgements_are_an_error() -> None:
-    with pytest.raises(ValueError, match="of 1 records are of nothing that is scored, such as record '5'"):
+    with pytest.raises(ValueError, match="1 records have judgements but are not scored, such as record '5'"):
         graded(many(2), [said(name, True) for name in ('0', '1', '5')])
 
 

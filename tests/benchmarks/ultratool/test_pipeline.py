@@ -84,4 +84,4 @@ def test_judgements_of_one_model_are_not_given_to_others(tmp_path: Path) -> None
     assert not list(tmp_path.glob('out/*/results/oracle/*.json'))
     (log,) = tmp_path.glob('out/*/logs/eval/oracle/*.out')
     text = log.read_text(encoding='utf-8')
-    assert 'could not be judged' in text and 'the judgement is of another answer' in text
+    assert 'could not be judged' in text and 'judgement of another answer' in text

@@ -63,7 +63,7 @@ def test_answers_in_another_language_are_refused(tmp_path: Path) -> None:
         data = write(tmp_path / 'data.json', rows)
         assert result(tmp_path, predictions=file, language=language)['language'] == language
         for more in ({}, {'data': data}):
-            with pytest.raises(DataError, match=f'give --language {language}, or leave it out'):
+            with pytest.raises(DataError, match=f'set --language {language}, or leave it out'):
                 result(tmp_path, predictions=file, language=other, **more)
 
 
@@ -93,7 +93,7 @@ def test_the_shape_of_the_file_chooses_the_list(tmp_path: Path) -> None:
 
 def test_answers_in_other_shapes_need_the_records(tmp_path: Path) -> None:
     answers = write(tmp_path / 'answers.jsonl', [{'id': '0', 'prediction': f'<think>[]</think>{RIGHT}'}])
-    with pytest.raises(DataError, match='give --data FILE'):
+    with pytest.raises(DataError, match='add --data FILE'):
         result(tmp_path, predictions=answers)
     data = write(tmp_path / 'tool_usage.json', [RAW])
     assert result(tmp_path, predictions=answers, data=data)['metrics']['local_levenshtein'] == 100.0
@@ -123,10 +123,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('fields', 'message'),
     [
-        ({'subset': 'planning'}, 'give --predictions or --judgements'),
-        ({'subset': 'tool_usage', 'judgements': 'x', 'predictions': 'x'}, 'leave --judgements out'),
-        ({'subset': 'tool_usage'}, 'give --predictions FILE'),
-        ({'subset': 'tool_usage', 'predictions': 'x', 'gold': 'repaired'}, 'give --data FILE'),
+        ({'subset': 'planning'}, 'add --predictions or --judgements'),
+        ({'subset': 'tool_usage', 'judgements': 'x', 'predictions': 'x'}, 'leave out --judgements'),
+        ({'subset': 'tool_usage'}, 'add --predictions FILE'),
+        ({'subset': 'tool_usage', 'predictions': 'x', 'gold': 'repaired'}, 'add --data FILE'),
         ({'subset': 'tool_use', 'predictions': 'x'}, 'has no subset'),
     ],
 )
@@ -160,7 +160,7 @@ def test_without_judgements_answers_are_read(tmp_path: Path, capsys: pytest.Capt
     )
     details = [json.loads(line) for line in (tmp_path / 'details.jsonl').read_text(encoding='utf-8').splitlines()]
     assert [detail['parsed'] for detail in details] == ['1. a', '']
-    assert 'NOTE no judgements: the answers were only read' in capsys.readouterr().out
+    assert 'NOTE no judgements: the answers were only parsed' in capsys.readouterr().out
     answers = [json.dumps([{'step': '1.1 b', 'tool': TOOL}]), 'none']
     tools = write(tmp_path / 'tools.json', [{'data': CREATION, 'init output': answer} for answer in answers])
     metrics = result(tmp_path, subset='tool_creation', predictions=tools)['metrics']

@@ -87,7 +87,7 @@ def test_a_prompt_style_fixes_the_reading(prompt_style: str, list_choice: str) -
     assert (evaluator.rules.list_choice, evaluator.provenance()['prompt_style']) == (list_choice, prompt_style)
     assert list_choice_of(prompt_style, list_choice) == list_choice
     other = {'span': 'last', 'last': 'span'}[list_choice]
-    with pytest.raises(ValueError, match=f"prompt_style='{prompt_style}' reads list_choice='{list_choice}'"):
+    with pytest.raises(ValueError, match=f"prompt_style='{prompt_style}' implies list_choice='{list_choice}'"):
         ToolEvalUltraToolEvaluator('tool_usage', 'zh', prompt_style=prompt_style, list_choice=other)
 
 

@@ -75,7 +75,7 @@ def test_the_authors_rows_say_what_they_judged(tmp_path: Path) -> None:
     file = lines(tmp_path / 'x.json', rows)
     result = evaluate(plans(2), ANSWERS, tmp_path, 'right', judgements=str(file))
     assert result['overall'] == pytest.approx(80.0)
-    with pytest.raises(UnjudgedError, match=r'1 of 2 .* record 1 \(the judgement is of another answer\)') as caught:
+    with pytest.raises(UnjudgedError, match=r'1 of 2 .* record 1 \(judgement of another answer\)') as caught:
         evaluate(plans(2), ['1. a', '1. c'], tmp_path, 'other', judgements=str(file))
     assert 'give each model its own file' in str(caught.value)
 
@@ -173,7 +173,7 @@ def test_the_authors_judgements_of_created_tools(shape: str, tmp_path: Path) -> 
     # flat over judged tools; of a sample with none, each gold step is 0
     assert result['overall'] == pytest.approx((40 + 50 + 0 + 0 + 50) / 5)
     assert [detail['reason'] for detail in result['details']][1] == 'tool:missing'
-    with pytest.raises(UnjudgedError, match=r'1 of 3 .*record 0, step 1\.1 \(the judgement is of another answer\)'):
+    with pytest.raises(UnjudgedError, match=r'1 of 3 .*record 0, step 1\.1 \(judgement of another answer\)'):
         others = [json.dumps([{'step': '1.1 do', 'tool': {'name': 'x'}}, *creation_steps(0)[1:]]), *answers[1:]]
         evaluate(records, others, tmp_path, 'n', judgements=str(file))
 
@@ -241,9 +241,9 @@ def test_a_missing_plan_has_no_use_for_a_judgement(tmp_path: Path) -> None:
 
 def test_what_a_file_could_not_judge_keeps_its_reason(tmp_path: Path) -> None:
     rows = [{'id': '0', 'status': 'unjudged', 'fault': 'range:overall'}, {'id': '1', 'scores': scores('planning', 11)}]
-    with pytest.raises(UnjudgedError, match=r'2 of 2 .*: 2 out of range'):
+    with pytest.raises(UnjudgedError, match=r'2 of 2 .*: 2 score out of range'):
         evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(lines(tmp_path / 'x.jsonl', rows)))
-    with pytest.raises(UnjudgedError, match='1 no judgement of it'):
+    with pytest.raises(UnjudgedError, match='1 no judgement'):
         evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(lines(tmp_path / 'x.jsonl', rows[:1])))
 
 

@@ -13,8 +13,8 @@ from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, judge_prompt
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset
 from opencompass_tooleval.core.calls.answer import as_answer
-from opencompass_tooleval.report.read import ModelResult
 from opencompass_tooleval.report.samples import _judgements, _of_answer, _row
+from opencompass_tooleval.results.table import ModelResult
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.benchmarks.ultratool.support import PREDICTIONS, load_judgements, make_record, real
 from tests.judging.support import Script, Scripted, away, scripted

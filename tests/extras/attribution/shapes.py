@@ -369,7 +369,7 @@ FAULTS = (
         'hermes',
         hermes(ROME) + END,
         PARSER,
-        'text was read as a call',
+        'text was parsed as a call',
         calls=[ROME],
         tools=(),
     ),

@@ -224,7 +224,9 @@ def test_the_pieces_of_a_character_that_a_server_returns_by_themselves_are_no_ch
 
 def test_logprobs_that_leave_calls_out_are_no_raw_text() -> None:
     content = RawText('I look.', LOGPROBS)
-    assert attribute(answer('I look.', ROME), content, PLAIN) == Attribution(UNKNOWN, 'logprobs leave calls out')
+    assert attribute(answer('I look.', ROME), content, PLAIN) == Attribution(
+        UNKNOWN, 'logprobs do not contain the calls'
+    )
     assert attribute(answer('I look.', ROME), RawText('I look.', IDS), PLAIN).cause == PARSER
 
 

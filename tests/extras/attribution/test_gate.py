@@ -51,13 +51,13 @@ def place(tmp_path: Path) -> Place:
 @pytest.mark.parametrize(
     ('causes', 'loss', 'options', 'code', 'says'),
     [
-        ({NONE: 100}, None, (), 0, 'servers: held: none of 1 results lost more than --max-drop points'),
+        ({NONE: 100}, None, (), 0, 'servers: held: no result of 1 lost more than --max-drop points'),
         ({NONE: 88, PARSER: 12}, LOSS, (), 1, "3.5 points [2.1, 4.9] by the server's parser"),
         ({NONE: 88, ORDER: 12}, LOSS, (), 1, "3.5 points [2.1, 4.9] by the server's order of calls"),
         ({NONE: 88, PARSER: 12}, LOSS, ('--max-drop', 3.5), 0, 'servers: held'),
         ({NONE: 88, PARSER: 12}, LOSS, ('--max-drop', 3.4), 1, 'servers: lost'),
         ({NONE: 88, PARSER: 12}, LOSS, ('--metric', 'accuracy'), 1, 'servers: lost'),
-        ({NONE: 88, PARSER: 12}, LOSS, ('--metric', 'other*'), 2, 'm: not judged: no score matches --metric'),
+        ({NONE: 88, PARSER: 12}, LOSS, ('--metric', 'other*'), 2, 'm: not judged, since no score matches --metric'),
         ({NONE: 99, REASONING: 1}, {**LOSS, 'lost': 0.0, 'low': -1, 'high': 1}, (), 0, 'servers: held'),
         ({NONE: 97, TEMPLATE: 3}, None, ('--max-drop', 50), 1, '3 of 100 prompts reached the model without its tools'),
         ({NONE: 97, ERROR: 3}, None, (), 1, '3 of 100 answers became an error of the server'),
@@ -88,7 +88,7 @@ def test_one_result_without_attribution_is_a_note(tooleval: Command, place: Plac
     run = place({NONE: 100})
     place(None, dataset='other')
     done = tooleval('gate', run, '--serving')
-    assert done.code == 0 and 'NOTE other, m: not judged' in done.out
+    assert done.code == 0 and 'NOTE other, m: not judged: nothing says what the model wrote' in done.out
 
 
 @pytest.mark.parametrize(('baseline', 'loss', 'code'), [(80, None, 0), (80, LOSS, 1), (99, None, 1), (99, LOSS, 1)])
@@ -108,7 +108,7 @@ def test_together_with_a_baseline_either_fails(
     assert [suite.get('name') for suite in suites] == ['tooleval gate', 'tooleval gate --serving']
     assert [suite.get('failures') for suite in suites] == [str(int(baseline == 99)), str(int(bool(loss)))]
     markdown = outputs['markdown'].read_text()
-    assert markdown.count('**tooleval gate: ') == 2
+    assert markdown.count('**tooleval gate: ') == markdown.count('**tooleval gate --serving: ') == 1
     assert ('| 80.00 | 83.50 | 3.5 points &#91;2.1, 4.9&#93;' in markdown) is bool(loss)
 
 
@@ -147,7 +147,7 @@ def test_recorded_answers_that_say_what_the_model_wrote(tooleval: Command, tmp_p
     assert told['serving']['causes'] == {NONE: len(gold) - lost, REASONING: lost}
     points = told['serving']['points']['json_args_em_metric']
     assert points['written'] == 100.0 and points['served'] == told['metrics']['json_args_em_metric'] < 100
-    assert f"instruct were lost by the server's reading of thoughts ({lost} of {len(gold)} answers)" in done.out
+    assert f"instruct were lost by the server's parsing of thoughts ({lost} of {len(gold)} answers)" in done.out
 
 
 def test_attributions_are_exported_and_imported(tooleval: Command, place: Place, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What servers lost, in the report: findings, a table by cause, samples with the model's own text."""
+"""What servers lost, in the report: a note, a table by cause, samples with the model's own text."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.core.calls.trajectory import Step, Trajectory
 from opencompass_tooleval.extras.attribution.causes import ERROR, NONE, PARSER, TEMPLATE, UNKNOWN
-from opencompass_tooleval.extras.attribution.pages import fault_findings, fault_tables, shown_fault
+from opencompass_tooleval.extras.attribution.pages import fault_tables, shown_fault
 from opencompass_tooleval.report.build import write_report
-from opencompass_tooleval.report.read import read
+from opencompass_tooleval.results.table import read
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from tests.extras.attribution.test_adapter import answered, demo_row, fault, run_task
 from tests.report.browser import LOOKS, Browser, needs_chromium
@@ -62,9 +62,6 @@ def test_the_table_has_points_and_samples_by_cause(tmp_path: Path) -> None:
     row, link = by_score['Review']
     assert row[3:] == ('50.00', '60.00', '10.0 points [4.0, 18.0]', '2', '', '', '20')
     assert link[6] == f'model=m&dataset={REVIEW}&cause=serving%3Aparser' and link[8] == '', 'no samples are unknown'
-    found = list(fault_findings(material))
-    assert found[0][:3] == ("m, T-Eval review text v2: the server's parser", '10.0 points [4.0, 18.0]', link[6])
-    assert [one[1] for one in found[1:]] == ['1 of 1 samples']
     assert not list(fault_tables('teval', read([plain_run(tmp_path / 'plain')]).scored))
 
 
@@ -90,9 +87,13 @@ def test_a_lost_call_is_found_and_read(browser: Browser, tmp_path: Path, width: 
     first = write_report([served_run(tmp_path / 'run', f'{hostile}<tool_call>', hostile)], tmp_path / 'out')
     browser.open(first)
     assert not browser.faults() and not browser.faint()
-    finding = browser.all('#findings a')[0]
-    assert finding.text == "m, T-Eval review text v2: the server's parser"
-    finding.click()
+    losses = [note.text for note in browser.all('#notes li') if "the server's parser" in note.text]
+    assert len(losses) == 1 and losses[0].startswith('WARNING m: 10.0 points [4.0, 18.0]'), losses
+    browser.open(first.with_name('teval.html'))
+    browser.driver.execute_script("document.querySelector('#serving-teval details').open = true")
+    link = browser.all('#serving-teval a')[0]
+    assert link.text == '2' and not browser.faults() and not browser.faint()
+    link.click()
     browser.wait("document.querySelector('#status')?.textContent === '2 of 20 samples'")
     chip = browser.all('#chips [aria-pressed=true]')[-1]
     assert chip.text == 'parser of the server 2'
@@ -114,10 +115,6 @@ def test_a_lost_call_is_found_and_read(browser: Browser, tmp_path: Path, width: 
     browser.wait("document.querySelector('#sample .step details.raw')")
     assert 'prompt incomplete' in browser.all('#sample .step')[1].text
     assert 'prompt incomplete' not in browser.all('#sample .step')[0].text
-    browser.open(first.with_name('teval.html'))
-    browser.driver.execute_script("document.querySelector('#serving-teval details').open = true")
-    link = browser.all('#serving-teval a')[0]
-    assert link.text == '2' and not browser.faults() and not browser.faint()
     browser.check_quiet()
 
 

@@ -57,7 +57,7 @@ def named(count: int) -> dict[str, Any]:
             },
             [
                 "WARNING m: 9.0 points [2.1, 4.9] of review_quality in b were lost by the server's parser and the "
-                "server's reading of thoughts (20 of 300 answers); and points in 1 more data set",
+                "server's parsing of thoughts (20 of 300 answers); and points in 1 more data set",
                 "WARNING m: 10 of 40 answers were changed by the server's parser, at an unknown cost: e",
                 'WARNING m: 1 of 300 answers became an error of the server, which could not parse them '
                 '(serving:error): d',

@@ -14,7 +14,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.redaction import redact
 from opencompass_tooleval.extras.exports import bundle as bundles
 from opencompass_tooleval.extras.exports.bundle import MAX_TEXT, add_bundle, read_bundle, write_bundle
-from opencompass_tooleval.report.read import read
+from opencompass_tooleval.results.table import read
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, detail, plain_run, result_of
 
@@ -110,10 +110,10 @@ def test_a_bundle_is_never_changed(tmp_path: Path, made: Path) -> None:
     write_bundle(work, made, list(work.pairs()))
     assert made.stat().st_mtime_ns == before, 'the same content is left as it is'
     other = fill(tmp_path / 'other', version='4')
-    with pytest.raises(DataError, match='bundles are never changed'):
+    with pytest.raises(DataError, match='bundles never change'):
         write_bundle(other, made, list(other.pairs()))
     assert content_of(made)['results'][0]['provenance']['version'] == '3'
-    with pytest.raises(DataError, match=r'ends with \.bundle'):
+    with pytest.raises(DataError, match=r'must end with \.bundle'):
         write_bundle(work, tmp_path / 'm.json', list(work.pairs()))
     with pytest.raises(DataError, match='no results to bundle'):
         write_bundle(work, tmp_path / 'none.bundle', [('m', 'not there')])
@@ -128,10 +128,10 @@ def test_adding_checks_and_copies(tmp_path: Path, made: Path) -> None:
     changed['results'][0]['metrics']['review_quality'] = 100.0
     changed['package'] = 'other'
     made.write_bytes(pack(changed))
-    with pytest.raises(DataError, match='bundles are never changed'):
+    with pytest.raises(DataError, match='bundles never change'):
         add_bundle(made, folder)
     made.write_bytes(made.read_bytes().replace(b'100.0', b'99.99'))
-    with pytest.raises(DataError, match='SHA-256 of its first line'):
+    with pytest.raises(DataError, match='SHA-256 in its first line'):
         add_bundle(made, folder)
 
 
@@ -170,10 +170,10 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     'a line in a name': (_set('results', 0, 'dataset', 'a\nb'), 'cannot be the name of a file'),
     'a long name': (_set('results', 0, 'dataset', 'a' * 300), 'not a name'),
     'a model without a name': (_set('results', 0, 'model', ''), 'not a name'),
-    'a model that is not listed': (_set('results', 0, 'model', 'n'), 'not those of its results'),
-    'a model without a result': (_set('models', {'m': {}, 'n': {}}), 'not those of its results'),
+    'a model that is not listed': (_set('results', 0, 'model', 'n'), 'differ from those in its results'),
+    'a model without a result': (_set('models', {'m': {}, 'n': {}}), 'differ from those in its results'),
     'a long text': (_set('package', 'x' * 9000), 'text of more than'),
-    'a date to come': (_set('date', '9999-12-31 23:59'), 'to come'),
+    'a date to come': (_set('date', '9999-12-31 23:59'), 'in the future'),
     'a date of no run': (_set('date', '0001-01-01 00:00'), 'before 2023'),
     'another date': (_set('date', 'yesterday'), 'does not match format'),
     'a correlation of three': (_set('results', 0, 'correlations', [['a', 'b', 1]]), 'not a list of 4 to 4'),

@@ -223,7 +223,8 @@ def test_hugging_face_needs_a_place_on_the_hub(tooleval: Command, run: Path) -> 
     options = ['--hub-dataset', 'tooleval-teval-r*=me/teval@abc#review', '--source-url', 'https://example.org/log']
     options += ['--format', 'hugging-face', '--organization', 'us']
     done = tooleval('export', run, '--out', run.parent / 'x', *options)
-    assert done.code == 0 and 'NOTE better x tooleval-funcqa-one_hop-cot: left out: it is not known where' in done.err
+    note = "NOTE better x tooleval-funcqa-one_hop-cot: left out: the data set's place on the hub is unknown"
+    assert done.code == 0 and note in done.err
     entries = dict(entries_of(run.parent / 'x'))
     entry = entries[run.parent / 'x' / 'better' / '.eval_results' / f'{REVIEW}_zh.yaml']
     assert entry['dataset'] == {'id': 'me/teval', 'task_id': 'review', 'revision': 'abc'}
@@ -231,7 +232,7 @@ def test_hugging_face_needs_a_place_on_the_hub(tooleval: Command, run: Path) -> 
     assert 'mean of 3 trials' in entry['notes'] and 'Review (review_quality), 0-100' in entry['notes']
     assert read_hub_entry('a*=o/n') == HubEntry('a*', 'o/n')
     for wrong in ('o/n', '*=', '*=name', '*=a/b/c', '*=../x', '*=/home'):
-        with pytest.raises(ValueError, match='should be PATTERN=OWNER/NAME'):
+        with pytest.raises(ValueError, match='must be PATTERN=OWNER/NAME'):
             read_hub_entry(wrong)
 
 

@@ -238,5 +238,5 @@ def test_only_named_variables_reach_a_server(tmp_path: Path, monkeypatch: pytest
 def test_what_is_no_server_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match='MCP server'):
         parse_server(text)
-    with pytest.raises(ValueError, match='takes no environment variables'):
+    with pytest.raises(ValueError, match='cannot get environment variables'):
         parse_server('https://example.org/mcp', {'A': 'b'})

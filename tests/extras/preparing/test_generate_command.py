@@ -123,7 +123,7 @@ def test_a_perfect_model(right: ModelServer, docs: Path, tmp_path: Path, capsys:
     captured = capsys.readouterr()
     assert f'{FUNCTIONS} functions, {FUNCTIONS} with an example' in captured.out
     assert 'descriptions: 100%' in captured.err and 'examples: 100%' in captured.err and 'tokens=' in captured.err
-    with pytest.raises(DataError, match='finished file already'):
+    with pytest.raises(DataError, match='already exists and is finished'):
         run(docs, tmp_path / 'cfg.py', out)
     assert right.stats()['requests'] == TOOLS + FUNCTIONS
 
@@ -159,7 +159,7 @@ def test_what_stays_wrong_is_listed(
     assert {one['reason'] for one in report['listed'] if one['function']} == {'example:not_json'}
     assert {one['reason'] for one in report['listed'] if not one['function']} == {'description:unrelated'}
     printed = capsys.readouterr().out
-    assert 'FAILED not one reply of api could be used, so that nothing is written' in printed
+    assert 'FAILED no reply of api could be used, so nothing is written' in printed
     assert not out.exists() and not leftovers(tmp_path)  # the same command asks again
     assert (
         printed.count('LISTED ') == TOOLS + FUNCTIONS and 'LISTED Clock: now: no example (example:not_json: ' in printed
@@ -260,7 +260,7 @@ def test_by_rule(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert not end.value.code
     expected = [template_instruction(doc) for doc in load_docs('toolbench', docs)]
     assert list(load_instructions(out).values()) == expected
-    with pytest.raises(DataError, match='finished file already'):
+    with pytest.raises(DataError, match='already exists and is finished'):
         easytool_generate('toolbench', docs, 'template', out)
 
 
@@ -274,7 +274,7 @@ def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
         easytool_generate('toolbench', docs, 'template', out, prompt='4')
     with pytest.raises(ValueError, match='one function'):
         easytool_generate('toolbench', docs, str(cfg), out, shape='restbench')
-    with pytest.raises(ValueError, match='leaves no room'):
+    with pytest.raises(ValueError, match='leaves no space'):
         easytool_generate('toolbench', docs, str(config(cfg, 'http://127.0.0.1:9/v1')), out, max_out_len=8192)
     with pytest.raises(OSError, match=r'not a folder\. Fix it with: mkdir -p .*none'):
         easytool_generate('toolbench', docs, 'template', out, json_out=str(tmp_path / 'none' / 'report.json'))

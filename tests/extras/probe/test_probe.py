@@ -61,7 +61,7 @@ def test_a_good_server_is_ok_and_costs_little() -> None:
     assert len(script.asked) == 10 + 16 and endpoint.requests == len(script.asked) + 3
     assert 0 < endpoint.prompt_tokens < 1000 and 0 < endpoint.completion_tokens < 100
     says = {finding.about: finding.text for finding in findings}
-    assert says['key'] == 'accepted; a wrong one is refused'
+    assert says['key'] == 'accepted; a wrong key is refused'
     assert 'max_seq_len=8192' in says['context']
 
 
@@ -511,7 +511,7 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (
         NoParser,
         {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT},
-        'it comes as text, which counts as no call: start vLLM with --enable-auto-tool-choice --tool-call-parser',
+        'it comes as text, which does not count as a call: start vLLM with --enable-auto-tool-choice',
     ),
     (CallsAsFunctions, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'it comes as text'),
     (
@@ -527,15 +527,15 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (
         RefusesChoice,
         {'forced call': UNKNOWN, 'tool_choice': UNKNOWN, 'several calls': UNKNOWN},
-        "'auto' is refused; leave tool_choice out",
+        "'auto' is refused; leave out tool_choice",
     ),
-    (IgnoresForce, {}, "comes back with tool_choice='required'"),
-    (NeverForced, {'forced call': UNKNOWN}, 'tool_choice is not kept to'),
+    (IgnoresForce, {}, "returned with tool_choice='required'"),
+    (NeverForced, {'forced call': UNKNOWN}, 'tool_choice is ignored'),
     (OnlyForced, {'tool calls': UNKNOWN, 'several calls': UNKNOWN}, 'the model chose not to call'),
     (
         DropsTools,
         {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'prompt': FAULT},
-        'the chat template leaves the tools out',
+        'the chat template leaves out the tools',
     ),
     (
         NeverCalls,
@@ -548,45 +548,45 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
         'arguments are not JSON',
     ),
     (ListArguments, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'arguments are not an obj'),
-    (OtherName, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'which is no tool that was'),
+    (OtherName, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT}, 'which is not an offered tool'),
     (ObjectArguments, {}, ''),
-    (OneCall, {'several calls': UNKNOWN}, 'one came for two cities'),
+    (OneCall, {'several calls': UNKNOWN}, 'only one for two cities'),
     (RefusesToolRole, {'role tool': FAULT}, 'refused: status 400: '),
-    (DropsRounds, {'role tool': FAULT, 'prompt': FAULT}, 'the chat template leaves calls and results out'),
-    (DeafToResults, {'role tool': UNKNOWN}, 'does not show whether the model saw the result'),
+    (DropsRounds, {'role tool': FAULT, 'prompt': FAULT}, 'the chat template leaves out calls and results'),
+    (DeafToResults, {'role tool': UNKNOWN}, 'does not show if the model saw the result'),
     (RefusesSystem, {'system role': FAULT}, "set system_role='user'"),
     (DropsSystem, {'system role': FAULT, 'prompt': FAULT}, 'the chat template leaves it out'),
-    (DeafToSystem, {'system role': UNKNOWN}, 'does not show whether the model saw it'),
-    (Thinks, {}, 'in reasoning_content, apart from the answer'),
+    (DeafToSystem, {'system role': UNKNOWN}, 'does not show if the model saw it'),
+    (Thinks, {}, 'in reasoning_content, separate from the answer'),
     (Thinks, {}, 'reasoning_content accepted: the model sees them (4 tokens of the prompt)'),
     (RequiresThoughts, {}, 'reasoning_content required, and sent back'),
-    (RefusesThoughts, {'thoughts back': UNKNOWN}, 'reasoning_content refused, and left out'),
-    (DropsThoughts, {'thoughts back': UNKNOWN}, 'reasoning_content accepted and dropped'),
-    (ThinksToday, {}, 'in reasoning, apart from the answer'),
-    (ThinksInText, {}, 'in tags that are read as thoughts'),
-    (NoLimit, {'max_tokens': FAULT}, '8 tokens were allowed, 100 tokens came'),
-    (NoLimitUncounted, {'usage': UNKNOWN, 'max_tokens': FAULT}, '8 tokens were allowed, 100 words came'),
-    (SaysStop, {'max_tokens': UNKNOWN}, 'kept to, but finish_reason is stop'),
-    (SaysStopWithoutSpaces, {'max_tokens': UNKNOWN}, 'kept to, but finish_reason is stop'),
+    (RefusesThoughts, {'thoughts back': UNKNOWN}, 'reasoning_content refused; left out'),
+    (DropsThoughts, {'thoughts back': UNKNOWN}, 'reasoning_content accepted but dropped'),
+    (ThinksToday, {}, 'in reasoning, separate from the answer'),
+    (ThinksInText, {}, 'in tags that mark them as thoughts'),
+    (NoLimit, {'max_tokens': FAULT}, '8 tokens were allowed, but 100 tokens came'),
+    (NoLimitUncounted, {'usage': UNKNOWN, 'max_tokens': FAULT}, '8 tokens were allowed, but 100 words came'),
+    (SaysStop, {'max_tokens': UNKNOWN}, 'respected, but finish_reason is stop'),
+    (SaysStopWithoutSpaces, {'max_tokens': UNKNOWN}, 'respected, but finish_reason is stop'),
     (NoUsage, {'usage': UNKNOWN}, 'tokens and cost are estimates'),
-    (LetsAllIn, {}, 'the server lets any key in'),
-    (OpenList, {}, 'accepted; a wrong one is refused'),
+    (LetsAllIn, {}, 'the server accepts any key'),
+    (OpenList, {}, 'accepted; a wrong key is refused'),
     (ListsOthers, {'model': UNKNOWN}, 'tiny is not listed; the server lists other-0, other-1'),
     (ListsNonsense, {'model': UNKNOWN}, 'the server lists nothing'),
     (NoList, {'model': UNKNOWN}, 'there is no list of models'),
     (SilentContext, {}, '8,192 tokens, the server refuses more'),
-    (ClampsLimits, {'context': UNKNOWN}, 'the server does not say how many tokens fit'),
-    (MetaContext, {}, '8,192 tokens, the list of models says'),
+    (ClampsLimits, {'context': UNKNOWN}, 'the server does not report its context length'),
+    (MetaContext, {}, '8,192 tokens, from the list of models'),
     (
         CutsPrompts,
         {'context': UNKNOWN, 'long prompt': FAULT},
         'only 1024 of about 6000 tokens reach the model, without an error',
     ),
-    (ForgetsBeginnings, {'long prompt': UNKNOWN}, 'does not show whether the model saw all of it'),
-    (OneChoice, {}, 'ignored; trials are requests of their own'),
-    (RefusesChoices, {}, 'refused; trials are requests of their own'),
-    (RateLimited, {}, 'meet a rate limit'),
-    (BreaksDown, {'concurrency': FAULT}, '4 of 16 at once fail (status 500'),
+    (ForgetsBeginnings, {'long prompt': UNKNOWN}, 'does not show if the model saw the complete prompt'),
+    (OneChoice, {}, 'ignored; not needed, since each trial is a separate request'),
+    (RefusesChoices, {}, 'refused; not needed, since each trial is a separate request'),
+    (RateLimited, {}, 'hit a rate limit'),
+    (BreaksDown, {'concurrency': FAULT}, '4 of 16 concurrent requests fail (status 500'),
     (
         NoTemperature,
         {'settings': FAULT, 'n': OK},
@@ -607,7 +607,7 @@ def test_each_fault_alone(script: type[Script], expected: dict[str, Level], says
 @pytest.mark.parametrize(
     ('script', 'what', 'says'),
     [
-        (EndlessThoughts, 'thoughts', 'raise max_out_len of the data sets, or turn them off'),
+        (EndlessThoughts, 'thoughts', 'raise max_out_len of the data sets, or turn thoughts off'),
         (EndlessThoughtsInText, 'thoughts', 'they do not end within 512 tokens'),
         (SwallowsAnswers, 'answer', 'Start the server without --reasoning-parser'),
         (EmptyAnswers, 'answer', 'empty, finish_reason stop'),
@@ -671,7 +671,7 @@ def test_a_busy_server_does_not_tell_whether_the_key_is_right() -> None:
             raise Refused(503, 'loading')
 
     key = next(finding for finding in look(Busy()) if finding.about == 'key')
-    assert (key.level, key.text) == (UNKNOWN, 'neither the list of models nor a question tells whether it is right')
+    assert (key.level, key.text) == (UNKNOWN, 'neither the list of models nor a question shows if it is right')
 
 
 def test_a_wrong_model_ends_it() -> None:
@@ -692,7 +692,7 @@ def test_nobody_there() -> None:
 def test_a_url_without_its_version() -> None:
     with serving(Script()) as url:
         findings = list(probe(Endpoint(url.removesuffix('/v1'), 'tiny', KEY)))
-    assert findings[0].level is FAULT and findings[0].text.endswith('/v1 has: give that URL')
+    assert findings[0].level is FAULT and findings[0].text.endswith('/v1 has one: use that URL')
 
 
 def test_a_password_in_the_url_is_not_shown() -> None:

@@ -70,7 +70,7 @@ def test_published_runs(name: str) -> None:
     )
     assert result.total.metrics['call_recall'] == pytest.approx(100 * recall)
     assert result.total.metrics['call_precision'] == pytest.approx(100 * precision)
-    assert any(f'{len(rows) - len(needed)} of {len(rows)} runs are of tasks' in note for note in run.notes)
+    assert any(f'{len(rows) - len(needed)} of {len(rows)} runs belong to tasks' in note for note in run.notes)
 
 
 def test_errors_of_the_published_runs_by_kind() -> None:
@@ -130,7 +130,7 @@ def test_faulty_gold_is_said_beside_the_official_scores(tmp_path: Path) -> None:
     run, result = score('teval', predictions_of(tmp_path, *by_schema(file)), data=file)
     assert result.total.metrics['all_calls_right'] == 75
     assert (
-        '1 gold calls of 1 tasks equal no call by the documentation; '
+        '1 gold calls of 1 tasks equal no valid call; '
         'repaired: call_order 100.00, arguments 100.00, all_calls_right 100.00'
     ) in run.lines(result.breakdown)
     assert result.breakdown['repaired']['all_calls_right'] == 100

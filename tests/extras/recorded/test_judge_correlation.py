@@ -111,7 +111,7 @@ def test_the_command_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert '20 judged by both' in shown
     assert 'structural_rationality' in shown
     assert '-1.000' in shown
-    assert '10 that only the first judged' in shown
+    assert '10 judged only by the first' in shown
 
 
 def test_the_authors_shape_against_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +137,7 @@ def test_the_command_says_what_does_not_fit(tmp_path: Path) -> None:
     second = write(tmp_path / 'b.jsonl', [judged('1', 7)])
     with pytest.raises(ValueError, match='tool_usage has no judge'):
         agreement(first, first, 'tool_usage')
-    with pytest.raises(ValueError, match='judge nothing in common'):
+    with pytest.raises(ValueError, match='share no judged item'):
         agreement(first, second)
     with pytest.raises(DataError, match='missing'):
         agreement(first, tmp_path / 'none.jsonl')
@@ -170,12 +170,12 @@ def test_judgements_of_different_answers_are_refused(tmp_path: Path, capsys: pyt
     agreement(first, authors('b.json', row('1. walk', 4), row('1. run', 9)), json_out='-')
     result = json.loads(capsys.readouterr().out)
     assert (result['coefficient'], result['unnamed_answers']) == ('pearson', 0)
-    with pytest.raises(ValueError, match=r'judge different answers to 1 of 2 things \(the first: record 1\)'):
+    with pytest.raises(ValueError, match=r'judge different answers to 1 of 2 items \(the first: record 1\)'):
         agreement(first, authors('c.json', row('1. walk', 4), row('1. swim', 9)))
     silent = write(tmp_path / 'silent.jsonl', [judged('0', 4), judged('1', 9)])
     agreement(first, silent)
     shown = capsys.readouterr().out
-    assert "Pearson's r" in shown and 'NOTE 2 judgements do not name their answers' in shown
+    assert "Pearson's r" in shown and 'NOTE 2 judgements do not identify their answers' in shown
 
 
 def test_the_published_judgements_against_numpy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

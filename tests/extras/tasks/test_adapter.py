@@ -73,7 +73,7 @@ def server() -> Iterator[ModelServer]:
 def test_tooleval_run_with_documentation_and_with_instructions(
     tmp_path: Path, tooleval: Command, server: ModelServer
 ) -> None:
-    file = write_shop(tmp_path / 'shop', trusted=False)
+    file = write_shop(tmp_path / 'new with care.yaml with x' / 'shop', trusted=False)
     words = ('run', file, '--model', 'clerk', '--api-base', server.url, '-w', tmp_path / 'out', '--max-out-len', 500)
     refused = tooleval(*words)
     assert refused.code == 1 and 'run the command again with --trust' in refused.err

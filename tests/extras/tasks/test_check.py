@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import py_compile
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.extras.tasks.check import Checked, check_opened
 from opencompass_tooleval.extras.tasks.opened import open_tasks, typed_call
+from opencompass_tooleval.extras.tasks.task_file import load_tasks
 from tests.cli.conftest import Command
 from tests.extras.tasks.shop import SERVER, write_fixture, write_shop
 
@@ -79,6 +81,11 @@ def test_each_fault_is_named(tmp_path: Path, tasks: str, says: str) -> None:
     assert any(says in fault for fault in faults), faults
 
 
+def test_a_fault_is_said_by_the_command(tmp_path: Path, tooleval: Command) -> None:
+    done = tooleval('tasks', 'check', write_shop(tmp_path, one()))
+    assert done.code == 1 and 'FAULT t: nothing decides if it is solved' in done.out
+
+
 def test_what_an_owner_should_look_at(tmp_path: Path) -> None:
     tasks = one('{type: number, value: 4}', solution=f'[{FIND}]')
     more = tasks.removeprefix('tasks:\n').replace('id: t', 'id: u').replace(f'    solution: [{FIND}]\n', '')
@@ -137,25 +144,32 @@ def test_arguments_get_the_types_of_the_schema() -> None:
             'b': {'anyOf': [{'type': 'boolean'}, {'type': 'null'}]},
             'list': {'type': 'array', 'items': {'$ref': '#/$defs/Row'}},
             'any': {},
+            'map': {'type': 'object', 'additionalProperties': {'type': 'integer'}},
         },
         '$defs': {'Row': {'type': 'object', 'properties': {'x': {'type': 'number'}, 'y': {'type': 'string'}}}},
     }
     tools = (ToolSchema('do', '', schema),)
-    words = {'n': '4', 's': '4', 'b': 'null', 'list': [{'x': '1.5', 'y': '1.5'}], 'any': '4'}
+    words = {'n': '4', 's': '4', 'b': 'null', 'list': [{'x': '1.5', 'y': '1.5'}], 'any': '4', 'map': {'a': '1'}}
     assert typed_call('do', words, tools).arguments == {
         'n': 4,
         's': '4',
         'b': None,
         'list': [{'x': 1.5, 'y': '1.5'}],
         'any': '4',
+        'map': {'a': 1},
     }
     assert typed_call('do', '{"any": 4}', tools).arguments == {'any': 4}
 
 
 def test_functions_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / 'sums.py').write_text('def plus(one: int, other: int) -> int:\n    return one + other\n')
+    compiled = tmp_path / '__pycache__' / f'sums.{sys.implementation.cache_tag}.pyc'
+    wrong = tmp_path / 'wrong.py'
+    wrong.write_text('def plus(one: int, other: int) -> int:\n    return one * other\n')
+    py_compile.compile(str(wrong), str(compiled), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
     (tmp_path / 'tools.py').write_text(
-        'from pathlib import Path\n\n'
-        'def add(one: int, other: int) -> int:\n    """Adds."""\n    return one + other\n\n'
+        'from pathlib import Path\n\nfrom sums import plus\n\n'
+        'def add(one: int, other: int) -> int:\n    """Adds."""\n    return plus(one, other)\n\n'
         'def save(text: str) -> str:\n    """Saves."""\n    Path("saved.txt").write_text(text)\n    return "saved"\n'
     )
     (tmp_path / 'folder').mkdir()
@@ -167,8 +181,6 @@ def test_functions_of_a_file(tmp_path: Path) -> None:
         '  - {id: save, request: Save hello., effects: [{file: saved.txt, text: hello}],'
         ' solution: [save: {text: hello}]}\n'
     )
-    from opencompass_tooleval.extras.tasks.task_file import load_tasks
-
     load_tasks(file).trustee.trust()
     found = checked(file)
     assert (found.faults, found.notes) == ([], []) and found.agents['makes the calls of the solution'] == 100
@@ -258,6 +270,26 @@ def test_a_path_outside_of_the_folder_is_no_fixture(tmp_path: Path, tooleval: Co
     assert done.code == 1 and 'not a path in the folder' in done.err and not (tmp_path / 'a' / 't.yaml').exists()
 
 
+NO_FIXTURE = 'without a fixture nothing is copied or reset: only tools that read are called (reads)'
+
+
+def test_of_a_server_without_a_fixture_only_tools_that_read_are_called(tmp_path: Path, tooleval: Command) -> None:
+    outside, file, calls = tmp_path / 'outside', tmp_path / 'tasks.yaml', tmp_path / 'calls.json'
+    rows = [
+        {'name': 'write', 'arguments': {'path': str(outside), 'text': 'x'}},
+        {'name': 'find', 'arguments': {'sql': 'SELECT 5'}},
+    ]
+    calls.write_text('\n'.join(map(json.dumps, rows)))
+    done = tooleval('tasks', 'init', '--server', SERVER, '--out', file)
+    assert 'without a fixture nothing is copied or reset: what models call is real' in done.out
+    done = tooleval('tasks', 'add', file, '--request', 'Do it.', '--calls', calls)
+    assert 'write is not called: without a fixture' in done.err and 'result: {type: number, value: 5}' in done.out
+    done = tooleval('tasks', 'check', file)
+    assert done.code == 0 and f'NOTE {NO_FIXTURE}' in done.out
+    assert 'NOTE do-it: unproven: it has no solution that can be executed' in done.out
+    assert not outside.exists()
+
+
 # --- a server at a URL ------------------------------------------------------------------------------------------------
 
 SHARED = """
@@ -318,7 +350,7 @@ def test_of_a_server_at_a_url_only_tools_that_read_are_called(tmp_path: Path, to
         running.wait()
     assert done.code == 0, done.out + done.err
     assert not (tmp_path / 'paid').exists()
-    assert 'NOTE the server at a URL has no copy and does not reset: only tools in reads are called' in done.out
+    assert f'NOTE {NO_FIXTURE}' in done.out
     assert 'NOTE b: unproven: it has no solution that can be executed' in done.out
     lines = [' '.join(line.split()) for line in done.out.splitlines()]
     assert 'balance 1 2 0' in lines and 'pay 1 0 0' in lines

@@ -7,14 +7,17 @@ import json
 import os
 import sqlite3
 import subprocess
+import time
 import zipfile
 import zlib
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencompass_tooleval.extras.tasks import git_data
 from opencompass_tooleval.extras.tasks.effects import changes, expected_changes, wrong_changes
 from opencompass_tooleval.extras.tasks.state import Items, read_state
 from opencompass_tooleval.extras.tasks.writing import observed_effects
@@ -56,12 +59,16 @@ def test_rows_that_are_still_in_the_log_are_read_and_nothing_is_written(shop: Pa
 
 
 def test_bytes_that_mean_the_same_are_no_difference(shop: Path) -> None:
+    (shop / 'prices.json').write_text('{"lamp": 20.0, "more": [{"pen": 2e0}]}')
+    (shop / 'prices.jsonl').write_text('{"lamp": 20.0}\n')
     before = read_state(shop)
     with closing(sqlite3.connect(shop / 'shop.db')) as database:
         database.execute('DELETE FROM orders WHERE id=41')
         database.execute("INSERT INTO orders VALUES (41, 7, 'lamp', 'returned', 20.5, '2026-01-01')")
         database.commit()
         database.execute('VACUUM')
+    (shop / 'prices.json').write_text('{"lamp": 20, "more": [{"pen": 2}]}')
+    (shop / 'prices.jsonl').write_text('{"lamp":20}')
     notes = json.loads((shop / 'notes.json').read_text())
     (shop / 'notes.json').write_text(json.dumps(dict(reversed(notes.items())), indent=4))
     (shop / 'terms.txt').write_bytes(b'one\r\ntwo\r\nthree')
@@ -123,6 +130,18 @@ def test_an_order_that_counts(shop: Path) -> None:
     before = read_state(shop)
     (shop / 'terms.txt').write_text('two\none\nthree\n')
     assert json.loads(changes(before, read_state(shop))['terms.txt:'])['moved'] is True
+
+
+@pytest.mark.parametrize('move', [False, True])
+def test_an_edit_of_a_long_text_is_right_and_another_order_is_not(shop: Path, move: bool) -> None:
+    lines = [f'line {number % 70_000}' for number in range(100_000)]
+    (shop / 'long.txt').write_text('\n'.join(lines))
+    before = read_state(shop)
+    lines[5], lines[99_000] = 'other', 'last'
+    (shop / 'long.txt').write_text('\n'.join(lines[10:] + lines[:10] if move else lines))
+    effects = [{'file': 'long.txt', 'remove': ['line 5', 'line 29000'], 'add': ['other', 'last']}]
+    wrong = wrong_changes(expected_changes(effects, before), changes(before, read_state(shop)))
+    assert wrong == ({'long.txt:': 'in another order'} if move else {})
 
 
 def test_git_is_read_as_data(tmp_path: Path) -> None:
@@ -255,20 +274,73 @@ def test_a_hostile_workbook(tmp_path: Path) -> None:
     assert read_state(tmp_path)['book.xlsx'] != 'workbook'
 
 
-@pytest.mark.parametrize('text', ['0' * 40, '../outside', 'zz' * 20])
-def test_a_reference_that_an_agent_wrote_reads_no_file_and_ends(tmp_path: Path, text: str) -> None:
-    folder = tmp_path / 'repository'
-    folder.mkdir()
-    git(folder, 'init', '-q', '-b', 'main')
-    loose = folder / '.git' / 'objects' / '00' / ('0' * 38)
-    loose.parent.mkdir()
-    for path in (loose, tmp_path / 'outside'):
-        path.write_bytes(zlib.compress(b'commit 5\0hello'))  # it names no tree
-    reference = folder / '.git' / 'refs' / 'heads' / 'main'
-    reference.write_text(f'..{tmp_path}/outside' if text == '../outside' else text)
-    with pytest.raises(ValueError, match='the repository cannot be read') as caught:
-        read_state(folder)
-    assert ("KeyError: 'tree'" in str(caught.value)) == (text == '0' * 40)
+def hello(git_folder: Path) -> None:
+    (git_folder / 'objects' / '00').mkdir()
+    (git_folder / 'objects' / '00' / ('0' * 38)).write_bytes(zlib.compress(b'commit 5\0hello'))
+
+
+@pytest.mark.parametrize(
+    ('text', 'write', 'says'),
+    [
+        ('0' * 40, hello, 'is corrupt'),
+        ('0' * 40, lambda git_folder: None, 'bad object|bad revision|unknown revision'),
+        ('--output=spam', lambda git_folder: None, 'one that is no digest'),
+        ('../outside', lambda git_folder: None, 'one that is no digest'),
+    ],
+)
+def test_a_reference_that_an_agent_wrote_reads_no_file_and_ends(
+    tmp_path: Path, text: str, write: Callable[[Path], None], says: str
+) -> None:
+    git(tmp_path, 'init', '-q', '-b', 'main')
+    write(tmp_path / '.git')
+    (tmp_path / '.git' / 'refs' / 'heads' / 'main').write_text(text)
+    with pytest.raises(ValueError, match=f'the repository cannot be read .*(?:{says})'):
+        read_state(tmp_path)
+
+
+def test_an_object_that_never_ends_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(tmp_path, 'init', '-q', '-b', 'main')
+    (tmp_path / '.git' / 'objects' / '00').mkdir()
+    os.mkfifo(tmp_path / '.git' / 'objects' / '00' / ('0' * 38))
+    (tmp_path / '.git' / 'refs' / 'heads' / 'main').write_text('0' * 40)
+    monkeypatch.setattr(git_data, '_SECONDS', 0.5)
+    with pytest.raises(ValueError, match='the repository cannot be read'):
+        read_state(tmp_path)
+
+
+def test_many_references_share_their_commits(tmp_path: Path) -> None:
+    git(tmp_path, 'init', '-q', '-b', 'main')
+    for number in range(20):
+        (tmp_path / 'a.txt').write_text(f'{number}\n')
+        git(tmp_path, 'add', '.')
+        git(tmp_path, 'commit', '-qm', f'commit {number}')
+    head = (tmp_path / '.git' / 'refs' / 'heads' / 'main').read_text()
+    for number in range(500):
+        (tmp_path / '.git' / 'refs' / 'tags' / f'v{number}').write_text(head)
+    begun = time.monotonic()
+    state = read_state(tmp_path)
+    assert time.monotonic() - begun < 5
+    assert len(state['.git:tag v7'].items) == 20 and sum(part.startswith('.git:tag') for part in state) == 500
+
+
+def test_a_shallow_clone_is_a_repository(tmp_path: Path) -> None:
+    (tmp_path / 'whole').mkdir()
+    git(tmp_path / 'whole', 'init', '-q', '-b', 'main')
+    for number in range(3):
+        git(tmp_path / 'whole', 'commit', '-q', '--allow-empty', '-m', f'commit {number}')
+    git(tmp_path, 'clone', '-q', '--depth', '1', f'file://{tmp_path / "whole"}', 'clone')
+    assert [one['message'] for one in items(tmp_path / 'clone', '.git:branch main')] == ['commit 2']
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['terms.txt-wal', 'terms.txt-shm', 'terms.txt-journal', 'x-wal', '.git', 'sub/.git', '.git/x', 'sub/.git/a/b'],
+)
+def test_only_what_belongs_to_a_database_or_a_repository_is_left_out(shop: Path, name: str) -> None:
+    before = read_state(shop)
+    (shop / name).parent.mkdir(parents=True, exist_ok=True)
+    (shop / name).write_text('spam')
+    assert name in changes(before, read_state(shop))
 
 
 def test_columns_stay_where_they_are_beside_a_generated_one(tmp_path: Path) -> None:

@@ -48,13 +48,13 @@ def test_results(tmp_path: Path, result: str, form: str, results: tuple[str, ...
 @pytest.mark.parametrize(
     ('tasks', 'says'),
     [
-        ('tasks: [&a {id: x, request: y}, *a]', 'anchors are not read'),
-        ('tasks: [!!python/object:os.system {id: x}]', 'tags are not read'),
+        ('tasks: [&a {id: x, request: y}, *a]', 'anchors are not supported'),
+        ('tasks: [!!python/object:os.system {id: x}]', 'tags are not supported'),
         ('tasks: [{id: x, id: y}]', 'more than once'),
         (f'tasks: {"[" * 200}', 'nested too deeply'),
         ('tasks: 3', 'not a list'),
         ('extra: 3', "has no 'extra'"),
-        ('tasks: [{id: x, request: y, needs: z}]', 'needs is not a list'),
+        ('tasks: [{id: x, request: y, needs: z}]', 'needs of a task is not a list of names'),
         ('tasks: [{id: x, request: y, expects: z}]', "a task has no 'expects'"),
         ('tasks: [{id: "../x", request: y}]', 'its id is not made of'),
         ('tasks: [{id: x, request: ""}]', 'its request is empty'),
@@ -65,6 +65,12 @@ def test_results(tmp_path: Path, result: str, form: str, results: tuple[str, ...
         ('tasks: [{id: x, request: y, effects: [{row: 3}]}]', "an effect has no 'row'"),
         ('tasks: [{id: x, request: y, solution: [{a: {}, b: {}}]}]', 'a call of its solution is a tool'),
         ('tasks: [{id: x, request: y, solution: [{a: "[1]"}]}]', 'are not an object'),
+        ('tasks: [{id: x, request: y, result: {type: text}}]', "'' is no text"),
+        ('tasks: [{id: x, request: y, effects: [{where: 42}]}]', 'where of an effect is not an object'),
+        ('tasks: [{id: x, request: y, effects: [{unset: hours}]}]', 'unset of an effect is not a list'),
+        ('tasks: [{id: x, request: y, effects: [{file: [a]}]}]', 'file of an effect is not a text'),
+        ('tasks: [{id: x, request: y, effects: [{text: {a: b}}]}]', 'text of an effect is not a list or a text'),
+        ('tasks: [{id: x, request: y, effects: [{free: id}]}]', 'free of an effect is not a list'),
         ('url: http://127.0.0.1:1/mcp', 'one of server, url and module'),
     ],
 )
@@ -86,7 +92,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, tasks: str, says: str) -> Non
         ('url: file:///etc/passwd', 'http://'),
         ('url: http://127.0.0.1:1/mcp\nfixture: here', 'has no fixture'),
         (f'server: {"x" * 5000}', 'more than 4,000 characters'),
-        ('server: x\nenv: {A: [1]}', 'env is not an object of texts'),
+        ('server: x\nenv: {A: [1]}', 'A of env is not a text'),
     ],
 )
 def test_paths_and_servers_are_checked(tmp_path: Path, head: str, says: str) -> None:
@@ -123,21 +129,25 @@ def test_who_edits_requests_is_trusted_and_who_changes_what_is_executed_is_not(
     assert '4 calls of solutions: change, find, add_note' in shown
 
 
-def test_the_code_of_a_server_counts(tmp_path: Path) -> None:
-    (tmp_path / 'server.py').write_text('print(1)\n')
-    file = tmp_path / 'tasks.yaml'
-    file.write_text('server: python server.py\ntasks: []\n')
-    load_tasks(file).trustee.trust()
-    (tmp_path / 'server.py').write_text('print(2)\n')
-    assert not load_tasks(file).trustee.is_trusted
-
-
-def test_a_module_is_shown_and_its_code_counts(tmp_path: Path) -> None:
-    (tmp_path / 'tools.py').write_text('def add(one: int, other: int) -> int:\n    return one + other\n')
+@pytest.mark.parametrize('head', ['server: python tools.py', 'module: tools.py'])
+def test_code_that_is_executed_is_shown_and_counts(tmp_path: Path, head: str) -> None:
+    (tmp_path / 'tools.py').write_text('import helper\nfrom parts import tax\n')
+    (tmp_path / 'parts').mkdir()
+    imported = [tmp_path / name for name in ('helper.py', 'parts/tax.py', 'deeper.py')]
+    for path, text in zip(imported, ('from deeper import *', '', ''), strict=True):
+        path.write_text(text)
+    (tmp_path / 'other.py').write_text('')
     file = tmp_path / 'sums.yaml'
-    file.write_text('module: tools.py\ntasks: []\n')
+    file.write_text(f'{head}\ntasks: []\n')
     found = load_tasks(file)
-    assert found.name == 'sums' and found.trustee.shows == (f'code: {tmp_path / "tools.py"}',)
+    first = f'code: {tmp_path / "tools.py"}' if 'module' in head else 'command: python tools.py'
+    assert found.name == 'sums' and first in found.trustee.shows
+    assert 'code beside it: helper.py, parts/tax.py, deeper.py' in found.trustee.shows
     found.trustee.trust()
-    (tmp_path / 'tools.py').write_text('import os\n')
-    assert not load_tasks(file).trustee.is_trusted
+    (tmp_path / 'other.py').write_text('1')
+    assert load_tasks(file).trustee.is_trusted
+    for path in (tmp_path / 'tools.py', *imported):
+        before = path.read_text()
+        path.write_text(f'{before}\nimport os\n')
+        assert not load_tasks(file).trustee.is_trusted, path
+        path.write_text(before)

@@ -34,7 +34,7 @@ def test_the_nodes_of_a_model() -> None:
 
 
 def test_settings_that_cannot_be_meant() -> None:
-    with pytest.raises(ValueError, match='stands neither in the command'):
+    with pytest.raises(ValueError, match='is missing in the command'):
         Engine(['vllm', '{port}'], 'm', nodes=2)
     for more in (dict(nodes=0), dict(nodes=2, worker_options='--headless')):
         with pytest.raises(ValueError, match='below 1, or worker_options'):
@@ -47,8 +47,8 @@ def test_no_job_of_several_nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     with pytest.raises(EngineError) as caught:
         engine.start(tmp_path / 'log', threading.Event())
     assert str(caught.value) == (
-        'its engine (nodes=2) needs a Slurm job of 2 nodes, and this process is in none: run it with SlurmArrayRunner '
-        "(configs/tooleval_slurm.py), or inside 'sbatch --nodes=2 --exclusive'"
+        'its engine (nodes=2) needs a Slurm job of 2 nodes, and this process is not in a job: run it with '
+        "SlurmArrayRunner (configs/tooleval_slurm.py), or inside 'sbatch --nodes=2 --exclusive'"
     )
     assert not engine.is_started and not (tmp_path / 'log').exists()
     monkeypatch.setenv('SLURM_JOB_NUM_NODES', '3')

@@ -67,7 +67,9 @@ def test_jobs_of_a_runner_on_another_host(testbed: Testbed, tmp_path: Path) -> N
     folder = parent(tmp_path)
     job = submit(folder / 'run')
     locked_by(folder / 'run', 'login02')
-    with pytest.raises(SlurmError, match=rf"cannot be told from here .*host='login02'.*scancel {job}$"):
+    with pytest.raises(
+        SlurmError, match=rf"it is unknown from here if its runner is alive .*host='login02'.*scancel {job}$"
+    ):
         cancel_leftovers(folder, Slurm(), patience=30)
     assert [row.split('_')[0] for row in testbed.queue()] == [job]
     testbed.tell('scancel', job)

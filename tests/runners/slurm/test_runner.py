@@ -226,7 +226,7 @@ def test_the_controller_is_restarted(
 ) -> None:
     future, _ = started(testbed, aside, tmp_path, ['sleep 4'] * 2 + ['sleep 8'])
     testbed.stop_controller()
-    while not any('asking again' in message for message in said.messages):
+    while not any('trying again' in message for message in said.messages):
         assert not future.done()
         time.sleep(0.2)
     testbed.start_controller()

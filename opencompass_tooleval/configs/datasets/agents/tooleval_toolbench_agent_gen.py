@@ -1,4 +1,4 @@
-# ToolBench's queries with its published ReAct prompts, which call natively (react), with its depth-first search
+# ToolBench's queries with its published ReAct prompts, with native calls (react), with its depth-first search
 # (dfsdt), with native calls and our prompts (fc), with EasyTool's published method, which may retrieve its tools, and
 # with EasyTool instructions instead of documentation.
 from mmengine.config import read_base

@@ -1,4 +1,4 @@
-# ToolBench's queries, each loop, judged by ToolBench's rules: the solved rate follows the scores without a judge;
+# ToolBench's queries, each loop, judged by ToolBench's rules: the solved rate comes after the scores without a judge;
 # `judgement_kinds` may also name pass, win (with reference=...) and success. The judge is judge_cfg, or
 # OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE. `opencompass ... -m eval -r TIME` judges an existing run.
 from mmengine.config import read_base

@@ -1,5 +1,5 @@
-# UltraTool's queries with their tools, or with EasyTool instructions for them. There are no recordings: calls are
-# answered by a simulator, if there is one.
+# UltraTool's queries with their tools, or with EasyTool instructions for them. No recordings exist: a simulator answers
+# the calls, if one is set.
 from mmengine.config import read_base
 
 with read_base():

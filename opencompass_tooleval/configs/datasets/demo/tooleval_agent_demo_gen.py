@@ -1,5 +1,5 @@
-# Demo tasks of agents with recorded responses, shipped with this package. For UltraTool the oracle simulates, and a
-# replayed judge judges the answers to G1. ReAct in text has its own variable: it needs the extra `agent`.
+# Demo tasks of agents with recorded responses, shipped with this package. For UltraTool the oracle is the simulator,
+# and a replayed judge judges the answers to G1. ReAct in text has its own variable: it needs the extra `agent`.
 from mmengine.config import read_base
 
 from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator

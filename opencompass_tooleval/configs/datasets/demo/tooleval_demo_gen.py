@@ -1,6 +1,6 @@
-# 56 shipped records of five benchmarks for a first run (tooleval run demo): this project's own, few and easy. Scores on
-# them are not those of the benchmarks; so the names begin with demo-. They need no download, no judge and no native
-# calls, and every data set is whole. All demo records: eval_demo.py.
+# 56 shipped records of five benchmarks for a first run (tooleval run demo): few and easy ones, written for this
+# project. Their scores are not the benchmarks' scores, so names begin with demo-. They need no download, judge or
+# native calls, and every data set is complete. All demo records: eval_demo.py.
 from mmengine.config import read_base
 
 with read_base():

@@ -1,5 +1,5 @@
 # Demo records in ToolBench's format: shipped with this package, with documentation and with instructions; the packaged
-# encoder finds the candidates, and a replayed judge judges stored trajectories. There are tools for five candidates.
+# encoder finds the candidates, and a replayed judge judges stored trajectories. The tools suffice for five candidates.
 from mmengine.config import read_base
 
 from opencompass_tooleval.models import ReplayModel

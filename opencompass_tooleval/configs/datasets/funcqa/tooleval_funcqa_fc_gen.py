@@ -1,4 +1,4 @@
-# FuncQA with its 13 tools offered natively: rounds of calls and results, like ReAct's, which are text.
+# FuncQA with its 13 tools offered natively: rounds of calls and results, like ReAct's in text.
 from mmengine.config import read_base
 
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues

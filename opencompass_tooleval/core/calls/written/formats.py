@@ -1,4 +1,4 @@
-"""The table of formats of written calls.
+"""The table of formats in which models write calls.
 
 Sources: the tool-use guide of transformers; Mistral's tokenizers v3 to v13; the chat templates of Hermes 2 Pro, Qwen2.5
 (``hermes``), Llama 3.1, 3.2 (``llama3_json``), Llama 4, ToolACE (``pythonic``), and of the models that other rows name;
@@ -43,7 +43,7 @@ _KIMI_TOOL = re.compile(r'\btool="([^"]{0,1000})"')
 
 
 def _invokes(prefix: str, *around: str) -> Reader:
-    """Creates a reader of ``<invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke>``.
+    """Returns a reader of ``<invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke>``.
 
     Args:
         prefix: Text before the name of each tag.
@@ -63,18 +63,18 @@ def _invokes(prefix: str, *around: str) -> Reader:
 
 
 def _without_namespace(name: str) -> str:
-    """Returns ``NAME`` of ``NAME.NAME``, as Muse's chat template writes it."""
+    """Returns ``NAME`` for ``NAME.NAME``, which Muse's chat template writes."""
     space, _, rest = name.partition('.')
     return rest if rest == space else name.strip()
 
 
 def _pairs(prefix: str = '', suffix: str = '', separator: str = '\n', *around: str) -> Reader:
-    """Creates a reader of ``<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>``.
+    """Returns a reader of ``<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>``.
 
     Args:
         prefix: Text before the name of each tag.
-        suffix: Text after it.
-        separator: Mark after the name, which may be missing.
+        suffix: Text after the name of each tag.
+        separator: Mark after the tool's name, which may be missing.
         around: Marks around all calls.
     """
     key, value = (f'{prefix}{name}{suffix}' for name in ('arg_key', 'arg_value'))
@@ -90,32 +90,32 @@ def _pairs(prefix: str = '', suffix: str = '', separator: str = '\n', *around: s
 
 
 def _read_hunyuan(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
-    """Reads Hy3 and Hy4, whose vocabularies add a suffix to each tag, such as ``:opensource``, or none."""
+    """Reads calls of Hy3 and Hy4, whose vocabularies may add a suffix to each tag, such as ``:opensource``."""
     suffix = (first[1] or '') if (first := _HUNYUAN.search(text)) else ''
     around = (f'<tool_calls{suffix}>', f'</tool_calls{suffix}>')
     return _pairs('', suffix, f'<tool_sep{suffix}>', *around)(text, schemas)
 
 
 def _read_gigachat(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
-    """Reads the JSON after the first of two marks, of which GigaChat 3 writes one."""
+    """Reads the JSON after either of GigaChat 3's two marks."""
     return json_between(min(_GIGACHAT, key=lambda mark: find_first(text, 0, (mark,))))(text, schemas)
 
 
 def _kimi_tool(head: str) -> str:
-    """Extracts the name from the attributes of Kimi K3's ``call``."""
+    """Returns the name in the attributes of Kimi K3's ``call``."""
     return unescape_xml(match[1]) if (match := _KIMI_TOOL.search(head)) else ''
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format of calls.
+    """A format in which models write calls.
 
     Attributes:
-        reader: Reads an answer.
-        templates: Texts of which a chat template with this format has all of one row.
+        reader: Parses an answer.
+        templates: Rows of texts. A chat template has this format if it contains all texts of one row.
         framing: Marks around visible text, which are removed.
-        thoughts: Thoughts whose marks other formats use for other texts: group 1 is the thoughts, group 2 their end.
-        ends_thoughts: Mark before calls, which may follow thoughts without their end mark.
+        thoughts: Thoughts in marks that other formats use for other texts. Group 1 is the thoughts, group 2 their end.
+        ends_thoughts: Mark before calls that also ends thoughts without an end mark.
     """
 
     reader: Reader
@@ -253,11 +253,11 @@ FORMATS: Mapping[str, Format] = {
     'llama3_json': Format(read_llama3_json, [('<|python_tag|>',), ('{"name": function name, "parameters"',)]),
     NONE: Format(lambda text, schemas: (text, [])),
 }
-"""Name -> format, in the order in which a template is searched; names are those of vLLM's parsers where it has one."""
+"""Name -> format, in the order in which templates are searched. The names are vLLM's where it has such a parser."""
 
 
 def parser_faults(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the fault of ``tool_parser`` in a model's config."""
+    """Yields a fault if ``tool_parser`` in a model's config is unknown."""
     name = settings.get('tool_parser', AUTO)
     if name != AUTO and name not in FORMATS:
         yield f'tool_parser is {name!r}; there are {", ".join((AUTO, *FORMATS))}'

@@ -1,4 +1,4 @@
-"""Calls that are JSON objects: Hermes, Llama 3, Granite, Phi-4, Nemotron, Jamba, Command, Apertus, and others."""
+"""Calls written as JSON objects: Hermes, Llama 3, Granite, Phi-4, Nemotron, Jamba, Command, Apertus, and others."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ _PYTHON_TAG = '<|python_tag|>'
 
 
 ReadCall = Callable[[Any], ToolCall | None]
-"""Takes a JSON value, and returns the call that it is; None if it is not a call."""
+"""Converts a JSON value to a call; returns None if it is not a call."""
 
 
 def json_between(begin: str, end: str = '', is_opened: bool = False, call: ReadCall = call_of) -> Reader:
-    """Creates a reader of objects, or lists of objects, between two marks; the last may be unclosed.
+    """Returns a reader of objects, or lists of objects, between two marks. The last block may be unclosed.
 
     Args:
         begin: Mark before a block.
-        end: Mark after it; '' for none.
+        end: Mark after a block; '' if there is none.
         is_opened: True if the last character of ``begin`` belongs to the JSON.
-        call: Reads an object.
+        call: Converts an object to a call.
     """
     block = partial(_block, begin=begin, end=end, overlap=int(is_opened), call=call)
     return partial(read_blocks, begin=begin, block=block)
 
 
 def call_by_key(value: Any) -> ToolCall | None:
-    """Returns the call in an object whose one key is the name, and whose value is the arguments; None for others."""
+    """Returns the call in an object with one member, ``{NAME: ARGUMENTS}``; None for other values."""
     if not isinstance(value, dict) or len(value) != 1:
         return None
     ((name, arguments),) = value.items()
@@ -56,7 +56,7 @@ def _block(
     calls: list[ToolCall] = []
     position = skip_blanks(text, position - overlap)
     while decoded := decode_json(text, position):
-        value, after = decoded  # from the end of the value on: an argument may have the mark in its text
+        value, after = decoded  # decoded first, since an argument may contain the end mark
         items = value[:MAX_CALLS] if isinstance(value, list) else [value]
         read = [call(item) for item in items]
         if not any(read):
@@ -67,26 +67,26 @@ def _block(
         following = skip_blanks(text, after + text.startswith((',', ';'), after))
         if not text.startswith('{', following) or len(calls) >= MAX_CALLS:
             return calls, skip_mark(text, after, end)
-        position = following  # two objects between one pair of marks are two calls
+        position = following  # another object in the same block is another call
     stop = find_first(text, position, [mark for mark in (end, begin) if mark])
     return [*calls, broken_call(text[position:stop])], skip_mark(text, stop, end)
 
 
 def read_llama3_json(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
-    """Reads ``{"name": ..., "parameters": {...}}``, several with ``;`` between, after ``<|python_tag|>`` or alone.
+    """Reads ``{"name": ..., "parameters": {...}}``, separated by ``;``, after ``<|python_tag|>`` or alone.
 
-    A built-in tool is called as a method, ``<|python_tag|>brave_search.call(query="...")``. A list of objects is what
-    servers make a model write if a call is required.
+    A built-in tool is called as a method, ``<|python_tag|>brave_search.call(query="...")``. If a call is required,
+    servers make a model write a list of objects.
     """
     content, tag, written = text.partition(_PYTHON_TAG)
     if tag and not text.startswith(('{', '['), skip_blanks(text, 0)):
         return _read_objects(content, tag, written)
-    rest, calls = _read_objects('', '', text)  # an argument may have the tag in its text
+    rest, calls = _read_objects('', '', text)  # an argument may contain the tag
     return _read_objects(content, tag, written) if tag and not calls else (rest, calls)
 
 
 def _read_objects(content: str, tag: str, written: str) -> tuple[str, list[ToolCall]]:
-    """Reads calls with ``tag`` before them; ``content`` is the text before that."""
+    """Reads calls after ``tag``; ``content`` is the text before the tag."""
     calls: list[ToolCall] = []
     position = skip_blanks(written, 0)
     if tag and (methods := read_method_calls(written, position)):
@@ -107,13 +107,13 @@ def _read_objects(content: str, tag: str, written: str) -> tuple[str, list[ToolC
         position = skip_blanks(written, decoded[1])
         while written.startswith((';', ',', _PYTHON_TAG), position):
             position = skip_blanks(written, position + (1 if written[position] in ';,' else len(_PYTHON_TAG)))
-        if not written.startswith('{', position):  # text of the model after its calls
+        if not written.startswith('{', position):  # text after the calls
             return content + written[position:], calls
     return content, calls
 
 
 def _read_list(text: str, position: int) -> tuple[str, list[ToolCall]]:
-    """Reads a text that is a list of calls; a list of anything else is an answer."""
+    """Reads a list of calls. Any other list is an answer."""
     decoded = decode_json(text, position)
     items = decoded[0][:MAX_CALLS] if decoded else []
     calls = [call_of(item, needs_arguments=True) for item in items]

@@ -1,4 +1,4 @@
-"""Calls that are a name, a mark and arguments: Mistral, DeepSeek, Kimi, Llama's ``<function=``, Gemma."""
+"""Calls written as a name, a mark and arguments: Mistral, DeepSeek, Kimi, Llama's ``<function=``, Gemma."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _ANY_NAME = re.compile(r'\s{0,20}([^\s{]{0,256})\s{0,20}')
 def name_then_json(
     begin: str, middle: str, end: str, around: Sequence[str] = (), name_of: Callable[[str], str] = str.strip
 ) -> Reader:
-    """Creates a reader of calls with a mark before the name, before the arguments, and after them.
+    """Returns a reader of calls with marks before the name, before the arguments, and after the arguments.
 
     Args:
         begin: Mark before the name.
         middle: Mark between name and arguments.
         end: Mark after the arguments.
         around: Marks around all calls.
-        name_of: Extracts the name from the text between the first two marks.
+        name_of: Returns the name in the text between the first two marks.
     """
     block = partial(_named_block, begin=begin, middle=middle, end=end, name_of=name_of)
     return partial(read_blocks, begin=begin, block=block, around=around)
@@ -56,7 +56,7 @@ def _named_block(
 
 
 def _arguments_at(text: str, position: int, stop: int, name: str, end: str) -> tuple[list[ToolCall], int]:
-    """Reads arguments that are a JSON object; ``stop`` is where an unreadable one ends."""
+    """Reads arguments in JSON at a position; an unreadable call ends at ``stop``."""
     position = skip_blanks(text, position)
     decoded = decode_json(text, position) if position < stop else None
     if decoded is None or not isinstance(decoded[0], dict):
@@ -65,7 +65,7 @@ def _arguments_at(text: str, position: int, stop: int, name: str, end: str) -> t
 
 
 def kimi_name(head: str) -> str:
-    """Extracts the name from an id such as ``functions.get_weather:0``."""
+    """Returns the name in an id such as ``functions.get_weather:0``."""
     match = _KIMI_NAME.fullmatch(head)
     return match[1] if match else head.strip()
 
@@ -108,18 +108,18 @@ def _mistral_block(text: str, position: int, schemas: Schemas) -> tuple[list[Too
 
 
 def _next_call(text: str, position: int) -> int:
-    """Skips blanks before another call."""
+    """Returns the index of the next call if only blanks are before it; else ``position``."""
     after = skip_blanks(text, position)
     return after if text.startswith(MISTRAL, after) else position
 
 
 def bare_object(begin: str, end: str, quote: str) -> Reader:
-    """Creates a reader of Gemma's ``call:NAME{key:<quote>text<quote>,other:3}``.
+    """Returns a reader of Gemma's ``call:NAME{key:<quote>text<quote>,other:3}``.
 
     Args:
         begin: Mark before the call, with ``call:``.
-        end: Mark after it.
-        quote: Mark around a text.
+        end: Mark after the call.
+        quote: Mark around texts.
     """
     marks = re.compile('|'.join(map(re.escape, (quote, end, begin))))
     return partial(read_blocks, begin=begin, block=partial(_bare_block, begin=begin, end=end, quote=quote, marks=marks))
@@ -130,10 +130,10 @@ def _bare_block(
 ) -> tuple[list[ToolCall], int]:
     named = _ANY_NAME.match(text, position)
     name, position = (named[1], named.end()) if named else ('', position)
-    parts: list[str] = []  # every second one lies between quotes, and is a text
+    parts: list[str] = []  # every second part is a quoted text
     start = position
     mark = marks.search(text, position)
-    while mark and (mark[0] == quote or len(parts) % 2):  # an end mark within a text is part of it
+    while mark and (mark[0] == quote or len(parts) % 2):  # an end mark within a quoted text belongs to it
         if mark[0] == quote:
             parts.append(text[start : mark.start()])
             start = mark.end()
@@ -148,10 +148,10 @@ def _bare_value(parts: Sequence[str]) -> Any:
     """Parses an object with unquoted keys; returns None if it is invalid.
 
     Args:
-        parts: The object, split at the marks around texts.
+        parts: The object, split at the quotes.
     """
     if not len(parts) % 2:
-        return None  # the last text is unclosed
+        return None  # the last quote is not closed
     written = [
         json.dumps(part) if number % 2 else _BARE_KEY.sub(_quoted_key, _BARE_NONE.sub('null', part))
         for number, part in enumerate(parts)

@@ -1,7 +1,7 @@
-"""Calls whose arguments are nested elements: MiniMax M3.
+"""Calls with nested elements as arguments: MiniMax M3.
 
-Each tag has a mark before it; an argument's element has its name, and the items of a list are ``item``. Leaves have no
-type of their own: the offered schema decides.
+A mark precedes each tag. The tag of an argument is its name; the items of a list are ``item`` elements. Values have no
+types of their own: the offered schema decides.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from opencompass_tooleval.core.text.bounds import MAX_DEPTH
 MARK = ']<]minimax[>['
 _BEGIN, _END = f'{MARK}<invoke name="', f'{MARK}</invoke>'
 _AROUND = (f'{MARK}<tool_call>', f'{MARK}</tool_call>')
-_TAG = re.compile(re.escape(MARK) + r'\s{0,20}<(/?)([^<>="]{1,256})>')  # not another call's begin
+_TAG = re.compile(re.escape(MARK) + r'\s{0,20}<(/?)([^<>="]{1,256})>')  # does not match the beginning of a call
 
 
 @dataclass
 class _Element:
-    """An element whose end was not read yet, with the schema of its value and the elements in it."""
+    """An open element, with the schema of its value and the elements in it."""
 
     name: str
     schema: Any
     children: list[tuple[str, Any]] = field(default_factory=list)
 
     def value(self, text: str, whole: Mapping[str, Any]) -> Any:
-        """Returns the value; ``text`` is the text before the end, which counts for an element without others."""
+        """Returns the value; ``text`` is the content of an element without children."""
         types = allowed_types(self.schema, whole)
         if not self.children and not text.strip() and types & {'array', 'object'} and 'string' not in types:
             return [] if 'array' in types else {}
@@ -42,7 +42,7 @@ class _Element:
 
 
 def read_minimax_m3(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
-    """Reads ``<invoke name="NAME"><key>value</key></invoke>`` with the mark before each tag."""
+    """Reads ``<invoke name="NAME"><key>value</key></invoke>`` with a mark before each tag."""
     return read_blocks(text, schemas, _BEGIN, _block, _AROUND)
 
 

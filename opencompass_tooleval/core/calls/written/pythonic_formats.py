@@ -29,7 +29,7 @@ _METHOD = '.call'
 
 
 def pythonic_between(begin: str, end: str) -> Reader:
-    """Creates a reader of calls between two marks, in a list or one per line; or of a list of JSON objects."""
+    """Returns a reader of blocks between two marks: calls in a list or one per line, or a list of JSON objects."""
     return partial(read_blocks, begin=begin, block=partial(_block, begin=begin, end=end))
 
 
@@ -50,9 +50,9 @@ def _block(text: str, position: int, schemas: Schemas, begin: str, end: str) -> 
 
 
 def read_pythonic(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
-    """Reads ``[f(a=1, b='x'), g()]``, perhaps between ``<|python_start|>`` and ``<|python_end|>``."""
+    """Reads ``[f(a=1, b='x'), g()]``, optionally between ``<|python_start|>`` and ``<|python_end|>``."""
     content, tag, written = text.partition(_PYTHON_START)
-    if not tag or _begins_list(content):  # an argument may have the mark in its text
+    if not tag or _begins_list(content):  # an argument may contain the mark
         content, written = '', text
     if not (begin := _begins_list(written)):
         return text, []
@@ -62,20 +62,20 @@ def read_pythonic(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
 
 
 def _begins_list(text: str) -> int:
-    """Returns the index after the bracket before the first call; 0 if the text begins with something else."""
+    """Returns the index of the first call in a list; 0 if the text does not begin with a list of calls."""
     position = skip_blanks(text, 0)
     return position + 1 if text.startswith('[', position) and _FUNCTION.match(text, position + 1) else 0
 
 
 def read_method_calls(text: str, position: int) -> list[ToolCall]:
-    """Reads Llama's calls of built-in tools, ``brave_search.call(query="...")``; none if it is something else."""
+    """Reads Llama's calls of built-in tools, ``brave_search.call(query="...")``; returns ``[]`` for other texts."""
     calls, _ = _calls_at(text, position)
     is_method = bool(calls) and all(call.name.endswith(_METHOD) for call in calls)
     return [ToolCall(call.name.removesuffix(_METHOD), call.arguments) for call in calls] if is_method else []
 
 
 def _calls_at(text: str, position: int) -> tuple[list[ToolCall], int]:
-    """Reads calls with commas or line ends between them."""
+    """Reads calls separated by commas or newlines; returns them and the index after them."""
     calls: list[ToolCall] = []
     budget = BUDGET
     while len(calls) < MAX_CALLS and (function := _FUNCTION.match(text, position)):
@@ -93,7 +93,7 @@ def _calls_at(text: str, position: int) -> tuple[list[ToolCall], int]:
 
 
 def _arguments(text: str, position: int) -> tuple[list[str], int]:
-    """Returns the arguments of a call after its bracket, and its end; the last of an unclosed call is ``(``."""
+    """Returns the texts of a call's arguments, and the index after the call. An unclosed call ends with ``(``."""
     parts: list[str] = []
     begin, depth, quote = position, 0, ''
     while position < len(text):
@@ -117,7 +117,7 @@ def _arguments(text: str, position: int) -> tuple[list[str], int]:
 
 
 def _keywords(parts: Sequence[str]) -> dict[str, Any] | None:
-    """Returns keyword arguments with literal values; None if one is something else."""
+    """Returns keyword arguments with literal values; None if an argument is something else."""
     arguments: dict[str, Any] = {}
     for part in parts if ''.join(parts).strip() else []:
         name = _ARGUMENT.match(part)
@@ -125,7 +125,7 @@ def _keywords(parts: Sequence[str]) -> dict[str, Any] | None:
             return None
         written = part[name.end() :].strip()
         value = parse_literal(written)
-        if not value.ok:  # templates write line ends of a text as they are
+        if not value.ok:  # templates do not escape newlines in texts
             value = parse_literal(written.replace('\n', '\\n'))
         if not value.ok:
             return None

@@ -1,6 +1,6 @@
-"""The reference reading of a model's raw text: thoughts, content and calls, without end tokens.
+"""Parses a model's raw text into thoughts, content and calls, as the reference for servers' parsers.
 
-Raw text is what the model wrote, with its special tokens: of a local model, or of a server that sends token ids.
+Raw text is the model's output with special tokens, from a local model or a server that sends token ids.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ END_TOKENS = (
     '</longcat_s>',
     '<|content_model_end_sampling|>',  # Inkling
 )
-"""Tokens that end an answer, by the generation configs and chat templates of the families."""
+"""Tokens that end an answer, from the generation configs and chat templates of the model families."""
 
 _THOUGHTS = {
     '<think>': '</think>',
@@ -63,7 +63,7 @@ _THOUGHTS = {
     '<longcat_think>': '</longcat_think>',
     **LEADING_MARKS,
 }
-"""Mark before thoughts -> mark after them. Those of Hunyuan have a suffix: ``<think:opensource>``."""
+"""Mark before thoughts -> mark after them. Hunyuan's marks have a suffix: ``<think:opensource>``."""
 _OPEN, _CLOSE = (
     re.compile('|'.join([*map(re.escape, marks), suffixed]))
     for marks, suffixed in ((_THOUGHTS, r'<think:[\w-]{1,32}>'), (_THOUGHTS.values(), r'</think:[\w-]{1,32}>'))
@@ -71,7 +71,7 @@ _OPEN, _CLOSE = (
 _OPEN_AT_END = re.compile(f'(?:{_OPEN.pattern}|{re.escape(ANALYSIS)})\\Z')
 
 _Read = Callable[[str], tuple[str, list[ToolCall]]]
-"""Takes a text without thoughts, and returns it without its calls, and the calls."""
+"""Takes a text without thoughts; returns the text without calls, and the calls."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ class Reading:
 
     Attributes:
         thoughts: The thoughts, without marks.
-        content: The rest without calls. Blanks at its ends are kept if there are no calls.
-        calls: The calls in their order. Each has an id of nine letters and digits, derived from the answer: Mistral's
-            templates accept no other. An unreadable call has its text as arguments.
+        content: The rest without calls; stripped if there are calls.
+        calls: The calls in order. Each has an id of nine letters and digits, derived from the answer, since Mistral's
+            templates accept no other id. An unreadable call has its text as arguments.
         is_unfinished: True if the text ends within thoughts.
     """
 
@@ -93,7 +93,7 @@ class Reading:
 
     @property
     def text(self) -> str:
-        """The text of an answer: thoughts in ``<think>``, and the content."""
+        """The text of an answer: the thoughts in ``<think>``, and the content."""
         if self.is_unfinished:
             return f'{self.content}<think>{self.thoughts}'
         return f'<think>{self.thoughts}</think>{self.content}' if self.thoughts else self.content
@@ -106,17 +106,17 @@ def read_reference(
     opened_thoughts: bool = False,
     reads_calls: bool = True,
 ) -> Reading:
-    """Reads a model's raw text.
+    """Parses a model's raw text.
 
-    Calls within thoughts are none. In Harmony, a message with a recipient is a call in each channel, ``analysis`` too:
-    the model ends its turn after one (openai/harmony, docs/format.md).
+    Calls within thoughts do not count, except in Harmony: a message with a recipient is a call in every channel, also
+    in ``analysis``, since the model ends its turn after it (openai/harmony, docs/format.md).
 
     Args:
-        raw_text: The answer, with its special tokens. One that is longer than ``MAX_CHARS`` is content as a whole.
+        raw_text: The answer with special tokens. If it is longer than ``MAX_CHARS``, it is returned as content.
         format_name: A name of :data:`~opencompass_tooleval.core.calls.written.formats.FORMATS`.
-        tools: The offered tools. Formats without types of their own take the types of arguments from them.
+        tools: The offered tools. They give the types of arguments in formats without types.
         opened_thoughts: True if the prompt ends within thoughts: see :func:`opens_thoughts`.
-        reads_calls: False if calls are content.
+        reads_calls: False to return calls as content.
     """
     schemas, row = tools.schemas if tools else {}, FORMATS[format_name]
 
@@ -136,11 +136,11 @@ def read_reference(
 
 
 def read_required_calls(raw_text: str, name: str = '', opened_thoughts: bool = False) -> Reading:
-    """Reads the JSON that servers make a model write if ``tool_choice`` requires a call.
+    """Parses the JSON that servers make a model write if ``tool_choice`` requires a call.
 
     Args:
         raw_text: A list of objects with ``name`` and ``parameters`` or ``arguments``, or one such object.
-        name: The tool that ``tool_choice`` names: an object that is no such call is its arguments.
+        name: The tool that ``tool_choice`` names. An object that is not a call of it is taken as its arguments.
         opened_thoughts: As in :func:`read_reference`.
     """
     return _read(raw_text, partial(_required, name=name), opened_thoughts)
@@ -161,16 +161,16 @@ def _required(text: str, name: str) -> tuple[str, list[ToolCall]]:
 
 
 def unread_format(reading: Reading, tools: ToolSet) -> str:
-    """Returns the name of the format whose marks are beside a tool's name in a text without calls; '' for none."""
+    """Returns the format whose marks occur, with a tool's name, in a content without calls; '' if there is none."""
     name = NONE if reading.calls else choose_format(reading.content)
     is_named = name != NONE and any(tool in reading.content for tool in tools.schemas)
     return name if is_named else ''
 
 
 def written_format(raw_text: str, tools: ToolSet, opened_thoughts: bool = False) -> str:
-    """Returns the name of the only format whose marks a raw text has around calls of offered tools, else ``none``.
+    """Returns the only format in which a raw text has calls of offered tools; ``none`` if there is none, or several.
 
-    Formats that read the same calls count as one.
+    Formats that give the same calls count as one.
     """
     found: dict[str, str] = {}
     for name, row in FORMATS.items():
@@ -182,7 +182,7 @@ def written_format(raw_text: str, tools: ToolSet, opened_thoughts: bool = False)
 
 
 def after_thoughts(text: str, opened_thoughts: bool = False) -> str:
-    """Returns the text after the first mark that ends thoughts, if it begins with thoughts; else the whole text."""
+    """Returns the text after its thoughts if it begins with thoughts; else the whole text."""
     begins = opened_thoughts or _OPEN.match(text, skip_blanks(text, 0))
     close = _CLOSE.search(text) if begins else None
     return text[close.end() :] if close else text
@@ -194,18 +194,18 @@ def opens_thoughts(prompt: str) -> bool:
 
 
 def has_thoughts(template: str) -> bool:
-    """Tests if a chat template or a prompt has marks of thoughts."""
+    """Tests if a chat template or a prompt contains marks of thoughts."""
     return CHANNEL in template or bool(_OPEN.search(template))
 
 
 def without_end_tokens(text: str, others: Sequence[str] = ()) -> str:
-    """Removes tokens at the end of a text, and blanks around them.
+    """Removes end tokens at the end of a text, and blanks around them.
 
     Args:
         text: A raw text.
-        others: Tokens beside :data:`END_TOKENS`, such as a tokenizer's.
+        others: Tokens in addition to :data:`END_TOKENS`, such as a tokenizer's.
     """
-    # '<|end|>' closes thoughts of Harmony; the '</s>' of '<s>old</s>' is content.
+    # Exceptions: '<|end|>' closes thoughts of Harmony; the '</s>' of '<s>old</s>' is content.
     tokens: tuple[str, ...] = END_TOKENS
     if others or CHANNEL in text:
         tokens = tuple(
@@ -226,7 +226,7 @@ def without_end_tokens(text: str, others: Sequence[str] = ()) -> str:
 
 
 def _numbered(text: str, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """Gives each call its id."""
+    """Returns the calls with ids."""
     stem = hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=3).hexdigest() if calls else ''
     return tuple(
         ToolCall(call.name, call.arguments, f'{stem}{number:03}') for number, call in enumerate(calls[:MAX_CALLS])
@@ -238,7 +238,7 @@ def _in_think(thoughts: re.Match[str]) -> str:
 
 
 def _read(raw_text: str, read: _Read, opened_thoughts: bool, ends_thoughts: str = '') -> Reading:
-    """Reads a text whose thoughts are between marks; ``ends_thoughts`` may end them too."""
+    """Parses a text whose thoughts are between marks; ``ends_thoughts`` also ends them."""
     if len(raw_text) > MAX_CHARS:
         return Reading(content=raw_text)
     text = without_end_tokens(raw_text)
@@ -257,13 +257,13 @@ def _read(raw_text: str, read: _Read, opened_thoughts: bool, ends_thoughts: str 
             return _reading(raw_text, '', content, calls)
         if closes and (later := _OPEN.search(text, 0, closes[0].start())):
             front, begin = text[: later.start()], later.end()
-    # Arguments may have marks in their text. If some are left outside of arguments, the last one ends thoughts.
+    # Arguments may contain marks. If marks are left outside of arguments, the last one ends the thoughts.
     ends = [close.span() for close in closes[:1] + closes[-1:]]
     for end, start in ends:
         content, calls = _read_both(read, front, text[start:])
         if not _has_marks(content, calls):
             return _reading(raw_text, text[begin:end], content, calls)
-    # After that one, another begins unfinished thoughts.
+    # A mark after the last end begins unfinished thoughts.
     end, start = ends[-1] if ends else (begin, 0)
     last = _OPEN.search(text, start)
     stop, after = last.span() if last else (len(text), len(text))
@@ -272,14 +272,14 @@ def _read(raw_text: str, read: _Read, opened_thoughts: bool, ends_thoughts: str 
 
 
 def _read_both(read: _Read, front: str, text: str) -> tuple[str, list[ToolCall]]:
-    """Reads the texts before and after thoughts."""
+    """Parses the texts before and after thoughts."""
     before, earlier = read(front) if front else ('', [])
     content, calls = read(text)
     return before + content, earlier + calls
 
 
 def _has_marks(content: str, calls: Sequence[ToolCall]) -> bool:
-    """Tests if a content or an unreadable call has a mark of thoughts."""
+    """Tests if a content or an unreadable call contains a mark of thoughts."""
     texts = [content, *(call.arguments for call in calls if isinstance(call.arguments, str))]
     return any(mark.search(text) for text in texts for mark in (_OPEN, _CLOSE))
 

@@ -1,4 +1,4 @@
-"""Parts that the readers of several formats share."""
+"""Functions that the readers of several formats share."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from opencompass_tooleval.core.text.reading import READ_ERRORS
 Schemas = Mapping[str, Mapping[str, Any]]
 """Name of an offered tool -> JSON Schema of its arguments."""
 Reader = Callable[[str, Schemas], tuple[str, list[ToolCall]]]
-"""Takes a text, and returns it without its calls, and the calls."""
+"""Takes a text; returns the text without calls, and the calls."""
 Block = Callable[[str, int, Schemas], tuple[list[ToolCall], int]]
-"""Takes a text and the index after the mark that begins a block of calls; returns its calls, and the index after it."""
+"""Takes a text and the index after the mark that begins a block; returns the block's calls and the index after it."""
 
 _NAME_IN_JSON = re.compile(r'"name"\s{0,20}:\s{0,20}"([^"\\]{1,256})"')
 _SEARCHED = 2_000
@@ -33,14 +33,14 @@ _SEARCHED = 2_000
 def read_blocks(
     text: str, schemas: Schemas, begin: str, block: Block, around: Sequence[str] = ()
 ) -> tuple[str, list[ToolCall]]:
-    """Reads all blocks that begin with a mark.
+    """Parses all blocks that begin with a mark.
 
     Args:
         text: The answer.
         schemas: The offered tools.
         begin: The mark.
-        block: Reads one block.
-        around: Marks around all blocks, which are removed with them.
+        block: Parses one block.
+        around: Marks around all blocks, removed together with the blocks.
 
     Returns:
         The text without the blocks, and their calls.
@@ -59,19 +59,19 @@ def read_blocks(
 
 
 def broken_call(text: str, name: str | None = None) -> ToolCall:
-    """Creates an unreadable call: its text is its arguments; the name is searched in it if it is None."""
+    """Returns an unreadable call, with its text as arguments. If the name is None, it is searched in the text."""
     if name is None:
         name = match[1] if (match := name_in_json(text)) else ''
     return ToolCall(name[:MAX_NAME_CHARS], clean_text(text.strip()[:MAX_ARGUMENT_CHARS]))
 
 
 def name_in_json(text: str) -> re.Match[str] | None:
-    """Finds the name in the beginning of an object."""
+    """Finds the name in the beginning of a JSON object."""
     return _NAME_IN_JSON.search(text[:_SEARCHED])
 
 
 def decode_json(text: str, position: int) -> tuple[Any, int] | None:
-    """Returns the JSON value at a position, and the index after it; None if there is none, or it exceeds the bounds."""
+    """Returns the JSON value at a position, and the index after it; None if there is none, or it is too large."""
     try:
         value, end = json.JSONDecoder().raw_decode(text, position)
     except READ_ERRORS:
@@ -80,20 +80,20 @@ def decode_json(text: str, position: int) -> tuple[Any, int] | None:
 
 
 def skip_blanks(text: str, position: int) -> int:
-    """Returns the index of the next character that is no blank."""
+    """Returns the index of the next character that is not blank."""
     while position < len(text) and text[position].isspace():
         position += 1
     return position
 
 
 def skip_mark(text: str, position: int, mark: str) -> int:
-    """Returns the index after a mark and blanks before it; ``position`` if the mark does not follow."""
+    """Returns the index after a mark and the blanks before it; ``position`` if the mark does not follow."""
     after = skip_blanks(text, position)
     return after + len(mark) if mark and text.startswith(mark, after) else position
 
 
 def find_first(text: str, position: int, marks: Sequence[str]) -> int:
-    """Returns the index of the first of several marks; the length of the text without any."""
+    """Returns the index of the first of several marks; the length of the text if there is none."""
     return min((found for mark in marks if (found := text.find(mark, position)) >= 0), default=len(text))
 
 
@@ -107,9 +107,9 @@ def call_of(
 
     Args:
         value: The object.
-        needs_arguments: True if an object without arguments is no call.
+        needs_arguments: True if an object without arguments does not count as a call.
         name: Key of the name.
-        arguments: Keys of the arguments, of which it has one.
+        arguments: Possible keys of the arguments.
     """
     if not isinstance(value, Mapping) or not isinstance(value.get(name), str):
         return None

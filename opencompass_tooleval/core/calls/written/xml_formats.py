@@ -1,6 +1,6 @@
 """Calls with an element per argument: Qwen3-Coder, GLM, Hunyuan, MiniMax, DeepSeek V3.2 and later, Kimi K3, and others.
 
-Arguments have no type of their own: texts are written as they are, other values as JSON. The offered schema decides.
+Values have no types of their own: texts are written as they are, other values as JSON. The offered schema decides.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ _TYPE_NAMES: Mapping[type, str] = {
 
 @dataclass(frozen=True)
 class Elements:
-    """Marks of a format.
+    """The marks of a format.
 
     Attributes:
         begin: Before the name.
-        name_end: Marks after the name, the first of which counts; one that begins an argument is not skipped.
-        argument: Pattern from the end of an argument to the next one's value: group 1 is the name; group 2, if there is
-            one, is ``true`` or ``string`` for a text, and another word for JSON.
+        name_end: Marks that may follow the name. Only the first is skipped; another one begins an argument.
+        argument: Pattern from the end of an argument to the value of the next one. Group 1 is the name; group 2, if it
+            exists, is ``true`` or ``string`` for a text, and another word for JSON.
         value_end: After a value.
         end: After the call.
         around: Around all calls.
         padding: Around each value.
-        name_of: Extracts the name of the tool from the text before ``name_end``.
+        name_of: Returns the name of the tool in the text before ``name_end``.
         key_of: Decodes the name of an argument.
-        is_xml: True if values have entities and CDATA sections.
+        is_xml: True if values may have entities and CDATA sections.
     """
 
     begin: str
@@ -71,7 +71,7 @@ class Elements:
     is_xml: bool = False
 
     def reader(self) -> Reader:
-        """Creates the reader of calls with these marks."""
+        """Returns a reader of calls with these marks."""
         return partial(read_blocks, begin=self.begin, block=self._block, around=self.around)
 
     def _block(self, text: str, position: int, schemas: Schemas) -> tuple[list[ToolCall], int]:
@@ -100,22 +100,22 @@ class Elements:
                 value = literal.value if literal and literal.ok else value
             arguments[key] = value
             position = stop + len(self.value_end)
-        if not arguments and _EMPTY in self.name_end:  # DeepSeek V3.2 and later may write all arguments as one object
+        if not arguments and _EMPTY in self.name_end:  # DeepSeek V3.2 and later: one object
             body = decode_json(text, skip_blanks(text, position))
             arguments, position = body if body and isinstance(body[0], dict) else (arguments, position)
         after = skip_mark(text, position, self.end)
-        if after == position:  # neither another argument nor the end: the call is cut, or something else
+        if after == position:  # the call is cut or malformed
             stop = find_first(text, position, (self.end, self.begin))
             return [broken_call(text[begin:stop], name)], skip_mark(text, stop, self.end)
         return [make_call(name, arguments)], after
 
     def _value(self, text: str, position: int, types: Collection[str]) -> tuple[Any, int]:
-        """Reads the value at a position as one of ``types``, any without some; returns the index after it too."""
+        """Returns the value at a position, as one of ``types`` (any if empty), and the index after it."""
         if self.is_xml:
             written, stop = _xml_text(text, position, re.compile(f'{re.escape(_CDATA)}|{re.escape(self.value_end)}'))
             return typed_value(written, types), stop
         if types != {'string'} and (decoded := decode_json(text, skip_blanks(text, position))):
-            stop = skip_blanks(text, decoded[1])  # a text within the JSON may have the mark after a value
+            stop = skip_blanks(text, decoded[1])  # a text within the JSON may contain value_end
             if text.startswith(self.value_end, stop) and ('string' not in types or _fits(decoded[0], types)):
                 return decoded[0], stop
         stop = find_first(text, position, (self.value_end,))
@@ -123,7 +123,7 @@ class Elements:
 
 
 def typed_value(written: str, types: Collection[str]) -> Any:
-    """Converts a text to a value of one of ``types``, any without some; returns the text if it is none."""
+    """Converts a text to a value of one of ``types`` (any if empty); returns the text if it is not such a value."""
     decoded = decode_json(written, skip_blanks(written, 0)) if types != {'string'} else None
     if decoded and not written[decoded[1] :].strip() and ('string' not in types or _fits(decoded[0], types)):
         return decoded[0]
@@ -131,7 +131,7 @@ def typed_value(written: str, types: Collection[str]) -> Any:
 
 
 def _constant(written: str, types: Collection[str]) -> Any:
-    """Converts a text that is a constant of JSON or Python, if a type allows it."""
+    """Converts a constant of JSON or Python if a type allows it; returns other texts unchanged."""
     name = written.strip().lower()  # templates write constants as Python does
     if types == {'string'} or name not in _CONSTANTS or ('string' in types and not _fits(_CONSTANTS[name], types)):
         return written
@@ -139,7 +139,7 @@ def _constant(written: str, types: Collection[str]) -> Any:
 
 
 def _xml_text(text: str, position: int, marks: re.Pattern[str]) -> tuple[str, int]:
-    """Decodes a text of XML up to a mark other than that of CDATA; returns the index of that mark too."""
+    """Decodes XML up to ``value_end``; returns the text and the index of ``value_end``."""
     parts: list[str] = []
     while mark := marks.search(text, position):
         parts.append(unescape_xml(text[position : mark.start()]))
@@ -157,16 +157,16 @@ def unescape_xml(text: str) -> str:
 
 
 def _fits(value: Any, types: Collection[str]) -> bool:
-    """Tests if a JSON value that is no text has one of the types; a text is written without quotes."""
+    """Tests if a JSON value has one of the types; False for a string, since texts are written without quotes."""
     return not isinstance(value, str) and _TYPE_NAMES[type(value)] in types
 
 
 def allowed_types(schema: Any, whole: Mapping[str, Any]) -> set[str]:
-    """Returns the types that a schema allows, integers as ``number``; text if it has no known one.
+    """Returns the types that a schema allows, with integers as ``number``; ``string`` if it has no known type.
 
     Args:
-        schema: The argument's; None for an undocumented one.
-        whole: The schema with its definitions.
+        schema: The argument's schema; None for an undocumented argument.
+        whole: The whole schema, with its definitions.
     """
     names: set[str] = set()
     for part in _parts(schema, whole):
@@ -178,18 +178,19 @@ def allowed_types(schema: Any, whole: Mapping[str, Any]) -> set[str]:
 
 
 def child_schema(schema: Any, whole: Mapping[str, Any], key: str) -> Any:
-    """Returns the schema of a member of an object, or of ``item``, the items of a list; None if unknown."""
+    """Returns the schema of an object's member, or of the items of a list (``item``); None if unknown."""
     for part in _parts(schema, whole):
         properties = part.get('properties')
         if isinstance(properties, Mapping) and key in properties:
             return properties[key]
-        if key == ITEM and 'items' in part:
-            return part['items']
+        others = 'items' if key == ITEM else 'additionalProperties'
+        if isinstance(part.get(others), Mapping):
+            return part[others]
     return None
 
 
 def _parts(schema: Any, whole: Mapping[str, Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """Yields a schema, its alternatives, and what it refers to."""
+    """Yields a schema, its alternatives, and the schema that it refers to."""
     if not isinstance(schema, Mapping) or depth > _MAX_REFERENCES:
         return
     yield schema

@@ -1,4 +1,8 @@
-"""Reads all results of any number of work directories, without their samples, and finds missing ones."""
+"""The one table of results, of which reports, leaderboards and the last screen take their rows.
+
+It has the results of any number of work directories, without their samples, and the missing ones. Imports no
+OpenCompass.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.catalogue.provenance import Provenance
-from opencompass_tooleval.catalogue.tables import published_columns, without_samples
+from opencompass_tooleval.catalogue.tables import (
+    CORRELATIONS,
+    column_error,
+    errors_of,
+    published_columns,
+    without_samples,
+)
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.findings.of_results import caveats_of
 from opencompass_tooleval.work_dir.shards import numbered_shards, whole_of
@@ -80,11 +91,66 @@ def _combine(values: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Missing:
-    """A model and a data set without a result, and the reason."""
+    """A model and a data set without a result.
+
+    Attributes:
+        model: Its name.
+        dataset: Abbr of the data set.
+        error: The error that ended it; '' if no file reports one.
+        log: Path of its log, in words if there is none.
+        is_answered: True if there are predictions.
+    """
 
     model: str
     dataset: str
-    why: str
+    error: str = ''
+    log: str = ''
+    is_answered: bool = False
+
+    @property
+    def why(self) -> str:
+        """The reason: the error, or how far it is."""
+        return self.error or ('answered, not scored' if self.is_answered else 'no answers')
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A score.
+
+    Attributes:
+        value: 0-100; None if it is missing.
+        error: Its standard error; None if it is unknown.
+        best: True if every other measured model has a lower score.
+        caveats: Reasons for which it is not comparable with published scores.
+        lacks: Data sets that the score needs and the run lacks.
+    """
+
+    value: float | None = None
+    error: float | None = None
+    best: bool = False
+    caveats: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+
+def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str, str], ModelResult]) -> Cell:
+    """Computes a score of a model: of a data set, or of a column of a table.
+
+    Args:
+        model: Its name.
+        shares: Data set and metric -> share of it.
+        scored: Model and data set -> result.
+    """
+    lacks = tuple(dict.fromkeys(dataset for dataset, _ in shares if (model, dataset) not in scored))
+    parts = {score: scored[model, score[0]] for score in shares if score[0] not in lacks}
+    values = {score: entry.number(score[1]) for score, entry in parts.items()}
+    unmeasured = tuple(f'{score[0]} {score[1]}' for score, value in values.items() if value is None)
+    caveats = tuple(dict.fromkeys(caveat for entry in parts.values() for caveat in entry.caveats))
+    if lacks or unmeasured:
+        return Cell(caveats=caveats if parts else (), lacks=(*lacks, *unmeasured))
+    errors = {score: of[score[1]] for score, entry in parts.items() if score[1] in (of := errors_of(entry.result))}
+    value = math.fsum(share * float(values[score] or 0) for score, share in shares.items())
+    correlations = {score[0]: entry.result.get(CORRELATIONS, {}) for score, entry in parts.items()}
+    return Cell(value, column_error(shares, errors, correlations), caveats=caveats)
 
 
 @dataclass(frozen=True)
@@ -156,14 +222,13 @@ def begun_pairs(run: WorkDir) -> set[tuple[str, str]]:
     return done | {(model, name if name in datasets else _whole(name, names)) for model, name in begun}
 
 
-def _of_run(run: WorkDir) -> tuple[list[ModelResult], list[Missing]]:
+def results_of(run: WorkDir, models: Sequence[str], datasets: Sequence[str]) -> tuple[list[ModelResult], list[Missing]]:
+    """Reads the results of models on data sets, which have all of a table; returns them, and the missing ones."""
     scored: list[ModelResult] = []
     missing: list[Missing] = []
     columns = list(published_columns().values())
-    known = begun_pairs(run)
-    datasets = {dataset for _, dataset in known}
-    for model in sorted({model for model, _ in known}):
-        bare = without_samples(_results(run, model, sorted(datasets), missing), columns)
+    for model in models:
+        bare = without_samples(_results(run, model, datasets, missing), columns)
         scored += (ModelResult(model, dataset, run, model, result) for dataset, result in bare.items())
     return scored, missing
 
@@ -181,15 +246,16 @@ def _results(
         if result is not None and 'error' not in result:
             yield dataset, result
         else:
-            missing.append(Missing(model, dataset, why_missing(run, model, dataset)))
+            missing.append(find_missing(run, model, dataset))
 
 
-def why_missing(run: WorkDir, model: str, dataset: str) -> str:
-    """Returns the reason why there is no result: the last error of its log, or how far it is."""
+def find_missing(run: WorkDir, model: str, dataset: str) -> Missing:
+    """Finds out why there is no result, by its log."""
     whole = run.predictions(model, dataset)
-    asked = whole.is_file() or bool(numbered_shards(whole))
-    why = last_error(run.log(model, dataset, 'eval' if asked else 'infer'), dataset)
-    return why or ('answered, not scored' if asked else 'no answers')
+    is_answered = whole.is_file() or bool(numbered_shards(whole))
+    log = run.log(model, dataset, 'eval' if is_answered else 'infer')
+    shown = str(log) if log.is_file() else f'{log} (no log: the task never started)'
+    return Missing(model, dataset, last_error(log, dataset), shown, is_answered)
 
 
 def read(paths: Sequence[Path]) -> Material:
@@ -201,7 +267,11 @@ def read(paths: Sequence[Path]) -> Material:
         DataError: A path is no run of OpenCompass.
     """
     runs = tuple(dict.fromkeys(WorkDir.find(path).absolute() for path in paths))
-    read_runs = {run: _of_run(run) for run in runs}
+    begun = {run: begun_pairs(run) for run in runs}
+    read_runs = {
+        run: results_of(run, *(sorted({pair[side] for pair in pairs}) for side in (0, 1)))
+        for run, pairs in begun.items()
+    }
     count = Counter((entry.model, entry.dataset) for scored, _ in read_runs.values() for entry in scored)
     doubled = {model for (model, _), times in count.items() if times > 1}
     named, missing = [], []
