@@ -117,7 +117,7 @@ def test_a_file_without_a_single_judgement_is_no_score(tmp_path: Path) -> None:
     rows = [{'id': name, 'status': 'unjudged', 'fault': 'unread'} for name in '12']
     file = tmp_path / 'judgements.jsonl'
     file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
-    with pytest.raises(UnjudgedError, match=r'2 of 2 could not be judged, .*unreadable reply.*has to judge these very'):
+    with pytest.raises(UnjudgedError, match=r'2 of 2 could not be judged, .*unreadable reply.*must judge exactly these'):
         judged_by_files([answer(query_id=name) for name in '12'], file)
 
 
@@ -209,7 +209,7 @@ def test_damaged_files_are_named(content: Any, fault: str, tmp_path: Path) -> No
 def test_another_models_preferences_are_refused(tmp_path: Path) -> None:
     file = tmp_path / 'f.json'
     file.write_text(json.dumps({'1': {'a': 1, 'b': 2, 'round_0': 'complete'}}), encoding='utf-8')
-    with pytest.raises(DataError, match='it is of a and b, not of c'):
+    with pytest.raises(DataError, match='it compares a and b, not c'):
         AgentGrading((), candidate='c').read(file)
     (found,) = AgentGrading((), candidate='a').read(file)
     assert [opinion.value for opinion in found.found['win']] == ['candidate'] + ['reference'] * 2
