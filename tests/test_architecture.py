@@ -304,7 +304,7 @@ BUDGETS = {
     'evaluators': 205 + 4,  # the first records are no sample
     # attribution was a part of core, results, report and evaluators; typed results were one of core. The rest is tasks
     # that the owner of tools writes: files, state by meaning, effects, commands.
-    'extras': 5900 + 750 + 160 + 876,  # attribution, typed results, tasks
+    'extras': 5900 + 750 + 160 + 858,  # attribution, typed results, tasks
     'findings': 255,
     'inferencers': 400 + 48,  # other settings; shards of earlier runs are joined; replicas are prepared one at a time
     'instructions': 415,

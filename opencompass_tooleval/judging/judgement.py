@@ -35,7 +35,7 @@ _WORDS = {
     EMPTY_REPLY: 'empty reply',
     'too_long': 'reply too long',
     'missing': 'missing score',
-    'range': 'score out of range',
+    'range': 'out of range',
     OTHER_ANSWER: 'judgement of another answer',
     NO_JUDGEMENT: 'no judgement',
     '': 'unknown reason',

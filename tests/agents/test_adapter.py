@@ -222,7 +222,7 @@ def test_a_missing_bank_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_p
         (
             {'loop': 'function_calling', 'simulator': {'model': {'path': 'gpt'}, 'system': 'guess'}},
             ValueError,
-            "no prompt 'guess'",
+            "no simulator prompt 'guess'",
         ),
     ],
 )
@@ -263,5 +263,5 @@ def test_a_bank_is_opened_once_and_is_the_same_from_its_recordings(tmp_path: Pat
 
 def test_recordings_that_are_too_many_name_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr('opencompass_tooleval.agents.tasks.open_bank.MAX_SOURCE_BYTES', 1000)
-    with pytest.raises(DataError, match=r'too many.*agents bank build --from'):
+    with pytest.raises(DataError, match=r'too much.*agents bank build --from'):
         TemporaryBank(DEMO / 'agents' / 'toolbench')

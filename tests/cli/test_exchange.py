@@ -292,9 +292,9 @@ def test_parts_of_a_run(tooleval: Command, run: Path, tmp_path: Path) -> None:
     assert tooleval('export', run, *arguments).code == 0
     assert [(row['model'], row['dataset']) for row in read_lines(tmp_path / 'x' / 'results.jsonl')] == [('m1', 'whole')]
     done = tooleval('export', run, '--out', tmp_path / 'z', '--model', 'm3')
-    assert done.code == 1 and "no model matches 'm3'; there are: " in done.err
+    assert done.code == 1 and "no model matches 'm3'; the run has: " in done.err
     done = tooleval('export', run, '--out', tmp_path / 'z', '--dataset', 'whole', '--dataset', 'splt')
-    assert done.code == 1 and "no data set matches 'splt'; there are: split, " in done.err
+    assert done.code == 1 and "no data set matches 'splt'; the run has: split, " in done.err
     assert not (tmp_path / 'z').exists()
 
 

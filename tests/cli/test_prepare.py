@@ -203,7 +203,7 @@ def test_a_version_has_its_revision(
     *_, last = outcome.out.splitlines()
     assert last == 'not as published, so that scores do not compare with those of the paper: plan_json v1 EN'
     for options, says in (
-        (('--version', 'v3'), 'there are v2, v1'),
+        (('--version', 'v3'), 'only v2, v1'),
         (('--version', 'v1', '--from', source), 'leave it'),
     ):
         done = tooleval('prepare', 'teval', *options)

@@ -105,7 +105,7 @@ ELSEWHERE = {
     'extra:task_fault': ('extras/tasks/test_check.py', 'FAULT t: nothing decides'),
     'extra:task_note': ('extras/tasks/test_check.py', 'NOTE b: unproven'),
     'extra:recorded': ('cli/test_score.py', "NOTE the encoder is 'offline"),
-    'extra:unnamed': ('extras/recorded/test_judge_correlation.py', 'NOTE 2 judgements do not name their answers'),
+    'extra:unnamed': ('extras/recorded/test_judge_correlation.py', 'NOTE 2 judgements do not identify their answers'),
     'extra:export': ('extras/exports/test_exports.py', 'NOTE better x '),
     'extra:tokens': ('extras/preparing/test_stats.py', 'NOTE counted'),
     'extra:retrieval': ('cli/test_toolbench.py', 'not comparable with Table 5'),

@@ -46,9 +46,7 @@ def test_the_message_says_how_many_why_the_limit_and_what_to_do() -> None:
     with pytest.raises(UnjudgedError) as caught:
         check_unjudged(unjudged, 100, 'Do this.')
     message = str(caught.value)
-    assert message.startswith(
-        '8 of 100 could not be judged, for example record 0 (unreadable reply): 2 score out of range, '
-    )
+    assert message.startswith('8 of 100 could not be judged, for example record 0 (unreadable reply): 2 out of range, ')
     assert message.endswith('. At most 1% may be. Do this.')
     assert '1 infra:timeout' in message and '1 the judge refused' in message
 

@@ -154,7 +154,7 @@ class FixtureWatch:
 
 @contextmanager
 def unchanged(fixture: Path | None) -> Iterator[None]:
-    """Checks at its end that a user's fixture is unchanged, as :meth:`FixtureWatch.check` does.
+    """Checks on exit that a user's fixture is unchanged, as :meth:`FixtureWatch.check` does.
 
     Raises:
         FixtureChangedError: The fixture changed.

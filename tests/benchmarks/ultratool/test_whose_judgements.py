@@ -241,7 +241,7 @@ def test_a_missing_plan_has_no_use_for_a_judgement(tmp_path: Path) -> None:
 
 def test_what_a_file_could_not_judge_keeps_its_reason(tmp_path: Path) -> None:
     rows = [{'id': '0', 'status': 'unjudged', 'fault': 'range:overall'}, {'id': '1', 'scores': scores('planning', 11)}]
-    with pytest.raises(UnjudgedError, match=r'2 of 2 .*: 2 score out of range'):
+    with pytest.raises(UnjudgedError, match=r'2 of 2 .*: 2 out of range'):
         evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(lines(tmp_path / 'x.jsonl', rows)))
     with pytest.raises(UnjudgedError, match='1 no judgement'):
         evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(lines(tmp_path / 'x.jsonl', rows[:1])))

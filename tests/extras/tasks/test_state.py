@@ -315,12 +315,12 @@ def test_many_references_share_their_commits(tmp_path: Path) -> None:
         git(tmp_path, 'add', '.')
         git(tmp_path, 'commit', '-qm', f'commit {number}')
     head = (tmp_path / '.git' / 'refs' / 'heads' / 'main').read_text()
-    for number in range(500):
+    for number in range(1_500):
         (tmp_path / '.git' / 'refs' / 'tags' / f'v{number}').write_text(head)
     begun = time.monotonic()
     state = read_state(tmp_path)
-    assert time.monotonic() - begun < 5
-    assert len(state['.git:tag v7'].items) == 20 and sum(part.startswith('.git:tag') for part in state) == 500
+    assert time.monotonic() - begun < 15
+    assert len(state['.git:tag v7'].items) == 20 and sum(part.startswith('.git:tag') for part in state) == 1_500
 
 
 def test_a_shallow_clone_is_a_repository(tmp_path: Path) -> None:
