@@ -614,7 +614,7 @@ def test_one_percent_unjudged_may_be(scripted: Script, failing: int) -> None:
         message = str(caught.value)
         assert '(unreadable reply): 3 unreadable reply. At most 1% may be.' in message
         assert 'opencompass CONFIG -m eval -r' in message  # what to do
-        assert unread(Path(message.rpartition(' lie in ')[2]).parents[1])  # and where to look
+        assert unread(Path(message.rpartition(' are in ')[2]).parents[1])  # and where to look
         return
     result = evaluate(evaluator, plans(200), plan_answers(200))
     assert result['overall'] == pytest.approx(80 - 10 / (200 - failing))  # over the judged: no zero among them
