@@ -56,7 +56,6 @@ def processes(folder: Path) -> dict[int, str]:
 
 
 def until(condition: Callable[[], Any], what: str = '') -> None:
-    """Waits for it."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, what or 'waited in vain'

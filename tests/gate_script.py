@@ -17,11 +17,9 @@ Messages = list[dict[str, Any]]
 
 
 def released(messages: Messages) -> str:
-    """The gold answer."""
     return tutorial_script._answers()[tutorial_script._key(messages)]
 
 
 def regressed(messages: Messages) -> str:
-    """The gold answer, or a refusal."""
     known = hashlib.sha256(tutorial_script._key(messages).encode()).digest()[0] % 4 == 0
     return released(messages) if known else 'I cannot help with that.'

@@ -51,7 +51,6 @@ def usage_of(number: int) -> dict[str, Any]:
 
 
 def simulator(messages: list[dict[str, Any]], request: dict[str, Any]) -> dict[str, Any]:
-    """Some answers cannot be read."""
     number = zlib.crc32(json.dumps(messages).encode())
     content = json.dumps({'error': '', 'response': f'simulated {number}'}) if number % 7 else 'I cannot say.'
     return {'content': content, 'usage': {'prompt_tokens': 300 + number % 10, 'completion_tokens': 20}}

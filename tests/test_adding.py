@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -21,24 +20,21 @@ SUBSET, LOOP, JUDGED, ENGINE = PATCHES
 Run = Callable[[str], str]
 
 
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
-    shutil.copytree(ROOT / 'opencompass_tooleval', tmp_path / 'opencompass_tooleval')
-    return tmp_path
-
-
-def patched(package: Path, patch: str, most_files: int) -> Run:
-    """Applies a patch; returns what runs Python there."""
-    assert 0 < patch.count('\n+++ b/') <= most_files
-    (package / 'added.diff').write_text(patch, encoding='utf-8')
-    # With their numbers of lines as they were when the patch was written: what is around says where it belongs.
-    subprocess.run(['git', 'apply', '--recount', 'added.diff'], cwd=package, check=True)
+@pytest.fixture(scope='module')
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs Python where a copy of the package has all additions; each patch changes few files."""
+    package = tmp_path_factory.mktemp('added')
+    shutil.copytree(ROOT / 'opencompass_tooleval', package / 'opencompass_tooleval')
+    for patch, most_files in ((SUBSET, 3), (LOOP, 2), (JUDGED, 2), (ENGINE, 1)):
+        assert 0 < patch.count('\n+++ b/') <= most_files
+        (package / 'added.diff').write_text(patch, encoding='utf-8')
+        # With their numbers of lines as they were when the patch was written: what is around says where it belongs.
+        subprocess.run(['git', 'apply', '--recount', 'added.diff'], cwd=package, check=True)
 
     def run(code: str) -> str:
         environment = {**os.environ, 'PYTHONPATH': str(package)}
-        done = subprocess.run(
-            [sys.executable, '-c', code], cwd=package, env=environment, capture_output=True, text=True, check=False
-        )
+        command = [sys.executable, '-c', code]
+        done = subprocess.run(command, cwd=package, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-3000:]
         return done.stdout
 
@@ -49,17 +45,21 @@ LIST = "import sys; sys.argv[1:] = ['list', 'agents']; from opencompass_tooleval
 LOAD = """
 import json
 from mmengine.config import Config
-config = Config.fromfile('opencompass_tooleval/configs/{}')
+from opencompass.utils import build_model_from_cfg
+config = Config.fromfile('opencompass_tooleval/configs/datasets/agents/tooleval_toolbench_agent_gen.py')
+print(json.dumps([row['abbr'] for name in config if name.endswith('_datasets') for row in config[name]]))
+config = Config.fromfile('opencompass_tooleval/configs/models/tooleval_served_tgi.py')
+print(build_model_from_cfg(config.models[0]).path)
 """
 
 
-def test_a_subset(package: Path) -> None:
-    run = patched(package, SUBSET, 3)
+def test_a_subset_and_an_engine(run: Run) -> None:
     assert re.search(r'^toolbench_g1_tool +158 tasks', run(LIST), re.M)
-    code = LOAD.format('datasets/agents/tooleval_toolbench_agent_gen.py')
-    of_all = "[row['abbr'] for name in config if name.endswith('_datasets') for row in config[name]]"
-    abbrs = json.loads(run(f'{code}print(json.dumps({of_all}))'))
-    assert {f'tooleval-toolbench_g1_tool-agent-{loop}' for loop in ('fc', 'dfsdt', 'fc-easytool')} < set(abbrs)
+    *_, abbrs, path = run(LOAD).splitlines()
+    assert {f'tooleval-toolbench_g1_tool-agent-{loop}' for loop in ('fc', 'dfsdt', 'fc-easytool')} < {
+        *json.loads(abbrs)
+    }
+    assert path == 'Qwen/Qwen2.5-7B-Instruct'
 
 
 CARRY_OUT = """
@@ -79,8 +79,8 @@ except StopIteration as end:
 """
 
 
-def test_a_loop(package: Path) -> None:
-    assert patched(package, LOOP, 2)(CARRY_OUT) == 'Forty-two.\n'
+def test_a_loop(run: Run) -> None:
+    assert run(CARRY_OUT) == 'Forty-two.\n'
 
 
 JUDGE = """
@@ -105,14 +105,6 @@ print(metrics_of(('grounded',)), [(one.values, one.reason) for one in judged], w
 """
 
 
-def test_a_judges_metric(package: Path) -> None:
-    said = patched(package, JUDGED, 2)(JUDGE)
+def test_a_judges_metric(run: Run) -> None:
     values = "[({'grounded_rate': 1.0}, 'ok'), ({'grounded_rate': 0.0}, 'judge:no')]"
-    assert said == f"('grounded_rate',) {values} Grounded\n"
-
-
-def test_an_engine(package: Path) -> None:
-    run = patched(package, ENGINE, 1)
-    code = LOAD.format('models/tooleval_served_tgi.py')
-    build = 'from opencompass.utils import build_model_from_cfg; print(build_model_from_cfg(config.models[0]).path)'
-    assert run(code + build) == 'Qwen/Qwen2.5-7B-Instruct\n'
+    assert run(JUDGE) == f"('grounded_rate',) {values} Grounded\n"

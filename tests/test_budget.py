@@ -79,7 +79,6 @@ class BudgetSweep(Sweep):
         return {file.name: json.loads(file.read_bytes()) for file in self.folder.glob('out/*/budgets/**/*.json')}
 
     def table(self) -> bytes:
-        """The last table."""
         tables = sorted(self.folder.glob('out/*/summary/summary_*[0-9].csv'), key=lambda file: file.stat().st_mtime)
         return tables[-1].read_bytes()
 

@@ -1,6 +1,6 @@
 """The whole ``opencompass`` command, started in folders outside this repository.
 
-The runs without a config file, of the wrappers, with a kill and with faults have OpenCompass's own runner and tasks.
+The runs without a config file, of the wrappers and with faults have OpenCompass's own runner and tasks.
 The demo, and the inference without a config file, are programs that import for themselves. All runs that the
 selected tests need are started together, two at a time, and each test waits for its own.
 """
@@ -12,29 +12,22 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.records import TABLE, PlannedCall, load_samples
+from opencompass_tooleval.benchmarks.teval.records import TABLE
 from opencompass_tooleval.catalogue.metrics import main_first
 from tests.conftest import ROOT, ModelServer, start_server, start_tiny_server
 from tests.forked import Fork, start_opencompass
 
 DEMO = ROOT / 'opencompass_tooleval' / 'demo' / 'teval'
-REAL_ROOT = ROOT.parent / 'shared'
-REAL = REAL_ROOT / 'data' / 'teval' / 'EN'
-REAL_STEMS = ('plan_json_v1', 'plan_str_v1', 'review_str_v1')
-REAL_COUNT = 60
 BIN = Path(sys.executable).parent
 SETTINGS = ('COMPASS_DATA_CACHE', 'TOOLEVAL_ENCODER', 'TOOLEVAL_CACHE', 'HF_HOME', 'HF_HUB_CACHE', 'PYTHONPATH')
 PATIENCE = 1500
@@ -95,15 +88,7 @@ def config(
 
 @dataclass
 class Run:
-    """One or more calls of ``opencompass`` from one folder.
-
-    Attributes:
-        cwd: The folder, outside this repository.
-        environment: What differs from this process's environment.
-        status: Exit status of the last call.
-        server: The server that it asked, if there is one.
-        program: The command, if it is a program of its own; '' for a fork of ``opencompass``.
-    """
+    """One or more calls of ``opencompass`` from one folder, outside this repository."""
 
     cwd: Path
     environment: dict[str, str]
@@ -128,7 +113,6 @@ class Run:
             )
 
     def go(self, *arguments: str | Path) -> Run:
-        """Runs the command to its end."""
         process = self.start(*arguments)
         try:
             self.status = process.wait(PATIENCE)
@@ -137,13 +121,11 @@ class Run:
         return self
 
     def go_config(self, text: str, *arguments: str) -> Run:
-        """Runs a config, given as text, to its end."""
         (self.cwd / 'my_config.py').write_text(text, encoding='utf-8')
         return self.go('my_config.py', '-w', 'out', *arguments)
 
     @property
     def said(self) -> str:
-        """What the command printed."""
         return (self.cwd / 'said.txt').read_text(encoding='utf-8', errors='replace')
 
     @property
@@ -153,14 +135,12 @@ class Run:
         return folder
 
     def predictions(self, model: str, stem: str) -> list[dict[str, Any]]:
-        """The predictions file, in its own order."""
         file = self.folder / 'predictions' / model / f'tooleval-teval-{stem}.json'
         rows: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding='utf-8'))
         assert list(rows) == [str(index) for index in range(len(rows))]
         return list(rows.values())
 
     def result(self, model: str, stem: str) -> dict[str, Any]:
-        """The result file."""
         file = self.folder / 'results' / model / f'tooleval-teval-{stem}.json'
         result: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
         return result
@@ -171,12 +151,10 @@ class Run:
         with newest.open(encoding='utf-8') as stream:
             return {(row['dataset'], row['metric']): row[model] for row in csv.DictReader(stream)}
 
-    def log(self, stage: str, model: str, stem: str) -> Path:
-        """A task's log."""
-        return self.folder / 'logs' / stage / model / f'tooleval-teval-{stem}.out'
+    def log(self, model: str, stem: str) -> Path:
+        return self.folder / 'logs' / 'infer' / model / f'tooleval-teval-{stem}.out'
 
     def missing(self) -> list[str]:
-        """The lines that name what has no result."""
         return [line for line in self.said.splitlines() if line.startswith('MISSING')]
 
 
@@ -238,74 +216,6 @@ def run_command_line(bench: Bench) -> Run:
     return run.go(*command, '-m', 'eval', '-r', '--debug')  # else a program, which imports, scores each data set
 
 
-def run_real(bench: Bench) -> Run:
-    """The oracles on the first records of the real data; skips the test where it is not beside the repository."""
-    absent = [stem for stem in REAL_STEMS if not (REAL / f'{stem}.json').is_file()]
-    if absent:
-        pytest.skip(f'real T-Eval data ({", ".join(absent)}) is not beside the repository')
-    models = "[dict(type=OracleModel, abbr=f'oracle-{n}', noise=n, run_cfg=dict(num_gpus=0)) for n in (0.0, 0.3)]"
-    run = bench.new('real', COMPASS_DATA_CACHE=str(REAL_ROOT), TOOLEVAL_ENCODER='offline')
-    return run.go_config(config(models, REAL_STEMS, data='data/teval/EN', test_range=f'[:{REAL_COUNT}]'))
-
-
-KILLED_AT = 10
-"""Number of the request that the server never answers, of twelve; the others of its data set are answered."""
-
-
-def run_killed(bench: Bench) -> Run:
-    """The API model of :func:`run_wrappers` alone: killed with one question in flight, then resumed.
-
-    ``story.json`` tells what the first call left behind, and what each call asked.
-    """
-    server = start_tiny_server(bench.tiny_model, '--fault', f'slow@{KILLED_AT}=3600')
-    run = bench.new('killed', server)
-    try:
-        model = f'[dict(api, openai_api_base={server.url!r})]'
-        text = config(model, WRAPPER_STEMS, test_range=WRAPPER_RANGE, built_in=99)
-        (run.cwd / 'my_config.py').write_text(text, encoding='utf-8')
-        process = run.start('my_config.py', '-w', 'out')
-        kill_worker(run.cwd, process, server)
-        first_status = process.wait(PATIENCE)
-        first = server.stats()['asked']
-        journals = {file.name: file.read_bytes() for file in run.folder.glob('predictions/*/tmp_*')}
-        written = [file.name for file in run.folder.glob('predictions/*/*.json')]
-        first_said = run.said
-        server.reset()
-        run.go('my_config.py', '-w', 'out', '-r')
-        story = {
-            'status': first_status,
-            'said': first_said,
-            'journals': {name: len(lines.splitlines()) for name, lines in journals.items()},
-            'written': written,
-            'first': [asked['digest'] for asked in first],
-            'second': [asked['digest'] for asked in server.stats()['asked']],
-        }
-        (run.cwd / 'story.json').write_text(json.dumps(story), encoding='utf-8')
-        return run
-    finally:
-        server.stop()
-
-
-def kill_worker(cwd: Path, process: subprocess.Popen[bytes] | Fork, server: ModelServer) -> None:
-    """Waits until eleven of twelve questions are answered and kept, and kills the worker outright."""
-    deadline = time.monotonic() + PATIENCE
-    while sum(file.read_bytes().count(b'\n') for file in cwd.glob('out/*/predictions/*/tmp_*')) < 11:
-        assert process.poll() is None, 'opencompass ended before its worker could be killed'
-        assert time.monotonic() < deadline, 'the answers never came'
-        time.sleep(0.05)
-    assert server.stats()['in_flight'] == 1
-    (worker,) = children(process.pid)
-    os.kill(worker, signal.SIGKILL)
-
-
-def children(parent: int) -> Iterator[int]:
-    """Ids of the processes that a process has started."""
-    for stat in Path('/proc').glob('[0-9]*/stat'):
-        with suppress(OSError):  # it has ended meanwhile
-            if int(stat.read_text().rpartition(')')[2].split()[1]) == parent:
-                yield int(stat.parent.name)
-
-
 FAULTY_STEMS = ('review_str_v2', 'plan_str_v2', 'retrieve_str_v2')
 
 
@@ -340,7 +250,6 @@ def run_unprepared(bench: Bench, name: str, stem: str, **paths: str) -> Run:
 
 
 def run_without_data(bench: Bench) -> Run:
-    """The second data set's file is missing."""
     return run_unprepared(bench, 'without_data', 'retrieve_str_v2', retrieve_str_v2='data/nowhere')
 
 
@@ -352,10 +261,8 @@ def run_without_encoder(bench: Bench) -> Run:
 RUNS: dict[str, Callable[[Bench], Run]] = {
     'command_line': run_command_line,
     'wrappers': run_wrappers,
-    'killed': run_killed,
     'demo': run_demo,
     'faulty': run_faulty,
-    'real': run_real,
     'without_data': run_without_data,
     'without_encoder': run_without_encoder,
 }
@@ -383,13 +290,11 @@ def _fixture(name: str) -> Any:
     return wait
 
 
-wrappers_run, killed_run, command_line_run, demo_run = map(_fixture, ('wrappers', 'killed', 'command_line', 'demo'))
-faulty_run, real_run = map(_fixture, ('faulty', 'real'))
+wrappers_run, command_line_run, demo_run, faulty_run = map(_fixture, ('wrappers', 'command_line', 'demo', 'faulty'))
 without_data_run, without_encoder_run = map(_fixture, ('without_data', 'without_encoder'))
 
 
 def record_ids(file: Path) -> list[str]:
-    """The ids in a data file, in its order."""
     return list(json.loads(file.read_text(encoding='utf-8')))
 
 
@@ -489,34 +394,22 @@ def test_demo_details_are_one_per_sample_in_order(demo_run: Run) -> None:
 
 
 @pytest.mark.long
-def test_batch_sizes_and_the_server_are_asked_the_same(wrappers_run: Run) -> None:
+def test_batch_sizes_and_the_server_are_asked_and_answer_the_same(wrappers_run: Run) -> None:
+    """Greedy decoding in float32 of one model: at batch size 1, at 8 with padding on the left, and behind the server.
+
+    Compared are the prompts, the raw predictions, all of them, and with them every score.
+    """
     assert wrappers_run.status == 0, wrappers_run.said[-3000:]
+    answers = set()
     for stem in WRAPPER_STEMS:
         ids = record_ids(DEMO / 'EN' / f'{stem}.json')[:12]
         one, eight, api = (wrappers_run.predictions(model, stem) for model in ('batch-1', 'batch-8', 'api'))
         assert [row['record_id'] for row in one] == ids
         for other in (eight, api):
-            assert [row['origin_prompt'] for row in other] == [row['origin_prompt'] for row in one]
-            assert [row['record_id'] for row in other] == ids
-            assert [row['gold'] for row in other] == [row['gold'] for row in one]
-
-
-@pytest.mark.long
-def test_batch_sizes_and_the_server_answer_the_same(wrappers_run: Run) -> None:
-    """Greedy decoding in float32 of one model: at batch size 1, at 8 with padding on the left, and behind the server.
-
-    Compared are the raw predictions, all of them, and with them every score.
-    """
-    answers = set()
-    for stem in WRAPPER_STEMS:
-        one, eight, api = (
-            [row['prediction'] for row in wrappers_run.predictions(model, stem)]
-            for model in ('batch-1', 'batch-8', 'api')
-        )
-        assert one == eight
-        assert one == api
-        assert all(one)
-        answers |= set(one)
+            for name in ('origin_prompt', 'record_id', 'gold', 'prediction'):
+                assert [row[name] for row in other] == [row[name] for row in one]
+        assert all(row['prediction'] for row in one)
+        answers |= {row['prediction'] for row in one}
         assert len({json.dumps(wrappers_run.result(m, stem)['details']) for m in ('batch-1', 'batch-8', 'api')}) == 1
     assert len(answers) > 18  # of 30: the model does not say the same to everything
     assert wrappers_run.table('batch-1') == wrappers_run.table('batch-8') == wrappers_run.table('api')
@@ -547,66 +440,6 @@ def test_two_workers_split_a_data_set_and_its_answers_come_together(command_line
     assert ids == record_ids(DEMO / 'EN' / 'instruct_v2.json')
 
 
-def repeats_a_step(steps: tuple[PlannedCall, ...]) -> bool:
-    """Whether two steps of a plan are the same call; the official code then may match them crosswise."""
-    return len({(step.name, step.args) for step in steps}) < len(steps)
-
-
-@pytest.mark.long
-def test_oracles_on_real_data(real_run: Run) -> None:
-    run = real_run
-    assert run.status == 0, run.said[-3000:]
-    for stem in REAL_STEMS:
-        subset = stem.removesuffix('_v1')
-        samples = load_samples(REAL / f'{stem}.json', subset, 'v1')[:REAL_COUNT]
-        result = run.result('oracle-0.0', stem)
-        assert [detail['id'] for detail in result['details']] == [sample.record.id for sample in samples]
-        main = 'review_quality' if subset == 'review_str' else 'f1_score'
-        for sample, detail in zip(samples, result['details'], strict=True):
-            if main == 'review_quality' or not repeats_a_step(sample.record.gold):  # type: ignore[arg-type]
-                assert detail['values'][main] == pytest.approx(1), (sample.record.id, detail)
-        assert result[main] > 95
-        assert run.result('oracle-0.3', stem)[main] < result[main] - 1
-
-
-def without_usage(value: Any) -> Any:
-    """Predictions or a result without what answers cost, seconds among it."""
-    if isinstance(value, list):
-        return [without_usage(item) for item in value]
-    if isinstance(value, dict):
-        return {name: without_usage(item) for name, item in value.items() if name != 'usage'}
-    return value
-
-
-@pytest.mark.long
-def test_a_killed_worker_leaves_what_it_answered(killed_run: Run) -> None:
-    story = json.loads((killed_run.cwd / 'story.json').read_text(encoding='utf-8'))
-    assert story['status'] == 1
-    assert story['journals'] == {'tmp_tooleval-teval-instruct_v2.jsonl': 11}
-    assert story['written'] == []
-    lines = [line for line in story['said'].splitlines() if line.startswith('MISSING')]
-    assert [line.split(': ')[0] for line in lines] == [f'MISSING api x tooleval-teval-{s}' for s in WRAPPER_STEMS]
-
-
-@pytest.mark.long
-def test_a_resumed_run_asks_only_what_was_in_flight_again(killed_run: Run) -> None:
-    story = json.loads((killed_run.cwd / 'story.json').read_text(encoding='utf-8'))
-    first, second = story['first'], story['second']
-    assert len(first) == 12
-    assert set(first) & set(second) == {first[KILLED_AT - 1]}
-    assert len(second) == len(set(second)) == 1 + 6 + 12
-
-
-@pytest.mark.long
-def test_a_resumed_run_ends_as_an_uninterrupted_one(killed_run: Run, wrappers_run: Run) -> None:
-    assert killed_run.status == 0, killed_run.said[-3000:]
-    for stem in WRAPPER_STEMS:
-        for read in (Run.predictions, Run.result):
-            assert without_usage(read(killed_run, 'api', stem)) == without_usage(read(wrappers_run, 'api', stem))
-    assert killed_run.table('api') == wrappers_run.table('api')
-    assert not list(killed_run.folder.glob('predictions/*/tmp_*'))
-
-
 def test_lasting_faults_fail_the_run_and_name_what_is_missing(faulty_run: Run) -> None:
     assert faulty_run.status == 1
     lines = {line.partition(': ')[0]: line for line in faulty_run.missing()}
@@ -614,8 +447,12 @@ def test_lasting_faults_fail_the_run_and_name_what_is_missing(faulty_run: Run) -
     for stem in ('plan_str_v2', 'retrieve_str_v2'):
         line = lines[f'MISSING api x tooleval-teval-{stem}']
         log = faulty_run.cwd / line.rpartition('see ')[2]
-        assert log.samefile(faulty_run.log('infer', 'api', stem))
-    said = faulty_run.log('infer', 'api', 'plan_str_v2').read_text(encoding='utf-8')
+        assert log.samefile(faulty_run.log('api', stem))
+    said = faulty_run.log('api', 'retrieve_str_v2').read_text(encoding='utf-8')
+    assert 'data/nowhere' in said and 'tooleval prepare teval' in said
+    asked = json.loads((faulty_run.cwd / 'story.json').read_text(encoding='utf-8'))
+    assert asked['requests'] == 6 + 4 + 1  # review, plan, and the one more try: nothing of the missing data set
+    said = faulty_run.log('api', 'plan_str_v2').read_text(encoding='utf-8')
     assert 'InfraFailureError' in said
     assert '1 of 4 samples have no answer' in said and '(infra:server 1)' in said
     assert not list(faulty_run.folder.glob('predictions/*/*plan_str_v2.json'))
@@ -629,13 +466,6 @@ def test_lasting_faults_leave_the_other_tables(faulty_run: Run) -> None:
     assert result['review_quality'] == pytest.approx(100 * 2 / 6)  # A is right in two of six
     assert faulty_run.table('api')['tooleval-teval_v2', 'review'] == '33.33'
     assert list((faulty_run.folder / 'summary').glob('summary_*_notes.txt'))
-
-
-def test_a_missing_file_is_known_to_its_own_log(faulty_run: Run) -> None:
-    said = faulty_run.log('infer', 'api', 'retrieve_str_v2').read_text(encoding='utf-8')
-    assert 'data/nowhere' in said and 'tooleval prepare teval' in said
-    asked = json.loads((faulty_run.cwd / 'story.json').read_text(encoding='utf-8'))
-    assert asked['requests'] == 6 + 4 + 1  # review, plan, and the one more try: nothing of the missing data set
 
 
 def test_missing_data_ends_the_run_before_it_asks_anything(without_data_run: Run) -> None:

@@ -564,27 +564,20 @@ READERS: Mapping[str, Reader] = {
     'UltraTool, language': Reader(
         lambda text: ultratool_records.guess_language(Path('a'), text), ('benchmarks/ultratool/records.py',)
     ),
-    'RestBench': Reader(
-        lambda text: _detail(restbench.score_answer(make_path_record(['GET /a']), text)),
-        ('benchmarks/restbench/answers.py',),
-    ),
-    'RestBench, one step': Reader(
-        lambda text: _detail(restbench.score_answer(make_path_record(['GET /a']), [text])),
-        ('benchmarks/restbench/paths.py',),
-    ),
+    'RestBench': Reader(lambda text: _detail(restbench.score_answer(make_path_record(['GET /a']), text)),
+           ('benchmarks/restbench/answers.py',)),
+    'RestBench, one step': Reader(lambda text: _detail(restbench.score_answer(make_path_record(['GET /a']), [text])),
+           ('benchmarks/restbench/paths.py',)),
     'RestBench, choices': Reader(
         lambda text: [read_choices(part, {1: 'a'}) for part in (text, f'[{{"ID": "{text[:-20]}"}}]')]
     ),
-    'ToolBench, selection': Reader(
-        lambda text: _detail(score_choice(Choice('r', 'q', 'Map', ('Map', 'Clock')), text)),
-        ('benchmarks/toolbench/answers.py',),
-    ),
+    'ToolBench, selection': Reader(lambda text: _detail(score_choice(Choice('r', 'q', 'Map', ('Map', 'Clock')), text)),
+           ('benchmarks/toolbench/answers.py',)),
     'ToolBench, calls': Reader(lambda text: _detail(score_calls(_request(), text))),
     'judge that declines': Reader(unread_reply),
     'ToolBench, judge': Reader(read_yes_no, ('judging/yes_no.py',)),
-    'ToolBench, responses': Reader(
-        lambda text: [error_kind(part) for part in (text, '{"error": "' + text)], ('benchmarks/toolbench/responses.py',)
-    ),
+    'ToolBench, responses': Reader(lambda text: [error_kind(part) for part in (text, '{"error": "' + text)],
+           ('benchmarks/toolbench/responses.py',)),
     'ToolBench, stored runs': Reader(_stored_run, ('benchmarks/toolbench/trajectories.py',)),
     **{
         f'agents, judge, {question.name}': Reader(reader(question), ('agents/toolbench/opinion.py',))
@@ -612,10 +605,8 @@ READERS: Mapping[str, Reader] = {
         ],
         ('extras/mcp_servers/volatile.py',),
     ),
-    'agents, prompt of the judge': Reader(
-        lambda text: toolbench_judge_prompts.CHECK.prompt(query=text, answer=text),
-        ('agents/toolbench/judge_prompts.py',),
-    ),
+    'agents, prompt of the judge': Reader(lambda text: toolbench_judge_prompts.CHECK.prompt(query=text, answer=text),
+           ('agents/toolbench/judge_prompts.py',)),
     'agents, answers to be judged': Reader(_judged_answer),
     'agents, judgements': Reader(
         lambda text: _load(AgentGrading(()).read, [{'id': text, 'solved': [{'value': text}]}])
@@ -674,9 +665,8 @@ READERS: Mapping[str, Reader] = {
             'models/observing.py',
         ),
     ),
-    'reply of a server': Reader(
-        _server, ('models/api/reply.py', 'models/api/failure.py', 'models/api/endings.py', 'core/text/redaction.py')
-    ),
+    'reply of a server': Reader(_server,
+           ('models/api/reply.py', 'models/api/failure.py', 'models/api/endings.py', 'core/text/redaction.py')),
     'description against the documentation': Reader(
         lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map')],
         ('core/scoring/refusal.py', 'extras/preparing/validate_description.py'),
@@ -712,10 +702,8 @@ READERS: Mapping[str, Reader] = {
     'documentation in a prompt': Reader(find_api_list, ('tool_docs/api_list.py',)),
     'instructions': Reader(_instructions, ('tool_docs/instruction_formats.py',)),
     'OpenAPI document': Reader(_openapi, ('tool_docs/sources/openapi.py',)),
-    'YAML': Reader(
-        lambda text: [_yaml(beginning + text[:MAX_CHARS]) for beginning in ('', 'a: ', '- ', "'", '{a: ')],
-        ('tool_docs/yaml_text.py',),
-    ),
+    'YAML': Reader(lambda text: [_yaml(beginning + text[:MAX_CHARS]) for beginning in ('', 'a: ', '- ', "'", '{a: ')],
+           ('tool_docs/yaml_text.py',)),
     **{
         f'log, {name}': Reader(
             partial(_log, before, after), ('work_dir/work_dir.py', 'results/table.py', 'report/provenance.py')
@@ -726,10 +714,8 @@ READERS: Mapping[str, Reader] = {
             'error by name': ('FAILED d: ', ' PREEMPT'),
         }.items()
     },
-    'config of a run': Reader(
-        lambda text: [_load(read_dumped, part, 'a.py') for part in (text, f'a = {text}')],
-        ('work_dir/dumped_config.py',),
-    ),
+    'config of a run': Reader(lambda text: [_load(read_dumped, part, 'a.py') for part in (text, f'a = {text}')],
+           ('work_dir/dumped_config.py',)),
     'reply of a simulator': Reader(
         lambda text: [
             read(reply)
@@ -754,7 +740,7 @@ READERS: Mapping[str, Reader] = {
         )
         for write in (to_csv, to_markdown, to_latex)
     },
-}
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -123,7 +123,6 @@ def test_demo_is_the_same(
 
 @pytest.fixture(scope='module')
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy."""
     source, output = tmp_path_factory.mktemp('source'), tmp_path_factory.mktemp('wheel')
     kept = shutil.ignore_patterns('.*', 'build', 'dist', 'outputs', 'shared', '*.egg-info')
     shutil.copytree(ROOT, source, ignore=kept, symlinks=True, dirs_exist_ok=True)

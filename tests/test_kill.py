@@ -59,7 +59,6 @@ class Sweep:
         return start_opencompass(*arguments, cwd=self.folder, env=self.environment, output=output)
 
     def finish(self, *more: str) -> bytes:
-        """Runs to the end; returns the table."""
         status = self.start(*more).wait(1500)
         assert status == 0, (self.folder / 'said.txt').read_text(errors='replace')[-5000:]
         tables = sorted(self.folder.glob('out/*/summary/summary_*[0-9].csv'), key=lambda file: file.stat().st_mtime)

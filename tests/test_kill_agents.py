@@ -58,11 +58,9 @@ class AgentSweep(Sweep):
         return next(iter(self.folder.glob(f'out/*/predictions/api/{abbr}.json')), None)
 
     def answered(self) -> int:
-        """Requests whose answers are on disk."""
         return sum(map(self._answered, DATASETS))
 
     def simulated(self, abbr: str) -> int:
-        """Simulated responses on disk."""
         file = self.folder / f'{abbr}.sqlite'
         return len(SimulatorStore(file)) if file.exists() else 0
 

@@ -49,7 +49,6 @@ class Tasks:
         self._started = 0
 
     def start(self, server: ModelServer, number: int = 0, of: int = 1, sweep: str = 'a') -> Fork:
-        """Starts a task, or a replica."""
         self._started += 1
         source, params = self.folder / 'source.py', self.folder / f'{self._started}.py'
         words = {'URL': server.url, 'IN_FLIGHT': IN_FLIGHT, 'ABBR': self.abbr, 'TRIALS': TRIALS}
@@ -62,7 +61,6 @@ class Tasks:
         return start_python(*words_of_task, cwd=self.folder, output=self.folder / f'{self._started}.txt')
 
     def end(self, *tasks: Fork) -> None:
-        """Waits for the ends of tasks."""
         for number, task in enumerate(tasks):
             assert task.wait() == 0, (number, *(file.read_text()[-3000:] for file in self.folder.glob('*.txt')))
 

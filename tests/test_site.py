@@ -36,23 +36,19 @@ MOST_LINES_OF_A_FOLDER = 40
 
 @cache
 def generated() -> dict[str, str]:
-    """Pages of the site that are made of the code."""
     return {name: make() for name, make in load_tool('docs_reference').PAGES.items()}
 
 
 def text_of(page: Path) -> str:
-    """A page, which may be a generated one."""
     name = page.relative_to(ROOT / 'docs').as_posix() if page.is_relative_to(ROOT / 'docs') else ''
     return generated()[name] if name in generated() else page.read_text(encoding='utf-8')
 
 
 def prose_of(text: str) -> str:
-    """A page without its blocks of code."""
     return FENCE.sub('', text)
 
 
 def anchors_of(text: str) -> set[str]:
-    """The names of a page's headings."""
     headings = re.findall(r'^#+ (.*)$', prose_of(text), re.M)
     words = [re.sub(r'\[([^\]]*)\]\([^)]*\)', r'\1', heading).lower() for heading in headings]
     return {re.sub(r'[-\s]+', '-', re.sub(r'[^\w\s-]', '', heading).strip()) for heading in words}

@@ -69,14 +69,7 @@ JUDGED = 'tooleval-toolbench_g1-agent-fc'
 
 @dataclass
 class Sweep:
-    """A sweep, and what the servers received from it.
-
-    Attributes:
-        folder: Where it is.
-        received: Server -> requests and tokens of the sweep.
-        again: The same of ``tooleval retry``.
-        first: The results before it.
-    """
+    """A sweep, and what the servers received from it."""
 
     folder: Path
     received: dict[str, Counter[str]]
@@ -85,7 +78,6 @@ class Sweep:
 
     @property
     def run(self) -> Path:
-        """The one run."""
         (run,) = (self.folder / 'out').iterdir()
         return run
 
@@ -94,7 +86,6 @@ class Sweep:
         return {file.stem: json.loads(file.read_bytes()) for file in self.run.glob('results/api/*.json')}
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """All predictions."""
         for file in self.run.glob('predictions/api/*.json'):
             yield from json.loads(file.read_bytes()).values()
 
@@ -143,7 +134,6 @@ def spent(usages: list[dict[str, Any]]) -> Counter[str]:
 
 
 def others(results: dict[str, Any], role: str) -> list[dict[str, Any]]:
-    """The rows of a judge or a simulator."""
     rows = (row for result in results.values() for row in result['usage'].get('auxiliary_models', ()))
     return [row for row in rows if row['role'] == role]
 

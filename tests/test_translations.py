@@ -28,16 +28,7 @@ NUMBER = re.compile(r'\d(?:[\d,.]*\d)?')
 
 @dataclass(frozen=True)
 class Section:
-    """What both languages of a section have in common.
-
-    Attributes:
-        level: The level of its heading: ``#`` or more.
-        blocks: Blocks of code, without comments.
-        inline: Code within sentences.
-        numbers: Numbers in the text, with how often each is there.
-        links: Files and addresses; those of Chinese pages as of the English ones.
-        rows: Number of rows of tables and of items of lists.
-    """
+    """What both languages of a section have in common."""
 
     level: str
     blocks: list[str]

@@ -25,7 +25,6 @@ def texts_of(tree: ast.AST) -> Iterator[str]:
 
 @cache
 def package_texts() -> str:
-    """All texts of the package."""
     files = sorted((ROOT / 'opencompass_tooleval').rglob('*.py'))
     return f'{GAP}\n'.join(text for file in files for text in texts_of(ast.parse(file.read_text(encoding='utf-8'))))
 

@@ -26,13 +26,7 @@ BLOCK = re.compile(r'^```(\w+)(?: title="([^"\n]+)")?\n(.*?)^```$', re.M | re.S)
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a page.
-
-    Attributes:
-        kind: ``python``, ``bash`` or ``text``.
-        title: The file that it is; '' for a piece.
-        text: What is in it.
-    """
+    """A block of a page."""
 
     kind: str
     title: str
@@ -40,7 +34,6 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """The blocks of a page, in order."""
     return [Block(*found) for found in BLOCK.findall(page.read_text(encoding='utf-8'))]
 
 
@@ -57,7 +50,6 @@ def pattern_of(output: str) -> re.Pattern[str]:
 
 
 def in_output(output: str, printed: str) -> bool:
-    """Whether a command printed what a page says."""
     return pattern_of(output).search('\n'.join(line.strip() for line in printed.splitlines()) + '\n') is not None
 
 

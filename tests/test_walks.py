@@ -48,7 +48,6 @@ def walks() -> dict[str, list[str]]:
 
 
 def is_importing(frame: FrameType | None) -> bool:
-    """Whether a module or a class is being defined."""
     while frame is not None:
         if frame.f_code.co_filename.startswith(BELOW) and not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
             return True
@@ -104,7 +103,6 @@ def infer(name: str, abbr: str, folder: Path) -> tuple[Any, Any, list[Any]]:
 
 
 def score(row: Any, dataset: Any, predictions: list[Any], folder: Path) -> None:
-    """Scores predictions."""
     evaluator = ICL_EVALUATORS.build(row['eval_cfg']['evaluator'])
     evaluator._out_dir = str(folder / 'results' / 'replica')
     columns: dict[str, Any] = {name: dataset.test[name] for name in dataset.test.column_names}

@@ -80,10 +80,8 @@ def _answer(messages: list[dict[str, Any]], request: dict[str, Any], is_large: b
 
 
 def large(messages: list[dict[str, Any]], request: dict[str, Any]) -> dict[str, Any] | str:
-    """Answers as a model that knows everything."""
     return _answer(messages, request, is_large=True)
 
 
 def small(messages: list[dict[str, Any]], request: dict[str, Any]) -> dict[str, Any] | str:
-    """Answers as a model that knows two of three."""
     return _answer(messages, request, is_large=False)

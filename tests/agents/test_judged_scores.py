@@ -117,7 +117,7 @@ def test_a_file_without_a_single_judgement_is_no_score(tmp_path: Path) -> None:
     rows = [{'id': name, 'status': 'unjudged', 'fault': 'unread'} for name in '12']
     file = tmp_path / 'judgements.jsonl'
     file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
-    with pytest.raises(UnjudgedError, match=r'2 of 2 could not be judged, .*unreadable reply.*must judge exactly these'):
+    with pytest.raises(UnjudgedError, match=r'2 of 2 could not be judged, .*unreadable reply.*must judge exactly'):
         judged_by_files([answer(query_id=name) for name in '12'], file)
 
 

@@ -64,7 +64,6 @@ def tooleval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 
 def demo_file(stem: str) -> Path:
-    """A data file of the demo."""
     return DEMO / split_stem(stem)[2] / f'{stem}.json'
 
 
@@ -81,5 +80,4 @@ def write_json(path: Path, content: Any) -> Path:
 
 
 def read_lines(path: Path) -> Sequence[dict[str, Any]]:
-    """The rows of a file of JSON lines."""
     return [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]

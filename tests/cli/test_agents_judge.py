@@ -30,7 +30,6 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def judge(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A config of it, alone in the environment."""
     for name in JUDGES:
         monkeypatch.delenv(name, raising=False)
     server.reset()
@@ -56,18 +55,8 @@ def other_runs(tmp_path: Path) -> Path:
 
 def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, server: ModelServer) -> None:
     out, reference = tmp_path / 'out.jsonl', other_runs(tmp_path)
-    options = (
-        '--kinds',
-        'solved,win',
-        '--reference',
-        reference,
-        '--judgements-per-answer',
-        2,
-        '--comparisons-per-answer',
-        2,
-        '--answer-order',
-        'both',
-    )
+    options = ('--kinds', 'solved,win', '--reference', reference, '--judgements-per-answer', 2)
+    options = (*options, '--comparisons-per-answer', 2, '--answer-order', 'both')
     done = tooleval('agents', 'judge', RUNS, '--out', out, '--judge', judge, *options)
     assert done.code == 0, done.err
     # Of each answer and reference two judgements, and of the seven that have both two comparisons.
@@ -88,6 +77,22 @@ def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, ser
     assert (result['metrics']['solved_rate'], result['metrics']['win_rate']) == (100.0, 12.5)
     assert (result['judge'], result['judged']['win']['tie']) == ('out.jsonl', 7)
     assert 'NOTE 4 of 7 tasks have no run' in scored.err
+
+
+def test_recorded_runs_are_scored_without_a_judge(tooleval: Command, tmp_path: Path) -> None:
+    runs = json.loads(RUNS.read_text(encoding='utf-8'))
+    records = [row for row in json.loads(DATA.read_text(encoding='utf-8')) if str(row['query_id']) in runs]
+    g1, details = write_json(tmp_path / 'G1_instruction.json', records), tmp_path / 'details.jsonl'
+    words = ('score', 'agents', 'toolbench_g1', RUNS, '--data', g1)
+    outcome = tooleval(*words, '--json', '-', '--details', details)
+    assert outcome.code == 0, outcome.err
+    result = json.loads(outcome.out)
+    assert (result['benchmark'], result['subset'], result['samples']) == ('agents', 'toolbench_g1', len(runs))
+    assert sum(result['sources'].values()) == result['calls']['total'] == result['sources']['exact']
+    assert [json.loads(line)['id'] for line in details.read_text().splitlines()] == list(runs)
+    assert 'NOTE observations come from the file' in outcome.err
+    shown = tooleval(*words)
+    assert shown.code == 0 and 'observations: exact 100.0%' in shown.out and 'calls: ' in shown.out
 
 
 def test_predictions_of_a_run(tooleval: Command, tmp_path: Path, judge: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,14 +78,12 @@ def test_whose_limit_counts(model: int | None, inferencer: dict[str, int], token
     assert bool(limit.note) == (model == 100 or (tokens == 77 and bool(inferencer)))
 
 
-def test_none_has_no_limit() -> None:
+def test_a_limit_is_a_number_of_tokens() -> None:
     assert answer_limit({}, {}) is None
-
-
-@pytest.mark.parametrize('value', ['16384', True, 0, -1, 1.5])
-def test_a_limit_is_a_number_of_tokens(value: Any) -> None:
-    with pytest.raises(ValueError, match='max_out_len is'):
-        answer_limit({MAX_OUT_LEN: value}, {PUBLISHED: 512})
+    value: Any
+    for value in ('16384', True, 0, -1, 1.5):
+        with pytest.raises(ValueError, match='max_out_len is'):
+            answer_limit({MAX_OUT_LEN: value}, {PUBLISHED: 512})
 
 
 @pytest.fixture(scope='module')
@@ -205,7 +203,6 @@ class Resumed:
     """Further settings of the model."""
 
     def write(self, limit: int, test_range: str, wanted: tuple[str, ...] = (PLAIN,)) -> None:
-        """Writes the config."""
         text = RESUMED.replace('WANTED', repr(wanted)).replace('LIMIT', str(limit)).replace('URL', self.server.url)
         text = text.replace('RANGE', repr(test_range)).replace('MORE', repr(self.more))
         (self.folder / 'mine.py').write_text(text)
@@ -215,12 +212,11 @@ class Resumed:
         self.write(limit, test_range, wanted)
         self.server.reset()
         resumed = ['-r'] if (self.folder / 'out').exists() else []
-        done = run_opencompass('mine.py', '-w', 'out', *resumed, cwd=self.folder)
+        done = run_opencompass('mine.py', '-w', 'out', '--debug', *resumed, cwd=self.folder)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def limits(self) -> list[int]:
-        """What the server was asked in the last run."""
         return sorted(limits_asked(self.server).elements())
 
     def rows(self, dataset: str = PLAIN) -> list[dict[str, Any]]:
@@ -238,68 +234,39 @@ def resumed(tmp_path: Path, servers: list[ModelServer]) -> Resumed:
     return Resumed(tmp_path, servers[0])
 
 
-def test_cut_answers_are_told_and_asked_again_with_a_higher_limit(resumed: Resumed) -> None:
-    said = resumed.go(512)
+def test_cut_and_further_answers_are_asked_for_and_no_others(resumed: Resumed, tooleval: Command) -> None:
+    said = resumed.go(512, '[1:3]')
     assert 'of its config is below' not in said
-    count = len(resumed.rows())
-    assert resumed.limits() == [512] * count and {row['finish_reason'] for row in resumed.rows()} == {'length'}
-    told = f'WARNING m: {count} of {count} answers were cut at 512 tokens (teval-review_str_v2). Raise max_out_len'
-    assert told in said
+    assert resumed.limits() == [512] * 2 and {row['finish_reason'] for row in resumed.rows()} == {'length'}
+    told = 'WARNING m: 2 of 2 answers were cut at 512 tokens (teval-review_str_v2). Raise max_out_len'
+    assert told in said and resumed.result()['samples']['all'] == 2
     assert resumed.result()['provenance'][MAX_OUT_LEN] == 512 and resumed.result()['provenance'][PUBLISHED] == 100
 
     stored = resumed.rows()
     resumed.write(4096, '')
-    done = run_opencompass('mine.py', '-w', 'out', '-r', '-m', 'eval', cwd=resumed.folder)
-    assert done.returncode == 0 and resumed.rows() == stored  # to score asks nothing, and opens nothing again
-
-    said = resumed.go(4096)
-    assert resumed.limits() == [4096] * count and {row['finish_reason'] for row in resumed.rows()} == {'stop'}
-    assert 'were cut' not in said
-    result = resumed.result()
-    assert result['provenance'][MAX_OUT_LEN] == 4096 and result['samples']['cut'] == 0
-    assert result['usage']['requests'] == 2 * count  # the cut answers were paid for
-
-    resumed.go(8192)
-    assert resumed.limits() == []
-
-
-def test_more_records_are_asked_and_fewer_are_not(resumed: Resumed, tooleval: Command) -> None:
-    resumed.go(4096, '[:2]')
-    assert resumed.result()['samples']['all'] == 2 and len(resumed.limits()) == 2
-    resumed.write(4096, '')
-    stored = resumed.rows()
     done = tooleval('plan', resumed.folder / 'mine.py', resumed.folder / 'out')
     assert 'm: an answer has at most 4,096 tokens (max_out_len of the model): all data sets' in done.out
     assert '1 inference jobs' in done.out and resumed.rows() == stored  # a plan changes nothing
-    resumed.go(4096)
+    resumed.write(4096, '[1:3]')
+    scored = run_opencompass('mine.py', '-w', 'out', '-r', '-m', 'eval', '--debug', cwd=resumed.folder)
+    assert scored.returncode == 0 and resumed.rows() == stored  # to score asks nothing, and opens nothing again
+
+    said = resumed.go(4096)
     whole = len(resumed.rows())
-    assert whole > 4 and len(resumed.limits()) == whole - 2
-    assert resumed.result()['samples']['all'] == whole
+    assert whole > 4 and resumed.limits() == [4096] * whole  # the cut ones, and those that were not in the range
+    assert {row['finish_reason'] for row in resumed.rows()} == {'stop'} and 'were cut' not in said
+    result = resumed.result()
+    assert result['provenance'][MAX_OUT_LEN] == 4096 and result['samples']['cut'] == 0
+    assert result['samples']['all'] == whole and result['usage']['requests'] == whole + 2  # the cut ones were paid for
     first = resumed.rows()
 
-    resumed.go(4096, '[1:3]')
-    assert resumed.limits() == [] and resumed.rows() == first
+    said = resumed.go(50, '[2:4]')  # a limit that does not count is told
+    note = "NOTE m: max_out_len=50 of its config is below the benchmark's limit, which counts: teval-review_str_v2"
+    assert note in said and resumed.limits() == [] and resumed.rows() == first
     assert resumed.result()['samples'] == {'all': 2, 'infra': 0, 'cut': 0, 'of': whole}
 
-    resumed.go(4096)
+    resumed.go(8192)
     assert resumed.limits() == [] and resumed.result()['samples']['all'] == whole
-
-
-def test_a_limit_that_does_not_count_is_told(resumed: Resumed) -> None:
-    said = resumed.go(50)
-    assert set(resumed.limits()) == {100}
-    assert (
-        "NOTE m: max_out_len=50 of its config is below the benchmark's limit, which counts: teval-review_str_v2" in said
-    )
-
-
-@pytest.mark.long
-def test_other_records_keep_the_first_ones(resumed: Resumed) -> None:
-    resumed.go(4096, '[:2]')
-    resumed.go(4096, '[2:4]')
-    assert len(resumed.limits()) == 2 and resumed.result()['samples']['all'] == 2
-    resumed.go(4096, '[:4]')
-    assert resumed.limits() == [] and resumed.result()['samples']['all'] == 4
 
 
 def test_dialogues_go_on_from_their_first_cut_round(tmp_path: Path) -> None:

@@ -49,7 +49,6 @@ def check(done: Outcome, what: str, *damaged: Path) -> None:
 
 
 def pages(out: Path) -> str:
-    """The pages of a report; '' if there is none."""
     return ''.join(page.read_text(encoding='utf-8') for page in out.glob('page/*.html'))
 
 
@@ -66,7 +65,6 @@ def is_broken(file: Path) -> bool:
 
 @pytest.fixture(scope='module')
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run of two data sets."""
     folder = tmp_path_factory.mktemp('fuzz')
     (folder / 'sweep.py').write_text(SWEEP, encoding='utf-8')
     assert run_opencompass('sweep.py', '-w', 'out', '--debug', cwd=folder).returncode == 0
@@ -318,7 +316,7 @@ def test_a_file_of_tasks_that_is_read_only(tooleval: Command, tmp_path: Path) ->
         assert tooleval('tasks', 'check', path, '--trust').code == 0
 
 
-@pytest.mark.parametrize('time', [-1e300, 0.0, 1e300, -0.0, 5e-324])
+@pytest.mark.parametrize('time', [-1e300, 0.0, 1e300])
 def test_clocks_that_jump(tooleval: Command, swept: Path, tmp_path: Path, time: float) -> None:
     """Times of a journal, and of files, may lie anywhere."""
     run = tmp_path / 'run'

@@ -40,7 +40,7 @@ from opencompass_tooleval.work_dir.progress import look
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from opencompass_tooleval.work_dir.shards import read_predictions
 from opencompass_tooleval.work_dir.work_dir import WorkDir
-from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, write_json
+from tests.cli.conftest import Command, demo_file, read_lines, write_json
 
 DEMO = demo_file('review_str_v2').parents[2]
 DEEP = 100_000
@@ -154,54 +154,52 @@ FILES: Mapping[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize('content', CONTENTS)
 @pytest.mark.parametrize('reader', FILES)
-def test_a_file_is_read_or_named(tmp_path: Path, reader: str, content: str) -> None:
-    file = tmp_path / 'hostile.json'
-    file.write_bytes(CONTENTS[content])
-    try:
-        FILES[reader](file)
-    except DataError as error:
-        assert len(str(error)) <= MAX_MESSAGE
-        assert str(error).startswith(str(tmp_path))
-        assert '\n' not in str(error)
+def test_a_file_is_read_or_named(tmp_path: Path, reader: str) -> None:
+    for number, content in enumerate(CONTENTS.values()):
+        file = tmp_path / str(number) / 'hostile.json'
+        file.parent.mkdir()
+        file.write_bytes(content)
+        try:
+            FILES[reader](file)
+        except DataError as error:
+            assert len(str(error)) <= MAX_MESSAGE
+            assert str(error).startswith(str(file.parent))
+            assert '\n' not in str(error)
 
 
-def test_a_review_with_a_list_of_answers_is_named(tooleval: Command, tmp_path: Path) -> None:
-    content = json.loads(demo_file('review_str_v2').read_bytes())
-    first = next(iter(content))
+def _list_of_answers(content: dict[str, Any], first: str) -> None:
     content[first]['ground_truth'] = {'answer': ['A']}
-    data = write_json(tmp_path / 'review_str_v2.json', content)
-    done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', data)
-    assert done.code == 1
-    assert done.err.splitlines() == [
-        f"tooleval: {data}: record {first!r}: the gold answer needs an 'answer' from A to E. "
-        'Fix it with: tooleval prepare teval'
-    ]
 
 
-def test_a_prompt_of_brackets_is_named(tooleval: Command, tmp_path: Path) -> None:
-    content = json.loads(demo_file('review_str_v2').read_bytes())
-    first = next(iter(content))
+def _prompt_of_brackets(content: dict[str, Any], first: str) -> None:
     content[first]['origin_prompt'] = '[' * DEEP
-    data = write_json(tmp_path / 'review_str_v2.json', content)
-    done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', data)
-    assert done.code == 1
-    (line,) = done.err.splitlines()
-    assert f"{data}: record {first!r}: field 'origin_prompt' is text, but not JSON (it is nested too deeply)" in line
 
 
-def test_half_a_character_in_a_record_id_is_named(tooleval: Command, tmp_path: Path) -> None:
+def _half_a_character(content: dict[str, Any], first: str) -> None:
+    content['\ud800'] = content.pop(first)
+
+
+@pytest.mark.parametrize(
+    ('change', 'said'),
+    [
+        (_list_of_answers, "'demo_museum_1': the gold answer needs an 'answer' from A to E. "
+         'Fix it with: tooleval prepare teval'),
+        (_prompt_of_brackets, "'demo_museum_1': field 'origin_prompt' is text, but not JSON (it is nested too deeply)"),
+        (_half_a_character, "'\\ud800': the id contains half a character"),
+    ],
+)  # fmt: skip
+def test_a_damaged_record_is_named(
+    tooleval: Command, tmp_path: Path, change: Callable[[dict[str, Any], str], None], said: str
+) -> None:
     content = json.loads(demo_file('review_str_v2').read_bytes())
-    content['\ud800'] = content.pop(next(iter(content)))
-    data = write_json(tmp_path / 'review_str_v2.json', content)
-    details = tmp_path / 'details.jsonl'
+    change(content, next(iter(content)))
+    data, details = write_json(tmp_path / 'review_str_v2.json', content), tmp_path / 'details.jsonl'
     answers = write_json(tmp_path / 'answers.json', ['A'] * len(content))
     done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', answers, '--details', details)
     assert done.code == 1
     (line,) = done.err.splitlines()
-    assert f"{data}: record '\\ud800': the id contains half a character" in line
-    assert not details.exists()
+    assert line.startswith(f'tooleval: {data}: record {said}') and not details.exists()
 
 
 def test_details_hold_half_a_character(tooleval: Command, tmp_path: Path) -> None:
@@ -215,15 +213,15 @@ def test_details_hold_half_a_character(tooleval: Command, tmp_path: Path) -> Non
     assert [row['id'] for row in read_lines(details)] == ['\ud800']
 
 
-@pytest.mark.parametrize('content', CONTENTS)
-def test_a_command_says_one_line_of_a_hostile_file(tooleval: Command, tmp_path: Path, content: str) -> None:
+def test_a_command_says_one_line_of_a_hostile_file(tooleval: Command, tmp_path: Path) -> None:
     file = tmp_path / f'{"long" * 50}.json'
-    file.write_bytes(CONTENTS[content])
-    done = tooleval('score', 'teval', 'review_str', '--data', demo_file('review_str_v2'), '--predictions', file)
-    assert done.code == 1
-    (line,) = done.err.splitlines()
-    assert len(line) <= MAX_MESSAGE
-    assert str(file) in line
+    for content in CONTENTS.values():
+        file.write_bytes(content)
+        done = tooleval('score', 'teval', 'review_str', '--data', demo_file('review_str_v2'), '--predictions', file)
+        assert done.code == 1
+        (line,) = done.err.splitlines()
+        assert len(line) <= MAX_MESSAGE
+        assert str(file) in line
 
 
 def test_no_message_is_long(tooleval: Command, tmp_path: Path) -> None:
@@ -253,14 +251,7 @@ def test_deep_json_is_an_error_of_one_kind() -> None:
         load_json(_nested(300), bounded=True)
 
 
-def test_gold_answers_still_score(tooleval: Command, tmp_path: Path) -> None:
-    """The same command on a whole file, so that the tests above do not pass for another reason."""
-    answers: Any = write_json(tmp_path / 'answers.json', gold_answers('review_str_v2'))
-    options = ('--data', demo_file('review_str_v2'), '--predictions', answers)
-    assert tooleval('score', 'teval', 'review_str', *options).code == 0
-
-
-@pytest.mark.parametrize('part', [b'[],', b'{"a":1},', b'"ab",', b'1.5\n', b'\n'])
+@pytest.mark.parametrize('part', [b'[],', b'1.5\n', b'\n'])
 def test_a_small_file_with_many_values_is_refused_before_they_are_read(tmp_path: Path, part: bytes) -> None:
     """At its greatest size, 245 kB of gzip took 6.7 GB."""
     body = part * (1 << 23)

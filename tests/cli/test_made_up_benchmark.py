@@ -72,13 +72,7 @@ def configured(subset: str) -> ConfiguredDataset:
     return ConfiguredDataset([str(candidate_paths('riddles_gen')[0].absolute())], subset)
 
 
-BENCHMARK = Benchmark(
-    name='riddles',
-    title='Riddles',
-    paper='no paper',
-    subsets=('short',),
-    sizes={('short', None): 2},
-)
+BENCHMARK = Benchmark(name='riddles', title='Riddles', paper='no paper', subsets=('short',), sizes={('short', None): 2})
 FILES = BenchmarkFiles(
     (DataFiles('short', ('data/riddles/short.json',), read, {'riddles': 2}),),
     'Riddles are everywhere.',

@@ -75,7 +75,6 @@ def in_front(url: str, host: str = '127.0.0.1', certificate: Path | None = None)
 
 @pytest.fixture
 def http_notes() -> Iterator[str]:
-    """The notes server over HTTP; returns its root."""
     with socket.create_server(('127.0.0.1', 0)) as free:
         port = free.getsockname()[1]
     process = subprocess.Popen([sys.executable, NOTES_SERVER, '--http', str(port)])
@@ -118,7 +117,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key of the server."""
     monkeypatch.setenv('OPENAI_API_KEY', 'right')
 
 
@@ -135,7 +133,7 @@ def test_servers_at_addresses_of_ipv6(
         done = tooleval('doctor', '--endpoint', url, '--model', 'tiny', '--no-calls', '--long-prompt', 0)
         assert done.code == 0 and f'reachable: {url} answers' in done.out
         asked = canned_server.stats()['requests']
-        assert sweep(tmp_path, url) == 0
+        assert sweep(tmp_path, url, '--debug') == 0
         assert canned_server.stats()['requests'] - asked == 6
     done = tooleval('status', tmp_path / 'out')
     assert done.code == 0 and 'FAILED' not in done.out
@@ -188,6 +186,6 @@ def test_a_sweep_goes_on_once_the_authority_is_named(
         assert done.code == 1 and url in done.out and FIXES['unknown'] in done.out
         assert canned_server.stats()['requests'] == 0
         monkeypatch.setenv('SSL_CERT_FILE', str(certificates['unknown']))
-        assert sweep(tmp_path, url, '-r') == 0
+        assert sweep(tmp_path, url, '-r', '--debug') == 0
     assert canned_server.stats()['requests'] == 6
     assert tooleval('status', tmp_path / 'out').code == 0

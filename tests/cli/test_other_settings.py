@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,17 +13,40 @@ import pytest
 
 from tests.cli.conftest import Command
 from tests.cli.test_answer_limits import DIALOGUES, PLAIN, SCRIPT, Resumed
-from tests.conftest import start_server
+from tests.conftest import ModelServer, start_server
 from tests.forked import Fork, run_opencompass, start_opencompass
 
 MORE = "set stored_answers='keep' in the model's config to use the answers, or 'ask' to ask again"
+BOTH = (PLAIN, DIALOGUES)
+
+
+@pytest.fixture(scope='module')
+def server() -> Iterator[ModelServer]:
+    started = start_server('--script', SCRIPT.replace('thinking', 'acting'))
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope='module')
+def first_run(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run of both data sets."""
+    folder = tmp_path_factory.mktemp('first')
+    Resumed(folder, server).go(4096, wanted=BOTH)
+    return folder
 
 
 @pytest.fixture
-def resumed(tmp_path: Path) -> Iterator[Resumed]:
-    server = start_server('--script', SCRIPT.replace('thinking', 'acting'))
-    yield Resumed(tmp_path, server)
-    server.stop()
+def resumed(server: ModelServer, first_run: Path, tmp_path: Path) -> Resumed:
+    server.settle()
+    return Resumed(Path(shutil.copytree(first_run, tmp_path / 'run')), server)
+
+
+def all_rows(resumed: Resumed) -> list[dict[str, Any]]:
+    return [row for dataset in BOTH for row in resumed.rows(dataset)]
+
+
+def requests_for(resumed: Resumed) -> int:
+    return len(resumed.rows()) + sum(row['usage']['requests'] for row in resumed.rows(DIALOGUES))
 
 
 def settings_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -38,70 +62,67 @@ def kill_after_four(process: Fork, resumed: Resumed) -> None:
     process.wait()
 
 
-@pytest.mark.parametrize('dataset', [PLAIN, DIALOGUES])
-def test_the_config_decides_on_answers_with_another_temperature(
-    resumed: Resumed, tooleval: Command, dataset: str
-) -> None:
-    resumed.go(4096, wanted=(dataset,))
-    rows, requests = resumed.rows(dataset), len(resumed.limits())
+def test_the_config_decides_on_answers_with_another_temperature(resumed: Resumed, tooleval: Command) -> None:
+    rows, requests = all_rows(resumed), requests_for(resumed)
     assert settings_of(rows) == [{'path': 'tiny'}]
-    assert resumed.result(dataset)['provenance']['sampling'] == [{'path': 'tiny'}]
+    assert [resumed.result(dataset)['provenance']['sampling'] for dataset in BOTH] == [[{'path': 'tiny'}]] * 2
 
     resumed.more = {'temperature': 0.7, 'openai_extra_kwargs': {'top_p': 0.9}}
-    resumed.write(4096, '', (dataset,))
-    resumed.server.reset()
+    resumed.write(4096, '', BOTH)
     text = (
-        f'm: {len(rows)} answers in 1 data sets have other settings (temperature not set, now 0.7, top_p not set, now '
+        f'm: {len(rows)} answers in 2 data sets have other settings (temperature not set, now 0.7, top_p not set, now '
         f'0.9): {MORE}'
     )
     planned = tooleval('plan', resumed.folder / 'mine.py', resumed.folder / 'out')
     assert planned.code == 1 and f'FAULT {text}' in planned.out
     assert f' {len(rows)} ' in next(line for line in planned.out.splitlines() if line.startswith('m '))
-    refused = run_opencompass('mine.py', '-w', 'out', '-r', cwd=resumed.folder)
+    refused = run_opencompass('mine.py', '-w', 'out', '-r', '--debug', cwd=resumed.folder)
     assert refused.returncode and f'tooleval: {text}' in refused.stdout + refused.stderr
-    assert resumed.limits() == [] and resumed.rows(dataset) == rows and resumed.result(dataset)
+    assert resumed.limits() == [] and all_rows(resumed) == rows and all(map(resumed.result, BOTH))
 
     resumed.more |= {'stored_answers': 'keep'}
-    resumed.go(4096, wanted=(dataset,))
-    assert resumed.limits() == [] and resumed.rows(dataset) == rows
+    resumed.go(4096, wanted=BOTH)
+    assert resumed.limits() == [] and all_rows(resumed) == rows
 
     resumed.more |= {'stored_answers': 'ask'}
-    resumed.go(4096, wanted=(dataset,))
+    resumed.go(4096, wanted=BOTH)
     assert len(resumed.limits()) == requests
     now = {'path': 'tiny', 'temperature': 0.7, 'top_p': 0.9}
-    assert settings_of(resumed.rows(dataset)) == [now]
-    assert resumed.result(dataset)['provenance']['sampling'] == [now]
+    assert settings_of(all_rows(resumed)) == [now]
+    assert [resumed.result(dataset)['provenance']['sampling'] for dataset in BOTH] == [[now]] * 2
 
     del resumed.more['stored_answers']
-    resumed.go(4096, wanted=(dataset,))
+    resumed.go(4096, wanted=BOTH)
     assert resumed.limits() == []
 
 
-@pytest.mark.parametrize('dataset', [PLAIN, DIALOGUES])
-def test_a_killed_run_that_asks_again_goes_on(resumed: Resumed, dataset: str) -> None:
-    resumed.go(4096, wanted=(dataset,))
-    rows, requests = resumed.rows(dataset), len(resumed.limits())
+def test_a_killed_run_that_asks_again_goes_on(resumed: Resumed) -> None:
+    """Killed among single answers, and among rounds of dialogues."""
+    rows, requests, asked = all_rows(resumed), requests_for(resumed), 0
     resumed.more = {'temperature': 0.7, 'stored_answers': 'ask', 'max_workers': 1, 'batch_size': 1}
-    resumed.write(4096, '', (dataset,))
-    resumed.server.reset(latency=0.3)
-    process = start_opencompass('mine.py', '-w', 'out', '-r', '--debug', cwd=resumed.folder)
-    kill_after_four(process, resumed)
-    before = len(resumed.limits())
-    resumed.go(4096, wanted=(dataset,))
-    assert requests <= before + len(resumed.limits()) <= requests + 1  # one was in flight
-    assert settings_of(resumed.rows(dataset)) == [{'path': 'tiny', 'temperature': 0.7}]
-    assert len(resumed.rows(dataset)) == len(rows)
+    resumed.write(4096, '', BOTH)
+    for _ in range(2):
+        resumed.server.reset(latency=0.3)
+        process = start_opencompass('mine.py', '-w', 'out', '-r', '--debug', cwd=resumed.folder)
+        kill_after_four(process, resumed)
+        asked += len(resumed.limits())
+    assert len(resumed.rows()) < asked, 'the first data set is done'
+    resumed.go(4096, wanted=BOTH)
+    assert requests <= asked + len(resumed.limits()) <= requests + 2  # those in flight
+    assert settings_of(all_rows(resumed)) == [{'path': 'tiny', 'temperature': 0.7}]
+    assert len(all_rows(resumed)) == len(rows)
 
 
-def test_an_unfinished_run_is_refused_too(resumed: Resumed) -> None:
-    resumed.more = {'max_workers': 1, 'batch_size': 1}
+def test_an_unfinished_run_is_refused_too(server: ModelServer, tmp_path: Path) -> None:
+    resumed = Resumed(tmp_path, server, {'max_workers': 1, 'batch_size': 1})
     resumed.write(4096, '')
-    resumed.server.reset(latency=0.3)
+    server.settle()
+    server.reset(latency=0.3)
     process = start_opencompass('mine.py', '-w', 'out', '--debug', cwd=resumed.folder)
     kill_after_four(process, resumed)
     resumed.more |= {'openai_extra_kwargs': {'seed': 3}}
     resumed.write(4096, '')
-    resumed.server.reset()
+    server.settle()
     refused = run_opencompass('mine.py', '-w', 'out', '-r', cwd=resumed.folder)
     assert refused.returncode and 'have other settings (seed not set, now 3)' in refused.stdout + refused.stderr
     assert resumed.limits() == []
@@ -114,7 +135,6 @@ infer['partitioner'] = dict(type=NaivePartitioner)
 
 
 def test_the_task_refuses_under_opencompass_own_partitioner(resumed: Resumed) -> None:
-    resumed.go(4096, wanted=(PLAIN,))
     (file,) = resumed.folder.glob(f'out/*/predictions/m/{PLAIN}.json')
     rows = json.loads(file.read_text())
     journal = file.with_name(f'tmp_{PLAIN}.jsonl')
@@ -124,27 +144,22 @@ def test_the_task_refuses_under_opencompass_own_partitioner(resumed: Resumed) ->
     resumed.write(4096, '')
     config = resumed.folder / 'mine.py'
     config.write_text(config.read_text() + OWN_PARTITIONER)
-    resumed.server.reset()
     run_opencompass('mine.py', '-w', 'out', '-r', cwd=resumed.folder)
     logs = ''.join(log.read_text() for log in resumed.folder.glob('out/*/logs/infer/m/*.out'))
     assert 'stored answers have other settings (temperature not set, now 0.7)' in logs
     assert resumed.limits() == [] and journal.exists()
 
 
-@pytest.mark.parametrize(
-    'same',
-    [
+def test_defaults_and_the_way_of_sending_are_no_difference(resumed: Resumed, tooleval: Command) -> None:
+    more: dict[str, Any]
+    for more in (
         {'temperature': 0},
-        {'temperature': 0.0, 'openai_extra_kwargs': {'top_p': 1}},
-        {'retry': 3, 'stream': True, 'max_workers': 2},
         {'openai_extra_kwargs': {'temperature': 0, 'user': 'me'}},
-    ],
-)
-def test_defaults_and_the_way_of_sending_are_no_difference(resumed: Resumed, same: dict[str, Any]) -> None:
-    resumed.go(4096)
-    resumed.more = same
-    resumed.write(4096, '')
-    resumed.server.reset()
-    done = run_opencompass('mine.py', '-w', 'out', '-r', cwd=resumed.folder)
-    assert done.returncode == 0, done.stdout + done.stderr
+        {'temperature': 0.0, 'openai_extra_kwargs': {'top_p': 1}, 'retry': 3, 'stream': True, 'max_workers': 2},
+    ):
+        resumed.more = more
+        resumed.write(4096, '', BOTH)
+        planned = tooleval('plan', resumed.folder / 'mine.py', resumed.folder / 'out')
+        assert planned.code == 0 and '0 inference jobs' in planned.out, planned.out
+    resumed.go(4096, wanted=BOTH)
     assert resumed.limits() == []

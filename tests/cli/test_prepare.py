@@ -25,7 +25,6 @@ STILL_MISSING = 'still missing, neither in {} nor prepared before: ' + ', '.join
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """Two files, at different depths, among others."""
     folder = tmp_path / 'source'
     (folder / 'deep' / 'er').mkdir(parents=True)
     for stem, place in (('plan_json_v2', folder), ('review_str_v2_zh', folder / 'deep' / 'er')):
@@ -66,10 +65,16 @@ def test_the_folder_is_named_in_full(
     )
 
 
-def test_second_run_keeps(tooleval: Command, tmp_path: Path, source: Path) -> None:
-    tooleval('prepare', 'teval', '--from', source)
+def test_a_second_run_keeps_what_is_right_and_replaces_the_rest(
+    tooleval: Command, tmp_path: Path, source: Path
+) -> None:
+    """Also what is damaged and of the same size; the folder it copies to may be the one it copies from."""
     english, chinese = places(tmp_path)
-    before = english.stat()
+    english.parent.mkdir(parents=True)
+    english.write_text('{"cut": ')
+    assert f'copied {english}: 4 records' in tooleval('prepare', 'teval', '--from', source).out
+    right, before = demo_file('plan_json_v2').read_bytes(), english.stat()
+    assert english.read_bytes() == right
     outcome = tooleval('prepare', 'teval', '--from', source)
     assert outcome.code == 0
     assert sorted(outcome.out.splitlines()) == [
@@ -78,33 +83,11 @@ def test_second_run_keeps(tooleval: Command, tmp_path: Path, source: Path) -> No
         STILL_MISSING.format(source),
     ]
     assert (english.stat().st_mtime_ns, english.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
-
-
-def test_another_file_in_place_is_replaced(tooleval: Command, tmp_path: Path, source: Path) -> None:
-    english, _ = places(tmp_path)
-    english.parent.mkdir(parents=True)
-    english.write_text('{"cut": ')
-    outcome = tooleval('prepare', 'teval', '--from', source)
-    assert f'copied {english}: 4 records' in outcome.out
-    assert english.read_bytes() == demo_file('plan_json_v2').read_bytes()
-
-
-def test_damage_in_place_of_the_same_size_is_fixed(tooleval: Command, tmp_path: Path, source: Path) -> None:
-    """Else the command that every other names fixes nothing."""
-    tooleval('prepare', 'teval', '--from', source)
-    english, _ = places(tmp_path)
-    right = english.read_bytes()
+    outcome = tooleval('prepare', 'teval', '--from', tmp_path / 'data-cache')
+    assert outcome.code == 0 and outcome.out.count('kept ') == 2
     english.write_bytes(bytes(len(right)))
     outcome = tooleval('prepare', 'teval', '--from', source)
     assert (outcome.code, english.read_bytes() == right) == (0, True)
-
-
-def test_in_place(tooleval: Command, tmp_path: Path, source: Path) -> None:
-    """The folder it copies to may be the one it copies from."""
-    tooleval('prepare', 'teval', '--from', source)
-    outcome = tooleval('prepare', 'teval', '--from', tmp_path / 'data-cache')
-    assert outcome.code == 0
-    assert outcome.out.count('kept ') == 2
 
 
 @pytest.mark.parametrize(
@@ -201,6 +184,7 @@ def test_a_version_has_its_revision(
     found = {file.name for file in source.rglob('*') for pattern in patterns if fnmatch(file.name, pattern)}
     assert found == {'plan_json_v1.json' if version else 'review_str_v2_zh.json'}
     *_, last = outcome.out.splitlines()
+    assert 'plan_json_v1.json: 4 records  (published: 553)' in outcome.out
     assert last == 'not as published, so that scores do not compare with those of the paper: plan_json v1 EN'
     for options, says in (
         (('--version', 'v3'), 'only v2, v1'),
@@ -208,13 +192,6 @@ def test_a_version_has_its_revision(
     ):
         done = tooleval('prepare', 'teval', *options)
         assert done.code == 1 and says in done.err
-
-
-def test_published_count_is_said(tooleval: Command, tmp_path: Path, source: Path) -> None:
-    (source / 'plan_json_v2.json').rename(source / 'plan_json_v1.json')
-    outcome = tooleval('prepare', 'teval', '--from', source)
-    assert outcome.code == 0
-    assert 'plan_json_v1.json: 4 records  (published: 553)' in outcome.out
 
 
 def test_unwritable_target_ends_in_one_line(

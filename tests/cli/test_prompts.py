@@ -38,7 +38,6 @@ class RecordingModel(OracleModel):
 
 
 def sent(dataset: Any, folder: Path) -> Prompts:
-    """What inference sends."""
     model = RecordingModel()
     cfg = ConfigDict(
         models=[ConfigDict(abbr='recording', type=RecordingModel)], datasets=[[dataset]], work_dir=str(folder)
@@ -53,7 +52,6 @@ def datasets(config: str, *names: str) -> list[Any]:
 
 
 def file_of(dataset: Any, *below: str) -> str:
-    """A data file of the demo."""
     folder = package_path(dataset['path'])
     assert folder is not None
     return str(folder.joinpath(*below))
@@ -121,11 +119,7 @@ def check(tooleval: Command, dataset: Any, folder: Path) -> None:
             ),
             20,
         ),
-        (
-            'demo/tooleval_ultratool_demo_gen',
-            ('tooleval_ultratool_zh_datasets', 'tooleval_ultratool_en_datasets'),
-            12,
-        ),
+        ('demo/tooleval_ultratool_demo_gen', ('tooleval_ultratool_zh_datasets', 'tooleval_ultratool_en_datasets'), 12),
         ('demo/tooleval_restbench_demo_gen', ('tooleval_restbench_datasets',), 4),
         ('demo/tooleval_toolbench_demo_gen', ('tooleval_toolbench_datasets',), 7),
     ],
@@ -223,37 +217,20 @@ def test_to_be_read_and_a_limit(tooleval: Command, tmp_path: Path) -> None:
         pytest.param('teval', 'plan_json', ('--language', 'fr'), "no language 'fr'", id='language'),
         pytest.param('teval', 'plan_json', ('--version', 'v3'), 'T-Eval has the versions v1, v2', id='version'),
         pytest.param('funcqa', 'one_hop', ('--method', 'magic'), 'no one_hop with method magic', id='method'),
-        pytest.param(
-            'teval',
-            'plan_json',
-            ('--method', 'x'),
-            "T-Eval only has the method function_calling, not 'x'",
-            id='methods',
-        ),
+        pytest.param('teval', 'plan_json', ('--method', 'x'), "T-Eval only has the method function_calling, not 'x'",
+            id='methods'),
         pytest.param('teval', 'plan_json', ('--method', 'function_calling'), "no subset 'plan_json'", id='no calls'),
         pytest.param('toolbench', 'calls_g2', ('--method', 'easytool'), 'no calls_g2 with method easytool', id='calls'),
-        pytest.param(
-            'toolbench', 'selection_5', ('--method', 'x'), "easytool and function_calling, not 'x'", id='selection'
-        ),
-        pytest.param(
-            'teval', 'review_str', ('--instructions', 'x.json'), 'no review_str with instructions', id='no variant'
-        ),
-        pytest.param(
-            'teval',
-            'plan_json',
-            ('--data', DEMO / 'EN' / 'plan_str_v2.json'),
-            'according to its name this is plan_str, v2, EN',
-            id='another file',
-        ),
-        pytest.param(
-            'ultratool',
-            'planning',
-            ('--data', 'planning.json'),
-            'it has to end in Chinese-dataset/test_set/planning.json',
-            id='a file elsewhere',
-        ),
+        pytest.param('toolbench', 'selection_5', ('--method', 'x'), "easytool and function_calling, not 'x'",
+            id='selection'),
+        pytest.param('teval', 'review_str', ('--instructions', 'x.json'), 'no review_str with instructions',
+            id='no variant'),
+        pytest.param('teval', 'plan_json', ('--data', DEMO / 'EN' / 'plan_str_v2.json'),
+            'according to its name this is plan_str, v2, EN', id='another file'),
+        pytest.param('ultratool', 'planning', ('--data', 'planning.json'),
+            'it has to end in Chinese-dataset/test_set/planning.json', id='a file elsewhere'),
     ],
-)
+)  # fmt: skip
 def test_faults_are_one_line(
     tooleval: Command, benchmark: str, subset: str, options: tuple[object, ...], says: str
 ) -> None:

@@ -84,22 +84,15 @@ def test_prepare_and_list(tooleval: Command, tmp_path: Path) -> None:
     assert 'kept' in tooleval('prepare', 'restbench', '--from', tmp_path).out
     rows = [line.split('  ') for line in tooleval('list', 'restbench').out.splitlines()]
     assert [[cell.strip() for cell in row if cell.strip()] for row in rows if row[0] in ('tmdb', 'spotify')] == [
-        [
-            'tmdb',
-            '100 records, 54 tools',
-            '100 records, 54 tools, 5 errata (blank 4, placeholder 1), 54 instructions',
-        ],
+        ['tmdb', '100 records, 54 tools', '100 records, 54 tools, 5 errata (blank 4, placeholder 1), 54 instructions'],
         ['spotify', '57 records, 40 tools', '-'],
     ]
 
 
-def test_prepare_refuses_other_records(tooleval: Command) -> None:
+def test_prepare_refuses_other_records_and_says_where_the_files_come_from(tooleval: Command) -> None:
     done = tooleval('prepare', 'restbench', '--from', DEMO)
     assert done.code == 1
     assert 'DAMAGED tmdb' in done.out and '5 records, published are 100' in done.out
-
-
-def test_prepare_says_where_the_files_come_from(tooleval: Command) -> None:
     done = tooleval('prepare', 'restbench')
     assert done.code == 1 and 'RestGPT' in done.out
 

@@ -38,6 +38,7 @@ QUESTIONS = 2
 MOST_LINES = 40
 MOST_RECORDS = 60
 OF_T_EVAL = 'data/teval/EN/review_str_v2.json'
+OTHER_JUDGE = ('--judge', 'j', '--judge-base', 'http://o/v1')
 
 
 THOUGHTS: dict[str, dict[str, Any]] = {
@@ -88,7 +89,6 @@ def run(folder: Path, *arguments: str, **settings: str) -> CompletedProcess[str]
 
 
 def values(config: Path) -> dict[str, Any]:
-    """A config as OpenCompass reads it."""
     loaded: dict[str, Any] = Config.fromfile(config, format_python_code=False).to_dict()
     return loaded
 
@@ -141,15 +141,17 @@ def test_the_printed_command_is_that_of_the_run(sweep: Sweep) -> None:
     assert len(list(sweep.config.parent.parent.iterdir())) == 1
 
 
-def test_a_written_config_is_what_runs(sweep: Sweep) -> None:
+def test_a_written_config_is_what_runs(sweep: Sweep, tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(sweep.folder)
+    monkeypatch.setenv('OTHER_KEY', KEY)
     models = ('--model', 'team/a', '--model', 'b', '--api-base', sweep.url, '--key-env', 'OTHER_KEY')
-    done = run(sweep.folder, *TWO_SUBSETS, *models, *FLAGS, '--write-config', 'mine.py', OTHER_KEY=KEY)
-    assert done.returncode == 0 and len(sweep.script.asked) == QUESTIONS + SENT
+    done = tooleval('run', *TWO_SUBSETS, *models, *FLAGS, '--write-config', 'mine.py')
+    assert done.code == 0 and len(sweep.script.asked) == QUESTIONS + SENT
     written = (sweep.folder / 'mine.py').read_text()
     assert written == sweep.config.read_text() and len(written.splitlines()) <= MOST_LINES and KEY not in written
     assert [row['abbr'] for row in values(sweep.folder / 'mine.py')['models']] == ['a', 'b']
-    twice = run(sweep.folder, *TWO_SUBSETS, *models, '--write-config', 'mine.py')
-    assert twice.returncode == 1 and 'mine.py exists' in twice.stderr
+    twice = tooleval('run', *TWO_SUBSETS, *models, '--write-config', 'mine.py')
+    assert twice.code == 1 and 'mine.py exists' in twice.err
     assert (sweep.folder / 'mine.py').read_text() == written
 
 
@@ -302,8 +304,8 @@ def test_a_server_that_thinks_is_asked_once(
 
 
 def test_a_key_that_only_the_judge_gets_is_no_fault(tooleval: Command) -> None:
-    judge = ('--judge', 'j', '--judge-base', 'http://o/v1', '--key-env', 'MINE')
-    done = tooleval('run', 'ultratool-demo/planning', '--hf', 'team/model', *judge, '--write-config', 'a.py')
+    judge = (*OTHER_JUDGE, '--key-env', 'MINE', '--write-config', 'a.py')
+    done = tooleval('run', 'ultratool-demo/planning', '--hf', 'team/model', *judge)
     assert done.code == 0, done.err
 
 
@@ -416,18 +418,7 @@ def test_a_judge_without_work_or_server_is_refused(
         ((), 'give models by one of --model NAME, --hf PATH and --models CONFIG'),
         (('--hf', './nowhere'), '--hf ./nowhere is not a folder'),
         (
-            (
-                '--model',
-                'm',
-                '--api-base',
-                'http://h/v1',
-                '--key-env',
-                'MINE',
-                '--judge',
-                'j',
-                '--judge-base',
-                'http://o/v1',
-            ),
+            ('--model', 'm', '--api-base', 'http://h/v1', '--key-env', 'MINE', *OTHER_JUDGE),
             'the judge is on another server, which would get the key of --key-env MINE too',
         ),
         (('--model', 'm', '--hf', 'p'), 'give models by one of'),

@@ -59,30 +59,35 @@ def test_a_sample_is_asked_and_said(tmp_path: Path, server: tuple[Recording, str
     config.write_text(config.read_text().replace("'n': 2", "'n': 3"))
     del script.asked[1:]
     again = run_opencompass(
-        str(config), '-r', config.parent.name, cwd=tmp_path, env={**os.environ, 'OPENAI_API_KEY': KEY}
+        str(config), '-r', config.parent.name, '--debug', cwd=tmp_path, env={**os.environ, 'OPENAI_API_KEY': KEY}
     )
     assert again.returncode == 0, again.stdout + again.stderr
     assert len(asked_of(script)) == 2 and not asked_of(script) & sampled
     assert '3 of 6, sampled' in again.stdout and result_of(tmp_path)['samples']['all'] == 3
 
 
-def test_the_first_records_are_not_called_a_sample(tmp_path: Path, server: tuple[Recording, str]) -> None:
+def test_the_first_records_are_not_called_a_sample(
+    tmp_path: Path, server: tuple[Recording, str], tooleval: Command
+) -> None:
     words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', server[1])
     done = run(tmp_path, *words, '--limit', '2', OPENAI_API_KEY=KEY)
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'the first 2 of 6, not a sample (teval-review_str_v2)' in done.stdout
     assert result_of(tmp_path)['samples']['first'] == 2
-    both = run(tmp_path, *words, '--limit', '2', '--sample', '2', OPENAI_API_KEY=KEY)
-    assert both.returncode == 1 and 'give one of --sample and --limit' in both.stderr
+    both = tooleval('run', *words, '--limit', '2', '--sample', '2')
+    assert both.code == 1 and 'give one of --sample and --limit' in both.err
 
 
-def test_each_record_of_a_sample_has_all_trials(tmp_path: Path, server: tuple[Recording, str]) -> None:
+def test_each_record_of_a_sample_has_all_trials(
+    tmp_path: Path, server: tuple[Recording, str], tooleval: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', KEY)
     script, url = server
     words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', url, '--temperature', '0.5', '--sample', '2')
-    assert run(tmp_path, *words, '--write-config', 'mine.py', OPENAI_API_KEY=KEY).returncode == 0
     config = tmp_path / 'mine.py'
+    assert tooleval('run', *words, '--write-config', config).code == 0
     config.write_text(config.read_text() + "for _row in datasets:\n    _row['n'] = 3\n")
-    done = run_opencompass('mine.py', cwd=tmp_path, env={**os.environ, 'OPENAI_API_KEY': KEY})
+    done = run_opencompass('mine.py', '--debug', cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     asked = Counter(json.dumps(request['messages']) for request in script.asked)
     assert set(asked.values()) == {3} and len(asked) == 4

@@ -16,19 +16,8 @@ from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, wri
 
 REVIEW = 'review_str_v2'
 KEYS = [
-    'benchmark',
-    'subset',
-    'language',
-    'protocol',
-    'scoring',
-    'encoder',
-    'version',
-    'samples',
-    'metrics',
-    'reasons',
-    'standard_errors',
-    'data_version',
-    'postprocessor',
+    *('benchmark', 'subset', 'language', 'protocol', 'scoring', 'encoder', 'version', 'samples', 'metrics', 'reasons'),
+    *('standard_errors', 'data_version', 'postprocessor'),
 ]
 
 
@@ -43,8 +32,17 @@ def score_json(tooleval: Command, subset: str, *arguments: object) -> dict[str, 
     return result
 
 
+@pytest.fixture(scope='module')
+def embeddings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for several tests: a text is embedded once."""
+    return tmp_path_factory.mktemp('cache')
+
+
 @pytest.mark.parametrize('stem', [f'{row["name"]}_v2{suffix}' for suffix in ('', '_zh') for row in SUBSETS])
-def test_gold_scores_100(tooleval: Command, tmp_path: Path, stem: str) -> None:
+def test_gold_scores_100(
+    tooleval: Command, tmp_path: Path, embeddings: Path, monkeypatch: pytest.MonkeyPatch, stem: str
+) -> None:
+    monkeypatch.setenv('TOOLEVAL_CACHE', str(embeddings))
     subset = next(row for row in TABLE if stem.startswith(f'{row.name}_v2'))
     gold = gold_answers(stem)
     predictions = write_json(tmp_path / 'answers.json', gold)
@@ -112,14 +110,6 @@ def test_json_to_a_file_and_a_table(tooleval: Command, tmp_path: Path) -> None:
     assert 'reasons: ok 6' in outcome.out
 
 
-def test_foreign_encoder_is_said_on_stderr(tooleval: Command, tmp_path: Path) -> None:
-    path = write_json(tmp_path / 'answers.json', gold_answers('plan_json_v2'))
-    arguments = options('plan_json_v2', path, '--encoder', 'offline', '--json', '-')
-    outcome = tooleval('score', 'teval', 'plan_json', *arguments)
-    assert json.loads(outcome.out)['metrics']['f1_score'] == 100.0
-    assert "NOTE the encoder is 'offline:all-MiniLM-L6-v2': not comparable with the leaderboard" in outcome.err
-
-
 def one_line(text: str) -> str:
     (line,) = filter(None, text.splitlines())  # a progress bar that is no terminal's leaves an empty line
     assert line.startswith('tooleval: ')
@@ -149,31 +139,20 @@ def test_predictions_that_do_not_fit(tooleval: Command, tmp_path: Path, change: 
 @pytest.mark.parametrize(
     ('subset', 'changes', 'says'),
     [
-        pytest.param(
-            'review_str', {'--predictions': 'none.json'}, 'none.json: the file is missing', id='no predictions'
-        ),
+        pytest.param('review_str', {'--predictions': 'none.json'}, 'none.json: the file is missing',
+            id='no predictions'),
         pytest.param('review_str', {'--data': 'none.json'}, 'none.json: the file is missing', id='no data'),
         pytest.param('review', {}, "T-Eval has no subset 'review'; it has review_str, instruct", id='no such subset'),
-        pytest.param(
-            'plan_json',
-            {'--data': str(demo_file('plan_json_v2'))},
-            'hf download sentence-transformers/all-mpnet-base-v2',
-            id='no encoder',
-        ),
-        pytest.param(
-            'retrieve_str', {}, 'according to its name this is review_str, not retrieve_str', id='another subset'
-        ),
+        pytest.param('plan_json', {'--data': str(demo_file('plan_json_v2'))},
+            'hf download sentence-transformers/all-mpnet-base-v2', id='no encoder'),
+        pytest.param('retrieve_str', {}, 'according to its name this is review_str, not retrieve_str',
+            id='another subset'),
         pytest.param('review_str', {'--json': 'none/out.json'}, 'cannot write none/out.json', id='no folder for json'),
         pytest.param('review_str', {'--details': 'none/out'}, 'cannot write none/out', id='no folder for details'),
     ],
-)
+)  # fmt: skip
 def test_faults_end_in_one_line(
-    tooleval: Command,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    subset: str,
-    changes: dict[str, str],
-    says: str,
+    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subset: str, changes: dict[str, str], says: str
 ) -> None:
     monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'empty-hub'))
     path = write_json(tmp_path / 'answers.json', gold_answers('plan_json_v2' if subset == 'plan_json' else REVIEW))
@@ -193,30 +172,25 @@ def test_predictions_are_looked_at_before_an_encoder_is_asked_for(
 
 
 @pytest.mark.parametrize(
-    ('options_', 'quality'),
+    ('answer', 'more', 'metric', 'value'),
     [
-        pytest.param((), 0.0, id='official: the first letter after the colon'),
-        pytest.param(('--scoring', 'strict'), 100.0, id='strict: a letter alone'),
+        # Official scoring takes the first letter after the colon, strict scoring a letter alone.
+        ('Answer: **{}**', (), 'review_quality', 0.0),
+        ('Answer: **{}**', ('--scoring', 'strict'), 'review_quality', 100.0),
+        # Talk around a fence hides the answer, except from `clean`.
+        ('I: think\n```\nAnswer: {}\n```', (), 'parse_rate', 0.0),
+        ('I: think\n```\nAnswer: {}\n```', ('--postprocessor', 'v2'), 'parse_rate', 0.0),
+        ('I: think\n```\nAnswer: {}\n```', ('--postprocessor', 'clean'), 'parse_rate', 100.0),
     ],
 )
-def test_scoring(tooleval: Command, tmp_path: Path, options_: tuple[str, ...], quality: float) -> None:
-    answers = {record: f'Answer: **{text[-1]}**' for record, text in gold_answers(REVIEW).items()}
+def test_scoring_and_postprocessor(
+    tooleval: Command, tmp_path: Path, answer: str, more: tuple[str, ...], metric: str, value: float
+) -> None:
+    answers = {record: answer.format(text[-1]) for record, text in gold_answers(REVIEW).items()}
     path = write_json(tmp_path / 'answers.json', answers)
-    result = score_json(tooleval, 'review_str', *options(REVIEW, path, *options_))
-    assert result['metrics']['review_quality'] == quality
-    assert result['scoring'] == ('strict' if options_ else 'official')
-
-
-@pytest.mark.parametrize(
-    ('name', 'rate'),
-    [pytest.param('v2', 0.0, id='v2'), pytest.param('clean', 100.0, id='clean'), pytest.param(None, 0.0, id='default')],
-)
-def test_postprocessor(tooleval: Command, tmp_path: Path, name: str | None, rate: float) -> None:
-    """Talk around a fence hides the answer, except from ``clean``."""
-    answers = {record: f'I: think\n```\n{text}\n```' for record, text in gold_answers(REVIEW).items()}
-    path = write_json(tmp_path / 'answers.json', answers)
-    more = ('--postprocessor', name) if name else ()
-    assert score_json(tooleval, 'review_str', *options(REVIEW, path, *more))['metrics']['parse_rate'] == rate
+    result = score_json(tooleval, 'review_str', *options(REVIEW, path, *more))
+    assert result['metrics'][metric] == value
+    assert result['scoring'] == ('strict' if '--scoring' in more else 'official')
 
 
 def test_protocol_needs_its_encoder(tooleval: Command, tmp_path: Path) -> None:
@@ -232,8 +206,9 @@ def test_protocol_needs_its_encoder(tooleval: Command, tmp_path: Path) -> None:
 def test_encoder_of_the_environment(tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
     path = write_json(tmp_path / 'answers.json', gold_answers('reason_str_v2'))
-    result = score_json(tooleval, 'reason_str', *options('reason_str_v2', path))
-    assert result['encoder'] == 'offline:all-MiniLM-L6-v2'
+    outcome = tooleval('score', 'teval', 'reason_str', *options('reason_str_v2', path, '--json', '-'))
+    assert json.loads(outcome.out)['encoder'] == 'offline:all-MiniLM-L6-v2'
+    assert "NOTE the encoder is 'offline:all-MiniLM-L6-v2': not comparable with the leaderboard" in outcome.err
     assert list((tmp_path / 'cache' / 'embeddings').rglob('*.shard'))
 
 

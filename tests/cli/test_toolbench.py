@@ -31,24 +31,15 @@ def test_retrieval_side_by_side(tooleval: Command, tmp_path: Path) -> None:
     assert (result['samples'], result['documents'], result['encoder']) == (3, 11, 'offline:all-MiniLM-L6-v2')
 
     details = tmp_path / 'details.jsonl'
-    both = tooleval(
-        *arguments,
-        '--instructions',
-        TOOLBENCH / 'instructions.json',
-        '--unit',
-        'tool',
-        '--fields',
-        'full',
-        '--details',
-        details,
-    )
+    made = ('--instructions', TOOLBENCH / 'instructions.json')
+    both = tooleval(*arguments, *made, '--unit', 'tool', '--fields', 'full', '--details', details)
     assert both.code == 0, both.err
     for word in ('documentation', 'instructions', 'delta', '95% interval', 'not comparable with Table 5'):
         assert word in both.out
     rows = read_lines(details)
     assert [row['searched'] for row in rows] == ['documentation'] * 3 + ['instructions'] * 3
     json_out = tmp_path / 'result.json'
-    tooleval(*arguments, '--instructions', TOOLBENCH / 'instructions.json', '--json', json_out)
+    tooleval(*arguments, *made, '--json', json_out)
     result = said(json_out.read_text(encoding='utf-8'))
     for metric, difference in result['difference'].items():
         gain = result['instructions']['metrics'][metric] - result['documentation']['metrics'][metric]
@@ -77,24 +68,13 @@ def test_score_selection(tooleval: Command, tmp_path: Path) -> None:
     rows = [{'id': str(record), 'prediction': '{"tool": "Loaf Finder"}'} for record in range(101, 108)]
     file = write_rows(tmp_path / 'answers.jsonl', rows)
     data = TOOLBENCH / 'G1_instruction.json'
-    outcome = tooleval(
-        'score',
-        'toolbench',
-        'selection_5',
-        '--predictions',
-        file,
-        '--data',
-        data,
-        '--encoder',
-        'offline',
-        '--json',
-        '-',
-    )
+    more = ('--predictions', file, '--data', data, '--encoder', 'offline')
+    outcome = tooleval('score', 'toolbench', 'selection_5', *more, '--json', '-')
     assert outcome.code == 0, outcome.err
     result = said(outcome.out)
     assert result['metrics']['accuracy'] == pytest.approx(100 / 7)
     assert result['candidates_encoder'] == 'offline:all-MiniLM-L6-v2'
-    few = tooleval('score', 'toolbench', 'selection_10', '--predictions', file, '--data', data, '--encoder', 'offline')
+    few = tooleval('score', 'toolbench', 'selection_10', *more)
     assert few.code == 1 and '10 candidates need as many tools, but there are 7' in few.err
     write_rows(file, rows[1:])  # found before an encoder is asked for
     lacking = tooleval('score', 'toolbench', 'selection_5', file, '--data', data, '--encoder', 'none/such')
@@ -106,17 +86,8 @@ def test_score_calls(tooleval: Command, tmp_path: Path) -> None:
     rows = [{'id': '301', 'prediction': json.dumps(calls)}, {'id': '302', 'prediction': ''}]
     file = write_rows(tmp_path / 'answers.jsonl', rows)
     details = tmp_path / 'details.jsonl'
-    outcome = tooleval(
-        'score',
-        'toolbench',
-        'calls_g3',
-        '--predictions',
-        file,
-        '--data',
-        TOOLBENCH / 'G3_instruction.json',
-        '--details',
-        details,
-    )
+    data = TOOLBENCH / 'G3_instruction.json'
+    outcome = tooleval('score', 'toolbench', 'calls_g3', file, '--data', data, '--details', details)
     assert outcome.code == 0, outcome.err
     assert 'tool_name_error_rate' in outcome.out and '50.00' in outcome.out
     assert 'NOTE 2 samples of 61' in outcome.out
@@ -183,9 +154,5 @@ def test_prepare_leaves_out_what_is_not_published(tooleval: Command, tmp_path: P
     assert outcome.out.count('DAMAGED') == 3
     assert '3 records, published are 124; 6 tools, published are 234' in outcome.out
     assert not (tmp_path / 'data-cache').exists()
-
-
-def test_prepare_says_where_the_files_are(tooleval: Command) -> None:
     outcome = tooleval('prepare', 'toolbench')
-    assert outcome.code == 1
-    assert 'tooleval prepare toolbench --from' in outcome.out
+    assert outcome.code == 1 and 'tooleval prepare toolbench --from' in outcome.out

@@ -109,13 +109,13 @@ def test_results_say_their_twin_and_the_records_without_one(swept: Swept) -> Non
     assert (about['twin'], about['twin_seed'], about['left_out']) == ('names', 0, '')
 
 
-def test_the_gate_fails_for_names_and_holds_for_the_order(swept: Swept) -> None:
-    dropped = command(swept.folder, 'gate', str(swept.run), '--twin', 'names', '--max-drop', '3')
-    assert dropped.returncode == 1 and 'DROPPED' in dropped.stdout.upper()
-    held = command(swept.folder, 'gate', str(swept.run), '--twin', 'order', '--max-drop', '3')
-    assert held.returncode == 0 and 'the scores may not compare' not in held.stdout
-    both = command(swept.folder, 'gate', str(swept.run), '--twin', 'order', '--baseline', str(swept.run))
-    assert both.returncode == 2 and 'leave out --baseline' in both.stderr
+def test_the_gate_fails_for_names_and_holds_for_the_order(swept: Swept, tooleval: Command) -> None:
+    dropped = tooleval('gate', swept.run, '--twin', 'names', '--max-drop', 3)
+    assert dropped.code == 1 and 'DROPPED' in dropped.out.upper()
+    held = tooleval('gate', swept.run, '--twin', 'order', '--max-drop', 3)
+    assert held.code == 0 and 'the scores may not compare' not in held.out
+    both = tooleval('gate', swept.run, '--twin', 'order', '--baseline', swept.run)
+    assert both.code == 2 and 'leave out --baseline' in both.err
 
 
 def write(tooleval: Command, *arguments: object) -> list[dict[str, Any]]:

@@ -150,6 +150,7 @@ def test_a_look_of_somebody_else_is_not_executed(
         assert refused.code == 1 and says in refused.err, refused.err
 
 
+@pytest.mark.long
 def test_replicas_share_looks_and_a_raised_budget_continues_them(
     tmp_path: Path, server: tuple[Counting, str], environment: dict[str, str]
 ) -> None:

@@ -74,18 +74,11 @@ def test_reasons_add_up(reasons: list[str]) -> None:
     assert ranks == sorted(ranks)
 
 
-def test_full_marks_are_exactly_100() -> None:
+def test_full_marks_are_exactly_100_and_what_is_missing_is_named() -> None:
     total = aggregate(scores_of(*[1.0] * 7), ['m'])
-    assert total.metrics == {'m': 100.0}
-    assert total.standard_errors == {'m': 0.0}
-
-
-def test_no_samples() -> None:
+    assert (total.metrics, total.standard_errors) == ({'m': 100.0}, {'m': 0.0})
     with pytest.raises(ValueError, match=r'^no samples to aggregate$'):
         aggregate([], ['m'])
-
-
-def test_missing_metric_names_the_record() -> None:
     scores = [SampleScore('a', {'m': 1.0}, 'ok'), SampleScore('b', {'n': 1.0}, 'ok')]
     with pytest.raises(ValueError, match=r"^metric 'm' is missing in record 'b'$"):
         aggregate(scores, ['m'])

@@ -68,6 +68,9 @@ def test_quantiles_and_chances_of_t_are_those_of_printed_tables(freedom: int, va
 def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
+    assert can_drop([2, 5, 6, 100]) == [False, False, True, True]
+    assert can_drop([6]) == can_drop([6, 5])[:1] == [True], 'a score that can never drop takes no part in the test'
+    assert can_drop([]) == [] and can_drop([6, 6]) == [False, False], '2 * 0.5**6 is above the level'
 
 
 def paired(before: Any, after: Any, weights: Any = None) -> Pairs:
@@ -109,12 +112,6 @@ def test_a_few_records_that_all_got_worse_are_no_proof(count: int) -> None:
     assert (effect.delta, effect.error, effect.freedom, effect.differing) == (-100.0, 0.0, count - 1, count)
     assert drop_p_value(effect, 0) == 0.5**count > ALPHA
     assert drop_p_value(effect_of({('d', 'm'): 1.0}, {('d', 'm'): paired([1] * 9, [1] * 9)}), 0) == 1.0
-
-
-def test_scores_of_which_no_result_could_be_a_drop() -> None:
-    assert can_drop([2, 5, 6, 100]) == [False, False, True, True]
-    assert can_drop([6]) == can_drop([6, 5])[:1] == [True], 'a score that can never drop takes no part in the test'
-    assert can_drop([]) == [] and can_drop([6, 6]) == [False, False], '2 * 0.5**6 is above the level'
 
 
 # --- planning ---------------------------------------------------------------------------------------------------------
@@ -216,16 +213,13 @@ def noise() -> Noise:
     return measured
 
 
-@pytest.mark.parametrize(
-    ('records', 'trials', 'share'),
-    [
-        (100, 1, 1.0),
-        *(
-            pytest.param(*case, marks=pytest.mark.long)
-            for case in ((100, 1, 0.7), (150, 4, 1.0), (150, 4, 0.7), (60, 4, 1.0), (60, 4, 0.7))
-        ),
-    ],
-)
+@pytest.mark.parametrize(('records', 'trials', 'share'), [
+    (100, 1, 1.0),
+    *(
+        pytest.param(*case, marks=pytest.mark.long)
+        for case in ((100, 1, 0.7), (150, 4, 1.0), (150, 4, 0.7), (60, 4, 1.0), (60, 4, 0.7))
+    ),
+])  # fmt: skip
 def test_planted_drops_are_found_as_often_as_planned(records: int, trials: int, share: float) -> None:
     """The smallest detectable drop in 80% of runs, and a smaller one as its power says: within 99.9% of chance."""
     variance = noise().of_difference(trials, trials)
@@ -329,20 +323,17 @@ def binary(better: int, worse: int, records: int) -> Effect:
     return effect_of({('d', 'm'): 1.0}, {('d', 'm'): paired(before, after)})
 
 
-@pytest.mark.parametrize(
-    ('better', 'worse', 'records', 'margin', 'outcome'),
-    [
-        (0, 0, 58, 5.0, UNDECIDED),
-        (0, 0, 59, 5.0, EQUIVALENT),
-        (1, 1, 300, 3.0, EQUIVALENT),
-        (0, 6, 300, 3.0, UNDECIDED),
-        (30, 0, 300, 3.0, DIFFERENT),
-        (0, 30, 300, 3.0, DIFFERENT),
-        (0, 30, 300, 9.0, UNDECIDED),
-        (0, 5, 5, 3.0, UNDECIDED),
-        (0, 300, 300, 3.0, DIFFERENT),
-    ],
-)
+@pytest.mark.parametrize(('better', 'worse', 'records', 'margin', 'outcome'), [
+    (0, 0, 58, 5.0, UNDECIDED),
+    (0, 0, 59, 5.0, EQUIVALENT),
+    (1, 1, 300, 3.0, EQUIVALENT),
+    (0, 6, 300, 3.0, UNDECIDED),
+    (30, 0, 300, 3.0, DIFFERENT),
+    (0, 30, 300, 3.0, DIFFERENT),
+    (0, 30, 300, 9.0, UNDECIDED),
+    (0, 5, 5, 3.0, UNDECIDED),
+    (0, 300, 300, 3.0, DIFFERENT),
+])  # fmt: skip
 def test_equivalence_is_read_off_the_interval(
     better: int, worse: int, records: int, margin: float, outcome: str
 ) -> None:

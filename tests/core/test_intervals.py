@@ -110,7 +110,7 @@ def test_the_other_end_is_that_of_wilsons_interval() -> None:
         assert interval.low < -100 * stats.beta.ppf(0.95, lost + 1, records - lost), 'beyond the exact one of one side'
 
 
-def test_nothing_that_differs_is_no_proof_that_nothing_changed() -> None:
+def test_the_interval_of_equal_and_of_opposite_values() -> None:
     values = [0.0, 100.0] * 50
     interval = interval_of(values, values)
     bound = 100 * (1 - 0.05**0.01)
@@ -119,11 +119,17 @@ def test_nothing_that_differs_is_no_proof_that_nothing_changed() -> None:
     assert unseen_drop(1 / 59) < 5 < unseen_drop(1 / 58)
     tiny = interval_of(values, [values[0] + 0.5, *values[1:]])
     assert tiny.low < -bound + 0.1, 'a small difference of one record says no more about the others'
-
-
-def test_an_end_is_at_most_100_points() -> None:
     interval = interval_of([100, 0], [0, 100])
     assert (interval.delta, interval.low, interval.high) == (0.0, -100.0, 100.0)
+    # The same gain on every record is a gain, however different the records are.
+    a = np.linspace(0, 50, 50)
+    interval = interval_of(a.tolist(), (a + 25).tolist())
+    assert (interval.delta, interval.low) == pytest.approx((25, 25))
+    # Or a model would be better than itself by 1e-15, and surely so.
+    values = pairs(1001, 1).a
+    same = of(values, values, [3.0] * 1001)
+    interval = compare_column({ONE: 1.0}, {ONE: same})
+    assert interval.delta == 0.0 and interval.low == -interval.high
 
 
 def test_signs_of_few_records_are_no_proof() -> None:
@@ -143,30 +149,12 @@ def test_weights_are_a_ratio_of_sums() -> None:
     assert interval.high == pytest.approx(mean + stats.t.ppf(0.975, 59) * error)
 
 
-def test_pairing_narrows_the_interval() -> None:
-    """The same gain on every record is a gain, however different the records are."""
-    a = np.linspace(0, 50, 50)
-    interval = interval_of(a.tolist(), (a + 25).tolist())
-    assert (interval.delta, interval.low) == pytest.approx((25, 25))
-
-
-def test_no_difference_is_exactly_none() -> None:
-    """Or a model would be better than itself by 1e-15, and surely so."""
-    values = pairs(1001, 1).a
-    same = of(values, values, [3.0] * 1001)
-    interval = compare_column({ONE: 1.0}, {ONE: same})
-    assert interval.delta == 0.0 and interval.low == -interval.high
-
-
-@pytest.mark.parametrize(
-    ('a', 'b', 'weights'),
-    [
-        pytest.param([], [], None, id='nothing'),
-        pytest.param([1.0], [1.0], [0.0], id='no weight'),
-        pytest.param([1.0], [1.0, 0.0], None, id='lengths'),
-        pytest.param([1.0], [1.0], [1.0, 1.0], id='weights'),
-    ],
-)
+@pytest.mark.parametrize(('a', 'b', 'weights'), [
+    pytest.param([], [], None, id='nothing'),
+    pytest.param([1.0], [1.0], [0.0], id='no weight'),
+    pytest.param([1.0], [1.0, 0.0], None, id='lengths'),
+    pytest.param([1.0], [1.0], [1.0, 1.0], id='weights'),
+])  # fmt: skip
 def test_faults(a: list[float], b: list[float], weights: list[float] | None) -> None:
     with pytest.raises(ValueError):
         interval_of(a, b, weights)
@@ -228,17 +216,14 @@ def test_a_mean_of_data_sets_against_a_plain_loop() -> None:
     assert found.pairs == 40 + 17 + 15
 
 
-def test_data_sets_are_independent_even_if_they_are_alike() -> None:
+def test_means_of_data_sets_that_are_alike() -> None:
     """The mean of two is surer than one by the root of two."""
     alike = pairs(400, 1)
     column, both = {('d1', 'f1'): 1.0}, {('d1', 'f1'): alike, ('d2', 'f1'): alike}
     one, two = effect_of(column, both), effect_of(dict.fromkeys(both, 0.5), both)
     assert two.error / one.error == pytest.approx(2**-0.5)
     assert compare_column(column, both) == compare_column(column, {('d1', 'f1'): alike})
-
-
-def test_metrics_of_a_data_set_hang_together() -> None:
-    """Two metrics that are the same are no surer than one."""
+    # Two metrics that are the same are no surer than one.
     alike = pairs(50, 1)
     known = {('d', 'f1'): alike, ('d', 'same'): alike}
     both, one = compare_column(dict.fromkeys(known, 0.5), known), compare_column({('d', 'f1'): 1.0}, known)
@@ -313,9 +298,6 @@ def test_the_interval_of_a_sample() -> None:
     assert all_right[1] == 100 and 88 < all_right[0] < 95, 'the t interval has no width'
     assert score_interval(of_values(*[1.0] * 50), 1.0) == (100, 100), 'nothing is left to ask'
     assert score_interval(of_values(0.5), 0.1) == (0, 100)
-
-
-def test_asked_records_and_common_queries_change_the_interval() -> None:
     values = [1.0, 1.0, 0.0] * 40
     low, high = score_interval(of_values(*values), 0.0)
     nearly_all = score_interval(of_values(*values), 0.9)

@@ -38,33 +38,30 @@ def test_strict_json_in_utf8(value: Any) -> None:
     assert json.loads(text.encode('utf-8')) == plain
 
 
-@pytest.mark.parametrize(
-    ('value', 'expected'),
-    [
-        pytest.param(None, None, id='none'),
-        pytest.param(True, True, id='bool stays bool'),
-        pytest.param(-3, -3, id='int'),
-        pytest.param(0.5, 0.5, id='float'),
-        pytest.param(math.nan, 'nan', id='nan'),
-        pytest.param(-math.inf, '-inf', id='infinity'),
-        pytest.param('é\U0001f600', 'é\U0001f600', id='text'),
-        pytest.param('a\udc80', 'a\\udc80', id='lone surrogate'),
-        pytest.param((1, [2, (3,)]), [1, [2, [3]]], id='tuples'),
-        pytest.param({1: 'a', None: 'b', (1, 2): 'c'}, {'1': 'a', 'None': 'b', '(1, 2)': 'c'}, id='odd keys'),
-        pytest.param({'\ud800': 1}, {'\\ud800': 1}, id='lone surrogate as key'),
-        pytest.param({7}, '{7}', id='set'),
-        pytest.param(b'x', "b'x'", id='bytes'),
-        pytest.param(1 + 2j, '(1+2j)', id='complex'),
-        pytest.param(..., 'Ellipsis', id='ellipsis'),
-    ],
-)
+@pytest.mark.parametrize(('value', 'expected'), [
+    pytest.param(None, None, id='none'),
+    pytest.param(True, True, id='bool stays bool'),
+    pytest.param(-3, -3, id='int'),
+    pytest.param(0.5, 0.5, id='float'),
+    pytest.param(math.nan, 'nan', id='nan'),
+    pytest.param(-math.inf, '-inf', id='infinity'),
+    pytest.param('é\U0001f600', 'é\U0001f600', id='text'),
+    pytest.param('a\udc80', 'a\\udc80', id='lone surrogate'),
+    pytest.param((1, [2, (3,)]), [1, [2, [3]]], id='tuples'),
+    pytest.param({1: 'a', None: 'b', (1, 2): 'c'}, {'1': 'a', 'None': 'b', '(1, 2)': 'c'}, id='odd keys'),
+    pytest.param({'\ud800': 1}, {'\\ud800': 1}, id='lone surrogate as key'),
+    pytest.param({7}, '{7}', id='set'),
+    pytest.param(b'x', "b'x'", id='bytes'),
+    pytest.param(1 + 2j, '(1+2j)', id='complex'),
+    pytest.param(..., 'Ellipsis', id='ellipsis'),
+])  # fmt: skip
 def test_exact(value: Any, expected: Any) -> None:
     plain = to_jsonable(value)
     assert plain == expected
     assert type(plain) is type(expected)
 
 
-def test_too_deep_is_cut() -> None:
+def test_what_is_too_deep_or_too_large_is_cut() -> None:
     value: Any = 'end'
     for _ in range(5000):
         value = [value]
@@ -73,12 +70,8 @@ def test_too_deep_is_cut() -> None:
         assert len(plain) == 1
         plain = plain[0]
     assert plain == '...'
-
-
-@pytest.mark.parametrize('value', [1 << 20_000, {1 << 20_000: 1}], ids=['value', 'key'])
-def test_number_that_python_refuses_to_write(value: Any) -> None:
-    """``ast.literal_eval`` returns it for ``0x1000...``."""
-    assert json.dumps(to_jsonable(value), allow_nan=False)
+    # ``ast.literal_eval`` returns it for ``0x1000...``.
+    assert json.dumps(to_jsonable([1 << 20_000, {1 << 20_000: 1}]), allow_nan=False)
 
 
 @given(TEXTS)
@@ -87,9 +80,6 @@ def test_clean_text(text: str) -> None:
     assert clean.encode('utf-8').decode('utf-8') == clean
     if not any('\ud800' <= char <= '\udfff' for char in text):
         assert clean == text
-
-
-def test_what_acts_on_a_terminal_is_shown() -> None:
     assert printable('a\x1b[31m\x00\x9b\r\tb\n\u6c49') == 'a\\x1b[31m\\x00\\x9b\\x0d\tb\n\u6c49'
 
 

@@ -36,6 +36,7 @@ PACKAGE = Path(opencompass_tooleval.__file__).parent
 JUDGED = metrics_of(KINDS)
 AREAS = {reason.partition(':')[0] for reason in REASONS}
 LISTS = ('labels.py', 'result.py')
+CODE = re.compile(r'[a-z]{2,12}:[a-z]+(_[a-z]+)*')
 OF_WRITTEN_INSTRUCTIONS = {'description', 'example', 'prompt'}
 """Faults of instructions that a model writes: they bring their own sentence, and are no reasons of samples."""
 
@@ -43,23 +44,18 @@ OF_WRITTEN_INSTRUCTIONS = {'description', 'example', 'prompt'}
 def reasons_in_code() -> set[str]:
     # What commands are named like is no reason: 'plan:show_plan' is a function.
     files = [file for file in PACKAGE.rglob('*.py') if file.name not in LISTS and file.parent.name != 'cli']
-    trees = [ast.parse(file.read_text(encoding='utf-8')) for file in files]
-    texts = {node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-    reasons = {text for text in texts if isinstance(text, str) and re.fullmatch(r'[a-z]{2,12}:[a-z]+(_[a-z]+)*', text)}
+    texts = [file.read_text(encoding='utf-8') for file in files]
+    trees = [ast.parse(text) for text in texts if CODE.search(text)]
+    values = {node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    reasons = {value for value in values if isinstance(value, str) and CODE.fullmatch(value)}
     return {reason for reason in reasons if reason.partition(':')[0] in AREAS - OF_WRITTEN_INSTRUCTIONS}
 
 
 def test_every_reason_has_words_and_every_word_a_reason() -> None:
     assert reasons_in_code() | {'ok', LOOP, result.TRUNCATED, result.OVER_BUDGET} == set(REASONS)
-
-
-def test_one_cause_has_one_code() -> None:
     for part in ('name', 'sentence'):
         words = Counter(getattr(row, part) for row in REASONS.values())
         assert not [text for text, count in words.items() if count > 1], part
-
-
-def test_areas_of_reasons_are_the_documented_ones() -> None:
     assert set(re.findall(r'``([a-z]+)``', str(result.__doc__))) == AREAS
 
 
@@ -82,21 +78,9 @@ def test_a_sentence_is_short_and_no_sentence_is_code() -> None:
     metrics = (row.words for row in all_metrics().values())
     for words in (*REASONS.values(), *metrics, *SOURCES.values(), *FAULTS.values()):
         assert 2 <= len(words.name) <= 32 and len(words.sentence) <= 110 and '_' not in words.name + words.sentence
-
-
-def test_every_source_of_an_observation_has_words() -> None:
     assert set(SOURCES) == set(observation.SOURCES) and set(FAULTS) == set(observation.FAULTS)
-
-
-def test_what_is_not_known_is_named_by_its_code() -> None:
     assert words_of_reason('mine:odd_thing') == ('mine:odd thing', '')
     assert words_of_metric('odd_metric') == ('odd metric', '')
-
-
-def test_halves_of_a_column_say_which() -> None:
     assert words_of_metric('usage_awareness_global').name == 'Usage awareness, whole'
     assert words_of_metric('plan_str').name == 'Plan, text'
-
-
-def test_reasons_for_lost_points_are_explained() -> None:
     assert explained(['args:missing', 'ok', 'mine:odd']) == ['args:missing: a gold argument is absent from the call']

@@ -100,9 +100,7 @@ def test_every_table() -> None:
     assert main_metrics(['plan_json', 'plan_str', 'plan', 'review']) == ('plan', 'review'), 'without an overall score'
     usage = ['creation_awareness_global', 'creation_awareness_local', 'usage']
     assert main_metrics(usage) == ('creation_awareness_global', 'usage')
-
-
-def test_others_have_their_first() -> None:
+    # Others have their first.
     assert main_metrics(['exact_match', 'length']) == ('exact_match',)
     assert main_metrics([]) == ()
     assert main_first(['parse_rate', 'review_quality']) == ['review_quality', 'parse_rate']

@@ -50,36 +50,23 @@ def test_weight_is_that_of_scipy(weights: Matrix, threshold: float, order: int) 
     assert total == pytest.approx(best_weight(weights, threshold), abs=slack)
 
 
-@pytest.mark.parametrize(
-    ('weight', 'threshold', 'expected'),
-    [
-        pytest.param(0.7, 0.7, {}, id='on the threshold'),
-        pytest.param(np.nextafter(0.7, 1), 0.7, {0: 0}, id='just above'),
-        pytest.param(0.69, 0.7, {}, id='below'),
-        pytest.param(0.75, 0.8, {}, id='between v1 and v2, v2'),
-        pytest.param(0.75, 0.7, {0: 0}, id='between v1 and v2, v1'),
-    ],
-)
+@pytest.mark.parametrize(('weight', 'threshold', 'expected'), [
+    pytest.param(0.7, 0.7, {}, id='on the threshold'),
+    pytest.param(np.nextafter(0.7, 1), 0.7, {0: 0}, id='just above'),
+    pytest.param(0.69, 0.7, {}, id='below'),
+    pytest.param(0.75, 0.8, {}, id='between v1 and v2, v2'),
+    pytest.param(0.75, 0.7, {0: 0}, id='between v1 and v2, v1'),
+])  # fmt: skip
 def test_threshold(weight: float, threshold: float, expected: dict[int, int]) -> None:
     assert best_matching(np.array([[weight]]), threshold) == expected
 
 
-def test_largest_sum_beats_largest_pair() -> None:
-    assert best_matching(np.array([[0.95, 0.9], [0.9, 0.0]]), 0.7) == {0: 1, 1: 0}
-
-
-@pytest.mark.parametrize(
-    ('order', 'expected'),
-    [pytest.param(1, {0: 0, 1: 1, 2: 2}, id='in order'), pytest.param(-1, {0: 2, 1: 1, 2: 0}, id='out of order')],
-)
-def test_order_decides_between_equal_matchings(order: int, expected: dict[int, int]) -> None:
-    assert best_matching(np.ones((3, 3)), 0.7, order) == expected
-
-
-@pytest.mark.parametrize('order', [1, -1])
-def test_order_does_not_outweigh_a_difference(order: int) -> None:
+def test_the_largest_sum_counts_and_order_decides_between_equal_ones() -> None:
+    assert best_matching(np.array([[0.95, 0.9], [0.9, 0.0]]), 0.7) == {0: 1, 1: 0}, 'not the largest pair'
+    assert best_matching(np.ones((3, 3)), 0.7, 1) == {0: 0, 1: 1, 2: 2}
+    assert best_matching(np.ones((3, 3)), 0.7, -1) == {0: 2, 1: 1, 2: 0}
     weights = np.array([[0.9, 0.9 + 20 * TIE], [0.9 + 20 * TIE, 0.9]])
-    assert best_matching(weights, 0.7, order) == {0: 1, 1: 0}
+    assert best_matching(weights, 0.7, 1) == best_matching(weights, 0.7, -1) == {0: 1, 1: 0}
 
 
 BOUNDARY = 0.80005
@@ -94,24 +81,21 @@ def hidden_tie(at: float) -> Matrix:
     return np.array([[0.75, at - 1e-8], [0.95, at - 1e-8], [0.75, at + 1e-8]])
 
 
-@pytest.mark.parametrize(
-    ('weights', 'expected'),
-    [
-        pytest.param([[1.0]], False, id='one pair'),
-        pytest.param([[1.0, 0.1], [0.2, 1.0]], False, id='clear'),
-        pytest.param([[1.0, 1.0], [1.0, 1.0]], True, id='equal steps on both sides'),
-        pytest.param([[0.9], [0.9]], False, id='equal rows, one column: one step in order either way'),
-        pytest.param([[0.0, 0.9], [0.9, 0.0], [0.0, 0.9]], True, id='equal rows before and after'),
-        pytest.param([[0.0, 0.9], [0.9, 0.0], [0.0, 0.9 + 1e-7]], True, id='equal up to rounding'),
-        pytest.param([[0.0, 0.9], [0.9, 0.0], [0.0, 0.9 + 1e-3]], False, id='not equal'),
-        pytest.param([[0.0, 0.9, 0.0], [0.9, 0.0, 0.9]], True, id='equal columns before and after'),
-        pytest.param([[0.7 + 1e-7, 0.1], [0.2, 1.0]], True, id='on the threshold'),
-        pytest.param([[0.7 + 1e-3, 0.1], [0.2, 1.0]], False, id='near the threshold'),
-        pytest.param([[0.0, 0.6], [0.9, 0.0], [0.0, 0.6]], False, id='equal rows below the threshold'),
-        pytest.param(hidden_tie(0.8), True, id='equal up to rounding, inside a bin'),
-        pytest.param(hidden_tie(BOUNDARY), True, id='equal up to rounding, across the edge of a bin'),
-    ],
-)
+@pytest.mark.parametrize(('weights', 'expected'), [
+    pytest.param([[1.0]], False, id='one pair'),
+    pytest.param([[1.0, 0.1], [0.2, 1.0]], False, id='clear'),
+    pytest.param([[1.0, 1.0], [1.0, 1.0]], True, id='equal steps on both sides'),
+    pytest.param([[0.9], [0.9]], False, id='equal rows, one column: one step in order either way'),
+    pytest.param([[0.0, 0.9], [0.9, 0.0], [0.0, 0.9]], True, id='equal rows before and after'),
+    pytest.param([[0.0, 0.9], [0.9, 0.0], [0.0, 0.9 + 1e-7]], True, id='equal up to rounding'),
+    pytest.param([[0.0, 0.9], [0.9, 0.0], [0.0, 0.9 + 1e-3]], False, id='not equal'),
+    pytest.param([[0.0, 0.9, 0.0], [0.9, 0.0, 0.9]], True, id='equal columns before and after'),
+    pytest.param([[0.7 + 1e-7, 0.1], [0.2, 1.0]], True, id='on the threshold'),
+    pytest.param([[0.7 + 1e-3, 0.1], [0.2, 1.0]], False, id='near the threshold'),
+    pytest.param([[0.0, 0.6], [0.9, 0.0], [0.0, 0.6]], False, id='equal rows below the threshold'),
+    pytest.param(hidden_tie(0.8), True, id='equal up to rounding, inside a bin'),
+    pytest.param(hidden_tie(BOUNDARY), True, id='equal up to rounding, across the edge of a bin'),
+])  # fmt: skip
 def test_is_ambiguous(weights: list[list[float]], expected: bool) -> None:
     assert is_ambiguous(np.array(weights), 0.7) is expected
 
@@ -124,14 +108,6 @@ def test_longest_increasing_run_is_that_of_brute_force(columns: list[int], dropp
     assert longest_increasing_run(backwards) == brute_force_run(matching)
 
 
-@pytest.mark.parametrize(
-    ('precision', 'recall', 'expected'),
-    [
-        pytest.param(0.0, 0.0, 0.0, id='both zero'),
-        pytest.param(1.0, 0.0, 0.0, id='one zero'),
-        pytest.param(1.0, 1.0, 1.0, id='full'),
-        pytest.param(0.5, 1.0, 2 / 3, id='harmonic'),
-    ],
-)
-def test_f1(precision: float, recall: float, expected: float) -> None:
-    assert f1(precision, recall) == pytest.approx(expected, abs=1e-15)
+def test_f1() -> None:
+    for precision, recall, expected in ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (1.0, 1.0, 1.0), (0.5, 1.0, 2 / 3)):
+        assert f1(precision, recall) == pytest.approx(expected, abs=1e-15)

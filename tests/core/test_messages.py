@@ -14,26 +14,17 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 
 
-@pytest.mark.parametrize(
-    ('messages', 'role_map', 'expected'),
-    [
-        pytest.param([('user', 'a')], {}, [('user', 'a')], id='alone'),
-        pytest.param(
-            [('system', 's'), ('user', 'a'), ('assistant', 'b'), ('user', 'c')],
-            {},
-            [('system', 's'), ('user', 'a'), ('assistant', 'b'), ('user', 'c')],
-            id='unchanged',
-        ),
-        pytest.param([('user', 'a'), ('user', 'b')], {}, [('user', 'a\nb')], id='neighbours, one newline'),
-        pytest.param([('user', 'a\n'), ('user', '\nb')], {}, [('user', 'a\n\n\nb')], id='nothing is stripped'),
-        pytest.param(
-            [('user', 'a'), ('function', 'b')], {'function': 'user'}, [('user', 'a\nb')], id='map, then merge'
-        ),
-        pytest.param([('system', 'a'), ('user', 'b')], {'system': 'user'}, [('user', 'a\nb')], id='system as user'),
-        pytest.param([('user', 'a'), ('assistant', ''), ('user', 'b')], {}, [('user', 'a\nb')], id='drop, then merge'),
-        pytest.param([('user', ' '), ('assistant', 'b')], {}, [('user', ' '), ('assistant', 'b')], id='a blank stays'),
-    ],
-)
+@pytest.mark.parametrize(('messages', 'role_map', 'expected'), [
+    pytest.param([('user', 'a')], {}, [('user', 'a')], id='alone'),
+    pytest.param([('system', 's'), ('user', 'a'), ('assistant', 'b'), ('user', 'c')], {},
+        [('system', 's'), ('user', 'a'), ('assistant', 'b'), ('user', 'c')], id='unchanged'),
+    pytest.param([('user', 'a'), ('user', 'b')], {}, [('user', 'a\nb')], id='neighbours, one newline'),
+    pytest.param([('user', 'a\n'), ('user', '\nb')], {}, [('user', 'a\n\n\nb')], id='nothing is stripped'),
+    pytest.param([('user', 'a'), ('function', 'b')], {'function': 'user'}, [('user', 'a\nb')], id='map, then merge'),
+    pytest.param([('system', 'a'), ('user', 'b')], {'system': 'user'}, [('user', 'a\nb')], id='system as user'),
+    pytest.param([('user', 'a'), ('assistant', ''), ('user', 'b')], {}, [('user', 'a\nb')], id='drop, then merge'),
+    pytest.param([('user', ' '), ('assistant', 'b')], {}, [('user', ' '), ('assistant', 'b')], id='a blank stays'),
+])  # fmt: skip
 def test_normalise(messages: list[tuple[str, str]], role_map: dict[str, str], expected: list[tuple[str, str]]) -> None:
     assert normalise([Message(*message) for message in messages], role_map) == [Message(*item) for item in expected]
 
@@ -43,17 +34,12 @@ def test_neighbours_stay_apart_where_they_shall() -> None:
     assert normalise(messages, {'system': 'user'}, merge=False) == [Message('user', text) for text in 'sab']
 
 
-@pytest.mark.parametrize(
-    ('messages', 'says'),
-    [
-        pytest.param(
-            [('function', 'a')], r"^role 'function' is not one of system, user, assistant$", id='unmapped role'
-        ),
-        pytest.param([('tool', '')], r"^role 'tool' is not one of", id='also where the message is empty'),
-        pytest.param([('user', '')], r'^the conversation is empty$', id='only empty messages'),
-        pytest.param([], r'^the conversation is empty$', id='no message'),
-    ],
-)
+@pytest.mark.parametrize(('messages', 'says'), [
+    pytest.param([('function', 'a')], r"^role 'function' is not one of system, user, assistant$", id='unmapped role'),
+    pytest.param([('tool', '')], r"^role 'tool' is not one of", id='also where the message is empty'),
+    pytest.param([('user', '')], r'^the conversation is empty$', id='only empty messages'),
+    pytest.param([], r'^the conversation is empty$', id='no message'),
+])  # fmt: skip
 def test_errors(messages: list[tuple[str, str]], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         normalise([Message(*message) for message in messages], {})
@@ -69,13 +55,19 @@ def ids(*given: str, earlier: int = 0) -> list[str]:
     return [call.id for call in first.calls]
 
 
-def test_every_call_has_its_reply() -> None:
+def test_every_call_has_its_reply_and_an_id() -> None:
     answer = Answer('<think>hm</think>I look', calls=(ToolCall('a', {}, 'x'), ToolCall('b', {'n': 1}, 'y')))
     assert tool_messages(answer, ['one', 'two']) == (
         Message('assistant', 'I look', answer.calls),
         Message('tool', 'one', call_id='x'),
         Message('tool', 'two', call_id='y'),
     )
+    assert ids('', '') == ['call00000', 'call00001']
+    assert ids('', '', earlier=7) == ['call00007', 'call00008']
+    assert ids('same', 'same', 'other') == ['same', 'call00000', 'other']
+    assert ids('call00000', '') == ['call00000', 'call00001']
+    with pytest.raises(ValueError, match='zip'):
+        tool_messages(Answer('', calls=(ToolCall('a', {}),)), [])
 
 
 @pytest.mark.parametrize('arguments', ['{"input": [1, 2, 3, 4, 5, 6, 7, 8', [1, 2], 'no json', None])
@@ -90,26 +82,11 @@ def test_arguments_that_are_no_object_are_repeated_in_one(arguments: Any) -> Non
     assert json.loads(message['tool_calls'][0]['function']['arguments']) == call.arguments
 
 
-def test_a_call_without_an_id_of_its_own_gets_one() -> None:
-    assert ids('', '') == ['call00000', 'call00001']
-    assert ids('', '', earlier=7) == ['call00007', 'call00008']
-    assert ids('same', 'same', 'other') == ['same', 'call00000', 'other']
-    assert ids('call00000', '') == ['call00000', 'call00001']
-
-
-def test_replies_are_one_per_call() -> None:
-    with pytest.raises(ValueError, match='zip'):
-        tool_messages(Answer('', calls=(ToolCall('a', {}),)), [])
-
-
-@pytest.mark.parametrize(
-    ('answer', 'reason'),
-    [
-        (Answer('I would look it up'), NO_CALL),
-        (Answer(''), NO_CALL),
-        (Answer('<think>which'), 'answer:truncated_reasoning'),
-        (Answer('', 'infra:timeout'), 'infra:timeout'),
-    ],
-)
+@pytest.mark.parametrize(('answer', 'reason'), [
+    (Answer('I would look it up'), NO_CALL),
+    (Answer(''), NO_CALL),
+    (Answer('<think>which'), 'answer:truncated_reasoning'),
+    (Answer('', 'infra:timeout'), 'infra:timeout'),
+])  # fmt: skip
 def test_why_there_is_no_call(answer: Answer, reason: str) -> None:
     assert why_no_call(answer) == reason

@@ -22,27 +22,19 @@ from opencompass_tooleval.extras.conformance.records import TABLE as CONFORMANCE
 from opencompass_tooleval.plugin import BENCHMARKS
 
 TABLES = {
-    'teval': TEVAL,
-    'ultratool': ULTRATOOL,
-    'restbench': RESTBENCH,
-    'funcqa': FUNCQA,
-    'toolbench': TOOLBENCH,
-    'conformance': CONFORMANCE,
-    'agents': AGENTS,
-}
+    'teval': TEVAL, 'ultratool': ULTRATOOL, 'restbench': RESTBENCH, 'funcqa': FUNCQA, 'toolbench': TOOLBENCH,
+    'conformance': CONFORMANCE, 'agents': AGENTS,
+}  # fmt: skip
 
 
-def test_every_metric_of_a_subset_has_a_row_in_its_benchmark() -> None:
+def test_every_metric_of_a_subset_has_one_row_and_meaning() -> None:
     for found in all_benchmarks():
         names = [row.name for row in found.metrics]
         assert len(names) == len(set(names)), found.name
         used = {metric for subset in TABLES[found.name] for metric in subset.metrics}
         assert used <= {*names, OVERALL}, found.name
         assert not [row.name for row in found.metrics if row.binary and not row.higher_is_better]
-
-
-def test_benchmarks_agree_about_metrics_that_several_have() -> None:
-    """A judge's points are no right or wrong; else a name means the same everywhere."""
+    # A judge's points are no right or wrong; else a name means the same everywhere.
     rows: dict[str, Metric] = {}
     for found in all_benchmarks():
         for row in found.metrics:
@@ -50,16 +42,13 @@ def test_benchmarks_agree_about_metrics_that_several_have() -> None:
             assert (other.words, other.higher_is_better, other.rank) == (row.words, row.higher_is_better, row.rank)
 
 
-def test_binary_metrics_of_a_subset_are_those_of_its_rows() -> None:
+def test_binary_metrics_and_names_of_subsets() -> None:
     assert TEVAL.find('reason_retrieve_understand_json').binary_metrics == ('name', 'parse_rate')
     assert native_subset('instruct').binary_metrics == ('json_format_metric',)
     assert native_subset('reason_retrieve_understand_json').success == ()
     assert FUNCQA.find('one_hop').binary_metrics == ('accuracy', 'strict_accuracy')
     assert ULTRATOOL.find('planning').binary_metrics == (), 'a judge gives points'
     assert AGENTS.find('toolbench_g2').binary_metrics == ('finish_rate',)
-
-
-def test_a_table_finds_its_rows_or_names_the_nearest() -> None:
     table = Table(SubsetRow, ({'name': name, 'metrics': ()} for name in ('plan', 'review')), 'Riddles', 'part')
     assert table.find('review') is table[1]
     with pytest.raises(ValueError, match="Riddles has no part 'plam'; it has plan, review"):

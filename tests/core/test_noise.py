@@ -26,24 +26,20 @@ def test_same_seed_same_fault(answer: str, seed: int) -> None:
     assert damaged == damage(answer, Random(seed))
 
 
-@pytest.mark.parametrize('seed', range(40))
-@pytest.mark.parametrize('answer', ['', ' ', '[]', '{}', 'null', '""', '[[]]', '0'], ids=repr)
-def test_little_answers(answer: str, seed: int) -> None:
-    assert isinstance(damage(answer, Random(seed)), str)
+def test_little_answers() -> None:
+    for answer in ('', ' ', '[]', '{}', 'null', '""', '[[]]', '0'):
+        assert all(isinstance(damage(answer, Random(seed)), str) for seed in range(40)), answer
 
 
-@pytest.mark.parametrize(
-    'value',
-    [
-        pytest.param([{'id': 0, 'name': 'a', 'args': {'x': 1}}, {'id': 1, 'name': 'b', 'args': {}}], id='plan'),
-        pytest.param({'thought': 'look it up', 'name': 'find', 'args': {'x': [1, 2]}}, id='call'),
-    ],
-)
+@pytest.mark.parametrize('value', [
+    pytest.param([{'id': 0, 'name': 'a', 'args': {'x': 1}}, {'id': 1, 'name': 'b', 'args': {}}], id='plan'),
+    pytest.param({'thought': 'look it up', 'name': 'find', 'args': {'x': [1, 2]}}, id='call'),
+])  # fmt: skip
 def test_seeds_give_many_faults(value: Any) -> None:
     answer = json.dumps(value)
     damaged = [damage(answer, Random(seed)) for seed in range(200)]
     assert len(set(damaged)) > 10
-    assert sum(text != answer for text in damaged) > 150
+    assert answer not in damaged, 'else `noise` is no share of damaged answers'
     readable = 0
     for text in damaged:
         try:
@@ -53,33 +49,10 @@ def test_seeds_give_many_faults(value: Any) -> None:
     assert readable > 100  # faults in the values, not only in the brackets
 
 
-@pytest.mark.parametrize(
-    ('answer', 'expected'),
-    [
-        pytest.param('true', 'false', id='bool'),
-        pytest.param('41', '42', id='int'),
-        pytest.param('0.5', '1.5', id='float'),
-    ],
-)
-def test_scalars(answer: str, expected: str) -> None:
-    assert expected in {damage(answer, Random(seed)) for seed in range(20)}
-
-
-def test_words_change() -> None:
+def test_scalars_and_words() -> None:
+    for answer, expected in (('true', 'false'), ('41', '42'), ('0.5', '1.5')):
+        assert expected in {damage(answer, Random(seed)) for seed in range(20)}
     answer = 'Answer: the third choice'
-    damaged = {damage(answer, Random(seed)) for seed in range(100)}
-    assert any('something else' in text for text in damaged)
-    assert any(answer.startswith(text) and text != answer for text in damaged)
-
-
-@pytest.mark.parametrize(
-    'answer',
-    [
-        pytest.param('[{"id": 0, "name": "a", "args": {"x": 1}}, {"id": 1, "name": "b", "args": {}}]', id='plan'),
-        pytest.param('Answer: A', id='words'),
-    ],
-)
-def test_a_damaged_answer_is_another(answer: str) -> None:
-    """Else ``noise`` is no share of damaged answers."""
-    unchanged = [seed for seed in range(200) if damage(answer, Random(seed)) == answer]
-    assert unchanged == []
+    damaged = {damage(answer, Random(seed)) for seed in range(200)}
+    assert answer not in damaged and any('something else' in text for text in damaged)
+    assert any(answer.startswith(text) for text in damaged)

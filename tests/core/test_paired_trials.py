@@ -57,18 +57,12 @@ def test_all_trials_of_a_record_stand_against_all_of_the_other() -> None:
     assert told['success pass@2'].pairs == told['accuracy pass@2'].pairs
 
 
-def test_one_trial_has_no_estimates() -> None:
+def test_results_that_have_no_pairs() -> None:
     once, several = result(a='1', b='0'), result(a='10', b='11')
     assert list(paired_estimates(once, several)) == list(paired_estimates(several, once)) == []
     assert pairs_of(once, several, 'accuracy') is not None
-
-
-def test_one_record_of_both_is_no_pair() -> None:
     told = list(paired_estimates(result(a='10', b='00'), result(a='11', c='00')))
     assert told and all(estimate.pairs is None for estimate in told)
-
-
-def test_other_rules_of_success_do_not_compare() -> None:
     first, second = result(a='10', b='00'), result(a='11', b='00')
     second['trials']['success'] = ['accuracy']
     assert list(paired_estimates(first, second)) == []

@@ -12,7 +12,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -72,7 +72,12 @@ def collected() -> list[str]:
     return list(texts)
 
 
-def mutated() -> Iterator[Answer]:
+@cache
+def mutated() -> tuple[Answer, ...]:
+    return tuple(_mutated())
+
+
+def _mutated() -> Iterator[Answer]:
     """Every answer as it is, then answers with up to five cuts, doublings and pieces put in; some failed, some long."""
     answers, draw = collected(), Random(13)
     yield from map(Answer, answers)

@@ -36,37 +36,28 @@ def test_keys_of_configs_and_of_the_environment(monkeypatch: pytest.MonkeyPatch)
     assert redact(text) == '[key] [key] [key] [key] [key] | EMPTY args:test no secret short east-of-here'
 
 
-@pytest.mark.parametrize(
-    'echoed',
-    [
-        'sk-a/b+c&d=',
-        quote('sk-a/b+c&d=', safe=''),
-        quote('sk-a/b+c&d=', safe='').lower(),
-        quote('sk-a/b+c&d='),
-        'sk-a\\/b+c&d=',
-        r'\u0073k-a\u002fb\u002Bc\u0026d=',
-        'sk-a/b+c&amp;d=',
-        'sk-a&#47;b&#x2B;c&#x0026;d=',
-        '%73%6B%2Da%2fb%2Bc%26d%3d',
-    ],
-)
+@pytest.mark.parametrize('echoed', [
+    'sk-a/b+c&d=',
+    quote('sk-a/b+c&d=', safe=''),
+    quote('sk-a/b+c&d=', safe='').lower(),
+    quote('sk-a/b+c&d='),
+    'sk-a\\/b+c&d=',
+    r'\u0073k-a\u002fb\u002Bc\u0026d=',
+    'sk-a/b+c&amp;d=',
+    'sk-a&#47;b&#x2B;c&#x0026;d=',
+    '%73%6B%2Da%2fb%2Bc%26d%3d',
+])  # fmt: skip
 def test_a_key_that_a_server_escapes(echoed: str) -> None:
     remember_keys(['sk-a/b+c&d='])
     assert excerpt(f'no key {echoed} of yours') == 'no key [key] of yours'
 
 
-def test_passwords_in_urls() -> None:
+def test_an_excerpt_is_one_line_without_passwords_and_halves_of_keys() -> None:
     assert redact('http://me:secret@host/v1 a@b') == 'http://[key]@host/v1 a@b'
-
-
-def test_a_key_at_the_cut_leaves_no_half() -> None:
+    assert excerpt(' a\n\n b\t c ') == 'a b c'
     remember_keys(['sk-0123456789'])
     for before in range(EXCERPT_CHARS - 20, EXCERPT_CHARS + 5):
         assert 'sk-' not in excerpt('x' * before + 'sk-0123456789' * 1000)
-
-
-def test_one_line() -> None:
-    assert excerpt(' a\n\n b\t c ') == 'a b c'
 
 
 def shown_nowhere(secret: str, *texts: str) -> None:
@@ -74,17 +65,14 @@ def shown_nowhere(secret: str, *texts: str) -> None:
         assert secret not in redact(text) and secret not in excerpt(text), (text, redact(text))
 
 
-@pytest.mark.parametrize(
-    ('url', 'secret'),
-    [
-        ('http://host/v1?key=abcdefgh12', 'abcdefgh12'),
-        ('http://host/v1?code=abcdefgh12&api-version=2024-02-01', 'abcdefgh12'),
-        ('me:PASS@host/v1', 'PASS'),
-        ('http://me:PA@SS@host/v1', 'SS'),
-        ('http://me:PA/SS@host/v1', 'PA/SS'),
-        (f'http://me:{"p" * 500}@host', 'ppp'),
-    ],
-)
+@pytest.mark.parametrize(('url', 'secret'), [
+    ('http://host/v1?key=abcdefgh12', 'abcdefgh12'),
+    ('http://host/v1?code=abcdefgh12&api-version=2024-02-01', 'abcdefgh12'),
+    ('me:PASS@host/v1', 'PASS'),
+    ('http://me:PA@SS@host/v1', 'SS'),
+    ('http://me:PA/SS@host/v1', 'PA/SS'),
+    (f'http://me:{"p" * 500}@host', 'ppp'),
+])  # fmt: skip
 def test_keys_in_addresses_of_configs(url: str, secret: str) -> None:
     remember_url(url)
     shown_nowhere(secret, url, f'ConnectError: {url}: refused', f'no {url} here')
@@ -97,19 +85,16 @@ def test_a_login_in_an_address_comes_back_as_basic() -> None:
     shown_nowhere(basic, f'Authorization: Basic {basic}')
 
 
-@pytest.mark.parametrize(
-    ('cfg', 'echoed', 'secret'),
-    [
-        ({'extra_headers': {'Authorization': 'Basic bWU6cGFzc3dvcmQx'}}, 'Basic bWU6cGFzc3dvcmQx', 'bWU6cGFzc3dvcmQx'),
-        ({'extra_headers': {'Authorization': 'Basic bWU6cGFzc3dvcmQx'}}, 'me:password1', 'password1'),
-        ({'extra_query': {'subscription': 'abcdefgh12'}}, '?subscription=abcdefgh12', 'abcdefgh12'),
-        ({'headers': {'Cookie': 'a=1; session=abcdefgh12'}}, 'session=abcdefgh12', 'abcdefgh12'),
-        ({'headers': {'X-Auth': 'abcdefgh12'}}, 'X-Auth: abcdefgh12', 'abcdefgh12'),
-        ({'a': [{'api_key': 'abcdefgh12'}]}, 'abcdefgh12', 'abcdefgh12'),
-        ({'key': ['abcdefgh12', 'ijklmnop34']}, 'ijklmnop34', 'ijklmnop34'),
-        ({'proxy': 'http://me:abcdefgh12@proxy'}, 'abcdefgh12', 'abcdefgh12'),
-    ],
-)
+@pytest.mark.parametrize(('cfg', 'echoed', 'secret'), [
+    ({'extra_headers': {'Authorization': 'Basic bWU6cGFzc3dvcmQx'}}, 'Basic bWU6cGFzc3dvcmQx', 'bWU6cGFzc3dvcmQx'),
+    ({'extra_headers': {'Authorization': 'Basic bWU6cGFzc3dvcmQx'}}, 'me:password1', 'password1'),
+    ({'extra_query': {'subscription': 'abcdefgh12'}}, '?subscription=abcdefgh12', 'abcdefgh12'),
+    ({'headers': {'Cookie': 'a=1; session=abcdefgh12'}}, 'session=abcdefgh12', 'abcdefgh12'),
+    ({'headers': {'X-Auth': 'abcdefgh12'}}, 'X-Auth: abcdefgh12', 'abcdefgh12'),
+    ({'a': [{'api_key': 'abcdefgh12'}]}, 'abcdefgh12', 'abcdefgh12'),
+    ({'key': ['abcdefgh12', 'ijklmnop34']}, 'ijklmnop34', 'ijklmnop34'),
+    ({'proxy': 'http://me:abcdefgh12@proxy'}, 'abcdefgh12', 'abcdefgh12'),
+])  # fmt: skip
 def test_what_a_config_calls_a_secret_or_sends_as_one(cfg: dict[str, Any], echoed: str, secret: str) -> None:
     remember_config(cfg)
     shown_nowhere(secret, f'denied: {echoed}')

@@ -14,16 +14,13 @@ QUERIES = [f'q{number // 3}' for number in range(300)]
 """Three records of each of a hundred queries."""
 
 
-def test_samples_nest_and_hold_whole_queries() -> None:
+def test_samples_nest_and_hold_whole_queries_wherever_a_record_stands() -> None:
     smaller: set[int] = set()
     for n in (1, 3, 10, 100, 299, 300, 1000):
         drawn = Sample(n).draw(QUERIES)
         assert drawn == sorted(drawn) and smaller <= set(drawn) and min(n, 300) <= len(drawn) < min(n, 300) + 3
         assert set(Counter(QUERIES[place] for place in drawn).values()) == {3}
         smaller = set(drawn)
-
-
-def test_the_place_of_a_record_does_not_matter() -> None:
     drawn = {QUERIES[place] for place in Sample(60).draw(QUERIES)}
     assert drawn == {QUERIES[::-1][place] for place in Sample(60).draw(QUERIES[::-1])}
     assert drawn != {QUERIES[place] for place in Sample(60, seed=1).draw(QUERIES)}
@@ -59,18 +56,6 @@ def test_looks_grow_up_to_all_records() -> None:
     assert sizes == [100, 214, 400, 620, 800, 1000]
     assert [Sample(900, look=look).size(1000) for look in (1, 2, 6)] == [900, 1000, 1000]
     assert {Sample(100, look=look).size(60) for look in range(1, LOOKS + 1)} == {60}
-
-
-@pytest.mark.parametrize(
-    'settings',
-    [5, {}, {'n': 0}, {'n': True}, {'n': 2.5}, {'n': 5, 'sed': 1}, {'n': 5, 'look': 7}, {'n': 5, 'seed': 'a'}],
-)
-def test_other_settings_are_refused(settings: Any) -> None:
-    with pytest.raises(ValueError, match=r'give dict\(n=100\)'):
-        Sample.of(settings)
-
-
-def test_the_next_look_is_where_the_interval_should_be_narrow_enough() -> None:
     first = Sample(100, look=1)
     assert first.next_look(6.0, 5.9, 1000) == 2 and first.next_look(6.0, 0.1, 1000) == LOOKS
     look = first.next_look(6.0, 3.0, 1000)
@@ -78,3 +63,11 @@ def test_the_next_look_is_where_the_interval_should_be_narrow_enough() -> None:
     before, after = (6.0 * ((1 / size - 1 / 1000) / (1 / 100 - 1 / 1000)) ** 0.5 for size in sizes)
     assert after <= 3.0 < before
     assert Sample(100, look=3).next_look(50.0, 49.0, 80) == LOOKS, 'all records are asked'
+
+
+@pytest.mark.parametrize('settings', [
+    5, {}, {'n': 0}, {'n': True}, {'n': 2.5}, {'n': 5, 'sed': 1}, {'n': 5, 'look': 7}, {'n': 5, 'seed': 'a'},
+])  # fmt: skip
+def test_other_settings_are_refused(settings: Any) -> None:
+    with pytest.raises(ValueError, match=r'give dict\(n=100\)'):
+        Sample.of(settings)

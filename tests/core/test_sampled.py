@@ -44,9 +44,6 @@ def test_the_share_that_was_asked_counts_only_where_answers_do_not_vary() -> Non
     assert result(80, 100, 100)['intervals'] == {METRIC: [80.0, 80.0]}
     assert result(80, 100, 100, greedy=False)['intervals'][METRIC][0] < 75, 'other answers could have come'
     assert intervals_of_sample({**sampled, 'provenance': {}}, True) == {}, 'the first records are no sample'
-
-
-def test_trials_are_of_their_record() -> None:
     once = result(80, 100, 200)
     thrice = {**once, 'runs': [{}] * 3, 'samples': {'all': 300, 'of': 200}, 'details': once['details'] * 3}
     assert intervals_of_sample(thrice, True)[METRIC] == pytest.approx(once['intervals'][METRIC])
@@ -77,16 +74,13 @@ def test_an_unreadable_interval_is_none(intervals: Any) -> None:
     assert read.low is None and read.half == math.inf and not read.is_within(50) and '[' not in str(read)
 
 
-@pytest.mark.parametrize(
-    ('first', 'second', 'compares'),
-    [
-        (result(8, 10, 40), result(8, 20, 40), True),
-        (result(8, 10, 40), {**result(8, 40, 40), 'provenance': {}}, True),
-        (result(8, 10, 40), result(8, 10, 40, sample_seed=1), False),
-        (result(8, 10, 40), result(8, 10, 40, sample_draw='queries, spread'), False),
-        (result(8, 10, 40), result(8, 10, 40, sample_look=3), True),
-    ],
-)
+@pytest.mark.parametrize(('first', 'second', 'compares'), [
+    (result(8, 10, 40), result(8, 20, 40), True),
+    (result(8, 10, 40), {**result(8, 40, 40), 'provenance': {}}, True),
+    (result(8, 10, 40), result(8, 10, 40, sample_seed=1), False),
+    (result(8, 10, 40), result(8, 10, 40, sample_draw='queries, spread'), False),
+    (result(8, 10, 40), result(8, 10, 40, sample_look=3), True),
+])  # fmt: skip
 def test_samples_of_one_seed_compare(first: dict[str, Any], second: dict[str, Any], compares: bool) -> None:
     reasons = list(why_not_comparable(first, second))
     assert (reasons == []) == compares, reasons

@@ -9,48 +9,36 @@ import pytest
 from opencompass_tooleval.core.scoring.sampling_settings import StoredAnswers, sampling_of, samplings
 
 
-@pytest.mark.parametrize(
-    ('model', 'inferencer', 'settings'),
-    [
-        ({'path': 'gpt', 'key': 'sk-1', 'openai_api_base': 'http://a', 'max_out_len': 9, 'stream': True}, {}, {}),
-        ({'path': 'gpt', 'temperature': 1e-6, 'gen_config': {'top_k': 1, 'top_p': 0.9}}, {}, {}),
-        ({'path': 'gpt', 'generation_kwargs': {'do_sample': False, 'temperature': 0.6}}, {}, {}),
-        ({'path': 'gpt'}, {'temperature': 0.7}, {'temperature': 0.7}),
-        (
-            {'path': 'gpt', 'openai_extra_kwargs': {'extra_body': {'top_k': 20, 'cache_salt': 'x'}, 'seed': 1}},
-            {},
-            {'seed': 1, 'top_k': 20},
-        ),
-        ({'path': 'gpt', 'thoughts': 'none', 'tool_choice': 'auto'}, {}, {'thoughts': 'none'}),
-    ],
-)
+@pytest.mark.parametrize(('model', 'inferencer', 'settings'), [
+    ({'path': 'gpt', 'key': 'sk-1', 'openai_api_base': 'http://a', 'max_out_len': 9, 'stream': True}, {}, {}),
+    ({'path': 'gpt', 'temperature': 1e-6, 'gen_config': {'top_k': 1, 'top_p': 0.9}}, {}, {}),
+    ({'path': 'gpt', 'generation_kwargs': {'do_sample': False, 'temperature': 0.6}}, {}, {}),
+    ({'path': 'gpt'}, {'temperature': 0.7}, {'temperature': 0.7}),
+    (
+        {'path': 'gpt', 'openai_extra_kwargs': {'extra_body': {'top_k': 20, 'cache_salt': 'x'}, 'seed': 1}},
+        {},
+        {'seed': 1, 'top_k': 20},
+    ),
+    ({'path': 'gpt', 'thoughts': 'none', 'tool_choice': 'auto'}, {}, {'thoughts': 'none'}),
+])  # fmt: skip
 def test_what_changes_answers(model: dict[str, Any], inferencer: dict[str, Any], settings: dict[str, Any]) -> None:
     assert sampling_of(model, inferencer) == {'path': 'gpt', **settings}
 
 
-def test_no_folder_of_the_machine_and_no_long_text_is_stored() -> None:
+def test_what_is_stored_and_told_is_bounded() -> None:
     first, second = (
         sampling_of({'path': f'/home/me/{step}/hf', 'system_prompt': 'secret ' * 99 + step}, {}) for step in ('a', 'b')
     )
     assert 'home' not in str(first) and first['path'].startswith('hf #') and len(first['system_prompt']) < 40
     assert first['path'] != second['path'] and first['system_prompt'] != second['system_prompt']
     assert sampling_of({'path': '/home/me/a/hf/'}, {})['path'].startswith('hf #')
-
-
-def test_a_difference_is_told_in_bounded_words() -> None:
     stored = StoredAnswers.of({'path': 'm', 'temperature': 0.7}, {})
     assert stored.difference({'sampling': {'path': 'm'}}) == 'temperature not set, now 0.7'
     assert stored.difference({'sampling': stored.sampling}) == ''
     for unknown in ({}, {'sampling': None}, {'sampling': 'text'}):  # of earlier versions, or of somebody else
         assert stored.difference(unknown) == ''
     assert len(stored.difference({'sampling': {'path': 'x' * 10_000, 'more': ['y'] * 10_000}})) < 200
-
-
-def test_a_wrong_decision_is_refused() -> None:
     with pytest.raises(ValueError, match="stored_answers is 'yes', and must be 'keep' or 'ask'"):
         StoredAnswers.of({'stored_answers': 'yes'}, {})
-
-
-def test_the_settings_of_several_rows() -> None:
     rows: list[dict[str, Any]] = [{'sampling': {'seed': 1}}, {'sampling': {'seed': 1}}, {'sampling': {}}, {}]
     assert samplings(rows) == [{'seed': 1}, {}]

@@ -25,44 +25,34 @@ from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usa
 CALLS = (ToolCall('search', {'q': 'Katzen'}, 'call_1'), ToolCall('finish', 'not json'))
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'expected'),
-    [
-        ('{"q": 1}', {'q': 1}),
-        ({'q': 1}, {'q': 1}),
-        ('', {}),
-        ('  ', {}),
-        (None, {}),
-        ('null', {}),
-        ('[1]', [1]),
-        ('{"q": ', '{"q": '),
-        ('[' * 100_000, '[' * 100_000),
-        ('"' + 'a' * MAX_ARGUMENT_CHARS + '"', '"' + 'a' * (MAX_ARGUMENT_CHARS - 1)),
-        ('{"a": NaN}', {'a': 'nan'}),
-        ('"\\ud800"', '\\ud800'),
-    ],
-)
+@pytest.mark.parametrize(('arguments', 'expected'), [
+    ('{"q": 1}', {'q': 1}),
+    ({'q': 1}, {'q': 1}),
+    ('', {}),
+    ('  ', {}),
+    (None, {}),
+    ('null', {}),
+    ('[1]', [1]),
+    ('{"q": ', '{"q": '),
+    ('[' * 100_000, '[' * 100_000),
+    ('"' + 'a' * MAX_ARGUMENT_CHARS + '"', '"' + 'a' * (MAX_ARGUMENT_CHARS - 1)),
+    ('{"a": NaN}', {'a': 'nan'}),
+    ('"\\ud800"', '\\ud800'),
+])  # fmt: skip
 def test_arguments_are_read_or_stay_text(arguments: Any, expected: Any) -> None:
     assert make_call('search', arguments).arguments == expected
     json.dumps(calls_payload([make_call('search', arguments)]), allow_nan=False).encode('utf-8')
+    assert [make_call(name, '{}', name) for name in (None, 7, ['a'], {})] == [ToolCall('', {})] * 4
 
 
-@pytest.mark.parametrize('name', [None, 7, ['a'], {}])
-def test_what_is_no_text_is_no_name(name: Any) -> None:
-    assert make_call(name, '{}', name) == ToolCall('', {})
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'written'),
-    [
-        ('{"q":1}', '{"q":1}'),
-        ('', ''),
-        ('null', 'null'),
-        ('{"q": ', '{"q": '),
-        ({'q': 1}, '{\n  "q": 1\n}'),
-        (None, '{}'),
-    ],
-)
+@pytest.mark.parametrize(('arguments', 'written'), [
+    ('{"q":1}', '{"q":1}'),
+    ('', ''),
+    ('null', 'null'),
+    ('{"q": ', '{"q": '),
+    ({'q': 1}, '{\n  "q": 1\n}'),
+    (None, '{}'),
+])  # fmt: skip
 def test_arguments_as_the_model_wrote_them_come_back_from_the_journal(arguments: Any, written: str) -> None:
     call = make_call('search', arguments)
     assert call.arguments_text == written
@@ -95,9 +85,7 @@ def test_calls_travel_through_rows_answers_and_messages() -> None:
         *messages[:2],
         Message('user', 'so?\nb'),
     ]
-
-
-def test_a_message_without_calls_is_written_as_before() -> None:
+    # A message without calls is written as before.
     assert messages_text([Message('user', 'a')]) == '[{"role": "user", "content": "a"}]'
     assert calls_text(()) == ''
     assert calls_text(CALLS[:1]) == '[{"arguments": {"q": "Katzen"}, "name": "search"}]'
@@ -112,34 +100,28 @@ def test_rows_that_hold_no_calls_are_refused(value: Any) -> None:
 SCHEMAS = {'search': {'type': 'object', 'properties': {'q': {'type': 'string'}}, 'required': ['q']}}
 
 
-@pytest.mark.parametrize(
-    ('calls', 'reason'),
-    [
-        ([], 'call:none'),
-        ([ToolCall('search', {'q': 'a'})], ''),
-        ([ToolCall('search', {'q': 'a'}), ToolCall('search', {'q': 'a'})], 'call:several'),
-        ([ToolCall('sarch', {'q': 'a'})], 'name:unknown_tool'),
-        ([ToolCall('search', '{"q": ')], 'args:not_an_object'),
-        ([ToolCall('search', [1])], 'args:not_an_object'),
-        ([ToolCall('search', {'q': 1})], 'call:schema'),
-        ([ToolCall('search', {})], 'call:schema'),
-    ],
-)
+@pytest.mark.parametrize(('calls', 'reason'), [
+    ([], 'call:none'),
+    ([ToolCall('search', {'q': 'a'})], ''),
+    ([ToolCall('search', {'q': 'a'}), ToolCall('search', {'q': 'a'})], 'call:several'),
+    ([ToolCall('sarch', {'q': 'a'})], 'name:unknown_tool'),
+    ([ToolCall('search', '{"q": ')], 'args:not_an_object'),
+    ([ToolCall('search', [1])], 'args:not_an_object'),
+    ([ToolCall('search', {'q': 1})], 'call:schema'),
+    ([ToolCall('search', {})], 'call:schema'),
+])  # fmt: skip
 def test_what_is_wrong_with_the_calls_of_an_answer(calls: list[ToolCall], reason: str) -> None:
     one = one_call(calls, SCHEMAS)
     assert (one.call, one.reason) == (calls[0] if calls else None, reason)
 
 
-@pytest.mark.parametrize(
-    ('value', 'expected'),
-    [
-        (None, None),
-        ([], None),
-        ({}, Usage()),
-        ({'prompt': -1, 'completion': True, 'seconds': float('nan'), 'requests': 0}, Usage()),
-        ({'prompt': 5, 'counted': True, 'seconds': 1}, Usage(prompt=5, counted=True, seconds=1.0)),
-    ],
-)
+@pytest.mark.parametrize(('value', 'expected'), [
+    (None, None),
+    ([], None),
+    ({}, Usage()),
+    ({'prompt': -1, 'completion': True, 'seconds': float('nan'), 'requests': 0}, Usage()),
+    ({'prompt': 5, 'counted': True, 'seconds': 1}, Usage(prompt=5, counted=True, seconds=1.0)),
+])  # fmt: skip
 def test_usage_of_a_row_is_checked(value: Any, expected: Usage | None) -> None:
     assert read_usage(value) == expected
 
@@ -149,9 +131,6 @@ def test_a_total_knows_what_all_of_its_parts_know() -> None:
     total = Usage(5, 7, 3, counted=True, seconds=1.5, requests=3, incomplete=('reasoning',))
     assert total_usage([first, second]) == total
     assert total_usage([None]) is None and total_usage([]) is None
-
-
-def test_a_round_that_says_nothing_is_not_taken_for_one_that_cost_nothing() -> None:
     known = ('prompt', 'completion', 'seconds')  # of no tokens there is no part
     assert total_usage([Usage(1, 2, 3, seconds=0.5, requests=2), None]) == Usage(
         1, 2, 3, seconds=0.5, requests=3, incomplete=known

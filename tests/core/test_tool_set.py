@@ -31,17 +31,14 @@ def test_names_come_back_whatever_they_are(names: list[str]) -> None:
     assert [tools.sent_name(name) for name in names] == sent
 
 
-@pytest.mark.parametrize(
-    ('names', 'sent'),
-    [
-        (['search', 'a-b'], ['search', 'a-b']),
-        (['A.b', 'A_b', 'A b'], ['A_b_2', 'A_b', 'A_b_3']),
-        (['GET /movie/{id}', 'GET /movie/id'], ['GET_movie_id', 'GET_movie_id_2']),
-        (['搜索', '天气'], ['tool', 'tool_2']),
-        (['3d'], ['_3d']),
-        (['x' * 70, 'x' * 71], ['x' * 64, 'x' * 62 + '_2']),
-    ],
-)
+@pytest.mark.parametrize(('names', 'sent'), [
+    (['search', 'a-b'], ['search', 'a-b']),
+    (['A.b', 'A_b', 'A b'], ['A_b_2', 'A_b', 'A_b_3']),
+    (['GET /movie/{id}', 'GET /movie/id'], ['GET_movie_id', 'GET_movie_id_2']),
+    (['搜索', '天气'], ['tool', 'tool_2']),
+    (['3d'], ['_3d']),
+    (['x' * 70, 'x' * 71], ['x' * 64, 'x' * 62 + '_2']),
+])  # fmt: skip
 def test_names_stay_readable(names: list[str], sent: list[str]) -> None:
     assert [tool['function']['name'] for tool in tool_set(*names).as_request()] == sent
 
@@ -49,26 +46,23 @@ def test_names_stay_readable(names: list[str], sent: list[str]) -> None:
 INTEGER, TEXT = {'type': 'integer'}, {'type': 'string'}
 
 
-@pytest.mark.parametrize(
-    ('schema', 'sent'),
-    [
-        ({}, OBJECT),
-        (OBJECT | {'$schema': 'http://json-schema.org/draft-07/schema#', 'required': None}, OBJECT),
-        (TEXT | {'type': 'array'}, {'type': 'array', 'items': {}}),
-        ({'type': ['array', 'null']}, {'type': ['array', 'null'], 'items': {}}),
-        ({'description': 'd', 'default': None}, {'description': 'd', 'default': None} | TEXT),
-        ({'default': 3}, {'default': 3} | INTEGER),
-        ({'default': True}, {'default': True, 'type': 'boolean'}),
-        ({'default': [1]}, {'default': [1], 'type': 'array', 'items': {}}),
-        ({'enum': [1, 2]}, {'enum': [1, 2]} | INTEGER),
-        ({'enum': [1, 'a']}, {'enum': [1, 'a']}),
-        ({'properties': {'a': {}}}, {'type': 'object', 'properties': {'a': TEXT}}),
-        ({'anyOf': [{'type': 'array'}, TEXT]}, {'anyOf': [{'type': 'array', 'items': {}}, TEXT]}),
-        ({'$ref': '#/$defs/P'}, {'$ref': '#/$defs/P'}),
-        ({'type': ['integer', 'null']}, {'type': ['integer', 'null']}),
-        (INTEGER | {'description': 'd'}, INTEGER | {'description': 'd'}),
-    ],
-)
+@pytest.mark.parametrize(('schema', 'sent'), [
+    ({}, OBJECT),
+    (OBJECT | {'$schema': 'http://json-schema.org/draft-07/schema#', 'required': None}, OBJECT),
+    (TEXT | {'type': 'array'}, {'type': 'array', 'items': {}}),
+    ({'type': ['array', 'null']}, {'type': ['array', 'null'], 'items': {}}),
+    ({'description': 'd', 'default': None}, {'description': 'd', 'default': None} | TEXT),
+    ({'default': 3}, {'default': 3} | INTEGER),
+    ({'default': True}, {'default': True, 'type': 'boolean'}),
+    ({'default': [1]}, {'default': [1], 'type': 'array', 'items': {}}),
+    ({'enum': [1, 2]}, {'enum': [1, 2]} | INTEGER),
+    ({'enum': [1, 'a']}, {'enum': [1, 'a']}),
+    ({'properties': {'a': {}}}, {'type': 'object', 'properties': {'a': TEXT}}),
+    ({'anyOf': [{'type': 'array'}, TEXT]}, {'anyOf': [{'type': 'array', 'items': {}}, TEXT]}),
+    ({'$ref': '#/$defs/P'}, {'$ref': '#/$defs/P'}),
+    ({'type': ['integer', 'null']}, {'type': ['integer', 'null']}),
+    (INTEGER | {'description': 'd'}, INTEGER | {'description': 'd'}),
+])  # fmt: skip
 def test_schemas_are_completed_in_the_request_alone(schema: dict[str, Any], sent: dict[str, Any]) -> None:
     is_root = schema == {} or '$schema' in schema
     root = schema if is_root else OBJECT | {'properties': {'type': schema}, '$defs': {'items': schema}}
@@ -81,24 +75,21 @@ def test_schemas_are_completed_in_the_request_alone(schema: dict[str, Any], sent
     assert kept['function']['parameters'] == tools.schemas['f'] == root
 
 
-def test_a_deep_schema_is_completed_in_linear_time() -> None:
+def test_a_name_that_loses_letters_stands_in_the_description() -> None:
+    chinese, english = (tool['function']['description'] for tool in tool_set('搜索', 'A.b').as_request())
+    assert (chinese, english) == ('搜索: what it does', 'what it does')
+    name = 'ab.' * 30  # no letter is lost by being cut, but an end is
+    assert tool_set(name).as_request()[0]['function']['description'] == f'{name}: what it does'
     deep: dict[str, Any] = {}
     for _ in range(50_000):
         deep = {'items': deep}
     assert ToolSet([ToolSchema('f', '', {'properties': {'a': deep}})]).as_sent
 
 
-def test_a_name_that_loses_letters_stands_in_the_description() -> None:
-    chinese, english = (tool['function']['description'] for tool in tool_set('搜索', 'A.b').as_request())
-    assert (chinese, english) == ('搜索: what it does', 'what it does')
-    name = 'ab.' * 30  # no letter is lost by being cut, but an end is
-    assert tool_set(name).as_request()[0]['function']['description'] == f'{name}: what it does'
-
-
 RETURNED = {'type': 'object', 'properties': {'état': {'type': 'string', 'description': 'Whether it went well.'}}}
 
 
-def test_what_a_tool_returns_stands_in_its_description() -> None:
+def test_what_a_tool_returns_stands_in_its_description_within_what_servers_take() -> None:
     assert describe_tool('book', 'Books.', RETURNED) == (
         'Books.\nReturns: {"type": "object", "properties": '
         '{"état": {"type": "string", "description": "Whether it went well."}}}'
@@ -106,9 +97,6 @@ def test_what_a_tool_returns_stands_in_its_description() -> None:
     assert describe_tool('book', '', [{'name': 'état'}]) == 'Returns: [{"name": "état"}]'
     for nothing in (None, {}, []):
         assert describe_tool('book', 'Books.', nothing) == 'Books.'
-
-
-def test_a_description_is_never_longer_than_servers_take() -> None:
     fields = {f'field{place}': {'type': 'string', 'description': 'word ' * 10} for place in range(15)}
     described = describe_tool('book', 'Books.', {'properties': {**fields, 'description': {'type': 'string'}}})
     returned = json.loads(described.removeprefix('Books.\nReturns: '))['properties']
@@ -124,12 +112,9 @@ def test_a_description_is_never_longer_than_servers_take() -> None:
     assert len(describe_tool('book', 'word ' * 500)) <= MAX_DESCRIPTION
 
 
-def test_two_tools_of_one_name_are_refused() -> None:
+def test_a_set_travels_as_text_is_never_copied_and_has_each_name_once() -> None:
     with pytest.raises(ValueError, match="two tools are called 'a'"):
         tool_set('a', 'b', 'a')
-
-
-def test_a_set_travels_as_text_and_is_never_copied() -> None:
     tools = ToolSet([ToolSchema('A.b', 'does', OBJECT)], parallel=False)
     back = ToolSet.of_text(tools.to_text())
     assert (back.tools, back.parallel) == (tools.tools, False)

@@ -20,14 +20,24 @@ STEPS = (Step('look', (LOST,)), Step('again', (FOUND,)), Step('done', (FINISH,),
 DONE = Trajectory('dfsdt', STEPS, 'Holland', path=(1, 2), settings={'most_nodes': 3})
 
 
-def test_trajectory_comes_back_from_its_text():
+def test_a_trajectory_comes_back_from_its_text_with_its_calls() -> None:
     assert parse_trajectory(DONE.to_json()) == DONE
+    assert DONE.calls == (LOST, FOUND)
+    assert DONE.path_calls == (FOUND,)
+    assert DONE.sources == {
+        'exact': 1,
+        'other_task': 0,
+        'nearest': 0,
+        'function': 0,
+        'simulated': 0,
+        'live': 0,
+        'error': 1,
+    }
 
 
-@pytest.mark.parametrize(
-    'text',
-    ['', 'A', '{', '[]', '{}', '7', '{"loop": "react"}', '{"steps":' + '[' * 5000, '{"rounds": [1], "calls": []}'],
-)
+@pytest.mark.parametrize('text', [
+    '', 'A', '{', '[]', '{}', '7', '{"loop": "react"}', '{"steps":' + '[' * 5000, '{"rounds": [1], "calls": []}',
+])  # fmt: skip
 def test_other_texts_are_refused(text):
     with pytest.raises(ValueError, match='not a trajectory'):
         parse_trajectory(text)
@@ -42,40 +52,23 @@ def test_a_trajectory_of_another_version_is_refused(number):
         parse_trajectory(json.dumps(raw))
 
 
-def test_calls_are_those_of_tools():
-    assert DONE.calls == (LOST, FOUND)
-    assert DONE.path_calls == (FOUND,)
-    assert DONE.sources == {
-        'exact': 1,
-        'other_task': 0,
-        'nearest': 0,
-        'function': 0,
-        'simulated': 0,
-        'live': 0,
-        'error': 1,
-    }
-
-
-@pytest.mark.parametrize(
-    'damage',
-    [
-        lambda raw: raw.update(path=[3]),
-        lambda raw: raw.update(steps=5),
-        lambda raw: raw.update(final_answer=None),
-        lambda raw: raw.update(unknown=1),
-        lambda raw: raw['steps'][0].update(parent=0),
-        lambda raw: raw['steps'][0]['calls'][0].update(source='guess'),
-        lambda raw: raw['steps'][0]['calls'][0].update(name=1),
-        lambda raw: raw['steps'][0]['calls'][0].update(observation_chars='x'),
-        lambda raw: raw['steps'][0]['calls'].append(1),
-        lambda raw: raw['steps'][0].update(asked=[]),
-        lambda raw: raw['steps'][1].update(parent=True),
-        lambda raw: raw.update(path=[True]),
-        lambda raw: raw.update(path=None),
-        lambda raw: raw.update(omitted_observations='x'),
-        lambda raw: raw.update(steps=[{}]),
-    ],
-)
+@pytest.mark.parametrize('damage', [
+    lambda raw: raw.update(path=[3]),
+    lambda raw: raw.update(steps=5),
+    lambda raw: raw.update(final_answer=None),
+    lambda raw: raw.update(unknown=1),
+    lambda raw: raw['steps'][0].update(parent=0),
+    lambda raw: raw['steps'][0]['calls'][0].update(source='guess'),
+    lambda raw: raw['steps'][0]['calls'][0].update(name=1),
+    lambda raw: raw['steps'][0]['calls'][0].update(observation_chars='x'),
+    lambda raw: raw['steps'][0]['calls'].append(1),
+    lambda raw: raw['steps'][0].update(asked=[]),
+    lambda raw: raw['steps'][1].update(parent=True),
+    lambda raw: raw.update(path=[True]),
+    lambda raw: raw.update(path=None),
+    lambda raw: raw.update(omitted_observations='x'),
+    lambda raw: raw.update(steps=[{}]),
+])  # fmt: skip
 def test_what_is_no_trajectory_is_refused(damage):
     raw = json.loads(DONE.to_json())
     damage(raw)

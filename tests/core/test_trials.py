@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from opencompass_tooleval.core.statistics.trials import (
     SUCCESS,
@@ -28,54 +26,27 @@ from opencompass_tooleval.core.statistics.trials import (
 )
 
 
-@pytest.mark.parametrize('trials', range(1, 9))
-def test_estimators_are_the_share_of_all_draws(trials: int) -> None:
-    for right in range(trials + 1):
-        outcomes = [True] * right + [False] * (trials - right)
+def test_estimators_are_the_share_of_all_draws() -> None:
+    for right, wrong in product(range(9), repeat=2):
+        outcomes, trials = [True] * right + [False] * wrong, right + wrong
         for k in range(1, trials + 1):
             draws = list(combinations(outcomes, k))
             assert pass_at_k(trials, right, k) == pytest.approx(sum(map(any, draws)) / len(draws), abs=1e-12)
             assert pass_hat_k(trials, right, k) == pytest.approx(sum(map(all, draws)) / len(draws), abs=1e-12)
+    assert pass_at_k(2000, 1, 1000) == pytest.approx(0.5), 'binomials beyond what a float holds'
 
 
-def test_numbers_by_hand() -> None:
-    assert pass_at_k(4, 2, 2) == pytest.approx(5 / 6)
-    assert pass_hat_k(4, 2, 2) == pytest.approx(1 / 6)
-    assert pass_at_k(2000, 1, 1000) == pytest.approx(0.5)  # binomials beyond what a float holds
-
-
-@given(st.integers(1, 30), st.data())
-def test_estimators_are_unbiased(trials: int, data: st.DataObject) -> None:
-    """Over all records with the same chance p, the mean of the estimates is 1 - (1 - p)^k, and p^k."""
-    k, p = data.draw(st.integers(1, trials)), data.draw(st.floats(0, 1))
-    weights = [math.comb(trials, right) * p**right * (1 - p) ** (trials - right) for right in range(trials + 1)]
-    at_k = sum(weight * pass_at_k(trials, right, k) for right, weight in enumerate(weights))
-    hat_k = sum(weight * pass_hat_k(trials, right, k) for right, weight in enumerate(weights))
-    assert at_k == pytest.approx(1 - (1 - p) ** k, abs=1e-9)
-    assert hat_k == pytest.approx(p**k, abs=1e-9)
-
-
-@pytest.mark.parametrize(('trials', 'right', 'k'), [(3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4), (0, 0, 1)])
-def test_numbers_out_of_bounds(trials: int, right: int, k: int) -> None:
-    for estimator in (pass_at_k, pass_hat_k):
-        with pytest.raises(ValueError, match='not 0 <= right <= trials and 1 <= k <= trials'):
-            estimator(trials, right, k)
-
-
-@pytest.mark.parametrize(
-    ('trials', 'numbers'), [(1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (5, [1, 2, 4, 5]), (8, [1, 2, 4, 8])]
-)
-def test_which_k(trials: int, numbers: list[int]) -> None:
-    assert drawn_numbers(trials) == numbers
-    assert names_of(trials) == [*(f'pass@{k}' for k in numbers), *(f'pass^{k}' for k in numbers)]
-
-
-@pytest.mark.parametrize(
-    'name', ['pass@', 'pass^0', 'pass@²', 'pass@1.5', 'avg@3', 'pass@-1', 'pass@9999999999', 'pass^٣', '']
-)
-def test_names_of_nothing(name: str) -> None:
-    with pytest.raises(ValueError, match=r'neither pass@K nor pass\^K'):
-        parse_name(name)
+def test_names_of_estimates_and_numbers_out_of_bounds() -> None:
+    for numbers in ((3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4), (0, 0, 1)):
+        for estimator in (pass_at_k, pass_hat_k):
+            with pytest.raises(ValueError, match='not 0 <= right <= trials and 1 <= k <= trials'):
+                estimator(*numbers)
+    for trials, numbers in {1: [1], 2: [1, 2], 3: [1, 2, 3], 5: [1, 2, 4, 5], 8: [1, 2, 4, 8]}.items():
+        assert drawn_numbers(trials) == numbers
+        assert names_of(trials) == [*(f'pass@{k}' for k in numbers), *(f'pass^{k}' for k in numbers)]
+    for name in ('pass@', 'pass^0', 'pass@²', 'pass@1.5', 'avg@3', 'pass@-1', 'pass@9999999999', 'pass^٣', ''):
+        with pytest.raises(ValueError, match=r'neither pass@K nor pass\^K'):
+            parse_name(name)
 
 
 RULE = BinaryMetrics(('accuracy',), ('accuracy', 'share'))
@@ -111,9 +82,6 @@ def test_means_over_records_and_their_errors() -> None:
         name: estimates[SUCCESS][name] for name in by_kind if name != 'avg@4'
     }
     assert estimates[SUCCESS]['avg@4'].value == pytest.approx(50.0)
-
-
-def test_trials_that_do_not_count() -> None:
     rights = rights_by_record(samples(a='1-0', b='--1', c='---'), 'accuracy', RULE)
     assert rights == {'a': (True, False), 'b': (True,)}
     assert chances(rights, 'pass@1') == {'a': 0.5, 'b': 1.0}
@@ -131,9 +99,7 @@ def test_success_is_all_that_applies() -> None:
     assert rule.is_right(SUCCESS, {'x': 1.0, 'y': 1 - 1e-12}) is True
     assert rule.is_right(SUCCESS, {'x': 1.0, 'y': 0.99}) is False
     assert rule.is_right(SUCCESS, {'x': None, 'y': None}) is None
-
-
-def test_a_metric_that_is_graded_after_all_is_a_fault() -> None:
+    # A metric that is graded after all is a fault.
     with pytest.raises(ValueError, match=r'^accuracy is said to be right or wrong, and a sample has 0.5$'):
         rights_by_record([('a', {'accuracy': 0.5})], 'accuracy', RULE)
 
@@ -146,41 +112,24 @@ def part(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_a_result_is_read() -> None:
+def test_a_result_is_read_if_it_has_trials() -> None:
     read = trials_of_result(part())
     assert read is not None
     assert (read.trials, read.rule) == (2, BinaryMetrics(['y'], ['x']))
     assert read.estimates['y']['pass@1'] == Estimate(50.0, None, 1)
+    others = ({}, {'trials': 3}, {'trials': []}, part(n=True), part(n=1), part(n='2'), part(metrics=['accuracy']))
+    assert [trials_of_result(result) for result in others] == [None] * len(others)
 
 
-@pytest.mark.parametrize(
-    'result',
-    [
-        {},
-        {'trials': 3},
-        {'trials': []},
-        part(n=True),
-        part(n=1),
-        part(n='2'),
-        part(metrics=['accuracy']),
-    ],
-)
-def test_results_without_trials(result: dict[str, Any]) -> None:
-    assert trials_of_result(result) is None
-
-
-@pytest.mark.parametrize(
-    'row',
-    [
-        None,
-        5.0,
-        {'value': None, 'standard_error': None, 'records': 0},
-        {'value': math.nan, 'standard_error': 1.0, 'records': 2},
-        {'value': 1.0, 'standard_error': 'x', 'records': 2},
-        {'value': 10**400, 'standard_error': 1.0, 'records': 2},
-        {'value': 1.0, 'standard_error': 1.0, 'records': True},
-    ],
-)
+@pytest.mark.parametrize('row', [
+    None,
+    5.0,
+    {'value': None, 'standard_error': None, 'records': 0},
+    {'value': math.nan, 'standard_error': 1.0, 'records': 2},
+    {'value': 1.0, 'standard_error': 'x', 'records': 2},
+    {'value': 10**400, 'standard_error': 1.0, 'records': 2},
+    {'value': 1.0, 'standard_error': 1.0, 'records': True},
+])  # fmt: skip
 def test_rows_that_are_no_estimate(row: Any) -> None:
     assert estimate_of(row) is None
     read = trials_of_result(part(metrics={'x': {'pass@1': row}}))

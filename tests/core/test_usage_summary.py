@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencompass_tooleval.core.scoring.prices import Prices
@@ -62,6 +62,21 @@ def test_by_hand() -> None:
         '600 of prompts, 60 of answers, cost 0.00, 1 answers counted here (estimate), 2 answers with unknown tokens, '
         '1 answers at the full price: cached tokens are unknown'
     )
+    assert summary_of([None, None], PRICES) is None and summary_of([]) is None
+    only_tries = summary_of([Usage(requests=4)], PRICES)
+    assert only_tries == {'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1}, 'requests': 4}
+    assert spending_of(only_tries) is None
+    summary = summary_of([Usage(100, 10, cached=60), Usage(300, 30)])
+    spending = spending_of(summary, PRICES)
+    assert spending is not None and spending.cost == pytest.approx((340 * 2 + 60 + 40 * 8) / 1e6)
+    assert spending_of(summary) == Spending(2, 400, 40, None, 0, 0, requests=2)
+    summary = summary_of([Usage(100, 10)], Prices(2.0, 8.0))
+    assert summary is not None and 'cached_unknown' not in summary['cost']
+    spending = spending_of(summary_of([Usage(100, 10), Usage(1, 1, incomplete=('prompt',))], PRICES))
+    assert spending is not None and (spending.incomplete, spending.cached_unknown) == (1, 2)
+    assert str(spending).endswith(
+        '1 answers with partly unknown tokens, 2 answers at the full price: cached tokens are unknown'
+    )
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=60))
@@ -74,25 +89,12 @@ def test_numbers_are_those_of_numpy(counts: list[int]) -> None:
         assert prompt_tokens[name] == np.quantile(counts, share, method='inverted_cdf')
 
 
-def test_nothing_is_known() -> None:
-    assert summary_of([None, None], PRICES) is None and summary_of([]) is None
-    only_tries = summary_of([Usage(requests=4)], PRICES)
-    assert only_tries == {'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1}, 'requests': 4}
-    assert spending_of(only_tries) is None
-
-
-def test_old_results_are_priced_by_their_tokens() -> None:
-    summary = summary_of([Usage(100, 10, cached=60), Usage(300, 30)])
-    spending = spending_of(summary, PRICES)
-    assert spending is not None and spending.cost == pytest.approx((340 * 2 + 60 + 40 * 8) / 1e6)
-    assert spending_of(summary) == Spending(2, 400, 40, None, 0, 0, requests=2)
-
-
 _ROUNDS = st.lists(
     st.builds(Usage, st.integers(0, 10**6), st.integers(0, 10**5), cached=st.none() | st.integers(0, 10**3)), min_size=1
 )
 
 
+@settings(max_examples=30)
 @given(st.lists(_ROUNDS, min_size=1, max_size=8))
 def test_dialogues_cost_what_their_rounds_cost(dialogues: list[list[Usage]]) -> None:
     """What was cached is billed as such, though other rounds of the dialogue do not say it."""
@@ -109,16 +111,6 @@ def test_dialogues_cost_what_their_rounds_cost(dialogues: list[list[Usage]]) -> 
         assert summary['cached']['answers'] == len(capped) and 'cached_unknown' not in summary['cost']
     else:
         assert 'cached' not in summary and summary['cost']['cached_unknown'] == len(capped)
-
-
-def test_what_was_cached_is_not_asked_about_where_it_costs_as_much() -> None:
-    summary = summary_of([Usage(100, 10)], Prices(2.0, 8.0))
-    assert summary is not None and 'cached_unknown' not in summary['cost']
-    spending = spending_of(summary_of([Usage(100, 10), Usage(1, 1, incomplete=('prompt',))], PRICES))
-    assert spending is not None and (spending.incomplete, spending.cached_unknown) == (1, 2)
-    assert str(spending).endswith(
-        '1 answers with partly unknown tokens, 2 answers at the full price: cached tokens are unknown'
-    )
 
 
 def test_requests_that_failed_are_part_of_what_an_answer_cost() -> None:
@@ -150,14 +142,14 @@ def test_rows_of_others_by_name() -> None:
         'simulator sim': Spending(6, 800, 80, pytest.approx(2 * (400 * 2 + 40 * 8) / 1e6), 0, 2, 0, 4, (), 6),
         'simulator free': Spending(1, 5, 1, None, 0, 0, requests=1),
     }
-
-
-def test_kept_judgements_are_no_spending() -> None:
     (row,) = other_row('judge', 'gpt', [], PRICES, [Usage(100, 10), None])
     (other,) = read_others({'auxiliary_models': [row]})
     assert (other.name, other.spent) == ('judge gpt', NOTHING)
     assert other.from_cache.cost == pytest.approx((100 * 2 + 10 * 8) / 1e6) and other.from_cache.unknown == 1
     assert other_row('judge', 'gpt', [None], PRICES) == []
+    one, other = Spending(1, 10, 2, 0.5, 1, 0, 1, 1, ('x', 'y'), 3), Spending(2, 20, 3, None, 0, 1, 1, 0, ('y',), 4)
+    assert one + other == Spending(3, 30, 5, 0.5, 1, 1, 2, 1, ('x', 'y'), 7)
+    assert other + other == Spending(4, 40, 6, None, 0, 2, 2, 0, ('y',), 8)
 
 
 @pytest.mark.parametrize(
@@ -170,33 +162,13 @@ def test_others_that_cannot_be_read(value: Any) -> None:
     assert read_others(value) == []
 
 
-def test_spendings_add_up() -> None:
-    one, other = Spending(1, 10, 2, 0.5, 1, 0, 1, 1, ('x', 'y'), 3), Spending(2, 20, 3, None, 0, 1, 1, 0, ('y',), 4)
-    assert one + other == Spending(3, 30, 5, 0.5, 1, 1, 2, 1, ('x', 'y'), 7)
-    assert other + other == Spending(4, 40, 6, None, 0, 2, 2, 0, ('y',), 8)
-
-
-@pytest.mark.parametrize(
-    'summary',
-    [
-        None,
-        [],
-        {},
-        {'prompt': 5},
-        {'prompt': {'total': -1}, 'completion': {'total': 1.5}},
-        {'prompt': {'total': True}, 'completion': {'total': 10**400}},
-    ],
-)
-def test_files_that_say_nothing(summary: Any) -> None:
-    assert spending_of(summary, PRICES) is None
-
-
-def test_a_cost_that_is_none_is_left_out() -> None:
+def test_files_that_say_nothing_or_half() -> None:
+    odd = ({'total': -1}, {'total': 1.5}, {'total': True}, {'total': 10**400})
+    for summary in (None, [], {}, {'prompt': 5}, *({'prompt': one, 'completion': one} for one in odd)):
+        assert spending_of(summary, PRICES) is None
+    # A cost that is none is left out, and what is half known has no cost.
     for cost in (float('nan'), 'x', 10**400, -1, True):
         spending = spending_of({'prompt': {'total': 1}, 'cost': {'total': cost}, 'answers': 7})
         assert spending == Spending(0, 1, 0, None, 0, 0)
-
-
-def test_what_is_half_known_has_no_cost() -> None:
     spending = spending_of(summary_of([Usage(completion=7)], PRICES), PRICES)
     assert spending == Spending(1, 0, 7, None, 0, 0, requests=1)

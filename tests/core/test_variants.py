@@ -10,7 +10,6 @@ import pytest
 from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL, FUNCTION_CALLING
 from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
-from opencompass_tooleval.core.statistics.paired import metrics_of
 from opencompass_tooleval.results.variants import Gain, gains_of, row_of, table_gains
 
 KIND = VariantKind(
@@ -52,10 +51,6 @@ def test_pairs() -> None:
     assert KIND.pair_up(['a', 'c']) == ([], [])
 
 
-def test_a_score_is_a_number() -> None:
-    assert metrics_of({'f1': 1.0, 'n': 2, 'ok': True, 'none': None, 'reasons': {}}) == ['f1', 'n']
-
-
 def test_delta_and_interval_by_hand() -> None:
     """Nine of ten records gain as much, and one nothing: the t interval of the mean is 45 ± 2.262 * 5."""
     (comparison,) = gains_of('d', result([0.0] * 9 + [1.0]), result([0.5] * 9 + [1.0]))
@@ -65,15 +60,13 @@ def test_delta_and_interval_by_hand() -> None:
     assert interval.high > 45 + 2.262157 * 5, 'the end away from 0 is wider'
 
 
-def test_records_are_paired_by_id_whatever_their_order() -> None:
+def test_records_are_paired_by_id_and_count_if_both_have_a_value() -> None:
+    assert [it.metric for it in gains_of('d', result([1.0], parse_rate=100.0), result([1.0]))] == ['name']
     before, after = result([0.0, 1.0, 0.5]), result([0.2, 1.0, 0.5])
     after['details'].reverse()
     (comparison,) = gains_of('d', before, after)
     assert comparison.interval is not None and comparison.delta == pytest.approx(100 * 0.2 / 3)
     assert [comparison] == gains_of('d', before, result([0.2, 1.0, 0.5]))
-
-
-def test_records_of_one_side_or_without_a_value_do_not_count() -> None:
     before, after = result([0.0, 1.0, None, 0.3]), result([1.0, None, 1.0, 0.4])
     (comparison,) = gains_of('d', before, after)
     assert comparison.interval is not None
@@ -88,42 +81,21 @@ def test_a_score_over_steps_weighs_records_by_their_steps() -> None:
     assert comparison.interval is not None
     assert comparison.delta == pytest.approx(50.0) == pytest.approx(after['local'] - before['local'])
     assert (comparison.interval.low, comparison.interval.high) == (-100.0, 100.0), 'two records show nothing'
-
-
-def test_a_full_score_does_not_hide_that_it_is_over_steps() -> None:
-    """100 is the mean over samples as well; the other side tells which it is."""
+    # 100 is the mean over samples as well; the other side tells which it is.
     before, after = stepwise([[1.0], [1.0, 1.0, 1.0]]), stepwise([[1.0], [0.0, 1.0, 1.0]])
     (comparison,) = gains_of('d', before, after)
     assert comparison.delta == pytest.approx(-25.0)
 
 
-def test_several_runs_of_a_record_are_its_mean() -> None:
-    before, after = result([0.0, 1.0, 1.0, 1.0]), result([1.0, 1.0, 1.0, 1.0])
-    for run in (before, after):
-        for detail, name in zip(run['details'], 'abab', strict=True):
-            detail['id'] = name
-    (comparison,) = gains_of('d', before, after)
-    assert comparison.interval is not None
-    assert (comparison.interval.pairs, comparison.delta) == (2, 25.0)
-
-
-@pytest.mark.parametrize(
-    'after',
-    [
-        pytest.param(result([1.0, 1.0], name=12.5), id='no mean'),
-        pytest.param({'name': 50.0}, id='no details'),
-        pytest.param(result([1.0], details=[{'id': 'other', 'values': {'name': 1.0}}]), id='no shared record'),
-    ],
-)
+@pytest.mark.parametrize('after', [
+    pytest.param(result([1.0, 1.0], name=12.5), id='no mean'),
+    pytest.param({'name': 50.0}, id='no details'),
+    pytest.param(result([1.0], details=[{'id': 'other', 'values': {'name': 1.0}}]), id='no shared record'),
+])  # fmt: skip
 def test_without_shared_values_there_is_a_delta_and_no_interval(after: dict[str, Any]) -> None:
     (comparison,) = gains_of('d', result([0.0, 0.5]), after)
     assert comparison.interval is None
     assert comparison.delta == after['name'] - 25.0
-
-
-def test_metrics_of_one_side_only_are_left_out() -> None:
-    before = result([1.0], parse_rate=100.0)
-    assert [it.metric for it in gains_of('d', before, result([1.0]))] == ['name']
 
 
 def test_tables() -> None:
@@ -181,12 +153,9 @@ def test_records_that_got_better_and_worse_and_steps_by_hand() -> None:
     assert (comparison.better, comparison.worse, comparison.steps) == (50.0, 0.0, (None, None))
 
 
-def test_a_suffix_may_name_a_method_of_a_benchmark() -> None:
+def test_names_of_variants_and_their_partners() -> None:
     names = ('tooleval-teval-instruct_v2-easytool', 'tooleval-funcqa-one_hop-easytool', 'tooleval-teval-instruct_v2')
     assert [KIND.is_variant(name) for name in names] == [True, False, False]
-
-
-def test_loops_are_no_variants_but_for_those_that_have_partners() -> None:
     names = ('tooleval-toolbench_g1-agent-fc', 'tooleval-teval-agent-fc', 'tooleval-toolbench_g1-agent-react-easytool')
     assert [FUNCTION_CALLING.is_variant(name) for name in names] == [False, True, False]
     assert FUNCTION_CALLING.original_of(names[1]) == 'tooleval-teval-agent-react'

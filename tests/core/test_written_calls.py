@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_payload
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, calls_payload
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.written.formats import FORMATS, NONE, choose_format
 from opencompass_tooleval.core.calls.written.reading import (
@@ -21,6 +20,7 @@ from opencompass_tooleval.core.calls.written.reading import (
     without_end_tokens,
 )
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from tests.core.written_answers import FAMILIES
 
 PARIS, ROME = ('weather', {'city': 'Paris'}), ('weather', {'city': 'Rome', 'days': 3})
 
@@ -39,37 +39,21 @@ def read(text: str, parser: str) -> tuple[str, Named]:
 
 F = '<tool_call>{"name": "f"}</tool_call>'
 HERMES: list[tuple[str, str | None, Named]] = [
-    ('<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>', '', [PARIS]),
     ('<tool_call>{"arguments": {"city": "Paris"}, "name": "weather"}</tool_call>', '', [PARIS]),
-    (
-        'I look.\n<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call> Wait.',
-        'I look.\n Wait.',
-        [PARIS],
-    ),
-    (
-        '<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}</tool_call>\n'
-        '<tool_call>{"name": "weather", "arguments": {"city": "Rome", "days": 3}}',
-        '',
-        [PARIS, ROME],
-    ),
-    (
-        '<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}'
-        '<tool_call>{"name": "weather", "arguments": {"city": "Rome", "days": 3}}</tool_call>',
-        '',
-        [PARIS, ROME],
-    ),
+    ('I look.\n<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call> Wait.', 'I look.\n Wait.',
+     [PARIS]),
+    ('<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}</tool_call>\n'
+     '<tool_call>{"name": "weather", "arguments": {"city": "Rome", "days": 3}}', '', [PARIS, ROME]),
+    ('<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}'
+     '<tool_call>{"name": "weather", "arguments": {"city": "Rome", "days": 3}}</tool_call>', '', [PARIS, ROME]),
     ('<tool_call>{"name": "f", "arguments": {"a": "</tool_call>"}}</tool_call>x', 'x', [('f', {'a': '</tool_call>'})]),
     ('<tool_call>{"name": "f", "arguments": "{\\"a\\": 1}"}</tool_call>', '', [('f', {'a': 1})]),
     ('<tool_call>{"name": "f"}</tool_call>', '', [('f', {})]),
     ('<tool_call>{"name": "f", "arguments": {"a": "b</tool_call>', '', [('f', '{"name": "f", "arguments": {"a": "b')]),
     ("<tool_call>{'name': 'f'}</tool_call> y", 'y', [('', "{'name': 'f'}")]),
     ('<tool_call>[1]</tool_call>', '', [('', '[1]')]),
-    (
-        '<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}\n'
-        '{"name": "weather", "arguments": {"city": "Rome", "days": 3}}</tool_call>',
-        '',
-        [PARIS, ROME],
-    ),
+    ('<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}\n'
+     '{"name": "weather", "arguments": {"city": "Rome", "days": 3}}</tool_call>', '', [PARIS, ROME]),
     ('[THINK]I <tool_call>{"name": "f"}</tool_call>[/THINK]No.', f'<think>I {F}</think>No.', []),
     ('<tool_call>', '', [('', '')]),
     ('<think>Shall I <tool_call>{"name": "f"}</tool_call>?</think>No.', None, []),
@@ -77,70 +61,45 @@ HERMES: list[tuple[str, str | None, Named]] = [
     ('<think>Yes.</think>\n<tool_call>{"name": "f"}</tool_call>', '<think>Yes.</think>', [('f', {})]),
     ('Yes.</think>\nI do <tool_call>{"name": "f"}</tool_call>', '<think>Yes.</think>I do', [('f', {})]),
     ('{"name": "weather", "arguments": {}}', None, []),
-]
+]  # fmt: skip
 LLAMA: list[tuple[str, str | None, Named]] = [
-    ('{"name": "weather", "parameters": {"city": "Paris"}}', '', [PARIS]),
     (' \n{"type": "function", "name": "weather", "arguments": {"city": "Paris"}}\n', '', [PARIS]),
     ('<|python_tag|>{"name": "weather", "parameters": {"city": "Paris"}}', '', [PARIS]),
-    (
-        '{"name": "weather", "parameters": {"city": "Paris"}}; '
-        '{"name": "weather", "parameters": {"city": "Rome", "days": 3}}',
-        '',
-        [PARIS, ROME],
-    ),
+    ('{"name": "weather", "parameters": {"city": "Paris"}}; '
+     '{"name": "weather", "parameters": {"city": "Rome", "days": 3}}', '', [PARIS, ROME]),
     ('Well <|python_tag|>{"name": "weather", "parameters": {"city": "Paris"}} done', 'Well done', [PARIS]),
-    (
-        '{"name": "weather", "parameters": {"city": "Pa',
-        '',
-        [('weather', '{"name": "weather", "parameters": {"city": "Pa')],
-    ),
+    ('{"name": "weather", "parameters": {"city": "Pa', '',
+     [('weather', '{"name": "weather", "parameters": {"city": "Pa')]),
     ('<|python_tag|>brave_search.call(query="a")', '', [('brave_search', {'query': 'a'})]),
     ('<|python_tag|>print(1)', '', [('', 'print(1)')]),
-    (
-        '[{"name": "weather", "parameters": {"city": "Paris"}}, '
-        '{"name": "weather", "parameters": {"city": "Rome", "days": 3}}]',
-        '',
-        [PARIS, ROME],
-    ),
+    ('[{"name": "weather", "parameters": {"city": "Paris"}}, '
+     '{"name": "weather", "parameters": {"city": "Rome", "days": 3}}]', '', [PARIS, ROME]),
     ('[{"name": "Bob"}]', None, []),
     ('{"name": "Bob", "age": 3}', None, []),
     ('{"answer": 42}', None, []),
     ('The call is {"name": "f", "parameters": {}}', None, []),
     ('{"name": "f", "parameters": {"a": ";"}};{"name": "g"', '', [('f', {'a': ';'}), ('g', '{"name": "g"')]),
-]
+]  # fmt: skip
 MISTRAL: list[tuple[str, str | None, Named]] = [
     ('[TOOL_CALLS] [{"name": "weather", "arguments": {"city": "Paris"}, "id": "VvvODy9mT"}]', '', [PARIS]),
-    (
-        '[TOOL_CALLS][{"name": "weather", "arguments": {"city": "Paris"}}, '
-        '{"name": "weather", "arguments": {"city": "Rome", "days": 3}}]',
-        '',
-        [PARIS, ROME],
-    ),
-    ('[TOOL_CALLS]weather[ARGS]{"city": "Paris"}', '', [PARIS]),
+    ('[TOOL_CALLS][{"name": "weather", "arguments": {"city": "Paris"}}, '
+     '{"name": "weather", "arguments": {"city": "Rome", "days": 3}}]', '', [PARIS, ROME]),
     ('[TOOL_CALLS]weather{"city": "Paris"}', '', [PARIS]),
     ('[TOOL_CALLS]weather[CALL_ID]VvvODy9mT[ARGS]{"city": "Paris"}', '', [PARIS]),
-    (
-        'Hm.[TOOL_CALLS]weather[ARGS]{"city": "Paris"}[TOOL_CALLS]weather[ARGS]{"city": "Rome", "days": 3} ok',
-        'Hm. ok',
-        [PARIS, ROME],
-    ),
+    ('Hm.[TOOL_CALLS]weather[ARGS]{"city": "Paris"}[TOOL_CALLS]weather[ARGS]{"city": "Rome", "days": 3} ok', 'Hm. ok',
+     [PARIS, ROME]),
     ('[TOOL_CALLS]f[ARGS]{"a": "[TOOL_CALLS]"}', '', [('f', {'a': '[TOOL_CALLS]'})]),
     ('[TOOL_CALLS]f[ARGS]{"a": [TOOL_CALLS]g[ARGS]{}', '', [('f', '{"a":'), ('g', {})]),
     ('[TOOL_CALLS] [{"name": "f", "arguments": {"a', '', [('f', '[{"name": "f", "arguments": {"a')]),
     ('[TOOL_CALLS] [3, {"name": "f", "arguments": {}}]', '', [('', '3'), ('f', {})]),
     ('[TOOL_CALLS]', '', [('', '')]),
     ('[{"name": "f", "arguments": {}}]', None, []),
-]
+]  # fmt: skip
 PYTHONIC: list[tuple[str, str | None, Named]] = [
-    ("[weather(city='Paris')]", '', [PARIS]),
-    ("[weather(city='Paris'), weather(city='Rome', days=3)]", '', [PARIS, ROME]),
     ("<|python_start|>[weather(city='Paris')]<|python_end|>", '', [PARIS]),
     ('Hm.<|python_start|>[weather(city="Paris")]<|python_end|> ok', 'Hm. ok', [PARIS]),
-    (
-        '[ g( ) , a.b.c( x = [1, {"y": (2, 3)}], z=None, w=true)]',
-        '',
-        [('g', {}), ('a.b.c', {'x': [1, {'y': [2, 3]}], 'z': None, 'w': True})],
-    ),
+    ('[ g( ) , a.b.c( x = [1, {"y": (2, 3)}], z=None, w=true)]', '',
+     [('g', {}), ('a.b.c', {'x': [1, {'y': [2, 3]}], 'z': None, 'w': True})]),
     (r"[f(a='it\'s ) , ]', b=-1.5)]", '', [('f', {'a': "it's ) , ]", 'b': -1.5})]),
     ("[f(a=1), g(b='x", '', [('f', {'a': 1}), ('g', "b='x")]),
     ("[f(os.system('rm'))]", '', [('f', "os.system('rm')")]),
@@ -151,347 +110,128 @@ PYTHONIC: list[tuple[str, str | None, Named]] = [
     ('[1, 2]', None, []),
     ('f(a=1)', None, []),
     ('[]', None, []),
-]
+]  # fmt: skip
 TWO = (
     '{"name": "weather", "arguments": {"city": "Paris"}}, {"name": "weather", "arguments": {"city": "Rome", "days": 3}}'
 )
 TYPED = ('weather', {'city': '7', 'days': 7, 'where': {'lat': 1.5}, 'any': 'x', 'now': True, 'other': '7'})
 BROKEN = 'city": "Par'
-# As the chat templates of these models write an answer with calls, and as their models were seen to end too early.
+# What is odd in a format: answers as its chat template writes them, ``test_written_answers.py`` reads.
 OTHERS: dict[str, list[tuple[str, str | None, Named]]] = {
     'qwen3_coder': [
-        (
-            'I look.\n<tool_call>\n<function=weather>\n<parameter=city>\nParis\n</parameter>\n'
-            '</function>\n</tool_call>'
-            '\n<tool_call>\n<function=weather>\n<parameter=city>\nRome\n</parameter>\n'
-            '<parameter=days>\n3\n</parameter>\n'
-            '</function>\n</tool_call>',
-            'I look.',
-            [PARIS, ROME],
-        ),
-        (
-            '<tool_call>\n<function=weather>\n<parameter=city>\n7\n</parameter>\n<parameter=days>\n7\n</parameter>\n'
-            '<parameter=where>\n{"lat": 1.5}\n</parameter>\n<parameter=any>\nx\n</parameter>\n<parameter=now>\nTrue\n'
-            '</parameter>\n<parameter=other>\n7\n</parameter>\n</function>\n</tool_call>',
-            '',
-            [TYPED],
-        ),
+        ('<tool_call>\n<function=weather>\n<parameter=city>\n7\n</parameter>\n<parameter=days>\n7\n</parameter>\n'
+         '<parameter=where>\n{"lat": 1.5}\n</parameter>\n<parameter=any>\nx\n</parameter>\n<parameter=now>\nTrue\n'
+         '</parameter>\n<parameter=other>\n7\n</parameter>\n</function>\n</tool_call>', '', [TYPED]),
         ('<function=f>\n</function>', '', [('f', {})]),
-        (
-            '<function=weather>\n<parameter=any>\ntrue\n</parameter>\n</function>'
-            '<function=weather>\n<parameter=any>\n5\n</parameter>\n</function>',
-            '',
-            [('weather', {'any': 'true'}), ('weather', {'any': 5})],
-        ),
-        (
-            '<function=weather>\n<parameter=city>\na\n\n b\n</parameter>\n</function>',
-            '',
-            [('weather', {'city': 'a\n\n b'})],
-        ),
+        ('<function=weather>\n<parameter=any>\ntrue\n</parameter>\n</function>'
+         '<function=weather>\n<parameter=any>\n5\n</parameter>\n</function>', '',
+         [('weather', {'any': 'true'}), ('weather', {'any': 5})]),
         ('<tool_call>\n<function=weather>\n<parameter=city>\nPar', '', [('weather', '<parameter=city>\nPar')]),
         ('Use <tool_call> tags.', None, []),
     ],
     'seed_oss': [
-        (
-            '<seed:tool_call>\n<function=weather>\n<parameter=city>Rome</parameter>\n<parameter=days>3</parameter>\n'
-            "</function>\n</seed:tool_call>\n<seed:tool_call>\n<function=weather>\n<parameter=where>{'a': True}"
-            '</parameter>\n</function>\n</seed:tool_call>',
-            '',
-            [ROME, ('weather', {'where': {'a': True}})],
-        ),
-    ],
+        ("<seed:tool_call>\n<function=weather>\n<parameter=where>{'a': True}</parameter>\n</function>", '',
+         [('weather', {'where': {'a': True}})])],
     'glm45': [
-        (
-            '\n<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call>'
-            '\n<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n'
-            '<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>',
-            '',
-            [PARIS, ROME],
-        ),
-        ('<tool_call>weather<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>', '', [PARIS]),
         ('<tool_call>f\n</tool_call> ok', 'ok', [('f', {})]),
         ('<tool_call>f</tool_call>', '', [('f', {})]),
         ('<tool_call>weather\n<arg_key>city</arg_key>\n<arg_va', '', [('weather', '<arg_key>city</arg_key>\n<arg_va')]),
     ],
-    'minimax_m2': [
-        (
-            'Hm.\n<minimax:tool_call>\n<invoke name="weather">\n<parameter name="city">Paris</parameter>\n</invoke>\n'
-            '<invoke name="weather">\n<parameter name="city">Rome</parameter>\n<parameter name="days">3</parameter>\n'
-            '</invoke>\n</minimax:tool_call>',
-            'Hm.',
-            [PARIS, ROME],
-        ),
-    ],
     'deepseek_v32': [
-        (
-            '\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="weather">\n'
-            '<｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>\n</｜DSML｜invoke>\n'
-            '<｜DSML｜invoke name="weather">\n<｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>\n'
-            '<｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n'
-            '</｜DSML｜function_calls>',
-            '',
-            [PARIS, ROME],
-        ),
-        (
-            '<｜DSML｜invoke name="f"><｜DSML｜parameter name="a" string="false">"x"</｜DSML｜parameter>'
-            '<｜DSML｜parameter name="b" string="true">5</｜DSML｜parameter></｜DSML｜invoke>',
-            '',
-            [('f', {'a': 'x', 'b': '5'})],
-        ),
-    ],
+        ('<｜DSML｜invoke name="f"><｜DSML｜parameter name="a" string="false">"x"</｜DSML｜parameter>'
+         '<｜DSML｜parameter name="b" string="true">5</｜DSML｜parameter></｜DSML｜invoke>', '',
+         [('f', {'a': 'x', 'b': '5'})])],
     'deepseek_v3': [
-        (
-            '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{"city": "Paris"}\n```'
-            '<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n'
-            '{"city": "Rome", "days": 3}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
-            '',
-            [PARIS, ROME],
-        ),
-        (
-            f'<｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{{"{BROKEN}',
-            '',
-            [('weather', f'{{"{BROKEN}')],
-        ),
-    ],
+        (f'<｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{{"{BROKEN}', '',
+         [('weather', f'{{"{BROKEN}')])],
     'deepseek_v31': [
-        (
-            'Ok<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{"city": "Paris"}<｜tool▁call▁end｜>'
-            '<｜tool▁call▁begin｜>weather<｜tool▁sep｜>{"city": "Rome", "days": 3}<｜tool▁call▁end｜>'
-            '<｜tool▁calls▁end｜>',
-            'Ok',
-            [PARIS, ROME],
-        ),
-        ('<｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": "<｜tool▁call▁end｜>"}', '', [('f', {'a': '<｜tool▁call▁end｜>'})]),
-    ],
+        ('<｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": "<｜tool▁call▁end｜>"}', '',
+         [('f', {'a': '<｜tool▁call▁end｜>'})])],
     'kimi_k2': [
-        (
-            '<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>'
-            '{"city": "Paris"}<|tool_call_end|><|tool_call_begin|>functions.weather:1<|tool_call_argument_begin|>'
-            '{"city": "Rome", "days": 3}<|tool_call_end|><|tool_calls_section_end|>',
-            '',
-            [PARIS, ROME],
-        ),
         ('<|tool_call_begin|>weather<|tool_call_argument_begin|>{"city": "Paris"}', '', [PARIS]),
         ('<|tool_call_begin|>functions.a.b:12<|tool_call_argument_begin|>{}<|tool_call_end|>', '', [('a.b', {})]),
     ],
-    'granite': [
-        (f'<|tool_call|>[{TWO}]', '', [PARIS, ROME]),
-        ('<|tool_call|>{"name": "weather", "arguments": {"city": "Paris"}}<|/tool_call|>', '', [PARIS]),
-    ],
+    'granite': [('<|tool_call|>{"name": "weather", "arguments": {"city": "Paris"}}<|/tool_call|>', '', [PARIS])],
     'phi4_mini_json': [
-        (f'functools[{TWO}]', '', [PARIS, ROME]),
         ('Take functools.partial for that.', None, []),
-        (
-            f'functools[{{"name": "weather", "arguments": {{"{BROKEN}',
-            '',
-            [('weather', f'[{{"name": "weather", "arguments": {{"{BROKEN}')],
-        ),
+        (f'functools[{{"name": "weather", "arguments": {{"{BROKEN}', '',
+         [('weather', f'[{{"name": "weather", "arguments": {{"{BROKEN}')]),
     ],
-    'granite-20b-fc': [
-        ('<function_call> {"name": "weather", "arguments": {"city": "Paris"}}', '', [PARIS]),
-    ],
-    'nemotron_json': [(f'<TOOLCALL>[{TWO}]</TOOLCALL>', '', [PARIS, ROME])],
-    'jamba': [(f'<tool_calls>[\n{TWO}\n]</tool_calls>', '', [PARIS, ROME])],
+    'granite-20b-fc': [('<function_call> {"name": "weather", "arguments": {"city": "Paris"}}', '', [PARIS])],
     'internlm': [
-        (
-            'I look<|action_start|><|plugin|>\n{"name": "weather", "parameters": {"city": "Paris"}}<|action_end|>',
-            'I look',
-            [PARIS],
-        ),
-    ],
-    'lfm2': [
-        (
-            "<|tool_call_start|>[weather(city='Paris'), weather(city='Rome', days=3)]<|tool_call_end|>Wait.",
-            'Wait.',
-            [PARIS, ROME],
-        ),
-        (f'<|tool_call_start|>[{TWO}]<|tool_call_end|>', '', [PARIS, ROME]),
-    ],
+        ('I look<|action_start|><|plugin|>\n{"name": "weather", "parameters": {"city": "Paris"}}<|action_end|>',
+         'I look', [PARIS])],
+    'lfm2': [(f'<|tool_call_start|>[{TWO}]<|tool_call_end|>Wait.', 'Wait.', [PARIS, ROME])],
     'olmo3': [
-        ("<function_calls>\nweather(city='Paris')\nweather(city='Rome', days=3)\n</function_calls>", '', [PARIS, ROME]),
         ('<function_calls>\nf(a=null, b=true)\n</function_calls>', '', [('f', {'a': None, 'b': True})]),
         ('<function_calls>\nnothing', '', [('', 'nothing')]),
     ],
-    'tool_code': [('```tool_code\nweather(city="Paris")\n```', '', [PARIS])],
     'functiongemma': [
-        (
-            '<start_function_call>call:weather{city:<escape>Rome<escape>,days:3}<end_function_call>'
-            '<start_function_call>call:f{a:{b:[1,<escape>{x: "y"}<escape>]},c:true}<end_function_call>',
-            '',
-            [ROME, ('f', {'a': {'b': [1, '{x: "y"}']}, 'c': True})],
-        ),
+        ('<start_function_call>call:f{a:{b:[1,<escape>{x: "y"}<escape>]},c:true}<end_function_call>', '',
+         [('f', {'a': {'b': [1, '{x: "y"}']}, 'c': True})]),
         ('<start_function_call>call:f{}', '', [('f', {})]),
         ('<start_function_call>call:f{a:', '', [('f', '{a:')]),
     ],
-    'gemma4': [('<|tool_call>call:weather{city:<|"|>Rome<|"|>,days:3}<tool_call|>', '', [ROME])],
     'kimi_k3': [
-        (
-            '<|close|>think<|sep|><|open|>response<|sep|>I look.<|close|>response<|sep|>'
-            '<|open|>tools<|sep|><|open|>call '
-            'tool="weather" index="1"<|sep|><|open|>argument key="city" type="string"'
-            '<|sep|>Paris<|close|>argument<|sep|>'
-            '<|close|>call<|sep|><|open|>call tool="f&quot;" index="2"<|sep|><|open|>argument key="a &amp;&quot;" '
-            'type="object"<|sep|>{"b": "&amp;"}<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>'
-            '<|close|>message<|sep|>',
-            'I look.',
-            [PARIS, ('f"', {'a &"': {'b': '&amp;'}})],
-        ),
+        ('<|open|>call tool="f&quot;" index="2"<|sep|><|open|>argument key="a &amp;&quot;" type="object"<|sep|>'
+         '{"b": "&amp;"}<|close|>argument<|sep|><|close|>call<|sep|>', '', [('f"', {'a &"': {'b': '&amp;'}})]),
         ('<|open|>call tool="f"<|sep|><|open|>argument key="a" ty', '', [('f', '<|open|>argument key="a" ty')]),
     ],
     'minimax_m3': [
-        (
-            'Hm.\n]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="weather">]<]minimax[>[<city> '
-            'a\n]<]minimax[>[</city>'
-            ']<]minimax[>[<days>3]<]minimax[>[</days>]<]minimax[>[<now>True]<]minimax[>[</now>'
-            ']<]minimax[>[<where>]<]minimax[>[<spots>\n]<]minimax[>[<item>]<]minimax[>[<lat>1.5]<]minimax[>[</lat>'
-            ']<]minimax[>[</item>]<]minimax[>[<item>]<]minimax[>[</item>]<]minimax[>[</spots>]'
-            '<]minimax[>[<name>7]<]minimax[>['
-            '</name>]<]minimax[>[</where>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>',
-            'Hm.',
-            [
-                (
-                    'weather',
-                    {'city': ' a\n', 'days': 3, 'now': True, 'where': {'spots': [{'lat': 1.5}, {}], 'name': '7'}},
-                )
-            ],
-        ),
-        (
-            ']<]minimax[>[<invoke name="f">]<]minimax[>[<a>1]<]minimax[>[</b>]<]minimax[>[</invoke>x',
-            'x',
-            [('f', ']<]minimax[>[<a>1]<]minimax[>[</b>')],
-        ),
+        (']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="weather">]<]minimax[>[<city> a\n]<]minimax[>[</city>'
+         ']<]minimax[>[<now>True]<]minimax[>[</now>]<]minimax[>[<where>]<]minimax[>[<spots>\n]<]minimax[>[<item>'
+         ']<]minimax[>[<lat>1.5]<]minimax[>[</lat>]<]minimax[>[</item>]<]minimax[>[<item>]<]minimax[>[</item>'
+         ']<]minimax[>[</spots>]<]minimax[>[<name>7]<]minimax[>[</name>]<]minimax[>[</where>]<]minimax[>[</invoke>', '',
+         [('weather', {'city': ' a\n', 'now': True, 'where': {'spots': [{'lat': 1.5}, {}], 'name': '7'}})]),
+        (']<]minimax[>[<invoke name="f">]<]minimax[>[<a>1]<]minimax[>[</b>]<]minimax[>[</invoke>x', 'x',
+         [('f', ']<]minimax[>[<a>1]<]minimax[>[</b>')]),
         (']<]minimax[>[<invoke name="f">]<]minimax[>[<a>1', '', [('f', ']<]minimax[>[<a>1')]),
         ('Names ]<]minimax[>[ only', None, []),
     ],
     'deepseek_v41': [
-        (
-            '<｜DSML｜ calls>\n<｜DSML｜ invoke name="weather">\n<｜DSML｜ parameter name="city" string="true">Paris'
-            '</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n<｜DSML｜ invoke name="f"/>\n'
-            '<｜DSML｜ invoke name="g">\n{"a": [1]}\n'
-            '</｜DSML｜ invoke>\n</｜DSML｜ calls>',
-            '',
-            [PARIS, ('f', {}), ('g', {'a': [1]})],
-        ),
-    ],
-    'gigachat35': [
-        (
-            'a<｜GCML｜tool_calls><｜GCML｜invoke name="f"></｜GCML｜invoke></｜GCML｜tool_calls><|message_sep|>',
-            'a',
-            [('f', {})],
-        )
-    ],
+        ('<｜DSML｜ invoke name="f"/>\n<｜DSML｜ invoke name="g">\n{"a": [1]}\n</｜DSML｜ invoke>', '',
+         [('f', {}), ('g', {'a': [1]})])],
     'gigachat3': [
-        (
-            'I look.<|message_sep|>\n\nfunction call'
-            '<|role_sep|>\n{"name": "f", "arguments": {"a": "<|function_call|>"}}</s>',
-            'I look.',
-            [('f', {'a': '<|function_call|>'})],
-        ),
+        ('I look.<|message_sep|>\n\nfunction call<|role_sep|>\n'
+         '{"name": "f", "arguments": {"a": "<|function_call|>"}}</s>', 'I look.', [('f', {'a': '<|function_call|>'})]),
         ('<|function_call|>{"name": "f", "arg', '', [('f', '{"name": "f", "arg')]),
     ],
     'hy_v3': [
-        (
-            'a<tool_calls:x1>\n<tool_call:x1>weather<tool_sep:x1>\n<arg_key:x1>city</arg_key:x1>\n<arg_value:x1>'
-            '</arg_value></arg_value:x1>\n</tool_call:x1>\n</tool_calls:x1>',
-            'a',
-            [('weather', {'city': '</arg_value>'})],
-        ),
+        ('a<tool_calls:x1>\n<tool_call:x1>weather<tool_sep:x1>\n<arg_key:x1>city</arg_key:x1>\n<arg_value:x1>'
+         '</arg_value></arg_value:x1>\n</tool_call:x1>\n</tool_calls:x1>', 'a',
+         [('weather', {'city': '</arg_value>'})]),
         ('<tool_calls><tool_call>f</tool_call></tool_calls>', '', [('f', {})]),
     ],
     'cohere_command4': [
-        (
-            '<|START_TEXT|>Hm.<|END_TEXT|>'
-            '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "f", "parameters": {"a": 1}}, 3]'
-            '<|END_ACTION|>',
-            'Hm.',
-            [('f', {'a': 1}), ('', '3')],
-        ),
+        ('<|START_TEXT|>Hm.<|END_TEXT|><|START_ACTION|>'
+         '[{"tool_call_id": "0", "tool_name": "f", "parameters": {"a": 1}}, 3]<|END_ACTION|>', 'Hm.',
+         [('f', {'a': 1}), ('', '3')]),
         ('<|START_RESPONSE|>Hm.<|END_RESPONSE|><|END_OF_TURN_TOKEN|>', 'Hm.', []),
     ],
     'apertus': [
-        (
-            '<|inner_prefix|>Go.<|tools_prefix|>[{"f": {"a": 1}}, {"g": null}, {"h": {}, "i": {}}]<|tools_suffix|>',
-            '<think>Go.</think>',
-            [('f', {'a': 1}), ('g', {}), ('', '{"h": {}, "i": {}}')],
-        ),
-    ],
-    'longcat': [('<longcat_tool_call>\n{"name": "f", "arguments": {}}\n</longcat_tool_call>', '', [('f', {})])],
-    'longcat_pairs': [
-        (
-            '<longcat_tool_call>f\n<longcat_arg_key>a</longcat_arg_key>\n<longcat_arg_value>b</longcat_arg_value>\n'
-            '</longcat_tool_call>',
-            '',
-            [('f', {'a': 'b'})],
-        )
-    ],
-    'dots': [
-        ('<dots_function_call>\n<invoke name="f">\n</invoke>\n</dots_function_call>', '', [('f', {})]),
-    ],
+        ('<|inner_prefix|>Go.<|tools_prefix|>[{"f": {"a": 1}}, {"g": null}, {"h": {}, "i": {}}]<|tools_suffix|>',
+         '<think>Go.</think>', [('f', {'a': 1}), ('g', {}), ('', '{"h": {}, "i": {}}')])],
     'inkling': [
-        (
-            '<|content_thinking|>Hm.<|end_message|><|message_model|><|content_text|>I look.'
-            '<|end_message|><|message_model|>f'
-            '<|content_invoke_tool_json|>{"name": "f", "args": {"a": "<|end_message|>"}}<|end_message|>',
-            '<think>Hm.</think>I look.',
-            [('f', {'a': '<|end_message|>'})],
-        ),
+        ('<|message_model|>f<|content_invoke_tool_json|>{"name": "f", "args": {"a": "<|end_message|>"}}<|end_message|>',
+         '', [('f', {'a': '<|end_message|>'})]),
         ('<|content_thinking|>Hm.', '<think>Hm.', []),
     ],
-    'muse': [
-        (
-            ' to=self<|message|>Hm.<|eom|><|start|>assistant to=weather<|message|><atem:function_calls>\n<atem:invoke '
-            'name="weather.weather">\n<atem:parameter name="city">Paris</atem:parameter>\n</atem:invoke>\n'
-            '</atem:function_calls><|eom|>',
-            '<think>Hm.</think>',
-            [PARIS],
-        ),
-        (' to=user<|message|>Hi<|eot|>', 'Hi', []),
-    ],
+    'muse': [(' to=user<|message|>Hi<|eot|>', 'Hi', [])],
     'minicpm5': [
-        (
-            '<function name="weather"><param name="city"><![CDATA[a & </param> ]]>&lt;b&gt; &amp;amp;</param>'
-            '<param name="where">{"a": &quot;b&quot;}</param><param name="days">3</param></function> x',
-            'x',
-            [('weather', {'city': 'a & </param> <b> &amp;', 'where': {'a': 'b'}, 'days': 3})],
-        ),
+        ('<function name="weather"><param name="city"><![CDATA[a & </param> ]]>&lt;b&gt; &amp;amp;</param>'
+         '<param name="where">{"a": &quot;b&quot;}</param></function> x', 'x',
+         [('weather', {'city': 'a & </param> <b> &amp;', 'where': {'a': 'b'}})]),
         ('<function name="f"/>', '', [('f', {})]),
         ('<function name="f"><param name="a"><![CDATA[b', '', [('f', '<param name="a"><![CDATA[b')]),
     ],
-    'step3': [
-        (
-            '<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>'
-            '<steptml:invoke name="f"><steptml:parameter '
-            'name="a">b</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>',
-            '',
-            [('f', {'a': 'b'})],
-        )
-    ],
-    'llama_function': [('<function=weather>{"city": "Paris"}</function>', '', [PARIS])],
     'openai': [
-        (
-            '<|channel|>analysis<|message|>Look.<|end|><|start|>assistant<|channel|>commentary to=functions.weather '
-            '<|constrain|>json<|message|>{"city": "Paris"}<|call|>',
-            '<think>Look.</think>',
-            [PARIS],
-        ),
-        (
-            '<|start|>assistant to=functions.weather<|channel|>analysis code<|message|>{"city": "Paris"}<|call|>',
-            '',
-            [PARIS],
-        ),
-        (
-            '<|channel|>final<|message|>to=functions.f is how one calls.<|return|>',
-            'to=functions.f is how one calls.',
-            [],
-        ),
-        (
-            ' to=functions.f<|channel|>commentary json<|message|>{"a": "<|end|><|message|>"}<|call|>',
-            '',
-            [('f', {'a': '<|end|><|message|>'})],
-        ),
+        ('<|channel|>final<|message|>to=functions.f is how one calls.<|return|>', 'to=functions.f is how one calls.',
+         []),
+        (' to=functions.f<|channel|>commentary json<|message|>{"a": "<|end|><|message|>"}<|call|>', '',
+         [('f', {'a': '<|end|><|message|>'})]),
         ('<|start|>assistant to=user<|channel|>final<|message|>Hi', 'Hi', []),
     ],
-}
+}  # fmt: skip
 CASES = [
     pytest.param(parser, *case, id=f'{parser}-{number}')
     for parser, cases in {
@@ -506,7 +246,8 @@ CASES = [
 
 
 def test_each_format_has_cases() -> None:
-    assert {case.values[0] for case in CASES} == set(FORMATS) - {NONE}
+    generated = {family.format_name for family in FAMILIES.values()}
+    assert {case.values[0] for case in CASES} | generated == set(FORMATS) - {NONE}
 
 
 @pytest.mark.parametrize(('parser', 'text', 'content', 'calls'), CASES)
@@ -537,19 +278,15 @@ READINGS: list[tuple[str, str, bool, tuple[str, str, Named, bool]]] = [
     ('hermes', '<tool_call>{"name": "f"</think>\nNo.', False, ('<tool_call>{"name": "f"', '\nNo.', [], False)),
     ('mistral', '[THINK]Hm[/THINK]Ok[TOOL_CALLS]f[ARGS]{}</s>', False, ('Hm', 'Ok', [('f', {})], False)),
     ('mistral', '[THINK]Hm[TOOL_CALLS]f[ARGS]{}</s>', False, ('Hm[TOOL_CALLS]f[ARGS]{}', '', [], True)),
-    (
-        'gemma4',
-        '<|channel>thought\nHm\n<channel|><|tool_call>call:f{}<tool_call|><|tool_response>',
-        False,
-        ('\nHm\n', '', [('f', {})], False),
-    ),
+    ('gemma4', '<|channel>thought\nHm\n<channel|><|tool_call>call:f{}<tool_call|><|tool_response>', False,
+     ('\nHm\n', '', [('f', {})], False)),
     ('openai', f'Hm<|end|>{TO}commentary<|message|>{{}}<|call|>', True, ('Hm', '', [('f', {})], False)),
     ('openai', f'Hm<|end|>{TO}analysis<|message|>{{}}<|call|>', True, ('Hm', '', [('f', {})], False)),
     ('openai', 'Hm', True, ('Hm', '', [], True)),
     ('openai', '<|channel|>analysis<|message|>Hm<|end|>', False, ('Hm', '', [], False)),
     (NONE, '<|channel|>analysis<|message|>Hm<|end|>', False, ('Hm', '', [], False)),
     (NONE, '<think>Hm</think>Yes.<|eot_id|>', False, ('Hm', 'Yes.', [], False)),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(('parser', 'text', 'opened', 'parts'), READINGS)
@@ -561,34 +298,29 @@ def test_a_raw_text_is_thoughts_content_and_calls(
     assert (reading.thoughts, reading.content, calls, reading.is_unfinished) == parts
 
 
-@pytest.mark.parametrize('end', [' ', '', '\n\n'])
-@pytest.mark.parametrize('token', END_TOKENS)
-def test_end_tokens_are_no_content(token: str, end: str) -> None:
-    assert without_end_tokens(f'{token} Yes{end}{token}{token}\n{token}') == f'{token} Yes'
-    assert without_end_tokens(f'Yes{token} No') == f'Yes{token} No'
-
-
-def test_marks_that_look_like_end_tokens_stay() -> None:
+def test_end_tokens_are_no_content() -> None:
+    for token in END_TOKENS:
+        for end in (' ', '', '\n\n'):
+            assert without_end_tokens(f'{token} Yes{end}{token}{token}\n{token}') == f'{token} Yes'
+        assert without_end_tokens(f'Yes{token} No') == f'Yes{token} No'
+    # Marks that look like them stay.
     assert without_end_tokens('<s>old</s>') == without_end_tokens('<s>old</s></s></s>'[:-4]) == '<s>old</s>'
     assert without_end_tokens('Yes<pad><|im_end|><pad>', ['<pad>', '']) == 'Yes'
-    assert without_end_tokens('Yes' + '</s>' * 250_000) == 'Yes'
+    assert without_end_tokens('Yes' + '</s>' * 50_000) == 'Yes'
 
 
-@pytest.mark.parametrize(
-    ('text', 'name', 'calls'),
-    [
-        ('[{"name": "weather", "parameters": {"city": "Paris"}}]<|im_end|>', '', [PARIS]),
-        (f'[{TWO_CALLS}]', '', [PARIS, ROME]),
-        (' {"name": "weather", "arguments": {"city": "Paris"}}', '', [PARIS]),
-        ('{"city": "Paris"}', 'weather', [PARIS]),
-        ('{"name": "weather", "parameters": {"city": "Paris"}}', 'weather', [PARIS]),
-        ('{"name": "Bob"}', 'weather', [('weather', {'name': 'Bob'})]),
-        ('{"name": "Bob"}', '', []),
-        ('{"city": "Par', 'weather', []),
-        ('[3]', 'weather', []),
-        ('No.', '', []),
-    ],
-)
+@pytest.mark.parametrize(('text', 'name', 'calls'), [
+    ('[{"name": "weather", "parameters": {"city": "Paris"}}]<|im_end|>', '', [PARIS]),
+    (f'[{TWO_CALLS}]', '', [PARIS, ROME]),
+    (' {"name": "weather", "arguments": {"city": "Paris"}}', '', [PARIS]),
+    ('{"city": "Paris"}', 'weather', [PARIS]),
+    ('{"name": "weather", "parameters": {"city": "Paris"}}', 'weather', [PARIS]),
+    ('{"name": "Bob"}', 'weather', [('weather', {'name': 'Bob'})]),
+    ('{"name": "Bob"}', '', []),
+    ('{"city": "Par', 'weather', []),
+    ('[3]', 'weather', []),
+    ('No.', '', []),
+])  # fmt: skip
 def test_required_calls_are_json(text: str, name: str, calls: Named) -> None:
     for before, opened, thoughts in (('', False, ''), ('<think>Hm</think>\n', False, 'Hm'), ('Hm</think>', True, 'Hm')):
         reading = read_required_calls(before + text, name, opened)
@@ -597,59 +329,10 @@ def test_required_calls_are_json(text: str, name: str, calls: Named) -> None:
         assert reading.text.startswith('<think>Hm</think>' if thoughts else reading.content)
 
 
-def test_too_long_a_text_is_content() -> None:
-    for text in ('<think>' + 'x' * MAX_CHARS, '<|channel|>analysis<|message|>' + 'x' * MAX_CHARS):
-        assert read_reference(text, 'openai') == read_reference(text, 'hermes') == Reading(content=text)
-        assert read_required_calls(text) == Reading(content=text)
-
-
-def test_a_prompt_tells_if_it_ends_within_thoughts() -> None:
+def test_a_prompt_tells_if_it_ends_within_thoughts_and_ids_are_those_of_the_text() -> None:
     for end in ('<think>', '<think>\n', '[THINK]', '<|channel|>analysis<|message|>'):
         assert opens_thoughts(f'<|im_start|>assistant\n{end}')
     assert not opens_thoughts('<|im_start|>assistant\n<think>\n\n</think>\n\n') and not opens_thoughts('')
-
-
-@pytest.mark.parametrize(
-    ('template', 'parser'),
-    [
-        ("{{ '<tool_call>' }}", 'hermes'),
-        ("{{ '<tool_call>\\n<function=' }}", 'qwen3_coder'),
-        ("{{ '<tool_call>' + name + '<arg_key>' }}", 'glm45'),
-        ('{{ "<function=" + name }} {{ "<|python_tag|>" }}', 'llama_function'),
-        ('functools[{"name": ...}] <|tool_call|>', 'phi4_mini_json'),
-        ('<｜tool▁call▁begin｜>function<｜tool▁sep｜>', 'deepseek_v31'),
-        ("{{ '[TOOL_CALLS]' }}", 'mistral'),
-        ("{{ '<|python_tag|>' }}", 'llama3_json'),
-        ('Respond in the format {"name": function name, "parameters": dictionary}', 'llama3_json'),
-        ("{{ '<|python_start|>' }}", 'pythonic'),
-        ('[func_name1(params_name1=params_value1)]', 'pythonic'),
-        ('Calls are within <tool_call></tool_call>: <tool_calls>[{...}]</tool_calls>', 'jamba'),
-        ('{% set token = "]<]minimax[>[" %}<tool_call>', 'minimax_m3'),
-        ('<seed:tool_call><function=', 'seed_oss'),
-        ('<tool_call>{{ "<|open|>tools<|sep|>" }}', 'kimi_k3'),
-        ("{% set d = '｜DSML｜' %}<｜DSML｜ calls> <｜DSML｜ invoke", 'deepseek_v41'),
-        ('<｜DSML｜tool_calls>', 'deepseek_v32'),
-        ("{% set s = ':x' %}{{ '<tool_calls' + s }}{{ '<tool_sep' + s }}<tool_call><arg_key>", 'hy_v3'),
-        ('<tool_calls:x><tool_call:x>', 'hy_v3'),
-        ('<｜GCML｜tool_calls>', 'gigachat35'),
-        ("{{ 'function call<|role_sep|>' }}", 'gigachat3'),
-        ('<|START_ACTION|>', 'cohere_command4'),
-        ('<|tools_prefix|>', 'apertus'),
-        ('<longcat_tool_call>{"name"', 'longcat'),
-        ('<longcat_tool_call>f<longcat_arg_key>', 'longcat_pairs'),
-        ('<dots_function_call><invoke name="', 'dots'),
-        ('<|message_model|>f<|content_invoke_tool_json|>', 'inkling'),
-        ('<atem:function_calls>', 'muse'),
-        ('<function name="f"><param name="a">', 'minicpm5'),
-        ('<｜tool_call_begin｜><steptml:invoke', 'step3'),
-        ('{{ message.content }}', NONE),
-    ],
-)
-def test_a_template_tells_its_parser(template: str, parser: str) -> None:
-    assert choose_format(template) == parser and parser in FORMATS
-
-
-def test_ids_are_unlike_and_the_same_each_time() -> None:
     text = '<tool_call>{"name": "f"}</tool_call>' * 3
     ids = [call.id for call in read_reference(text, 'hermes').calls]
     assert len(set(ids)) == 3 and all(len(name) == 9 and name.isalnum() for name in ids)
@@ -657,76 +340,48 @@ def test_ids_are_unlike_and_the_same_each_time() -> None:
     assert not set(ids) & {call.id for call in read_reference(f'{text} ', 'hermes').calls}
 
 
-def written(parser: str, calls: Named) -> str:
-    """Calls as a model writes them."""
-    if parser == 'hermes':
-        objects = (json.dumps({'name': name, 'arguments': value}) for name, value in calls)
-        return '\n'.join(f'<tool_call>\n{text}\n</tool_call>' for text in objects)
-    if parser == 'llama3_json':
-        return '; '.join(json.dumps({'name': name, 'parameters': value}) for name, value in calls)
-    if parser == 'mistral':
-        return '[TOOL_CALLS]' + json.dumps([{'name': name, 'arguments': value} for name, value in calls])
-    keywords = (', '.join(f'{key}={value!r}' for key, value in arguments.items()) for _, arguments in calls)
-    return f'[{", ".join(f"{name}({text})" for (name, _), text in zip(calls, keywords, strict=True))}]'
+@pytest.mark.parametrize(('template', 'parser'), [
+    ("{{ '<tool_call>' }}", 'hermes'),
+    ("{{ '<tool_call>\\n<function=' }}", 'qwen3_coder'),
+    ("{{ '<tool_call>' + name + '<arg_key>' }}", 'glm45'),
+    ('{{ "<function=" + name }} {{ "<|python_tag|>" }}', 'llama_function'),
+    ('functools[{"name": ...}] <|tool_call|>', 'phi4_mini_json'),
+    ('<｜tool▁call▁begin｜>function<｜tool▁sep｜>', 'deepseek_v31'),
+    ("{{ '[TOOL_CALLS]' }}", 'mistral'),
+    ("{{ '<|python_tag|>' }}", 'llama3_json'),
+    ('Respond in the format {"name": function name, "parameters": dictionary}', 'llama3_json'),
+    ("{{ '<|python_start|>' }}", 'pythonic'),
+    ('[func_name1(params_name1=params_value1)]', 'pythonic'),
+    ('Calls are within <tool_call></tool_call>: <tool_calls>[{...}]</tool_calls>', 'jamba'),
+    ('{% set token = "]<]minimax[>[" %}<tool_call>', 'minimax_m3'),
+    ('<seed:tool_call><function=', 'seed_oss'),
+    ('<tool_call>{{ "<|open|>tools<|sep|>" }}', 'kimi_k3'),
+    ("{% set d = '｜DSML｜' %}<｜DSML｜ calls> <｜DSML｜ invoke", 'deepseek_v41'),
+    ('<｜DSML｜tool_calls>', 'deepseek_v32'),
+    ("{% set s = ':x' %}{{ '<tool_calls' + s }}{{ '<tool_sep' + s }}<tool_call><arg_key>", 'hy_v3'),
+    ('<tool_calls:x><tool_call:x>', 'hy_v3'),
+    ('<｜GCML｜tool_calls>', 'gigachat35'),
+    ("{{ 'function call<|role_sep|>' }}", 'gigachat3'),
+    ('<|START_ACTION|>', 'cohere_command4'),
+    ('<|tools_prefix|>', 'apertus'),
+    ('<longcat_tool_call>{"name"', 'longcat'),
+    ('<longcat_tool_call>f<longcat_arg_key>', 'longcat_pairs'),
+    ('<dots_function_call><invoke name="', 'dots'),
+    ('<|message_model|>f<|content_invoke_tool_json|>', 'inkling'),
+    ('<atem:function_calls>', 'muse'),
+    ('<function name="f"><param name="a">', 'minicpm5'),
+    ('<｜tool_call_begin｜><steptml:invoke', 'step3'),
+    ('{{ message.content }}', NONE),
+])  # fmt: skip
+def test_a_template_tells_its_parser(template: str, parser: str) -> None:
+    assert choose_format(template) == parser and parser in FORMATS
 
 
-VALUES: list[Any] = [
-    '',
-    'a "b" \'c\' \\ ;',
-    '临安 🌤',
-    '</tool_call>',
-    '[TOOL_CALLS]',
-    '{"a": [',
-    1,
-    -2.5,
-    True,
-    None,
-    [],
-    [1, ['x']],
-    {'k': {}},
-]
-
-
-@pytest.mark.parametrize('parser', ['hermes', 'llama3_json', 'mistral', 'pythonic'])
-def test_what_is_written_is_read_and_what_is_damaged_raises_nothing(parser: str) -> None:
-    draw = random.Random(0)
-    for _ in range(200):
-        calls: Named = [
-            (draw.choice(['f', 'get_weather', 'A_b']), {f'k{n}': draw.choice(VALUES) for n in range(draw.randrange(4))})
-            for _ in range(draw.randrange(1, 5))
-        ]
-        text = written(parser, calls)
-        assert read(text, parser) == ('', calls)
-        cut = text[: draw.randrange(len(text))]
-        place = draw.randrange(len(text))
-        spoilt = text[:place] + draw.choice('{}[]()"\'\\,;=<\x00\ud800') + text[place:]
-        for damaged in (cut, spoilt, text[::-1]):
-            reading = read_reference(damaged, parser)
-            found = reading.calls
-            json.dumps([reading.text, calls_payload(found)])
-            if not found:
-                assert reading.text == damaged
-
-
-UNITS = (
-    '[',
-    '{"a":',
-    '[f(',
-    '[f(a=',
-    '{"name": "f", "arguments": ',
-    '(',
-    '"',
-    '-',
-    '1,',
-    'a.',
-    '<parameter=a>',
-    '<escape>',
-)
 MARKS = {
     'hermes': '<tool_call>',
     'mistral': '[TOOL_CALLS]',
     'llama3_json': '<|python_tag|>',
-    'pythonic': '<|python_start|>',
+    'pythonic': '[f(a=1), ',
     'qwen3_coder': '<function=f>',
     'kimi_k2': '<|tool_call_begin|>f<|tool_call_argument_begin|>',
     'deepseek_v3': '<｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n',
@@ -737,36 +392,34 @@ MARKS = {
 
 
 @pytest.mark.parametrize('name', list(FORMATS))
-def test_endless_text_ends(name: str) -> None:
+def test_endless_calls_end(name: str) -> None:
+    """That any text is read in linear time, ``test_hostile_readers.py`` shows."""
     for mark in {MARKS.get(name, ''), '<tool_call>'}:
-        for unit in UNITS:
-            for text in (mark + unit * (150_000 // len(unit)), (mark + unit) * 8_000, '[f(a=' + unit * 60_000):
-                reading = read_reference(text, name, TOOLS)
-                assert len(reading.calls) <= MAX_CALLS
-                json.dumps([reading.text, calls_payload(reading.calls)])
-        assert read_reference('x' * 1_000_000 + mark, name).calls == ()
+        for unit in ('[f(a=', '{"name": "f", "arguments": ', '"', '<parameter=a>', '<escape>'):
+            reading = read_reference((mark + unit) * 1_000, name, TOOLS)
+            assert len(reading.calls) <= MAX_CALLS
+            json.dumps([reading.text, calls_payload(reading.calls)])
 
 
 def test_too_long_an_answer_has_no_calls() -> None:
     text = '<tool_call>{"name": "f"}</tool_call>'
-    assert read_reference(text + ' ' * (MAX_CHARS - len(text)), 'hermes').calls == (
-        ToolCall('f', {}, read_reference(text + ' ' * (MAX_CHARS - len(text)), 'hermes').calls[0].id),
-    )
+    (call,) = read_reference(text + ' ' * (MAX_CHARS - len(text)), 'hermes').calls
+    assert (call.name, call.arguments) == ('f', {})
     assert read_reference(text + ' ' * MAX_CHARS, 'hermes') == Reading(content=text + ' ' * MAX_CHARS)
+    for text in ('<think>' + 'x' * MAX_CHARS, '<|channel|>analysis<|message|>' + 'x' * MAX_CHARS):
+        assert read_reference(text, 'openai') == read_reference(text, 'hermes') == Reading(content=text)
+        assert read_required_calls(text) == Reading(content=text)
 
 
-@pytest.mark.parametrize(
-    ('text', 'parser', 'marked'),
-    [
-        ('<｜DSML｜ calls>\n<｜DSML｜ invoke name="weather">', 'deepseek_v32', 'deepseek_v41'),
-        ('<|open|>tools<|sep|>weather<|close|>tools<|sep|>', 'kimi_k3', 'kimi_k3'),
-        (']<]minimax[>[<tool_call>]<]minimax[>[ weather', 'minimax_m3', 'minimax_m3'),
-        ('<tool_call>weather\n<arg_key>', 'qwen3_coder', 'glm45'),
-        ('<tool_call>{"name": "weather"}</tool_call>', 'hermes', ''),
-        ('<think><tool_call>{"name": "weather"}</think>No.', 'mistral', ''),
-        ('A <tool_call> is a mark.', 'mistral', ''),
-        ('The weather is fine.', 'hermes', ''),
-    ],
-)
+@pytest.mark.parametrize(('text', 'parser', 'marked'), [
+    ('<｜DSML｜ calls>\n<｜DSML｜ invoke name="weather">', 'deepseek_v32', 'deepseek_v41'),
+    ('<|open|>tools<|sep|>weather<|close|>tools<|sep|>', 'kimi_k3', 'kimi_k3'),
+    (']<]minimax[>[<tool_call>]<]minimax[>[ weather', 'minimax_m3', 'minimax_m3'),
+    ('<tool_call>weather\n<arg_key>', 'qwen3_coder', 'glm45'),
+    ('<tool_call>{"name": "weather"}</tool_call>', 'hermes', ''),
+    ('<think><tool_call>{"name": "weather"}</think>No.', 'mistral', ''),
+    ('A <tool_call> is a mark.', 'mistral', ''),
+    ('The weather is fine.', 'hermes', ''),
+])  # fmt: skip
 def test_marks_of_a_format_without_a_call_are_reported(text: str, parser: str, marked: str) -> None:
     assert unread_format(read_reference(text, parser, TOOLS), TOOLS) == marked

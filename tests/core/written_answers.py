@@ -39,12 +39,8 @@ WORDS = (
     '"Fine", I said; ok?',
 )
 THOUGHTS = (
-    'Need the weather.',
-    '用户想知道天气。',
-    'First {this}, then [that].\n\nSo:',
-    'It is 5 > 3, "yes".',
-    "don't",
-)
+    'Need the weather.', '用户想知道天气。', 'First {this}, then [that].\n\nSo:', 'It is 5 > 3, "yes".', "don't",
+)  # fmt: skip
 KEYS = ('city', 'days', 'where', 'userId', 'max_price', 'q', '日期', 'filter_by', 'x1', 'Name', 'arguments', 'name')
 TOOL_NAMES = ('get_weather', 'search', 'Maps-route', 'add_2', 'sendMail', '_private', 'f')
 
@@ -119,7 +115,6 @@ def _named(calls: Calls, key: str, draw: random.Random) -> list[str]:
 
 
 def _in_marks(mark: str) -> Writer:
-    """Hermes' JSON between two marks."""
     return lambda calls, draw: (
         '\n' + '\n'.join(f'<{mark}>\n{text}\n</{mark}>' for text in _named(calls, 'arguments', draw))
     )
@@ -185,13 +180,8 @@ def _kimi_k3(calls: Calls, draw: random.Random) -> str:
 
 
 _TYPE_NAMES: dict[str, Any] = {
-    'string': str,
-    'boolean': bool,
-    'number': (int, float),
-    'array': list,
-    'object': dict,
-    'null': type(None),
-}
+    'string': str, 'boolean': bool, 'number': (int, float), 'array': list, 'object': dict, 'null': type(None),
+}  # fmt: skip
 
 
 def _minimax_m3(calls: Calls, draw: random.Random) -> str:
@@ -386,6 +376,7 @@ def _gemma(begin: str, end: str, quote: str) -> Writer:
     return lambda calls, draw: ''.join(f'{begin}call:{name}{written(arguments)}{end}' for name, arguments in calls)
 
 
+# The templates of LFM2 and OLMo 3 write a text between two quotes, and escape nothing in it.
 FAMILIES: Mapping[str, Family] = {
     'Qwen 3': Family('hermes', _hermes, ('<|im_end|>', '<|im_end|><|endoftext|>')),
     'Hermes': Family('hermes', _hermes, ('<|im_end|>',), think=None),
@@ -406,113 +397,48 @@ FAMILIES: Mapping[str, Family] = {
             ('GigaChat 3.5', 'gigachat35', '｜GCML｜', '｜GCML｜tool_calls', ('<|message_sep|>', '</s>')),
         )
     },
-    'Kimi K3': Family(
-        'kimi_k3',
-        _kimi_k3,
+    'Kimi K3': Family('kimi_k3', _kimi_k3,
         ('<|close|>message<|sep|><|end_of_msg|>', '<|close|>message<|sep|>', '<|end_of_msg|>'),
         think=('<|open|>think<|sep|>', '<|close|>think<|sep|>'),
-        plain=('<|open|>response<|sep|>', '<|close|>response<|sep|>'),
-        quotes_calls=False,
-        stays_open=True,
-    ),
-    'MiniMax M3': Family(
-        'minimax_m3',
-        _minimax_m3,
-        ('[e~[',),
-        think=('<mm:think>', '</mm:think>'),
-        keys_in_objects=False,
-        is_typed_within=False,
-    ),
-    'Hunyuan Hy3': Family(
-        'hy_v3',
-        _pairs('\n', '', ':opensource', '<tool_sep:opensource>', 'tool_calls'),
-        ('',),
-        think=('<think:opensource>', '</think:opensource>'),
-    ),
-    'Hunyuan Hy4': Family(
-        'hy_v3', _pairs('', '', ':6124c78e', '', 'tool_calls'), ('',), think=('<think:6124c78e>', '</think:6124c78e>')
-    ),
-    'Hunyuan Hy3 preview': Family(
-        'hy_v3', _pairs('\n', '', '', '<tool_sep>', 'tool_calls'), ('',), avoid=('</arg_value>',)
-    ),
-    'GigaChat 3': Family(
-        'gigachat3', _gigachat3, ('</s>', '<|message_sep|>'), think=None, max_calls=1, plain=('', '<|message_sep|>')
-    ),
-    'Command A': Family(
-        'cohere_command4',
-        _cohere,
-        ('<|END_OF_TURN_TOKEN|>',),
-        think=('<|START_THINKING|>', '<|END_THINKING|>'),
-        has_prose=False,
-        plain=('<|START_TEXT|>', '<|END_TEXT|>'),
-    ),
-    'Apertus': Family(
-        'apertus',
-        _apertus,
-        ('<|assistant_end|>',),
-        think=('<|inner_prefix|>', '<|inner_suffix|>'),
-        quotes_calls=False,
-        stays_open=True,
-    ),
-    'LongCat': Family(
-        'longcat',
-        _in_marks('longcat_tool_call'),
-        ('</longcat_s>',),
-        think=('<longcat_think>', '</longcat_think>'),
-    ),
-    'LongCat, pairs': Family(
-        'longcat_pairs',
-        _pairs('\n', 'longcat_'),
-        ('</longcat_s>',),
-        think=('<longcat_think>', '</longcat_think>'),
-    ),
-    'dots': Family(
-        'dots',
-        _invokes('', '<dots_function_call>\n', '</dots_function_call>'),
-        ('',),
-        avoid=('</parameter>',),
-    ),
-    'Inkling': Family(
-        'inkling',
-        _inkling,
-        ('<|content_model_end_sampling|>',),
+        plain=('<|open|>response<|sep|>', '<|close|>response<|sep|>'), quotes_calls=False, stays_open=True),
+    'MiniMax M3': Family('minimax_m3', _minimax_m3, ('[e~[',), think=('<mm:think>', '</mm:think>'),
+        keys_in_objects=False, is_typed_within=False),
+    'Hunyuan Hy3': Family('hy_v3', _pairs('\n', '', ':opensource', '<tool_sep:opensource>', 'tool_calls'), ('',),
+        think=('<think:opensource>', '</think:opensource>')),
+    'Hunyuan Hy4': Family('hy_v3', _pairs('', '', ':6124c78e', '', 'tool_calls'), ('',),
+        think=('<think:6124c78e>', '</think:6124c78e>')),
+    'Hunyuan Hy3 preview': Family('hy_v3', _pairs('\n', '', '', '<tool_sep>', 'tool_calls'), ('',),
+        avoid=('</arg_value>',)),
+    'GigaChat 3': Family('gigachat3', _gigachat3, ('</s>', '<|message_sep|>'), think=None, max_calls=1,
+        plain=('', '<|message_sep|>')),
+    'Command A': Family('cohere_command4', _cohere, ('<|END_OF_TURN_TOKEN|>',),
+        think=('<|START_THINKING|>', '<|END_THINKING|>'), has_prose=False, plain=('<|START_TEXT|>', '<|END_TEXT|>')),
+    'Apertus': Family('apertus', _apertus, ('<|assistant_end|>',), think=('<|inner_prefix|>', '<|inner_suffix|>'),
+        quotes_calls=False, stays_open=True),
+    'LongCat': Family('longcat', _in_marks('longcat_tool_call'), ('</longcat_s>',),
+        think=('<longcat_think>', '</longcat_think>')),
+    'LongCat, pairs': Family('longcat_pairs', _pairs('\n', 'longcat_'), ('</longcat_s>',),
+        think=('<longcat_think>', '</longcat_think>')),
+    'dots': Family('dots', _invokes('', '<dots_function_call>\n', '</dots_function_call>'), ('',),
+        avoid=('</parameter>',)),
+    'Inkling': Family('inkling', _inkling, ('<|content_model_end_sampling|>',),
         think=('<|message_model|><|content_thinking|>', '<|end_message|>'),
-        plain=('<|message_model|><|content_text|>', '<|end_message|>'),
-        is_opened=False,
-        quotes_calls=False,
-    ),
-    'Muse Glimmer': Family(
-        'muse',
-        _muse,
-        ('<|eot|>',),
-        think=(' to=self<|message|>', '<|eom|>'),
-        plain=('<|start|>assistant to=user<|message|>', '<|eom|>'),
-        is_opened=False,
-        quotes_calls=False,
-    ),
+        plain=('<|message_model|><|content_text|>', '<|end_message|>'), is_opened=False, quotes_calls=False),
+    'Muse Glimmer': Family('muse', _muse, ('<|eot|>',), think=(' to=self<|message|>', '<|eom|>'),
+        plain=('<|start|>assistant to=user<|message|>', '<|eom|>'), is_opened=False, quotes_calls=False),
     'MiniCPM5': Family('minicpm5', _minicpm5, ('<|im_end|>',)),
     'Step3': Family('step3', _step3, ('<｜end▁of▁sentence｜>',)),
     'Kimi K2': Family('kimi_k2', _kimi, ('<|im_end|>', '[EOS]')),
     'Qwen3-Coder': Family('qwen3_coder', _qwen_coder, ('<|im_end|>',), think=None, avoid=('</parameter>',)),
     'Qwen 3.5': Family('qwen3_coder', _qwen_coder, ('<|im_end|>',), avoid=('</parameter>',)),
-    'Seed-OSS': Family(
-        'seed_oss', _seed, ('<seed:eos>',), think=('<seed:think>', '</seed:think>'), avoid=('</parameter>',)
-    ),
+    'Seed-OSS': Family('seed_oss', _seed, ('<seed:eos>',), think=('<seed:think>', '</seed:think>'),
+        avoid=('</parameter>',)),
     'GLM 4.5': Family('glm45', _pairs('\n'), ('<|observation|>', '<|user|>'), avoid=('</arg_value>',)),
     'GLM 4.7': Family('glm45', _pairs(''), ('<|observation|>', '<|endoftext|>'), avoid=('</arg_value>',)),
-    'MiniMax M2': Family(
-        'minimax_m2',
-        _invokes('', '\n<minimax:tool_call>\n', '</minimax:tool_call>'),
-        ('[e~[',),
-        avoid=('</parameter>',),
-    ),
-    'gpt-oss': Family(
-        'openai',
-        _harmony,
-        ('',),
-        think=('<|channel|>analysis<|message|>', '<|end|>'),
-        plain=('<|start|>assistant<|channel|>final<|message|>', '<|return|>'),
-    ),
+    'MiniMax M2': Family('minimax_m2', _invokes('', '\n<minimax:tool_call>\n', '</minimax:tool_call>'), ('[e~[',),
+        avoid=('</parameter>',)),
+    'gpt-oss': Family('openai', _harmony, ('',), think=('<|channel|>analysis<|message|>', '<|end|>'),
+        plain=('<|start|>assistant<|channel|>final<|message|>', '<|return|>')),
     'Llama 3': Family('llama3_json', _llama3, ('<|eot_id|>', '<|eom_id|>'), think=None, has_prose=False),
     'Llama, functions': Family('llama_function', _llama_function, ('<|eot_id|>', '<|eom_id|>'), think=None),
     'Mistral Nemo': Family('mistral', _mistral_list, ('</s>',), think=None),
@@ -522,43 +448,22 @@ FAMILIES: Mapping[str, Family] = {
     'Nemotron': Family('nemotron_json', _listed('<TOOLCALL>', '</TOOLCALL>'), ('<SPECIAL_12>', '<|eot_id|>')),
     'Jamba': Family('jamba', _listed('<tool_calls>', '</tool_calls>'), ('<|eom|>',), think=None),
     'Llama 4': Family('pythonic', _pythonic, ('<|eot|>', '<|eom|>'), think=None, has_prose=False),
-    # Their templates write a text between two quotes, and escape nothing in it.
     'LFM2': Family('lfm2', _lfm2, ('<|im_end|>',), avoid=("'", '\\', '\r')),
     'OLMo 3': Family('olmo3', _olmo3, ('<|im_end|>',), think=None, avoid=("'", '\\', '\r')),
     'Gemma 3': Family('tool_code', _tool_code, ('<end_of_turn>',), think=None),
-    'FunctionGemma': Family(
-        'functiongemma',
-        _gemma('<start_function_call>', '<end_function_call>', '<escape>'),
-        ('<start_function_response>', '<end_of_turn>', '<eos>'),
-        think=None,
-        avoid=('<escape>',),
-        keys_in_objects=False,
-    ),
-    'Gemma 4': Family(
-        'gemma4',
-        _gemma('<|tool_call>', '<tool_call|>', '<|"|>'),
-        ('<|tool_response>', '<turn|>'),
-        think=('<|channel>thought', '<channel|>'),
-        avoid=('<|"|>',),
-        keys_in_objects=False,
-    ),
-}
+    'FunctionGemma': Family('functiongemma', _gemma('<start_function_call>', '<end_function_call>', '<escape>'),
+        ('<start_function_response>', '<end_of_turn>', '<eos>'), think=None, avoid=('<escape>',),
+        keys_in_objects=False),
+    'Gemma 4': Family('gemma4', _gemma('<|tool_call>', '<tool_call|>', '<|"|>'), ('<|tool_response>', '<turn|>'),
+        think=('<|channel>thought', '<channel|>'), avoid=('<|"|>',), keys_in_objects=False),
+}  # fmt: skip
 """Name of a family -> how it writes."""
 
 # An element's text has no type: where a text and something else are allowed, "7" could be both, so no type is a union
 # with text.
 TYPES: tuple[Any, ...] = (
-    'string',
-    'string',
-    'integer',
-    'number',
-    'boolean',
-    'array',
-    'object',
-    ['integer', 'null'],
-    'ref',
-    'enum',
-)
+    'string', 'string', 'integer', 'number', 'boolean', 'array', 'object', ['integer', 'null'], 'ref', 'enum',
+)  # fmt: skip
 WHERE = {'type': 'object', 'properties': {'lat': {'type': 'number'}}}
 
 

@@ -20,7 +20,6 @@ def files() -> EncoderFiles:
 
 @pytest.fixture(scope='session')
 def model(files: EncoderFiles) -> SentenceTransformer:
-    """Its model."""
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(files.path))

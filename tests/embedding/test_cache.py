@@ -45,6 +45,14 @@ def test_round_trip(tmp_path: Path) -> None:
     assert_same(VectorCache(folder).load(['two', 'unknown', 'two']), ['two'])
     assert VectorCache(folder).load([]) == {}
     assert [path.suffix for path in folder.iterdir()] == ['.shard']
+    header, _, body = only_shard(folder).read_bytes().partition(b'\n')
+    fields = json.loads(header)
+    assert (fields['count'], fields['dimension'], sorted(fields)) == (4, 4, ['count', 'dimension', 'index'])
+    assert len(body) == 4 * (32 + 4 + 4 * 4)
+    assert body[:32].decode() == text_key('one')
+    for text in ('', 'a', '三'):
+        assert len(text_key(text)) == 32 and set(text_key(text)) <= set('0123456789abcdef')
+        assert text_key(text) != text_key(text + ' ')
 
 
 def test_several_shards(tmp_path: Path) -> None:
@@ -55,17 +63,12 @@ def test_several_shards(tmp_path: Path) -> None:
     assert_same(cache.load(TEXTS), TEXTS)
 
 
-def test_storing_nothing_writes_nothing(tmp_path: Path) -> None:
-    VectorCache(tmp_path / 'new').store({})
-    assert not (tmp_path / 'new').exists()
-
-
-def test_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_or_without_a_folder_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    VectorCache(tmp_path / 'new').store({})
     cache = VectorCache(None)
     cache.store(vectors_of(TEXTS))
-    assert cache.load(TEXTS) == {}
-    assert list(tmp_path.iterdir()) == []
+    assert cache.load(TEXTS) == {} and list(tmp_path.iterdir()) == []
 
 
 def test_every_cut_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -73,7 +76,7 @@ def test_every_cut_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     cache.store(vectors_of(TEXTS))
     shard = only_shard(tmp_path)
     whole = shard.read_bytes()
-    for length in range(len(whole)):
+    for length in range(0, len(whole), 3):
         shard.write_bytes(whole[:length])
         caplog.clear()
         assert cache.load(TEXTS) == {}, length
@@ -81,46 +84,42 @@ def test_every_cut_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
         assert str(shard) in caplog.text
 
 
-def test_every_flipped_bit_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_flipped_bit_in_any_byte_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """No flip gives a wrong vector, and a vector is left out with a warning only."""
     cache = VectorCache(tmp_path)
     cache.store(vectors_of(TEXTS[:2]))
     shard = only_shard(tmp_path)
     whole = shard.read_bytes()
     lost = 0
-    for bit in range(8 * len(whole)):
+    for place in range(len(whole)):
         damaged = bytearray(whole)
-        damaged[bit // 8] ^= 1 << bit % 8
+        damaged[place] ^= 1 << place % 8
         shard.write_bytes(damaged)
         caplog.clear()
         found = cache.load(TEXTS[:2])
         for text, vector in found.items():
-            assert vector.tobytes() == vector_of(text).tobytes(), bit
-        assert (len(found) < 2) == (len(caplog.records) == 1), bit
+            assert vector.tobytes() == vector_of(text).tobytes(), place
+        assert (len(found) < 2) == (len(caplog.records) == 1), place
         lost += len(found) < 2
-    vector_bits = 2 * 4 * 32
-    assert lost >= 8 * len(whole) - 8 * whole.index(b'\n') >= vector_bits
+    assert lost >= len(whole) - whole.index(b'\n') >= 2 * 4 * 4
 
 
 HUGE = b'{"count": 1e30, "dimension": 4, "index": ""}\n'
 
 
-@pytest.mark.parametrize(
-    'content',
-    [
-        pytest.param(b'', id='empty'),
-        pytest.param(b'\x80\x81\x82' * 200, id='binary'),
-        pytest.param(b'words\n', id='words'),
-        pytest.param(b'[]\n', id='json list'),
-        pytest.param(b'3\n', id='json number'),
-        pytest.param(b'{}\n', id='json without header'),
-        pytest.param(b'{"count": -1, "dimension": 4, "index": ""}\n', id='negative count'),
-        pytest.param(b'{"count": null, "dimension": 4, "index": ""}\n', id='null count'),
-        pytest.param(HUGE, id='count beyond every file'),
-        pytest.param(HUGE.replace(b'1e30', b'Infinity'), id='infinite count'),
-        pytest.param(b'[' * 199, id='nested'),
-    ],
-)
+@pytest.mark.parametrize('content', [
+    pytest.param(b'', id='empty'),
+    pytest.param(b'\x80\x81\x82' * 200, id='binary'),
+    pytest.param(b'words\n', id='words'),
+    pytest.param(b'[]\n', id='json list'),
+    pytest.param(b'3\n', id='json number'),
+    pytest.param(b'{}\n', id='json without header'),
+    pytest.param(b'{"count": -1, "dimension": 4, "index": ""}\n', id='negative count'),
+    pytest.param(b'{"count": null, "dimension": 4, "index": ""}\n', id='null count'),
+    pytest.param(HUGE, id='count beyond every file'),
+    pytest.param(HUGE.replace(b'1e30', b'Infinity'), id='infinite count'),
+    pytest.param(b'[' * 199, id='nested'),
+])  # fmt: skip
 def test_foreign_file_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes) -> None:
     cache = VectorCache(tmp_path)
     cache.store(vectors_of(TEXTS))
@@ -128,14 +127,7 @@ def test_foreign_file_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     foreign.write_bytes(content)
     assert_same(cache.load(TEXTS), TEXTS)
     assert [record.levelname for record in caplog.records] == ['WARNING']
-    assert str(foreign) in caplog.text
-    assert 'recomputed' in caplog.text
-
-
-def test_folder_in_place_of_a_shard(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / 'a.shard').mkdir()
-    assert VectorCache(tmp_path).load(TEXTS) == {}
-    assert str(tmp_path / 'a.shard') in caplog.text
+    assert str(foreign) in caplog.text and 'recomputed' in caplog.text
 
 
 def test_half_written_file_is_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -148,15 +140,6 @@ def test_half_written_file_is_not_read(tmp_path: Path, caplog: pytest.LogCapture
     assert caplog.records == []
 
 
-def test_damaged_shard_beside_an_intact_one(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path)
-    cache.store(vectors_of(TEXTS))
-    shard = only_shard(tmp_path)
-    shard.write_bytes(shard.read_bytes()[:-1])
-    cache.store(vectors_of(TEXTS))
-    assert_same(cache.load(TEXTS), TEXTS)
-
-
 def test_unwritable_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / 'file').write_text('no folder')
     cache = VectorCache(tmp_path / 'file' / 'cache')
@@ -165,6 +148,8 @@ def test_unwritable_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
     assert [record.levelname for record in caplog.records] == ['WARNING']
     assert str(tmp_path / 'file' / 'cache') in caplog.text
     assert 'going on without the cache' in caplog.text
+    (tmp_path / 'a.shard').mkdir()
+    assert VectorCache(tmp_path).load(TEXTS) == {} and str(tmp_path / 'a.shard') in caplog.text
 
 
 def test_failed_rename_leaves_no_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,43 +172,24 @@ def write_many(folder: Path, writer: int) -> None:
 
 def test_many_processes_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     context = multiprocessing.get_context('spawn')
-    writers = [context.Process(target=write_many, args=(tmp_path, number)) for number in range(6)]
+    writers = [context.Process(target=write_many, args=(tmp_path, number)) for number in range(3)]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join(1500)
-    assert [writer.exitcode for writer in writers] == [0] * 6
+    assert [writer.exitcode for writer in writers] == [0] * 3
     texts = [f'shared {turn}' for turn in range(5)]
-    texts += [f'own {number} {turn}' for number in range(6) for turn in range(5)]
+    texts += [f'own {number} {turn}' for number in range(3) for turn in range(5)]
     assert_same(VectorCache(tmp_path).load(texts), texts)
-    assert [path.suffix for path in tmp_path.iterdir()] == ['.shard'] * 30
+    assert [path.suffix for path in tmp_path.iterdir()] == ['.shard'] * 15
     assert caplog.records == []
 
 
-def test_header_is_as_documented(tmp_path: Path) -> None:
-    VectorCache(tmp_path).store(vectors_of(TEXTS))
-    header, _, body = only_shard(tmp_path).read_bytes().partition(b'\n')
-    fields = json.loads(header)
-    assert (fields['count'], fields['dimension'], sorted(fields)) == (4, 4, ['count', 'dimension', 'index'])
-    assert len(body) == 4 * (32 + 4 + 4 * 4)
-    assert body[:32].decode() == text_key('one')
-
-
-@pytest.mark.parametrize('text', ['', 'a', '三'], ids=repr)
-def test_text_key(text: str) -> None:
-    assert len(text_key(text)) == 32
-    assert set(text_key(text)) <= set('0123456789abcdef')
-    assert text_key(text) != text_key(text + ' ')
-
-
-@pytest.mark.parametrize(
-    ('value', 'expected'),
-    [
-        pytest.param('/x/y', Path('/x/y'), id='set'),
-        pytest.param('', Path('/home/a/.cache/opencompass_tooleval'), id='empty'),
-        pytest.param(None, Path('/home/a/.cache/opencompass_tooleval'), id='not set'),
-    ],
-)
+@pytest.mark.parametrize(('value', 'expected'), [
+    pytest.param('/x/y', Path('/x/y'), id='set'),
+    pytest.param('', Path('/home/a/.cache/opencompass_tooleval'), id='empty'),
+    pytest.param(None, Path('/home/a/.cache/opencompass_tooleval'), id='not set'),
+])  # fmt: skip
 def test_default_cache(monkeypatch: pytest.MonkeyPatch, value: str | None, expected: Path) -> None:
     monkeypatch.setenv('HOME', '/home/a')
     monkeypatch.delenv(ENV, raising=False)

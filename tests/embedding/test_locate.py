@@ -20,7 +20,6 @@ from opencompass_tooleval.embedding.locate import (
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty Hugging Face cache."""
     folder = tmp_path / 'hub'
     folder.mkdir()
     monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(folder))
@@ -47,17 +46,14 @@ def encoder_folder(folder: Path) -> EncoderFiles:
     return EncoderFiles(folder.name, folder)
 
 
-@pytest.mark.parametrize(
-    ('given', 'environment', 'language', 'expected'),
-    [
-        pytest.param('x', 'y', 'EN', 'x', id='argument before environment'),
-        pytest.param(None, 'y', 'EN', 'y', id='environment before official'),
-        pytest.param('', 'y', 'ZH', 'y', id='empty argument'),
-        pytest.param(None, None, 'EN', 'all-mpnet-base-v2', id='official EN'),
-        pytest.param(None, '', 'ZH', 'thenlper/gte-large-zh', id='official ZH, empty environment'),
-        pytest.param('x', None, 'ZH', 'x', id='argument before official'),
-    ],
-)
+@pytest.mark.parametrize(('given', 'environment', 'language', 'expected'), [
+    pytest.param('x', 'y', 'EN', 'x', id='argument before environment'),
+    pytest.param(None, 'y', 'EN', 'y', id='environment before official'),
+    pytest.param('', 'y', 'ZH', 'y', id='empty argument'),
+    pytest.param(None, None, 'EN', 'all-mpnet-base-v2', id='official EN'),
+    pytest.param(None, '', 'ZH', 'thenlper/gte-large-zh', id='official ZH, empty environment'),
+    pytest.param('x', None, 'ZH', 'x', id='argument before official'),
+])  # fmt: skip
 def test_choice(
     monkeypatch: pytest.MonkeyPatch, given: str | None, environment: str | None, language: str, expected: str
 ) -> None:
@@ -67,32 +63,29 @@ def test_choice(
     assert choose_encoder(given, language) == expected
 
 
-@pytest.mark.parametrize(
-    ('name', 'language', 'expected'),
-    [
-        pytest.param('all-mpnet-base-v2', 'EN', True, id='short name'),
-        pytest.param('sentence-transformers/all-mpnet-base-v2', 'EN', True, id='full name'),
-        pytest.param('thenlper/gte-large-zh', 'ZH', True, id='chinese'),
-        pytest.param('all-mpnet-base-v2', 'ZH', False, id='english one for chinese'),
-        pytest.param('offline:all-MiniLM-L6-v2', 'EN', False, id='offline'),
-    ],
-)
+@pytest.mark.parametrize(('name', 'language', 'expected'), [
+    pytest.param('all-mpnet-base-v2', 'EN', True, id='short name'),
+    pytest.param('sentence-transformers/all-mpnet-base-v2', 'EN', True, id='full name'),
+    pytest.param('thenlper/gte-large-zh', 'ZH', True, id='chinese'),
+    pytest.param('all-mpnet-base-v2', 'ZH', False, id='english one for chinese'),
+    pytest.param('offline:all-MiniLM-L6-v2', 'EN', False, id='offline'),
+])  # fmt: skip
 def test_is_official(name: str, language: str, expected: bool) -> None:
     assert is_official(name, language) is expected
 
 
-def test_offline(files: EncoderFiles) -> None:
+def test_the_packaged_encoder_or_its_fix(files: EncoderFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     assert files.name == 'offline:all-MiniLM-L6-v2'
     assert (files.path / 'modules.json').is_file()
-
-
-def test_offline_missing_names_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
     with pytest.raises(EncoderMissingError, match=r"pip install 'opencompass-tooleval\[offline\]'"):
         locate_encoder('offline')
 
 
-def test_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_an_encoder_or_the_error_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EncoderMissingError, match='holds no sentence encoder') as caught:
+        locate_encoder(str(tmp_path))
+    assert str(tmp_path) in str(caught.value)
     folder = encoder_folder(tmp_path / 'mine').path
     assert locate_encoder(str(folder)) == EncoderFiles('mine', folder)
     monkeypatch.chdir(folder)
@@ -101,20 +94,11 @@ def test_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert locate_encoder('~/mine') == EncoderFiles('mine', folder)
 
 
-def test_folder_without_an_encoder(tmp_path: Path) -> None:
-    with pytest.raises(EncoderMissingError, match='holds no sentence encoder') as caught:
-        locate_encoder(str(tmp_path))
-    assert str(tmp_path) in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ('name', 'repo'),
-    [
-        pytest.param('all-mpnet-base-v2', 'sentence-transformers/all-mpnet-base-v2', id='short name'),
-        pytest.param('thenlper/gte-large-zh', 'thenlper/gte-large-zh', id='full name'),
-        pytest.param('/no/such/folder', '/no/such/folder', id='missing folder'),
-    ],
-)
+@pytest.mark.parametrize(('name', 'repo'), [
+    pytest.param('all-mpnet-base-v2', 'sentence-transformers/all-mpnet-base-v2', id='short name'),
+    pytest.param('thenlper/gte-large-zh', 'thenlper/gte-large-zh', id='full name'),
+    pytest.param('/no/such/folder', '/no/such/folder', id='missing folder'),
+])  # fmt: skip
 def test_missing_names_the_fix(hub: Path, name: str, repo: str) -> None:
     with pytest.raises(EncoderMissingError) as caught:
         locate_encoder(name)
@@ -146,16 +130,13 @@ def test_fingerprint_is_that_of_the_files(tmp_path: Path) -> None:
     assert first.fingerprint == second.fingerprint
 
 
-@pytest.mark.parametrize(
-    ('name', 'content'),
-    [
-        pytest.param('modules.json', b'{}', id='small file, same size'),
-        pytest.param('model.safetensors', b'\1' + bytes(3_999_999), id='first byte of a large file'),
-        pytest.param('model.safetensors', bytes(3_999_999) + b'\1', id='last byte of a large file'),
-        pytest.param('model.safetensors', bytes(4_000_001), id='size of a large file'),
-        pytest.param('new.json', b'', id='new file'),
-    ],
-)
+@pytest.mark.parametrize(('name', 'content'), [
+    pytest.param('modules.json', b'{}', id='small file, same size'),
+    pytest.param('model.safetensors', b'\1' + bytes(3_999_999), id='first byte of a large file'),
+    pytest.param('model.safetensors', bytes(3_999_999) + b'\1', id='last byte of a large file'),
+    pytest.param('model.safetensors', bytes(4_000_001), id='size of a large file'),
+    pytest.param('new.json', b'', id='new file'),
+])  # fmt: skip
 def test_fingerprint_changes_with_a_file(tmp_path: Path, name: str, content: bytes) -> None:
     files = encoder_folder(tmp_path / 'a')
     before = files.fingerprint

@@ -257,7 +257,7 @@ def test_a_folder_is_read_but_for_what_is_of_another_format(tmp_path: Path, capl
     write(tmp_path / 'b' / 'runs.json', {'1': run({'name': 'n', 'arguments': {}, 'response': 'r'})})
     found = find_sources([tmp_path / 'a', tmp_path / 'b' / 'runs.json'])
     assert [source.label for source in found] == ['a/runs.json', 'b/runs.json']
-    assert 'notes.json: left out' in caplog.text
+    assert 'notes.json is left out' in caplog.text
 
 
 def test_what_there_is_not_and_what_is_there_twice(tmp_path: Path) -> None:

@@ -75,17 +75,14 @@ def numbered(*golds: str) -> Dataset:
     return Dataset.from_list([{'record_id': f'r{i}', 'record': gold} for i, gold in enumerate(golds)])
 
 
-@pytest.mark.parametrize(
-    ('found', 'says'),
-    [
-        pytest.param(['a', 'c'], '1 missing: b; 1 out of place: b)', id='missing'),
-        pytest.param(['a', 'b', 'b', 'c'], '1 doubled: b; 1 out of place: c)', id='doubled'),
-        pytest.param(['a', 'b', 'c', 'd'], '(1 unknown: d)', id='unknown at the end'),
-        pytest.param(['c', 'a', 'b'], '(3 out of place: a, b, c)', id='shifted'),
-        pytest.param(['a', 'a', 'c'], '1 missing: b; 1 doubled: a; 1 out of place: b)', id='one twice, one missing'),
-        pytest.param([], '(3 missing: a, b, c)', id='nothing'),
-    ],
-)
+@pytest.mark.parametrize(('found', 'says'), [
+    pytest.param(['a', 'c'], '1 missing: b; 1 out of place: b)', id='missing'),
+    pytest.param(['a', 'b', 'b', 'c'], '1 doubled: b; 1 out of place: c)', id='doubled'),
+    pytest.param(['a', 'b', 'c', 'd'], '(1 unknown: d)', id='unknown at the end'),
+    pytest.param(['c', 'a', 'b'], '(3 out of place: a, b, c)', id='shifted'),
+    pytest.param(['a', 'a', 'c'], '1 missing: b; 1 doubled: a; 1 out of place: b)', id='one twice, one missing'),
+    pytest.param([], '(3 missing: a, b, c)', id='nothing'),
+])  # fmt: skip
 def test_record_ids_that_do_not_fit(found: list[str], says: str) -> None:
     with pytest.raises(ValueError, match='predictions do not belong to the data set') as caught:
         check_record_ids(['a', 'b', 'c'], found)
@@ -93,20 +90,26 @@ def test_record_ids_that_do_not_fit(found: list[str], says: str) -> None:
     assert str(caught.value).endswith('Delete the predictions file and run again.')
 
 
-def test_record_ids_that_fit() -> None:
+def test_record_ids_that_fit_and_how_many_are_named() -> None:
     check_record_ids(['a', 'b', 'b'], ('a', 'b', 'b'))
     check_record_ids([], [])
-
-
-def test_many_missing_are_counted_and_five_are_named() -> None:
     with pytest.raises(ValueError, match=r'\(100 missing: 0, 1, 2, 3, 4\)'):
         check_record_ids([str(i) for i in range(100)], [])
 
 
-@pytest.mark.parametrize('ids', ['', 'a', 'ba', 'aa'])
-def test_scores_that_do_not_fit(ids: str) -> None:
+def test_scores_and_ids_that_do_not_fit() -> None:
+    for ids in ('', 'a', 'ba', 'aa'):
+        with pytest.raises(ValueError, match='a fault of opencompass_tooleval'):
+            Equality().summarize([SampleScore(name, {'right': 1.0}, 'ok') for name in ids], ['a', 'b'])
+    with pytest.raises(ValueError, match='2 out of place: r0, r1'):
+        evaluate(Equality(), numbered('x', 'y'), ['x', 'y'], record_id=['r1', 'r0'])
+
+    class Reversed(Equality):
+        def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
+            return super().score_samples(references, answers)[::-1]
+
     with pytest.raises(ValueError, match='a fault of opencompass_tooleval'):
-        Equality().summarize([SampleScore(name, {'right': 1.0}, 'ok') for name in ids], ['a', 'b'])
+        evaluate(Reversed(), numbered('x', 'y'), ['x', 'y'])
 
 
 @pytest.mark.parametrize(('asked', 'runs'), [(2, 1), (2, 3), (3, 1), (3, 2)])
@@ -127,8 +130,8 @@ def test_only_published_data_has_a_published_size() -> None:
 def test_one_run() -> None:
     result = evaluate(Equality(), numbered('x', 'y', 'z'), ['x', 'no', 'z'])
     assert list(result) == ['right', 'standard_errors', 'reasons', 'samples', 'provenance', 'details']
-    assert result['right'] == pytest.approx(200 / 3)
-    assert type(result['right']) is float
+    assert result['right'] == pytest.approx(200 / 3) and type(result['right']) is float
+    assert not any('trial' in detail for detail in result['details'])
     assert result['standard_errors'] == {'right': pytest.approx(100 / 3)}
     assert result['reasons'] == {'ok': 2, 'x:wrong': 1}
     assert result['samples'] == {'all': 3, 'infra': 0}
@@ -167,6 +170,17 @@ def test_two_runs_are_averaged() -> None:
     assert result['samples'] == {'all': 4, 'infra': 0}
     assert [detail['id'] for detail in result['details']] == ['r0', 'r1', 'r0', 'r1']
     assert [detail['values']['right'] for detail in result['details']] == [1.0, 1.0, 0.0, 1.0]
+    # OpenCompass's summarizer makes a row of each number at the top level.
+    result = evaluate(Equality(), numbered('x', 'y'), ['x', 'y', 'no', 'y'])
+    assert [key for key, value in result.items() if isinstance(value, (int, float))] == ['right']
+    assert 'error' not in result
+    result = evaluate(Equality(), numbered('x', 'y'), ['x', 'y', 'no', 'y'])
+    assert result['trials'] == {
+        'n': 2,
+        'success': [],
+        'same_answers': 1,
+        'metrics': {'right': {'avg@2': {'value': 75.0, 'standard_error': pytest.approx(25.0), 'records': 2}}},
+    }
 
 
 def test_runs_are_told_by_the_ids_of_records() -> None:
@@ -206,20 +220,6 @@ def test_the_error_of_a_mean_over_steps_is_clustered_by_record() -> None:
     once = (('a', (1.0, 0.0)), ('b', (1.0,)), ('c', (0.0,)))
     assert total(*once, *once) == pytest.approx(total(*once))  # the same again says nothing new
     assert total(*once, ('a', (0.0, 1.0)), ('b', (0.0,)), ('c', (1.0,))) == pytest.approx(0)
-
-
-def test_wrong_order_is_not_scored() -> None:
-    with pytest.raises(ValueError, match='2 out of place: r0, r1'):
-        evaluate(Equality(), numbered('x', 'y'), ['x', 'y'], record_id=['r1', 'r0'])
-
-
-def test_scores_in_another_order_are_a_fault() -> None:
-    class Reversed(Equality):
-        def score_samples(self, references: Sequence[str], answers: Sequence[Answer]) -> list[SampleScore]:
-            return super().score_samples(references, answers)[::-1]
-
-    with pytest.raises(ValueError, match='a fault of opencompass_tooleval'):
-        evaluate(Reversed(), numbered('x', 'y'), ['x', 'y'])
 
 
 def test_review() -> None:
@@ -273,9 +273,6 @@ def test_absent_instruct_format_is_not_measured() -> None:
         'string_format_metric',
     ]
     assert math.isfinite(result['standard_errors']['json_format_metric'])
-
-
-def test_absent_format_in_several_runs() -> None:
     dataset = ToolEvalTEvalDataset.load(DEMO, 'instruct_v2')
     dataset = dataset.filter(lambda row: row['record_id'].endswith('_string'))
     golds = list(dataset['gold_answer'])
@@ -283,13 +280,6 @@ def test_absent_format_in_several_runs() -> None:
     assert result['json_format_metric'] is None
     assert (result['string_format_metric'], result['string_args_em_metric']) == (50.0, 50.0)
     assert [run['string_format_metric'] for run in result['runs']] == [100.0, 0.0]
-
-
-def test_summaries_get_no_further_numbers() -> None:
-    """OpenCompass's summarizer makes a row of each number at the top level."""
-    result = evaluate(Equality(), numbered('x', 'y'), ['x', 'y', 'no', 'y'])
-    assert [key for key, value in result.items() if isinstance(value, (int, float))] == ['right']
-    assert 'error' not in result
 
 
 class RightAnswers(ById):
@@ -322,21 +312,6 @@ def test_trials_have_their_average_and_both_estimators() -> None:
         }
     assert [detail['trial'] for detail in result['details']] == [0] * 4 + [1] * 4 + [2] * 4
     json.dumps(result)
-
-
-def test_a_graded_metric_has_its_average_only() -> None:
-    result = evaluate(Equality(), numbered('x', 'y'), ['x', 'y', 'no', 'y'])
-    assert result['trials'] == {
-        'n': 2,
-        'success': [],
-        'same_answers': 1,
-        'metrics': {'right': {'avg@2': {'value': 75.0, 'standard_error': pytest.approx(25.0), 'records': 2}}},
-    }
-
-
-def test_one_trial_is_as_it_was() -> None:
-    result = evaluate(RightAnswers(), numbered('w', 'x'), ['w', 'no'])
-    assert 'trials' not in result and not any('trial' in detail for detail in result['details'])
 
 
 def test_instruct_is_right_as_a_whole_where_all_that_applies_is_full() -> None:

@@ -16,7 +16,6 @@ from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
-from opencompass_tooleval.inferencers.inferencer import InfraFailureError
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.work_dir.unanswered import ask_again, find_unanswered
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -40,7 +39,6 @@ class Countdown:
 
 
 def where(prompt: Any) -> str:
-    """What a prompt asks."""
     return str(prompt[-1]['prompt'])
 
 
@@ -57,7 +55,6 @@ class Run:
 
     @property
     def journal(self) -> Path:
-        """Answers so far."""
         return self.folder / 'tmp_stub.jsonl'
 
     def go(self) -> list[dict[str, Any]]:
@@ -99,21 +96,24 @@ def test_each_round_is_one_batch_of_all_that_go_on(tmp_path: Path) -> None:
     assert [row['gold'] for row in rows] == [f'gold of r{index}' for index in range(8)]
     assert {row['infra'] for row in rows} == {None}
     assert rows[0]['origin_prompt'][-1]['prompt'] == 'question 0'
-
-
-@pytest.mark.parametrize('size', [1, 3, 5])
-def test_every_batch_size_gives_the_same_file(size: int, tmp_path: Path) -> None:
-    run = Run(tmp_path / 'a', batch_size=size)
-    run.go()
-    assert max(map(len, run.model.asked)) == size
-    Run(tmp_path / 'b').go()
-    assert (tmp_path / 'a' / 'stub.json').read_bytes() == (tmp_path / 'b' / 'stub.json').read_bytes()
-
-
-def test_the_oracle_finds_the_gold_of_each_round_and_recorded_answers_their_record(tmp_path: Path) -> None:
     run = Run(tmp_path, StubModel(lambda prompt: f'{prompt.source} {prompt.record_id} {prompt.gold_answer}'))
     rows = run.go()
     assert rows[1]['prediction'] == 'stub_v2 r1 gold 0|stub_v2 r1/1 gold 1'
+    run = Run(tmp_path, copies=2)
+    rows = run.go()
+    assert [len(batch) for batch in run.model.asked] == [16, 12, 8, 4]
+    assert [row['prediction'] for row in rows] == [expected(index) for index in range(8)] * 2
+    assert [row['record_id'] for row in rows] == [f'r{index}' for index in range(8)] * 2
+
+
+def test_every_batch_size_gives_the_same_file(tmp_path: Path) -> None:
+    files = []
+    for size in (1, 3, 5, 8):
+        run = Run(tmp_path / str(size), batch_size=size)
+        run.go()
+        assert max(map(len, run.model.asked)) == size
+        files.append((run.folder / 'stub.json').read_bytes())
+    assert len(set(files)) == 1
 
 
 def dies_on(what: str) -> Callable[[Any], str]:
@@ -127,7 +127,7 @@ def dies_on(what: str) -> Callable[[Any], str]:
     return reply
 
 
-@pytest.mark.parametrize('what', ['r0, round 0', 'r5, round 0', 'r6, round 1', 'r7, round 3'])
+@pytest.mark.parametrize('what', ['r0, round 0', 'r6, round 1', 'r7, round 3'])
 def test_a_killed_run_asks_only_what_is_missing(what: str, tmp_path: Path) -> None:
     run = Run(tmp_path / 'killed', StubModel(dies_on(what)), batch_size=2)
     with pytest.raises(KeyboardInterrupt):
@@ -146,21 +146,6 @@ def fails_on(what: str) -> StubModel:
     return StubModel(lambda prompt: Answer('', 'infra:timeout') if what in where(prompt) else f'<{where(prompt)}>')
 
 
-def test_too_many_failures_end_the_task_and_keep_the_journal(tmp_path: Path) -> None:
-    with pytest.raises(InfraFailureError, match=r'1 of 8.*infra:timeout.*-r'):
-        Run(tmp_path, fails_on('r6, round 1')).go()
-    again = Run(tmp_path)
-    assert [row['prediction'] for row in again.go()] == [expected(index) for index in range(8)]
-    assert again.model.asked == [['r6/1'], ['r6/2']]
-
-
-def test_few_failures_are_written_with_their_reason(tmp_path: Path) -> None:
-    rows = Run(tmp_path, fails_on('r6, round 1'), max_infra_share=0.2).go()
-    assert [(row['record_id'], row['prediction'], row['infra']) for row in rows if row['infra']] == [
-        ('r6', '', 'infra:timeout')
-    ]
-
-
 def test_a_reopened_file_asks_only_what_has_no_answer(tmp_path: Path) -> None:
     work, folder = WorkDir(tmp_path), tmp_path / 'predictions' / 'stub'
     Run(folder, fails_on('r3, round 2'), max_infra_share=1).go()
@@ -171,31 +156,19 @@ def test_a_reopened_file_asks_only_what_has_no_answer(tmp_path: Path) -> None:
     assert run.model.asked == [['r3'], ['r3/1'], ['r3/2'], ['r3/3']]
 
 
-def test_several_runs_of_a_data_set_are_dialogues_of_their_own(tmp_path: Path) -> None:
-    run = Run(tmp_path, copies=2)
-    rows = run.go()
-    assert [len(batch) for batch in run.model.asked] == [16, 12, 8, 4]
-    assert [row['prediction'] for row in rows] == [expected(index) for index in range(8)] * 2
-    assert [row['record_id'] for row in rows] == [f'r{index}' for index in range(8)] * 2
-
-
 class Silent:
     """Dialogues of one round that end in a call and no text."""
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[Answer]:
-        """Begins one."""
         yield ModelRequest((Message('user', row['record']),), '')
         return Answer('', calls=(ToolCall('search', {'row': row['record_id']}),))
 
 
-def test_calls_are_kept_where_nothing_is_said_beside_them(tmp_path: Path) -> None:
+def test_dialogues_are_named_by_class_or_by_text_and_may_end_in_calls(tmp_path: Path) -> None:
     rows = Run(tmp_path, dialogues={'type': Silent}).go()
     assert [row['prediction'] for row in rows] == [''] * 8
     assert [row['calls'][0]['arguments'] for row in rows] == [{'row': f'r{index}'} for index in range(8)]
-
-
-def test_dialogues_are_named_by_class_or_by_text(tmp_path: Path) -> None:
-    """A dumped config, which is what workers read, holds text."""
+    # A dumped config, which is what workers read, holds text.
     run = Run(tmp_path, dialogues={'type': f'{Countdown.__module__}.Countdown', 'more': 2})
     run.go()
     assert [len(batch) for batch in run.model.asked] == [8, 8, 6, 4, 2]

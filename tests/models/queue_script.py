@@ -45,5 +45,4 @@ def in_order(messages: list[dict[str, str]]) -> str:
 
 
 def echo(messages: list[dict[str, Any]], request: dict[str, Any]) -> str:
-    """The request as it came."""
     return json.dumps(request)

@@ -33,18 +33,17 @@ with read_base():
     from opencompass_tooleval.configs.summarizers.tooleval import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
-datasets = [row for row in tooleval_ultratool_en_datasets if row['name'] == 'tool_usage']
-for row in datasets:
-    row['infer_cfg']['inferencer'].update(DATASET)
-    row['n'] = N
+datasets = [row for row in tooleval_ultratool_en_datasets if row['name'] in ('tool_usage', 'tool_selection')]
+datasets[0]['infer_cfg']['inferencer'].update(DATASET)
+datasets[0]['n'] = 3
 models = [dict(type=HuggingFacewithChatTemplate, abbr='tiny-hf', path='PATH', max_seq_len=16384, max_out_len=64,
                batch_size=64, run_cfg=dict(num_gpus=0))]
 """
 
 
-def config(folder: Path, tiny_model: Path, more: str = '', dataset: str = '{}', n: int = 1) -> Path:
+def config(folder: Path, tiny_model: Path, more: str = '', dataset: str = "{'temperature': 0.7}") -> Path:
     file = folder / 'sweep.py'
-    text = CONFIG.replace('DATASET', dataset).replace('N\n', f'{n}\n') + more
+    text = CONFIG.replace('DATASET', dataset) + more
     file.write_text(text.replace('PATH', str(tiny_model)), encoding='utf-8')
     return file
 
@@ -75,59 +74,56 @@ def accelerate(engine: str, file: Path, folder: Path) -> tuple[list[dict[str, An
 def test_a_data_sets_temperature_the_prices_and_the_budget_count(engine: str, tiny_model: Path, tmp_path: Path) -> None:
     """OpenCompass's default for ``-a lmdeploy`` is ``top_k=1, temperature=1e-6``; it is nobody's word."""
     prices = 'models[0].update(prices=dict(input=1.0, output=2.0), budget=dict(tokens=10**7))\n'
-    file = config(tmp_path, tiny_model, prices, "{'temperature': 0.7}", 3)
-    received, said = accelerate(engine, file, tmp_path)
-    assert {row['temperature'] for row in received} == {0.7} and 'may all be the same' not in said
-    assert {row['top_k'] for row in received} == {50 if engine == 'lmdeploy' else 0}  # the engine's own defaults
+    received, said = accelerate(engine, config(tmp_path, tiny_model, prices), tmp_path)
+    assert 'may all be the same' not in said
     if engine == 'lmdeploy':
-        assert {row['do_sample'] for row in received} == {True}
-    (result,) = (tmp_path / 'out').rglob('results/*/*.json')
-    content = json.loads(result.read_text())
-    assert sum(row['prompts'] for row in received) == content['samples']['all']
-    assert content['samples']['all'] % 3 == 0 and content['usage']['cost']
+        sampled = [row for row in received if row['do_sample']]
+        assert {(row['temperature'], row['top_k']) for row in sampled} == {(0.7, 50)}  # the engine's own default
+        assert {row['top_k'] for row in received if not row['do_sample']} == {1}, 'greedy by default'
+    else:
+        sampled = [row for row in received if row['temperature'] == 0.7]
+        assert {row['top_k'] for row in sampled} == {0}
+    contents = [json.loads(result.read_text()) for result in (tmp_path / 'out').rglob('results/*/*.json')]
+    counts = [content['samples']['all'] for content in contents]
+    repeated = sum(row['prompts'] for row in sampled)
+    assert len(counts) == 2 and repeated in counts and repeated % 3 == 0
+    assert sum(row['prompts'] for row in received) == sum(counts) and all(one['usage']['cost'] for one in contents)
     (ledger,) = (tmp_path / 'out').rglob('budgets/*.tokens.json')
-    used = sum(content['usage'][part]['total'] for part in ('prompt', 'completion'))
+    used = sum(content['usage'][part]['total'] for content in contents for part in ('prompt', 'completion'))
     assert json.loads(ledger.read_bytes())['spent'] == used
-
-
-def test_lmdeploy_is_greedy_by_default(tiny_model: Path, tmp_path: Path) -> None:
-    received, _ = accelerate('lmdeploy', config(tmp_path, tiny_model), tmp_path)
-    assert {(row['do_sample'], row['top_k']) for row in received} == {(False, 1)}
 
 
 @pytest.mark.long
 def test_a_temperature_of_the_config_counts_under_lmdeploy(tiny_model: Path, tmp_path: Path) -> None:
     more = "models[0]['generation_kwargs'] = dict(do_sample=True, temperature=0.4)\n"
-    received, _ = accelerate('lmdeploy', config(tmp_path, tiny_model, more), tmp_path)
+    received, _ = accelerate('lmdeploy', config(tmp_path, tiny_model, more, '{}'), tmp_path)
     assert {(row['do_sample'], row['temperature']) for row in received} == {(True, 0.4)}
 
 
-GREEDY = ', which is temperature 0'
+def refused(file: Path, *more: str) -> str:
+    """What a run says that ends at once."""
+    done = run_opencompass(file, *more, '-w', file.parent / 'out', cwd=file.parent)
+    assert done.returncode == 1 and 'Traceback' not in done.stderr and not list(file.parent.rglob('predictions'))
+    return done.stderr
 
 
-@pytest.mark.parametrize(
-    ('settings', 'said'),
-    [
-        ('do_sample=True, temperature=0.4', 'temperature 0.4'),
-        ('top_k=1', f'top_k=1{GREEDY}'),
-        ('do_sample=False', f'do_sample=False{GREEDY}'),
-    ],
-)
-def test_settings_that_contradict_each_other_end_the_run(
-    settings: str, said: str, tiny_model: Path, tmp_path: Path
-) -> None:
-    file = config(tmp_path, tiny_model, f"models[0]['generation_kwargs'] = dict({settings})\n", "{'temperature': 0.7}")
-    done = run_opencompass(file, '-a', 'lmdeploy', '-w', tmp_path / 'out', cwd=tmp_path)
-    assert done.returncode == 1 and 'Traceback' not in done.stderr and not list(tmp_path.rglob('predictions'))
-    fault = f"the model's config sets {said}, the data set 0.7: remove one of them"
-    assert f'tooleval: tiny-lmdeploy: {fault}' in done.stderr
+def test_settings_that_contradict_each_other_end_the_run(tiny_model: Path, tmp_path: Path) -> None:
+    settings = {
+        'do_sample=True, temperature=0.4': 'temperature 0.4',
+        'top_k=1': 'top_k=1, which is temperature 0',
+        'do_sample=False': 'do_sample=False, which is temperature 0',
+    }
+    models = (f"dict(models[0], abbr='m{place}', generation_kwargs=dict({it}))" for place, it in enumerate(settings))
+    file = config(tmp_path, tiny_model, f'models = [{", ".join(models)}]\n')
+    said = refused(file, '-a', 'lmdeploy')
+    for place, words in enumerate(settings.values()):
+        fault = f"the model's config sets {words}, the data set 0.7: remove one of them"
+        assert f'tooleval: m{place}-lmdeploy: {fault}' in said
 
 
 def test_a_model_that_is_not_accelerated_ends_the_run(tiny_model: Path, tmp_path: Path) -> None:
-    file = config(tmp_path, tiny_model, "models[0]['type'] = ToolEvalHFChat\n")
-    done = run_opencompass(file, '-a', 'vllm', '-w', tmp_path / 'out', cwd=tmp_path)
-    assert done.returncode == 1 and 'Traceback' not in done.stderr and not list(tmp_path.rglob('predictions'))
-    assert 'tooleval: tiny-hf: opencompass -a vllm does not replace ToolEvalHFChat' in done.stderr
+    said = refused(config(tmp_path, tiny_model, "models[0]['type'] = ToolEvalHFChat\n"), '-a', 'vllm')
+    assert 'tooleval: tiny-hf: opencompass -a vllm does not replace ToolEvalHFChat' in said
 
 
 @pytest.mark.parametrize('engine', ['vllm', 'lmdeploy'])
@@ -148,7 +144,7 @@ models = [dict(type=OpenAISDK, abbr='sdk', path='tiny', key='right', openai_api_
 
 def test_openai_sdk_gets_a_data_sets_temperature(echo_server: ModelServer, tiny_model: Path, tmp_path: Path) -> None:
     """It ignores the argument of its ``generate``."""
-    file = config(tmp_path, tiny_model, SDK.replace('URL', echo_server.url), "{'temperature': 0.7}")
+    file = config(tmp_path, tiny_model, SDK.replace('URL', echo_server.url) + 'datasets = datasets[:1]\n')
     done = run_opencompass(file, '-w', tmp_path / 'out', cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     (predictions,) = (tmp_path / 'out').rglob('predictions/*/*.json')
@@ -162,7 +158,5 @@ def test_openai_sdk_gets_a_data_sets_temperature(echo_server: ModelServer, tiny_
 def test_opencompass_s_concurrent_task_ends_the_run_at_once(partitioner: str, tiny_model: Path, tmp_path: Path) -> None:
     task = "dict(type='opencompass.tasks.openicl_infer_concurrent.OpenICLInferConcurrentTask')"
     runner = f"dict(type='opencompass.runners.LocalRunner', max_num_workers=1, task={task})"
-    file = config(tmp_path, tiny_model, f"infer['runner'] = {runner}\n{partitioner}")
-    done = run_opencompass(file, '-w', tmp_path / 'out', cwd=tmp_path)
-    assert done.returncode == 1 and 'Traceback' not in done.stderr and not list(tmp_path.rglob('predictions'))
-    assert "OpenCompass's OpenICLInferConcurrentTask refuses the inferencers of this package: set" in done.stderr
+    said = refused(config(tmp_path, tiny_model, f"infer['runner'] = {runner}\n{partitioner}"))
+    assert "OpenCompass's OpenICLInferConcurrentTask refuses the inferencers of this package: set" in said

@@ -37,29 +37,18 @@ def pairs(conversation: Conversation) -> list[tuple[str, str]]:
     return [(item['role'], item['content']) for item in conversation]
 
 
-@pytest.mark.parametrize(
-    ('roles', 'expected'),
-    [
-        pytest.param(
-            {}, [('SYSTEM', 's'), ('HUMAN', 'a\nb\nf'), ('BOT', 'c\u2028'), ('HUMAN', 't')], id='function as user'
-        ),
-        pytest.param(
-            {'function_role': 'system'},
-            [('SYSTEM', 's'), ('HUMAN', 'a\nb'), ('SYSTEM', 'f'), ('BOT', 'c\u2028'), ('SYSTEM', 't')],
-            id='function as system',
-        ),
-        pytest.param(
-            {'function_role': 'assistant'},
-            [('SYSTEM', 's'), ('HUMAN', 'a\nb'), ('BOT', 'f\nc\u2028\nt')],
-            id='function as assistant',
-        ),
-        pytest.param(
-            {'system_role': 'user'},
-            [('HUMAN', 's'), ('HUMAN', 'a'), ('HUMAN', 'b'), ('HUMAN', 'f'), ('BOT', 'c\u2028'), ('HUMAN', 't')],
-            id='system as user: every message is a turn',
-        ),
-    ],
-)
+@pytest.mark.parametrize(('roles', 'expected'), [
+    pytest.param({}, [('SYSTEM', 's'), ('HUMAN', 'a\nb\nf'), ('BOT', 'c\u2028'), ('HUMAN', 't')],
+        id='function as user'),
+    pytest.param({'function_role': 'system'},
+        [('SYSTEM', 's'), ('HUMAN', 'a\nb'), ('SYSTEM', 'f'), ('BOT', 'c\u2028'), ('SYSTEM', 't')],
+        id='function as system'),
+    pytest.param({'function_role': 'assistant'}, [('SYSTEM', 's'), ('HUMAN', 'a\nb'), ('BOT', 'f\nc\u2028\nt')],
+        id='function as assistant'),
+    pytest.param({'system_role': 'user'},
+        [('HUMAN', 's'), ('HUMAN', 'a'), ('HUMAN', 'b'), ('HUMAN', 'f'), ('BOT', 'c\u2028'), ('HUMAN', 't')],
+        id='system as user: every message is a turn'),
+])  # fmt: skip
 def test_roles(roles: dict[str, str], expected: list[tuple[str, str]]) -> None:
     conversation = ToolEvalConversationTemplate(**roles).generate_item(entry())
     assert pairs(conversation) == expected
@@ -74,36 +63,13 @@ def test_attributes() -> None:
     assert (conversation.record_id, conversation.source) == ('r1', 'plan_json_v2')
     assert (conversation.position, conversation.gold_answer) == (4, 'secret gold')
     assert 'secret' not in json.dumps(conversation)
-
-
-def test_deepcopy_keeps_the_record() -> None:
-    conversation = ToolEvalConversationTemplate().generate_item(entry())
     copy = deepcopy(conversation)
-    assert type(copy) is Conversation
-    assert copy == conversation
-    assert copy[0] is not conversation[0]
-    assert vars(copy) == vars(conversation)
-    assert copy.record_id == 'r1'
+    assert type(copy) is Conversation and copy == conversation and copy[0] is not conversation[0]
+    assert vars(copy) == vars(conversation) and copy.record_id == 'r1'
+    template = ICL_PROMPT_TEMPLATES.build({'type': 'ToolEvalConversationTemplate', 'template': '{messages}'})
+    assert type(template) is ToolEvalConversationTemplate and template.prompt_type == 'meta'
 
 
 def test_another_column() -> None:
     row = {**entry(), 'messages': '[]', 'mine': json.dumps([{'role': 'user', 'content': 'x'}])}
     assert pairs(ToolEvalConversationTemplate('{mine}').generate_item(row)) == [('HUMAN', 'x')]
-
-
-@pytest.mark.parametrize(
-    ('messages', 'says'),
-    [
-        pytest.param([{'role': 'user', 'content': ''}], 'the conversation is empty', id='nothing left'),
-        pytest.param([{'role': 'judge', 'content': 'x'}], "role 'judge' is not one of", id='unknown role'),
-    ],
-)
-def test_errors(messages: list[dict[str, str]], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        ToolEvalConversationTemplate().generate_item(entry(messages))
-
-
-def test_opencompass_builds_it() -> None:
-    template = ICL_PROMPT_TEMPLATES.build({'type': 'ToolEvalConversationTemplate', 'template': '{messages}'})
-    assert type(template) is ToolEvalConversationTemplate
-    assert template.prompt_type == 'meta'

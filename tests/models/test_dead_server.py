@@ -31,7 +31,7 @@ def _waiting(folder: Path) -> str:
 
 
 def test_a_sweep_waits_for_its_server_and_goes_on(tmp_path: Path) -> None:
-    server = start_server('--canned', 'Answer: A', '--latency', '1')
+    server = start_server('--canned', 'Answer: A', '--latency', '0.5')
     port = server.url.removesuffix('/v1').rpartition(':')[2]
     (tmp_path / 'mine.py').write_text(CONFIG.replace('URL', server.url))
     sweep = start_opencompass('mine.py', '-w', 'out', cwd=tmp_path, output=tmp_path / 'said.txt')

@@ -7,7 +7,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.work_dir.journal import Journal
-from tests.run_alone import run_alone
 
 
 class Echo(BaseModel):
@@ -78,9 +76,6 @@ def test_each_round_is_a_batch_of_those_still_going() -> None:
         'd': [],
     }
     assert outcomes['c'].answers[1].text == '<c1>'
-
-
-def test_batches_are_no_larger_than_asked_for() -> None:
     model = Echo()
     DialogueRunner(model, None, 10, batch_size=2).run(dialogues())
     assert model.batches == [['a0', 'b0'], ['c0'], ['a1', 'c1'], ['a2']]
@@ -101,6 +96,8 @@ def test_only_the_batch_in_flight_is_asked_again(tmp_path: Path) -> None:
     again = Echo()
     assert DialogueRunner(again, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
     assert again.batches == []
+    DialogueRunner(again, journal, 10).run({'a': count_down('z', 2)})  # no answer to another question is reused
+    assert again.batches == [['z0'], ['z1']]
 
 
 def test_an_answer_of_megabytes_is_cut_before_it_is_kept(tmp_path: Path) -> None:
@@ -116,14 +113,6 @@ def test_an_answer_of_megabytes_is_cut_before_it_is_kept(tmp_path: Path) -> None
     assert not again.batches
 
 
-def test_an_answer_to_another_question_is_not_reused(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / 'journal.jsonl')
-    DialogueRunner(Echo(), journal, 10).run({'a': count_down('a', 2)})
-    model = Echo()
-    DialogueRunner(model, journal, 10).run({'a': count_down('z', 2)})
-    assert model.batches == [['z0'], ['z1']]
-
-
 def test_a_failure_ends_its_dialogue_and_is_asked_again(tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
     outcomes = DialogueRunner(Echo(lambda text: 'infra:timeout' if text == 'c1' else None), journal, 10).run(
@@ -134,14 +123,6 @@ def test_a_failure_ends_its_dialogue_and_is_asked_again(tmp_path: Path) -> None:
     model = Echo()
     assert DialogueRunner(model, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
     assert model.batches == [['c1']]
-
-
-def test_a_dialogue_alone() -> None:
-    assert run_alone(count_down('a', 2), ['x', 'y']) == ['x', 'y']
-    with pytest.raises(ValueError, match='more than 1'):
-        run_alone(count_down('a', 2), ['x'])
-    with pytest.raises(ValueError, match='1 answers left'):
-        run_alone(count_down('a', 1), ['x', 'y'])
 
 
 def test_tokens_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,16 +147,6 @@ def test_requests_of_a_round_that_failed_are_counted(tmp_path: Path) -> None:
     assert whole['b'].usage == Usage(10, 2, first_prompt=10, requests=12)
     assert whole['c'].usage == Usage(20, 4, first_prompt=10, requests=14) and whole['c'].value == ['<c0>', '<c1>']
     assert whole['a'].usage == outcomes['a'].usage
-
-
-def test_an_empty_dialogue_asks_nothing() -> None:
-    def nothing() -> Iterator[ModelRequest]:
-        return
-        yield
-
-    model = Echo()
-    assert DialogueRunner(model, None, 10).run({'n': nothing()})['n'].value is None  # type: ignore[dict-item]
-    assert model.batches == []
 
 
 def test_dialogues_that_wait_for_a_tool_continue_together() -> None:

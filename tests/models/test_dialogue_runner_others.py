@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
@@ -21,12 +20,12 @@ from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import other_rows
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
+from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.request_queue import Arrivals, BatchQueue, ConcurrentQueue, RequestQueues
 from opencompass_tooleval.work_dir.journal import Journal
 from tests.inferencers.test_dialogue_inferencer import Run
-from tests.inferencers.test_inferencer import StubModel
 from tests.models.test_dialogue_runner import Echo
 from tests.models.test_request_queue import Concurrent, Gate
 
@@ -85,6 +84,8 @@ def test_what_others_say_is_not_the_models() -> None:
     assert model.batches == [['a0', 'b0'], ['a1']]
     assert runner.calls == 3 and runner.other_calls == {SIMULATOR: 3}
     assert runner.other_usages == {SIMULATOR: [Usage(7, 33)] * 3}
+    with pytest.raises(ValueError, match=r"dialogue a calls the model 'simulator'.*\(it defines: none\)"):
+        DialogueRunner(Echo(), None, 10).run({'a': agent('a')})
 
 
 PRICES = {'input': 1.0, 'output': 2.0}
@@ -117,11 +118,6 @@ def test_what_others_cost_in_vain_is_counted(
         assert outcome.others == [{'role': SIMULATOR, 'model': 'sim', 'usages': [{'requests': 3}]}] * times
 
 
-def test_a_model_that_is_not_there_is_named() -> None:
-    with pytest.raises(ValueError, match=r"dialogue a calls the model 'simulator'.*\(it defines: none\)"):
-        DialogueRunner(Echo(), None, 10).run({'a': agent('a')})
-
-
 def test_a_failure_says_whose_it_is(monkeypatch: pytest.MonkeyPatch, simulating: type[Simulating]) -> None:
     monkeypatch.setattr(simulating, 'fails_on', lambda text: 'infra:timeout' if text == 'call a1' else None)
     outcomes = DialogueRunner(Echo(), None, 10, others=others()).run({'a': agent('a'), 'b': agent('b')})
@@ -134,7 +130,7 @@ def test_a_failure_says_whose_it_is(monkeypatch: pytest.MonkeyPatch, simulating:
     assert explained(['infra:simulator:timeout']) and not explained(['infra:simulator:odd'])
 
 
-def test_a_question_is_not_asked_beside_itself(simulating: type[Simulating], tmp_path: Path) -> None:
+def test_a_question_is_asked_once_but_for_its_key(simulating: type[Simulating], tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
     dialogues = {name: agent(name, shared='the same') for name in 'abc'}
     outcomes = DialogueRunner(Echo(), journal, 10, others=others()).run(dialogues)
@@ -143,6 +139,13 @@ def test_a_question_is_not_asked_beside_itself(simulating: type[Simulating], tmp
     again = Echo()
     DialogueRunner(again, journal, 10, others=others()).run({name: agent(name, shared='the same') for name in 'abc'})
     assert again.batches == [] and len(simulating.batches_of_all) == 2
+
+    def asking(key: str) -> Dialogue[str]:
+        return (yield ModelRequest(user('again'), model=SIMULATOR, key=key)).text
+
+    runner = DialogueRunner(Echo(), None, 10, others=others())
+    runner.run({name: asking(key) for name, key in {'a': 'x', 'b': 'y', 'c': 'x'}.items()})
+    assert runner.other_calls == {SIMULATOR: 2}
 
 
 class Remembering(Concurrent):
@@ -199,6 +202,9 @@ def test_a_run_resumed_with_another_simulator_asks_that_one(simulating: type[Sim
     again = Echo()
     DialogueRunner(again, journal, 10, others=others(path='other')).run({'a': agent('a', 1)})
     assert simulating.batches_of_all == [['call a0'], ['call a0']] and again.batches == []
+    rows = [json.loads(line) for line in journal.path.read_text(encoding='ascii').splitlines()][:2]
+    shown = [(row['key'], row['round'], row.get('model'), row['answer']) for row in rows]
+    assert shown == [('a', 0, None, '<a0>'), ('a', 0, 'simulator', 'sim<call a0>')]
 
 
 class Killed(KeyboardInterrupt):
@@ -217,8 +223,8 @@ def keeping_agent(name: str, kept: dict[str, str], asked_before: str = '') -> Di
     return heard
 
 
-@pytest.mark.parametrize('kill_at', range(1, 12))
 @pytest.mark.parametrize('keeps', [True, False])
+@pytest.mark.parametrize('kill_at', [1, 2, 3, 6, 8, 11])
 def test_nothing_is_asked_twice_after_a_kill(
     kill_at: int, keeps: bool, tmp_path: Path, simulating: type[Simulating], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +290,10 @@ def test_what_is_too_long_is_the_dialogues_to_answer(tmp_path: Path) -> None:
     assert again.batches == []
     other = Echo()  # it is asked where the dialogue does not answer it
     assert DialogueRunner(other, journal, 10).run({'a': shortening(6, may_be=False)})['a'].value == '<xxxxxx>'
+    outcome = DialogueRunner(Echo(too_long), None, 10).run({'a': shortening(6, may_be=False)})['a']
+    assert outcome.infra == 'infra:truncated', 'otherwise it ends the dialogue'
+    outcome = DialogueRunner(Echo(lambda text: 'infra:server'), None, 10).run({'a': shortening(6)})['a']
+    assert outcome.infra == 'infra:server', 'as another failure does'
 
 
 def test_a_failure_may_be_the_dialogues_to_answer(tmp_path: Path) -> None:
@@ -301,25 +311,6 @@ def test_a_failure_may_be_the_dialogues_to_answer(tmp_path: Path) -> None:
     assert again.batches == [['first']]
 
 
-def test_the_same_question_may_be_asked_several_times() -> None:
-    def asking(key: str) -> Dialogue[str]:
-        return (yield ModelRequest(user('again'), model=SIMULATOR, key=key)).text
-
-    runner = DialogueRunner(Echo(), None, 10, others=others())
-    runner.run({name: asking(key) for name, key in {'a': 'x', 'b': 'y', 'c': 'x'}.items()})
-    assert runner.other_calls == {SIMULATOR: 2}
-
-
-def test_otherwise_it_ends_the_dialogue() -> None:
-    outcome = DialogueRunner(Echo(too_long), None, 10).run({'a': shortening(6, may_be=False)})['a']
-    assert outcome.infra == 'infra:truncated'
-
-
-def test_another_failure_is_none_for_the_dialogue() -> None:
-    outcome = DialogueRunner(Echo(lambda text: 'infra:server'), None, 10).run({'a': shortening(6)})['a']
-    assert outcome.infra == 'infra:server'
-
-
 # Several queues
 
 
@@ -328,8 +319,6 @@ def in_batches(model: Echo, size: int = 2) -> Callable[[Arrivals[Any]], BatchQue
 
 
 def conversation(text: str) -> Any:
-    from opencompass_tooleval.models.conversation import Conversation
-
     return Conversation.of(list(user(text)), {'record_id': text, 'source': '', 'idx': 0, 'gold_answer': ''})
 
 
@@ -429,15 +418,6 @@ def test_a_concurrent_model_that_ends_ends_the_batches_too() -> None:
     assert model.batches == []
 
 
-def test_a_server_and_a_batch_make_the_same_outcomes() -> None:
-    outcomes = []
-    for model in (StubModel(), Concurrent()):
-        runner = DialogueRunner(model, None, 16, 2, others=others(batch_size=3))
-        outcomes.append(runner.run({name: agent(name, 1 + place % 3) for place, name in enumerate('abcdefgh')}))
-        assert runner.other_calls == {SIMULATOR: 15}
-    assert [outcome.value for outcome in outcomes[0].values()] == [outcome.value for outcome in outcomes[1].values()]
-
-
 # The inferencer
 
 
@@ -448,7 +428,6 @@ class Agents:
         self.models = {SIMULATOR: cfg}
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
-        """Begins one."""
         answer = yield ModelRequest(user(row['record']))
         if int(row['record_id'][1:]) % 2:
             answer = yield ModelRequest(user(f'call {row["record_id"]}'), model=SIMULATOR)
@@ -474,39 +453,11 @@ class NoOdd(Agents):
     """As they are, for rows that ask no simulator."""
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
-        """Begins one."""
         return super().__call__({**row, 'record_id': 'r0'})
 
 
-def test_a_model_that_nobody_asks_is_not_built(tmp_path: Path) -> None:
-    rows = Run(tmp_path, dialogues={'type': NoOdd, 'cfg': {'type': Unbuilt, 'path': 'sim'}}).go()
-    assert len(rows) == 8
-
-
-def test_several_processes_cannot_share_a_dialogue_with_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_built_if_asked_and_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(Run(tmp_path, dialogues={'type': NoOdd, 'cfg': {'type': Unbuilt, 'path': 'sim'}}).go()) == 8
     monkeypatch.setenv('WORLD_SIZE', '2')
     with pytest.raises(ValueError, match=r'\(simulator\) run in one process.*num_procs=1'):
         Run(tmp_path, dialogues={'type': Agents, 'cfg': {'type': Simulating, 'path': 'sim'}}).go()
-
-
-def test_a_journal_of_both_is_read_line_by_line(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / 'journal.jsonl')
-    DialogueRunner(Echo(), journal, 10, others=others()).run({'a': agent('a', 1)})
-    rows = [json.loads(line) for line in journal.path.read_text(encoding='ascii').splitlines()]
-    shown = [(row['key'], row['round'], row.get('model'), row['answer']) for row in rows]
-    assert shown == [('a', 0, None, '<a0>'), ('a', 0, 'simulator', 'sim<call a0>')]
-
-
-def test_tokens_are_those_that_an_answer_says() -> None:
-    class Saying(Echo):
-        """A model that says what its answers cost."""
-
-        def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
-            return [
-                replace(answer, usage=Usage(prompt=100, completion=7))
-                for answer in super().answers(inputs, max_out_len)
-            ]
-
-    runner = DialogueRunner(Saying(), None, 10, description='asking', others=others())
-    runner.run({'a': agent('a'), 'b': agent('b', 1)})
-    assert runner.tokens == 3 * 107

@@ -24,22 +24,16 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return said
 
 
-@pytest.mark.parametrize(
-    ('cfg', 'advice'),
-    [
-        (dict(type=OURS, key=KEY), '$OPENAI_API_KEY'),
-        (dict(type='opencompass.models.OpenAISDK', key=['ENV', KEY]), '$OPENAI_API_KEY'),
-        (dict(type='opencompass.models.ClaudeSDK', key=KEY), '$ANTHROPIC_API_KEY'),
-        (dict(type='opencompass.models.GeminiSDK', key=KEY), '$GEMINI_API_KEY'),
-        (dict(type='opencompass.models.ERNIEBot', key='ENV', secretkey=KEY), 'ERNIEBot reads no known variable'),
-        (
-            dict(type=OURS, openai_extra_kwargs=dict(extra_headers={'Authorization': f'Bearer {KEY}'})),
-            '$OPENAI_API_KEY',
-        ),
-        (dict(type=OURS, client=dict(default_headers={'X-Api-Key': KEY})), '$OPENAI_API_KEY'),
-        (dict(key=KEY), 'reads no known variable'),
-    ],
-)
+@pytest.mark.parametrize(('cfg', 'advice'), [
+    (dict(type=OURS, key=KEY), '$OPENAI_API_KEY'),
+    (dict(type='opencompass.models.OpenAISDK', key=['ENV', KEY]), '$OPENAI_API_KEY'),
+    (dict(type='opencompass.models.ClaudeSDK', key=KEY), '$ANTHROPIC_API_KEY'),
+    (dict(type='opencompass.models.GeminiSDK', key=KEY), '$GEMINI_API_KEY'),
+    (dict(type='opencompass.models.ERNIEBot', key='ENV', secretkey=KEY), 'ERNIEBot reads no known variable'),
+    (dict(type=OURS, openai_extra_kwargs=dict(extra_headers={'Authorization': f'Bearer {KEY}'})), '$OPENAI_API_KEY'),
+    (dict(type=OURS, client=dict(default_headers={'X-Api-Key': KEY})), '$OPENAI_API_KEY'),
+    (dict(key=KEY), 'reads no known variable'),
+])  # fmt: skip
 def test_a_key_is_warned_of_once(warnings: list[str], cfg: dict[str, Any], advice: str) -> None:
     preflight.tell(literal_keys({'models': [{**cfg, 'abbr': 'm'}, {**cfg, 'abbr': 'm'}]}))
     preflight.tell(literal_keys({'models': [{**cfg, 'abbr': 'm'}]}))
@@ -55,19 +49,13 @@ def test_what_is_no_key_is_not(warnings: list[str], key: Any) -> None:
     assert warnings == []
 
 
-def test_judges_of_data_sets_have_keys_too(warnings: list[str]) -> None:
-    judge = dict(type=OURS, path='gpt', key=KEY)
-    dataset = dict(abbr='d', eval_cfg=dict(evaluator=dict(judge_cfg=judge, judgements=None)))
-    preflight.tell(literal_keys({'datasets': [dataset, dict(dataset, abbr='e')]}))
-    (said,) = warnings
-    assert said.startswith('judge gpt: ')
-
-
-def test_simulators_of_agents_have_keys_too(warnings: list[str]) -> None:
-    simulator = dict(model=dict(type=OURS, path='gpt', key=KEY), cache='simulated.sqlite')
-    dialogues = dict(type='AgentDialogues', loop='react', simulator=simulator)
-    preflight.tell(literal_keys({'datasets': [dict(infer_cfg=dict(inferencer=dict(dialogues=dialogues)))]}))
-    without = dict(dialogues, simulator=None)
-    preflight.tell(literal_keys({'datasets': [dict(infer_cfg=dict(inferencer=dict(dialogues=without)))]}))
-    (said,) = warnings
-    assert said.startswith('simulator gpt: ') and KEY not in said
+def test_judges_and_simulators_of_data_sets_have_keys_too(warnings: list[str]) -> None:
+    model = dict(type=OURS, path='gpt', key=KEY)
+    judged = dict(abbr='d', eval_cfg=dict(evaluator=dict(judge_cfg=model, judgements=None)))
+    dialogues = dict(type='AgentDialogues', loop='react', simulator=dict(model=model, cache='simulated.sqlite'))
+    both = dialogues, dict(dialogues, simulator=None)
+    agents = [dict(infer_cfg=dict(inferencer=dict(dialogues=one))) for one in both]
+    for datasets in ([judged, dict(judged, abbr='e')], agents):
+        preflight.tell(literal_keys({'datasets': datasets}))
+    assert [said.partition(': ')[0] for said in warnings] == ['judge gpt', 'simulator gpt']
+    assert not any(KEY in said for said in warnings)

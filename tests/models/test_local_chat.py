@@ -16,7 +16,6 @@ from opencompass_tooleval.core.calls.messages import Message, messages_text, too
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.written.formats import choose_format
-from opencompass_tooleval.core.calls.written.reading import read_reference
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat, ToolEvalVLLMChat
 from opencompass_tooleval.models.model_calls import REFUSED, TRUNCATED, ask, token_length
@@ -26,11 +25,10 @@ from tests.models.tool_templates import HERMES, LLAMA, TEMPLATES, WITHOUT_ANSWER
 CITY = {'type': 'object', 'properties': {'city': {'type': 'string'}}}
 TOOLS = ToolSet([ToolSchema('Weather.of', 'the weather', CITY), ToolSchema('add', 'a sum', CITY)])
 CALLS = (
-    ToolCall(
-        'Weather.of', {'city': '临安 "old" town', 'days': 3, 'hours': [1, 2.5], 'more': {'wind': True}}, 'abc000001'
-    ),
+    ToolCall('Weather.of', {'city': '临安 "old" town', 'days': 3, 'hours': [1, 2.5], 'more': {'wind': True}},
+        'abc000001'),
     ToolCall('add', {}, 'abc000002'),
-)
+)  # fmt: skip
 ROUNDS = (
     Message('system', 'Be brief.'),
     Message('user', 'How is it?'),
@@ -94,21 +92,9 @@ def says(model: ToolEvalHFChat, *texts: str) -> None:
 
 
 @pytest.mark.parametrize('name', TEMPLATES)
-def test_what_a_template_writes_its_parser_reads(chat: ToolEvalHFChat, name: str) -> None:
-    chat.tokenizer.chat_template = TEMPLATES[name]
-    assert choose_format(TEMPLATES[name]) == name.partition(' ')[0]
-    asked, called = template_messages(prompt(*ROUNDS[:2])), template_messages(prompt(*ROUNDS[:3]))
-    before = rendered(chat, asked, add_generation_prompt=True)
-    text = rendered(chat, called).removeprefix(before).removesuffix('<|im_end|>\n')
-    assert len(text) < len(rendered(chat, called))
-    reading = read_reference(text, choose_format(TEMPLATES[name]))
-    assert reading.text == ''
-    assert [(call.name, call.arguments) for call in reading.calls] == [('Weather_of', CALLS[0].arguments), ('add', {})]
-
-
-@pytest.mark.parametrize('name', TEMPLATES)
 def test_a_model_is_offered_tools_and_its_calls_come_back(chat: ToolEvalHFChat, name: str) -> None:
     chat.tokenizer.chat_template = TEMPLATES[name]
+    assert choose_format(TEMPLATES[name]) == name.partition(' ')[0]
     called = template_messages(prompt(*ROUNDS[:3]))
     before = rendered(chat, called[:-1], add_generation_prompt=True)
     written = rendered(chat, called).removeprefix(before).removesuffix('<|im_end|>\n')
@@ -151,16 +137,16 @@ def test_tools_count_against_the_context(chat: ToolEvalHFChat, monkeypatch: pyte
     assert [answer.reason for answer in answers] == [TRUNCATED, None]
 
 
-def test_an_answer_without_calls_is_the_text(chat: ToolEvalHFChat) -> None:
+def test_an_answer_without_calls_is_the_text_and_broken_arguments_go_back_as_they_came(chat: ToolEvalHFChat) -> None:
     says(chat, 'It is sunny in Rome.', '{"name": "add", "parameters": {}}', 'Look: <tool_call>\n{"name": "add", "argu')
     plain, other, broken = ask(chat, [prompt()] * 3, 100)
     assert (plain.text, plain.calls) == ('It is sunny in Rome.', ())
     assert (other.text, other.calls) == ('{"name": "add", "parameters": {}}', ())
     assert broken.text == 'Look:'
     assert [(call.name, call.arguments) for call in broken.calls] == [('add', '{"name": "add", "argu')]
-
-
-def test_special_tokens_at_the_end_are_no_content(chat: ToolEvalHFChat) -> None:
+    back = (ROUNDS[1], Message('assistant', '', (ToolCall('add', '{"a": ', 'abc000001'),)))
+    assert '"arguments": "{\\"a\\": "' in rendered(chat, template_messages(prompt(*back)))
+    # Special tokens at the end are no content.
     chat.check_offered([prompt()])
     answer = chat.read_calls(Answer('Well <tool_call>{"name": "add"}</tool_call><|im_start|> <|im_start|>'), TOOLS)
     assert answer.text == 'Well' and len(answer.calls) == 1
@@ -198,24 +184,12 @@ def test_the_offered_schema_types_arguments_that_are_written_without_types(chat:
     assert [(call.name, call.arguments) for call in answer.calls] == [('Weather.of', {'city': '7', 'days': 7})]
 
 
-@pytest.mark.parametrize(
-    ('template', 'messages', 'fault'),
-    [
-        (WITHOUT_TOOLS, ROUNDS[:2], 'leaves tools out: take the data set without -fc'),
-        (WITHOUT_ANSWERS, ROUNDS, "leaves tools' answers out: take the data set without -fc"),
-        (
-            '{{ raise_exception("no tools, please") }}',
-            ROUNDS[:2],
-            'refuses tools (no tools, please): take',
-        ),
-        (
-            HERMES.replace('<tool_call>', '<call>'),
-            ROUNDS[:2],
-            'set tool_parser to one of mistral, minimax_m3, kimi_k3',
-        ),
-    ],
-    ids=['tools', 'answers', 'refusal', 'format'],
-)
+@pytest.mark.parametrize(('template', 'messages', 'fault'), [
+    (WITHOUT_TOOLS, ROUNDS[:2], 'leaves tools out: take the data set without -fc'),
+    (WITHOUT_ANSWERS, ROUNDS, "leaves tools' answers out: take the data set without -fc"),
+    ('{{ raise_exception("no tools, please") }}', ROUNDS[:2], 'refuses tools (no tools, please): take'),
+    (HERMES.replace('<tool_call>', '<call>'), ROUNDS[:2], 'set tool_parser to one of mistral, minimax_m3, kimi_k3'),
+], ids=['tools', 'answers', 'refusal', 'format'])  # fmt: skip
 def test_a_template_that_cannot_is_known_before_anything_is_asked(
     chat: ToolEvalHFChat, template: str, messages: tuple[Message, ...], fault: str
 ) -> None:
@@ -240,11 +214,6 @@ def test_a_round_that_a_template_refuses_is_that_sample_s_failure(chat: ToolEval
     assert 'apply_chat_template' not in vars(chat.tokenizer)
 
 
-def test_broken_arguments_are_given_back_as_they_came(chat: ToolEvalHFChat) -> None:
-    broken = (ROUNDS[1], Message('assistant', '', (ToolCall('add', '{"a": ', 'abc000001'),)))
-    assert '"arguments": "{\\"a\\": "' in rendered(chat, template_messages(prompt(*broken)))
-
-
 def test_a_parser_may_be_named_and_must_be_known(chat: ToolEvalHFChat, tiny_model: Path) -> None:
     chat._tool_parser = 'llama3_json'
     says(chat, '{"name": "add", "parameters": {}}')
@@ -265,21 +234,18 @@ def test_calls_of_another_format_are_reported_once(chat: ToolEvalHFChat, caplog:
     assert warning.endswith("set tool_parser='deepseek_v41'")
 
 
-def test_a_fastchat_template_has_no_tools(chat: ToolEvalHFChat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_offer_tools_says_so_and_answers_the_same_without(
+    chat: ToolEvalHFChat, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(chat, 'fastchat_template', 'vicuna')
     with pytest.raises(ValueError, match='fastchat_template has no place for tools'):
         ask(chat, [prompt()], 8)
-
-
-def test_other_wrappers_say_which_to_take(tiny_model: Path) -> None:
+    wrapper = HuggingFacewithChatTemplate(str(tiny_model))
     with pytest.raises(ValueError, match=r'cannot offer tools natively: take .*ToolEvalHFChat'):
-        ask(HuggingFacewithChatTemplate(str(tiny_model)), [prompt()], 8)
-
-
-def test_without_tools_it_answers_as_the_wrapper_does(tiny_model: Path) -> None:
+        ask(wrapper, [prompt()], 8)
     prompts = [prompt(*ROUNDS[:2], tools=None), prompt(tools=None)]
     answers = ask(ToolEvalHFChat(str(tiny_model)), prompts, 24)
-    assert answers == ask(HuggingFacewithChatTemplate(str(tiny_model)), prompts, 24)
+    assert answers == ask(wrapper, prompts, 24)
     assert all(answer.text for answer in answers)
 
 

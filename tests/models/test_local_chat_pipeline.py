@@ -9,7 +9,7 @@ from pathlib import Path
 from transformers import AutoTokenizer
 
 from tests.forked import start_opencompass
-from tests.models.tool_templates import HERMES, WITHOUT_TOOLS
+from tests.models.tool_templates import HERMES
 
 CONFIG = """
 from mmengine.config import read_base
@@ -49,11 +49,3 @@ def test_a_local_model_answers_a_data_set_with_tools(tmp_path: Path, tiny_model:
         assert row['usage']['prompt'] == len(asked['input_ids']) and row['usage']['counted']
     result = json.loads((out / 'results' / 'tiny' / 'tooleval-teval-instruct_v2-fc.json').read_text(encoding='utf-8'))
     assert result['reasons'] == {'call:none': 26} and result['json_format_metric'] == 0
-
-
-def test_a_template_without_tools_ends_it_in_one_line(tmp_path: Path, tiny_model: Path) -> None:
-    status, printed, out = run(tmp_path, tiny_model, WITHOUT_TOOLS)
-    assert status == 1
-    (line,) = {line.partition('ValueError: ')[2] for line in printed.splitlines() if 'ValueError: ' in line}
-    assert line.endswith('leaves tools out: take the data set without -fc, which has the tools in the prompt')
-    assert not list(out.glob('predictions/*/*.json'))

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, calls_payload, write_answer
@@ -20,7 +19,7 @@ from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel, ReplayModel
-from opencompass_tooleval.models.model_calls import ask, prompt_length
+from opencompass_tooleval.models.model_calls import ask
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.work_dir.journal import Journal
 from tests.conftest import ModelServer, start_server
@@ -44,7 +43,6 @@ TOOLS = ToolSet([ToolSchema('Weather.of', 'the weather', {'type': 'object', 'pro
 
 @pytest.fixture(scope='module')
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
-    """A server that calls tools."""
     script = tmp_path_factory.mktemp('script') / 'calls.py'
     script.write_text(SCRIPT, encoding='utf-8')
     running = start_server('--script', f'{script}:tools')
@@ -53,7 +51,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
 
 
 def make_model(server: ModelServer, **options: Any) -> ToolEvalOpenAI:
-    """A client of the server."""
     return ToolEvalOpenAI(path='tiny', key='none', openai_api_base=server.url, max_seq_len=8192, retry=0, **options)
 
 
@@ -66,17 +63,13 @@ def row(**columns: Any) -> dict[str, Any]:
 
 
 def prompt() -> Conversation:
-    """The question of the row."""
     return ToolEvalConversationTemplate().generate_item(row())
 
 
-@pytest.mark.parametrize(
-    ('options', 'sent'),
-    [
-        ({}, {'tool_choice': 'auto', 'parallel_tool_calls': False}),
-        ({'tool_choice': 'required', 'parallel_tool_calls': False}, {'tool_choice': 'required'}),
-    ],
-)
+@pytest.mark.parametrize(('options', 'sent'), [
+    ({}, {'tool_choice': 'auto', 'parallel_tool_calls': False}),
+    ({'tool_choice': 'required', 'parallel_tool_calls': False}, {'tool_choice': 'required'}),
+])  # fmt: skip
 def test_a_server_is_offered_tools_and_its_calls_have_their_own_names(
     server: ModelServer, options: dict[str, Any], sent: dict[str, Any]
 ) -> None:
@@ -127,46 +120,17 @@ def test_a_kept_answer_whose_calls_cannot_be_read_is_asked_for_again(server: Mod
     assert DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r'].value == first.value
 
 
-def test_calls_and_tools_are_counted_where_the_server_says_nothing(
-    server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = make_model(server)
-    calls = (ToolCall('Weather.of', {'city': 'Rome or Paris'}),)
-    monkeypatch.setattr(model, 'answers', lambda *arguments, **options: [Answer('', calls=calls)])
-    (answer,) = ask(model, [prompt()], 6)
-    assert answer.usage is not None and answer.usage.counted and answer.usage.completion
-    assert answer.usage.completion >= 4
-    bare = prompt()
-    bare.tools = None
-    assert answer.usage.prompt is not None and answer.usage.prompt > prompt_length(model, bare) > 3
-
-
-def test_trials_that_call_the_same_have_the_same_answer() -> None:
-    calls = [calls_payload([ToolCall('a', {'x': 1}, call_id)]) for call_id in ('id1', 'id2')]
-    rows = Dataset.from_list([{'record_id': '0'}] * 2)
-    columns = {'predictions': ['', ''], 'references': ['0', '0'], 'record_id': ['0', '0'], 'infra': [None, None]}
-    result = _CountsCalls().evaluate(1, 2, rows, **columns, calls=calls)
-    assert result['trials']['same_answers'] == 1
-    calls[1][0]['arguments'] = {'x': 2}
-    assert _CountsCalls().evaluate(1, 2, rows, **columns, calls=calls)['trials']['same_answers'] == 0
-
-
-def test_the_oracle_calls_and_a_damaged_one_calls_otherwise() -> None:
+def test_the_oracle_calls_a_damaged_one_otherwise_and_recorded_calls_are_replayed(tmp_path: Path) -> None:
     (right,) = ask(OracleModel(), [prompt()], 64)
     assert (right.text, right.calls) == ('look', (ToolCall('Weather.of', {'city': 'Rome'}),))
     (wrong,) = ask(OracleModel(noise=1.0), [prompt()], 64)
     assert [call.name for call in wrong.calls] == ['Weather.of'] and wrong.calls != right.calls
-
-
-def test_recorded_calls_are_replayed(tmp_path: Path) -> None:
     calls = calls_payload([ToolCall('Weather.of', {'city': 'Rome'}, 'call_7')])
     recorded = {'id': 'r', 'prediction': 'I look', 'calls': calls}
     (tmp_path / 'made_up.jsonl').write_text(json.dumps(recorded) + '\n', encoding='utf-8')
     (answer,) = ask(ReplayModel(str(tmp_path / '{dataset}.jsonl')), [prompt()], 64)
     assert (answer.text, calls_payload(answer.calls)) == ('I look', calls)
 
-
-def test_a_model_that_cannot_offer_tools_is_refused() -> None:
     class Bare(OracleModel):
         takes_tools = False
 
@@ -174,19 +138,16 @@ def test_a_model_that_cannot_offer_tools_is_refused() -> None:
         ask(Bare(), [prompt()], 64)
 
 
-def test_a_request_has_letters_of_any_script_as_they_are() -> None:
-    call = ToolCall('Weather.of', {'城市': '罗马', 'half': '\ud83d'}, '1')
-    (sent,) = Conversation.of([Message('assistant', '', (call,))], row()).as_request()
-    assert sent['tool_calls'][0]['function']['arguments'] == '{"城市": "罗马", "half": "?"}'
-
-
-def test_tools_are_part_of_what_was_asked() -> None:
+def test_tools_are_part_of_what_was_asked_in_letters_of_any_script() -> None:
     template = ToolEvalConversationTemplate()
     rows = Dataset.from_list([row(), row(tools=ToolSet([]).to_text())])
     plain = rows.remove_columns('tools')
     assert template.asked_of(rows)[0] == prompt().asked
     assert len({*template.asked_of(rows), *template.asked_of(plain)}) == 3
     assert template.asked_of(plain)[0] == template.asked(row()['messages'])
+    call = ToolCall('Weather.of', {'城市': '罗马', 'half': '\ud83d'}, '1')
+    (sent,) = Conversation.of([Message('assistant', '', (call,))], row()).as_request()
+    assert sent['tool_calls'][0]['function']['arguments'] == '{"城市": "罗马", "half": "?"}'
 
 
 class _CountsCalls(ToolEvalCallsEvaluator):
@@ -203,12 +164,19 @@ class _CountsCalls(ToolEvalCallsEvaluator):
         ]
 
 
-def test_an_evaluator_of_calls_gets_the_column() -> None:
+def test_an_evaluator_gets_the_calls_also_for_what_is_the_same_in_trials() -> None:
     calls = [calls_payload([ToolCall('a', {})]), [], None]
     scores = _CountsCalls().score(
         ['x', 'y', ''], ['0', '1', '2'], ['0', '1', '2'], [None, None, 'infra:timeout'], calls
     )
     assert [(score.values['calls'], score.reason) for score in scores] == [(1, 'ok'), (0, 'ok'), (0, 'infra:timeout')]
+    calls = [calls_payload([ToolCall('a', {'x': 1}, call_id)]) for call_id in ('id1', 'id2')]
+    rows = Dataset.from_list([{'record_id': '0'}] * 2)
+    columns = {'predictions': ['', ''], 'references': ['0', '0'], 'record_id': ['0', '0'], 'infra': [None, None]}
+    result = _CountsCalls().evaluate(1, 2, rows, **columns, calls=calls)
+    assert result['trials']['same_answers'] == 1
+    calls[1][0]['arguments'] = {'x': 2}
+    assert _CountsCalls().evaluate(1, 2, rows, **columns, calls=calls)['trials']['same_answers'] == 0
 
 
 def test_the_whole_request_arrives(echo_server: ModelServer) -> None:

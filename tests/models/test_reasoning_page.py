@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,60 +14,41 @@ from opencompass.models import VLLMwithChatTemplate
 from opencompass_tooleval.models import ToolEvalOpenAI, ToolEvalVLLMChat
 from opencompass_tooleval.models.settings import setting_faults
 from tests.conftest import ROOT
+from tests.models.api.scripted_server import Request, Script, serving
 
 PAGE = (ROOT / 'docs' / 'how-to' / 'reasoning-models.md').read_text(encoding='utf-8')
 SNIPPETS = re.findall(r'^```python\n(.*?)^```', PAGE, re.M | re.S)
 ROWS = re.findall(r'^\| (.*) \| `(\w+=dict\(.*\))` \|$', PAGE, re.M)
 API = {'type': ToolEvalOpenAI, 'abbr': 'm', 'path': 'x', 'batch_size': 1}
 OF_OPENCOMPASS = ('type', 'abbr', 'batch_size', 'max_out_len', 'run_cfg')
-CHUNK = {'choices': [{'index': 0, 'delta': {'content': 'ready'}, 'finish_reason': 'stop'}]}
 
 
-@contextmanager
-def recording() -> Iterator[tuple[str, list[Any]]]:
-    """A server that answers every request, and the path, headers and body of each."""
-    received: list[Any] = []
+class Ready(Script):
+    """Is ready, whatever it is asked."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:
-            """Logs nothing."""
+    def admits(self, authorization: str) -> bool:
+        return True
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers['content-length'])))
-            received.append((self.path, dict(self.headers), body))
-            whole = {'choices': [{'index': 0, 'message': {'content': 'ready'}, 'finish_reason': 'stop'}]}
-            page = f'data: {json.dumps(CHUNK)}\n\ndata: [DONE]\n\n' if body.get('stream') else json.dumps(whole)
-            self.send_response(200)
-            self.send_header('Content-Type', 'text/event-stream' if body.get('stream') else 'application/json')
-            self.send_header('Content-Length', str(len(page)))
-            self.end_headers()
-            self.wfile.write(page.encode())
-
-    server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={'poll_interval': 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield f'http://127.0.0.1:{server.server_address[1]}/v1', received
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    def complete(self, request: Request) -> Any:
+        self.asked.append(request)
+        return {'choices': [{'index': 0, 'message': {'content': 'ready'}, 'finish_reason': 'stop'}]}
 
 
 def sent(model: dict[str, Any]) -> tuple[str, dict[str, str], dict[str, Any]]:
     """Path, headers and body of the request with which a model of a config asks a server in its place."""
     assert setting_faults([model], []) == []
     settings = {name: value for name, value in model.items() if name not in OF_OPENCOMPASS}
-    with recording() as (url, received):
+    script = Ready()
+    with serving(script) as url:
         built = ToolEvalOpenAI(**{'key': 'k', **settings, 'openai_api_base': url})
         (answer,) = built.answers(['Are you there?'], model.get('max_out_len', 512))
     assert answer.text == 'ready'
-    ((path, headers, body),) = received
+    ((path, headers),) = script.heads
+    (body,) = script.asked
     return path, headers, body
 
 
 def models_of(snippet: str, folder: Path) -> list[dict[str, Any]]:
-    """The models of a config."""
     file = folder / 'models.py'
     file.write_text(snippet, encoding='utf-8')
     return [dict(model) for model in Config.fromfile(file, format_python_code=False)['models']]
@@ -104,9 +80,11 @@ def test_settings_of_the_tables(who: str, setting: str) -> None:
     assert {key: body[key] for key in value} == value
 
 
-def test_every_row_is_tried() -> None:
+def test_every_row_is_tried_and_a_limit_in_the_body_is_refused() -> None:
     tables = [line for line in PAGE.splitlines() if line.startswith('| ')]
     assert len(ROWS) == len(tables) - 4  # two heads of two lines
+    (fault,) = setting_faults([{**API, 'extra_body': {'max_tokens': 9}}], [])
+    assert 'max_tokens of requests is set by max_out_len' in fault.text
 
 
 def value_of(text: str) -> Any:
@@ -118,8 +96,3 @@ def value_of(text: str) -> Any:
         return ast.literal_eval(node)
 
     return value(ast.parse(text, mode='eval').body)
-
-
-def test_a_limit_in_the_body_is_refused() -> None:
-    (fault,) = setting_faults([{**API, 'extra_body': {'max_tokens': 9}}], [])
-    assert 'max_tokens of requests is set by max_out_len' in fault.text

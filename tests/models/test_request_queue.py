@@ -33,7 +33,7 @@ from opencompass_tooleval.models.request_queue import (
 from opencompass_tooleval.work_dir.journal import Journal
 from tests.conftest import ModelServer, start_server
 from tests.inferencers.test_dialogue_inferencer import Run as DialogueRun
-from tests.inferencers.test_inferencer import Run, StubModel, make_row, make_rows
+from tests.inferencers.test_inferencer import Run, StubModel, make_rows
 
 WORKERS = 3
 SCRIPT = Path(__file__).with_name('queue_script.py')
@@ -354,22 +354,13 @@ def test_the_file_does_not_depend_on_when_answers_come(
     run_type: Any, shuffling_server: ModelServer, tmp_path: Path
 ) -> None:
     files = []
-    for workers in (1, 4, 16):
+    for workers in (1, 16):
         shuffling_server.reset()
         rows = {'rows': make_rows(40)} if run_type is Run else {}
         run_type(folder=tmp_path / str(workers), model=client(shuffling_server, max_workers=workers), **rows).go()
         files.append(without_seconds(tmp_path / str(workers) / 'stub.json'))
         assert shuffling_server.stats()['most_in_flight'] <= workers
     assert len(set(files)) == 1
-
-
-def test_nothing_waits_for_the_slowest(waiting_server: ModelServer, tmp_path: Path) -> None:
-    """In batches of four, ``z`` would be asked after ``a`` was answered, which comes after ``z``."""
-    texts = ['wait for z, a', 'x1', 'x2', 'x3', 'x4', 'z']
-    run = Run(
-        tmp_path, [make_row(f'r{i}', text) for i, text in enumerate(texts)], client(waiting_server, max_workers=2)
-    )
-    assert [row['prediction'] for row in run.go()] == ['<a>', '<x1>', '<x2>', '<x3>', '<x4>', '<z>']
 
 
 def talk(*texts: str) -> Dialogue[str]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from opencompass.utils import get_logger
 
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.steps import answered_call
@@ -101,17 +98,6 @@ class Always(Strict):
             raise Refused(400, self.refusal)
 
 
-@pytest.fixture
-def logged() -> Iterator[list[str]]:
-    """Lines of the log."""
-    lines: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
-    get_logger().addHandler(handler)
-    yield lines
-    get_logger().removeHandler(handler)
-
-
 def model_of(url: str, **settings: Any) -> ToolEvalOpenAI:
     return ToolEvalOpenAI('tiny', url, key=KEY, retry=0, max_workers=1, **settings)
 
@@ -161,6 +147,10 @@ def test_none_is_the_old_behaviour_and_names_the_setting_where_thoughts_are_requ
     assert set(back) == {'role', 'content', 'tool_calls'}
     assert back['tool_calls'][0]['function']['arguments'] == '{"a": 1}'
     assert outcome.infra == 'infra:bad_request' and "thoughts='as_sent'" in ''.join(logged)
+    with serving(Always({'reasoning_content': 'Adding'}, {})) as url:  # names thoughts that other messages lack
+        model = model_of(url)
+        (outcome,) = run(model).values()
+    assert outcome.infra == 'infra:bad_request' and model.returned_thoughts == 'as_sent'
 
 
 def test_members_that_a_server_refuses_are_left_out_for_the_whole_task(logged: list[str]) -> None:
@@ -174,14 +164,6 @@ def test_members_that_a_server_refuses_are_left_out_for_the_whole_task(logged: l
     assert all(message['reasoning'] and message['tool_calls'][0]['extra_content'] for message in seconds)
     assert ''.join(logged).count('no longer returns') == 1
     assert model.returned_thoughts == 'as_sent without reasoning_content'
-
-
-def test_a_refusal_that_names_missing_thoughts_stops_nothing() -> None:
-    script = Always({'reasoning_content': 'Adding'}, {})
-    with serving(script) as url:
-        model = model_of(url)
-        (outcome,) = run(model).values()
-    assert outcome.infra == 'infra:bad_request' and model.returned_thoughts == 'as_sent'
 
 
 @pytest.mark.parametrize(
@@ -239,6 +221,9 @@ def test_a_loop_that_makes_one_call_returns_the_thoughts_and_that_call() -> None
     message, result = FunctionCalling(parallel=False)._continuation(answer, [made], 0)
     assert message.sent == {'reasoning': 'both', 'tool_calls': [{**SIGNED, 'arguments': '{"a":1}'}]}
     assert (len(message.calls), result.call_id) == (1, 'x')
+    rows = [{'thoughts': 'as_sent'}, {'thoughts': 'as_sent without reasoning'}, {}]
+    assert thoughts_of_rows(rows) == 'as_sent without reasoning' and thoughts_of_rows([{}, {'thoughts': 1}]) is None
+    assert thoughts_of_rows([{'thoughts': 'none'}, {'thoughts': 'as_sent'}]) == 'as_sent, none'
 
 
 def test_gold_calls_that_no_server_sent_can_be_text(logged: list[str]) -> None:
@@ -260,9 +245,3 @@ def test_gold_calls_that_no_server_sent_can_be_text(logged: list[str]) -> None:
     results = [message['content'] for message in natively if message['role'] == 'tool']
     assert results and all(message.keys() == {'role', 'content'} for message in as_text)
     assert all(any(result in message['content'] for message in as_text) for result in results)
-
-
-def test_a_result_tells_how_thoughts_went_back() -> None:
-    rows = [{'thoughts': 'as_sent'}, {'thoughts': 'as_sent without reasoning'}, {}]
-    assert thoughts_of_rows(rows) == 'as_sent without reasoning' and thoughts_of_rows([{}, {'thoughts': 1}]) is None
-    assert thoughts_of_rows([{'thoughts': 'none'}, {'thoughts': 'as_sent'}]) == 'as_sent, none'

@@ -54,15 +54,12 @@ def test_steps_of_a_query_come_together_and_variants_have_the_same() -> None:
     assert not {'query', 'spread'} & set(columns), 'only the draw needs them'
 
 
-@pytest.mark.parametrize(
-    ('changes', 'says'),
-    [
-        ({'sample': 5}, 'sample=5'),
-        ({'sample': {'n': 5, 'sead': 1}}, 'give dict(n=100)'),
-        ({'num_samples': 5}, 'did you mean sample=dict(n=100)?'),
-        ({'sample': {'n': 5}, 'reader_cfg': {'test_range': '[:3]'}}, 'both select records'),
-    ],
-)
+@pytest.mark.parametrize(('changes', 'says'), [
+    ({'sample': 5}, 'sample=5'),
+    ({'sample': {'n': 5, 'sead': 1}}, 'give dict(n=100)'),
+    ({'num_samples': 5}, 'did you mean sample=dict(n=100)?'),
+    ({'sample': {'n': 5}, 'reader_cfg': {'test_range': '[:3]'}}, 'both select records'),
+])  # fmt: skip
 def test_wrong_samples_are_faults_before_the_run(changes: dict[str, Any], says: str) -> None:
     (row,) = demo('teval-demo/review_str')[:1]
     row = ConfigDict({**row, **changes})

@@ -22,18 +22,15 @@ def bare(kind: type, **settings: Any) -> Any:
     return model
 
 
-@pytest.mark.parametrize(
-    ('kind', 'greedy', 'sampled'),
-    [
-        (HuggingFacewithChatTemplate, {'do_sample': False}, {'do_sample': True, **SAMPLED}),
-        (VLLMwithChatTemplate, {'temperature': 0}, SAMPLED),
-        (VLLM, {'temperature': 0}, SAMPLED),
-        (TurboMindModelwithChatTemplate, {'temperature': 0, 'do_sample': False}, {'do_sample': True, **SAMPLED}),
-        (OpenAISDK, {'temperature': 0}, SAMPLED),
-        (ToolEvalOpenAI, {'temperature': 0}, SAMPLED),
-        (OracleModel, {'temperature': 0}, SAMPLED),
-    ],
-)
+@pytest.mark.parametrize(('kind', 'greedy', 'sampled'), [
+    (HuggingFacewithChatTemplate, {'do_sample': False}, {'do_sample': True, **SAMPLED}),
+    (VLLMwithChatTemplate, {'temperature': 0}, SAMPLED),
+    (VLLM, {'temperature': 0}, SAMPLED),
+    (TurboMindModelwithChatTemplate, {'temperature': 0, 'do_sample': False}, {'do_sample': True, **SAMPLED}),
+    (OpenAISDK, {'temperature': 0}, SAMPLED),
+    (ToolEvalOpenAI, {'temperature': 0}, SAMPLED),
+    (OracleModel, {'temperature': 0}, SAMPLED),
+])  # fmt: skip
 def test_each_model_is_told_in_its_words(kind: type, greedy: dict[str, Any], sampled: dict[str, Any]) -> None:
     model = bare(kind, generation_kwargs={}, temperature=None)
     assert sampling_options(model, None) == {}
@@ -41,13 +38,10 @@ def test_each_model_is_told_in_its_words(kind: type, greedy: dict[str, Any], sam
     assert sampling_options(model, 0.7) == sampled
 
 
-@pytest.mark.parametrize(
-    'model',
-    [
-        bare(ToolEvalOpenAI, temperature=0.2),
-        bare(HuggingFacewithChatTemplate, generation_kwargs={'do_sample': True, 'temperature': 0.2}),
-    ],
-)
+@pytest.mark.parametrize('model', [
+    bare(ToolEvalOpenAI, temperature=0.2),
+    bare(HuggingFacewithChatTemplate, generation_kwargs={'do_sample': True, 'temperature': 0.2}),
+])  # fmt: skip
 def test_two_temperatures_are_refused(model: Any) -> None:
     with pytest.raises(ValueError, match=r'config sets temperature 0.2, the data set 0.7'):
         sampling_options(model, 0.7)

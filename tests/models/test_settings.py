@@ -51,23 +51,33 @@ def run_refuses(folder: Path, config: str, server: ModelServer, stages: str = OU
 
 
 TWO_MODELS = "models = [dict(server, abbr='m', temperature=0.1), dict(server, abbr='m', temperature=0.9)]\n"
+OTHER_MODELS = """
+models += [dict(server, abbr='t', temprature=0.7, max_workers='16', openai_api_base='host:80'),
+           dict(server, abbr='c', budget=dict(cost=5.0)),
+           dict(type='opencompass_tooleval.models.OracelModel', abbr='o', batch_size=8)]
+"""
 SAID_OF_TWO = "several models have the name ('m': models[0] (temperature=0.1) and models[1] (temperature=0.9))"
 
 
-@pytest.mark.parametrize(
-    ('stages', 'more'),
-    [
-        pytest.param(OURS, '', id='partitioner'),
-        pytest.param(
-            OURS, "infer['partitioner'] = dict(type='opencompass.partitioners.NaivePartitioner')\n", id='runner'
-        ),
-        pytest.param('', '', id="OpenCompass's own"),
-    ],
-)
-def test_a_run_with_two_models_of_one_name_ends_at_once(
+@pytest.mark.parametrize(('stages', 'more'), [
+    pytest.param(OURS, '', id='partitioner'),
+    pytest.param(OURS, "infer['partitioner'] = dict(type='opencompass.partitioners.NaivePartitioner')\n", id='runner'),
+    pytest.param('', '', id="OpenCompass's own"),
+])  # fmt: skip
+def test_a_run_with_faults_ends_at_once_and_says_all(
     tmp_path: Path, canned_server: ModelServer, stages: str, more: str
 ) -> None:
-    assert SAID_OF_TWO in run_refuses(tmp_path, TWO_MODELS + more, canned_server, stages)
+    said = run_refuses(tmp_path, TWO_MODELS + OTHER_MODELS + more, canned_server, stages)
+    said_of_module = "module 'opencompass_tooleval.models' has no attribute"
+    for words in (
+        SAID_OF_TWO,
+        'tooleval: t: ToolEvalOpenAI does not read temprature; did you mean temperature?',
+        "tooleval: t: max_workers='16' of ToolEvalOpenAI should be int, not str",
+        "tooleval: t: 'host:80' is not an address of a server: write the scheme and the host",
+        'tooleval: c: a budget of cost needs prices: add prices=dict(input=..., output=...)',
+        f"tooleval: o: {said_of_module} 'OracelModel'; did you mean OracleModel?",
+    ):
+        assert words in said
 
 
 def test_a_plan_says_all_faults_and_counts_the_rest(
@@ -92,29 +102,6 @@ def test_a_plan_says_all_faults_and_counts_the_rest(
     assert [row[0] for row in rows] == ['m', 'fine']  # the first of the two, and what is without a fault
 
 
-@pytest.mark.parametrize('stages', [OURS, ''])
-def test_a_run_with_a_keyword_that_nobody_reads_ends_at_once(
-    tmp_path: Path, canned_server: ModelServer, stages: str
-) -> None:
-    config = "models = [dict(server, abbr='m', temprature=0.7, max_workers='16', openai_api_base='host:80')]\n"
-    said = run_refuses(tmp_path, config, canned_server, stages)
-    assert 'tooleval: m: ToolEvalOpenAI does not read temprature; did you mean temperature?' in said
-    assert "tooleval: m: max_workers='16' of ToolEvalOpenAI should be int, not str" in said
-    assert "tooleval: m: 'host:80' is not an address of a server: write the scheme and the host" in said
-
-
-def test_a_run_with_a_cost_and_no_prices_ends_at_once(tmp_path: Path, canned_server: ModelServer) -> None:
-    said = run_refuses(tmp_path, "models = [dict(server, abbr='m', budget=dict(cost=5.0))]\n", canned_server)
-    assert 'tooleval: m: a budget of cost needs prices: add prices=dict(input=..., output=...)' in said
-
-
-def test_a_run_with_a_class_that_does_not_exist_ends_at_once(tmp_path: Path, canned_server: ModelServer) -> None:
-    config = "models = [dict(type='opencompass_tooleval.models.OracelModel', abbr='m', batch_size=8)]\n"
-    said = run_refuses(tmp_path, config, canned_server)
-    said_of_module = "module 'opencompass_tooleval.models' has no attribute"
-    assert f"tooleval: m: {said_of_module} 'OracelModel'; did you mean OracleModel?" in said
-
-
 API = {'type': 'opencompass_tooleval.models.ToolEvalOpenAI', 'abbr': 'm', 'path': 'x', 'key': 'none'}
 ROLES = [{'role': 'HUMAN', 'api_role': 'HUMAN'}, {'role': 'BOT', 'api_role': 'BOT', 'generate': True}]
 HF = {'type': 'opencompass_tooleval.models.ToolEvalHFChat', 'abbr': 'm', 'path': 'x'}
@@ -122,60 +109,44 @@ SERVED = {'type': 'opencompass_tooleval.models.ToolEvalServed', 'abbr': 'm', 'pa
 COMMAND = ['server', '{port}']
 
 
-@pytest.mark.parametrize(
-    ('model', 'said'),
-    [
-        pytest.param({**API, 'retries': 3}, 'does not read retries; did you mean retry?', id='near'),
-        pytest.param({**API, 'zzz': 3}, 'does not read zzz; docs/reference/models.md lists its options', id='far'),
-        pytest.param({**API, 'base_url': 'http://a'}, 'read base_url; did you mean openai_api_base?', id='of a client'),
-        pytest.param({**API, 'generation_kwargs': {}}, 'does not read generation_kwargs', id='of another class'),
-        pytest.param({'type': API['type'], 'abbr': 'm'}, 'ToolEvalOpenAI needs path', id='lacks one'),
-        pytest.param({**API, 'key': 5}, 'key=... of ToolEvalOpenAI should be str or list', id='a key is not shown'),
-        pytest.param(
-            {**API, 'timeout': '60'}, "timeout='60' of ToolEvalOpenAI should be float or None, not str", id='text'
-        ),
-        pytest.param(
-            {**API, 'max_workers': True}, 'max_workers=True of ToolEvalOpenAI', id='a boolean is not a number'
-        ),
-        pytest.param({**API, 'max_workers': None}, 'max_workers=None of ToolEvalOpenAI', id='none'),
-        pytest.param({**API, 'batch_size': '8'}, "batch_size='8' of ToolEvalOpenAI should be int", id='batch size'),
-        pytest.param(
-            {**API, 'run_cfg': {'num_gpu': 1}}, 'run_cfg does not read num_gpu; did you mean num_gpus?', id='gpu'
-        ),
-        pytest.param({**API, 'prices': {'input': 1}}, 'should be dict(input=..., output=...)', id='prices'),
-        pytest.param({**API, 'budget': {'cost': 5}}, 'a budget of cost needs prices: add prices=', id='no prices'),
-        pytest.param({**API, 'budget': {'token': 5}}, 'should be dict(cost=...) or dict(tokens=...)', id='budget'),
-        pytest.param(
-            {**HF, 'budget': {'tokens': 5}, 'run_cfg': {'num_procs': 2}}, 'set num_procs=1', id='budget of processes'
-        ),
-        pytest.param({**API, 'openai_api_base': ['http://a', 'b:1']}, "'b:1' is not an address", id='one of several'),
-        pytest.param({**API, 'http_client_cfg': {'verfy': 0}}, 'unknown verfy', id='http client'),
-        pytest.param(
-            {**HF, 'temprature': 1},
-            'ToolEvalHFChat does not read temprature; did you mean generation_kwargs=dict(temperature=...)?',
-            id='local',
-        ),
-        pytest.param({**HF, 'tool_parser': 'hermess'}, "tool_parser is 'hermess'; there are", id='parser'),
-        pytest.param(
-            {**SERVED, 'engine': {'command': COMMAND, 'helth': '/'}}, 'engine does not read helth', id='engine'
-        ),
-        pytest.param({**SERVED, 'engine': {'command': ['server']}}, '{port} is missing', id='no port'),
-        pytest.param({**SERVED, 'engine': {'command': COMMAND}, 'key': 'k'}, 'key: an engine that', id='key'),
-        *(
-            pytest.param({**API, 'meta_template': {'round': ROLES, **more}}, said, id=f'meta_template {said}')
-            for more, said in (
-                ({'begin': [{'role': 'SYSTEM', 'api_role': 'SYSTEM', 'prompt': 'Be brief.'}]}, 'begin is not sent'),
-                ({'end': 'Go.'}, 'end is not sent'),
-                ({'reserved_roles': [{'role': 'SYSTEM', 'api_role': 'HUMAN'}]}, "messages of 'SYSTEM' are sent as"),
-                ({'reserved_roles': [{'role': 'SYSTEM', 'api_role': 'SYSTEM', 'prompt': 'x'}]}, "of 'SYSTEM' are sent"),
-            )
-        ),
-        pytest.param({'type': OracleModel, 'abbr': 'm', 'nois': 1}, 'OracleModel does not read nois; did', id='class'),
-        pytest.param(
-            {'type': 'OracelModel', 'abbr': 'm'}, "no type 'OracelModel'; did you mean OracleModel?", id='name'
-        ),
-    ],
-)
+@pytest.mark.parametrize(('model', 'said'), [
+    pytest.param({**API, 'retries': 3}, 'does not read retries; did you mean retry?', id='near'),
+    pytest.param({**API, 'zzz': 3}, 'does not read zzz; docs/reference/models.md lists its options', id='far'),
+    pytest.param({**API, 'base_url': 'http://a'}, 'read base_url; did you mean openai_api_base?', id='of a client'),
+    pytest.param({**API, 'generation_kwargs': {}}, 'does not read generation_kwargs', id='of another class'),
+    pytest.param({'type': API['type'], 'abbr': 'm'}, 'ToolEvalOpenAI needs path', id='lacks one'),
+    pytest.param({**API, 'key': 5}, 'key=... of ToolEvalOpenAI should be str or list', id='a key is not shown'),
+    pytest.param({**API, 'timeout': '60'}, "timeout='60' of ToolEvalOpenAI should be float or None, not str",
+        id='text'),
+    pytest.param({**API, 'max_workers': True}, 'max_workers=True of ToolEvalOpenAI', id='a boolean is not a number'),
+    pytest.param({**API, 'max_workers': None}, 'max_workers=None of ToolEvalOpenAI', id='none'),
+    pytest.param({**API, 'batch_size': '8'}, "batch_size='8' of ToolEvalOpenAI should be int", id='batch size'),
+    pytest.param({**API, 'run_cfg': {'num_gpu': 1}}, 'run_cfg does not read num_gpu; did you mean num_gpus?', id='gpu'),
+    pytest.param({**API, 'prices': {'input': 1}}, 'should be dict(input=..., output=...)', id='prices'),
+    pytest.param({**API, 'budget': {'cost': 5}}, 'a budget of cost needs prices: add prices=', id='no prices'),
+    pytest.param({**API, 'budget': {'token': 5}}, 'should be dict(cost=...) or dict(tokens=...)', id='budget'),
+    pytest.param({**HF, 'budget': {'tokens': 5}, 'run_cfg': {'num_procs': 2}}, 'set num_procs=1',
+        id='budget of processes'),
+    pytest.param({**API, 'openai_api_base': ['http://a', 'b:1']}, "'b:1' is not an address", id='one of several'),
+    pytest.param({**API, 'http_client_cfg': {'verfy': 0}}, 'unknown verfy', id='http client'),
+    pytest.param({**HF, 'temprature': 1},
+        'ToolEvalHFChat does not read temprature; did you mean generation_kwargs=dict(temperature=...)?', id='local'),
+    pytest.param({**HF, 'tool_parser': 'hermess'}, "tool_parser is 'hermess'; there are", id='parser'),
+    pytest.param({**SERVED, 'engine': {'command': COMMAND, 'helth': '/'}}, 'engine does not read helth', id='engine'),
+    pytest.param({**SERVED, 'engine': {'command': ['server']}}, '{port} is missing', id='no port'),
+    pytest.param({**SERVED, 'engine': {'command': COMMAND}, 'key': 'k'}, 'key: an engine that', id='key'),
+    *(
+        pytest.param({**API, 'meta_template': {'round': ROLES, **more}}, said, id=f'meta_template {said}')
+        for more, said in (
+            ({'begin': [{'role': 'SYSTEM', 'api_role': 'SYSTEM', 'prompt': 'Be brief.'}]}, 'begin is not sent'),
+            ({'end': 'Go.'}, 'end is not sent'),
+            ({'reserved_roles': [{'role': 'SYSTEM', 'api_role': 'HUMAN'}]}, "messages of 'SYSTEM' are sent as"),
+            ({'reserved_roles': [{'role': 'SYSTEM', 'api_role': 'SYSTEM', 'prompt': 'x'}]}, "of 'SYSTEM' are sent"),
+        )
+    ),
+    pytest.param({'type': OracleModel, 'abbr': 'm', 'nois': 1}, 'OracleModel does not read nois; did', id='class'),
+    pytest.param({'type': 'OracelModel', 'abbr': 'm'}, "no type 'OracelModel'; did you mean OracleModel?", id='name'),
+])  # fmt: skip
 def test_a_model(model: dict[str, Any], said: str) -> None:
     (line,) = map(str, setting_faults([model], []))
     assert line.startswith('m: ') and said in line
@@ -186,7 +157,7 @@ def row(name: str) -> Any:
     return next(row for row in rows if row['abbr'] == name)
 
 
-def test_roles_as_opencompass_writes_them_are_no_fault() -> None:
+def test_what_is_no_fault() -> None:
     reserved = [{'role': 'SYSTEM', 'api_role': 'SYSTEM'}]
     for template in (
         {'round': ROLES},
@@ -194,29 +165,32 @@ def test_roles_as_opencompass_writes_them_are_no_fault() -> None:
         {'round': [{'role': 'HUMAN', 'begin': '<s>'}]},
     ):
         assert setting_faults([{**API, 'meta_template': template}], []) == []
+    others = [
+        {'type': 'opencompass.models.OpenAISDK', 'path': 'x', 'abbr': 'a', 'anything': 1},
+        {'type': 'their.package.Model', 'path': 'x', 'abbr': 'b', 'batch_size': '8'},
+        {'type': 'TheirModel', 'path': 'x', 'abbr': 'c'},
+    ]
+    assert not setting_faults(others, [{'abbr': 'd', 'type': 'opencompass.datasets.GSM8KDataset', 'anything': 1}])
 
 
-@pytest.mark.parametrize(
-    ('place', 'settings', 'said'),
-    [
-        ((), {'pth': 'x'}, 'ToolEvalAgentDataset does not read pth; did you mean path?'),
-        ((), {'n': '3'}, "n='3' of ToolEvalAgentDataset should be int, not str"),
-        (('reader_cfg',), {'test_rnage': '[:3]'}, 'reader_cfg does not read test_rnage; did you mean test_range?'),
-        (('infer_cfg',), {'infrencer': {}}, 'infer_cfg does not read infrencer; did you mean inferencer?'),
-        (('infer_cfg', 'inferencer'), {'batchsize': 3}, 'ToolEvalDialogueGenInferencer does not read batchsize'),
-        (('infer_cfg', 'inferencer', 'dialogues'), {'max_stpes': 3}, 'AgentDialogues does not read max_stpes; did you'),
-        (('infer_cfg', 'inferencer', 'dialogues'), {'loop': 'raect'}, "no loop 'raect'; there are react,"),
-        (('infer_cfg', 'inferencer', 'dialogues'), {'simulator': {'model': API, 'chace': 'x'}}, 'does not read chace'),
-        (
-            ('infer_cfg', 'inferencer', 'dialogues'),
-            {'simulator': {'model': {**API, 'x': 1}}},
-            'simulator m: ToolEvalOpenAI',
-        ),
-        (('infer_cfg', 'inferencer', 'dialogues'), {'live': {'server': 's', 'alow': []}}, 'did you mean allow?'),
-        (('eval_cfg', 'evaluator'), {'scorng': 'strict'}, 'ToolEvalAgentEvaluator does not read scorng'),
-        (('eval_cfg',), {'num_gpu': 1}, 'eval_cfg does not read num_gpu; did you mean num_gpus?'),
-    ],
-)
+@pytest.mark.parametrize(('place', 'settings', 'said'), [
+    ((), {'pth': 'x'}, 'ToolEvalAgentDataset does not read pth; did you mean path?'),
+    ((), {'n': '3'}, "n='3' of ToolEvalAgentDataset should be int, not str"),
+    (('reader_cfg',), {'test_rnage': '[:3]'}, 'reader_cfg does not read test_rnage; did you mean test_range?'),
+    (('infer_cfg',), {'infrencer': {}}, 'infer_cfg does not read infrencer; did you mean inferencer?'),
+    (('infer_cfg', 'inferencer'), {'batchsize': 3}, 'ToolEvalDialogueGenInferencer does not read batchsize'),
+    (('infer_cfg', 'inferencer', 'dialogues'), {'max_stpes': 3}, 'AgentDialogues does not read max_stpes; did you'),
+    (('infer_cfg', 'inferencer', 'dialogues'), {'loop': 'raect'}, "no loop 'raect'; there are react,"),
+    (('infer_cfg', 'inferencer', 'dialogues'), {'simulator': {'model': API, 'chace': 'x'}}, 'does not read chace'),
+    (
+        ('infer_cfg', 'inferencer', 'dialogues'),
+        {'simulator': {'model': {**API, 'x': 1}}},
+        'simulator m: ToolEvalOpenAI',
+    ),
+    (('infer_cfg', 'inferencer', 'dialogues'), {'live': {'server': 's', 'alow': []}}, 'did you mean allow?'),
+    (('eval_cfg', 'evaluator'), {'scorng': 'strict'}, 'ToolEvalAgentEvaluator does not read scorng'),
+    (('eval_cfg',), {'num_gpu': 1}, 'eval_cfg does not read num_gpu; did you mean num_gpus?'),
+])  # fmt: skip
 def test_a_data_set(place: tuple[str, ...], settings: dict[str, Any], said: str) -> None:
     dataset = row('tooleval-teval-agent-react')
     assert not setting_faults([], [dataset])
@@ -256,28 +230,10 @@ def test_what_a_budget_could_not_count_is_refused() -> None:
     assert line == f"eval.runner.task: OpenCompass's own task counts no budget: {fix}"
 
 
-def test_a_fault_of_many_is_one_line() -> None:
+def test_a_fault_of_many_is_one_line_and_parts_of_a_sweep_have_some() -> None:
     models = [{**API, 'abbr': f'm{number}', 'retries': 1} for number in range(5)]
     (line,) = map(str, merged(setting_faults(models, []), most=1))
     assert line == 'm0 and 4 more: ToolEvalOpenAI does not read retries; did you mean retry?'
-
-
-def test_classes_of_others_are_left_to_themselves() -> None:
-    others = [
-        {'type': 'opencompass.models.OpenAISDK', 'path': 'x', 'abbr': 'a', 'anything': 1},
-        {'type': 'their.package.Model', 'path': 'x', 'abbr': 'b', 'batch_size': '8'},
-        {'type': 'TheirModel', 'path': 'x', 'abbr': 'c'},
-    ]
-    assert not setting_faults(others, [{'abbr': 'd', 'type': 'opencompass.datasets.GSM8KDataset', 'anything': 1}])
-
-
-@pytest.mark.parametrize('file', [*CONFIGS.glob('eval_*.py'), *CONFIGS.glob('models/*.py')], ids=lambda file: file.stem)
-def test_shipped_configs_have_none(file: Path) -> None:
-    cfg = Config.fromfile(file, format_python_code=False)
-    assert not setting_faults(cfg.get('models', []), cfg.get('datasets', [])) and not list(component_faults(cfg))
-
-
-def test_parts_of_a_sweep() -> None:
     cfg = Config.fromfile(CONFIGS / 'eval_demo.py', format_python_code=False)
     cfg['infer']['runner']['max_num_worker'] = 3
     cfg['summarizer']['dataset_abrs'] = []
@@ -287,22 +243,25 @@ def test_parts_of_a_sweep() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ('changes', 'temperature', 'greedy'),
-    [
-        ({}, None, True),
-        ({'temperature': 0}, None, True),
-        ({'temperature': 0.7}, None, False),
-        ({}, 0.7, False),
-        ({}, 0, True),
-        ({'path': 'gpt-5-mini', 'openai_api_base': 'https://api.openai.com/v1/'}, None, False),
-        ({'type': 'ToolEvalHFChat'}, None, True),
-        ({'type': 'ToolEvalHFChat', 'generation_kwargs': {'do_sample': True}}, None, False),
-        ({'type': 'opencompass.models.OpenAI'}, None, False),
-        ({'type': 'opencompass.models.OpenAI', 'temperature': 0.0}, None, True),
-        ({'type': 'opencompass_tooleval.models.OracleModel'}, 0.7, True),
-    ],
-)
+@pytest.mark.parametrize('file', [*CONFIGS.glob('eval_*.py'), *CONFIGS.glob('models/*.py')], ids=lambda file: file.stem)
+def test_shipped_configs_have_none(file: Path) -> None:
+    cfg = Config.fromfile(file, format_python_code=False)
+    assert not setting_faults(cfg.get('models', []), cfg.get('datasets', [])) and not list(component_faults(cfg))
+
+
+@pytest.mark.parametrize(('changes', 'temperature', 'greedy'), [
+    ({}, None, True),
+    ({'temperature': 0}, None, True),
+    ({'temperature': 0.7}, None, False),
+    ({}, 0.7, False),
+    ({}, 0, True),
+    ({'path': 'gpt-5-mini', 'openai_api_base': 'https://api.openai.com/v1/'}, None, False),
+    ({'type': 'ToolEvalHFChat'}, None, True),
+    ({'type': 'ToolEvalHFChat', 'generation_kwargs': {'do_sample': True}}, None, False),
+    ({'type': 'opencompass.models.OpenAI'}, None, False),
+    ({'type': 'opencompass.models.OpenAI', 'temperature': 0.0}, None, True),
+    ({'type': 'opencompass_tooleval.models.OracleModel'}, 0.7, True),
+])  # fmt: skip
 def test_answers_that_do_not_vary_are_known_from_the_configs(
     changes: dict[str, Any], temperature: float | None, greedy: bool
 ) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from opencompass_tooleval.models.settings import setting_faults
 from tests.conftest import ModelServer, start_server
 from tests.extras.attribution.test_shapes import warnings
 from tests.inferencers.test_inferencer import Run, make_rows
+from tests.models.api.raw_server import RawServer, serving_raw
 from tests.models.api.scripted_server import KEY, Refused, Request, Script, serving
 from tests.models.test_openai_model import make_model, prompts
 
@@ -37,7 +36,6 @@ ENDLESS = 3600.0
 
 
 def chunk(finish: str | None = None, **delta: Any) -> bytes:
-    """A chunk of an answer."""
     choice = {'index': 0, 'delta': delta, 'finish_reason': finish}
     return b'data: %s\n\n' % json.dumps({'choices': [choice]}).encode()
 
@@ -45,64 +43,15 @@ def chunk(finish: str | None = None, **delta: Any) -> bytes:
 HI = [chunk(content='h'), chunk('stop', content='i')]
 
 
-class Stream:
-    """Sends the same stream to each request, with pauses.
-
-    Args:
-        steps: Bytes, or seconds until the next ones.
-        ends: True if the body ends as HTTP has it; else the connection is closed.
-    """
-
-    def __init__(self, steps: list[bytes | float], ends: bool) -> None:
-        self.steps, self.ends = steps, ends
-        self.asked: list[dict[str, Any]] = []
-        self.connections = 0
-        self._socket = socket.create_server(('127.0.0.1', 0))
-        self.url = f'http://127.0.0.1:{self._socket.getsockname()[1]}/v1'
-        self.is_over = threading.Event()
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        with suppress(OSError):
-            while True:
-                connection = self._socket.accept()[0]
-                self.connections += 1
-                threading.Thread(target=self._answer, args=[connection], daemon=True).start()
-
-    def _answer(self, connection: socket.socket) -> None:
-        with suppress(OSError), connection, connection.makefile('rb') as received:
-            while line := received.readline():
-                length = 0
-                while line.strip():
-                    length = int(line.partition(b':')[2]) if line.lower().startswith(b'content-length') else length
-                    line = received.readline()
-                self.asked.append(json.loads(received.read(length)))
-                connection.sendall(HEAD)
-                for step in self.steps:
-                    if isinstance(step, float):
-                        self.is_over.wait(step)
-                    else:
-                        connection.sendall(b'%x\r\n%s\r\n' % (len(step), step))
-                if not self.ends:
-                    return
-                connection.sendall(b'0\r\n\r\n')
-
-    def close(self) -> None:
-        self.is_over.set()
-        self._socket.close()
-
-
 @contextmanager
-def streaming(steps: list[bytes | float], ends: bool = True) -> Iterator[Stream]:
-    server = Stream(steps, ends)
-    try:
+def streaming(steps: list[bytes | float], ends: bool = True) -> Iterator[RawServer]:
+    """Sends pieces of an event stream; if it does not end as HTTP has it, the connection is closed."""
+    pieces = [step if isinstance(step, float) else b'%x\r\n%s\r\n' % (len(step), step) for step in steps]
+    with serving_raw(HEAD, *pieces, *([b'0\r\n\r\n'] if ends else []), stays_open=ends) as server:
         yield server
-    finally:
-        server.close()
 
 
 def answer_of(url: str, **settings: Any) -> Answer:
-    """The answer to one request."""
     model = ToolEvalOpenAI(
         'tiny', key=KEY, openai_api_base=url, backoff=0.001, **{'retry': 0, 'stream': True, 'timeout': 60, **settings}
     )
@@ -114,10 +63,10 @@ def answer_of(url: str, **settings: Any) -> Answer:
     ('steps', 'ends', 'settings', 'text', 'reason'),
     [
         pytest.param([*HI, DONE], True, {}, 'hi', None, id='right'),
-        pytest.param([ALIVE, 0.2] * 20 + [*HI, DONE], True, {'idle_timeout': 2}, 'hi', None, id='comments'),
+        pytest.param([ALIVE, 0.5] * 5 + [*HI, DONE], True, {'idle_timeout': 2}, 'hi', None, id='comments'),
         pytest.param([HI[0], ENDLESS], True, {'idle_timeout': 1}, '', 'infra:timeout', id='idle'),
         pytest.param([ENDLESS], True, {'idle_timeout': 1}, '', 'infra:timeout', id='idle from the start'),
-        pytest.param([ALIVE, 0.1] * 600, True, {'timeout': 2}, '', 'infra:timeout', id='too long'),
+        pytest.param([ALIVE, 0.1] * 600, True, {'timeout': 1}, '', 'infra:timeout', id='too long'),
         pytest.param(HI, True, {}, 'hi', None, id='no [DONE]'),
         pytest.param([*HI, DONE, ENDLESS], True, {}, 'hi', None, id='[DONE], and the connection stays'),
         pytest.param([*HI, DONE], False, {}, 'hi', None, id='[DONE], and the connection breaks'),
@@ -143,11 +92,15 @@ def test_a_stream(
         assert (asked['stream'], asked['stream_options']) == (True, {'include_usage': True})
 
 
-def test_connections_of_streams_are_used_again() -> None:
+def test_a_server_that_ignores_stream_or_keeps_the_connection() -> None:
     with streaming([*HI, DONE, 0.1]) as server:
         model = ToolEvalOpenAI('tiny', key=KEY, openai_api_base=server.url, max_workers=1, stream=True)
         assert [answer.text for answer in model.answers(prompts(3), 16)] == ['hi'] * 3
         assert server.connections == 1
+    with serving(script := Script()) as url:
+        answer = answer_of(url)
+    assert (answer.text, answer.finish_reason) == ('ready', 'stop')
+    assert answer.usage is not None and answer.usage.prompt and len(script.asked) == 1
 
 
 class RefusesOptions(Script):
@@ -181,13 +134,6 @@ def test_other_refusals_are_no_reason_to_ask_again(named: str) -> None:
     with serving(script := Refuses()) as url:
         assert answer_of(url).reason == 'infra:bad_request'
     assert len(script.asked) == 1
-
-
-def test_a_server_that_ignores_stream_answers_in_one_piece() -> None:
-    with serving(script := Script()) as url:
-        answer = answer_of(url)
-    assert (answer.text, answer.finish_reason) == ('ready', 'stop')
-    assert answer.usage is not None and answer.usage.prompt and len(script.asked) == 1
 
 
 def test_attribution_excludes_streams() -> None:

@@ -24,7 +24,6 @@ serving = pytest.importorskip('transformers.commands.serving', reason='no transf
 
 @pytest.fixture(scope='module')
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Its base URL."""
     if not serving.serve_dependencies_available:
         pytest.skip('what transformers serve needs is not installed')
     with socket.create_server(('127.0.0.1', 0)) as taken:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mmengine.config import Config, ConfigDict
+from mmengine.config import ConfigDict
 from opencompass.models import HuggingFacewithChatTemplate, OpenAISDK
 
 from opencompass_tooleval.core.calls.answer import Answer
@@ -20,22 +20,19 @@ from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.judging.judge import judge_settings, settings_hash
 from opencompass_tooleval.models import openai_model as api_model
 from opencompass_tooleval.models.fixed_models import OracleModel
-from opencompass_tooleval.models.model_calls import ask, token_length
+from opencompass_tooleval.models.model_calls import ask, prompt_length, token_length
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
-from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.work_dir.prompt_tokens import count_prompts, counter_of
-from opencompass_tooleval.work_dir.unanswered import ask_again, find_unanswered
-from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.conftest import ModelServer
 from tests.models.test_wrappers import make_conversation
 
-CONFIGS = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs'
 PRICES = {'input': 2.0, 'output': 8.0}
 
 
-def test_a_local_model_is_counted_with_its_tokenizer(tiny_model: Path) -> None:
+def test_tokens_are_those_of_the_server_or_counted_with_the_tokenizer(
+    tiny_model: Path, tiny_server: ModelServer
+) -> None:
     model = HuggingFacewithChatTemplate(str(tiny_model), max_seq_len=4096)
     prompt = make_conversation()
     (answer,) = ask(model, [prompt], 6)
@@ -43,13 +40,12 @@ def test_a_local_model_is_counted_with_its_tokenizer(tiny_model: Path) -> None:
     assert usage is not None and usage.counted and usage.seconds is None
     assert usage.prompt == token_length(model, prompt) > 20
     assert usage.completion == len(model.tokenizer.encode(answer.text, add_special_tokens=False)) > 0
-
-
-def test_what_the_server_says_counts(tiny_server: ModelServer) -> None:
     client = ToolEvalOpenAI(path='tiny', key='none', openai_api_base=tiny_server.url, max_seq_len=8192, retry=0)
     (answer,) = ask(client, [make_conversation()], 6)
     assert answer.usage is not None and not answer.usage.counted
     assert answer.usage.prompt and answer.usage.completion and answer.usage.seconds is not None
+    (answer,) = ask(OracleModel(), [make_conversation()], 6)
+    assert answer.usage is None
 
 
 def test_a_server_that_says_nothing_is_counted(
@@ -69,94 +65,24 @@ def test_a_server_that_says_nothing_is_counted(
     assert answered.usage == Usage(5, tokens, counted=True, seconds=0.1, first_prompt=5, counter=counter)
 
 
-def test_answers_without_a_model_cost_nothing() -> None:
-    (answer,) = ask(OracleModel(), [make_conversation()], 6)
-    assert answer.usage is None
-
-
 @pytest.mark.parametrize('settings', [{}, {'prices': PRICES}])
 def test_prices_are_no_argument_of_a_class(settings: dict[str, Any]) -> None:
     assert isinstance(build_model(ConfigDict(type=OracleModel, abbr='m', **settings)), OracleModel)
     assert ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:9/v1', **settings).path == 'm'
 
 
-def test_wrong_prices_are_said_when_a_model_is_built() -> None:
+def test_prices_are_checked_and_no_other_judge() -> None:
     for prices in ({'prompt': 1}, {'input': 1, 'output': 'a lot'}):
         with pytest.raises(ValueError, match='should be dict'):
             build_model(ConfigDict(type=OracleModel, prices=prices))
         with pytest.raises(ValueError, match='should be dict'):
             ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:9/v1', prices=prices)
-
-
-def test_prices_are_no_other_judge() -> None:
     judge = {'type': 'x.ToolEvalOpenAI', 'path': 'gpt-4', 'temperature': 0}
     assert settings_hash(judge) == settings_hash({**judge, 'prices': PRICES})
     assert 'prices' not in judge_settings({**judge, 'prices': PRICES})
 
 
-def demo(name: str, group: str, dataset: str) -> Any:
-    """A shipped data set."""
-    config = Config.fromfile(CONFIGS / 'datasets' / 'demo' / f'{name}.py', format_python_code=False)
-    return next(row for row in config[group] if row['abbr'] == dataset)
-
-
-def run(folder: Path, model: ConfigDict, datasets: list[Any]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Asks and scores; the result and the predictions of each data set."""
-    task = ConfigDict(models=[model], datasets=[datasets], work_dir=str(folder))
-    ToolEvalInferTask(task).run()
-    ToolEvalEvalTask(task).run()
-    read = []
-    for dataset in datasets:
-        texts = [
-            (folder / part / model['abbr'] / f'{dataset["abbr"]}.json').read_text(encoding='utf-8')
-            for part in ('results', 'predictions')
-        ]
-        read.append((json.loads(texts[0]), list(json.loads(texts[1]).values())))
-    return read
-
-
-def test_results_have_totals_and_cost(tiny_server: ModelServer, tmp_path: Path) -> None:
-    datasets = [
-        demo('tooleval_ultratool_demo_gen', 'tooleval_ultratool_en_datasets', 'tooleval-ultratool-tool_selection_en'),
-        demo('tooleval_funcqa_demo_gen', 'tooleval_funcqa_datasets', 'tooleval-funcqa-one_hop-easytool'),
-    ]
-    model = ConfigDict(
-        type=ToolEvalOpenAI, abbr='api', path='tiny', key='none', openai_api_base=tiny_server.url, retry=0,
-        max_seq_len=8192, max_out_len=8, batch_size=4, prices=PRICES,
-    )  # fmt: skip
-    for dataset in datasets:
-        dataset['infer_cfg']['inferencer']['max_out_len'] = 8
-        dataset['reader_cfg']['test_range'] = '[:3]'
-    for result, rows in run(tmp_path, model, datasets):
-        usage = result['usage']
-        assert usage['answers'] == {'all': len(rows), 'reported': len(rows), 'counted': 0, 'unknown': 0}
-        for name in ('prompt', 'completion'):
-            values = [row['usage'][name] for row in rows]
-            assert usage[name]['total'] == sum(values) > 0
-            assert usage[name]['p50'] in values and usage[name]['p50'] <= usage[name]['p95'] <= max(values)
-        expected = (usage['prompt']['total'] * 2 + usage['completion']['total'] * 8) / 1e6
-        assert usage['cost']['total'] == pytest.approx(expected)
-        assert usage['cost']['prices'] == PRICES
-    rounds = [json.loads(row['prediction'])['steps'] for row in rows]
-    assert usage['requests'] == sum(map(len, rounds)) > len(rows)  # a dialogue's rounds count together
-
-
-def test_a_local_model_has_counted_tokens_in_its_result(tiny_model: Path, tmp_path: Path) -> None:
-    dataset = demo(
-        'tooleval_ultratool_demo_gen', 'tooleval_ultratool_en_datasets', 'tooleval-ultratool-tool_selection_en'
-    )
-    dataset['infer_cfg']['inferencer']['max_out_len'] = 8
-    model = ConfigDict(
-        type=HuggingFacewithChatTemplate, abbr='hf', path=str(tiny_model), max_seq_len=8192, max_out_len=8,
-        batch_size=4, prices={'input': 0, 'output': 1, 'cached': 0},
-    )  # fmt: skip
-    ((result, rows),) = run(tmp_path, model, [dataset])
-    assert result['usage']['answers'] == {'all': len(rows), 'reported': 0, 'counted': len(rows), 'unknown': 0}
-    assert all(row['usage']['counted'] is True for row in rows)
-    assert result['usage']['cost']['total'] == pytest.approx(result['usage']['completion']['total'] / 1e6)
-
-
-def test_tries_of_what_failed_are_counted(canned_server: ModelServer) -> None:
+def test_tries_of_what_failed_are_counted_and_an_empty_reply_is_paid_for(canned_server: ModelServer) -> None:
     canned_server.reset('500@1-3')
     model = ToolEvalOpenAI(path='tiny', key='right', openai_api_base=canned_server.url, retry=2, backoff=0.01)
     (failed,) = ask(model, [make_conversation()], 6)
@@ -165,9 +91,6 @@ def test_tries_of_what_failed_are_counted(canned_server: ModelServer) -> None:
         'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1},
         'requests': 3,
     }
-
-
-def test_an_empty_reply_is_paid_for(canned_server: ModelServer) -> None:
     canned_server.reset('empty@1', '500@2')
     model = ToolEvalOpenAI(path='tiny', key='right', openai_api_base=canned_server.url, retry=2, backoff=0.01)
     (answer,) = ask(model, [make_conversation()], 6)
@@ -212,25 +135,6 @@ def test_there_is_one_estimate(
     assert answer.usage.completion == sum(counter.count(['answer, 北京']))
 
 
-def test_a_failed_sample_that_is_asked_again_keeps_what_it_cost(canned_server: ModelServer, tmp_path: Path) -> None:
-    dataset = demo('tooleval_teval_demo_gen', 'tooleval_teval_en_v2_datasets', 'tooleval-teval-review_str_v2')
-    dataset['infer_cfg']['inferencer']['max_infra_share'] = 1
-    model = ConfigDict(
-        type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base=canned_server.url, retry=1,
-        backoff=0.01, max_seq_len=8192, max_out_len=8, batch_size=4, max_workers=1,
-    )  # fmt: skip
-    canned_server.reset('empty@3-4')
-    ((before, rows),) = run(tmp_path, model, [dataset])
-    (failed,) = (row for row in rows if row['infra'])
-    assert failed['usage']['requests'] == 2 and failed['usage']['completion'] > 0
-    ask_again(WorkDir(tmp_path), list(find_unanswered(WorkDir(tmp_path))))
-    ((after, rows),) = run(tmp_path, model, [dataset])
-    stats = canned_server.stats()
-    assert after['usage']['requests'] == stats['requests'] == before['usage']['requests'] + 1
-    assert after['usage']['completion']['total'] == stats['tokens']['completion']
-    assert after['usage']['answers']['unknown'] == 0 and not any(row['infra'] for row in rows)
-
-
 def test_tools_and_calls_are_counted_where_the_server_says_nothing(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +149,7 @@ def test_tools_and_calls_are_counted_where_the_server_says_nothing(
     assert without and with_tools and without.prompt and without.completion
     (tool,), calls = map(json.dumps, offered.tools.as_request()), 'a' + calls_text([call])
     assert with_tools.prompt == without.prompt + len(client.tokenizer.encode(tool, add_special_tokens=False))
+    assert prompt_length(client, offered) > prompt_length(client, plain) > 3
     assert with_tools.completion == len(client.tokenizer.encode(calls, add_special_tokens=False)) > without.completion
 
 

@@ -149,14 +149,12 @@ def test_a_chat_template_that_takes_no_two_user_turns_is_named(
     assert len(ask(chat, [make_conversation(MESSAGES[1:])], 1)) == 1
 
 
-def test_a_base_model_gets_no_marks(base: HuggingFaceBaseModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = '\n'.join(message['content'] for message in MESSAGES)
-    assert rendered(base, [make_conversation(system_role='user')], monkeypatch) == [expected]
-
-
-def test_base_wrapper_sees_every_message(base: HuggingFaceBaseModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = '\n'.join(message['content'] for message in MERGED)
-    assert rendered(base, [make_conversation()], monkeypatch) == [expected]
+def test_base_wrapper_sees_every_message_and_no_marks(
+    base: HuggingFaceBaseModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for messages, template in ((MERGED, {}), (MESSAGES, {'system_role': 'user'})):
+        expected = '\n'.join(message['content'] for message in messages)
+        assert rendered(base, [make_conversation(**template)], monkeypatch) == [expected]
 
 
 @pytest.mark.parametrize('wrapper', [OpenAISDK, ToolEvalOpenAI])
@@ -175,9 +173,7 @@ def test_api_wrappers_send_the_merged_messages(
     assert sent(model, make_conversation()) == MERGED
     roles = [message['role'] for message in sent(model, make_conversation(system_role='user'))]
     assert roles == ['user', 'user', 'assistant', 'user', 'user']
-
-
-def test_api_wrapper_downloads_no_tokenizer(echo_server: ModelServer) -> None:
+    # None is downloaded.
     model = ToolEvalOpenAI(path='gpt-4', key='none', openai_api_base=echo_server.url)
     assert model.tokenizer is None
     model.path = 'tiny'  # as the server has it
@@ -208,9 +204,6 @@ def test_the_record_id_reaches_the_model(chat: HuggingFacewithChatTemplate, monk
     monkeypatch.setattr(chat, 'generate', lambda inputs, max_out_len: seen.extend(inputs) or [''] * len(inputs))
     chat.generate_from_template([make_conversation(), make_conversation()], max_out_len=1)
     assert [(prompt.record_id, prompt.source, prompt.position) for prompt in seen] == [('r7', 'stub_v2', 7)] * 2
-
-
-def test_the_oracle_knows_the_gold_answer() -> None:
     assert OracleModel().generate_from_template([make_conversation()], max_out_len=1) == ['the gold answer']
 
 
@@ -226,22 +219,6 @@ def test_the_context_is_counted_in_the_model_s_own_tokens(
         assert not exceeds_context(model, conversation)
         monkeypatch.setattr(model, 'max_seq_len', tokens - 8)
         assert exceeds_context(model, conversation)
-
-
-@pytest.mark.parametrize(('language', 'stem'), STEMS, ids=[stem for _, stem in STEMS])
-def test_every_demo_row(language: str, stem: str) -> None:
-    samples = demo_samples(language, stem)
-    conversations = demo_conversations(language, stem)
-    assert len(conversations) == len(samples)
-    for sample, conversation in zip(samples, conversations, strict=True):
-        assert conversation.record_id == sample.record.id
-        assert conversation and all(item['prompt'] == item['content'] != '' for item in conversation)
-        assert all(set(item) == {'role', 'prompt', 'content'} for item in conversation)
-        roles = [item['role'] for item in conversation]
-        assert roles[0] == 'SYSTEM' and roles[-1] == 'HUMAN'
-        assert all(a != b for a, b in pairwise(roles))
-        said = '\n'.join(message.content for message in sample.messages)
-        assert '\n'.join(item['prompt'] for item in conversation) == said
 
 
 def gold_texts(sample: Sample) -> Iterator[str]:
@@ -265,9 +242,18 @@ def gold_texts(sample: Sample) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(('language', 'stem'), STEMS, ids=[stem for _, stem in STEMS])
-def test_no_prompt_gives_the_answer_away(language: str, stem: str, chat: HuggingFacewithChatTemplate) -> None:
+def test_every_demo_row_is_whole_and_does_not_give_the_answer_away(
+    language: str, stem: str, chat: HuggingFacewithChatTemplate
+) -> None:
     kind = next(subset.kind for subset in TABLE if stem.startswith(subset.name))
     for sample, conversation in zip(demo_samples(language, stem), demo_conversations(language, stem), strict=True):
+        assert conversation.record_id == sample.record.id
+        assert conversation and all(item['prompt'] == item['content'] != '' for item in conversation)
+        assert all(set(item) == {'role', 'prompt', 'content'} for item in conversation)
+        roles = [item['role'] for item in conversation]
+        assert roles[0] == 'SYSTEM' and roles[-1] == 'HUMAN' and all(a != b for a, b in pairwise(roles))
+        said = '\n'.join(message.content for message in sample.messages)
+        assert '\n'.join(item['prompt'] for item in conversation) == said
         messages = [{'role': 'user', 'content': item['prompt']} for item in conversation]
         prompt = chat.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         leaked = [text for text in gold_texts(sample) if text in prompt]

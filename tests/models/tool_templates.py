@@ -54,9 +54,5 @@ WITHOUT_TOOLS = f'{{% for message in messages %}}{_ROLE}{_END}'
 WITHOUT_ANSWERS = HERMES.replace(_ROLE, f'{{% if message.role != "tool" %}}{_ROLE}{{% endif %}}')
 
 TEMPLATES = {
-    'hermes': HERMES,
-    'llama3_json': LLAMA,
-    'mistral': MISTRAL,
-    'mistral today': MISTRAL_TODAY,
-    'pythonic': PYTHONIC,
-}
+    'hermes': HERMES, 'llama3_json': LLAMA, 'mistral': MISTRAL, 'mistral today': MISTRAL_TODAY, 'pythonic': PYTHONIC,
+}  # fmt: skip

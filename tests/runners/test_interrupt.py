@@ -43,12 +43,10 @@ def wait_until(happened: Callable[[], bool]) -> None:
 
 
 def lines_of(said: str) -> list[str]:
-    """What was said, without progress bars."""
     return [line for line in BAR.sub('', said).splitlines() if line.strip()]
 
 
 def in_session(session: int) -> list[int]:
-    """Processes of a session that still run."""
     found = []
     for folder in Path('/proc').glob('[0-9]*'):
         try:
@@ -79,7 +77,7 @@ def test_a_sweep(canned_server: ModelServer, tmp_path: Path) -> None:
     assert resumed.wait(PATIENCE) == 0 and len(list(work.glob('results/*/*.json'))) == 4
 
 
-@pytest.mark.parametrize('when', ['it imports', 'it runs'])
+@pytest.mark.parametrize('when', ['it imports', pytest.param('it runs', marks=pytest.mark.long)])
 def test_a_program_that_runs_another(when: str, tmp_path: Path) -> None:
     """As real programs, which import for seconds."""
     said = tmp_path / 'said'

@@ -73,7 +73,7 @@ def test_a_crash_leaves_the_others_alone(tmp_path: Path) -> None:
 UUIDS = 'GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,MIG-41b36874-0ab6-5e22-8b4f-4e1c9ae1e3d7'
 
 
-@pytest.mark.parametrize('visible', ['3,5', UUIDS])
+@pytest.mark.parametrize('visible', ['3,5', pytest.param(UUIDS, marks=pytest.mark.long)])
 def test_each_task_has_its_gpus_session_and_chance(tmp_path: Path, visible: str) -> None:
     arguments = ('tell', 'tell', '--gpus', '1', '--workers', '2')
     assert codes(start(tmp_path, *arguments, CUDA_VISIBLE_DEVICES=visible)) == [0, 0]
@@ -96,22 +96,22 @@ def test_tasks_without_gpus_come_from_a_fork_of_the_runner(tmp_path: Path) -> No
     assert len({row['session'] for row in rows}) == 3
 
 
-THREADS = {
-    'none': ('', True),
-    'OpenBLAS, which ends its own': ('import numpy; numpy.ones((500, 500)) @ numpy.ones((500, 500))', True),
-    'Python': ('import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()', False),
-    'OpenMP': ('import torch; torch.set_num_threads(2); torch.ones(10**6).exp()', False),
-}
+THREADS = """
+import threading
+import numpy, torch
+from opencompass_tooleval.runners.fork_server import _is_single_threaded as single
+print(single())
+numpy.ones((500, 500)) @ numpy.ones((500, 500))  # OpenBLAS ends its own
+print(single())
+"""
+PYTHONS = 'threading.Thread(target=threading.Event().wait, daemon=True).start(); print(single())'
+OPENMP = 'torch.set_num_threads(2); torch.ones(10**6).exp(); print(single())'
 
 
-@pytest.mark.parametrize('name', THREADS)
-def test_no_thread_is_forked_over(name: str) -> None:
-    work, is_single = THREADS[name]
-    code = (
-        f'from opencompass_tooleval.runners.fork_server import _is_single_threaded as single\n{work}\nprint(single())'
-    )
-    done = run_python('-c', code, cwd=ROOT)
-    assert done.stdout.split() == [str(is_single)], done.stderr
+@pytest.mark.parametrize('work', [PYTHONS, OPENMP])
+def test_no_thread_is_forked_over(work: str) -> None:
+    done = run_python('-c', THREADS + work, cwd=ROOT)
+    assert done.stdout.split() == ['True', 'True', 'False'], done.stderr
 
 
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
@@ -125,6 +125,7 @@ def test_tasks_end_with_the_runner(number: signal.Signals, tmp_path: Path) -> No
     assert not (tmp_path / 'out' / 'logs' / 'infer' / '1-right').exists()  # nothing more is started
 
 
+@pytest.mark.long
 def test_a_lost_fork_server_costs_its_tasks_only(tmp_path: Path) -> None:
     runner = start(tmp_path, 'sleep', 'right', '--workers', '1')
     task, server = wait_for_sleeper(tmp_path)

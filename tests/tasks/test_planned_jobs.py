@@ -12,7 +12,6 @@ from opencompass.registry import PARTITIONERS
 from opencompass.utils import build_dataset_from_cfg
 
 from opencompass_tooleval.cli.plan import show_plan
-from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.scoring.prices import Budget, Prices
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import summary_of
@@ -109,20 +108,10 @@ for row in datasets:
 """
 
 
-@pytest.mark.parametrize(
-    ('temperature', 'of_dataset', 'is_fault', 'words'),
-    [
-        ('0', 'None', False, "m: temperature=0 is not sent, since OpenAI's reasoning models refuse it"),
-        ('0.7', 'None', True, "m: temperature=0.7 is not sent, since OpenAI's reasoning models refuse it"),
-        (
-            'None',
-            '0.7',
-            True,
-            "m: the data set's temperature 0.7 is not sent, since OpenAI's reasoning models refuse it",
-        ),
-        ('None', '1', False, ''),
-    ],
-)
+@pytest.mark.parametrize(('temperature', 'of_dataset', 'is_fault', 'words'), [
+    ('0', 'None', False, "m: temperature=0 is not sent, since OpenAI's reasoning models refuse it"),
+    ('None', '0.7', True, "m: the data set's temperature 0.7 is not sent, since OpenAI's reasoning models refuse it"),
+])  # fmt: skip
 def test_a_temperature_that_is_not_sent_is_a_note_or_a_fault(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], temperature: str, of_dataset: str, is_fault: bool, words: str
 ) -> None:
@@ -131,9 +120,8 @@ def test_a_temperature_that_is_not_sent_is_a_note_or_a_fault(
     config.write_text(CONFIG.replace('infer[', f'{added}\ninfer['))
     assert show_plan(config) == is_fault
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith(('NOTE', 'FAULT'))]
-    lines = [line for line in lines if 'max_out_len=9' not in line]
-    assert len(lines) == bool(words)
-    assert not words or lines[0].startswith(f'{"FAULT" if is_fault else "NOTE"} {words}')
+    (line,) = [line for line in lines if 'max_out_len=9' not in line]
+    assert line.startswith(f'{"FAULT" if is_fault else "NOTE"} {words}')
 
 
 AGENTS = """
@@ -204,17 +192,6 @@ def test_dialogues_that_cannot_begin_here_are_said(tmp_path: Path) -> None:
     assert plan.samples > 6 and plan.prompts_by == f'data sets: 1 by {ESTIMATE}'
     (dialogues,) = plan.not_counted
     assert dialogues.startswith('tooleval-toolbench_g1-agent-fc: its dialogues cannot begin here: /no/such/bank')
-
-
-def test_tools_that_are_offered_are_part_of_the_prompt(tmp_path: Path) -> None:
-    config = tmp_path / 'sweep.py'
-    (abbr,) = wanted = ['tooleval-teval-instruct_v2-fc']
-    config.write_text(CONFIG.replace("['tooleval-teval-review_str_v2', 'tooleval-teval-retrieve_str_v2']", str(wanted)))
-    (dataset,) = (row for row in Config.fromfile(config, format_python_code=False)['datasets'] if row['abbr'] == abbr)
-    rows = build_dataset_from_cfg(dataset).test
-    tools = sum(len(ToolSet.of_text(text).tools) for text in rows['tools'])
-    words = sum(len(message['content'].split()) for text in rows['messages'] for message in json.loads(text))
-    assert plan_of(config, tmp_path / 'run').prompt_tokens > 2 * words + 40 * tools
 
 
 PARTS = """

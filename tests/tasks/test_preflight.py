@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -95,13 +94,7 @@ def test_nothing_is_said_where_all_is_there(tooleval: Command, config: Path, mon
         monkeypatch.setenv(name, value)
     done = tooleval('plan', config)
     assert done.code == 0 and 'FAULT' not in done.out
-
-
-def test_a_judge_of_the_environment_has_no_prices_for_a_budget(
-    tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in (('CUDA_VISIBLE_DEVICES', '0,1'), ('OPENAI_API_KEY', 'key'), ('OC_JUDGE_MODEL', 'judge')):
-        monkeypatch.setenv(name, value)
+    # A judge of the environment has no prices for a budget.
     priced = 'models[1].update(prices=dict(input=1.0, output=1.0), budget=dict(cost=5))\n'
     config.write_text(CONFIG + priced, encoding='utf-8')
     (line,) = (line for line in tooleval('plan', config).out.splitlines() if line.startswith('FAULT '))
@@ -140,27 +133,17 @@ def test_an_engine_on_several_nodes_needs_slurm(
 
 OURS = 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'
 THEIRS = 'opencompass.models.OpenAISDK'
+FIXED = 'opencompass_tooleval.models.fixed_models'
 
 
-@pytest.mark.parametrize(
-    ('cfg', 'is_missing'),
-    [
-        ({'type': OURS}, True),
-        ({'type': OURS, 'key': 'ENV'}, True),
-        ({'type': OURS, 'key': ['ENV', 'other']}, True),
-        ({'type': OURS, 'key': 'none'}, False),
-        ({'type': THEIRS}, True),
-        ({'type': 'opencompass_tooleval.models.served_model.ToolEvalServed'}, False),
-        ({'type': 'opencompass_tooleval.models.fixed_models.OracleModel'}, False),
-        ({'type': 'no.such.Model'}, False),
-        ({}, False),
-    ],
-)
-def test_keys(cfg: dict[str, Any], is_missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv('OPENAI_API_KEY', raising=False)
-    assert bool(missing_key(cfg)) is is_missing
+    models = ('opencompass_tooleval.models.served_model.ToolEvalServed', f'{FIXED}.OracleModel', 'no.such.Model')
+    lacking = [{'type': OURS}, {'type': OURS, 'key': 'ENV'}, {'type': OURS, 'key': ['ENV', 'other']}, {'type': THEIRS}]
+    fine = [{'type': OURS, 'key': 'none'}, *({'type': model} for model in models), {}]
+    assert all(map(missing_key, lacking)) and not any(map(missing_key, fine))
     monkeypatch.setenv('OPENAI_API_KEY', 'key')
-    assert missing_key(cfg) == ''
+    assert not any(map(missing_key, lacking))
 
 
 PARTITIONERS = [

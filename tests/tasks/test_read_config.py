@@ -45,16 +45,13 @@ def test_the_line_is_said(tmp_path: Path, right: str, wrong: str, line: int, sai
     assert str(caught.value).startswith(f'{file}:{line}: the config cannot be read (') and said in str(caught.value)
 
 
-def test_the_line_of_a_config_that_is_read(tmp_path: Path) -> None:
+def test_the_line_of_a_config_that_is_read_is_said_by_the_plan(tmp_path: Path, tooleval: Command) -> None:
     (tmp_path / 'base.py').write_text(CONFIG.replace('eval, infer', 'evl, infer'), encoding='utf-8')
     file = tmp_path / 'sweep.py'
     file.write_text('from mmengine.config import read_base\nwith read_base():\n    from .base import *\n')
     with pytest.raises(DataError) as caught:
         read_config(file)
     assert str(caught.value).startswith(f'{tmp_path}/base.py:7: ')
-
-
-def test_the_plan_says_it(tmp_path: Path, tooleval: Command) -> None:
     file = tmp_path / 'sweep.py'
     file.write_text(CONFIG.replace('eval, infer', 'evl, infer'), encoding='utf-8')
     done = tooleval('plan', file)

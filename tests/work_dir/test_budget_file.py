@@ -155,16 +155,11 @@ def test_a_ledger_is_no_link_to_something_else(tmp_path: Path) -> None:
         ledger(tmp_path, name='../../x').reserve(1, 1)
 
 
-@pytest.mark.parametrize(
-    'value',
-    [5, {}, {'cost': 0}, {'cost': -1}, {'cost': 'a lot'}, {'token': 5}, {'cost': 5, 'tokens': 5}, {'tokens': True}],
-)
-def test_what_is_no_budget(value: object) -> None:
-    with pytest.raises(ValueError, match=r'should be dict\(cost=...\) or dict\(tokens=...\), a number above 0'):
-        budget_of({'budget': value, 'prices': {'input': 1, 'output': 1}})
-
-
-def test_a_cost_needs_prices() -> None:
+def test_what_is_no_budget() -> None:
+    wrong = [{'cost': value} for value in (0, -1, 'a lot')]
+    for value in (5, {}, *wrong, {'token': 5}, {'cost': 5, 'tokens': 5}, {'tokens': True}):
+        with pytest.raises(ValueError, match=r'should be dict\(cost=...\) or dict\(tokens=...\), a number above 0'):
+            budget_of({'budget': value, 'prices': {'input': 1, 'output': 1}})
     with pytest.raises(ValueError, match='needs prices: add prices=dict'):
         budget_of({'budget': {'cost': 5}})
     assert budget_of({'budget': {'tokens': 5}}) == Budget('tokens', 5)

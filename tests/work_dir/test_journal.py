@@ -21,7 +21,8 @@ def journal(tmp_path: Path) -> Journal:
     return Journal(tmp_path / 'tmp_x.jsonl')
 
 
-def test_round_trip(journal: Journal) -> None:
+def test_round_trip(journal: Journal, caplog: pytest.LogCaptureFixture) -> None:
+    journal.remove()
     assert journal.restore() == {}
     journal.append(rows(3, 1))
     journal.append(rows(0))
@@ -29,12 +30,15 @@ def test_round_trip(journal: Journal) -> None:
     assert list(journal.restore()) == [3, 1, 0]
     assert journal.path.read_bytes().isascii()
     assert journal.path.read_bytes().count(b'\n') == 3
-
-
-def test_last_answer_counts(journal: Journal) -> None:
+    journal.remove()
+    assert not journal.path.exists() and journal.restore() == {}
     journal.append({0: {'prediction': '', 'infra': 'infra:timeout'}})
     journal.append(rows(0))
-    assert journal.restore() == rows(0)
+    assert journal.restore() == rows(0), 'the last answer counts'
+    with journal.path.open('ab') as stream:
+        stream.write(b'\n\n')
+    journal.append(rows(1))
+    assert journal.restore() == rows(0, 1) and caplog.records == [], 'blank lines are no fault'
 
 
 def test_an_earlier_row_does_not_stand_in_for_an_unwanted_last_one(journal: Journal) -> None:
@@ -59,19 +63,16 @@ def test_every_cut_keeps_the_whole_lines(journal: Journal, caplog: pytest.LogCap
         assert journal.restore() == (rows(0, 1) if length >= first else rows(1))
 
 
-@pytest.mark.parametrize(
-    'line',
-    [
-        pytest.param(b'{"idx": 1, "predic', id='cut'),
-        pytest.param(b'\xff\xfe', id='no utf-8'),
-        pytest.param(b'[]', id='list'),
-        pytest.param(b'3', id='number'),
-        pytest.param(b'null', id='null'),
-        pytest.param(b'{"prediction": "x"}', id='no index'),
-        pytest.param(b'{"idx": null}', id='null index'),
-        pytest.param(b'{"idx": "x"}', id='index in words'),
-    ],
-)
+@pytest.mark.parametrize('line', [
+    pytest.param(b'{"idx": 1, "predic', id='cut'),
+    pytest.param(b'\xff\xfe', id='no utf-8'),
+    pytest.param(b'[]', id='list'),
+    pytest.param(b'3', id='number'),
+    pytest.param(b'null', id='null'),
+    pytest.param(b'{"prediction": "x"}', id='no index'),
+    pytest.param(b'{"idx": null}', id='null index'),
+    pytest.param(b'{"idx": "x"}', id='index in words'),
+])  # fmt: skip
 def test_unreadable_middle_line(journal: Journal, caplog: pytest.LogCaptureFixture, line: bytes) -> None:
     journal.append(rows(0))
     with journal.path.open('ab') as stream:
@@ -82,23 +83,6 @@ def test_unreadable_middle_line(journal: Journal, caplog: pytest.LogCaptureFixtu
     assert record.levelname == 'WARNING'
     assert f'{journal.path}: line 2 cannot be read' in record.getMessage()
     assert 'its sample is asked again' in record.getMessage()
-
-
-def test_blank_lines_are_no_fault(journal: Journal, caplog: pytest.LogCaptureFixture) -> None:
-    journal.append(rows(0))
-    with journal.path.open('ab') as stream:
-        stream.write(b'\n\n')
-    journal.append(rows(1))
-    assert journal.restore() == rows(0, 1)
-    assert caplog.records == []
-
-
-def test_remove(journal: Journal) -> None:
-    journal.append(rows(0))
-    journal.remove()
-    assert not journal.path.exists()
-    journal.remove()
-    assert journal.restore() == {}
 
 
 def test_rows_are_in_the_file_at_once_and_synced_ten_times_a_second(
@@ -112,16 +96,13 @@ def test_rows_are_in_the_file_at_once_and_synced_ten_times_a_second(
     assert synced == [1, 4, 6] and len([*journal.rows()]) == 6
 
 
-def test_write_json(tmp_path: Path) -> None:
+def test_write_json_writes_all_or_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / 'x.json'
     path.write_text('old')
     write_json(path, ((str(index), row) for index, row in rows(1, 0).items()))
     assert path.read_bytes().isascii()
     assert list(json.loads(path.read_text()).items()) == [('1', rows(1)[1]), ('0', rows(0)[0])]
     assert [item.name for item in tmp_path.iterdir()] == ['x.json']
-
-
-def test_write_json_keeps_the_old_file_when_it_fails(tmp_path: Path) -> None:
     path = tmp_path / 'x.json'
     path.write_text('old')
     with pytest.raises(TypeError):

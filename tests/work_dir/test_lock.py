@@ -41,14 +41,12 @@ def test_another_process_is_refused_and_told_by_whom(tmp_path: Path) -> None:
         holder = holder_of(path)
         assert holder is not None and holder.samples == 7
     assert not path.exists() and not is_held(path) and holder_of(path) is None
-
-
-def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
-    path = tmp_path / 'lock'
-    process = hold(path)
-    process.kill()
-    process.wait()
+    killed = hold(path)
+    killed.kill()
+    killed.wait()
     assert path.exists() and not is_held(path)
+    with pytest.raises(ZeroDivisionError), exclusive(path):
+        raise ZeroDivisionError
     with exclusive(path):
         pass
 
@@ -81,14 +79,6 @@ def test_who_only_looks_is_no_holder(tmp_path: Path) -> None:
         threading.Timer(0.2, fcntl.flock, [looks, fcntl.LOCK_UN]).start()
         with exclusive(path):
             assert is_held(path)
-
-
-def test_it_ends_with_an_exception(tmp_path: Path) -> None:
-    path = tmp_path / 'lock'
-    with pytest.raises(ZeroDivisionError), exclusive(path):
-        raise ZeroDivisionError
-    with exclusive(path):
-        pass
 
 
 FOR_LIFE = """

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencompass_tooleval.cli import retry
 from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.work_dir.journal import Journal, write_json
 from opencompass_tooleval.work_dir.shards import is_damaged
 from opencompass_tooleval.work_dir.stored import reopen
 from opencompass_tooleval.work_dir.whole_file import locked_content
-from tests.forked import run_opencompass
+from tests.forked import run_opencompass, start_python
 
 SWEEP = """from mmengine.config import read_base
 with read_base():
@@ -95,18 +95,6 @@ def test_a_file_that_was_cut_is_known_by_its_end(tmp_path: Path, content: bytes,
     assert is_damaged(tmp_path / 'd.json') is cut
 
 
-@pytest.fixture
-def swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A finished run of two data sets."""
-    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'cache'))
-    monkeypatch.setenv('COLUMNS', '400')
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / 'sweep.py').write_text(SWEEP, encoding='utf-8')
-    assert run_opencompass('sweep.py', '-w', 'out', '--debug').returncode == 0
-    (run,) = (tmp_path / 'out').glob('2*')
-    yield run
-
-
 def tooleval(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object) -> tuple[int, str]:
     monkeypatch.setattr('sys.argv', ['tooleval', *map(str, words)])
     capsys.readouterr()
@@ -117,9 +105,15 @@ def tooleval(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_was_cut_is_named_and_made_again(
-    swept: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An empty file beside its journal: the journal's answer counts. A cut one without: all is asked again."""
+    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'cache'))
+    monkeypatch.setenv('COLUMNS', '400')
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'sweep.py').write_text(SWEEP, encoding='utf-8')
+    assert run_opencompass('sweep.py', '-w', 'out', '--debug').returncode == 0
+    (swept,) = (tmp_path / 'out').glob('2*')
     first, second = sorted(swept.glob('predictions/*/*.json'))[:2]
     before = {file: json.loads(file.read_bytes()) for file in (first, second)}
     results = {file.name: json.loads(file.read_bytes())['details'] for file in swept.glob('results/*/*.json')}
@@ -136,10 +130,7 @@ def test_what_was_cut_is_named_and_made_again(
     code, said = tooleval(capsys, monkeypatch, 'retry', 'out', '--dry-run')
     assert code == 0 and all(f'{file.name}: the predictions cannot be read' in said for file in (first, second))
     model = first.parent.name
-    for words in (
-        ('compare', 'out', model, model),
-        ('export', 'out', '--out', 'new'),
-    ):
+    for words in (('compare', 'out', model, model), ('export', 'out', '--out', 'new')):
         code, said = tooleval(capsys, monkeypatch, *words)
         assert '.json' in said and 'Traceback' not in said, said
     assert tooleval(capsys, monkeypatch, 'report', 'out', '--out', 'page')[0] == 0  # its page names them
@@ -153,16 +144,11 @@ def test_what_was_cut_is_named_and_made_again(
     assert len(json.loads(first.read_bytes())) == len(before[first])
     assert {file.name for file in swept.glob('results/*/*.json')} == set(results)
 
-
-def test_retry_sets_aside_what_is_damaged(
-    swept: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = sorted(swept.glob('predictions/*/*.json'))[0]
+    # What is damaged before a whole end is set aside by `tooleval retry`.
+    file = sorted(swept.glob('predictions/*/*.json'))[1]
+    file.with_name(f'{file.name}.damaged').unlink()
     whole = json.loads(file.read_bytes())
-    file.write_bytes(file.read_bytes().replace(b'"prediction"', b'\0\0\0\0', 1))  # its end is whole
-    from opencompass_tooleval.cli import retry
-    from tests.forked import start_python
-
+    file.write_bytes(file.read_bytes().replace(b'"prediction"', b'\0\0\0\0', 1))
     monkeypatch.setattr(retry, 'run_program', lambda command, _: start_python(*command[1:]).wait())  # a fork
     code, said = tooleval(capsys, monkeypatch, 'retry', 'out')
     assert code == 0 and f'{file.name}: the predictions cannot be read' in said

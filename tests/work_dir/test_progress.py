@@ -66,12 +66,9 @@ def run(tmp_path: Path) -> Run:
     return Run(tmp_path)
 
 
-def test_a_request_that_is_tried_again_is_no_failure(run: Run) -> None:
+def test_only_the_data_set_that_failed_has_failed(run: Run) -> None:
     run.add_log(TASK + RETRIED)
     assert {run.cell(name).state for name in ('plan_v2', 'plan_v2_zh')} == {State.WAITING}
-
-
-def test_only_the_data_set_that_failed_has_failed(run: Run) -> None:
     run.add_log(TASK + FAILED_ZH + TRACEBACK.format('DataError: no plan_v2: gone') + TASK)
     assert run.cell('plan_v2_zh').state is State.FAILED and 'DataError: no plan_v2' in run.error('plan_v2_zh')
     assert {run.cell(name).state for name in ('plan_v2', 'easytool-plan_v2')} == {State.WAITING}
@@ -83,19 +80,16 @@ def test_a_shard_is_of_its_data_set(run: Run) -> None:
     assert run.cell().state is State.FAILED and run.cell().log == log
 
 
-@pytest.mark.parametrize(
-    ('end', 'error'),
-    [
-        pytest.param(END + TRACEBACK.format('openai.NotFoundError: no model'), 'NotFoundError', id='model'),
-        pytest.param(END + TRACEBACK.format('KeyboardInterrupt'), 'KeyboardInterrupt', id='interrupt'),
-        pytest.param('[rank0]: ' + TRACEBACK.format('[rank0]: ValueError: x'), 'ValueError', id='torchrun'),
-        pytest.param(CUT, 'DUE TO TIME LIMIT', id='time limit'),
-        pytest.param('element.sh: line 3:  42 Killed   python -m x\n', 'Killed', id='killed'),
-        pytest.param(PREEMPTED, '', id='preempted'),
-        pytest.param(CUT + TASK, '', id='queued again'),
-        pytest.param('SomeLib: ImportError: falls back\n', '', id='talk of a library'),
-    ],
-)
+@pytest.mark.parametrize(('end', 'error'), [
+    pytest.param(END + TRACEBACK.format('openai.NotFoundError: no model'), 'NotFoundError', id='model'),
+    pytest.param(END + TRACEBACK.format('KeyboardInterrupt'), 'KeyboardInterrupt', id='interrupt'),
+    pytest.param('[rank0]: ' + TRACEBACK.format('[rank0]: ValueError: x'), 'ValueError', id='torchrun'),
+    pytest.param(CUT, 'DUE TO TIME LIMIT', id='time limit'),
+    pytest.param('element.sh: line 3:  42 Killed   python -m x\n', 'Killed', id='killed'),
+    pytest.param(PREEMPTED, '', id='preempted'),
+    pytest.param(CUT + TASK, '', id='queued again'),
+    pytest.param('SomeLib: ImportError: falls back\n', '', id='talk of a library'),
+])  # fmt: skip
 def test_what_ended_a_task_failed_all_that_is_left_of_it(run: Run, end: str, error: str) -> None:
     run.add_log(TASK + RETRIED + end)
     assert error in run.error() and error in run.error('plan_v2_zh')
@@ -131,12 +125,9 @@ def test_a_sweep_that_was_started_again_waits(run: Run) -> None:
         assert run.cell('plan_v2_zh').state is State.WAITING
 
 
-def test_any_error_will_do_where_no_data_set_is_named(run: Run) -> None:
+def test_what_is_the_reason_where_no_data_set_is_named(run: Run) -> None:
     assert 'slow down' in last_error(run.add_log(TASK + RETRIED + TASK))
     assert last_error(run.path / 'none') == ''
-
-
-def test_what_srun_says_is_the_reason_where_there_is_no_other(run: Run) -> None:
     words = 'srun: error: Unable to create step for job 7: More processors requested than permitted\n'
     assert {last_error(run.add_log(words), name) for name in ('', 'd')} == {words.strip()}
     ended = (
@@ -205,15 +196,12 @@ def test_a_job_that_waits_for_its_server_says_so(run: Run, capsys: pytest.Captur
         assert (run.cell().waiting, run.cell().samples) == ('', 20)
 
 
-@pytest.mark.parametrize(
-    'model',
-    [
-        {'abbr': 'own/name', 'type': 'T', 'path': 'a/b'},
-        {'type': 'package.Model', 'path': 'org/folder/model'},
-        {'type': 'Model', 'path': 'model'},
-        [{'abbr': 'first'}, {'type': 'T', 'path': '/models/second/'}],
-    ],
-)
+@pytest.mark.parametrize('model', [
+    {'abbr': 'own/name', 'type': 'T', 'path': 'a/b'},
+    {'type': 'package.Model', 'path': 'org/folder/model'},
+    {'type': 'Model', 'path': 'model'},
+    [{'abbr': 'first'}, {'type': 'T', 'path': '/models/second/'}],
+])  # fmt: skip
 def test_models_are_named_as_opencompass_names_them(model: Any) -> None:
     assert model_abbr(model) == model_abbr_from_cfg(model)
 
@@ -318,14 +306,11 @@ def test_kept_answers_of_a_killed_run_are_shown(run: Run, capsys: pytest.Capture
     assert 'kept     m x plan_v2: 2 of 10 answered' in status_of(run, capsys, 'plan_v2')  # failed
 
 
-@pytest.mark.parametrize(
-    ('others', 'left'),
-    [
-        pytest.param([], '0:00:08', id='it is the last'),
-        pytest.param(['waits'], '> 0:00:08', id='of unknown size'),
-        pytest.param(['known'], '0:00:28', id='another model has answered it'),
-    ],
-)
+@pytest.mark.parametrize(('others', 'left'), [
+    pytest.param([], '0:00:08', id='it is the last'),
+    pytest.param(['waits'], '> 0:00:08', id='of unknown size'),
+    pytest.param(['known'], '0:00:28', id='another model has answered it'),
+])  # fmt: skip
 def test_the_time_left_is_of_what_waits_too(
     run: Run, capsys: pytest.CaptureFixture[str], others: list[str], left: str
 ) -> None:

@@ -27,15 +27,12 @@ def predictions(*prompts: Any) -> list[dict[str, Any]]:
     return [{'origin_prompt': prompt, 'prediction': ''} for prompt in prompts]
 
 
-@pytest.mark.parametrize(
-    ('text', 'expected'),
-    [
-        pytest.param('', 0, id='empty'),
-        pytest.param('Use the tool_2, now!', 6, id='words and signs'),
-        pytest.param('查询天气 abc', 5, id='Chinese characters'),
-        pytest.param("{'a': 1}", 7, id='JSON'),
-    ],
-)
+@pytest.mark.parametrize(('text', 'expected'), [
+    pytest.param('', 0, id='empty'),
+    pytest.param('Use the tool_2, now!', 6, id='words and signs'),
+    pytest.param('查询天气 abc', 5, id='Chinese characters'),
+    pytest.param("{'a': 1}", 7, id='JSON'),
+])  # fmt: skip
 def test_estimate(text: str, expected: int) -> None:
     assert estimate_tokens([text]) == [expected]
 
@@ -51,9 +48,6 @@ def test_all_turns_count_in_every_shape_of_a_prompt() -> None:
     assert counter.name == ESTIMATE
     assert count_prompts(predictions(*shapes), counter) == 3
     assert count_prompts(predictions('one', 'one two three', None), counter) == 2
-
-
-def test_predictions_without_prompts() -> None:
     counter = choose_counter([])
     assert count_prompts([], counter) is None
     assert count_prompts(predictions(None, 7), counter) is None
@@ -101,22 +95,15 @@ OF_AGENTS = {'benchmark': 'agents', 'loop': 'react'}
 REPORTED_TWICE = [Usage(90, 5, first_prompt=30), Usage(30, 5, first_prompt=10), None]
 
 
-@pytest.mark.parametrize(
-    ('usages', 'provenance', 'expected'),
-    [
-        pytest.param(REPORTED_TWICE, OF_AGENTS, PromptTokens(20, 60, REPORTED), id='server'),
-        pytest.param([], OF_AGENTS, PromptTokens(), id='agents without usage'),
-        pytest.param([], {'benchmark': 'teval'}, PromptTokens(2, 2, ESTIMATE), id='no usage'),
-        pytest.param([Usage(9, 1)], {'benchmark': 'teval'}, PromptTokens(9, 9, REPORTED), id='first prompt unknown'),
-        pytest.param([Usage(9, 1)], OF_AGENTS, PromptTokens(None, 9, REPORTED), id='first prompt unknown, agents'),
-        pytest.param(
-            [Usage(9, 1, first_prompt=9, counted=True, counter=ESTIMATE), Usage(3, 1, first_prompt=3)],
-            {},
-            PromptTokens(6, 6, f'{REPORTED}, {ESTIMATE}'),
-            id='both',
-        ),
-    ],
-)
+@pytest.mark.parametrize(('usages', 'provenance', 'expected'), [
+    pytest.param(REPORTED_TWICE, OF_AGENTS, PromptTokens(20, 60, REPORTED), id='server'),
+    pytest.param([], OF_AGENTS, PromptTokens(), id='agents without usage'),
+    pytest.param([], {'benchmark': 'teval'}, PromptTokens(2, 2, ESTIMATE), id='no usage'),
+    pytest.param([Usage(9, 1)], {'benchmark': 'teval'}, PromptTokens(9, 9, REPORTED), id='first prompt unknown'),
+    pytest.param([Usage(9, 1)], OF_AGENTS, PromptTokens(None, 9, REPORTED), id='first prompt unknown, agents'),
+    pytest.param([Usage(9, 1, first_prompt=9, counted=True, counter=ESTIMATE), Usage(3, 1, first_prompt=3)], {},
+        PromptTokens(6, 6, f'{REPORTED}, {ESTIMATE}'), id='both'),
+])  # fmt: skip
 def test_the_tokens_of_a_task(usages: list[Usage | None], provenance: dict[str, str], expected: PromptTokens) -> None:
     result = {'usage': summary_of(usages), 'provenance': provenance}
     assert prompt_tokens(result, lambda: ROWS, partial(choose_counter, [])) == expected

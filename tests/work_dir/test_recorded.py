@@ -36,18 +36,15 @@ def folder(path: Path, items: dict[str, Any]) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    'content',
-    [
-        pytest.param({'b': {'prediction': 'two\u2028'}, 'a': {'prediction': 'one'}}, id='id to record'),
-        pytest.param({'b': 'two\u2028', 'a': 'one'}, id='id to text'),
-        pytest.param({'b': {'output': 'two\u2028'}, 'a': {'response': 'one', 'gold': 'x'}}, id='other keys'),
-        pytest.param({'0': ROWS[0], '1': ROWS[1]}, id='positions with record ids'),
-        pytest.param({'x': ROWS[0], 'y': ROWS[1]}, id='a record id beats the key'),
-        pytest.param(ROWS, id='list with record ids'),
-        pytest.param([{'id': 'b', 'answer': 'two\u2028'}, {'id': 'a', 'answer': 'one'}], id='list with ids'),
-    ],
-)
+@pytest.mark.parametrize('content', [
+    pytest.param({'b': {'prediction': 'two\u2028'}, 'a': {'prediction': 'one'}}, id='id to record'),
+    pytest.param({'b': 'two\u2028', 'a': 'one'}, id='id to text'),
+    pytest.param({'b': {'output': 'two\u2028'}, 'a': {'response': 'one', 'gold': 'x'}}, id='other keys'),
+    pytest.param({'0': ROWS[0], '1': ROWS[1]}, id='positions with record ids'),
+    pytest.param({'x': ROWS[0], 'y': ROWS[1]}, id='a record id beats the key'),
+    pytest.param(ROWS, id='list with record ids'),
+    pytest.param([{'id': 'b', 'answer': 'two\u2028'}, {'id': 'a', 'answer': 'one'}], id='list with ids'),
+])  # fmt: skip
 def test_by_id(tmp_path: Path, content: Any) -> None:
     recorded = load_recorded(write(tmp_path / 'answers.json', content))
     assert recorded.by_id == {'a': Answer('one'), 'b': Answer('two\u2028')}
@@ -59,15 +56,12 @@ def test_by_id(tmp_path: Path, content: Any) -> None:
 PARTS = [{'type': 'text', 'text': 'one'}, {'type': 'output_text', 'text': ', two'}]
 
 
-@pytest.mark.parametrize(
-    'item',
-    [
-        pytest.param(PARTS, id='parts'),
-        pytest.param({'prediction': PARTS}, id='parts in a row'),
-        pytest.param({'prediction': {'role': 'assistant', 'content': PARTS}}, id='a message of parts'),
-        pytest.param({'prediction': {'role': 'assistant', 'content': 'one, two'}}, id='a message'),
-    ],
-)
+@pytest.mark.parametrize('item', [
+    pytest.param(PARTS, id='parts'),
+    pytest.param({'prediction': PARTS}, id='parts in a row'),
+    pytest.param({'prediction': {'role': 'assistant', 'content': PARTS}}, id='a message of parts'),
+    pytest.param({'prediction': {'role': 'assistant', 'content': 'one, two'}}, id='a message'),
+])  # fmt: skip
 def test_parts_of_a_message_are_one_text(tmp_path: Path, item: Any) -> None:
     assert load_recorded(write(tmp_path / 'answers.json', {'a': item})).by_id == {'a': Answer('one, two')}
 
@@ -97,18 +91,13 @@ def test_folder_of_one_file_per_id(tmp_path: Path) -> None:
     assert load_recorded(path).by_id == {'a': Answer('one'), 'b_1.2': Answer('two')}
 
 
-@pytest.mark.parametrize(
-    ('name', 'content'),
-    [
-        pytest.param(
-            'answers.json', {'0': {'prediction': 'one', 'gold': 'x'}, '1': {'prediction': 'two'}}, id='object'
-        ),
-        pytest.param('answers.json', ['one', 'two'], id='list of texts'),
-        pytest.param('answers.json', [{'prediction': 'one'}, {'prediction': 'two'}], id='list of rows'),
-        pytest.param('answers.jsonl', [{'prediction': 'one'}, {'prediction': 'two'}], id='json lines'),
-        pytest.param('answers.jsonl', ['one', 'two'], id='json lines of texts'),
-    ],
-)
+@pytest.mark.parametrize(('name', 'content'), [
+    pytest.param('answers.json', {'0': {'prediction': 'one', 'gold': 'x'}, '1': {'prediction': 'two'}}, id='object'),
+    pytest.param('answers.json', ['one', 'two'], id='list of texts'),
+    pytest.param('answers.json', [{'prediction': 'one'}, {'prediction': 'two'}], id='list of rows'),
+    pytest.param('answers.jsonl', [{'prediction': 'one'}, {'prediction': 'two'}], id='json lines'),
+    pytest.param('answers.jsonl', ['one', 'two'], id='json lines of texts'),
+])  # fmt: skip
 def test_by_position(tmp_path: Path, name: str, content: Any) -> None:
     path = tmp_path / name
     recorded = load_recorded(json_lines(path, content) if name.endswith('l') else write(path, content))
@@ -118,52 +107,21 @@ def test_by_position(tmp_path: Path, name: str, content: Any) -> None:
     recorded.in_order(['a', 'b'])
 
 
-@pytest.mark.parametrize(
-    ('value', 'text'),
-    [
-        pytest.param('', '', id='empty answer'),
-        pytest.param({'a': [1, None]}, "{'a': [1, None]}", id='parsed already: Python text, as in the reference'),
-    ],
-)
-def test_text_of_an_answer(tmp_path: Path, value: Any, text: str) -> None:
-    assert load_recorded(write(tmp_path / 'x.json', {'a': {'prediction': value}})).answer('a', 0) == Answer(text)
-
-
-def test_failures_keep_their_name(tmp_path: Path) -> None:
-    rows = [{'id': 'a', 'prediction': '', 'infra': 'infra:timeout'}, {'id': 'b', 'prediction': '', 'infra': None}]
-    recorded = load_recorded(write(tmp_path / 'x.json', rows))
-    answers = [recorded.answer(record, 0) for record in 'ab']
-    assert answers == [Answer('', 'infra:timeout'), Answer('')]
-
-
-@pytest.mark.parametrize(
-    ('name', 'text', 'says'),
-    [
-        pytest.param('x.json', '{"a": ', 'cannot be read as JSON', id='cut short'),
-        pytest.param('x.json', '3', 'the file is neither an object nor a list', id='number'),
-        pytest.param('x.json', '{"a": {"text": "x"}}', "record 'a': it has no prediction", id='no answer key'),
-        pytest.param(
-            'x.json', '[{"id": "a", "output": "x"}, "y"]', 'some answers name their record and some do not', id='mixed'
-        ),
-        pytest.param('x.jsonl', '{"id": "a", "output": "x"}\n{', 'cannot be read as JSON', id='cut last line'),
-        pytest.param(
-            'x.jsonl',
-            '{"id": "a", "output": "x"}\n{"id": "a", "output": "y"}\n',
-            "record 'a': it is answered more than once",
-            id='doubled line',
-        ),
-        pytest.param(
-            'x.json',
-            '[{"id": "a", "output": "x"}, {"id": "a", "output": "x"}]',
-            "record 'a': it is answered more than once",
-            id='doubled in a list',
-        ),
-        pytest.param(
-            'x.json', '{"a": {"prediction": "x"}, "b": "z", "a": {"prediction": "y"}}', "record 'a'", id='doubled key'
-        ),
-        pytest.param('x.json', '{"0": "x", "0": "y"}', "record '0'", id='doubled position'),
-    ],
-)
+@pytest.mark.parametrize(('name', 'text', 'says'), [
+    pytest.param('x.json', '{"a": ', 'cannot be read as JSON', id='cut short'),
+    pytest.param('x.json', '3', 'the file is neither an object nor a list', id='number'),
+    pytest.param('x.json', '{"a": {"text": "x"}}', "record 'a': it has no prediction", id='no answer key'),
+    pytest.param('x.json', '[{"id": "a", "output": "x"}, "y"]', 'some answers name their record and some do not',
+        id='mixed'),
+    pytest.param('x.jsonl', '{"id": "a", "output": "x"}\n{', 'cannot be read as JSON', id='cut last line'),
+    pytest.param('x.jsonl', '{"id": "a", "output": "x"}\n{"id": "a", "output": "y"}\n',
+        "record 'a': it is answered more than once", id='doubled line'),
+    pytest.param('x.json', '[{"id": "a", "output": "x"}, {"id": "a", "output": "x"}]',
+        "record 'a': it is answered more than once", id='doubled in a list'),
+    pytest.param('x.json', '{"a": {"prediction": "x"}, "b": "z", "a": {"prediction": "y"}}', "record 'a'",
+        id='doubled key'),
+    pytest.param('x.json', '{"0": "x", "0": "y"}', "record '0'", id='doubled position'),
+])  # fmt: skip
 def test_damaged_file(tmp_path: Path, name: str, text: str, says: str) -> None:
     path = tmp_path / name
     path.write_text(text)
@@ -173,21 +131,54 @@ def test_damaged_file(tmp_path: Path, name: str, text: str, says: str) -> None:
     assert says in str(caught.value)
 
 
-def test_no_utf8(tmp_path: Path) -> None:
+def test_what_an_answer_says_besides_its_text(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {'id': 'a', 'prediction': '', 'infra': 'infra:timeout'},
+        {'id': 'b', 'prediction': '', 'infra': None},
+        {'id': 'c', 'prediction': 'x', 'finish_reason': 'length'},
+        {'id': 'd', 'prediction': 'y', 'finish_reason': ['?']},
+        {'id': 'e', 'prediction': {'a': [1, None]}},  # parsed already: Python text, as in the reference
+    ]
+    recorded = load_recorded(json_lines(tmp_path / 'x.jsonl', rows))
+    assert [recorded.answer(record, 0) for record in 'abcde'] == [
+        Answer('', 'infra:timeout'), Answer(''), Answer('x', finish_reason='length'), Answer('y'),
+        Answer("{'a': [1, None]}"),
+    ]  # fmt: skip
+    for more, says in (({'prediction': None}, 'its answer is null'), ({'infra': True}, "its 'infra' is neither text")):
+        with pytest.raises(DataError, match=says) as caught:
+            load_recorded(write(tmp_path / 'x.json', {'a': {'prediction': '', **more}}))
+        assert "record 'a'" in str(caught.value)
+
+
+def test_answers_are_those_of_the_records(tmp_path: Path) -> None:
     path = tmp_path / 'x.json'
-    path.write_bytes(b'{"a": "\xff"}')
-    with pytest.raises(DataError, match='cannot be read as UTF-8'):
-        load_recorded(path)
+    for content, says in (
+        ({'a': 'one'}, "record 'b': no answer is recorded for it"),
+        ({'a': 'one', 'c': 'x', 'b': 'two', 'd': 'x'}, "record 'c': 2 answers belong to no record of the data"),
+        (['x'], 'it holds 1 answers by position for 2 records'),
+        (['x'] * 3, 'it holds 3 answers by position for 2 records'),
+        ({}, 'it holds no answers'),
+    ):
+        with pytest.raises(DataError) as caught:
+            load_recorded(write(path, content)).in_order(['a', 'b'])
+        assert str(caught.value).startswith(f'{path}: {says}')
+    with pytest.raises(DataError, match="record 'b': no answer is recorded for it"):
+        load_recorded(write(path, {'a': 'one'})).answer('b', 0)
+    assert load_recorded(write(path, {})) == RecordedAnswers(path)
+    lines = tmp_path / 'x.jsonl'
+    lines.write_text('"one"\n\n"two"\n')
+    assert load_recorded(lines).by_position == {0: Answer('one'), 1: Answer('two')}, 'a blank line counts for nothing'
 
 
-def test_lines_that_are_no_utf8(tmp_path: Path) -> None:
-    path = tmp_path / 'x.jsonl'
-    path.write_bytes(b'{"id": "a", "output": "\xff"}\n')
-    with pytest.raises(DataError, match='cannot be read as UTF-8'):
-        load_recorded(path)
-
-
-def test_damaged_file_in_a_folder_is_named(tmp_path: Path) -> None:
+def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r'none\.json: the file is missing'):
+        load_recorded(tmp_path / 'none.json')
+    with pytest.raises(DataError, match=r'the folder holds no \.json files'):
+        load_recorded(tmp_path)
+    for name in ('x.json', 'x.jsonl'):
+        (tmp_path / name).write_bytes(b'{"id": "\xff"}\n')
+        with pytest.raises(DataError, match='cannot be read as UTF-8'):
+            load_recorded(tmp_path / name)
     path = folder(tmp_path / 'answers', {'a': 'one'})
     (path / 'b.json').write_text('{')
     with pytest.raises(DataError) as caught:
@@ -195,59 +186,11 @@ def test_damaged_file_in_a_folder_is_named(tmp_path: Path) -> None:
     assert str(caught.value).startswith(f'{path / "b.json"}: cannot be read as JSON')
 
 
-def test_missing(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r'none\.json: the file is missing'):
-        load_recorded(tmp_path / 'none.json')
-    with pytest.raises(DataError, match=r'the folder holds no \.json files'):
-        load_recorded(tmp_path)
-
-
-def test_missing_answer_is_no_empty_answer(tmp_path: Path) -> None:
-    path = write(tmp_path / 'x.json', {'a': 'one'})
-    with pytest.raises(DataError) as caught:
-        load_recorded(path).answer('b', 0)
-    assert str(caught.value) == f"{path}: record 'b': no answer is recorded for it"
-
-
-def test_unknown_answer(tmp_path: Path) -> None:
-    path = write(tmp_path / 'x.json', {'a': 'one', 'c': 'x', 'b': 'two', 'd': 'x'})
-    with pytest.raises(DataError) as caught:
-        load_recorded(path).in_order(['a', 'b'])
-    assert str(caught.value) == f"{path}: record 'c': 2 answers belong to no record of the data"
-
-
-@pytest.mark.parametrize('count', [1, 3])
-def test_wrong_number_of_positions(tmp_path: Path, count: int) -> None:
-    path = write(tmp_path / 'x.json', ['x'] * count)
-    with pytest.raises(DataError) as caught:
-        load_recorded(path).in_order(['a', 'b'])
-    assert str(caught.value) == f'{path}: it holds {count} answers by position for 2 records'
-
-
-def test_complete_means_that_no_answer_is_missing(tmp_path: Path) -> None:
-    path = write(tmp_path / 'x.json', {'a': 'one'})
-    with pytest.raises(DataError, match="record 'b'"):
-        load_recorded(path).in_order(['a', 'b'])
-
-
-def test_blank_line_does_not_shift_positions(tmp_path: Path) -> None:
-    path = tmp_path / 'x.jsonl'
-    path.write_text('"one"\n\n"two"\n')
-    assert load_recorded(path).by_position == {0: Answer('one'), 1: Answer('two')}
-
-
 def test_record_ids_that_are_numbers_are_no_positions(tmp_path: Path) -> None:
     """T-Eval's own shape, ids to records, for data whose ids are numbers in an order of their own."""
     recorded = load_recorded(write(tmp_path / 'x.json', {'1': {'prediction': 'to 1'}, '0': {'prediction': 'to 0'}}))
     recorded.in_order(['1', '0'])
     assert [recorded.answer('1', 0).text, recorded.answer('0', 1).text] == ['to 1', 'to 0']
-
-
-def test_empty_files_answer_nothing(tmp_path: Path) -> None:
-    recorded = load_recorded(write(tmp_path / 'x.json', {}))
-    assert recorded == RecordedAnswers(tmp_path / 'x.json')
-    with pytest.raises(DataError, match='it holds no answers'):
-        recorded.in_order(['a'])
 
 
 def conversation(record_id: str, position: int, source: str) -> Conversation:
@@ -277,16 +220,13 @@ OPEN_ROW = {
 }
 
 
-@pytest.mark.parametrize(
-    ('row', 'shape'),
-    [
-        (GPT_ROW, 'gpt'),
-        (OPEN_ROW, 'open'),
-        ({'prediction': 'one'}, None),
-        ({'prediction': 'one', 'recorded_shape': 'gpt'}, 'gpt'),
-        ({'prediction': 'one', 'recorded_shape': 5}, None),
-    ],
-)
+@pytest.mark.parametrize(('row', 'shape'), [
+    (GPT_ROW, 'gpt'),
+    (OPEN_ROW, 'open'),
+    ({'prediction': 'one'}, None),
+    ({'prediction': 'one', 'recorded_shape': 'gpt'}, 'gpt'),
+    ({'prediction': 'one', 'recorded_shape': 5}, None),
+])  # fmt: skip
 def test_the_published_shape_of_a_row_travels_with_the_answer(tmp_path: Path, row: Any, shape: str | None) -> None:
     file = json_lines(tmp_path / 'first.json', [row, row])
     assert load_recorded(file).by_position == dict.fromkeys((0, 1), Answer('one', recorded_shape=shape))
@@ -299,24 +239,3 @@ def test_an_open_models_row_without_an_answer_is_refused(tmp_path: Path, output:
     file = json_lines(tmp_path / 'x.json', [{**OPEN_ROW, 'total output': output}] * 2)
     with pytest.raises(DataError, match="record '0': its answer is null"):
         load_recorded(file)
-
-
-@pytest.mark.parametrize(
-    ('row', 'says'),
-    [({'prediction': None}, 'its answer is null'), ({'prediction': '', 'infra': True}, "its 'infra' is neither text")],
-)
-def test_what_is_no_answer_is_refused(tmp_path: Path, row: dict[str, Any], says: str) -> None:
-    with pytest.raises(DataError, match=says) as caught:
-        load_recorded(write(tmp_path / 'x.json', {'a': row}))
-    assert "record 'a'" in str(caught.value)
-
-
-def test_how_a_recorded_answer_finished_is_passed_on(tmp_path: Path) -> None:
-    file = tmp_path / 'answers.jsonl'
-    rows = [
-        {'id': 'a', 'prediction': 'x', 'finish_reason': 'length'},
-        {'id': 'b', 'prediction': 'y', 'finish_reason': ['?']},
-    ]
-    file.write_text(''.join(json.dumps(row) + '\n' for row in rows))
-    recorded = load_recorded(file)
-    assert [recorded.answer(record, 0).finish_reason for record in 'ab'] == ['length', None]

@@ -373,7 +373,7 @@ def begun(folder: Path) -> None:
 
 @pytest.mark.usefixtures('_no_sync')
 @pytest.mark.parametrize('is_last', [False, True], ids=['first', 'last'])
-@pytest.mark.parametrize('each', [10, pytest.param(1, marks=pytest.mark.long)], ids=['every tenth', 'every'])
+@pytest.mark.parametrize('each', [40, pytest.param(1, marks=pytest.mark.long)], ids=['some', 'every'])
 @pytest.mark.parametrize('other', ['the next sweep', 'another replica', 'itself'])
 def test_a_kill_at_every_line(
     tmp_path: Path, lines: list[tuple[Point, int]], other: str, each: int, is_last: bool

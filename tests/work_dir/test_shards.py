@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -50,39 +51,29 @@ def test_a_shard_is_told_by_the_number_behind_its_name(name: str, whole: str) ->
     assert bool(shards.fullmatch(name)) == bool(whole or name == 'd')
 
 
-def test_whole_shards(tmp_path: Path) -> None:
+def test_whole_shards_pass_and_a_cut_one_is_named(tmp_path: Path) -> None:
     whole = write_shards(tmp_path, dict(enumerate(PARTS)))
     (tmp_path / 'data_v2_0.json').write_text('{}')
     files = shard_files(whole)
     assert [file.name for file in files] == ['data_0.json', 'data_1.json', 'data_2.json']
     check_shards(files, IDS)
-
-
-@pytest.mark.parametrize(
-    ('parts', 'says'),
-    [
-        pytest.param({0: PARTS[0], 2: PARTS[2]}, r'data_1\.json: this shard is missing', id='missing'),
-        pytest.param({0: PARTS[0], 1: PARTS[1]}, r'data_1\.json: the shards end here with 6 of 7', id='last missing'),
-        pytest.param(
-            {0: PARTS[0], 1: PARTS[0], 2: PARTS[2]}, r'data_1\.json.*3 records are missing \(r3', id='doubled'
-        ),
-        pytest.param({0: PARTS[0], 1: IDS[4:], 2: []}, r'data_1\.json.*1 records are missing \(r3\)', id='shifted'),
-        pytest.param({0: PARTS[0], 1: ['r5', 'r4', 'r3'], 2: ['r6']}, r'data_1\.json.*another order', id='reordered'),
-        pytest.param(
-            {0: PARTS[0], 1: PARTS[1], 2: ['r6', 'x']}, r'data_2\.json.*1 do not belong here \(x\)', id='more'
-        ),
-    ],
-)
-def test_wrong_shards_are_named(tmp_path: Path, parts: dict[int, list[str]], says: str) -> None:
-    with pytest.raises(DataError, match=says):
-        check_shards(shard_files(write_shards(tmp_path, parts)), IDS)
-
-
-def test_a_cut_shard_is_named(tmp_path: Path) -> None:
     whole = write_shards(tmp_path, dict(enumerate(PARTS)))
     (tmp_path / 'data_1.json').write_text('{"0": {"record_')
     with pytest.raises(DataError, match=r'data_1\.json: the predictions cannot be read'):
         check_shards(shard_files(whole), IDS)
+
+
+@pytest.mark.parametrize(('parts', 'says'), [
+    pytest.param({0: PARTS[0], 2: PARTS[2]}, r'data_1\.json: this shard is missing', id='missing'),
+    pytest.param({0: PARTS[0], 1: PARTS[1]}, r'data_1\.json: the shards end here with 6 of 7', id='last missing'),
+    pytest.param({0: PARTS[0], 1: PARTS[0], 2: PARTS[2]}, r'data_1\.json.*3 records are missing \(r3', id='doubled'),
+    pytest.param({0: PARTS[0], 1: IDS[4:], 2: []}, r'data_1\.json.*1 records are missing \(r3\)', id='shifted'),
+    pytest.param({0: PARTS[0], 1: ['r5', 'r4', 'r3'], 2: ['r6']}, r'data_1\.json.*another order', id='reordered'),
+    pytest.param({0: PARTS[0], 1: PARTS[1], 2: ['r6', 'x']}, r'data_2\.json.*1 do not belong here \(x\)', id='more'),
+])  # fmt: skip
+def test_wrong_shards_are_named(tmp_path: Path, parts: dict[int, list[str]], says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        check_shards(shard_files(write_shards(tmp_path, parts)), IDS)
 
 
 def test_a_name_that_ends_in_a_number_need_not_be_a_shard() -> None:
@@ -199,13 +190,24 @@ def as_journal(file: Path, keep: int, fails: bool = False) -> None:
     file.unlink()
 
 
-@pytest.mark.parametrize('kind', ['ToolEvalNumWorkerPartitioner, num_worker=2', 'ToolEvalPartitioner, n=9'])
-def test_shards_of_an_earlier_run_keep_their_answers(tmp_path: Path, canned_server: ModelServer, kind: str) -> None:
-    """The server gets the questions that the shards lack, and the predictions are those of a whole run."""
-    sweep = tmp_path / 'sweep.py'
-    sweep.write_text(SERVED.replace('URL', canned_server.url).replace('PARTITIONER', SHARDS))
-    done = run_opencompass('sweep.py', '-w', 'out', cwd=tmp_path)
+@pytest.fixture(scope='module')
+def in_shards(canned_process: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a sweep of three shards."""
+    folder = tmp_path_factory.mktemp('shards')
+    canned_process.settle()
+    (folder / 'sweep.py').write_text(SERVED.replace('URL', canned_process.url).replace('PARTITIONER', SHARDS))
+    done = run_opencompass('sweep.py', '-w', 'out', cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.parametrize('kind', ['ToolEvalNumWorkerPartitioner, num_worker=2', 'ToolEvalPartitioner, n=9'])
+def test_shards_of_an_earlier_run_keep_their_answers(
+    in_shards: Path, tmp_path: Path, canned_server: ModelServer, kind: str
+) -> None:
+    """The server gets the questions that the shards lack, and the predictions are those of a whole run."""
+    shutil.copytree(in_shards, tmp_path, dirs_exist_ok=True)
+    sweep = tmp_path / 'sweep.py'
     (folder,), (run,) = tmp_path.glob('out/*/predictions/api'), tmp_path.glob('out/*')
     shards = [folder / f'{NAME}_{number}.json' for number in range(3)]
     rows = [row for shard in shards for row in json.loads(shard.read_text()).values()]

@@ -54,6 +54,8 @@ def git_items(folder: Path) -> dict[str, Any]:
         ValueError: It is damaged, too large, or in a format that is not read; or git is not installed.
     """
     try:
+        if (folder / 'objects' / 'info' / 'alternates').exists():
+            raise ValueError('it uses the objects of another repository')
         head, names = _text(folder / 'HEAD'), _references(folder)
         target = head.removeprefix('ref: ')
         names |= {} if target != head else {'HEAD commits': head}

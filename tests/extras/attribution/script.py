@@ -79,7 +79,6 @@ class Engine:
         self.tokenizer = tokenizer
 
     def ids(self, text: str) -> list[int]:
-        """The ids of a text."""
         ids: list[int] = self.tokenizer(text, add_special_tokens=False).input_ids
         return ids
 
@@ -146,7 +145,6 @@ class Logprobs(Engine):
             page['choices'][0]['logprobs'] = {'content': [self.row(token) for token in self.ids(raw)]}
 
     def row(self, token: int) -> dict[str, Any]:
-        """A token."""
         return {'token': self.tokenizer.decode([token]), 'bytes': list(self.bytes(token)), 'logprob': -0.1}
 
     def bytes(self, token: int) -> bytes:
@@ -286,7 +284,6 @@ class ServingScript(Script):
         return page
 
     def stream(self, message: dict[str, Any], finish: str) -> bytes:
-        """The message as a stream of two pieces."""
         calls = [{'index': place, **call} for place, call in enumerate(message.get('tool_calls') or ())]
         choices: list[dict[str, Any]] = [
             {'index': 0, 'delta': {**message, 'tool_calls': calls}, 'finish_reason': None},

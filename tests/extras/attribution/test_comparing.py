@@ -48,7 +48,6 @@ SHAPES = [
 
 
 def served(shape: Shape) -> Answer:
-    """The answer that a server's message becomes."""
     text = shape.content or ''
     if shape.thoughts:
         closing = '</think>' if text or shape.calls else ''
@@ -81,8 +80,7 @@ LOST = Asked('hermes', ToolSet(TOOLS), lost=('tools', 'system text'))
 
 
 @pytest.mark.parametrize(
-    ('text', 'cause'),
-    [(None, UNKNOWN), ('', UNKNOWN), ('a' * (MAX_CHARS + 1), UNKNOWN), (ANSWER + END, NONE)],
+    ('text', 'cause'), [(None, UNKNOWN), ('', UNKNOWN), ('a' * (MAX_CHARS + 1), UNKNOWN), (ANSWER + END, NONE)]
 )
 def test_what_is_known_without_raw_text(text: str | None, cause: str) -> None:
     raw = None if text is None else RawText(text, IDS)

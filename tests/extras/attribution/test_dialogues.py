@@ -30,7 +30,6 @@ class Losing(Calling):
     error = ''
 
     def is_second(self, request: Request) -> bool:
-        """Whether the model has called once before."""
         return bool(request.get('tools')) and sum(one['role'] == 'assistant' for one in request['messages']) == 1
 
     def check(self, request: Request) -> None:
@@ -50,7 +49,6 @@ class Losing(Calling):
 
 
 def row_of(script: Losing, journal: Path) -> dict[str, Any]:
-    """The row of a dialogue, written and read."""
     environment = Environment(stateful_tools=lambda: (Multiplied(),))
     task = Task('right', 'http', 'right model: what is 12 * 25 - 42?', TOOLS)
     with serving(script) as url:

@@ -88,7 +88,7 @@ def test_one_result_without_attribution_is_a_note(tooleval: Command, place: Plac
     run = place({NONE: 100})
     place(None, dataset='other')
     done = tooleval('gate', run, '--serving')
-    assert done.code == 0 and 'NOTE other, m: not judged: nothing says what the model wrote' in done.out
+    assert done.code == 0 and 'NOTE other, m: not judged, since it is unknown what the model wrote' in done.out
 
 
 @pytest.mark.parametrize(('baseline', 'loss', 'code'), [(80, None, 0), (80, LOSS, 1), (99, None, 1), (99, LOSS, 1)])

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -34,15 +35,19 @@ def attributed(answer: WrittenAnswer, served: Answer, **more: object) -> Attribu
 
 
 def reply(answer: WrittenAnswer, content: str, thoughts: str | None = None, finish: str = 'stop') -> Answer:
-    """The answer of a server with these parts."""
     hidden = answer.thoughts if thoughts is None else thoughts
     calls = tuple(ToolCall(*call) for call in answer.calls)
     return Answer(f'<think>{hidden}</think>{content}' if hidden else content, None, finish, calls=calls)
 
 
+@cache
+def generated(family: str, seed: int, count: int) -> tuple[WrittenAnswer, ...]:
+    return tuple(generate(family, seed, count))
+
+
 def answers(family: str, seed: int, count: int) -> Iterator[tuple[WrittenAnswer, random.Random]]:
     draw = random.Random(seed)
-    yield from ((answer, draw) for answer in generate(family, seed, count))
+    yield from ((answer, draw) for answer in generated(family, seed, count))
 
 
 def has_marks(answer: WrittenAnswer) -> bool:

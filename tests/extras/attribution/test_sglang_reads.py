@@ -40,12 +40,10 @@ def texts_of(value: Any) -> Iterator[str]:
 
 
 def has(pattern: str) -> Cause:
-    """A name, a key or a value matches a pattern."""
     return lambda answer: any(re.search(pattern, text) for text in texts_of(answer.calls))
 
 
 def values_of(answer: WrittenAnswer) -> Iterator[tuple[Any, Any]]:
-    """The schema and the value of each argument."""
     for name, arguments in answer.calls:
         properties = answer.tools.schemas[name]['properties']
         yield from ((properties[key], value) for key, value in arguments.items())
@@ -68,7 +66,6 @@ def any_value(is_cause: Callable[[Any, Any], bool]) -> Cause:
 
 
 def within(is_cause: Callable[[Any], bool]) -> Cause:
-    """A value, or one within a value, is a cause."""
 
     def test(value: Any) -> bool:
         items = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []

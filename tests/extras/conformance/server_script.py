@@ -29,7 +29,6 @@ def _record(messages: list[Message], request: dict[str, Any]) -> Record:
 
 
 def right(messages: list[Message], request: dict[str, Any]) -> dict[str, Any]:
-    """Answers like the gold."""
     record = _record(messages, request)
     calls = [{'name': call.name, 'arguments': call.arguments} for call in record.calls]
     return {'content': f'Result: {record.result}' if record.form else None, 'calls': calls}

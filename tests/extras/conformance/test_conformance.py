@@ -17,12 +17,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.conformance import files
 from opencompass_tooleval.extras.conformance.adapter import ToolEvalConformanceDataset
 from opencompass_tooleval.extras.conformance.prompts import build_messages, register_text
-from opencompass_tooleval.extras.conformance.records import (
-    Record,
-    gold_answer,
-    load_records,
-    parse_payload,
-)
+from opencompass_tooleval.extras.conformance.records import Record, gold_answer, load_records, parse_payload
 from opencompass_tooleval.extras.conformance.scoring import same_value, score_answer
 from opencompass_tooleval.extras.conformance.subsets import SUBSETS
 from tests.conftest import load_tool, start_server
@@ -148,26 +143,13 @@ def test_calls() -> None:
 @pytest.mark.parametrize(
     ('value', 'gold', 'same'),
     [
-        (3, 3.0, True),
-        (3.0, 3, True),
-        (0.1 + 0.2, 0.3, True),
-        (1234567890123, 1234567890124, False),
-        ('3', 3, False),
-        (True, 1, False),
-        (1, True, False),
-        (None, None, True),
-        ('null', None, False),
-        ('007', '7', False),
-        ('1.0', '1', False),
-        ('Zoe  Elm', 'zoe elm', True),
-        ('{"a": 1}', '{"A": 1}', False),
-        ('a\n', 'a', False),
-        ('a\nb ', 'a\nb', False),
-        ([1, 2], [2, 1], False),
-        ({'a': [None]}, {'a': [None]}, True),
+        (3, 3.0, True), (3.0, 3, True), (0.1 + 0.2, 0.3, True), (1234567890123, 1234567890124, False),
+        ('3', 3, False), (True, 1, False), (1, True, False), (None, None, True), ('null', None, False),
+        ('007', '7', False), ('1.0', '1', False), ('Zoe  Elm', 'zoe elm', True), ('{"a": 1}', '{"A": 1}', False),
+        ('a\n', 'a', False), ('a\nb ', 'a\nb', False), ([1, 2], [2, 1], False), ({'a': [None]}, {'a': [None]}, True),
         ({'a': 1}, {'a': 1, 'b': 2}, False),
     ],
-)
+)  # fmt: skip
 def test_arguments_are_compared_by_value_and_type(value: Any, gold: Any, same: bool) -> None:
     assert same_value(value, gold) is same
 
@@ -208,14 +190,8 @@ models = [
 def test_a_server_that_loses_calls_or_texts_is_not_equivalent(tmp_path: Path) -> None:
     """``right`` is asked three times, once for streams: the same; of the others the gate finds what they lose."""
     script = Path(__file__).with_name('server_script.py')
-    scripts = {
-        'reference': 'right',
-        'right': 'right',
-        'streamed': 'right',
-        'calls': 'loses_calls',
-        'some': 'loses_some',
-        'system': 'drops_system',
-    }
+    scripts = dict.fromkeys(('reference', 'right', 'streamed'), 'right')
+    scripts |= {'calls': 'loses_calls', 'some': 'loses_some', 'system': 'drops_system'}
     servers = {name: start_server('--script', f'{script}:{function}') for name, function in scripts.items()}
     try:
         addresses = {name: server.url for name, server in servers.items()}
@@ -230,19 +206,8 @@ def test_a_server_that_loses_calls_or_texts_is_not_equivalent(tmp_path: Path) ->
 
     def gate(name: str, *more: object) -> tuple[int, str]:
         main = 'from opencompass_tooleval.cli.main import main; main()'
-        options = (
-            'out',
-            '--baseline',
-            'out',
-            '--model',
-            name,
-            '--baseline-model',
-            'reference',
-            '--equivalent',
-            3,
-            *more,
-        )
-        done = run_python('-c', main, 'gate', *options, cwd=tmp_path)
+        options = ('--model', name, '--baseline-model', 'reference', '--equivalent', 3, *more)
+        done = run_python('-c', main, 'gate', 'out', '--baseline', 'out', *options, cwd=tmp_path)
         return done.returncode, done.stdout.splitlines()[-1]
 
     for name in ('right', 'streamed'):

@@ -57,15 +57,11 @@ def of_junit(folder: Path) -> Numbers:
 
 
 def entries_of(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Hugging Face's entries, with their files."""
     for file in sorted(folder.glob('*/.eval_results/*.yaml')):
         yield from ((file, entry) for entry in yaml.safe_load(file.read_text('utf-8')))
 
 
-READERS: dict[str, Callable[[Path], Numbers]] = {
-    'every-eval-ever': of_every_eval_ever,
-    'junit': of_junit,
-}
+READERS: dict[str, Callable[[Path], Numbers]] = {'every-eval-ever': of_every_eval_ever, 'junit': of_junit}
 """Format -> reader of all of its numbers; Hugging Face's files have only those of the main metrics."""
 
 

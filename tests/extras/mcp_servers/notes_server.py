@@ -38,27 +38,14 @@ def _tool(name: str, reads: bool | None, schema: dict[str, Any] = NOTHING, **mor
 
 PAGES = {
     None: [_tool('read_notes', True, outputSchema=LINES), _tool('add_note', False, TEXT)],
-    'second': [
-        _tool('clock', True),
-        _tool('folder', True),
-        _tool('starts', True),
-        _tool('outside_schema', True, outputSchema=LINES),
-        _tool('no_structure', True, outputSchema=LINES),
-        _tool('fail', True),
-        _tool('hang', True),
-        _tool('huge', True),
-        _tool('crash', True),
-        _tool('picture', True),
-        _tool('unannotated', None),
-        _tool('hoard', None),
-        _tool('fill', None),
-        _tool('chatter', None),
-    ],
-}
+    'second': [_tool('clock', True), _tool('folder', True), _tool('starts', True),
+     _tool('outside_schema', True, outputSchema=LINES), _tool('no_structure', True, outputSchema=LINES),
+     _tool('fail', True), _tool('hang', True), _tool('huge', True), _tool('crash', True), _tool('picture', True),
+     _tool('unannotated', None), _tool('hoard', None), _tool('fill', None), _tool('chatter', None)],
+}  # fmt: skip
 
 
 def list_tools(cursor: str | None) -> dict[str, Any]:
-    """A page of the tools."""
     if os.environ.get('ENDLESS'):
         return {'tools': [], 'nextCursor': 'again'}
     return {'tools': PAGES[cursor], **({} if cursor else {'nextCursor': 'second'})}
@@ -159,7 +146,6 @@ def serve_stdio() -> None:
 
 
 def serve_http(port: int) -> None:
-    """Serves with the SDK."""
     import asyncio
 
     import mcp_types as types

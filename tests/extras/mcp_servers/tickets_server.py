@@ -36,7 +36,6 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def call_tool(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Lists tickets, or opens one."""
     global calls
     calls += 1
     if KEEPS == 'crashes' and calls == 2:

@@ -33,7 +33,6 @@ def _example(function: str, listed: str) -> dict[str, Any]:
 
 
 def right(messages: Messages) -> str:
-    """Does what the first message asks."""
     *_, asked = messages[0]['content'].split('\n\n')
     *_, before, last = asked.split('\n')
     cue = CUE.match(last)

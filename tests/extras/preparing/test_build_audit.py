@@ -56,25 +56,16 @@ def test_sound_files(samples: list[PlanSample]) -> None:
         ('tool_usage_awareness', {'reference': []}, 'row that differs from the plan'),
         ('tool_usage_awareness', {'reference': []}, 'step that is asked, without gold'),
         ('tool_creation', {'toolset': [tool('mail')]}, 'withheld tool among the tools to look at'),
-        (
-            'tool_creation',
-            {'toolset': [tool('mail_tool')]},
-            'tool to look at that could do a withheld step, by our criterion',
-        ),
-        (
-            'tool_creation',
-            {'reference': [{'step': '2.1 Mail', 'tool': tool('mail')}]},
-            'gold tool that differs from the toolset of the plan',
-        ),
-        (
-            'tool_creation',
-            {'reference': [{'step': '9. None', 'tool': tool('mail', 'to')}]},
-            'gold step that is not in the input',
-        ),
+        ('tool_creation', {'toolset': [tool('mail_tool')]},
+         'tool to look at that could do a withheld step, by our criterion'),
+        ('tool_creation', {'reference': [{'step': '2.1 Mail', 'tool': tool('mail')}]},
+         'gold tool that differs from the toolset of the plan'),
+        ('tool_creation', {'reference': [{'step': '9. None', 'tool': tool('mail', 'to')}]},
+         'gold step that is not in the input'),
         ('tool_usage', {'toolset': []}, 'gold tool not in the toolset'),
         ('tool_usage', {'reference': []}, 'step whose call was left out, with its tool'),
     ],
-)
+)  # fmt: skip
 def test_planted_faults(task: str, change: dict[str, Any], expected: str, samples: list[PlanSample]) -> None:
     files = official_files(samples[0])
     files[task][0].update(change)

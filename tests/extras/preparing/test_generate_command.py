@@ -49,18 +49,8 @@ def docs(tmp_path: Path) -> Path:
 
 
 def config(path: Path, url: str, **more: Any) -> Path:
-    model = {
-        'abbr': 'api',
-        'path': 'tiny',
-        'key': 'none',
-        'openai_api_base': url,
-        'retry': 0,
-        'backoff': 0.01,
-        'query_per_second': 1000,
-        'max_seq_len': 8192,
-        'max_out_len': 256,
-        **more,
-    }
+    model = {'abbr': 'api', 'path': 'tiny', 'key': 'none', 'openai_api_base': url, 'retry': 0, 'backoff': 0.01}
+    model |= {'query_per_second': 1000, 'max_seq_len': 8192, 'max_out_len': 256, **more}
     path.write_text(
         'from opencompass_tooleval.models.openai_model import ToolEvalOpenAI\n'
         f'models = [dict(type=ToolEvalOpenAI, **{model})]\n',
@@ -284,15 +274,10 @@ def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
 
 def test_a_document_in_yaml(tmp_path: Path) -> None:
     spec, out = tmp_path / 'oas.yaml', tmp_path / 'out.json'
-    lines = [
-        'openapi: 3.1.0',
-        'paths:',
-        '  /bells:',
-        '    get:',
-        '      summary: Lists the bells.',
-        '      parameters:',
-    ]
-    spec.write_text('\n'.join([*lines, '        - {name: tower, in: query, required: true, schema: {type: string}}']))
+    spec.write_text(
+        'openapi: 3.1.0\npaths:\n  /bells:\n    get:\n      summary: Lists the bells.\n      parameters:\n'
+        '        - {name: tower, in: query, required: true, schema: {type: string}}'
+    )
     assert easytool_generate('openapi', spec, 'template', out) == 0
     (tool,) = load_instructions(out).values()
     assert tool.name == '/bells' and [parameter.name for parameter in tool.functions[0].required] == ['tower']

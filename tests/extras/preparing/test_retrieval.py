@@ -25,17 +25,17 @@ from opencompass_tooleval.tool_docs.template import template_instruction
 from tests.benchmarks.toolbench.support import Words, demo, published
 
 
-@pytest.mark.parametrize('seed', range(200))
-def test_ndcg_is_that_of_scikit_learn(seed: int) -> None:
+def test_ndcg_is_that_of_scikit_learn() -> None:
     """With many ties, which it shares out, for every cut up to beyond the end."""
-    rng = random.Random(seed)
-    size = rng.randint(2, 40)
-    scores = [rng.choice([rng.random(), round(rng.random(), 1), 0.0]) for _ in range(size)]
-    relevant = [rng.random() < 0.3 for _ in range(size)]
-    relevant[rng.randrange(size)] = True
-    for k in (1, 2, 5, size, size + 3):
-        wanted = ndcg_score(np.array([relevant], dtype=float), np.array([scores]), k=k)
-        assert ndcg(scores, relevant, k) == pytest.approx(wanted, abs=1e-12)
+    for seed in range(25):
+        rng = random.Random(seed)
+        size = rng.randint(2, 40)
+        scores = [rng.choice([rng.random(), round(rng.random(), 1), 0.0]) for _ in range(size)]
+        relevant = [rng.random() < 0.3 for _ in range(size)]
+        relevant[rng.randrange(size)] = True
+        for k in (1, 2, 5, size, size + 3):
+            wanted = ndcg_score(np.array([relevant], dtype=float), np.array([scores]), k=k)
+            assert ndcg(scores, relevant, k) == pytest.approx(wanted, abs=1e-12), (seed, k)
 
 
 def test_ndcg_by_hand() -> None:

@@ -123,26 +123,15 @@ def test_a_scenario_is_a_sentence(scenario: str) -> None:
 @pytest.mark.parametrize(
     ('type_name', 'fitting', 'others'),
     [
-        ('STRING', ['', '1'], [1, 10**400, None, []]),
-        ('DATE (YYYY-MM-DD)', ['2024-01-31'], [20240131]),
+        ('STRING', ['', '1'], [1, 10**400, None, []]), ('DATE (YYYY-MM-DD)', ['2024-01-31'], [20240131]),
         ('NUMBER', [1, 1.5, -2, 10**400], ['1', True, float('inf'), None]),
-        ('integer', [1, 2.0, -(10**400)], [1.5, '1', False]),
-        ('int', [1], ['1']),
-        ('FLOAT', [1, 0.5], ['0.5']),
-        ('BOOLEAN', [True], ['true', 1, 0]),
-        ('bool', [False], [0]),
-        ('ARRAY', [[], [1]], ['[]', {}]),
-        ('List', [[1]], [(1,), '1']),
-        ('List[int]', [[1]], [1]),
-        ('OBJECT', [{}], [[], '{}']),
-        ('dict', [{'a': 1}], ['a']),
-        ('string|null', ['a', None], [1]),
-        ('integer|string', [1, 'a'], [1.5, []]),
-        ('ENUM', ['a', 1, None, []], []),
-        ('any', ['a', 1], []),
-        ('', ['a', 1], []),
+        ('integer', [1, 2.0, -(10**400)], [1.5, '1', False]), ('int', [1], ['1']), ('FLOAT', [1, 0.5], ['0.5']),
+        ('BOOLEAN', [True], ['true', 1, 0]), ('bool', [False], [0]), ('ARRAY', [[], [1]], ['[]', {}]),
+        ('List', [[1]], [(1,), '1']), ('List[int]', [[1]], [1]), ('OBJECT', [{}], [[], '{}']),
+        ('dict', [{'a': 1}], ['a']), ('string|null', ['a', None], [1]), ('integer|string', [1, 'a'], [1.5, []]),
+        ('ENUM', ['a', 1, None, []], []), ('any', ['a', 1], []), ('', ['a', 1], []),
     ],
-)
+)  # fmt: skip
 def test_types(type_name: str, fitting: list[Any], others: list[Any]) -> None:
     assert [value for value in fitting if expected(type_name, value)] == []
     assert [value for value in others if not expected(type_name, value)] == []

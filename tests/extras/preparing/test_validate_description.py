@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from opencompass_tooleval.core.scoring.refusal import declines_or_apologizes
-from opencompass_tooleval.extras.preparing.validate_description import Flaw, check_description
+from opencompass_tooleval.extras.preparing.validate_description import check_description
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs
 from opencompass_tooleval.tool_docs.template import template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
-from tests.growth import in_linear_time
 from tests.instructions.shared_data import real
 
 SHOP = ToolDoc(
@@ -29,35 +26,22 @@ WORDLESS = ToolDoc('???', '', (FunctionDoc('!', ''),))
 @pytest.mark.parametrize(
     ('doc', 'text', 'codes'),
     [
-        (SHOP, "'Shop' can sell.", []),
-        (SHOP, 'Retrieving products of all kinds.', []),
-        (SHOP, 'It can tell details.', []),
-        (SHOP, "It lists products. 1. '[Search' is to find.", []),
-        (SHOP, 'Get a product at /product/{id} [new].', []),
-        (SHOP, 'sorry {', ['refusal', 'bracket', 'unrelated']),
+        (SHOP, "'Shop' can sell.", []), (SHOP, 'Retrieving products of all kinds.', []),
+        (SHOP, 'It can tell details.', []), (SHOP, "It lists products. 1. '[Search' is to find.", []),
+        (SHOP, 'Get a product at /product/{id} [new].', []), (SHOP, 'sorry {', ['refusal', 'bracket', 'unrelated']),
         (SHOP, "I'm sorry, but I can't describe this shop.", ['refusal']),
         (SHOP, 'Unfortunately, I am unable to read the product.', ['refusal']),
         (SHOP, 'The shop is fine. As an AI language model, I cannot say more.', ['refusal']),
-        (SHOP, 'A product }', ['bracket']),
-        (SHOP, 'A product [', ['bracket']),
-        (SHOP, 'A product {]}', ['bracket']),
-        (SHOP, 'This tool can help you with it.', ['unrelated']),
-        (SHOP, 'Forecasts rain.', ['unrelated']),
-        (SHOP, '...', ['unrelated']),
-        (CHINESE, '查询天气预报的工具', []),
-        (CHINESE, '该工具可以返回温度。', []),
-        (CHINESE, 'query_weather 返回结果', []),
-        (CHINESE, '抱歉，我无法描述这个天气工具。', ['refusal']),
-        (CHINESE, '作为一个AI语言模型，天气预报', ['refusal']),
-        (CHINESE, '这个工具可以使用', ['unrelated']),
-        (CHINESE, '天气预报 {', ['bracket']),
-        (ODD, "'Sorry {game' can roll dice.", []),
-        (ODD, 'Sorry {game is a board game.', []),
-        (ODD, 'Sorry, no.', ['refusal', 'unrelated']),
-        (WORDLESS, 'Anything goes.', []),
-        (WORDLESS, 'sorry {', ['refusal', 'bracket']),
+        (SHOP, 'A product }', ['bracket']), (SHOP, 'A product [', ['bracket']), (SHOP, 'A product {]}', ['bracket']),
+        (SHOP, 'This tool can help you with it.', ['unrelated']), (SHOP, 'Forecasts rain.', ['unrelated']),
+        (SHOP, '...', ['unrelated']), (CHINESE, '查询天气预报的工具', []), (CHINESE, '该工具可以返回温度。', []),
+        (CHINESE, 'query_weather 返回结果', []), (CHINESE, '抱歉，我无法描述这个天气工具。', ['refusal']),
+        (CHINESE, '作为一个AI语言模型，天气预报', ['refusal']), (CHINESE, '这个工具可以使用', ['unrelated']),
+        (CHINESE, '天气预报 {', ['bracket']), (ODD, "'Sorry {game' can roll dice.", []),
+        (ODD, 'Sorry {game is a board game.', []), (ODD, 'Sorry, no.', ['refusal', 'unrelated']),
+        (WORDLESS, 'Anything goes.', []), (WORDLESS, 'sorry {', ['refusal', 'bracket']),
     ],
-)
+)  # fmt: skip
 def test_descriptions(doc: ToolDoc, text: str, codes: list[str]) -> None:
     assert [fault.code for fault in check_description(doc, text)] == [f'description:{code}' for code in codes]
 
@@ -91,13 +75,3 @@ def test_published_descriptions_pass() -> None:
     assert len(tools) == 54
     for tool in tools:
         assert check_description(docs[tool.functions[0].name], tool.description) == []
-
-
-@pytest.mark.parametrize('text', [' ', '\t', '\n', '"', '[', '{', '}', 'a', '7', ':', '天', 'I ', 'aB', "'"])
-def test_hostile_texts_take_linear_time(text: str) -> None:
-    def check(long: str) -> list[Flaw]:
-        doc = ToolDoc(text, long, (FunctionDoc('f', long),))
-        return check_description(doc, long) + check_description(SHOP, long)
-
-    faults = in_linear_time(check, (text * 200_000)[:200_000])
-    json.dumps([fault.message for fault in faults])

@@ -26,7 +26,6 @@ PLANS = DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json'
 
 
 def data_of(name: str) -> tuple[str, Path]:
-    """Subset and data file of published runs."""
     group, subset = ('G2_category', 'toolbench_g2') if 'G2' in name else ('G3_instruction', 'toolbench_g3')
     return subset, real(f'toolbench/{group}.json')
 
@@ -82,7 +81,6 @@ def test_errors_of_the_published_runs_by_kind() -> None:
 
 @pytest.fixture
 def g1(tmp_path: Path) -> Path:
-    """The demo's tasks that have runs."""
     runs = json.loads(RUNS.read_text())
     records = json.loads((DEMO / 'toolbench' / 'G1_instruction.json').read_text())
     (tmp_path / 'G1_instruction.json').write_text(
@@ -100,7 +98,6 @@ def test_a_task_without_a_run_is_named(g1: Path, tmp_path: Path) -> None:
 
 
 def predictions_of(folder: Path, *done: str) -> Path:
-    """A predictions file of the demo's tasks."""
     tasks = load_data(PLANS, 'teval').tasks
     rows = {
         str(place): {'record_id': task.id, 'prediction': text, 'dataset': 'agents_teval'}

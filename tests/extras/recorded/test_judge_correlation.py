@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, Scores
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset
@@ -34,19 +32,6 @@ def write(file: Path, judgements: list[Judged]) -> Path:
     rows = [judgement.to_row(Scores.to_row) for judgement in judgements]
     file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
     return file
-
-
-SERIES = st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), min_size=2, max_size=40)
-
-
-@given(SERIES)
-def test_against_numpy(pairs: list[tuple[int, int]]) -> None:
-    first, second = ([float(pair[i]) for pair in pairs] for i in (0, 1))
-    coefficient = pearson(first, second)
-    if len(set(first)) == 1 or len(set(second)) == 1:
-        assert coefficient is None
-    else:
-        assert coefficient == pytest.approx(np.corrcoef(first, second)[0, 1], abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import random
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -299,19 +298,17 @@ def test_a_difference_of_somebody_else_is_data(text: str) -> None:
 
 
 @pytest.mark.parametrize('wrong', [False, True])
-def test_effects_on_as_many_rows_as_are_allowed_are_compared_in_time(wrong: bool) -> None:
+def test_effects_on_as_many_rows_as_are_allowed_are_compared(wrong: bool) -> None:
     def table(value: str) -> State:
         rows = [{'id': number, 'name': f'{number}' + 'y' * 120, 'a': value} for number in range(1_900)]
         return {'x.db': 'database', 'x.db:t': Items(rows, False, {'id': ANY, 'name': None, 'a': None})}
 
-    begun = time.monotonic()
     expected = expected_changes([{'table': 't', 'where': {'a': 'x'}, 'set': {'a': 'y'}}], table('x'))
     after = table('y')
     rows_of(after, 'x.db:t')[1_000]['a'] = 'z' if wrong else 'y'
     rows_of(after, 'x.db:t').reverse()
     found = wrong_changes(expected, changes(table('x'), after))
     assert ('added {"a": "z"' in found['x.db:t']) if wrong else found == {}
-    assert time.monotonic() - begun < 20
 
 
 def test_effects_on_too_many_rows_are_refused() -> None:

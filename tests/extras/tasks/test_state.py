@@ -7,7 +7,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import time
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -308,6 +307,13 @@ def test_an_object_that_never_ends_ends(tmp_path: Path, monkeypatch: pytest.Monk
         read_state(tmp_path)
 
 
+def test_objects_of_another_repository_are_refused(tmp_path: Path) -> None:
+    git(tmp_path, 'init', '-q', '-b', 'main')
+    (tmp_path / '.git' / 'objects' / 'info' / 'alternates').write_text('/elsewhere/objects\n')
+    with pytest.raises(ValueError, match='objects of another repository'):
+        read_state(tmp_path)
+
+
 def test_many_references_share_their_commits(tmp_path: Path) -> None:
     git(tmp_path, 'init', '-q', '-b', 'main')
     for number in range(20):
@@ -317,9 +323,7 @@ def test_many_references_share_their_commits(tmp_path: Path) -> None:
     head = (tmp_path / '.git' / 'refs' / 'heads' / 'main').read_text()
     for number in range(1_500):
         (tmp_path / '.git' / 'refs' / 'tags' / f'v{number}').write_text(head)
-    begun = time.monotonic()
     state = read_state(tmp_path)
-    assert time.monotonic() - begun < 15
     assert len(state['.git:tag v7'].items) == 20 and sum(part.startswith('.git:tag') for part in state) == 1_500
 
 

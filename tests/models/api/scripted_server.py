@@ -32,6 +32,7 @@ class Script:
 
     def __init__(self) -> None:
         self.asked: list[Request] = []
+        self.heads: list[tuple[str, dict[str, str]]] = []
         self.lock = threading.Lock()
 
     def models(self) -> Any:
@@ -111,7 +112,6 @@ class Script:
         return {'prompt_tokens': self.prompt_tokens(request), 'completion_tokens': completion}
 
     def choices(self, request: Request) -> int:
-        """How many answers come."""
         count: int = request.get('n', 1)
         return count
 
@@ -143,8 +143,9 @@ def _handler(script: Script, base: str) -> type[BaseHTTPRequestHandler]:
 
         def answer(self, path: str, make: Any) -> None:
             body = self.rfile.read(int(self.headers.get('content-length') or 0))
+            script.heads.append((self.path, dict(self.headers)))
             try:
-                if self.path != path:
+                if self.path.partition('?')[0] != path:
                     raise Refused(404, 'Not Found')
                 key = self.headers.get('authorization') or ''
                 if not script.admits(key) or (self.command == 'POST' and not script.answer_to(key)):

@@ -27,18 +27,17 @@ WORDS = ['vllm', '--port', '{port}', '--node-rank', '{rank}']
 NODE = 'NodeName=n1 Arch=x86_64 CoresPerSocket=1 Gres=gpu:4 NodeAddr=10.0.0.7 NodeHostName=h OS=Linux'
 
 
-def test_the_nodes_of_a_model() -> None:
+def test_settings_and_the_nodes_of_a_model() -> None:
     for engine, nodes in ((dict(nodes=3), 3), ({}, 1), (None, 1), (dict(nodes='2'), 1)):
         assert nodes_of(dict(engine=engine)) == nodes
     assert nodes_of({}) == 1
-
-
-def test_settings_that_cannot_be_meant() -> None:
     with pytest.raises(ValueError, match='is missing in the command'):
         Engine(['vllm', '{port}'], 'm', nodes=2)
     for more in (dict(nodes=0), dict(nodes=2, worker_options='--headless')):
         with pytest.raises(ValueError, match='below 1, or worker_options'):
             Engine(WORDS, 'm', **more)
+    words = srun_words(3)
+    assert words[:4] == ['srun', '--nodes=3', '--ntasks=3', '--ntasks-per-node=1'] and '--kill-on-bad-exit=1' in words
 
 
 def test_no_job_of_several_nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -68,11 +67,6 @@ def test_the_address_is_that_of_slurm(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr(engine_nodes, '_PAUSE', 0.0)
     with pytest.raises(OSError, match='show node n7 names no NodeAddr: --oneliner show node n7'):
         node_address()
-
-
-def test_one_process_on_each_node() -> None:
-    words = srun_words(3)
-    assert words[:4] == ['srun', '--nodes=3', '--ntasks=3', '--ntasks-per-node=1'] and '--kill-on-bad-exit=1' in words
 
 
 @pytest.mark.parametrize(

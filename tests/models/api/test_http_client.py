@@ -13,7 +13,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -23,63 +23,10 @@ from opencompass_tooleval.models.api import http_client
 from opencompass_tooleval.models.api.event_loop import run
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.http_client import HttpClient, HttpReply, check_base_url
+from tests.models.api.raw_server import serving_raw
 
 OK = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
 KEY = {'Authorization': 'Bearer right'}
-
-
-class RawServer:
-    """Sends fixed bytes as its reply to each request; keeps the heads of requests."""
-
-    def __init__(self, reply: bytes, stays_open: bool = False, context: ssl.SSLContext | None = None) -> None:
-        self.reply = reply
-        self.stays_open = stays_open
-        self.context = context
-        self.heads: list[str] = []
-        self.connections = 0
-        self._socket = socket.create_server(('127.0.0.1', 0))
-        self.port = self._socket.getsockname()[1]
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f'http://127.0.0.1:{self.port}/v1'
-
-    def _serve(self) -> None:
-        with suppress(OSError):
-            while True:
-                connection = self._socket.accept()[0]
-                self.connections += 1
-                threading.Thread(target=self._answer, args=[connection], daemon=True).start()
-
-    def _answer(self, connection: socket.socket) -> None:
-        with suppress(OSError):
-            if self.context:
-                connection = self.context.wrap_socket(connection, server_side=True)
-            with connection:
-                while True:
-                    head = b''
-                    while b'\r\n\r\n' not in head:
-                        received = connection.recv(1 << 16)
-                        if not received:
-                            return
-                        head += received
-                    self.heads.append(head.decode('latin-1'))
-                    connection.sendall(self.reply)
-                    if not self.stays_open:
-                        return
-
-    def close(self) -> None:
-        self._socket.close()
-
-
-@contextmanager
-def serving(reply: bytes = OK, stays_open: bool = False, context: ssl.SSLContext | None = None) -> Iterator[RawServer]:
-    server = RawServer(reply, stays_open, context)
-    try:
-        yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture
@@ -102,59 +49,53 @@ def failure_of(get: Callable[..., HttpReply], url: str, **settings: object) -> F
     return caught.value
 
 
-def test_headers_of_other_alphabets_are_no_fault(get: Callable[..., HttpReply]) -> None:
+def test_headers_of_other_alphabets(get: Callable[..., HttpReply]) -> None:
     odd = 'X-Region: 北京\r\nX-Bytes: '.encode() + b'\xff\xfe\r\n'
-    with serving(OK.replace(b'Content-Type', odd + b'Content-Type')) as server:
+    with serving_raw(OK.replace(b'Content-Type', odd + b'Content-Type')) as server:
         reply = get(server.url)
     assert (reply.status, reply.body, reply.content_type) == (200, b'{}', 'application/json')
-
-
-def test_a_name_of_a_header_that_is_none(get: Callable[..., HttpReply]) -> None:
-    """The server is there, so that nobody waits for it to come back."""
-    with serving(OK.replace(b'Content-Type', 'X-Région: 1\r\nContent-Type'.encode())) as server:
+    # The server is there, so that nobody waits for it to come back.
+    with serving_raw(OK.replace(b'Content-Type', 'X-Région: 1\r\nContent-Type'.encode())) as server:
         failure = failure_of(get, server.url)
     assert failure.reason == 'infra:bad_response' and not failure.no_connection
 
 
-@pytest.mark.parametrize(
-    'reply',
-    [
-        b'no HTTP at all\r\n\r\n',
-        b'HTTP/1.1 200 OK\r\nX-Long: ' + b'x' * (1 << 20) + b'\r\n\r\n',
-        b'HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n',
-        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
-        b'HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}',
-        b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}',
-        b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 18\r\n\r\n' + gzip.compress(b'{}', mtime=0)[:18],
-        b'HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{}',
-        b'',
-    ],
-)
+@pytest.mark.parametrize('reply', [
+    b'no HTTP at all\r\n\r\n',
+    b'HTTP/1.1 200 OK\r\nX-Long: ' + b'x' * (1 << 20) + b'\r\n\r\n',
+    b'HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n',
+    b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    b'HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}',
+    b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}',
+    b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 18\r\n\r\n' + gzip.compress(b'{}', mtime=0)[:18],
+    b'HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{}',
+    b'',
+])  # fmt: skip
 def test_replies_that_are_none(get: Callable[..., HttpReply], reply: bytes) -> None:
-    with serving(reply) as server:
+    with serving_raw(reply) as server:
         failure = failure_of(get, server.url)
     assert failure.reason in ('infra:bad_response', 'infra:connection') and failure.again and not failure.ends
 
 
 def test_a_redirect_is_not_followed(get: Callable[..., HttpReply]) -> None:
-    with serving() as other:
+    with serving_raw(OK) as other:
         moved = f'HTTP/1.1 307 Moved\r\nLocation: {other.url}\r\nContent-Length: 0\r\n\r\n'
-        with serving(moved.encode()) as server:
+        with serving_raw(moved.encode()) as server:
             assert get(server.url).status == 307
         assert other.heads == []
 
 
 def test_a_login_in_the_url_goes_before_the_key(get: Callable[..., HttpReply]) -> None:
-    with serving() as server:
+    with serving_raw(OK) as server:
         assert get(server.url.replace('//', '//me:p%40ss@')).status == 200
     (head,) = server.heads
-    assert f'Authorization: Basic {base64.b64encode(b"me:p@ss").decode()}\r\n' in head
+    assert f'Authorization: Basic {base64.b64encode(b"me:p@ss").decode()}' in head.splitlines()
     assert head.startswith('GET /v1 HTTP/1.1') and 'Bearer' not in head
 
 
 def test_connections_are_used_again(get: Callable[..., HttpReply]) -> None:
     client = HttpClient()
-    with serving(stays_open=True) as server:
+    with serving_raw(OK, stays_open=True) as server:
         for _ in range(5):
             assert get(server.url, client).status == 200
         assert server.connections == 1
@@ -166,22 +107,21 @@ def test_a_connection_that_its_server_may_be_closing_is_not_used_again(
     assert uvicorn.Config('an app').timeout_keep_alive > http_client._SECONDS_IDLE
     monkeypatch.setattr(http_client, '_SECONDS_IDLE', 0.01)
     client = HttpClient()
-    with serving(stays_open=True) as server:
+    with serving_raw(OK, stays_open=True) as server:
         for _ in range(2):
             assert get(server.url, client).status == 200
             time.sleep(0.1)
         assert server.connections == 2
 
 
-def test_a_host_that_was_never_found_ends_the_task(get: Callable[..., HttpReply]) -> None:
+def test_a_host_that_was_never_found_ends_the_task_and_one_that_was_is_waited_for(
+    get: Callable[..., HttpReply],
+) -> None:
     failure = failure_of(get, 'http://no-such-host.invalid/v1')
     assert failure.ends and failure.no_connection
     assert failure.words == (
         "the host 'no-such-host.invalid' does not resolve: check the address (openai_api_base), or the proxy"
     )
-
-
-def test_a_host_that_was_found_before_is_waited_for(get: Callable[..., HttpReply]) -> None:
     client = HttpClient()
     client._has_reached.add('no-such-host.invalid')
     with pytest.raises(Failure) as caught:
@@ -200,18 +140,15 @@ def test_what_is_no_address_says_how_one_looks(url: str) -> None:
         check_base_url(url)
 
 
-def test_an_address_without_its_slash() -> None:
+def test_settings_that_there_are_not_and_an_address_without_its_slash() -> None:
     assert check_base_url('https://host/v1/') == 'https://host/v1'
-
-
-def test_settings_that_there_are_not() -> None:
     with pytest.raises(ValueError, match=r'http_client_cfg: unknown http2, transport; it takes headers, '):
         HttpClient(settings={'transport': 1, 'http2': True, 'verify': False})
 
 
 @pytest.mark.parametrize('form', ['proxy', 'proxies', 'all', 'environment'])
 def test_proxies(get: Callable[..., HttpReply], form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving() as proxy:
+    with serving_raw(OK) as proxy:
         address = f'http://127.0.0.1:{proxy.port}'
         settings = {
             'proxy': {'proxy': address},
@@ -229,20 +166,17 @@ def test_proxies(get: Callable[..., HttpReply], form: str, monkeypatch: pytest.M
             assert len(proxy.heads) == 1
 
 
-@pytest.mark.parametrize(
-    ('no_proxy', 'is_direct'),
-    [
-        *(
-            (name, True)
-            for name in ('127.0.0.1', '127.0.0.1:PORT', '127.0.0.0/8', 'a.b, 127.0.0.1/32', '*', '10/8,127.0.0.0/24')
-        ),
-        *((name, False) for name in ('127.0.0.1:1', '128.0.0.0/8', 'x/8', 'localhost', '')),
-    ],
-)
+@pytest.mark.parametrize(('no_proxy', 'is_direct'), [
+    *(
+        (name, True)
+        for name in ('127.0.0.1', '127.0.0.1:PORT', '127.0.0.0/8', 'a.b, 127.0.0.1/32', '*', '10/8,127.0.0.0/24')
+    ),
+    *((name, False) for name in ('127.0.0.1:1', '128.0.0.0/8', 'x/8', 'localhost', '')),
+])  # fmt: skip
 def test_servers_without_a_proxy(
     get: Callable[..., HttpReply], no_proxy: str, is_direct: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with serving() as server, serving() as proxy:
+    with serving_raw(OK) as server, serving_raw(OK) as proxy:
         monkeypatch.setenv('http_proxy', f'http://127.0.0.1:{proxy.port}')
         monkeypatch.setenv('no_proxy', no_proxy.replace('PORT', str(server.port)))
         assert get(server.url).status == 200
@@ -257,7 +191,7 @@ def test_failures_name_the_proxy(get: Callable[..., HttpReply], monkeypatch: pyt
     monkeypatch.delenv('no_proxy', raising=False)
     monkeypatch.delenv('NO_PROXY', raising=False)
     fix = 'if 127.0.0.1:9 needs none: export no_proxy="$no_proxy,127.0.0.1:9"'
-    with serving(denied) as proxy:
+    with serving_raw(denied) as proxy:
         monkeypatch.setenv('http_proxy', f'http://me:secret-of-me@127.0.0.1:{proxy.port}')
         refused = get('http://127.0.0.1:9/v1').failure()
     assert (refused.reason, refused.ends, refused.status) == ('infra:bad_request', False, None)
@@ -284,7 +218,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_certificates(get: Callable[..., HttpReply], certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    with serving(context=context) as server:
+    with serving_raw(OK, context=context) as server:
         url = server.url.replace('http:', 'https:')
         refused = failure_of(get, url)
         assert refused.ends and 'CERTIFICATE_VERIFY_FAILED' in refused.words.upper().replace(' ', '_')
@@ -297,7 +231,7 @@ def test_certificates(get: Callable[..., HttpReply], certificate: Path, monkeypa
 def test_a_fork_has_an_event_loop_and_connections_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, '_SECONDS_IDLE', 3600.0)  # else a busy machine closes ours in the meantime
     client = HttpClient()
-    with serving(stays_open=True) as server:
+    with serving_raw(OK, stays_open=True) as server:
         assert run(client.request('GET', server.url, KEY, 60)).status == 200
         child = os.fork()
         if not child:
@@ -321,7 +255,7 @@ def test_nothing_is_said_at_exit(tmp_path: Path) -> None:
         'client = HttpClient()\n'
         "print(run(client.request('GET', sys.argv[1], {}, 60)).status)\n"
     )
-    with serving(stays_open=True) as server:
+    with serving_raw(OK, stays_open=True) as server:
         # Not -X dev, in which asyncio also says which callbacks took long.
         command = [sys.executable, '-W', 'always', '-c', script, server.url]
         done = subprocess.run(command, capture_output=True, text=True)
@@ -361,25 +295,5 @@ def test_a_packed_reply_that_unpacks_to_nothing_ends(
     packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     packed = packer.compress(b'{') + packer.flush(zlib.Z_SYNC_FLUSH) + b'\x00\x00\x00\xff\xff' * 500_000
     head = b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n'
-    with serving(head + packed) as server:
+    with serving_raw(head + packed) as server:
         assert 'more than 1 MB' in failure_of(get, server.url).words
-
-
-def test_addresses_of_ipv6(get: Callable[..., HttpReply]) -> None:
-    try:
-        listening = socket.create_server(('::1', 0), family=socket.AF_INET6)
-    except OSError:
-        pytest.skip('there is no IPv6 here')
-    with listening:
-
-        def serve() -> None:
-            connection = listening.accept()[0]
-            with connection:
-                connection.recv(1 << 16)
-                connection.sendall(OK)
-
-        threading.Thread(target=serve, daemon=True).start()
-        url = f'http://me:secret-0001@[::1]:{listening.getsockname()[1]}/v1'
-        assert get(check_base_url(url)).body == b'{}'
-    failure = failure_of(get, url)
-    assert failure.no_connection and 'secret' not in failure.words

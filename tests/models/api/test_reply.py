@@ -22,12 +22,10 @@ def read_reply(body: bytes, content_type: str, offers_tools: bool = False) -> An
 
 
 def reply(finish: str | None = 'stop', **message: Any) -> bytes:
-    """A completion with one choice."""
     return json.dumps({'choices': [{'index': 0, 'message': message, 'finish_reason': finish}]}).encode()
 
 
 def stream(*deltas: dict[str, Any], finish: str | None = 'stop', end: str = 'data: [DONE]\n\n') -> bytes:
-    """A stream of one choice."""
     choices = [*({'index': 0, 'delta': delta} for delta in deltas), {'index': 0, 'delta': {}, 'finish_reason': finish}]
     return (''.join(f'data: {json.dumps({"choices": [choice]})}\n\n' for choice in choices) + end).encode()
 
@@ -54,148 +52,86 @@ BALANCE = 'balance is used up'
 TWO_CALLS = '[{"arguments": {"q": "猫"}, "name": "search"}, {"arguments": "{broken", "name": "open"}]'
 
 
-@pytest.mark.parametrize(
-    ('body', 'content_type', 'expected', 'finish'),
-    [
-        pytest.param(reply(content='hi'), JSON, 'hi', 'stop', id='plain'),
-        pytest.param(
-            reply(content='hi').replace(b'[', b'[{"index": 1, "message": {"content": "no"}}, ', 1),
-            JSON,
-            'hi',
-            'stop',
-            id='of two choices the one with index 0',
-        ),
-        pytest.param(b'\xef\xbb\xbf' + reply(content='hi'), JSON, 'hi', 'stop', id='BOM'),
-        pytest.param(reply(content='hi', reasoning='t'), JSON, '<think>t</think>hi', 'stop', id='vLLM 0.16'),
-        pytest.param(reply(content='hi', reasoning_content='t'), JSON, '<think>t</think>hi', 'stop', id='vLLM 0.15'),
-        pytest.param(
-            reply(content='hi', reasoning_content='t', reasoning='t'), JSON, '<think>t</think>hi', 'stop', id='both'
-        ),
-        pytest.param(reply(content=None, reasoning='t'), JSON, '<think>t', 'stop', id='content null'),
-        pytest.param(reply('length', content=None, reasoning='t'), JSON, '<think>t', 'length', id='thoughts cut'),
-        pytest.param(reply('length', content=''), JSON, '<think>', 'length', id='nothing but cut'),
-        pytest.param(reply('length', content='hal'), JSON, 'hal', 'length', id='cut'),
-        pytest.param(reply(content=None, refusal='I cannot'), JSON, 'I cannot', 'stop', id='refusal'),
-        pytest.param(
-            reply('tool_calls', content='', tool_calls=[call('search', '{"q": "猫"}'), call('open', '{broken')]),
-            JSON,
-            TWO_CALLS,
-            'tool_calls',
-            id='calls',
-        ),
-        pytest.param(
-            reply('tool_calls', content='\n\n', reasoning='t', tool_calls=[call('f', '{}')]),
-            JSON,
-            '<think>t</think>[{"arguments": {}, "name": "f"}]',
-            'tool_calls',
-            id='thoughts and calls',
-        ),
-        pytest.param(
-            reply('function_call', content=None, function_call={'name': 'f', 'arguments': '{}'}),
-            JSON,
-            '[{"arguments": {}, "name": "f"}]',
-            'function_call',
-            id='the old call',
-        ),
-        pytest.param(reply(content='hi', tool_calls=[call('f', '{}')]), JSON, 'hi', 'stop', id='text beside calls'),
-        pytest.param(
-            reply(
-                content=[
-                    {'type': 'thinking', 'thinking': [{'type': 'text', 'text': 't'}]},
-                    {'type': 'text', 'text': 'hi'},
-                ]
-            ),
-            JSON,
-            '<think>t</think>hi',
-            'stop',
-            id='parts',
-        ),
-        pytest.param(stream({'content': 'h'}, {'content': 'i'}), EVENTS, 'hi', 'stop', id='stream'),
-        pytest.param(
-            stream({'content': 'a\u2028b'}).replace(b'\\u2028', '\u2028'.encode()),
-            EVENTS,
-            'a\u2028b',
-            'stop',
-            id='U+2028',
-        ),
-        pytest.param(
-            b': wait\r\n\r\n' + stream({'content': 'hi'}).replace(b'\n', b'\r\n'), JSON, 'hi', 'stop', id='called JSON'
-        ),
-        pytest.param(stream({'content': 'hi'}, end=''), EVENTS, 'hi', 'stop', id='no [DONE]'),
-        pytest.param(reply(None, content='hi'), JSON, 'hi', None, id='no finish_reason'),
-        *(
-            pytest.param(form({'content': 'hi'}, finish), kind, 'hi', end, id=f'{kind[:6]} {finish}')
-            for form, kind in ((lambda message, finish: reply(finish, **message), JSON), (_stream_of, EVENTS))
-            for finish, end in ENDS.items()
-        ),
-        pytest.param(
-            stream({'reasoning': 't'}, {'content': 'h'}, {'content': None}, {'content': 'i'}),
-            EVENTS,
-            '<think>t</think>hi',
-            'stop',
-            id='thoughts in a stream',
-        ),
-        pytest.param(
-            stream(
-                {'tool_calls': [call('search', '', index=0)]},
-                {'tool_calls': [call(None, '{"q": ', index=0)]},
-                {'tool_calls': [call(None, '"猫"}', index=0), call('open', '{broken', index=1)]},
-                finish='tool_calls',
-            ),
-            EVENTS,
-            TWO_CALLS,
-            'tool_calls',
-            id='calls in a stream',
-        ),
-    ],
-)
+@pytest.mark.parametrize(('body', 'content_type', 'expected', 'finish'), [
+    pytest.param(reply(content='hi'), JSON, 'hi', 'stop', id='plain'),
+    pytest.param(reply(content='hi').replace(b'[', b'[{"index": 1, "message": {"content": "no"}}, ', 1), JSON, 'hi',
+        'stop', id='of two choices the one with index 0'),
+    pytest.param(b'\xef\xbb\xbf' + reply(content='hi'), JSON, 'hi', 'stop', id='BOM'),
+    pytest.param(reply(content='hi', reasoning='t'), JSON, '<think>t</think>hi', 'stop', id='vLLM 0.16'),
+    pytest.param(reply(content='hi', reasoning_content='t'), JSON, '<think>t</think>hi', 'stop', id='vLLM 0.15'),
+    pytest.param(reply(content='hi', reasoning_content='t', reasoning='t'), JSON, '<think>t</think>hi', 'stop',
+        id='both'),
+    pytest.param(reply(content=None, reasoning='t'), JSON, '<think>t', 'stop', id='content null'),
+    pytest.param(reply('length', content=None, reasoning='t'), JSON, '<think>t', 'length', id='thoughts cut'),
+    pytest.param(reply('length', content=''), JSON, '<think>', 'length', id='nothing but cut'),
+    pytest.param(reply('length', content='hal'), JSON, 'hal', 'length', id='cut'),
+    pytest.param(reply(content=None, refusal='I cannot'), JSON, 'I cannot', 'stop', id='refusal'),
+    pytest.param(reply('tool_calls', content='', tool_calls=[call('search', '{"q": "猫"}'), call('open', '{broken')]),
+        JSON, TWO_CALLS, 'tool_calls', id='calls'),
+    pytest.param(reply('tool_calls', content='\n\n', reasoning='t', tool_calls=[call('f', '{}')]), JSON,
+        '<think>t</think>[{"arguments": {}, "name": "f"}]', 'tool_calls', id='thoughts and calls'),
+    pytest.param(reply('function_call', content=None, function_call={'name': 'f', 'arguments': '{}'}), JSON,
+        '[{"arguments": {}, "name": "f"}]', 'function_call', id='the old call'),
+    pytest.param(reply(content='hi', tool_calls=[call('f', '{}')]), JSON, 'hi', 'stop', id='text beside calls'),
+    pytest.param(
+        reply(
+            content=[
+                {'type': 'thinking', 'thinking': [{'type': 'text', 'text': 't'}]},
+                {'type': 'text', 'text': 'hi'},
+            ]), JSON, '<think>t</think>hi', 'stop', id='parts'),
+    pytest.param(stream({'content': 'h'}, {'content': 'i'}), EVENTS, 'hi', 'stop', id='stream'),
+    pytest.param(stream({'content': 'a\u2028b'}).replace(b'\\u2028', '\u2028'.encode()), EVENTS, 'a\u2028b', 'stop',
+        id='U+2028'),
+    pytest.param(b': wait\r\n\r\n' + stream({'content': 'hi'}).replace(b'\n', b'\r\n'), JSON, 'hi', 'stop',
+        id='called JSON'),
+    pytest.param(stream({'content': 'hi'}, end=''), EVENTS, 'hi', 'stop', id='no [DONE]'),
+    pytest.param(reply(None, content='hi'), JSON, 'hi', None, id='no finish_reason'),
+    *(
+        pytest.param(form({'content': 'hi'}, finish), kind, 'hi', end, id=f'{kind[:6]} {finish}')
+        for form, kind in ((lambda message, finish: reply(finish, **message), JSON), (_stream_of, EVENTS))
+        for finish, end in ENDS.items()
+    ),
+    pytest.param(stream({'reasoning': 't'}, {'content': 'h'}, {'content': None}, {'content': 'i'}), EVENTS,
+        '<think>t</think>hi', 'stop', id='thoughts in a stream'),
+    pytest.param(
+        stream({'tool_calls': [call('search', '', index=0)]}, {'tool_calls': [call(None, '{"q": ', index=0)]},
+            {'tool_calls': [call(None, '"猫"}', index=0), call('open', '{broken', index=1)]}, finish='tool_calls'),
+        EVENTS, TWO_CALLS, 'tool_calls', id='calls in a stream'),
+])  # fmt: skip
 def test_an_answer(body: bytes, content_type: str, expected: str, finish: str | None) -> None:
     answer = read_reply(body, content_type)
     assert (answer.text, answer.reason, answer.finish_reason) == (expected, None, finish)
 
 
-@pytest.mark.parametrize(
-    ('body', 'content_type', 'reason', 'words'),
-    [
-        (reply(content=''), JSON, 'infra:empty', 'no content, finish_reason stop'),
-        (reply('content_filter', content=None), JSON, 'infra:filter', 'content_filter'),
-        (b'<html>', 'text/html', 'infra:bad_response', '6 bytes of text/html: <html>'),
-        (b'', '', 'infra:bad_response', '0 bytes of no content type'),
-        (b'{"choices": []}', JSON, 'infra:bad_response', 'no choice with a message'),
-        (b'{"choices": [{"message": "hi"}]}', JSON, 'infra:bad_response', 'no choice with a message'),
-        (b'{"choices": ["hi"]}', JSON, 'infra:bad_response', 'no first choice'),
-        (
-            stream({'content': 'hi'}) + b'data: {"choices": [{"index": 1, "delta": {"content": "no"}}]}',
-            EVENTS,
-            'infra:bad_response',
-            'no first choice',
-        ),
-        (b'[' * 200_000, JSON, 'infra:bad_response', 'bytes of application/json: [[['),
-        (b'{"error": ' + b'[' * 900 + b']' * 900 + b'}', JSON, 'infra:', '[[['),
-        (b'"hi"', JSON, 'infra:bad_response', 'no object'),
-        (stream({'content': 'hi'}, finish=None, end=''), EVENTS, 'infra:server', 'ends without finish_reason'),
-        (stream({'content': 'hi'}, finish=None), EVENTS, 'infra:server', 'ends without finish_reason'),
-        *((reply(word, content='half of'), JSON, 'infra:server', f'finish_reason {word}') for word in BROKEN),
-        *((stream({'content': 'half'}, finish=word), EVENTS, 'infra:server', word) for word in BROKEN),
-        *((reply(word, content='half of'), JSON, 'infra:filter', 'filtered') for word in FILTERED),
-        *((stream({'content': 'half'}, finish=word), EVENTS, 'infra:filter', 'filtered') for word in FILTERED),
-        (b'{"choices": [{"message": null, "finish_reason": "content_filter"}]}', JSON, 'infra:filter', 'filtered'),
-        (b'{"choices": [], "prompt_filter_results": [{"filtered":true}]}', JSON, 'infra:filter', 'filtered'),
-        (
-            _stream_of({'content': 'half'}, 'stop').replace(
-                b'"delta": {},', b'"error": {"code": 502, "message": "gone"},'
-            ),
-            EVENTS,
-            'infra:server',
-            'gone',
-        ),
-        (b': nothing\n\n', EVENTS, 'infra:bad_response', 'no choice in the stream'),
-        (b'data: {"cho\n\n', EVENTS, 'infra:bad_response', 'Unterminated string'),
-        (b'data: {"error": "he said "no""}', EVENTS, 'infra:server', 'he said'),
-        (b'{"error": {"message": "overloaded", "code": 529}}', JSON, 'infra:server', 'overloaded'),
-        (b'{"error": {"message": "maximum context length is 9", "code": 400}}', JSON, 'infra:truncated', 'maximum'),
-    ],
-)
+@pytest.mark.parametrize(('body', 'content_type', 'reason', 'words'), [
+    (reply(content=''), JSON, 'infra:empty', 'no content, finish_reason stop'),
+    (reply('content_filter', content=None), JSON, 'infra:filter', 'content_filter'),
+    (b'<html>', 'text/html', 'infra:bad_response', '6 bytes of text/html: <html>'),
+    (b'', '', 'infra:bad_response', '0 bytes of no content type'),
+    (b'{"choices": []}', JSON, 'infra:bad_response', 'no choice with a message'),
+    (b'{"choices": [{"message": "hi"}]}', JSON, 'infra:bad_response', 'no choice with a message'),
+    (b'{"choices": ["hi"]}', JSON, 'infra:bad_response', 'no first choice'),
+    (stream({'content': 'hi'}) + b'data: {"choices": [{"index": 1, "delta": {"content": "no"}}]}', EVENTS,
+     'infra:bad_response', 'no first choice'),
+    (b'[' * 200_000, JSON, 'infra:bad_response', 'bytes of application/json: [[['),
+    (b'{"error": ' + b'[' * 900 + b']' * 900 + b'}', JSON, 'infra:', '[[['),
+    (b'"hi"', JSON, 'infra:bad_response', 'no object'),
+    (stream({'content': 'hi'}, finish=None, end=''), EVENTS, 'infra:server', 'ends without finish_reason'),
+    (stream({'content': 'hi'}, finish=None), EVENTS, 'infra:server', 'ends without finish_reason'),
+    *((reply(word, content='half of'), JSON, 'infra:server', f'finish_reason {word}') for word in BROKEN),
+    *((stream({'content': 'half'}, finish=word), EVENTS, 'infra:server', word) for word in BROKEN),
+    *((reply(word, content='half of'), JSON, 'infra:filter', 'filtered') for word in FILTERED),
+    *((stream({'content': 'half'}, finish=word), EVENTS, 'infra:filter', 'filtered') for word in FILTERED),
+    (b'{"choices": [{"message": null, "finish_reason": "content_filter"}]}', JSON, 'infra:filter', 'filtered'),
+    (b'{"choices": [], "prompt_filter_results": [{"filtered":true}]}', JSON, 'infra:filter', 'filtered'),
+    (_stream_of({'content': 'half'}, 'stop').replace(b'"delta": {},', b'"error": {"code": 502, "message": "gone"},'),
+     EVENTS, 'infra:server', 'gone'),
+    (b': nothing\n\n', EVENTS, 'infra:bad_response', 'no choice in the stream'),
+    (b'data: {"cho\n\n', EVENTS, 'infra:bad_response', 'Unterminated string'),
+    (b'data: {"error": "he said "no""}', EVENTS, 'infra:server', 'he said'),
+    (b'{"error": {"message": "overloaded", "code": 529}}', JSON, 'infra:server', 'overloaded'),
+    (b'{"error": {"message": "maximum context length is 9", "code": 400}}', JSON, 'infra:truncated', 'maximum'),
+])  # fmt: skip
 def test_no_answer(body: bytes, content_type: str, reason: str, words: str) -> None:
     with pytest.raises(Failure) as failed:
         read_reply(body, content_type)
@@ -204,33 +140,30 @@ def test_no_answer(body: bytes, content_type: str, reason: str, words: str) -> N
     assert len(failed.value.words) < 500
 
 
-@pytest.mark.parametrize(
-    ('body', 'reason', 'ends'),
-    [
-        *(
-            ({'error': error}, 'infra:bad_request', True)
-            for error in (
-                {'message': BALANCE, 'code': 402},
-                {'message': BALANCE, 'code': '402'},
-                {'message': 'x', 'type': 'insufficient_quota', 'code': 429},
-                {'message': 'x', 'code': 'invalid_api_key'},
-                BALANCE,
-            )
-        ),
-        ({'choices': None, 'error': {'message': BALANCE, 'code': 402}}, 'infra:bad_request', True),
-        ({'choices': [{'message': {'content': ''}, 'error': {'code': 402}}]}, 'infra:bad_request', True),
-        ({'code': 'Arrearage', 'message': 'Access denied'}, 'infra:bad_request', True),
-        ({'error_code': 17, 'error_msg': 'Open api daily request limit reached'}, 'infra:bad_request', True),
-        ({'choices': None, 'base_resp': {'status_code': 1008, 'status_msg': 'no'}}, 'infra:bad_request', True),
-        ({'error': {'code': 'unsupported_parameter', 'message': 'x'}}, 'infra:bad_request', False),
-        ({'error': {'code': '1301', 'message': 'x'}}, 'infra:filter', False),
-        ({'code': 'DataInspectionFailed', 'message': 'x'}, 'infra:filter', False),
-        ({'error_code': 18, 'error_msg': 'Open api qps request limit reached'}, 'infra:rate_limit', False),
-        ({'error': {'message': 'x', 'code': 17}}, 'infra:server', False),
-        ({'error': f'{BALANCE} is in the prompt {"x" * 200}'}, 'infra:server', False),
-        ({'error': {'message': 'gone', 'code': 502}}, 'infra:server', False),
-    ],
-)
+@pytest.mark.parametrize(('body', 'reason', 'ends'), [
+    *(
+        ({'error': error}, 'infra:bad_request', True)
+        for error in (
+            {'message': BALANCE, 'code': 402},
+            {'message': BALANCE, 'code': '402'},
+            {'message': 'x', 'type': 'insufficient_quota', 'code': 429},
+            {'message': 'x', 'code': 'invalid_api_key'},
+            BALANCE,
+        )
+    ),
+    ({'choices': None, 'error': {'message': BALANCE, 'code': 402}}, 'infra:bad_request', True),
+    ({'choices': [{'message': {'content': ''}, 'error': {'code': 402}}]}, 'infra:bad_request', True),
+    ({'code': 'Arrearage', 'message': 'Access denied'}, 'infra:bad_request', True),
+    ({'error_code': 17, 'error_msg': 'Open api daily request limit reached'}, 'infra:bad_request', True),
+    ({'choices': None, 'base_resp': {'status_code': 1008, 'status_msg': 'no'}}, 'infra:bad_request', True),
+    ({'error': {'code': 'unsupported_parameter', 'message': 'x'}}, 'infra:bad_request', False),
+    ({'error': {'code': '1301', 'message': 'x'}}, 'infra:filter', False),
+    ({'code': 'DataInspectionFailed', 'message': 'x'}, 'infra:filter', False),
+    ({'error_code': 18, 'error_msg': 'Open api qps request limit reached'}, 'infra:rate_limit', False),
+    ({'error': {'message': 'x', 'code': 17}}, 'infra:server', False),
+    ({'error': f'{BALANCE} is in the prompt {"x" * 200}'}, 'infra:server', False),
+    ({'error': {'message': 'gone', 'code': 502}}, 'infra:server', False),
+])  # fmt: skip
 def test_an_error_with_status_200(body: dict[str, Any], reason: str, ends: bool) -> None:
     for content, kind in ((json.dumps(body), JSON), (f'data: {json.dumps(body)}\n\ndata: [DONE]\n\n', EVENTS)):
         with pytest.raises(Failure) as failed:
@@ -239,43 +172,27 @@ def test_an_error_with_status_200(body: dict[str, Any], reason: str, ends: bool)
         assert failed.value.again == reason.endswith(('server', 'rate_limit')) and not failed.value.no_connection
 
 
-@pytest.mark.parametrize('choices', [[{'index': 0, 'message': {'content': 'hi'}, 'finish_reason': 'stop'}]])
-def test_members_of_errors_beside_an_answer_are_none(choices: list[Any]) -> None:
+def test_an_answer_beside_members_of_errors_or_tools() -> None:
+    choices = [{'index': 0, 'message': {'content': 'hi'}, 'finish_reason': 'stop'}]
     body = {'choices': choices, 'code': 0, 'message': 'ok', 'error': None, 'base_resp': {'status_code': 0}}
     assert read_reply(json.dumps(body).encode(), JSON).text == 'hi'
-
-
-@pytest.mark.parametrize(
-    ('usage', 'expected'),
-    [
-        ({'prompt_tokens': 0, 'completion_tokens': 0}, (None, None)),
-        ({'prompt_tokens': 0, 'completion_tokens': 3}, (None, 3)),
-        ({'prompt_tokens': 5, 'completion_tokens': 0}, (5, 0)),
-    ],
-)
-def test_a_usage_of_zero_is_not_reported(usage: dict[str, int], expected: tuple[int | None, int | None]) -> None:
-    answer = read_reply(reply(content='hi')[:-1] + f', "usage": {json.dumps(usage)}}}'.encode(), JSON)
-    assert answer.usage and (answer.usage.prompt, answer.usage.completion) == expected
-
-
-@pytest.mark.parametrize(
-    'piece', [' ', '\t', '\n', '\r\n', '"', '[', '{', ':', 'data:', 'data:\n', 'data: {}\n', 'a', '1']
-)
-@pytest.mark.parametrize('content_type', [JSON, EVENTS])
-def test_a_hostile_reply_is_refused_in_linear_time(piece: str, content_type: str) -> None:
-    def refuse(text: str) -> None:
-        with pytest.raises(Failure):
-            read_reply(text.encode(), content_type)
-
-    in_linear_time(refuse, piece * (200_000 // len(piece)))
-
-
-def test_an_answer_may_be_empty_where_tools_were_offered() -> None:
     answer = read_reply(reply(content=''), JSON, offers_tools=True)
     assert (answer.text, answer.calls, answer.reason, answer.finish_reason) == ('', (), None, 'stop')
     for finish in ('content_filter', 'error'):
         with pytest.raises(Failure):
             read_reply(reply(finish, content=None), JSON, offers_tools=True)
+    body = stream({'content': 'hi'}).replace(b'"delta": {}', b'"delta": {}, "usage": {"prompt_tokens": 7}')
+    assert read_message(body, EVENTS).tokens('prompt') == 7
+
+
+@pytest.mark.parametrize(('usage', 'expected'), [
+    ({'prompt_tokens': 0, 'completion_tokens': 0}, (None, None)),
+    ({'prompt_tokens': 0, 'completion_tokens': 3}, (None, 3)),
+    ({'prompt_tokens': 5, 'completion_tokens': 0}, (5, 0)),
+])  # fmt: skip
+def test_a_usage_of_zero_is_not_reported(usage: dict[str, int], expected: tuple[int | None, int | None]) -> None:
+    answer = read_reply(reply(content='hi')[:-1] + f', "usage": {json.dumps(usage)}}}'.encode(), JSON)
+    assert answer.usage and (answer.usage.prompt, answer.usage.completion) == expected
 
 
 @pytest.mark.parametrize(
@@ -300,17 +217,14 @@ def test_calls_of_a_stream_are_kept_apart(pieces: list[dict[str, Any]]) -> None:
     assert answer.calls == (ToolCall('a', {'x': 1}, '1'), ToolCall('a', {}, '2'))
 
 
-@pytest.mark.parametrize(
-    ('message', 'has_content'),
-    [
-        ({'content': None}, False),
-        ({}, False),
-        ({'content': ''}, True),
-        ({'content': 'So.'}, True),
-        ({'content': [{'type': 'text', 'text': ''}]}, True),
-        ({'content': None, 'reasoning': 't'}, False),
-    ],
-)
+@pytest.mark.parametrize(('message', 'has_content'), [
+    ({'content': None}, False),
+    ({}, False),
+    ({'content': ''}, True),
+    ({'content': 'So.'}, True),
+    ({'content': [{'type': 'text', 'text': ''}]}, True),
+    ({'content': None, 'reasoning': 't'}, False),
+])  # fmt: skip
 def test_whether_a_content_stands_beside_calls(message: dict[str, Any], has_content: bool) -> None:
     calls = [call('f', '{"q":1}', id='a')]
     answer = read_reply(reply('tool_calls', **message, tool_calls=calls), JSON, offers_tools=True)
@@ -456,11 +370,6 @@ def test_a_streamed_answer_equals_the_whole_one(shape: str, end: str) -> None:
         assert next(answers) == next(answers)
 
 
-def test_the_usage_of_a_choice_counts() -> None:
-    body = stream({'content': 'hi'}).replace(b'"delta": {}', b'"delta": {}, "usage": {"prompt_tokens": 7}')
-    assert read_message(body, EVENTS).tokens('prompt') == 7
-
-
 @pytest.mark.parametrize(
     'delta',
     [
@@ -478,4 +387,4 @@ def test_pieces_without_an_end_are_joined_in_linear_time(delta: dict[str, Any]) 
         with pytest.raises(Failure, match='ends without'):
             reader.reply()
 
-    in_linear_time(read, 'a' * 20_000)
+    in_linear_time(read, 'a' * 8_000)

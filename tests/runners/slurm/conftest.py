@@ -50,15 +50,12 @@ class Testbed:
         raise AssertionError(f'waited for {wanted or "an empty queue"}: {queue}')
 
     def tell(self, *command: str) -> None:
-        """Runs a command of Slurm."""
         subprocess.run(command, check=True, capture_output=True)
 
     def stop_controller(self) -> None:
-        """Ends slurmctld."""
         subprocess.run([SCRIPT, 'stop', self.folder], check=True)
 
     def start_controller(self) -> None:
-        """Starts slurmctld again."""
         subprocess.run([SCRIPT, 'start', self.folder], check=True)
 
 
@@ -85,7 +82,6 @@ class NodesTestbed(Testbed):
         return named.stdout.split()
 
     def processes(self, name: str) -> list[int]:
-        """All processes of a node."""
         found = subprocess.run(['ip', 'netns', 'pids', f'tooleval-{name}'], capture_output=True, text=True, check=True)
         return [int(number) for number in found.stdout.split()]
 
@@ -99,7 +95,6 @@ class NodesTestbed(Testbed):
             time.sleep(0.1)
 
     def revive_node(self, name: str) -> None:
-        """Starts a killed node again."""
         self.tell('ip', 'link', 'set', f'tooleval-{name}', 'up')
         self.tell(str(SCRIPT), 'node', name, str(self.folder))
 
@@ -125,7 +120,6 @@ class NodesTestbed(Testbed):
         self._inside(name, 'bindfs', *options, '--read-rate=2M', '--write-rate=50k', str(folder), str(folder))
 
     def set_environment(self, name: str, **variables: str) -> None:
-        """Sets variables for all jobs on a node."""
         lines = (f'export {variable}={value}\n' for variable, value in variables.items())
         (self.folder / f'env.{name}').write_text(''.join(lines))
 
@@ -179,7 +173,6 @@ def nodes_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodesTes
 
 @pytest.fixture
 def nodes(nodes_process: NodesTestbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[NodesTestbed]:
-    """The testbed of four nodes, all idle."""
     monkeypatch.setenv('SLURM_CONF', str(nodes_process.folder / 'slurm.conf'))
     nodes_process.restore()
     yield nodes_process
@@ -188,7 +181,6 @@ def nodes(nodes_process: NodesTestbed, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.fixture
 def testbed(testbed_process: Testbed) -> Iterator[Testbed]:
-    """The testbed with nothing in its queue."""
     testbed_process.wait_for()
     yield testbed_process
     testbed_process.tell('scancel', f'--user={os.getuid()}')

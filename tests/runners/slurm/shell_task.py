@@ -23,7 +23,6 @@ class ShellTask(BaseTask):
         self.num_gpus = self.model_cfgs[0].get('run_cfg', {}).get('num_gpus', 0)
 
     def run(self) -> None:
-        """Is never called: the command is the work."""
         raise NotImplementedError
 
     def get_output_paths(self, file_extension: str = 'json') -> list[str]:

@@ -146,11 +146,16 @@ def test_the_demo_gives_what_it_gives_on_one_machine(demo_on_slurm: Path, tmp_pa
     )
 
 
-def test_the_doctor_looks_whether_the_cluster_answers(testbed: Testbed) -> None:
-    def slurm() -> Finding:
-        return {finding.about: finding for finding in check_optional()}['slurm']
+def slurm() -> Finding:
+    return {finding.about: finding for finding in check_optional()}['slurm']
 
+
+def test_the_doctor_looks_whether_the_cluster_answers(testbed: Testbed) -> None:
     assert slurm().level is Level.OK and slurm().text.endswith(f'; arrays of up to {ARRAY_LIMIT} tasks')
+
+
+@pytest.mark.long
+def test_the_doctor_says_that_no_cluster_answers(testbed: Testbed) -> None:
     testbed.stop_controller()
     try:
         gone = slurm()

@@ -36,7 +36,6 @@ def runner(**settings: Any) -> SlurmArrayRunner:
 
 
 def task(folder: Path, engine: dict[str, Any], count: int, path: str = 'tiny') -> Config:
-    """One model on the first data sets of the demo."""
     datasets = Config.fromfile(DEMO).to_dict()['tooleval_teval_en_v2_datasets'][:count]
     model = dict(type=SERVED, abbr='served', path=path, engine=engine, max_workers=1, timeout=600, max_out_len=8)
     model.update(batch_size=1, max_seq_len=100_000, query_per_second=1000, run_cfg=dict(num_gpus=1))
@@ -67,11 +66,7 @@ def preempt(testbed: Testbed, element: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    'take_away',
-    [requeue, say_that_time_is_short, preempt],
-    ids=lambda how: how.__name__,
-)
+@pytest.mark.parametrize('take_away', [requeue, say_that_time_is_short, preempt], ids=lambda how: how.__name__)
 def test_an_element_that_is_taken_away_goes_on(
     testbed: Testbed, tmp_path: Path, take_away: Callable[[Testbed, str], None]
 ) -> None:

@@ -30,7 +30,6 @@ def submit(folder: Path) -> str:
 
 
 def locked_by(folder: Path, host: str) -> None:
-    """What a killed process leaves."""
     holder = dict(process=os.getpid(), host=host, since='yesterday')
     (folder / 'runner.lock').write_text(json.dumps(holder), encoding='utf-8')
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_run import run
 from tests.cli.test_within import RECORDS, Counting, environment, result_in, server, words_of
 from tests.runners.slurm.conftest import Testbed
@@ -11,6 +13,7 @@ from tests.runners.slurm.conftest import Testbed
 __all__ = ['environment', 'server']
 
 
+@pytest.mark.long
 def test_looks_are_stages(
     testbed: Testbed, tmp_path: Path, server: tuple[Counting, str], environment: dict[str, str]
 ) -> None:

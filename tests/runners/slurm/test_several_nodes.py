@@ -69,19 +69,16 @@ class Sweep:
         return (self.folder / 'said.txt').open(mode)
 
     def said(self) -> str:
-        """Output of the run, and its logs."""
         files = [self.folder / 'said.txt', *sorted(self.folder.glob('out/*/logs/*/*/*.out'))]
         return '\n'.join(file.read_text(errors='replace')[-3000:] for file in files)
 
     def finish(self) -> bytes:
-        """Waits for its end; returns the table."""
         assert self.process is not None
         assert self.process.wait(1500) == 0, self.said()
         (table,) = self.folder.glob('out/*/summary/summary_*[0-9].csv')
         return table.read_bytes()
 
     def asked(self) -> Counter[str]:
-        """Each question, and how often it was asked."""
         return Counter(str(sorted(row.items())) for row in self.server.stats()['asked'])
 
 

@@ -30,30 +30,23 @@ SchedulerParameters     = {}
 """
 
 
-def test_options_that_are_not_given_are_not_passed() -> None:
-    assert Resources().options(0) == ['--nodes=1', '--ntasks=1']
-
-
-def test_gpus_are_asked_for_in_the_words_of_the_cluster() -> None:
-    assert Resources().options(2)[-1] == '--gres=gpu:2'
-    assert Resources(gpu_request='--gpus-per-node=a100:{n} --exclusive').options(8)[-2:] == [
-        '--gpus-per-node=a100:8',
-        '--exclusive',
-    ]
-
-
-def test_several_nodes_are_whole_ones_with_a_task_each() -> None:
-    assert Resources(partition='p').options(4, nodes=2) == [
-        *('--nodes=2', '--ntasks=2', '--ntasks-per-node=1', '--exclusive', '--partition=p', '--gres=gpu:4'),
-    ]
-
-
-def test_the_users_options_come_last() -> None:
-    resources = Resources('p', 'q', 'a', 30, extra_command=['-c 8', '--comment="two words"', '--nodes=2'])
-    assert resources.options(0) == [
-        *('--nodes=1', '--ntasks=1', '--partition=p', '--qos=q', '--account=a', '--time=30'),
-        *('-c', '8', '--comment=two words', '--nodes=2'),
-    ]
+@pytest.mark.parametrize(
+    ('resources', 'gpus', 'nodes', 'options'),
+    [
+        (Resources(), 0, 1, ['--nodes=1', '--ntasks=1']),
+        (Resources(), 2, 1, ['--nodes=1', '--ntasks=1', '--gres=gpu:2']),
+        (Resources(gpu_request='--gpus-per-node=a100:{n} --exclusive'), 8, 1,
+         ['--nodes=1', '--ntasks=1', '--gpus-per-node=a100:8', '--exclusive']),
+        (Resources(partition='p'), 4, 2,  # whole nodes, with a task each
+         ['--nodes=2', '--ntasks=2', '--ntasks-per-node=1', '--exclusive', '--partition=p', '--gres=gpu:4']),
+        # The user's options come last.
+        (Resources('p', 'q', 'a', 30, extra_command=['-c 8', '--comment="two words"', '--nodes=2']), 0, 1,
+         ['--nodes=1', '--ntasks=1', '--partition=p', '--qos=q', '--account=a', '--time=30',
+          '-c', '8', '--comment=two words', '--nodes=2']),
+    ],
+)  # fmt: skip
+def test_options(resources: Resources, gpus: int, nodes: int, options: list[str]) -> None:
+    assert resources.options(gpus, nodes=nodes) == options
 
 
 @pytest.mark.parametrize(
@@ -87,18 +80,17 @@ def test_array_indices(indices: list[int], expected: str) -> None:
     assert array_indices(indices) == expected
 
 
-@pytest.mark.parametrize(
-    ('said', 'expected'),
-    [('7\n', '7'), ('12;cluster\n', '12'), ('3 jobs\n8;b', '8'), ('-- 412 of 500 hours left --\n7\nnote: 3\n', '7')],
-)
-def test_job_id(said: str, expected: str) -> None:
-    assert read_job_id(said) == expected
-
-
-@pytest.mark.parametrize('said', ['', 'Submitted batch job 7\n', 'x;y'])
-def test_no_job_id(said: str) -> None:
-    with pytest.raises(ValueError, match='not a job id'):
-        read_job_id(said)
+def test_job_id() -> None:
+    for said, number in (
+        ('7\n', '7'),
+        ('12;cluster\n', '12'),
+        ('3 jobs\n8;b', '8'),
+        ('-- 412 left --\n7\nnote: 3\n', '7'),
+    ):
+        assert read_job_id(said) == number
+    for said in ('', 'Submitted batch job 7\n', 'x;y'):
+        with pytest.raises(ValueError, match='not a job id'):
+            read_job_id(said)
 
 
 def test_states_of_elements() -> None:
@@ -139,15 +131,9 @@ def test_jobs_that_are_not_over() -> None:
     assert read_jobs(said) == {('7', 'a b'), ('8', 'c')}
 
 
-@pytest.mark.parametrize(
-    ('parameters', 'expected'),
-    [('', 1001), ('bf_window=9,max_array_tasks=50,defer', 50), ('max_array_tasks=9999', 1001)],
-)
-def test_array_limit(parameters: str, expected: int) -> None:
-    assert read_array_limit(CONFIG.format(parameters)) == expected
-
-
-def test_a_cluster_without_job_arrays() -> None:
+def test_array_limit() -> None:
+    for parameters, limit in (('', 1001), ('bf_window=9,max_array_tasks=50,defer', 50), ('max_array_tasks=9999', 1001)):
+        assert read_array_limit(CONFIG.format(parameters)) == limit
     with pytest.raises(ValueError, match='allows no job arrays'):
         read_array_limit('MaxArraySize = 0')
     with pytest.raises(ValueError, match='names no MaxArraySize'):
@@ -231,21 +217,15 @@ def test_a_job_whose_answer_was_lost_is_not_submitted_again(monkeypatch: pytest.
     assert Slurm(sleep=lambda _: None).submit('unique', [], ['true']) == '7'
 
 
-def test_what_slurm_said_of_another_job_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('SLURM_CONF', '/etc/mine')
-    monkeypatch.setenv('SLURM_MEM_PER_NODE', '4096')
-    monkeypatch.setenv('OTHER', 'x')
+def test_what_slurm_said_of_another_job_and_options_of_its_commands_are_not_passed_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = ('SQUEUE_PARTITION', 'SQUEUE_FORMAT', 'SCANCEL_STATE', 'SCONTROL_ALL', 'SBATCH_CLUSTERS', 'SBATCH_WAIT')
+    for name in ('SLURM_CONF', 'OTHER', 'SLURM_MEM_PER_NODE', *own):
+        monkeypatch.setenv(name, 'mine')
     environment = slurm_environment()
-    assert environment['SLURM_CONF'] == '/etc/mine' and environment['OTHER'] == 'x'
-    assert 'SLURM_MEM_PER_NODE' not in environment
-
-
-@pytest.mark.parametrize(
-    'name', ['SQUEUE_PARTITION', 'SQUEUE_FORMAT', 'SCANCEL_STATE', 'SCONTROL_ALL', 'SBATCH_CLUSTERS', 'SBATCH_WAIT']
-)
-def test_the_users_own_options_of_the_commands_are_not_passed_on(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setenv(name, '1')
-    assert name not in slurm_environment()
+    assert environment['SLURM_CONF'] == environment['OTHER'] == 'mine'
+    assert not {'SLURM_MEM_PER_NODE', *own} & environment.keys()
 
 
 def test_an_element_whose_time_is_short_has_itself_queued_again(tmp_path: Path) -> None:
