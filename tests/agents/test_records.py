@@ -261,5 +261,5 @@ def test_what_are_no_plans_is_refused(tmp_path: Path) -> None:
     record['origin_prompt'] = record['origin_prompt'][1:]
     damaged = tmp_path / 'plan_json_v2.json'
     damaged.write_text(json.dumps({'query_1': record}), encoding='utf-8')
-    with pytest.raises(DataError, match=r"query_1.*system message with APIs"):
+    with pytest.raises(DataError, match=r'query_1.*system message with APIs'):
         load_data(damaged, 'teval')
