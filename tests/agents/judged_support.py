@@ -10,7 +10,7 @@ from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSet
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
 from opencompass_tooleval.agents.toolbench.judged_scores import Judged
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging
-from opencompass_tooleval.judging.judgement import Judgement, Unread
+from opencompass_tooleval.judging.judgement import Judgement
 
 Says = Callable[[JudgeItem], str]
 """What a judge replies to a question."""
@@ -55,11 +55,6 @@ def run(judging: Judging[Any], says: Says) -> tuple[Any, list[JudgeItem]]:
 def names(asked: Sequence[JudgeItem]) -> list[str]:
     """The questions that were asked."""
     return [item.id.split('/')[-2] for item in asked]
-
-
-def is_unread(value: Any) -> bool:
-    """Whether a reply says nothing."""
-    return isinstance(value, Unread)
 
 
 def judge_answers(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from opencompass_tooleval.agents.loops.loops import Loop
+from opencompass_tooleval.agents.tasks.records import Data, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
-from opencompass_tooleval.core.calls.tool_calls import GoldCall, ToolCall
+from opencompass_tooleval.core.calls.tool_calls import GoldCall, ToolCall, read_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool
+from tests.instructions.shared_data import real
 
 NUMBERS = {
     'type': 'object',
@@ -36,28 +39,49 @@ PRODUCT = ('multiply_', {'input': [12, 25]})
 REST = ('subtract_', {'input': [300, 42]})
 
 
-class Arithmetic:
-    """The published functions, their rounding included."""
+class Tools:
+    """Tools that answer with what a function returns, and learn nothing."""
 
-    names = TOOL_NAMES
+    def __init__(self, names: Sequence[str], answer: Callable[[str, Mapping[str, Any]], FunctionAnswer | str]) -> None:
+        self.names, self._answer = tuple(names), answer
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        """Works it out."""
-        result = call_tool(name, dict(arguments))
-        return FunctionAnswer(result.text, is_wrong_call=bool(result.error))
+        """What the function returns."""
+        answer = self._answer(name, arguments)
+        return FunctionAnswer(answer) if isinstance(answer, str) else answer
 
     def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """There is nothing to learn."""
+        """Nothing."""
 
 
 def funcqa_functions() -> tuple[FunctionTool, ...]:
-    """The tools of one question."""
-    return (Arithmetic(),)
+    """The published functions of a question, their rounding included."""
+
+    def work_out(name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
+        result = call_tool(name, dict(arguments))
+        return FunctionAnswer(result.text, is_wrong_call=bool(result.error))
+
+    return (Tools(TOOL_NAMES, work_out),)
+
+
+@cache
+def published(subset: str) -> Data:
+    """The published tasks of a subset; skips the test where they are not at hand."""
+    row = find_subset(subset)
+    return load_data(real(f'{row.folder.removeprefix("data/")}/{row.file}'), subset)
 
 
 def session_of(task: Task = TASK) -> Session:
     """Numbers are worked out."""
     return Environment(stateful_tools=funcqa_functions).begin(task.id, task.schemas)
+
+
+def oracle(request: ModelRequest, number: int = 0) -> Answer:
+    """What a perfect model answers."""
+    if request.tools is None:
+        return Answer(request.gold)
+    text, calls = read_answer(request.gold)
+    return Answer(text, calls=calls)
 
 
 def calling(*calls: tuple[str, Any], text: str = '') -> Answer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,8 @@ from opencompass_tooleval.agents.tasks.instructed import instruct_task, load_ins
 from opencompass_tooleval.agents.tasks.open_bank import TemporaryBank, open_bank
 from opencompass_tooleval.agents.tasks.records import TABLE, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
-from opencompass_tooleval.core.calls.answer import Answer, as_answer
-from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.calls.observation import SOURCES as ALL_SOURCES
-from opencompass_tooleval.core.calls.tool_calls import read_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.errors import DataError
@@ -31,6 +28,8 @@ from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions, load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs
 from opencompass_tooleval.tool_docs.template import template_instruction
+from tests.agents.support import oracle
+from tests.benchmarks.funcqa.support import drive
 from tests.instructions.shared_data import DEMO, real
 
 PLACES = {
@@ -47,24 +46,6 @@ SOURCES = {
     'ultratool_en': {'simulated': 13},
 }
 DEMO_SUBSETS = [subset for subset in TABLE if subset.name in SOURCES]
-
-
-def drive(dialogue: Dialogue[str], answer: Callable[[ModelRequest], Answer | str]) -> str:
-    """Runs a dialogue to its end."""
-    request = next(dialogue)
-    while True:
-        try:
-            request = dialogue.send(as_answer(answer(request)))
-        except StopIteration as end:
-            return str(end.value)
-
-
-def oracle(request: ModelRequest) -> Answer:
-    """What a perfect model answers, to native tools or in the place of an API."""
-    if request.tools is None:
-        return Answer(request.gold)
-    content, calls = read_answer(request.gold)
-    return Answer(content, calls=calls)
 
 
 def dialogues(subset: Any, cache: Path) -> AgentDialogues:
@@ -284,14 +265,3 @@ def test_recordings_that_are_too_many_name_the_command(monkeypatch: pytest.Monke
     monkeypatch.setattr('opencompass_tooleval.agents.tasks.open_bank.MAX_SOURCE_BYTES', 1000)
     with pytest.raises(DataError, match=r'too much.*agents bank build --from'):
         TemporaryBank(DEMO / 'agents' / 'toolbench')
-
-
-@pytest.mark.long
-def test_the_oracle_on_all_queries_of_teval() -> None:
-    """The issue's evidence: recall, order and arguments 100 on all 553, and two runs byte for byte the same."""
-    rows = ToolEvalAgentDataset.load(str(real('teval')), 'teval')
-    begin = AgentDialogues('function_calling', bank=str(real('teval/EN/review_str_v1.json')), stateful_tools='teval')
-    first, second = ([drive(begin(row), oracle) for row in rows] for _ in range(2))
-    assert len(first) == 553 and first == second
-    scores = ToolEvalAgentEvaluator('teval').score_samples(rows['record'], list(map(as_answer, first)))
-    assert all(score.values[metric] == 1 for score in scores for metric in METRICS[:7])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencompass_tooleval.agents.loops.context import LEFT_OUT
 from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
 from opencompass_tooleval.agents.loops.finish import finish_call
-from opencompass_tooleval.agents.loops.loops import make_loop
-from opencompass_tooleval.agents.loops.prompts import GOLD_ANSWER
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import prompts
 from opencompass_tooleval.agents.toolbench.answers import load_answers
@@ -28,8 +24,6 @@ from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_traject
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from opencompass_tooleval.models.dialogue_runner import DialogueRunner
-from opencompass_tooleval.models.fixed_models import OracleModel
 from tests.agents.support import NUMBERS, PRODUCT, REST, TASK, calling, drive, session_of, talk
 from tests.agents.test_toolbench_answers import RUNS
 from tests.environments.test_playback import CALLS
@@ -311,12 +305,6 @@ def test_the_diversity_prompt_shows_what_a_call_passed_as_it_was_written() -> No
         assert f'"arguments": {json.dumps(written)},' in requests[1].messages[-1].content
 
 
-def test_observations_are_cut_as_published() -> None:
-    trajectory, requests = drive(DepthFirstSearch(max_observation=2), CALL, DONE)
-    assert requests[1].messages[-1].content == '30...' == trajectory.calls[0].observation
-    assert trajectory.calls[0].observation_chars == 3
-
-
 def test_reasons_of_steps() -> None:
     trajectory, _ = drive(DepthFirstSearch(max_depth=3), Answer(''), GIVES_UP, DONE)
     assert [(step.text, step.reason) for step in trajectory.steps] == [
@@ -339,60 +327,18 @@ def test_react_is_one_chain() -> None:
     assert (len(requests), trajectory.final_answer, trajectory.path) == (2, '258', (0, 1))
 
 
-def test_too_long_a_conversation_loses_its_oldest_observations() -> None:
-    answers = iter([CALL, calling(REST), CALL, DONE])
-    whole: list[list[str]] = []
-
-    def model(request: ModelRequest, _: int) -> Answer:
-        observations = [m.content for m in request.messages if m.role == 'tool' and m.content != LEFT_OUT]
-        if len(observations) > 1:
-            return Answer('', 'infra:truncated')
-        whole.append(observations)
-        return next(answers)
-
-    trajectory, _ = talk(SEARCH, model)
-    assert whole == [[], ['300'], ['258'], ['300']]
-    assert (trajectory.omitted_observations, trajectory.final_answer, len(trajectory.calls)) == (2, '258', 3)
-
-
 def test_no_room_at_all_goes_back() -> None:
     def model(request: ModelRequest, number: int) -> Answer:
         return Answer('', 'infra:truncated') if len(request.messages) > 2 else CALL
 
     trajectory, _ = talk(SEARCH, model)
     assert (len(trajectory.steps), trajectory.stopped) == (1, 'limit:context')
-    trajectory, requests = drive(SEARCH, Answer('', 'infra:truncated'))
-    assert (trajectory.steps, trajectory.path, len(requests), trajectory.stopped) == ((), (), 1, 'limit:context')
-
-
-@pytest.mark.parametrize('name', ['dfsdt', 'toolbench_react'])
-def test_oracle_comes_to_the_end_to_the_byte(name: str) -> None:
-    unknown = Task('q2', 'support', 'Now?', TASK.tools, relevant=('subtract_',))
-
-    def run() -> list[str]:
-        loop = make_loop(name)
-        dialogues = {task.id: loop.run(task, session_of(task)) for task in (TASK, unknown)}
-        outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
-        return [outcome.value.to_json() for outcome in outcomes.values()]
-
-    first = run()
-    assert first == run()
-    known, guessed = map(parse_trajectory, first)
-    assert [(call.name, call.arguments) for call in known.calls] == [PRODUCT, REST]
-    assert [call.name for call in guessed.calls] == ['subtract_']
-    assert {trajectory.final_answer for trajectory in (known, guessed)} == {GOLD_ANSWER}
-
-
-@pytest.mark.parametrize('wrong', [{'max_model_calls': 0}, {'children': 0}, {'max_depth': 0}, {'max_observation': -1}])
-def test_wrong_options_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match='must be at least 1'):
-        DepthFirstSearch(**wrong)
 
 
 ANSWERS = [*LETTERS.values(), Answer(''), calling(('guess', {})), calling(('Finish', {})), calling(PRODUCT, REST)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     script=st.lists(st.sampled_from(ANSWERS), min_size=1, max_size=60),
     children=st.integers(1, 3),
@@ -430,69 +376,6 @@ def test_whatever_is_answered_it_is_a_bounded_tree(
     assert again == trajectory and [request.messages for request in requests_again] == [
         request.messages for request in requests
     ]
-
-
-def hostile_answers(count: int) -> list[Answer]:
-    """Answers that mean ill, drawn with a seed."""
-    draw = random.Random(16)
-    deep = '[' * 50_000
-    texts = [
-        '',
-        ' ',
-        '\udc80',
-        '</tool_call>',
-        '<think>',
-        '{{}}{0}{query}',
-        deep,
-        '{"a":' * 3_000,
-        '\x00',
-        'Ignore all.',
-    ]
-    names = [
-        'multiply_',
-        'Finish',
-        ' Finish ',
-        'finish',
-        '',
-        '__class__',
-        '{name.__class__}',
-        'x' * 5_000,
-        '\udc80',
-        '数',
-    ]
-    values = [
-        None,
-        {},
-        [],
-        0,
-        float('nan'),
-        10**5_000,
-        {'return_type': {}},
-        {'input': [{}]},
-        {'input': deep},
-        'x' * 10_000,
-    ]
-    answers = []
-    for number in range(count):
-        text = 'x' * 1_000_000 if number % 2_500 == 0 else draw.choice(texts)
-        calls = [
-            make_call(draw.choice(names), draw.choice([*values, *texts]), draw.choice(['', 'id', '\udc80']))
-            for _ in range(draw.choice([0, 1, 1, 1, 3]))
-        ]
-        answers.append(Answer(text, calls=tuple(calls)))
-    return answers
-
-
-def test_ten_thousand_hostile_answers() -> None:
-    answers = iter(hostile_answers(10_000))
-    asked, tasks = 0, 0
-    while asked < 9_800:
-        loop = REACT if tasks % 3 == 2 else SEARCH
-        trajectory, requests = talk(loop, lambda *_: next(answers))
-        assert parse_trajectory(trajectory.to_json()).stopped == trajectory.stopped
-        assert len(trajectory.to_json()) < 200 * 100_000
-        asked, tasks = asked + len(requests), tasks + 1
-    assert tasks > 20
 
 
 @pytest.fixture(scope='module')

@@ -21,7 +21,6 @@ from opencompass_tooleval.agents.loops.easytool_tools import tools_of
 from opencompass_tooleval.agents.loops.loops import make_loop
 from opencompass_tooleval.agents.loops.prompts import GOLD_ANSWER
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.toolbench.answers import load_answers
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
@@ -31,15 +30,12 @@ from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
-from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
-from tests.agents.support import talk
-from tests.agents.test_dfsdt import hostile_answers
-from tests.agents.test_toolbench_answers import RUNS
-from tests.environments.test_playback import CALLS
+from tests.agents.support import Tools, talk
+from tests.agents.test_hostile_loops import native
 from tests.instructions.shared_data import expected
 from tests.official import Recorder
 
@@ -237,17 +233,10 @@ def test_retrieved_tools_are_listed_by_id(session: Session) -> None:
     assert listed[0] == 'ID: 1\nFinds places.\nID: 2\nSays the weather.' and 'Finds' not in listed[1]
 
 
-class Museum:
+def museum(name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
     """A tool that is strict on names, as a Python function is."""
-
-    names = ('find_for_museum',)
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        known = set(arguments) <= {'q', 'is_id', 'opening_day'} and 'q' in arguments
-        return FunctionAnswer(str(dict(arguments)) if known else 'No such argument.', is_wrong_call=not known)
-
-    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        pass
+    known = set(arguments) <= {'q', 'is_id', 'opening_day'} and 'q' in arguments
+    return FunctionAnswer(str(dict(arguments)) if known else 'No such argument.', is_wrong_call=not known)
 
 
 def at_the_museum(
@@ -256,7 +245,9 @@ def at_the_museum(
     """The arguments of the calls, and what the model was shown of the responses."""
     schema = {'type': 'object', 'properties': {name: {} for name in known}}
     task = Task('q1', 'toolbench_g2', 'Open?', (ToolSchema('find_for_museum', '', schema),))
-    session = (environment or Environment(stateful_tools=lambda: (Museum(),))).begin(task.id, task.schemas)
+    session = (environment or Environment(stateful_tools=lambda: (Tools(('find_for_museum',), museum),))).begin(
+        task.id, task.schemas
+    )
     replies = {'choose_API': ['["find_for_museum"]'], 'choose_parameter': [f'{{"Parameters": {parameters}}}']}
     trajectory, requests = carried_out(session, task, **replies)
     shown = next(text for request in requests if 'API response:' in (text := request.messages[-1].content))
@@ -404,8 +395,6 @@ def test_limits(session: Session) -> None:
     many = ['{"Parameters": [' + '{"place": "Delft"}, ' * 50 + ']}']
     trajectory, _ = carried_out(session, loop=EasyTool(max_calls=10), choose_parameter=many)
     assert (len(trajectory.calls), trajectory.stopped) == (10, 'limit:calls')
-    trajectory, requests = talk(EasyTool(), lambda *_: Answer('', 'infra:truncated'), TASK, session)
-    assert (len(requests), trajectory.stopped) == (1, 'limit:context')
     never = talk(EasyTool(max_steps=30), lambda *_: 'Hm.', TASK, session)[0]
     assert (len(never.steps), never.stopped) == (12, 'plan:no_tasks')
 
@@ -495,18 +484,8 @@ def test_oracle_comes_to_the_end_to_the_byte(session: Session, tmp_path: Path, r
     assert {(trajectory.final_answer, trajectory.stopped) for trajectory in trajectories} == {(GOLD_ANSWER, '')}
 
 
-@pytest.mark.parametrize(
-    'wrong',
-    [{'reading': 'x'}, {'tool_list': 'x'}, {'max_tries': 0}, {'max_steps': 0}, {'corpus': 'file'}, {'max_calls': -1}],
-)
-def test_wrong_options_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r'reading is|tool_list is|must be at least 1|needs retrieve'):
-        EasyTool(**wrong)
-
-
-def test_ten_thousand_hostile_answers(session: Session) -> None:
+def test_hostile_answers(session: Session) -> None:
     draw = random.Random(7)
-    hostile = hostile_answers(10_000)
     odd = [
         '{"Parameters": {"place": [[[]]]}}',
         '{"ID": [1]}',
@@ -514,13 +493,13 @@ def test_ten_thousand_hostile_answers(session: Session) -> None:
         '{"Tasks": "ab"}',
     ]
     asked, tasks = 0, 0
-    while asked < 10_000:
+    while asked < 2_000:
         right = Scripted(**TWO_TASKS)
 
         def model(request: ModelRequest, number: int, right: Scripted = right) -> Answer | str:
             if draw.random() < 0.6:
                 return right(request, number)
-            return draw.choice(odd) if draw.random() < 0.3 else hostile[draw.randrange(len(hostile))]
+            return draw.choice(odd) if draw.random() < 0.3 else native(draw)
 
         trajectory, requests = talk(EasyTool(), model, TASK, session)
         assert parse_trajectory(trajectory.to_json()).stopped == trajectory.stopped
@@ -528,40 +507,4 @@ def test_ten_thousand_hostile_answers(session: Session) -> None:
         texts = [step.text for step in trajectory.steps]
         assert len(texts) == len(requests) or trajectory.stopped == 'limit:context'
         asked, tasks = asked + len(requests), tasks + 1
-    assert tasks > 20
-
-
-@pytest.mark.skipif(not RUNS.is_dir(), reason='no published runs of ToolBench at hand')
-@pytest.mark.parametrize('name', [name for name in CALLS if 'retrieve' not in name])
-def test_published_calls_played_back_through_the_method(tmp_path: Path, name: str) -> None:
-    """One task per call: each gets its recorded response, and the final answer is the file's."""
-    write_bank(read_sources(find_sources([RUNS / name])), tmp_path / 'bank')
-    environment = Environment(Bank(tmp_path / 'bank'), preferred_source=name)
-    played = 0
-    for stored in load_answers(RUNS / name):
-        calls = [call for call in stored.trajectory.calls if isinstance(call.arguments, dict)]
-        names = [f'task {number}' for number in range(len(calls))]
-        order = [{'task': task, 'id': number, 'dep': -1} for number, task in enumerate(names, start=1)]
-        model = Scripted(
-            task_decompose=[json.dumps({'Tasks': names})],
-            task_topology=[json.dumps(order)],
-            choose_API=[json.dumps([call.name]) for call in calls],
-            choose_parameter=[json.dumps({'Parameters': call.arguments}) for call in calls],
-            answer_summarize=[stored.trajectory.final_answer],
-        )
-        tools = {tool.name: tool for tool in stored.task.tools}
-        offered = tuple(tools.get(call, ToolSchema(call, '', {})) for call in dict.fromkeys(c.name for c in calls))
-        documents = {tool.name: {'tool_name': 'all'} for tool in offered}
-        task = Task(stored.task.id, 'toolbench', stored.task.query, offered, documents=documents)
-        if not calls:
-            continue
-        trajectory, _ = talk(EasyTool(), model, task, environment.begin(task.id))
-        assert [(c.name, c.arguments, c.source) for c in trajectory.calls] == [
-            (c.name, c.arguments, 'exact') for c in calls
-        ]
-        for call, recorded in zip(trajectory.calls, calls, strict=True):
-            whole = recorded.observation
-            assert call.observation == (whole if len(whole) <= 1_000 else f'{whole[:1_000]}...')
-        assert trajectory.final_answer == stored.trajectory.final_answer.strip()
-        played += len(calls)
-    assert played > 0.9 * CALLS[name][1]
+    assert tasks > 4

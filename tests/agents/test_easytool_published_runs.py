@@ -18,8 +18,7 @@ from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Environment, Session
-from opencompass_tooleval.environments.functions import FunctionAnswer
-from tests.agents.support import talk
+from tests.agents.support import Tools, talk
 from tests.agents.test_easytool import purpose_of, purposes
 from tests.instructions.shared_data import DATA
 
@@ -36,19 +35,6 @@ def published() -> dict[str, Any]:
     return json.loads(gzip.decompress(FILE.read_bytes()))
 
 
-class World:
-    """What answered the calls of the published runs."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        return FunctionAnswer(f'{name} says {json.dumps(arguments, sort_keys=True)}')
-
-    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        pass
-
-
 def task() -> Task:
     guidelines = {
         name: {'tool_name': tool['standardized_name'], 'tool_description': tool['tool_description'], **guideline}
@@ -61,7 +47,8 @@ def task() -> Task:
 
 def session(offered: Task) -> Session:
     names = tuple(tool.name for tool in offered.tools)
-    return Environment(stateful_tools=lambda: (World(names),)).begin(offered.id, offered.schemas)
+    world = Tools(names, lambda name, arguments: f'{name} says {json.dumps(arguments, sort_keys=True)}')
+    return Environment(stateful_tools=lambda: (world,)).begin(offered.id, offered.schemas)
 
 
 class Scripted:

@@ -1,4 +1,4 @@
-"""Zero-shot, CoT and EasyTool as dialogues: requests, calls, and faults of models."""
+"""Zero-shot, CoT, EasyTool and native calls as dialogues: requests, calls, and faults of models."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import pytest
 
 from opencompass_tooleval.agents.loops import easytool_prompts
 from opencompass_tooleval.agents.loops.easytool import MAX_FIELD
-from opencompass_tooleval.agents.loops.funcqa import METHODS, FuncQADialogues
+from opencompass_tooleval.agents.loops.funcqa import METHODS, TOOLS, FuncQADialogues
 from opencompass_tooleval.benchmarks.funcqa import easytool_prompts as prompts
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
-from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
-from opencompass_tooleval.core.calls.tool_calls import read_answer
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.trajectory import Step, Trajectory, parse_trajectory
+from tests.agents.support import PRODUCT, REST, calling, oracle
 from tests.benchmarks.funcqa.funcqa_script import stage_of
 from tests.benchmarks.funcqa.support import INSTRUCTIONS, INSTRUCTIONS_FILE, RECORD, begin, by_stage, drive
-from tests.growth import in_linear_time
 from tests.instructions.shared_data import DEMO, expected, real
 from tests.run_alone import run_alone
 
@@ -34,19 +34,10 @@ WITHOUT_LAGENT = [method for method in METHODS if method != 'react']
 
 TASKS = json.dumps({'Tasks': ['multiply', 'subtract']})
 ORDER = json.dumps([{'task': 'multiply', 'id': 1, 'dep': -1}, {'task': 'subtract', 'id': 2, 'dep': [1]}])
-PARAMETERS = ('{"Parameters": {"input": [12, 25]}}', '{"Parameters": {"input": [300, 42]}}')
 
 
 def run(reply: Callable[[ModelRequest], Answer | str], record: Record = RECORD, **options: Any) -> Trajectory:
     return drive(begin('easytool', record, **options), reply)
-
-
-def gold(request: ModelRequest) -> Answer | str:
-    """What the oracle model says."""
-    if request.tools is None:
-        return request.gold
-    content, calls = read_answer(request.gold)
-    return Answer(content, calls=calls)
 
 
 def stages(trajectory: Trajectory) -> list[str]:
@@ -74,7 +65,7 @@ def test_a_perfect_model_scores_100(method: str, subset: Any, answers: str, plac
         file, instructions = real(f'funcqa/{subset.file}'), str(real('easytool/functions_data.json'))
     dialogues = FuncQADialogues(method, instructions)
     for record in load_records(file, subset.name, answers):
-        trajectory = drive(dialogues.begin(record), gold)
+        trajectory = drive(dialogues.begin(record), oracle)
         score = score_trajectory(record, trajectory)
         assert (score.values['accuracy'], score.values['strict_accuracy'], score.reason) == (1, 1, 'ok'), record
         assert [call.name for call in trajectory.calls] == (
@@ -146,7 +137,7 @@ def test_the_system_prompt_stands_before_every_request() -> None:
 
 
 def test_a_trajectory_keeps_everything_and_comes_back() -> None:
-    trajectory = run(gold)
+    trajectory = run(oracle)
     assert [(call.name, call.arguments, call.observation) for call in trajectory.calls] == [
         ('multiply_', {'input': [12, 25]}, '300'),
         ('subtract_', {'input': [300, 42]}, '258'),
@@ -172,7 +163,7 @@ def test_a_trajectory_keeps_everything_and_comes_back() -> None:
 
 
 def test_one_hop_is_not_decomposed_and_has_no_log() -> None:
-    trajectory = run(gold, record=ONE_HOP)
+    trajectory = run(oracle, record=ONE_HOP)
     assert stages(trajectory) == ['tool', 'parameters', 'task_answer', 'final', 'check']
     assert not any('Original Question' in entry.asked for entry in trajectory.steps)
     assert trajectory.steps[1].asked.startswith('This is an API tool documentation.')
@@ -343,21 +334,15 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(('record', 'reading'), [(RECORD, 'official'), (ONE_HOP, 'strict')], ids=['official', 'strict'])
-@pytest.mark.parametrize('text', HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_answers_are_errors(text: str, reading: str, record: Record, tmp_path: Any, monkeypatch: Any) -> None:
+def test_hostile_answers_are_errors(reading: str, record: Record, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-
-    def play(text: str) -> Trajectory:
-        trajectory = run(lambda request: text, record, reading=reading)
+    for text in HOSTILE:
+        trajectory = run(lambda request, text=text: text, record, reading=reading)
         assert parse_trajectory(trajectory.to_json()).calls == trajectory.calls
         assert score_trajectory(record, trajectory).values['strict_accuracy'] == 0
-        return trajectory
-
-    trajectory = in_linear_time(play, text)
+        assert all(call.error for call in trajectory.calls)
+        assert max(len(entry.asked) for entry in trajectory.steps) < 5_000 + 3 * MAX_FIELD
     assert not list(tmp_path.iterdir())
-    assert all(call.error for call in trajectory.calls)
-    longest = max(len(entry.asked) for entry in trajectory.steps)
-    assert longest < 5_000 + 3 * MAX_FIELD
 
 
 def test_a_hostile_order_is_bounded() -> None:
@@ -379,3 +364,72 @@ def test_thoughts_that_end_an_agent_have_that_reason_too() -> None:
     assert score_trajectory(RECORD, trajectory).reason == 'answer:truncated_reasoning'
     finished = replace(trajectory, steps=steps[:1])
     assert score_trajectory(RECORD, finished).reason == 'limit:steps'
+
+
+# Native calls
+
+
+def in_turns(*answers: Answer, **options: int) -> tuple[Trajectory, list[ModelRequest]]:
+    """What comes of answers, and what was asked; the last is repeated as long as anything is asked."""
+    dialogue = begin('function_calling', **options)
+    requests = [next(dialogue)]
+    while True:
+        try:
+            requests.append(dialogue.send(as_answer(answers[min(len(requests), len(answers)) - 1])))
+        except StopIteration as end:
+            return end.value, requests
+
+
+def test_calls_are_carried_out_and_answered() -> None:
+    last = Answer('<think>258</think>Answer: 258')
+    trajectory, requests = in_turns(calling(PRODUCT, text='<think>first</think>Well,'), calling(REST), last)
+    assert all(request.tools and request.tools.tools == TOOLS and not request.may_be_too_long for request in requests)
+    assert [(message.role, message.content) for message in requests[2].messages[1:]] == [
+        ('user', RECORD.question),
+        ('assistant', 'Well,'),
+        ('tool', '300'),
+        ('assistant', ''),
+        ('tool', '258'),
+    ]
+    assert [call.observation for call in trajectory.calls] == ['300', '258']
+    assert (trajectory.final_answer, trajectory.stopped) == ('Answer: 258', '')
+    assert [entry.asked for entry in trajectory.steps] == [RECORD.question, '300', '258']
+    assert trajectory.steps[0].text.splitlines()[0] == '<think>first</think>Well,'
+    assert trajectory.settings == {'max_steps': 20, 'max_calls': 100, 'rounded': True}
+    assert parse_trajectory(trajectory.to_json()) == trajectory
+    assert score_trajectory(RECORD, trajectory).reason == 'ok'
+
+
+def test_all_calls_of_an_answer_are_answered() -> None:
+    trajectory, requests = in_turns(calling(PRODUCT, ('sqrt_', '{"in'), ('root', {}), REST), Answer('Answer: 258'))
+    told = {message.call_id: message.content for message in requests[1].messages if message.role == 'tool'}
+    assert list(told) == ['id0', 'id1', 'id2', 'id3'] and (told['id0'], told['id3']) == ('300', '258')
+    assert told['id1'].startswith('Error: sqrt_: parameters are an object') and 'no such tool' in told['id2']
+    assert [call.error or '' for call in trajectory.calls] == ['', 'args:not_an_object', 'name:unknown_tool', '']
+    score = score_trajectory(RECORD, trajectory)
+    assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (1, 1, 'args:not_an_object')
+
+
+def test_an_answer_that_calls_nothing_is_the_end() -> None:
+    trajectory, requests = in_turns(Answer('It is 12 * 25 - 42 = 258.'))
+    assert (len(requests), trajectory.calls, trajectory.stopped) == (1, (), '')
+    assert score_trajectory(RECORD, trajectory).reason == 'ok'
+    assert score_trajectory(RECORD, in_turns(Answer('<think>258'))[0]).reason == 'answer:truncated_reasoning'
+    assert score_trajectory(RECORD, in_turns(calling(PRODUCT), Answer(''))[0]).reason == 'answer:empty'
+
+
+def test_steps_and_calls_are_bounded() -> None:
+    trajectory, requests = in_turns(calling(PRODUCT), max_steps=3)
+    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (3, 3, 'limit:steps')
+    trajectory, requests = in_turns(calling(PRODUCT, REST), max_calls=5)
+    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (3, 4, 'limit:steps')
+    assert score_trajectory(RECORD, trajectory).reason == 'limit:steps'
+
+
+def test_nothing_says_how_calls_are_written() -> None:
+    _, (request,) = in_turns(Answer('Answer: 258'))
+    assert [message.role for message in request.messages] == ['system', 'user']
+    assert 'JSON' not in request.messages[0].content and '{' not in request.messages[0].content
+    sent = [tool['function'] for tool in ToolSet(TOOLS).as_request()]
+    assert len(sent) == 13 and sent[0]['name'] == 'add_'
+    assert sent[0]['parameters']['properties'] == {'input': {'type': 'array', 'items': {'type': 'number'}}}

@@ -1,9 +1,7 @@
-"""FuncQA by ReAct: the demonstrations, right and wrong trajectories, and the whole way through OpenCompass."""
+"""FuncQA by ReAct: the demonstrations, and right and wrong trajectories."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +16,14 @@ from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from tests.benchmarks.funcqa.support import begin, drive
-from tests.conftest import ModelServer, start_server
-from tests.forked import run_opencompass
-from tests.instructions.shared_data import DEMO, real
+from tests.instructions.shared_data import real
 from tests.run_alone import run_alone
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
 from lagent.agents.react import ReActProtocol
-from opencompass.models import HuggingFacewithChatTemplate
 
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
-from tests.growth import in_linear_time
 
 RECORD = Record(
     id='0',
@@ -182,7 +176,7 @@ HOSTILE = {
     'code in a list': call('add_', '{"input": [__import__("os").system("touch MARKER")]}'),
     'code as name': call("__import__('os').system('touch MARKER')", '{"input": [1]}'),
     'deep': call('add_', '{"input": ' + '[' * 100_000 + ']' * 100_000 + '}'),
-    'long': call('add_', '{"input": [' + '1,' * 5_000_000 + '1]}'),
+    'long': call('add_', '{"input": [' + '1,' * 500_000 + '1]}'),
     'many bits': call('power_', '{"input": [10, 1000000]}'),
     'tower': call('power_', '{"input": [9, 9, 9, 9, 9]}'),
     'huge': call('choose_', '{"input": [100000000, 50000000]}'),
@@ -194,75 +188,8 @@ HOSTILE = {
 def test_hostile_calls_are_errors(kind: str, tmp_path: Path) -> None:
     marker = tmp_path / 'executed'
     answer = HOSTILE[kind].replace('MARKER', str(marker))
-    trajectory = in_linear_time(lambda text: run_alone(dialogue(), [text, finish('135')]), answer)
-    in_linear_time(lambda text: run_alone(dialogue(), [text, finish('135')]).to_json(), answer)
+    trajectory = run_alone(dialogue(), [answer, finish('135')])
+    assert parse_trajectory(trajectory.to_json()) == trajectory
     (made,) = trajectory.calls
     assert made.error
     assert not marker.exists()
-
-
-def test_a_tiny_model_is_asked_until_its_steps_are_used_up(tiny_model: Path) -> None:
-    """It knows nothing; its chat template takes what the agent makes of the dialogue."""
-    model = HuggingFacewithChatTemplate(path=str(tiny_model), max_seq_len=8192)
-    records = load_records(DEMO / 'funcqa' / 'funcqa_mh.json', 'multi_hop')
-    going = {record.id: dialogue(record, max_steps=3) for record in records}
-    outcomes = DialogueRunner(model, None, max_out_len=16, batch_size=8).run(going)
-    for outcome in outcomes.values():
-        assert outcome.value is not None and outcome.infra is None
-        assert outcome.value.steps[1].asked == 'Response:Please follow the format\n'
-        assert 'Give the final answer now.' in outcome.value.steps[2].asked
-        assert (len(outcome.answers), outcome.value.stopped) == (3, 'limit:steps')
-
-
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.tooleval_local import eval, infer
-    from opencompass_tooleval.configs.datasets.funcqa.tooleval_funcqa_gen import tooleval_funcqa_react_datasets
-
-datasets = [*tooleval_funcqa_react_datasets]
-for row in datasets:
-    row['path'] = 'tooleval:demo/funcqa'
-models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='any', openai_api_base='URL', retry=0, max_workers=16,
-               batch_size=64, max_out_len=64, max_seq_len=32000, query_per_second=1000, run_cfg=dict(num_gpus=0))]
-"""
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    running = start_server('--script', f'{Path(__file__).with_name("funcqa_react_script.py")}:answer')
-    yield running
-    running.stop()
-
-
-def test_end_to_end_over_a_server(server: ModelServer, tmp_path: Path) -> None:
-    (tmp_path / 'sweep.py').write_text(CONFIG.replace('URL', server.url))
-    done = run_opencompass('sweep.py', '-w', 'out', cwd=tmp_path)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-
-    assert {file.name for file in tmp_path.iterdir()} == {'sweep.py', 'out'}  # nothing is left where it was started
-
-    def read(kind: str, subset: str) -> Any:
-        (file,) = tmp_path.glob(f'out/*/{kind}/api/tooleval-funcqa-{subset}-react.json')
-        return json.loads(file.read_text(encoding='utf-8'))
-
-    one, multi = read('results', 'one_hop'), read('results', 'multi_hop')
-    metrics = ('accuracy', 'tool_error_rate', 'tool_name_error_rate', 'parameter_error_rate')
-    assert [multi[metric] for metric in metrics] == [100.0, 0.0, 0.0, 0.0]
-    assert multi['breakdown']['tool_errors'] == {}
-    bad = len(one['details']) - 4
-    share = 100 * bad / len(one['details'])
-    assert [one[metric] for metric in metrics] == pytest.approx([100 - share, share, share, share])
-    assert one['breakdown']['tool_errors'] == {'args:not_a_number': 19 * bad, 'name:unknown_tool': bad}
-    assert one['breakdown']['stopped'] == {'limit:steps': bad}
-    assert one['reasons'] == {'ok': 4, 'name:unknown_tool': bad}
-
-    stats = server.stats()
-    assert stats['requests'] == one['breakdown']['rounds'] + multi['breakdown']['rounds']
-    assert stats['most_in_flight'] > 4
-    for row in read('predictions', 'multi_hop').values():
-        trajectory = parse_trajectory(row['prediction'])
-        assert trajectory.steps[-1].text.startswith('Thought: done')
-        assert len(trajectory.calls) == len(trajectory.steps) - 1 > 1

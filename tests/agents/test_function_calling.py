@@ -7,19 +7,14 @@ from dataclasses import replace
 import pytest
 
 from opencompass_tooleval.agents.loops import prompts
-from opencompass_tooleval.agents.loops.context import LEFT_OUT
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
-from opencompass_tooleval.agents.loops.loops import make_loop
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.simulator import Simulator
-from opencompass_tooleval.models.dialogue_runner import DialogueRunner
-from opencompass_tooleval.models.fixed_models import OracleModel
-from tests.agents.support import PRODUCT, REST, TASK, calling, drive, session_of, talk
+from tests.agents.support import PRODUCT, REST, TASK, calling, drive, talk
 
 TEXT = FunctionCalling()
 TOOL = FunctionCalling(stop_on='tool')
@@ -192,37 +187,9 @@ def test_finish_is_no_call_of_a_tool():
     assert (len(trajectory.calls), trajectory.final_answer, trajectory.stopped) == (2, '', 'limit:calls')
 
 
-def test_observations_are_cut():
-    loop = FunctionCalling(max_observation=2)
-    trajectory, requests = drive(loop, calling(PRODUCT), Answer('258'))
-    assert requests[1].messages[-1].content == '30...' == trajectory.calls[0].observation
-    assert trajectory.calls[0].observation_chars == 3
+def test_observations_have_a_length_by_default():
     assert (TEXT.settings['max_observation'], TOOL.settings['max_observation']) == (20_000, 1_024)
     assert FunctionCalling(stop_on='tool', max_observation=5_000).settings['max_observation'] == 5_000
-
-
-def test_too_long_a_conversation_loses_its_oldest_observations():
-    calls = [calling((PRODUCT[0], {'input': [12, n]})) for n in range(4)]
-    given = []
-
-    def model(request: ModelRequest, _: int) -> Answer:
-        whole = [m.content for m in request.messages if m.role == 'tool' and m.content != LEFT_OUT]
-        if len(whole) > 2:
-            return Answer('', 'infra:truncated')
-        given.append(whole)
-        return calls[len(given) - 1] if len(given) <= 4 else Answer('done')
-
-    trajectory, _ = talk(TEXT, model)
-    assert given == [[], ['0'], ['0', '12'], ['12', '24'], ['24', '36']]
-    assert (trajectory.omitted_observations, trajectory.final_answer, len(trajectory.calls)) == (2, 'done', 4)
-
-
-def test_no_room_at_all():
-    trajectory, requests = drive(TEXT, calling(PRODUCT), calling(REST), Answer('', 'infra:truncated'))
-    assert (trajectory.stopped, trajectory.omitted_observations, len(trajectory.calls)) == ('limit:context', 2, 2)
-    assert len(requests) == 5
-    trajectory, requests = drive(TEXT, Answer('', 'infra:truncated'))
-    assert (trajectory.stopped, len(requests), trajectory.steps) == ('limit:context', 1, ())
 
 
 def test_a_simulator_is_asked_between():
@@ -234,25 +201,3 @@ def test_a_simulator_is_asked_between():
     assert [call.source for call in trajectory.calls] == ['simulated', 'simulated']
     assert '"a"' in requests[3].messages[-2].content and '"b"' in requests[3].messages[-1].content
     assert trajectory.final_answer == 'ab'
-
-
-@pytest.mark.parametrize(('stop_on', 'steps'), [('text', 3), ('tool', 3)])
-def test_oracle_replays_the_gold_calls_to_the_byte(stop_on, steps):
-    def run() -> list[str]:
-        loop = make_loop('function_calling', stop_on=stop_on)
-        dialogues = {f'q{n}': loop.run(TASK, session_of()) for n in range(3)}
-        outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
-        return [outcome.value.to_json() for outcome in outcomes.values()]
-
-    first = run()
-    assert first == run() and len(set(first)) == 1
-    trajectory = parse_trajectory(first[0])
-    assert [(call.name, call.arguments) for call in trajectory.calls] == [PRODUCT, REST]
-    assert [call.observation for call in trajectory.calls] == ['300', '258']
-    assert (len(trajectory.steps), trajectory.final_answer, trajectory.stopped) == (steps, prompts.GOLD_ANSWER, '')
-
-
-@pytest.mark.parametrize('wrong', [{'stop_on': 'never'}, {'max_steps': 0}, {'max_calls': 0}, {'max_observation': -1}])
-def test_wrong_options_are_refused(wrong):
-    with pytest.raises(ValueError, match=r'stop_on is|must be at least 1'):
-        FunctionCalling(**wrong)

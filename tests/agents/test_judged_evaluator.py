@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
-import textwrap
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from datasets import Dataset, concatenate_datasets
+from datasets import Dataset
 
 from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator
 from opencompass_tooleval.agents.tasks.task import Task
@@ -24,14 +21,14 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import GAVE_UP, AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.judging.judgement import UnjudgedError
-from opencompass_tooleval.models.fixed_models import _FixedModel
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.agents.judged_support import run, status
 from tests.conftest import ModelServer, start_server
-from tests.forked import NOWHERE, start_python
+from tests.judging.support import Script, Scripted, away, server_cfg
+from tests.judging.support import evaluate as evaluate_rows
+from tests.judging.support import scripted as scripted_judge
 
+__all__ = ['away', 'scripted_judge']  # fixtures
 TOOL = ToolSchema('search', 'Finds a painter.', {'type': 'object', 'properties': {'name': {'type': 'string'}}})
 SUBSET = 'toolbench_g1'
 
@@ -50,57 +47,25 @@ def trajectory(text: str = 'Delft.', source: str = 'exact', stopped: str = '', c
     return Trajectory('toolbench_react', steps, '' if stopped else text, stopped, path, settings=settings)
 
 
-class Scripted(_FixedModel):
-    """A judge in this process: ``says`` maps the id of a question to a reply."""
-
-    says: ClassVar[Callable[[str], str]]
-    asked: ClassVar[list[str]]
-
-    def reply(self, prompt: Any) -> Answer:
-        self.asked.append(prompt.record_id)
-        return Answer(type(self).says(prompt.record_id))
-
-
 @pytest.fixture
-def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
-    """Sets what :class:`Scripted` says, and returns its config."""
-
-    def script(says: Callable[[str], str]) -> dict[str, Any]:
-        monkeypatch.setattr(Scripted, 'says', staticmethod(says), raising=False)
-        monkeypatch.setattr(Scripted, 'asked', [], raising=False)
-        return {'type': Scripted, 'path': 'scripted', 'abbr': 'the-judge'}
-
-    return script
-
-
-@pytest.fixture(autouse=True)
-def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Judgements are kept here, and no judge is in the environment."""
-    for name in ('OC_JUDGE_MODEL', 'OC_JUDGE_API_KEY', 'OC_JUDGE_API_BASE'):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'cache'))
-    return tmp_path
+def scripted(scripted_judge: Script) -> Script:
+    """The config of a judge, for whom it is the same how often it was asked before."""
+    return lambda says: scripted_judge(lambda item, _: says(item), abbr='the-judge')
 
 
 def evaluate(evaluator: ToolEvalAgentJudgedEvaluator, answers: Sequence[Any], runs: int = 1) -> dict[str, Any]:
-    """Calls it as OpenCompass's evaluation task does; an answer is a trajectory, or why there is none."""
-    count = len(answers) // runs
-    tasks = [task(number) for number in range(count)]
+    """What comes of answers, which are trajectories, or why there is none."""
+    tasks = [task(number) for number in range(len(answers) // runs)]
     rows = Dataset.from_list([{'record_id': one.id, 'record': one.to_payload()} for one in tasks])
-    columns = {
-        'predictions': ['' if isinstance(one, str) else one.to_json() for one in answers],
-        'references': list(rows['record']) * runs,
-        'record_id': list(rows['record_id']) * runs,
-        'infra': [one if isinstance(one, str) else None for one in answers],
-    }
-    return evaluator.evaluate(1, runs, concatenate_datasets([rows] * runs), **columns)
+    predictions = ['' if isinstance(one, str) else one.to_json() for one in answers]
+    return evaluate_rows(evaluator, rows, predictions, [one if isinstance(one, str) else None for one in answers])
 
 
 def kind(item: str) -> str:
     return item.split('/')[-2]
 
 
-def test_solved_rate_says_whose_judgement_it_is(scripted: Callable[..., dict[str, Any]]) -> None:
+def test_solved_rate_says_whose_judgement_it_is(scripted: Script) -> None:
     def says(item: str) -> str:
         return status({'q0': 'Solved', 'q1': 'Unsolved'}.get(item[:2], 'Unsure' if 'check' in item else 'Solved'))
 
@@ -128,16 +93,7 @@ def test_solved_rate_says_whose_judgement_it_is(scripted: Callable[..., dict[str
     assert (again['solved_rate'], again['provenance']['judge_calls'], Scripted.asked) == (result['solved_rate'], 0, [])
 
 
-def test_judgements_that_differ_have_a_deviation(scripted: Callable[..., dict[str, Any]]) -> None:
-    cfg = scripted(lambda item: status('Solved' if item[-1] in '012' else 'Unsolved'))
-    result = evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, cfg), [trajectory('a'), trajectory('b')])
-    assert result['solved_rate'] == pytest.approx(75.0)
-    assert result['breakdown']['judged']['solved']['rates'] == pytest.approx([100.0, 100.0, 100.0, 0.0])
-    assert result['breakdown']['judged']['solved']['standard_deviation'] == pytest.approx(43.30127, abs=1e-4)
-    assert result['breakdown']['judged']['solved']['split_share'] == 1.0
-
-
-def test_the_win_rule_of_toolbench_is_an_option(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_the_win_rule_of_toolbench_is_an_option(scripted: Script, tmp_path: Path) -> None:
     reference = tmp_path / 'reference.json'
     rows = {str(n): {'record_id': f'q{n}', 'prediction': trajectory('Leiden.').to_json()} for n in range(2)}
     reference.write_text(json.dumps(rows), encoding='utf-8')
@@ -154,9 +110,7 @@ def test_the_win_rule_of_toolbench_is_an_option(scripted: Callable[..., dict[str
     assert not any('select' in item for item in Scripted.asked)
 
 
-def test_what_one_evaluation_kept_is_a_file_of_judgements(
-    scripted: Callable[..., dict[str, Any]], tmp_path: Path
-) -> None:
+def test_what_one_evaluation_kept_is_a_file_of_judgements(scripted: Script, tmp_path: Path) -> None:
     kinds = ('solved', 'pass', 'win', 'success')
     reference = tmp_path / 'reference.json'
     rows = {str(n): {'record_id': f'q{n}', 'prediction': trajectory('Leiden.').to_json()} for n in range(2)}
@@ -209,7 +163,7 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(
         evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, judgements=str(file)), [trajectory('Other.')] * 2)
 
 
-def test_trials_have_judgements_of_their_own(scripted: Callable[..., dict[str, Any]]) -> None:
+def test_trials_have_judgements_of_their_own(scripted: Script) -> None:
     cfg = scripted(lambda item: '{"Reason": "", "Choice": "Yes"}')
     evaluator = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judgement_kinds=['success'])
     result = evaluate(
@@ -223,7 +177,7 @@ def test_trials_have_judgements_of_their_own(scripted: Callable[..., dict[str, A
 @pytest.mark.parametrize(
     'reply', ['', 'No idea.', "I'm sorry, but I cannot judge that.", '{"answer_status": 3}', '[' * 9_999]
 )
-def test_what_a_judge_does_not_say_is_no_score(scripted: Callable[..., dict[str, Any]], reply: str) -> None:
+def test_what_a_judge_does_not_say_is_no_score(scripted: Script, reply: str) -> None:
     cfg = scripted(lambda item: reply if 'q1' in item else status('Solved'))
     with pytest.raises(UnjudgedError, match='4 of 12 could not be judged, for example solved of task q1'):
         evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, cfg), [trajectory(str(n)) for n in range(3)])
@@ -251,12 +205,6 @@ def server(server_process: ModelServer) -> ModelServer:
     return server_process
 
 
-def server_cfg(server: ModelServer, **changes: Any) -> dict[str, Any]:
-    speed = {'query_per_second': 1000, 'backoff': 0.001, 'retry': 1, 'max_workers': 4, 'max_seq_len': 65_536}
-    cfg = {'type': ToolEvalOpenAI, 'path': 'tiny', 'key': 'right', 'openai_api_base': server.url, 'temperature': 0}
-    return {**cfg, **speed, **changes}
-
-
 def test_an_answer_that_talks_to_the_judge_gets_what_the_judge_says(server: ModelServer) -> None:
     result = evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, server_cfg(server)), [*map(trajectory, INJECTIONS)])
     assert result['solved_rate'] == pytest.approx(50.0)
@@ -264,10 +212,9 @@ def test_an_answer_that_talks_to_the_judge_gets_what_the_judge_says(server: Mode
     assert server.stats()['requests'] == 4 * 4 * 2
 
 
-@pytest.mark.parametrize('fault', ['500', 'notjson', 'empty', 'filter400', 'length', 'bad'])
-def test_a_server_that_fails_for_one_task_is_told_and_asked_for_that_alone(server: ModelServer, fault: str) -> None:
+def test_a_server_that_fails_for_one_task_is_told_and_asked_for_that_alone(server: ModelServer) -> None:
     answers = [trajectory(f'Delft {n}.') for n in range(3)]
-    server.reset(f'{fault}@~painter 1 ')
+    server.reset('500@~painter 1 ')
     with pytest.raises(UnjudgedError, match='4 of 12 could not be judged'):
         evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, server_cfg(server)), answers)
     server.reset()
@@ -276,47 +223,7 @@ def test_a_server_that_fails_for_one_task_is_told_and_asked_for_that_alone(serve
     assert server.stats()['requests'] == 8
 
 
-SCRIPT = textwrap.dedent(
-    """
-    import json, sys
-    from tests.agents.test_judged_evaluator import SUBSET, ToolEvalAgentJudgedEvaluator, evaluate, trajectory
-
-    evaluator = ToolEvalAgentJudgedEvaluator(SUBSET, json.loads(sys.argv[1]))
-    evaluate(evaluator, [trajectory(f'Delft {n}.') for n in range(8)])
-    """
-)
-
-
-def judgements_on_disk() -> int:
-    return sum(file.read_bytes().count(b'\n') for file in default_cache().glob('judgements/*/*.jsonl'))
-
-
-def test_after_a_kill_only_what_was_in_flight_is_asked_again(server: ModelServer) -> None:
-    """Eight answers, four judgements of each, two questions in each judgement: killed among the second ones."""
-    server.reset('slow@41-=10')
-    cfg = {**server_cfg(server), 'type': 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'}
-    process = start_python('-c', SCRIPT, json.dumps(cfg), output=NOWHERE, errors=NOWHERE)
-    try:
-        deadline = time.monotonic() + 1500
-        # Judgements are on disk once the dialogues that got them have asked on: the 44th request may come before.
-        while server.stats()['requests'] < 44 or judgements_on_disk() < 40:
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.02)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    first = [asked['digest'] for asked in server.stats()['asked']]
-    server.reset()
-    result = evaluate(
-        ToolEvalAgentJudgedEvaluator(SUBSET, server_cfg(server)), [trajectory(f'Delft {n}.') for n in range(8)]
-    )
-    second = [asked['digest'] for asked in server.stats()['asked']]
-    assert result['solved_rate'] == pytest.approx(50.0)
-    assert len(first[:40]) + len(second) == 8 * 4 * 2
-    assert server.stats()['requests'] == result['provenance']['judge_calls'] == 24
-
-
-def test_a_judge_may_call_functions(scripted: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_may_call_functions(scripted: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then it is sent what ToolBench's judge is sent, and nothing of ours."""
     sent: dict[str, Any] = {}
     says = {
@@ -343,7 +250,7 @@ def test_a_judge_may_call_functions(scripted: Callable[..., dict[str, Any]], mon
     assert prompt.endswith('Now give your reason in "content" and `answer_status` of JSON to `check_answer_status`.\n')
 
 
-def test_an_answer_that_ends_without_finish_is_judged_as_one(scripted: Callable[..., dict[str, Any]]) -> None:
+def test_an_answer_that_ends_without_finish_is_judged_as_one(scripted: Script) -> None:
     """T-Eval's and UltraTool's agents end by text."""
     done = replace(trajectory(), steps=(*trajectory().steps[:1], Step('Delft.', parent=0)))
     judged = of_trajectory(task(0), done)
@@ -352,7 +259,7 @@ def test_an_answer_that_ends_without_finish_is_judged_as_one(scripted: Callable[
     assert result['solved_rate'] == 100.0
 
 
-def test_a_finish_that_ends_nothing_is_no_answer(scripted: Callable[..., dict[str, Any]]) -> None:
+def test_a_finish_that_ends_nothing_is_no_answer(scripted: Script) -> None:
     refused = AnsweredCall('Finish', {'final_answer': 'Delft.'}, '{"error": "must have return_type"}')
     done = Trajectory('toolbench_react', (Step('', (refused,)),), '', 'limit:steps', (0,))
     result = evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, scripted(lambda item: status('Solved'))), [done])
@@ -386,7 +293,7 @@ def test_the_judge_is_not_told_where_an_observation_came_from() -> None:
         )
 
 
-def test_what_is_missing_is_said(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_what_is_missing_is_said(scripted: Script, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="agents' answers needs a judge"):
         ToolEvalAgentJudgedEvaluator(SUBSET)
     cfg = scripted(lambda item: '')

@@ -1,26 +1,28 @@
-"""Both loops on tiny real models in this process."""
+"""All loops on tiny real models, in this process and served."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
+from opencompass_tooleval.agents.loops.easytool import EasyTool
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.environments.environment import Environment, Session
-from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat
-from tests.agents.support import PRODUCT, TASK, session_of
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tests.agents.support import PRODUCT, TASK, Tools, session_of
 from tests.conftest import load_tool
+from tests.models.test_transformers_serve import served  # noqa: F401 (a fixture)
 from tests.models.tool_templates import HERMES
 
 NAME, ARGUMENTS = PRODUCT
@@ -88,21 +90,11 @@ def test_a_local_model_that_writes(tiny_model: Path) -> None:
         assert trajectory.stopped == 'finish:missing'
 
 
-class Talkative:
-    """A tool that says much."""
-
-    names = (NAME,)
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        return FunctionAnswer('word ' * 200)
-
-    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """There is nothing to learn."""
-
-
 def test_a_conversation_over_a_local_models_limit_loses_its_oldest_observation(calling: Path) -> None:
     def much() -> Session:
-        return Environment(stateful_tools=lambda: (Talkative(),)).begin(TASK.id, TASK.schemas)
+        return Environment(stateful_tools=lambda: (Tools((NAME,), lambda *_: 'word ' * 200),)).begin(
+            TASK.id, TASK.schemas
+        )
 
     loop = FunctionCalling(max_steps=4)
     (whole, *_) = run(loop, local(calling), much)
@@ -137,3 +129,41 @@ def test_a_template_of_one_call_needs_parallel_false(calling: Path, tmp_path: Pa
     assert refused['q'].infra == 'infra:bad_request'
     for trajectory in run(FunctionCalling(max_steps=3, parallel=False), model):
         assert [(step.reason, len(step.calls)) for step in trajectory.steps] == [('call:several', 1)] * 3
+
+
+def test_searches_with_a_model_that_calls(calling: Path) -> None:
+    model = local(calling, 8192)
+    for trajectory in run(ToolBenchReAct(max_depth=6), model):
+        assert [(call.name, call.arguments, call.observation) for call in trajectory.calls] == [(*PRODUCT, '300')] * 3
+        assert (trajectory.stopped, [step.parent for step in trajectory.steps]) == ('limit:steps', [-1, 0, 1])
+    for trajectory in run(DepthFirstSearch(max_depth=4), model):
+        assert [step.parent for step in trajectory.steps] == [-1, 0, 0, -1, 3, 3]
+        assert len(trajectory.calls) == 6 and trajectory.stopped == 'limit:steps'
+        # The second child is shown what the first did: it is asked more.
+        first, second = (step.usage['prompt'] for step in trajectory.steps[1:3] if step.usage)
+        assert second > first + 100
+
+
+def test_a_search_with_a_model_that_talks(tiny_model: Path, tmp_path: Path) -> None:
+    model = local(with_template(tiny_model, tmp_path, HERMES), 8192)
+    for trajectory in run(DepthFirstSearch(max_depth=2), model):
+        assert [step.parent for step in trajectory.steps] == [-1, 0, 0, -1, 3, 3]
+        assert all(step.text and not step.calls for step in trajectory.steps)
+
+
+def test_easytools_method_with_a_model_that_nobody_can_read(tiny_model: Path) -> None:
+    for trajectory in run(EasyTool(max_requests=2), local(tiny_model)):
+        assert [(step.purpose, step.reason) for step in trajectory.steps] == [
+            ('task_decompose', 'parse:not_a_literal')
+        ] * 2
+        assert (trajectory.stopped, trajectory.final_answer) == ('plan:no_tasks', '')
+    (cut, *_) = run(EasyTool(), local(tiny_model, 64))
+    assert (cut.stopped, cut.steps) == ('limit:context', ())
+
+
+def test_a_served_model_that_calls(served: str, calling: Path) -> None:  # noqa: F811
+    """Over the real ``transformers serve``, with ``tools``."""
+    model = ToolEvalOpenAI(
+        str(calling), key='none', openai_api_base=served, retry=0, max_workers=1, timeout=120, max_seq_len=8192
+    )
+    check_looping(run(FunctionCalling(max_steps=3), model))

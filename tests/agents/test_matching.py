@@ -61,7 +61,7 @@ def test_partners_are_those_that_are_counted() -> None:
         Partner(2, True),
     ]
     drawn = random.Random(5)
-    for _ in range(500):
+    for _ in range(200):
         words = [[f'{drawn.choice("ab")}{drawn.choice("12?")}' for _ in range(drawn.randrange(6))] for _ in range(2)]
         made = calls_of(' '.join(words[0]).replace('?', '3'))
         gold = gold_of(' '.join(words[1]))
@@ -94,7 +94,7 @@ def test_against_every_matching() -> None:
     """The largest matchings by name, among them those with most equal arguments, among them the best in order."""
     drawn = random.Random(3)
     differing = 0
-    for _ in range(1500):
+    for _ in range(600):
         calls = ' '.join(drawn.choice('aab') + drawn.choice('123') for _ in range(drawn.randrange(5)))
         gold = ' '.join(drawn.choice('aab') + drawn.choice('123?') for _ in range(drawn.randrange(5)))
         made, wanted = calls_of(calls), gold_of(gold)
@@ -114,7 +114,7 @@ def test_against_every_matching() -> None:
         assert in_order <= match.in_order <= matched, (calls, gold)
         differing += in_order != match.in_order
         assert match.is_equal == (len(made) == len(wanted) == match.in_order == match.same), (calls, gold)
-    assert differing <= 15
+    assert differing <= 6
 
 
 def test_permuted_calls_change_the_order_only() -> None:
@@ -128,5 +128,5 @@ def test_permuted_calls_change_the_order_only() -> None:
 
 
 def test_thousands_of_calls_are_matched() -> None:
-    many = calls_of('a1 a2 b1 b3 ' * 2500)
+    many = calls_of('a1 a2 b1 b3 ' * 1000)
     assert match_calls(many, gold_of('b1 a? ' * 10)) == Match(20, 20, 20, False)

@@ -18,16 +18,14 @@ from opencompass_tooleval.agents.scoring.scoring import METRICS, WASTE, AgentSco
 from opencompass_tooleval.agents.tasks.records import find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task, example_arguments
 from opencompass_tooleval.agents.tasks.tools import find_tools
-from opencompass_tooleval.core.calls.answer import Answer, as_answer
-from opencompass_tooleval.core.calls.dialogue import ModelRequest
-from opencompass_tooleval.core.calls.tool_calls import read_answer
+from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from tests.agents.support import talk
-from tests.instructions.shared_data import DATA, DEMO, real
+from tests.agents.support import oracle, published, talk
+from tests.instructions.shared_data import DATA, DEMO
 
 TEVAL = 'teval/EN/plan_json_v1.json'
 GOOD = [metric for metric in METRICS if metric not in WASTE]
@@ -37,15 +35,7 @@ FULL = dict.fromkeys(GOOD, 100.0)
 @pytest.fixture(scope='module')
 def tasks() -> Sequence[Task]:
     """T-Eval's queries."""
-    return load_data(real(TEVAL), 'teval').tasks
-
-
-def oracle(request: ModelRequest, number: int) -> Answer:
-    """What a perfect model answers."""
-    if request.tools is None:
-        return Answer(request.gold)
-    text, calls = read_answer(request.gold)
-    return Answer(text, calls=calls)
+    return published('teval').tasks
 
 
 def carried_out(loop: str, tasks: Sequence[Task], folder: Path) -> list[str]:
@@ -103,22 +93,25 @@ def test_react_on_all_queries(tasks: Sequence[Task], tmp_path: Path) -> None:
     check('react', tasks, tmp_path)
 
 
-def reasons_of(subset: str, loop: str, invalid: float = 0, **options: str) -> dict[str, int]:
+def reasons_of(subset: str, loop: str, invalid: float = 0, every: int = 1, **options: str) -> dict[str, int]:
     """How the oracle fares on all tasks of a subset, where nothing was recorded; it makes the calls in any case."""
-    row = find_subset(subset)
-    tasks = load_data(real(f'{Path(row.folder).name}/{row.file}'), subset).tasks
+    row, tasks = find_subset(subset), published(subset).tasks
+    assert len(tasks) == row.tasks
+    tasks = tasks[::every]
     environment, made = Environment(), make_loop(loop, **options)
     done = [talk(made, oracle, task, environment.begin(task.id, task.schemas))[0].to_json() for task in tasks]
     total = aggregate(score_predictions(tasks, list(map(as_answer, done))), row.metrics)
     good = {metric for metric in row.metrics if metric in GOOD} - {'finish_rate'}
-    assert len(tasks) == row.tasks and {total.metrics[metric] for metric in good} == {100}
+    assert {total.metrics[metric] for metric in good} == {100}
     assert (total.metrics['unknown_tool_rate'], total.metrics['invalid_call_rate']) == (0, pytest.approx(invalid))
     return total.reasons
 
 
-@pytest.mark.parametrize('subset', [pytest.param('ultratool_zh', marks=pytest.mark.long), 'ultratool_en'])
-def test_ultratool(subset: str) -> None:
-    assert reasons_of(subset, 'function_calling') == {'ok': 1000}
+@pytest.mark.parametrize(
+    ('subset', 'every'), [pytest.param('ultratool_zh', 1, marks=pytest.mark.long), ('ultratool_en', 5)]
+)
+def test_ultratool(subset: str, every: int) -> None:
+    assert reasons_of(subset, 'function_calling', every=every) == {'ok': 1000 // every}
 
 
 @pytest.mark.parametrize(
@@ -149,56 +142,39 @@ def made_of(calls: Sequence[tuple[str, object]]) -> Trajectory:
 @pytest.fixture(scope='module')
 def sampled() -> Sequence[Task]:
     """T-Eval's queries, or the demo's where those are not at hand."""
-    file = DATA / TEVAL
-    return load_data(file if file.exists() else DEMO / 'agents' / TEVAL, 'teval').tasks[::4]
+    if (DATA / TEVAL).exists():
+        return published('teval').tasks[::4]
+    return load_data(DEMO / 'agents' / TEVAL, 'teval').tasks
 
 
-def test_a_dropped_call_costs_its_share_of_recall(sampled: Sequence[Task]) -> None:
-    drawn = Random(1)
+def test_each_deviation_costs_its_own_metrics(sampled: Sequence[Task]) -> None:
+    drawn, moved = Random(1), 0
+    full = dict.fromkeys(('call_recall', 'call_precision', 'call_f1', 'call_order', 'arguments'), 1)
     for task in sampled:
-        calls = [(call.name, call.arguments) for call in task.gold or ()]
-        size = len(calls)
-        del calls[drawn.randrange(size)]
-        values = score_trajectory(task, made_of(calls)).values
-        expected = 1 - 1 / size
-        assert values['call_recall'] == values['call_order'] == pytest.approx(expected), task.id
-        assert values['all_calls_right'] == 0
-        assert (values['call_precision'], values['arguments']) == ((1, 1) if calls else (0, 0))
+        gold: list[tuple[str, object]] = [(call.name, call.arguments) for call in task.gold or ()]
+        size, place = len(gold), drawn.randrange(len(gold))
 
+        def values(calls: list[tuple[str, object]], task: Task = task, gold: Any = gold) -> dict[str, float | None]:
+            found = score_trajectory(task, made_of(calls)).values
+            assert found['all_calls_right'] == (calls == gold), task.id
+            return {name: found[name] for name in full}
 
-def test_a_call_more_costs_precision_only(sampled: Sequence[Task]) -> None:
-    drawn = Random(2)
-    for task in sampled:
-        calls = [(call.name, call.arguments) for call in task.gold or ()]
-        size = len(calls)
-        calls.insert(drawn.randrange(size + 1), ('Nowhere.go', {}))
-        values = score_trajectory(task, made_of(calls)).values
-        assert values['call_precision'] == pytest.approx(size / (size + 1))
-        assert values['call_recall'] == values['call_order'] == values['arguments'] == 1
-
-
-def test_permuted_calls_cost_order_only(sampled: Sequence[Task]) -> None:
-    drawn = Random(3)
-    moved = 0
-    for task in sampled:
-        gold = [(call.name, call.arguments) for call in task.gold or ()]
-        calls = drawn.sample(gold, len(gold))
-        values = score_trajectory(task, made_of(calls)).values
-        assert values['call_recall'] == values['call_precision'] == values['call_f1'] == values['arguments'] == 1
-        assert (values['call_order'] == 1) == (values['all_calls_right'] == 1) == (calls == gold), task.id
-        moved += calls != gold
+        less = values([*gold[:place], *gold[place + 1 :]])
+        assert less['call_recall'] == less['call_order'] == pytest.approx(1 - 1 / size), task.id
+        assert (less['call_precision'], less['arguments']) == ((1, 1) if size > 1 else (0, 0))
+        more = values([*gold[:place], ('Nowhere.go', {}), *gold[place:]])
+        shares = {
+            'call_precision': pytest.approx(size / (size + 1)),
+            'call_f1': pytest.approx(2 * size / (2 * size + 1)),
+        }
+        assert more == {**full, **shares}
+        permuted = drawn.sample(gold, size)
+        turned = values(permuted)
+        assert {**turned, 'call_order': 1} == full and (turned['call_order'] == 1) == (permuted == gold), task.id
+        moved += permuted != gold
+        others = values([*gold[:place], (gold[place][0], {'another': 'argument'}), *gold[place + 1 :]])
+        assert others == {**full, 'arguments': pytest.approx(1 - 1 / size)}
     assert moved > len(sampled) // 2
-
-
-def test_other_arguments_cost_arguments_only(sampled: Sequence[Task]) -> None:
-    drawn = Random(4)
-    for task in sampled:
-        calls = [(call.name, call.arguments) for call in task.gold or ()]
-        place = drawn.randrange(len(calls))
-        calls[place] = calls[place][0], {'another': 'argument'}
-        values = score_trajectory(task, made_of(calls)).values
-        assert values['arguments'] == pytest.approx(1 - 1 / len(calls))
-        assert values['call_recall'] == values['call_precision'] == values['call_order'] == 1, task.id
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from opencompass_tooleval.agents.loops.react import shown_tools
 from opencompass_tooleval.agents.tasks.errata import check_gold
-from opencompass_tooleval.agents.tasks.records import TABLE, data_file, find_subset, load_data
+from opencompass_tooleval.agents.tasks.records import TABLE, data_file, load_data
 from opencompass_tooleval.agents.tasks.task import parse_task
 from opencompass_tooleval.agents.toolbench.names import RENAMED_TOOLS, function_of, standard_name, standard_parameter
 from opencompass_tooleval.core.calls.one_call import keeps_to
@@ -19,7 +19,8 @@ from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import MAX_DESCRIPTION, ToolSet
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir.data_files import read_json
-from tests.instructions.shared_data import DATA, DEMO, real
+from tests.agents.support import published
+from tests.instructions.shared_data import DATA, DEMO
 
 ERRATA = {
     'teval': {'unfit_gold': 12, 'gold_type': 25},
@@ -34,8 +35,7 @@ MISTYPED_TASKS = {'teval': 21, 'ultratool_zh': 35, 'ultratool_en': 38}
 
 @pytest.mark.parametrize('subset', [subset for subset in TABLE if subset.tasks], ids=lambda subset: subset.name)
 def test_published_files_have_the_tables_counts(subset: Any) -> None:
-    file = real(f'{subset.folder.removeprefix("data/")}/{subset.file}')
-    data = load_data(file, subset.name)
+    data = published(subset.name)
     assert (len(data.tasks), data.calls) == (subset.tasks, subset.calls)
     assert Counter(erratum.kind for erratum in data.errata) == ERRATA[subset.name]
     mistyped = {erratum.where for erratum in data.errata if erratum.kind == 'gold_type'}
@@ -59,9 +59,8 @@ RETURNED = {'teval': 'return_data', 'ultratool_zh': 'results', 'ultratool_en': '
 
 @pytest.mark.parametrize('subset', RETURNED)
 def test_native_calls_are_shown_what_tools_return_as_text_is(subset: str) -> None:
-    row = find_subset(subset)
     shortened = set()
-    for task in load_data(real(f'{row.folder.removeprefix("data/")}/{row.file}'), subset).tasks:
+    for task in published(subset).tasks:
         texts = {tool['name']: tool for tool in shown_tools(task)}
         for tool in ToolSet(task.tools).as_request():
             name, description = tool['function']['name'], tool['function']['description']
@@ -84,17 +83,17 @@ OF_FILE = {'G1_instruction': 'toolbench_g1', 'G2_category': 'toolbench_g2', 'G3_
 def test_functions_are_those_of_the_published_runs(file: Path) -> None:
     """Names, descriptions and parameters, of all queries that both have, in the same order."""
     name = next(subset for part, subset in OF_FILE.items() if part in file.name)
-    tasks = {task.id: task for task in load_data(real(f'toolbench/{find_subset(name).file}'), name).tasks}
+    tasks = {task.id: task for task in published(name).tasks}
     runs = read_json(file)
     both = sorted(set(runs) & set(tasks))
     assert len(both) == (3 if file in EXAMPLES else len(tasks))
     for key in both:
-        published = [tool for tool in runs[key]['available_tools'] if tool['name'] != 'Finish']
+        of_run = [tool for tool in runs[key]['available_tools'] if tool['name'] != 'Finish']
         offered = [
             {'name': tool.name, 'description': tool.description, 'parameters': tool.parameters}
             for tool in tasks[key].tools
         ]
-        assert offered == published, key
+        assert offered == of_run, key
         assert tasks[key].query == runs[key]['query']
 
 

@@ -17,14 +17,13 @@ from opencompass_tooleval.agents.scoring.scoring import (
     score_trajectory,
 )
 from opencompass_tooleval.agents.scoring.waste import Waste, count_waste
-from opencompass_tooleval.agents.tasks.records import find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
-from tests.instructions.shared_data import real
+from tests.agents.support import published
 
 GOLD = (GoldCall('find', {'name': 'Delft'}), GoldCall('route', {'to': 'Delft'}), GoldCall('book', {'day': 3}))
 TASK = Task('q1', 'teval', 'Take me to Delft.', (), GOLD)
@@ -124,14 +123,6 @@ def test_what_a_recording_says_of_an_error_counts_before_its_words() -> None:
     fine = replace(FIND, observation='Twenty films were not found elsewhere.', error='')
     assert count_waste(chain(fine, fine)) == Waste(calls=2, repeated_call=1)
     assert count_waste(chain(replace(fine, error=None), FIND)).repeated_after_error == 1
-
-
-@pytest.mark.parametrize('dropped', range(3))
-def test_a_gold_call_less_is_a_third_less(dropped: int) -> None:
-    made = [call for place, call in enumerate((FIND, ROUTE, BOOK)) if place != dropped]
-    score = score_trajectory(TASK, chain(*made))
-    assert score.values['call_recall'] == score.values['call_order'] == pytest.approx(1 - 1 / 3)
-    assert (score.values['call_precision'], score.values['arguments'], score.reason) == (1, 1, 'calls:missing')
 
 
 def test_of_needed_tools_only_the_names_count() -> None:
@@ -287,10 +278,8 @@ def test_a_task_keeps_its_repaired_gold() -> None:
 def test_who_keeps_to_the_published_documentation_has_all_calls_right_once_repaired(
     subset: str, calls: int, tasks: int, official: int
 ) -> None:
-    row = find_subset(subset)
-    data = load_data(real(f'{row.folder.removeprefix("data/")}/{row.file}'), subset).tasks
     scores = []
-    for task in data:
+    for task in published(subset).tasks:
         made = [call.repaired or call for call in task.gold or ()]
         passed = [{**call.arguments, **dict.fromkeys(call.open_arguments, 'any')} for call in made]
         done = [

@@ -1,4 +1,4 @@
-"""ToolBench's published loops on scripted answers, also malformed ones: ours have the same requests and ends."""
+"""ToolBench's published prompts, and its loops on scripted answers: ours have the same requests and ends."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
 from opencompass_tooleval.agents.loops.finish import FINISH, read_finish
 from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.toolbench import prompts
 from opencompass_tooleval.agents.toolbench.answers import to_toolbench
 from opencompass_tooleval.core.calls.answer import Answer, extras, with_extras
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
@@ -21,40 +22,18 @@ from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import GAVE_UP, Trajectory, parse_trajectory
 from opencompass_tooleval.environments.environment import Environment, Session
-from opencompass_tooleval.environments.functions import FunctionAnswer
-from tests.agents.support import talk
-from tests.instructions.shared_data import DATA, expected
+from tests.agents.support import Tools, talk
+from tests.instructions.shared_data import expected
+from tests.official import Recorder
 
-FILE = DATA.parent / 'expected' / 'toolbench' / 'published_runs.json.gz'
 LOOPS = {'dfs': DepthFirstSearch, 'cot': ToolBenchReAct}
 PARSE_ERROR = json.dumps({'error': 'Tool input parse error...\n', 'response': ''})
 RUNS = 208
-
-pytestmark = pytest.mark.skipif(not FILE.is_file(), reason='no published runs of the loops at hand')
 
 
 @cache
 def published() -> dict[str, Any]:
     return json.loads(gzip.decompress(expected('toolbench/published_runs.json.gz').read_bytes()))
-
-
-class World:
-    """What answered the calls of the published runs."""
-
-    def __init__(self, apis: Mapping[str, str]) -> None:
-        self._apis = apis
-        self.names = tuple(apis)
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        if not arguments:
-            return FunctionAnswer(PARSE_ERROR)  # an empty text: no run passes an object without values
-        summed = sum(map(ord, self._apis[name] + json.dumps(arguments, sort_keys=True)))
-        error = '' if summed % 3 else 'Message error...'
-        response = f'x{summed} é ' * (1 if summed % 4 else 400)
-        return FunctionAnswer(json.dumps({'error': error, 'response': response}))
-
-    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        pass
 
 
 def task() -> Task:
@@ -69,8 +48,18 @@ def task() -> Task:
 
 
 def session(offered: Task) -> Session:
+    """What answered the calls of the published runs."""
     apis = zip((tool.name for tool in offered.tools), published()['world']['apis'], strict=True)
-    world = World({name: api['api_name'] for name, api in apis})
+    published_names = {name: api['api_name'] for name, api in apis}
+
+    def answer(name: str, arguments: Mapping[str, Any]) -> str:
+        if not arguments:
+            return PARSE_ERROR  # an empty text: no run passes an object without values
+        summed = sum(map(ord, published_names[name] + json.dumps(arguments, sort_keys=True)))
+        error = '' if summed % 3 else 'Message error...'
+        return json.dumps({'error': error, 'response': f'x{summed} é ' * (1 if summed % 4 else 400)})
+
+    world = Tools(tuple(published_names), answer)
     return Environment(stateful_tools=lambda: (world,)).begin(offered.id, offered.schemas)
 
 
@@ -137,3 +126,29 @@ def test_a_run_asks_the_same_and_ends_the_same(place: int) -> None:
         assert written in given_up and generation['final_answer'] in given_up
     else:
         assert written == generation['final_answer']
+
+
+@pytest.mark.official('ToolBench', 'prompts')
+def test_prompts_are_those_of_the_source_code(record_property: Recorder) -> None:
+    record_property('cases', 5)
+    published = json.loads(expected('toolbench/prompts.json').read_text())
+    react = published['react']
+    assert react['FORMAT_INSTRUCTIONS_SYSTEM_FUNCTION'] == prompts.SYSTEM + '{task_description}'
+    assert prompts.USER.replace('{}', '{input_description}') == react['FORMAT_INSTRUCTIONS_USER_FUNCTION']
+    assert react['FORMAT_INSTRUCTIONS_SYSTEM_FUNCTION_ZEROSHOT'] == prompts.REACT_TEXT
+    assert '{previous_candidate}'.join(prompts.DIVERSITY) == published['diversity']
+    assert published['task_description'].replace('\\"', '"').replace('\\n', '\n') == prompts.TASK_DESCRIPTION
+
+
+def test_the_published_runs_were_sent_the_same() -> None:
+    run = json.loads(expected('toolbench/example/answer_dfs_588.json').read_text())['answer_generation']
+    system, user = run['train_messages'][0][:2]
+    listed = '1.theclique: API for TheClique company\n'
+    assert system['content'] == f'{prompts.SYSTEM}{prompts.TASK_DESCRIPTION}{listed}'
+    assert user['content'] == prompts.USER.format(run['query'])
+    finish = run['function'][-1]
+    assert (finish['name'], finish['description'], finish['parameters']) == (
+        FINISH.name,
+        FINISH.description,
+        FINISH.parameters,
+    )

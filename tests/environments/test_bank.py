@@ -139,7 +139,7 @@ def test_a_damaged_bank_says_so(tmp_path: Path) -> None:
     write_bank(CALLS * 10, tmp_path / 'bank')
     whole = (tmp_path / 'bank').read_bytes()
     faults = 0
-    for seed in range(400):
+    for seed in range(120):
         rng = random.Random(seed)
         content = bytearray(whole)
         for _ in range(rng.choice((1, 5, 50))):
@@ -151,7 +151,7 @@ def test_a_damaged_bank_says_so(tmp_path: Path) -> None:
         except DataError as error:
             faults += 1
             assert str(error).startswith(f'{tmp_path / "bank"}: the ') and '\n' not in str(error)
-    assert faults > 100
+    assert faults > 30
 
 
 def test_a_bank_without_its_digest_or_with_other_values_is_damaged(tmp_path: Path) -> None:

@@ -75,35 +75,6 @@ def test_each_trial_has_its_copy_and_calls_leave_the_fixture_alone(live: LiveToo
     assert (fixture / 'notes.txt').read_text() == 'first\n'
 
 
-@pytest.mark.parametrize(
-    'end', [pytest.param('sys.exit()', marks=pytest.mark.long), 'os.kill(os.getpid(), signal.SIGKILL)']
-)
-def test_a_program_that_ends_without_closing_leaves_nothing(fixture: Path, tmp_path: Path, end: str) -> None:
-    code = f"""
-import os, signal, sys
-from pathlib import Path
-from opencompass_tooleval.extras.mcp_servers.live import LiveTools
-from opencompass_tooleval.extras.mcp_servers.server import parse_server
-
-trial = LiveTools(parse_server({NOTES!r}), Path({str(fixture)!r}), ahead=1).begin('a')
-assert trial.call('read_notes', {{}}).text == 'first'
-print(trial.running.connection.state.pid, flush=True)
-{end}
-"""
-    copies = tmp_path / 'copies'
-    copies.mkdir()
-    env = {**os.environ, 'TMPDIR': str(copies), 'PYTHONPATH': str(ROOT)}
-    done = subprocess.run([sys.executable, '-c', code], env=env, capture_output=True, text=True)
-    if done.returncode == -signal.SIGKILL:
-        while [*copies.iterdir()]:  # it goes on without the program; whether a server is killed is tested elsewhere
-            time.sleep(0.05)
-        return
-    assert done.returncode == 0 and not done.stderr, done.stderr
-    assert not [*copies.iterdir()]
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(done.stdout), 0)
-
-
 def test_by_default_only_what_says_that_it_reads(fixture: Path) -> None:
     with LiveTools(SERVER, fixture, leave_out=['hang', 'c*']) as tools:
         names = [tool.name for tool in tools.tools]
@@ -266,23 +237,38 @@ def test_a_daemon_of_a_server_ends_with_its_trial(fixture: Path) -> None:
     assert not running(mark)
 
 
-def test_a_daemon_of_a_server_ends_with_a_killed_process(fixture: Path) -> None:
+@pytest.mark.parametrize(
+    'end', [pytest.param('sys.exit()', marks=pytest.mark.long), 'os.kill(os.getpid(), signal.SIGKILL)']
+)
+def test_a_program_that_ends_without_closing_leaves_nothing(fixture: Path, tmp_path: Path, end: str) -> None:
     mark = f'mark-{os.getpid()}-{time.monotonic_ns()}'
     code = f"""
-import sys, time
+import os, signal, sys
 from pathlib import Path
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools
 from opencompass_tooleval.extras.mcp_servers.server import parse_server
-trial = LiveTools(parse_server({with_daemon(mark)!r}), Path({str(fixture)!r})).begin('a')
-trial.call('read_notes', {{}})
-print('called', flush=True)
-time.sleep(300)
+
+trial = LiveTools(parse_server({with_daemon(mark)!r}), Path({str(fixture)!r}), ahead=1).begin('a')
+assert trial.call('read_notes', {{}}).text == 'first'
+print(trial.running.connection.state.pid, flush=True)
+sys.stdin.read()
+{end}
 """
-    with subprocess.Popen([sys.executable, '-c', code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == 'called\n'
+    copies = tmp_path / 'copies'
+    copies.mkdir()
+    env = {**os.environ, 'TMPDIR': str(copies), 'PYTHONPATH': str(ROOT)}
+    command = [sys.executable, '-c', code]
+    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        pid = int(process.stdout.readline())
         assert running(mark)
-        process.kill()
-    end = time.monotonic() + 1500
-    while running(mark) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not running(mark)
+        process.stdin.close()
+    assert process.returncode in (0, -signal.SIGKILL)
+    if process.returncode:  # it goes on without the program; whether a server is killed is tested elsewhere
+        end_of_test = time.monotonic() + 1500
+        while ([*copies.iterdir()] or running(mark)) and time.monotonic() < end_of_test:
+            time.sleep(0.05)
+    assert not [*copies.iterdir()] and not running(mark)
+    if not process.returncode:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)

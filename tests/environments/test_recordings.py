@@ -170,7 +170,7 @@ def _nested_run(steps: int) -> str:
     return f'{{"query": "q", "available_tools": [], "answer": {answer}}}'
 
 
-@pytest.mark.parametrize('steps', [1, 50, 200, 500])
+@pytest.mark.parametrize('steps', [1, 500])
 def test_deep_runs_are_read(tmp_path: Path, steps: int) -> None:
     file = write(tmp_path / 'runs.json', nested_runs(a=2, b=steps, c=1))
     assert [(call.task, call.arguments['q']) for call in calls(file)] == [
@@ -184,7 +184,7 @@ def test_deep_runs_are_read(tmp_path: Path, steps: int) -> None:
     assert len(load_final_answers(file)) == 3
 
 
-@pytest.mark.parametrize(('steps', 'said'), [(501, '500 steps'), (700, '1200 levels'), (2_000, '1200 levels')])
+@pytest.mark.parametrize(('steps', 'said'), [(501, '500 steps'), (700, '1200 levels')])
 def test_runs_that_are_too_deep_say_so(tmp_path: Path, steps: int, said: str) -> None:
     for text in (nested_runs(deep=steps), nested_runs(a=1, deep=steps)):
         file = write(tmp_path / 'runs.json', text)
@@ -226,13 +226,14 @@ def test_large_files_are_refused_in_linear_time_and_little_memory(
         with pytest.raises(DataError, match=place):
             calls(source)
 
-    in_linear_time(refuse, 20, 10)
+    in_linear_time(refuse, 10, 5)
+    refuse(5)
     tracemalloc.start()
     with pytest.raises(DataError):
         calls(source)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 20_000_000, 'the file has 10 MB at least, and as a list of zeros four times as much'
+    assert peak < 10_000_000, 'the file has 5 MB, and as a list of zeros four times as much'
 
 
 @pytest.mark.parametrize('key', ['{' * 100_000, '[' * 1_000, "{'a': " + '1+' * 90_000 + '1}', '9' * 5_000, '\udc80'])

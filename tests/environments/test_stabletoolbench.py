@@ -25,7 +25,6 @@ from opencompass_tooleval.environments.stabletoolbench import (
     simulator_message,
     standard_category,
 )
-from tests.growth import in_linear_time
 from tests.instructions.shared_data import DEMO, expected
 from tests.official import Recorder
 from tests.run_alone import run_alone
@@ -144,11 +143,6 @@ def test_replies_of_mirrorapi(reply: str, response: dict[str, str] | None) -> No
 )
 def test_replies_of_a_general_model(reply: str, response: str | None) -> None:
     assert read_simulated(reply) == response
-
-
-@pytest.mark.parametrize('unit', ['"mechanism_of_the_api": "', '"mechanism_of_the_api": "", "error": "', '"error": "'])
-def test_repeated_marks_cost_no_more_than_their_length(unit: str) -> None:
-    in_linear_time(read_mirrorapi, (unit * MAX_CHARS)[:MAX_CHARS], (unit * MAX_CHARS)[: MAX_CHARS // 2])
 
 
 @pytest.mark.parametrize('system', PUBLISHED)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchD
 from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchDataset
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset, ToolEvalUltraToolEasyToolDataset
-from tests.conftest import ROOT
+from tests.cli.conftest import Command, tooleval
 from tests.instructions.shared_data import DEMO
 
+__all__ = ['tooleval']  # a fixture
 MADE = 'data/easytool/made.json'
 Load = Callable[[], Any]
 
@@ -54,28 +55,30 @@ def cache(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     return folder
 
 
-def run_what_is_said(load: Load, cwd: Path) -> None:
+def run_what_is_said(load: Load, tooleval: Command) -> None:
     with pytest.raises(DataError) as caught:
         load()
-    command = str(caught.value).partition('Fix it with: ')[2]
-    program = f'{sys.executable} -c "from opencompass_tooleval.cli.main import main; main()"'
-    line = command.replace('tooleval easytool', f'PYTHONPATH={ROOT} {program} easytool')
-    done = subprocess.run(['bash', '-c', line], cwd=cwd, capture_output=True, text=True)
-    assert done.returncode == 0, f'{command}\n{done.stderr}'
+    for command in str(caught.value).partition('Fix it with: ')[2].split(' && '):
+        program, *arguments = shlex.split(command)
+        if program == 'tooleval':
+            done = tooleval(*arguments)
+            assert done.code == 0, f'{command}\n{done.err}'
+        else:
+            subprocess.run(['bash', '-c', command], check=True)
 
 
 @pytest.mark.parametrize('load', LOADS.values(), ids=list(LOADS))
-def test_the_command_makes_them(load: Load, cache: Path, tmp_path: Path) -> None:
-    run_what_is_said(load, tmp_path)
+def test_the_command_makes_them(load: Load, cache: Path, tooleval: Command) -> None:
+    run_what_is_said(load, tooleval)
     load()
 
 
 @pytest.mark.parametrize('name', ['teval', 'agents of ultratool'])
-def test_the_command_replaces_a_file_that_lacks_tools(name: str, cache: Path, tmp_path: Path) -> None:
-    run_what_is_said(LOADS[name], tmp_path)
+def test_the_command_replaces_a_file_that_lacks_tools(name: str, cache: Path, tooleval: Command) -> None:
+    run_what_is_said(LOADS[name], tooleval)
     file = cache / 'easytool' / 'made.json'
     first = json.loads(file.read_text(encoding='utf-8'))[:1]
     file.write_text(json.dumps(first), encoding='utf-8')
-    run_what_is_said(LOADS[name], tmp_path)
+    run_what_is_said(LOADS[name], tooleval)
     LOADS[name]()
     assert json.loads(file.with_name('made.json.old').read_text(encoding='utf-8')) == first

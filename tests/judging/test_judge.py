@@ -7,16 +7,16 @@ import signal
 import socket
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from datasets import Dataset, concatenate_datasets
+from datasets import Dataset
 
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, parse_scores, prompt_hash
-from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.judging import judge as judging
@@ -29,13 +29,14 @@ from opencompass_tooleval.judging.judge import (
 )
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, single
 from opencompass_tooleval.judging.judgement import UnjudgedError, Unread
-from opencompass_tooleval.models.fixed_models import _FixedModel
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.benchmarks.ultratool.support import make_record
 from tests.conftest import ModelServer, start_server
 from tests.forked import NOWHERE, Fork, start_python
+from tests.judging.support import Script, Scripted, away, evaluate, scripted, server_cfg
 
+__all__ = ['away', 'scripted']  # fixtures
 KEY = 'right'
 
 
@@ -102,51 +103,15 @@ def server(server_process: ModelServer) -> ModelServer:
     return server_process
 
 
-def server_cfg(server: ModelServer, **changes: Any) -> dict[str, Any]:
-    defaults = {'type': ToolEvalOpenAI, 'path': 'tiny', 'key': KEY, 'openai_api_base': server.url, 'temperature': 0}
-    speed = {'query_per_second': 1000, 'backoff': 0.001, 'retry': 1, 'max_workers': 4, 'max_seq_len': 8192}
-    return {**defaults, **speed, **changes}
-
-
 def digests(server: ModelServer) -> list[str]:
     return [asked['digest'] for asked in server.stats()['asked']]
-
-
-class Scripted(_FixedModel):
-    """A judge in this process: ``says`` maps the id and how often it was asked before to a reply."""
-
-    says: ClassVar[Callable[[str, int], str]]
-    asked: ClassVar[list[str]]
-    batches: ClassVar[list[int]]
-
-    def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
-        self.batches.append(len(inputs))
-        return super().answers(inputs, max_out_len, **kwargs)
-
-    def reply(self, prompt: Any) -> Answer:
-        before = self.asked.count(prompt.record_id)
-        self.asked.append(prompt.record_id)
-        return as_answer(type(self).says(prompt.record_id, before))
-
-
-@pytest.fixture
-def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
-    """Sets what :class:`Scripted` says, and returns its config."""
-
-    def script(says: Callable[[str, int], str], **changes: Any) -> dict[str, Any]:
-        monkeypatch.setattr(Scripted, 'says', staticmethod(says), raising=False)
-        monkeypatch.setattr(Scripted, 'asked', [], raising=False)
-        monkeypatch.setattr(Scripted, 'batches', [], raising=False)
-        return {'type': Scripted, 'path': 'scripted', **changes}
-
-    return script
 
 
 # Asking
 
 
 def test_everything_is_judged_at_the_same_time(server: ModelServer, tmp_path: Path) -> None:
-    server.reset(latency=0.5)
+    server.reset(latency=0.2)
     judge = Judge(server_cfg(server), tmp_path)
     assert judged(judge, items(10)) == {str(i): 7.0 for i in range(10)}
     stats = server.stats()
@@ -155,31 +120,15 @@ def test_everything_is_judged_at_the_same_time(server: ModelServer, tmp_path: Pa
     assert sorted(row['id'] for row in kept(tmp_path)) == [str(i) for i in range(10)]
 
 
-def test_batches_are_of_the_size_that_the_config_says(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_batches_are_of_the_size_that_the_config_says(scripted: Script, tmp_path: Path) -> None:
     judged(Judge(scripted(lambda *_: SEVEN, batch_size=4, max_out_len=16), tmp_path), items(10))
     assert Scripted.batches == [4, 4, 2]
     judged(Judge(scripted(lambda *_: SEVEN, path='another'), tmp_path), items(65))
     assert Scripted.batches == [64, 1]
 
 
-def test_nothing_to_judge_builds_no_model(tmp_path: Path) -> None:
-    judge = Judge({'type': 'NoSuchModel', 'path': 'x'}, tmp_path)
-    assert judged(judge, []) == {}
-    assert (judge.calls, list(tmp_path.iterdir())) == (0, [])
-
-
-def test_one_prompt_is_asked_once(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
-    same = [JudgeItem('a', 'the same', read), JudgeItem('b', 'another', read), JudgeItem('c', 'the same', read)]
-    judge = Judge(scripted(lambda *_: SEVEN), tmp_path)
-    assert judged(judge, same) == {'a': 7.0, 'b': 7.0, 'c': 7.0}
-    assert Scripted.asked == ['a', 'b']
-    assert judge.calls == len(kept(tmp_path)) == 2
-
-
-@pytest.mark.parametrize('times', range(TRIES + 1))
-def test_an_unreadable_reply_is_asked_again_three_times(
-    scripted: Callable[..., dict[str, Any]], tmp_path: Path, times: int
-) -> None:
+@pytest.mark.parametrize('times', [0, TRIES - 1, TRIES])
+def test_an_unreadable_reply_is_asked_again_three_times(scripted: Script, tmp_path: Path, times: int) -> None:
     cfg = scripted(lambda item, before: 'No idea.' if item == '3' and before < times else SEVEN)
     judge = Judge(cfg, tmp_path)
     found = asked(judge, items(6))
@@ -210,7 +159,7 @@ def test_an_unreadable_reply_is_asked_again_three_times(
     ],
 )
 def test_what_is_no_judgement_is_never_a_score_and_never_kept(
-    scripted: Callable[..., dict[str, Any]], tmp_path: Path, bad: Answer | str
+    scripted: Script, tmp_path: Path, bad: Answer | str
 ) -> None:
     verdicts = judged(Judge(scripted(lambda item, _: bad if item == '1' else SEVEN), tmp_path), items(3))
     assert verdicts == {'0': 7.0, '2': 7.0}
@@ -221,7 +170,7 @@ def test_what_is_no_judgement_is_never_a_score_and_never_kept(
 
 
 def test_unreadable_replies_do_not_fill_the_disk(
-    scripted: Callable[..., dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scripted: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judging, 'MAX_UNREAD', 5)
     judge = Judge(scripted(lambda *_: 'x' * 100_000), tmp_path)
@@ -231,7 +180,7 @@ def test_unreadable_replies_do_not_fill_the_disk(
     assert (len(judged(again, items(6))), again.calls) == (6, 6)  # what is kept for people is no judgement
 
 
-def test_a_model_that_loses_replies_is_an_error(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_a_model_that_loses_replies_is_an_error(scripted: Script, tmp_path: Path) -> None:
     class Losing(Scripted):
         def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
             return super().answers(inputs, max_out_len, **kwargs)[:-1]
@@ -243,14 +192,14 @@ def test_a_model_that_loses_replies_is_an_error(scripted: Callable[..., dict[str
 # Faults of the server
 
 
-@pytest.mark.parametrize('fault', ['429@1-2=0.001', '500@1-2', 'cut@1-2', 'html@1-2', 'empty@1-2', 'nochoice@1-2'])
+@pytest.mark.parametrize('fault', ['429@1-2=0.001', 'cut@1-2', 'empty@1-2'])
 def test_a_passing_fault_costs_nothing_but_time(server: ModelServer, tmp_path: Path, fault: str) -> None:
     server.reset(fault)
     assert judged(Judge(server_cfg(server), tmp_path), items(5)) == {str(i): 7.0 for i in range(5)}
     assert server.stats()['requests'] == 7
 
 
-@pytest.mark.parametrize('kind', ['500', 'notjson', 'empty', 'filter400', 'length', 'bad'])
+@pytest.mark.parametrize('kind', ['500', 'filter400', 'length'])
 def test_a_lasting_fault_leaves_one_unjudged_and_is_not_kept(server: ModelServer, tmp_path: Path, kind: str) -> None:
     server.reset(f'{kind}@~plan 2.')
     assert sorted(judged(Judge(server_cfg(server), tmp_path), items(5))) == ['0', '1', '3', '4']
@@ -300,7 +249,7 @@ def test_half_a_surrogate_pair_can_be_judged(server: ModelServer, tmp_path: Path
     assert (len(judged(again, odd)), again.calls) == (3, 0)
 
 
-def test_local_tokenizers_get_text_that_is_utf_8(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_local_tokenizers_get_text_that_is_utf_8(scripted: Script, tmp_path: Path) -> None:
     class Encoding(Scripted):
         def reply(self, prompt: Any) -> Answer:
             prompt[0]['prompt'].encode('utf-8')
@@ -311,16 +260,6 @@ def test_local_tokenizers_get_text_that_is_utf_8(scripted: Callable[..., dict[st
 
 
 # Memory
-
-
-def test_a_second_judge_costs_no_call(server: ModelServer, tmp_path: Path) -> None:
-    first = judged(Judge(server_cfg(server), tmp_path), items(10))
-    server.reset()
-    second = Judge(server_cfg(server), tmp_path)
-    assert judged(second, items(10)) == first
-    assert (second.calls, server.stats()['requests']) == (0, 0)
-    assert len(judged(second, items(12))) == 12  # two more
-    assert (second.calls, server.stats()['requests']) == (2, 2)
 
 
 JUDGE_SCRIPT = textwrap.dedent(
@@ -386,7 +325,7 @@ def test_judges_in_several_processes_share_a_folder(server: ModelServer, tmp_pat
     assert {result['settings'] for result in results} == {last.settings}
 
 
-def test_damaged_memory_costs_only_what_is_damaged(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_damaged_memory_costs_only_what_is_damaged(scripted: Script, tmp_path: Path) -> None:
     cfg = scripted(lambda *_: SEVEN)
     judged(Judge(cfg, tmp_path), items(6))
     (file,) = tmp_path.glob('judgements/*/*.jsonl')
@@ -423,7 +362,7 @@ def plan_then_check(name: str, first: str = '') -> Judging[tuple[Any, ...]]:
     return one, two
 
 
-def test_each_dialogue_goes_on_by_itself(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_each_dialogue_goes_on_by_itself(scripted: Script, tmp_path: Path) -> None:
     cfg = scripted(lambda item, _: reply('planning', 8 if '/' in item else int(item) + 1), batch_size=2)
     judge = Judge(cfg, tmp_path)
     found = judge.converse({number: plan_then_check(str(number)) for number in range(5)})
@@ -434,16 +373,14 @@ def test_each_dialogue_goes_on_by_itself(scripted: Callable[..., dict[str, Any]]
     assert again.calls == 0
 
 
-def test_one_question_of_several_dialogues_is_asked_once(
-    scripted: Callable[..., dict[str, Any]], tmp_path: Path
-) -> None:
+def test_one_question_of_several_dialogues_is_asked_once(scripted: Script, tmp_path: Path) -> None:
     cfg = scripted(lambda item, before: 'No idea.' if before < 2 else SEVEN)
     judge = Judge(cfg, tmp_path)
     assert judge.converse({name: plan_then_check(name, 'same') for name in 'abc'}) == dict.fromkeys('abc', (7.0, 7.0))
     assert Scripted.asked == ['a'] * 3 + ['a/2'] * 3
 
 
-def test_a_dialogue_is_told_that_there_is_no_verdict(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_a_dialogue_is_told_that_there_is_no_verdict(scripted: Script, tmp_path: Path) -> None:
     cfg = scripted(lambda item, _: 'No idea.' if item == 'b' else SEVEN)
     judge = Judge(cfg, tmp_path)
     assert judge.converse({name: plan_then_check(name) for name in 'ab'}) == {
@@ -453,7 +390,7 @@ def test_a_dialogue_is_told_that_there_is_no_verdict(scripted: Callable[..., dic
     assert Scripted.asked.count('b') == TRIES
 
 
-def test_repeats_are_asked_for_and_kept_by_themselves(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_repeats_are_asked_for_and_kept_by_themselves(scripted: Script, tmp_path: Path) -> None:
     cfg = scripted(lambda item, _: reply('planning', int(item) + 1))
     repeats = [JudgeItem(str(number), 'the same', read, repeat=number) for number in range(3)]
     assert judged(Judge(cfg, tmp_path), repeats) == {'0': 1.0, '1': 2.0, '2': 3.0}
@@ -461,7 +398,7 @@ def test_repeats_are_asked_for_and_kept_by_themselves(scripted: Callable[..., di
     assert (judged(again, repeats[::-1]), again.calls) == ({'0': 1.0, '1': 2.0, '2': 3.0}, 0)
 
 
-def test_a_later_question_may_be_kept_from_elsewhere(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_a_later_question_may_be_kept_from_elsewhere(scripted: Script, tmp_path: Path) -> None:
     cfg = scripted(lambda *_: SEVEN)
     judged(Judge(cfg, tmp_path), [JudgeItem('x', 'after 7.0: a', read)])
     judge = Judge(cfg, tmp_path)
@@ -469,12 +406,12 @@ def test_a_later_question_may_be_kept_from_elsewhere(scripted: Callable[..., dic
     assert judge.calls == 1
 
 
-def test_an_item_may_say_how_it_is_read(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_an_item_may_say_how_it_is_read(scripted: Script, tmp_path: Path) -> None:
     judge = Judge(scripted(lambda item, _: 'yes' if item == 'a' else SEVEN), tmp_path)
     assert judged(judge, [JudgeItem('a', 'a?', str.upper), JudgeItem('b', 'b?', read)]) == {'a': 'YES', 'b': 7.0}
 
 
-@pytest.mark.parametrize('times', range(4))
+@pytest.mark.parametrize('times', [0, 3])
 def test_after_an_end_of_asking_dialogues_go_on_where_they_were(
     server: ModelServer, tmp_path: Path, times: int
 ) -> None:
@@ -567,7 +504,7 @@ def test_what_is_kept_needs_no_server_whatever_speed_name_or_key(server: ModelSe
 
 
 @pytest.mark.parametrize('path', ['a/b', '../../up', '/abs/' + 'long' * 200, '判官', '.', ''])
-def test_odd_names_stay_inside_the_folder(scripted: Callable[..., dict[str, Any]], tmp_path: Path, path: str) -> None:
+def test_odd_names_stay_inside_the_folder(scripted: Script, tmp_path: Path, path: str) -> None:
     cfg = scripted(lambda *_: SEVEN, path=path)
     assert len(judged(Judge(cfg, tmp_path), items(2))) == 2
     assert len(kept(tmp_path)) == 2
@@ -581,16 +518,6 @@ def test_a_judge_is_named_by_abbr_or_path() -> None:
 
 
 # The environment
-
-
-def test_a_judge_from_the_environment(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('OC_JUDGE_MODEL', 'tiny')
-    monkeypatch.setenv('OC_JUDGE_API_KEY', KEY)
-    monkeypatch.setenv('OC_JUDGE_API_BASE', server.url)
-    cfg = judge_cfg_from_env()
-    assert cfg is not None
-    judge = Judge(cfg, tmp_path)
-    assert (len(judged(judge, items(3))), judge.name) == (3, 'tiny')
 
 
 @pytest.mark.parametrize('model', [None, ''])
@@ -614,15 +541,6 @@ def test_a_judge_without_key_and_address(monkeypatch: pytest.MonkeyPatch) -> Non
 # The evaluator
 
 
-@pytest.fixture(autouse=True)
-def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Judgements of evaluators are kept here, and no judge is in the environment."""
-    for name in ('OC_JUDGE_MODEL', 'OC_JUDGE_API_KEY', 'OC_JUDGE_API_BASE'):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path))
-    return tmp_path
-
-
 def plans(count: int) -> Dataset:
     raws = [{'input': f'request {i}.', 'reference': f'1. gold {i}'} for i in range(count)]
     records = [make_record('planning', raw, f'r{i}') for i, raw in enumerate(raws)]
@@ -631,24 +549,6 @@ def plans(count: int) -> Dataset:
 
 def plan_answers(count: int) -> list[str]:
     return [f'1. do {i}.' for i in range(count)]
-
-
-def evaluate(
-    evaluator: ToolEvalUltraToolEvaluator,
-    dataset: Dataset,
-    answers: Sequence[str],
-    infra: Sequence[str | None] | None = None,
-) -> dict[str, Any]:
-    """Calls it as OpenCompass's evaluation task does."""
-    runs = len(answers) // len(dataset)
-    rows = concatenate_datasets([dataset] * runs)
-    columns = {
-        'predictions': list(answers),
-        'references': list(rows['record']),
-        'record_id': list(rows['record_id']),
-        'infra': list(infra) if infra else [None] * len(rows),
-    }
-    return evaluator.evaluate(1, runs, rows, **columns)
 
 
 def test_an_evaluation_and_a_second_one_that_costs_no_call(server: ModelServer) -> None:
@@ -703,21 +603,8 @@ def test_without_a_judge_it_says_what_to_set(task: str) -> None:
     ToolEvalUltraToolEvaluator('tool_usage', 'zh')
 
 
-def test_too_much_unjudged_fails_with_the_count_and_an_example(server: ModelServer) -> None:
-    server.reset('500@~request 2.')
-    cfg = server_cfg(server)
-    with pytest.raises(UnjudgedError, match='1 of 4 could not be judged, for example record r2') as caught:
-        evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(4), plan_answers(4))
-    assert '1 infra:server' in str(caught.value)
-
-    server.reset()
-    result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(4), plan_answers(4))
-    assert result['overall'] == pytest.approx(70.0)
-    assert server.stats()['requests'] == 1  # the other three are kept
-
-
-@pytest.mark.parametrize('failing', [1, 2, 3])
-def test_one_percent_unjudged_may_be(scripted: Callable[..., dict[str, Any]], failing: int) -> None:
+@pytest.mark.parametrize('failing', [2, 3])
+def test_one_percent_unjudged_may_be(scripted: Script, failing: int) -> None:
     lost = {f'r{i}' for i in range(failing)}
     cfg = scripted(lambda item, _: 'No idea.' if item in lost else SEVEN if item == 'r9' else reply('planning', 8))
     evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg)
@@ -727,7 +614,7 @@ def test_one_percent_unjudged_may_be(scripted: Callable[..., dict[str, Any]], fa
         message = str(caught.value)
         assert '(unreadable reply): 3 unreadable reply. At most 1% may be.' in message
         assert 'opencompass CONFIG -m eval -r' in message  # what to do
-        assert unread(Path(message.rpartition(' lie in ')[2]).parents[1])  # and where to look
+        assert unread(Path(message.rpartition(' are in ')[2]).parents[1])  # and where to look
         return
     result = evaluate(evaluator, plans(200), plan_answers(200))
     assert result['overall'] == pytest.approx(80 - 10 / (200 - failing))  # over the judged: no zero among them
@@ -738,7 +625,7 @@ def test_one_percent_unjudged_may_be(scripted: Callable[..., dict[str, Any]], fa
     assert {detail['reason'] for detail in unjudged} == {'judge:unjudged'}
 
 
-def test_an_answer_that_never_came_is_not_judged(scripted: Callable[..., dict[str, Any]]) -> None:
+def test_an_answer_that_never_came_is_not_judged(scripted: Script) -> None:
     cfg = scripted(lambda *_: SEVEN)
     answers, infra = ['', *plan_answers(3)[1:]], ['infra:timeout', None, None]
     result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(3), answers, infra)
@@ -748,21 +635,17 @@ def test_an_answer_that_never_came_is_not_judged(scripted: Callable[..., dict[st
     assert result['breakdown']['unjudged'] == 0
 
 
-class Watched(_FixedModel):
-    """A judge that keeps what it is sent."""
+def test_the_judge_is_sent_the_published_system_prompt(scripted: Script) -> None:
+    sent: list[list[tuple[str, str]]] = []
 
-    sent: ClassVar[list[list[tuple[str, str]]]] = []
+    class Watched(Scripted):
+        def reply(self, prompt: Any) -> Answer:
+            sent.append([(message['role'], message['prompt']) for message in prompt])
+            return super().reply(prompt)
 
-    def reply(self, prompt: Any) -> Answer:
-        self.sent.append([(message['role'], message['prompt']) for message in prompt])
-        return Answer(SEVEN)
-
-
-def test_the_judge_is_sent_the_published_system_prompt() -> None:
-    Watched.sent.clear()
-    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg={'type': Watched, 'path': 'watched'})
+    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg={**scripted(lambda *_: SEVEN), 'type': Watched})
     evaluate(evaluator, plans(1), plan_answers(1))
-    ((system, user),) = Watched.sent
+    ((system, user),) = sent
     assert system == ('SYSTEM', '你是一个有帮助的AI助手。')
     assert user[0] == 'HUMAN' and user[1].startswith('\n作为一名专业评估专家')
 
@@ -778,7 +661,7 @@ def test_the_judge_is_sent_the_published_system_prompt() -> None:
     ],
 )
 def test_a_plan_that_is_not_there_is_0_and_nobody_is_asked(
-    scripted: Callable[..., dict[str, Any]], answer: str, reason: str, tmp_path: Path
+    scripted: Script, answer: str, reason: str, tmp_path: Path
 ) -> None:
     """A kind judge gave empty plans 8 of 10."""
     evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=scripted(lambda *_: reply('planning', 8)))
@@ -794,7 +677,7 @@ def test_a_plan_that_is_not_there_is_0_and_nobody_is_asked(
     assert evaluate(stored, plans(4), [answer] * 3 + ['1. go'])['overall'] == pytest.approx(20.0)
 
 
-def test_judgements_of_several_runs_serve_each_run(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_judgements_of_several_runs_serve_each_run(scripted: Script, tmp_path: Path) -> None:
     cfg = scripted(lambda _, before: reply('planning', 5 + before))
     evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg)
     evaluator._out_dir = str(tmp_path / 'results' / 'model' / 'plans')
@@ -805,7 +688,7 @@ def test_judgements_of_several_runs_serve_each_run(scripted: Callable[..., dict[
     assert evaluate(stored, plans(1), answers[::-1])['runs'] == first['runs'][::-1]
 
 
-def test_created_tools_are_judged_one_by_one(scripted: Callable[..., dict[str, Any]]) -> None:
+def test_created_tools_are_judged_one_by_one(scripted: Script) -> None:
     tool = {'name': 't', 'description': 'd', 'arguments': {'type': 'object', 'properties': {}}}
     steps = [{'step': f'1.{i} do-{i}', 'tool': tool} for i in (1, 2)]
     raw = {'input': [{'step': '1. all'}, *steps], 'reference': steps}

@@ -42,6 +42,7 @@ BELLS: dict[str, Any] = {  # the structure of Table 8
         },
     },
 }
+RING, LIST = (BELLS['tool_guidelines'][name] for name in ('Ring', 'List'))
 KEY: dict[str, Any] = {
     'ID': 7,
     'tool_name': '/key/{id}',
@@ -136,83 +137,36 @@ def test_any_instruction_fits_the_toolbench_shape(tmp_path: Path) -> None:
         assert load_instructions(write(tmp_path, dump_instructions([one], shape))) == {'b': one}
 
 
-TABLE_8: dict[str, Any] = {  # the two tools of the paper's table, as ToolBench's file has them: by ID
-    '7': {
-        'ID': 7,
-        'tool_name': 'TokopediaApi',
-        'tool_description': "'TokopediaApi' can search and retrieve product details from Tokopedia. This tool has 2 "
-        "APIs: 1. 'Search Product' can search for products on Tokopedia based on a query string and action type. "
-        "2. 'Get Product Detail' can retrieve detailed information about a product on Tokopedia based on its slug.",
-        'tool_guidelines': {
-            'Search Product': {
-                'name': 'Search Product',
-                'description': 'Search The Product',
-                'required_parameters': [
-                    {'name': 'query', 'type': 'STRING', 'description': '', 'default': 'Celana Jeans'},
-                    {'name': 'act', 'type': 'STRING', 'description': '', 'default': 'search'},
-                ],
-                'optional_parameters': [],
-                'Example': {
-                    'Scenario': "if you want to search for a product with the query 'Celana Jeans' using the 'search' "
-                    'action',
-                    'Parameters': {'query': 'Celana Jeans', 'act': 'search'},
-                },
-            },
-            'Get Product Detail': {
-                'name': 'Get Product Detail',
-                'description': 'Get Product Detail',
-                'required_parameters': [{'name': 'slug', 'type': 'STRING', 'description': '', 'default': 'x'}],
-                'optional_parameters': [],
-                'Example': {},
-            },
-        },
-        'standardized_name': 'tokopediaapi',
-    },
-    '12': {
-        'ID': 12,
-        'tool_name': 'Tokopedia Super API',
-        'tool_description': "'Tokopedia Super API' can effortlessly retrieve shop and product information. This tool "
-        "has 1 API: 1. 'sortProductsMaster' can provide the list of available sorting methods.",
-        'tool_guidelines': {
-            'sortProductsMaster': {
-                'name': 'sortProductsMaster',
-                'description': 'the list of available sorting methods',
-                'required_parameters': [],
-                'optional_parameters': [],
-                'Example': {
-                    'Scenario': 'if you want to retrieve the list of available sorting methods for products using '
-                    'Tokopedia Super API',
-                    'Parameters': {},
-                },
-            }
-        },
-        'standardized_name': 'tokopedia_super_api',
-    },
+TWO: dict[str, Any] = {  # as ToolBench's file has the two tools of Table 8: by ID
+    '7': {'ID': 7, **BELLS, 'tool_guidelines': {**BELLS['tool_guidelines'], 'List': {**LIST, 'Example': {}}}},
+    '12': {'ID': 12, **BELLS, 'tool_name': 'Bells', 'tool_guidelines': {'List': LIST}},
 }
+for tool in TWO.values():
+    tool['standardized_name'] = tool['tool_name'].lower().replace(' ', '_')
 
 
-def test_table_8_comes_back_key_by_key(tmp_path: Path) -> None:
-    file = write(tmp_path, TABLE_8)
+def test_two_tools_by_id_come_back_key_by_key(tmp_path: Path) -> None:
+    file = write(tmp_path, TWO)
     tools = load_instructions(file)
     assert [tool.id for tool in tools.values()] == [7, 12]
     assert ordered(dump_instructions(tools)) == ordered(file.read_text(encoding='utf-8'))
-    search, detail = tools['TokopediaApi'].functions
-    assert search.example is not None and search.example.parameters == {'query': 'Celana Jeans', 'act': 'search'}
-    assert detail.example is None
-    assert tools['TokopediaApi'].extra == {'standardized_name': 'tokopediaapi'}
+    ring, bell_list = tools['Bell Tower'].functions
+    assert ring.example is not None and ring.example.parameters == {'bell': 'tenor', 'strokes': 3}
+    assert bell_list.example is None
+    assert tools['Bell Tower'].extra == {'standardized_name': 'bell_tower'}
 
 
 def test_layouts_of_the_toolbench_shape(tmp_path: Path) -> None:
     """By ID, by ID that only the key says, by name, as a list, and alone: the same tools."""
-    tools = load_instructions(write(tmp_path, TABLE_8))
-    bare = {key: without(entry, 'ID') for key, entry in TABLE_8.items()}
+    tools = load_instructions(write(tmp_path, TWO))
+    bare = {key: without(entry, 'ID') for key, entry in TWO.items()}
     by_key = load_instructions(write(tmp_path, bare))
     assert [tool.id for tool in by_key.values()] == ['7', '12']
     assert json.loads(dump_instructions(by_key)) == {key: {'ID': key, **entry} for key, entry in bare.items()}
-    by_name = load_instructions(write(tmp_path, {entry['tool_name']: entry for entry in TABLE_8.values()}))
-    listed = load_instructions(write(tmp_path, list(TABLE_8.values())))
-    alone = load_instructions(write(tmp_path, TABLE_8['12']))
-    assert by_name == listed == tools and alone == {'Tokopedia Super API': tools['Tokopedia Super API']}
+    by_name = load_instructions(write(tmp_path, {entry['tool_name']: entry for entry in TWO.values()}))
+    listed = load_instructions(write(tmp_path, list(TWO.values())))
+    alone = load_instructions(write(tmp_path, TWO['12']))
+    assert by_name == listed == tools and alone == {'Bells': tools['Bells']}
     nameless = load_instructions(write(tmp_path, {e['tool_name']: e for e in bare.values()}))
     assert [tool.id for tool in nameless.values()] == [None, None]
 
@@ -235,9 +189,6 @@ def test_tools_of_one_name_are_told_apart_by_id(tmp_path: Path, caplog: pytest.L
 
 def without(entry: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name != key}
-
-
-RING = BELLS['tool_guidelines']['Ring']
 
 
 @pytest.mark.parametrize(

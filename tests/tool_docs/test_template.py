@@ -18,8 +18,7 @@ from opencompass_tooleval.tool_docs.sources import load_docs
 from opencompass_tooleval.tool_docs.template import sample_value, template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.tool_docs.value_types import BOOLEANS, INTEGERS, LISTS, NUMBERS, OBJECTS, STRINGS
-from tests.growth import in_linear_time
-from tests.instructions.shared_data import DEMO, real
+from tests.instructions.shared_data import real
 
 REAL = (
     ('toolbench', 'toolbench/G1_instruction.json'),
@@ -72,11 +71,6 @@ REAL = (
 )
 def test_first_sentence(text: str, sentence: str) -> None:
     assert first_sentence(text) == sentence
-
-
-@pytest.mark.parametrize('part', ['*a ', '[', '[a](', '<a', 'a.', '`', '((', '\n-', 'a1', 'e.g. ', '_' * 3 + 'a '])
-def test_first_sentence_takes_linear_time(part: str) -> None:
-    in_linear_time(first_sentence, part * 100_000)
 
 
 @pytest.mark.parametrize(
@@ -253,19 +247,11 @@ def test_every_real_document(kind: str, name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize('default', [ABSENT, None, '', '5', 'x', [1], {'a': 1}])
-@pytest.mark.parametrize('name', [*LISTS, *OBJECTS, *STRINGS, *BOOLEANS, *INTEGERS, *NUMBERS, 'List[int]', 'ENUM', ''])
-def test_examples_fit_every_type_that_is_known(name: str, default: Any) -> None:
-    function = FunctionDoc('f', 'Rings.', (Parameter('bell', name, '', default),))
-    doc = ToolDoc('f', 'Rings.', (function,))
-    example = template_instruction(doc).functions[0].example
-    assert example is not None and check_example(doc, 'f', example) == []
-
-
-@pytest.mark.parametrize('file', ['teval/EN/plan_json_v2.json', 'teval/ZH/plan_json_v2_zh.json'])
-def test_every_demo_document(file: str) -> None:
-    for doc in load_docs('teval', DEMO / file):
-        for function in template_instruction(doc).functions:
-            assert function.example is not None and check_example(doc, function.name, function.example) == []
+def test_examples_fit_every_type_that_is_known(default: Any) -> None:
+    for name in (*LISTS, *OBJECTS, *STRINGS, *BOOLEANS, *INTEGERS, *NUMBERS, 'List[int]', 'ENUM', ''):
+        doc = ToolDoc('f', 'Rings.', (FunctionDoc('f', 'Rings.', (Parameter('bell', name, '', default),)),))
+        example = template_instruction(doc).functions[0].example
+        assert example is not None and check_example(doc, 'f', example) == [], name
 
 
 def test_tmdb_by_hand() -> None:

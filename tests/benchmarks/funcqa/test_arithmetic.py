@@ -256,7 +256,7 @@ def random_numbers(seed: int) -> list[float]:
     return [rng.choice(kinds)() for _ in range(rng.randint(2, 5))]
 
 
-@pytest.mark.parametrize('seed', range(40))
+@pytest.mark.parametrize('seed', range(15))
 def test_laws(seed: int) -> None:
     numbers = random_numbers(seed)
     exact = [Fraction(repr(number)) for number in numbers]
@@ -281,24 +281,22 @@ def test_laws(seed: int) -> None:
     assert value('permutate_', [many, few]) == value('choose_', [many, few]) * math.factorial(few)
 
 
-@pytest.mark.parametrize('seed', range(40))
-def test_rounded_results_keep_two_digits(seed: int) -> None:
-    rng = random.Random(seed)
-    value = rng.randint(1, 10**6) / 10 ** rng.randint(0, 12)
-    if value < 1e-9:  # zeros are looked for in ten decimals only
-        return
-    near = float(result_text(value))
-    assert float(result_text(near)) == near
-    assert abs(near - value) <= (0.0050001 if value >= 0.1 else value / 19)
-    assert abs(float(result_text(-value)) + value) <= 0.0050001
+def test_rounded_results_keep_two_digits() -> None:
+    rng = random.Random(0)
+    values = [rng.randint(1, 10**6) / 10 ** rng.randint(0, 12) for _ in range(60)]
+    for value in values:
+        if value >= 1e-9:  # zeros are looked for in ten decimals only
+            near = float(result_text(value))
+            assert float(result_text(near)) == near
+            assert abs(near - value) <= (0.0050001 if value >= 0.1 else value / 19)
+            assert abs(float(result_text(-value)) + value) <= 0.0050001
 
 
 @pytest.mark.parametrize('tool', TOOL_NAMES)
-@pytest.mark.parametrize('seed', range(8))
-def test_whatever_is_passed_gives_a_bounded_result_or_a_code(tool: str, seed: int) -> None:
-    rng = random.Random(seed)
+def test_whatever_is_passed_gives_a_bounded_result_or_a_code(tool: str) -> None:
+    rng = random.Random(0)
     pool: list[Any] = [0, -1, 0.5, 1e308, 5e-324, 10**3000, -(10**3000), 1.0000000000000002, 10**9, 3, 9**9, 'x', None]
-    for _ in range(60):
+    for _ in range(200):
         numbers, is_strict = [rng.choice(pool) for _ in range(rng.randint(0, 4))], rng.random() < 0.5
         with stopped():
             result = call_tool(tool, {'input': numbers}, is_strict)

@@ -1,12 +1,10 @@
-"""FuncQA through the real ``opencompass``: correct and wrong models on a real server, a tiny model, a kill."""
+"""FuncQA through the real ``opencompass``: correct and wrong models on a real server, and a tiny model."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import time
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +13,13 @@ import pytest
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, load_records
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from tests.conftest import ModelServer, start_server
-from tests.forked import Fork, start_opencompass
+from tests.forked import run_opencompass
 from tests.instructions.shared_data import DEMO
 
 SCRIPT = Path(__file__).resolve().parent / 'funcqa_script.py'
 METHODS = ('zero_shot', 'cot', 'easytool')
+LAGENT = find_spec('lagent') is not None
 COUNTS = {'one_hop': 13, 'multi_hop': 7}
-PATIENCE = 1500
 
 CONFIG = """
 from mmengine.config import read_base
@@ -29,14 +27,16 @@ from opencompass.models import HuggingFacewithChatTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_funcqa_demo_gen import tooleval_funcqa_datasets
+    from opencompass_tooleval.configs.datasets.demo.tooleval_funcqa_demo_gen import (
+        tooleval_funcqa_datasets, tooleval_funcqa_react_datasets,
+    )
     from opencompass_tooleval.configs.summarizers.tooleval_funcqa import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
-datasets = [row for row in tooleval_funcqa_datasets if row['abbr'] not in LEFT_OUT]
+datasets = [*tooleval_funcqa_datasets, *(tooleval_funcqa_react_datasets if LAGENT else [])]
 for row in datasets:
     row['infer_cfg']['inferencer']['max_out_len'] = 8
-    row['infer_cfg']['inferencer']['dialogues']['max_requests'] = 2
+    row['infer_cfg']['inferencer']['dialogues'].update(max_requests=2, max_steps=6)
 settings = dict(max_seq_len=8192, run_cfg=dict(num_gpus=0))
 api = dict(type=ToolEvalOpenAI, path='tiny', key='none', temperature=0, backoff=0.01, max_workers=16,
            query_per_second=1000, batch_size=64, **settings)
@@ -50,20 +50,16 @@ class Bench:
 
     folder: Path
 
-    def start(self, models: str, left_out: tuple[str, ...] = (), *arguments: str) -> Fork:
-        """Writes the config, and starts a run of it."""
-        text = CONFIG.replace('MODELS', models).replace('LEFT_OUT', repr(list(left_out)))
+    def run(self, models: str) -> None:
+        """Runs the config to its end."""
+        text = CONFIG.replace('MODELS', models).replace('LAGENT', str(LAGENT))
         (self.folder / 'mine.py').write_text(text, encoding='utf-8')
-        printed = self.folder / 'printed.txt'
-        return start_opencompass('mine.py', '-w', 'out', '--debug', *arguments, cwd=self.folder, output=printed)
-
-    def run(self, *arguments: Any) -> None:
-        """Runs a config to its end."""
-        assert self.start(*arguments).wait(PATIENCE) == 0, self.printed()
-
-    def printed(self) -> str:
-        """The end of what the runs printed."""
-        return (self.folder / 'printed.txt').read_text(encoding='utf-8', errors='replace')[-3000:]
+        done = run_opencompass('mine.py', '-w', 'out', '--debug', cwd=self.folder)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        assert {file.name for file in self.folder.iterdir()} == {
+            'mine.py',
+            'out',
+        }  # nothing is left where it was started
 
     def file(self, kind: str, model: str, subset: str, method: str) -> Any:
         """What the predictions or results file of one data set holds."""
@@ -164,7 +160,8 @@ def test_each_round_is_one_batch(bench: Bench, asked: dict[str, ModelServer]) ->
     expected = sum(
         asked_for(item, subset) for subset in COUNTS for item in bench.trajectories('right', subset, 'easytool')
     )
-    assert stats['requests'] == expected + 2 * sum(COUNTS.values())
+    in_text = sum(bench.file('results', 'right', subset, 'react')['breakdown']['rounds'] for subset in COUNTS if LAGENT)
+    assert stats['requests'] == expected + 2 * sum(COUNTS.values()) + in_text
     assert len({request['digest'] for request in stats['asked']}) == stats['requests']
 
 
@@ -184,32 +181,18 @@ def test_a_tiny_model_runs_every_method_to_its_end(bench: Bench, method: str) ->
             assert set(result['reasons']) == {'step:no_result' if subset == 'one_hop' else 'plan:no_tasks'}
 
 
-def test_a_killed_run_asks_only_what_is_missing(tmp_path: Path) -> None:
-    server = start_server('--script', f'{SCRIPT}:right', '--latency', '0.02', '--fault', 'slow@32=3600')
-    bench = Bench(tmp_path)
-    left_out = tuple(f'tooleval-funcqa-{s}-{m}' for s in COUNTS for m in METHODS if (s, m) != ('multi_hop', 'easytool'))
-    model = f"[dict(api, abbr='api', openai_api_base={server.url!r}, retry=0, max_workers=4)]"
-    model = model.replace('dict(api,', '{**api, **dict(').replace(')]', ')}]')
-    try:
-        process = bench.start(model, left_out, '-m', 'infer')
-        deadline = time.monotonic() + PATIENCE
-        while (stats := server.stats())['requests'] < 32 or stats['in_flight'] > 1:
-            assert process.poll() is None, bench.printed()
-            assert time.monotonic() < deadline, 'the 32nd request never came'
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        (journal,) = tmp_path.glob('out/*/predictions/api/tmp_*.jsonl')
-        kept = len(journal.read_text(encoding='ascii').splitlines())
-        first = [request['digest'] for request in server.stats()['asked']]
-        assert 0 < kept < len(first) and not list(tmp_path.glob('out/*/predictions/api/*.json'))
-        server.reset()
-        bench.run(model, left_out, '-r')
-        second = [request['digest'] for request in server.stats()['asked']]
-        assert bench.file('results', 'api', 'multi_hop', 'easytool')['accuracy'] == 100.0
-        rounds = sum(len(item.steps) for item in bench.trajectories('api', 'multi_hop', 'easytool'))
-        assert len(second) == rounds - kept
-        assert len(set(first) & set(second)) == len(first) - kept <= 2 * 4  # in flight, or on its way to the disk
-        assert not journal.exists()
-    finally:
-        server.stop()
+@pytest.mark.skipif(not LAGENT, reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
+def test_react(bench: Bench) -> None:
+    one, multi = (bench.file('results', 'right', subset, 'react') for subset in COUNTS)
+    metrics = ('accuracy', 'tool_error_rate', 'tool_name_error_rate', 'parameter_error_rate')
+    assert [multi[metric] for metric in metrics] == [100.0, 0.0, 0.0, 0.0]
+    assert multi['breakdown']['tool_errors'] == {}
+    bad = len(one['details']) - 4
+    share = 100 * bad / len(one['details'])
+    assert [one[metric] for metric in metrics] == pytest.approx([100 - share, share, share, share])
+    assert one['breakdown']['tool_errors'] == {'args:not_a_number': 5 * bad, 'name:unknown_tool': bad}
+    assert one['breakdown']['stopped'] == {'limit:steps': bad}
+    assert one['reasons'] == {'ok': 4, 'name:unknown_tool': bad}
+    for trajectory in bench.trajectories('right', 'multi_hop', 'react'):
+        assert trajectory.steps[-1].text.startswith('Thought: done')
+        assert len(trajectory.calls) == len(trajectory.steps) - 1 > 1

@@ -33,8 +33,14 @@ models = [
 """
 DEMO_IMPORTS = """
     from opencompass_tooleval.configs.datasets.demo.tooleval_restbench_demo_gen import tooleval_restbench_datasets
+    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_easytool_gen import (
+        tooleval_restbench_tmdb_easytool_ids_datasets,
+    )
 
-datasets = tooleval_restbench_datasets
+for row in tooleval_restbench_tmdb_easytool_ids_datasets:
+    row['path'] = 'tooleval:demo/restbench'
+    row['instructions'] = 'tooleval:demo/restbench/tmdb_tool.json'
+datasets = [*tooleval_restbench_datasets, *tooleval_restbench_tmdb_easytool_ids_datasets]
 """
 REAL_IMPORTS = """
     from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_easytool_gen import (
@@ -59,17 +65,12 @@ datasets = [
 for row in datasets:
     row['gold'] = 'repaired'
 """
-METHOD_IMPORTS = """
-    from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_easytool_gen import (
-        tooleval_restbench_tmdb_easytool_ids_datasets,
-    )
-
-datasets = tooleval_restbench_tmdb_easytool_ids_datasets
-for row in datasets:
-    row['path'] = 'tooleval:demo/restbench'
-    row['instructions'] = 'tooleval:demo/restbench/tmdb_tool.json'
-"""
 VARIANTS = ('', '-easytool')
+ROWS = {subset.name: json.loads((DEMO / subset.file).read_text(encoding='utf-8')) for subset in TABLE}
+COUNTS = {name: len(rows) for name, rows in ROWS.items()}
+ENTRIES = json.loads((DEMO / 'tmdb_tool.json').read_text(encoding='utf-8'))
+NUMBERS = {entry['tool_usage']: entry['ID'] for entry in ENTRIES}
+CHOSEN = [repr([{'Task': step, 'ID': NUMBERS[step]} for step in row['solution']]) for row in ROWS['tmdb']]
 
 
 def answers(folder: Path, name: str, variant: str, given: list[str]) -> None:
@@ -96,57 +97,57 @@ def rates(outcome: dict[str, Any]) -> tuple[float, float]:
     return outcome['correct_path_rate'], outcome['tool_name_error_rate']
 
 
-def test_demo_records(tmp_path: Path) -> None:
-    counts = {}
+@pytest.fixture(scope='module')
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The oracle and recorded answers on the demo's records, by names and by numbers."""
+    folder = tmp_path_factory.mktemp('restbench')
     for subset in TABLE:
-        golds = [row['solution'] for row in json.loads((DEMO / subset.file).read_text(encoding='utf-8'))]
-        counts[subset.name] = len(golds)
+        golds = [row['solution'] for row in ROWS[subset.name]]
         numbered = ['\n'.join(f'{i}. {step}' for i, step in enumerate(path, 1)) for path in golds]
-        answers(tmp_path, subset.name, '', [gold_answer(path[:-1]) for path in golds])
-        answers(tmp_path, subset.name, '-easytool', ['["GET /nothing"]', *numbered[1:]])
-    run(tmp_path, DEMO_IMPORTS)
-    for name, count in counts.items():
-        for variant in VARIANTS:
-            outcome = result(tmp_path, 'oracle', name + variant)
-            assert rates(outcome) == (100.0, 0.0)
-            assert [detail['id'] for detail in outcome['details']] == [str(row) for row in range(count)]
-            assert outcome['provenance']['tools'] == ('instructions' if variant else 'documentation')
-            assert ('instructions_sha256' in outcome['provenance']) == bool(variant)
-        assert rates(result(tmp_path, 'replay', name)) == (0.0, 0.0)
-        outcome = result(tmp_path, 'replay', f'{name}-easytool')
-        assert rates(outcome) == (100 * (count - 1) / count, 100 / count)
-        assert outcome['reasons'] == {'ok': count - 1, 'name:unknown_tool': 1}
-        assert outcome['breakdown']['parse_methods'] == {'lines': count - 1, 'literal': 1}
-        documented, instructed = (result(tmp_path, 'oracle', name + variant)['provenance'] for variant in VARIANTS)
-        assert documented['records_sha256'] == instructed['records_sha256']
-        assert documented['prompts_sha256'] != instructed['prompts_sha256']
-    (table,) = tmp_path.glob('out/*/summary/summary_*_easytool.txt')
+        answers(folder, subset.name, '', [gold_answer(path[:-1]) for path in golds])
+        answers(folder, subset.name, '-easytool', ['["GET /nothing"]', *numbered[1:]])
+    recorded = dict(enumerate(CHOSEN)) | {0: 'Let me see.', '0/1': '```', '0/2': CHOSEN[0], 1: repr([{'ID': '1'}])}
+    lines = [json.dumps({'id': str(record_id), 'prediction': answer}) for record_id, answer in recorded.items()]
+    (folder / 'restbench_tmdb-easytool-ids.jsonl').write_text('\n'.join(lines), encoding='utf-8')
+    run(folder, DEMO_IMPORTS)
+    return folder
+
+
+@pytest.mark.parametrize(('name', 'count'), COUNTS.items())
+def test_demo_records(ran: Path, name: str, count: int) -> None:
+    for variant in VARIANTS:
+        outcome = result(ran, 'oracle', name + variant)
+        assert rates(outcome) == (100.0, 0.0)
+        assert [detail['id'] for detail in outcome['details']] == [str(row) for row in range(count)]
+        assert outcome['provenance']['tools'] == ('instructions' if variant else 'documentation')
+        assert ('instructions_sha256' in outcome['provenance']) == bool(variant)
+    assert rates(result(ran, 'replay', name)) == (0.0, 0.0)
+    outcome = result(ran, 'replay', f'{name}-easytool')
+    assert rates(outcome) == (100 * (count - 1) / count, 100 / count)
+    assert outcome['reasons'] == {'ok': count - 1, 'name:unknown_tool': 1}
+    assert outcome['breakdown']['parse_methods'] == {'lines': count - 1, 'literal': 1}
+    documented, instructed = (result(ran, 'oracle', name + variant)['provenance'] for variant in VARIANTS)
+    assert documented['records_sha256'] == instructed['records_sha256']
+    assert documented['prompts_sha256'] != instructed['prompts_sha256']
+    (table,) = ran.glob('out/*/summary/summary_*_easytool.txt')
     assert 'Documentation against instructions' in table.read_text(encoding='utf-8')
 
 
-def test_published_method(tmp_path: Path) -> None:
+def test_published_method(ran: Path) -> None:
     """EasyTool's own prompt: numbers are chosen, and what cannot be read is asked for again."""
-    entries = json.loads((DEMO / 'tmdb_tool.json').read_text(encoding='utf-8'))
-    numbers = {entry['tool_usage']: entry['ID'] for entry in entries}
-    rows = json.loads((DEMO / 'tmdb.json').read_text(encoding='utf-8'))
-    chosen = [repr([{'Task': step, 'ID': numbers[step]} for step in row['solution']]) for row in rows]
-    recorded = dict(enumerate(chosen)) | {0: 'Let me see.', '0/1': '```', '0/2': chosen[0], 1: repr([{'ID': '1'}])}
-    lines = [json.dumps({'id': str(record_id), 'prediction': answer}) for record_id, answer in recorded.items()]
-    (tmp_path / 'restbench_tmdb-easytool-ids.jsonl').write_text('\n'.join(lines), encoding='utf-8')
-    run(tmp_path, METHOD_IMPORTS)
-    outcome = result(tmp_path, 'oracle', 'tmdb-easytool-ids')
+    outcome = result(ran, 'oracle', 'tmdb-easytool-ids')
     assert rates(outcome) == (100.0, 0.0)
     assert outcome['provenance']['method'] == 'easytool'
     assert outcome['provenance']['tools'] == 'instructions'
-    outcome = result(tmp_path, 'replay', 'tmdb-easytool-ids')
+    outcome = result(ran, 'replay', 'tmdb-easytool-ids')
     assert rates(outcome) == (80.0, 0.0)
     assert outcome['reasons'] == {'ok': 4, 'id:quoted': 1}
-    (file,) = tmp_path.glob('out/*/predictions/replay/tooleval-restbench-tmdb-easytool-ids.json')
+    (file,) = ran.glob('out/*/predictions/replay/tooleval-restbench-tmdb-easytool-ids.json')
     predictions = json.loads(file.read_text(encoding='utf-8'))
     asked = predictions['0']['origin_prompt']
     assert [turn['role'] for turn in asked] == ['SYSTEM', 'HUMAN']
-    assert f'following tools:\n{entries}You need' in asked[1]['prompt']
-    assert predictions['0']['prediction'] == chosen[0]
+    assert f'following tools:\n{ENTRIES}You need' in asked[1]['prompt']
+    assert predictions['0']['prediction'] == CHOSEN[0]
 
 
 @pytest.mark.long

@@ -24,6 +24,8 @@ def right(messages: list[dict[str, Any]], request: dict[str, Any]) -> Any:
 
 def clumsy(messages: list[dict[str, Any]], request: dict[str, Any]) -> Any:
     """Goes wrong in another way by the tool that is asked for; all that is not named here goes right."""
+    if 'tools' not in request:
+        return 'I would call something.'
     call = _call(request)
     match call['name']:
         case 'MuseumGuide_list_open':

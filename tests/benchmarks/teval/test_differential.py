@@ -34,7 +34,7 @@ from tests.official import Recorder
 
 TOLERANCE = 1e-6
 V1 = Protocol('v1')
-RELAXED = settings(derandomize=True, deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+RELAXED = settings(derandomize=True, deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 
 
 def assert_same(score: SampleScore, expected: dict[str, float]) -> None:
@@ -123,21 +123,15 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 )
-WRAPPERS = st.sampled_from(
-    [
-        '{}',
-        '```json\n{}\n```',
-        'Sure:\n```json\n{}\n```\nDone.',
-        '```json```json\n{}',
-        'I think {} is it',
-        '{{{}}}',
-        '{} {}',
-        '\n\n{}',
-        "'{}'",
-        '[{}]',
-        '{}<|im_end|>more',
-    ]
-)
+WRAPPED = [
+    '{}',
+    '```json\n{}\n```',
+    'Sure:\n```json\n{}\n```\nDone.',
+    '```json```json\n{}',
+    'I think {} is it',
+    '{{{}}}',
+]
+WRAPPERS = st.sampled_from([*WRAPPED, '{} {}', '\n\n{}', "'{}'", '[{}]', '{}<|im_end|>more'])
 
 
 def written(value: Any) -> st.SearchStrategy[str]:
@@ -236,35 +230,22 @@ INSTRUCT_JSON = {
 }
 
 
-@settings(RELAXED, max_examples=300)
+@settings(RELAXED, max_examples=100)
 @given(answers_near(st.fixed_dictionaries({}, optional={'goal': TEXT, 'name': NAMES | VALUES, 'args': ARGS}) | VALUES))
 def test_generated_instruct_json(answer: str) -> None:
     compare_generated('instruct', 'instruct', INSTRUCT_JSON, answer)
 
 
+PARTS = ('thought_start', 'thought_end', 'action_start', 'action_end', 'args_start', 'args_end')
 MARKS = [
-    {
-        'thought_start': 'Thought: ',
-        'thought_end': '\n',
-        'action_start': 'Action: ',
-        'action_end': '\n',
-        'args_start': 'Args: ',
-        'args_end': '',
-    },
-    {
-        'thought_start': '<think>',
-        'thought_end': '</think>',
-        'action_start': '<call>',
-        'action_end': '</call>',
-        'args_start': '<args>',
-        'args_end': '</args>',
-    },
-    dict.fromkeys(('thought_start', 'thought_end', 'action_start', 'action_end', 'args_start', 'args_end'), ''),
-    dict.fromkeys(('thought_start', 'thought_end', 'action_start', 'action_end', 'args_start', 'args_end'), ';'),
+    dict(zip(PARTS, ('Thought: ', '\n', 'Action: ', '\n', 'Args: ', ''), strict=True)),
+    dict(zip(PARTS, ('<think>', '</think>', '<call>', '</call>', '<args>', '</args>'), strict=True)),
+    dict.fromkeys(PARTS, ''),
+    dict.fromkeys(PARTS, ';'),
 ]
 
 
-@settings(RELAXED, max_examples=500)
+@settings(RELAXED, max_examples=120)
 @given(st.data())
 def test_generated_instruct_string(data: st.DataObject) -> None:
     marks = data.draw(st.sampled_from(MARKS))
@@ -314,13 +295,13 @@ def test_generated_calls_by_similarity(kind: str) -> None:
     compare()
 
 
-@settings(RELAXED, max_examples=300)
+@settings(RELAXED, max_examples=100)
 @given(GOLD_TEXTS, st.lists(NAMES | TEXT | st.sampled_from(['.', ' ', '`', 'Map', 'a.b']), max_size=6).map(''.join))
 def test_generated_retrieve(gold: Any, answer: str) -> None:
     compare_generated('retrieve', 'retrieve_str', call_raw(gold, 'str'), answer)
 
 
-@settings(RELAXED, max_examples=300)
+@settings(RELAXED, max_examples=100)
 @given(
     st.sampled_from('ABCDE'),
     st.lists(st.sampled_from(['Answer', ':', '：', ' ', 'A', 'B', 'Because', '\n', '(', '"']) | TEXT, max_size=6),

@@ -78,15 +78,6 @@ def test_infrastructure_failures_score_nothing_under_their_name(subset: str) -> 
     assert {value for value in score.values.values() if value is not None} == {0.0}
 
 
-def test_unclosed_reasoning_is_counted_under_its_name() -> None:
-    sample = load_samples(DEMO / 'EN' / 'plan_json_v2.json', 'plan_json')[0]
-    answer = POSTPROCESSORS['v2'](Answer('<think>first I would ' + gold_answer(sample.record)))
-    score = score_answer(sample.record, answer, Protocol('v2'), ExactSimilarity())
-    assert (score.reason, score.values['f1_score']) == ('answer:truncated_reasoning', 0.0)
-    finished = POSTPROCESSORS['v2'](Answer('<think>hm [1]</think>' + gold_answer(sample.record)))
-    assert score_answer(sample.record, finished, Protocol('v2'), ExactSimilarity()).reason == 'ok'
-
-
 @pytest.mark.parametrize('scoring', SCORINGS)
 @pytest.mark.parametrize('subset', [subset.name for subset in TABLE])
 def test_unfinished_thoughts_are_no_answer_in_any_subset(subset: str, scoring: str) -> None:

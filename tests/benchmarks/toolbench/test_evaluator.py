@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from datasets import Dataset
@@ -14,39 +13,13 @@ from opencompass_tooleval.benchmarks.toolbench.adapter import (
     ToolEvalToolBenchSuccessEvaluator,
     ToolEvalToolBenchTrajectories,
 )
-from opencompass_tooleval.core.calls.answer import Answer, as_answer
-from opencompass_tooleval.judging.judge import TRIES
 from opencompass_tooleval.judging.judgement import UnjudgedError
-from opencompass_tooleval.models.fixed_models import _FixedModel
 from tests.benchmarks.toolbench.support import DEMO, write_rows
+from tests.judging.support import Script, Scripted, away, scripted
+from tests.judging.support import evaluate as evaluate_rows
 
+__all__ = ['away', 'scripted']  # fixtures
 YES, NO = '{"Reason": "r", "Choice": "Yes"}', '{"Reason": "r", "Choice": "No"}'
-
-
-class Scripted(_FixedModel):
-    """A judge in this process: ``says`` maps the id and how often it was asked before to a reply."""
-
-    says: ClassVar[Callable[[str, int], str]]
-    asked: ClassVar[list[str]]
-
-    def reply(self, prompt: Any) -> Answer:
-        before = self.asked.count(prompt.record_id)
-        self.asked.append(prompt.record_id)
-        return as_answer(type(self).says(prompt.record_id, before))
-
-
-@pytest.fixture
-def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
-    """Sets what :class:`Scripted` says, and returns its config."""
-    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'cache'))
-    monkeypatch.delenv('OC_JUDGE_MODEL', raising=False)
-
-    def script(says: Callable[[str, int], str]) -> dict[str, Any]:
-        monkeypatch.setattr(Scripted, 'says', staticmethod(says), raising=False)
-        monkeypatch.setattr(Scripted, 'asked', [], raising=False)
-        return {'type': Scripted, 'path': 'scripted'}
-
-    return script
 
 
 def stored(folder: Path, count: int, **infra: str) -> Dataset:
@@ -56,35 +29,11 @@ def stored(folder: Path, count: int, **infra: str) -> Dataset:
 
 
 def evaluate(evaluator: ToolEvalToolBenchSuccessEvaluator, dataset: Dataset) -> dict[str, Any]:
-    """Calls it as OpenCompass's evaluation task does, with what is stored as predictions."""
-    columns = {
-        'predictions': list(dataset['gold_answer']),
-        'references': list(dataset['record']),
-        'record_id': list(dataset['record_id']),
-        'infra': [None] * len(dataset),
-    }
-    return evaluator.evaluate(1, 1, dataset, **columns)
+    """With what is stored as predictions."""
+    return evaluate_rows(evaluator, dataset, list(dataset['gold_answer']))
 
 
-def test_a_reply_that_cannot_be_read_is_asked_again(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
-    cfg = scripted(lambda item, before: 'Well.' if item == 'r1' and before < TRIES - 1 else NO if item == 'r2' else YES)
-    result = evaluate(ToolEvalToolBenchSuccessEvaluator(judge_cfg=cfg), stored(tmp_path, 4))
-    assert result['success_rate'] == 75.0
-    assert result['reasons'] == {'ok': 3, 'judge:no': 1}
-    assert Scripted.asked.count('r1') == TRIES
-    assert result['provenance']['judge_calls'] == len(Scripted.asked) == 3 + TRIES
-
-
-def test_what_stays_unread_has_a_name_and_is_no_score(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
-    cfg = scripted(lambda item, _: 'Well.' if item == 'r7' else NO if item == 'r8' else YES)
-    result = evaluate(ToolEvalToolBenchSuccessEvaluator(judge_cfg=cfg), stored(tmp_path, 200))
-    assert result['reasons'] == {'ok': 198, 'judge:no': 1, 'judge:unjudged': 1}
-    assert result['success_rate'] == pytest.approx(100 * 198 / 199)
-    assert result['samples']['all'] == 200
-    assert result['details'][7]['values'] == {'success_rate': None}
-
-
-def test_a_failure_that_is_stored_is_one(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_a_failure_that_is_stored_is_one(scripted: Script, tmp_path: Path) -> None:
     dataset = stored(tmp_path, 1, lost='infra:timeout')
     result = evaluate(ToolEvalToolBenchSuccessEvaluator(judge_cfg=scripted(lambda *_: YES)), dataset)
     assert result['reasons'] == {'ok': 1, 'infra:timeout': 1}
@@ -92,7 +41,7 @@ def test_a_failure_that_is_stored_is_one(scripted: Callable[..., dict[str, Any]]
     assert Scripted.asked == ['r0']
 
 
-def test_judgements_from_a_file_ask_nobody(scripted: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_judgements_from_a_file_ask_nobody(scripted: Script, tmp_path: Path) -> None:
     file = write_rows(tmp_path / 'j.jsonl', [{'id': f'r{i}', 'success': i == 0} for i in range(3)])
     cfg = {'type': 'NoSuchModel', 'path': 'x'}
     evaluator = ToolEvalToolBenchSuccessEvaluator(judge_cfg=cfg, judgements=str(file))
@@ -109,9 +58,7 @@ def placed(evaluator: ToolEvalToolBenchSuccessEvaluator, run: Path, model: str) 
     return evaluator
 
 
-def test_judgements_are_of_the_answers_that_they_judged(
-    scripted: Callable[..., dict[str, Any]], tmp_path: Path
-) -> None:
+def test_judgements_are_of_the_answers_that_they_judged(scripted: Script, tmp_path: Path) -> None:
     judge = scripted(lambda item, _: NO if item == 'r0' else YES)
     asked = placed(ToolEvalToolBenchSuccessEvaluator(judge_cfg=judge), tmp_path, 'first')
     assert evaluate(asked, stored(tmp_path, 2))['success_rate'] == 50.0
@@ -123,8 +70,7 @@ def test_judgements_are_of_the_answers_that_they_judged(
         evaluate(placed(given, tmp_path, 'second'), others)
 
 
-def test_without_a_judge_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv('OC_JUDGE_MODEL', raising=False)
+def test_without_a_judge_it_says_what_to_set() -> None:
     with pytest.raises(ValueError, match=r'the success rate needs a judge: .*OC_JUDGE_MODEL'):
         ToolEvalToolBenchSuccessEvaluator()
 

@@ -28,8 +28,15 @@ models = [dict(type=OracleModel, abbr='oracle', run_cfg=dict(num_gpus=0))]
 """
 DEMO_IMPORTS = """
     from opencompass_tooleval.configs.datasets.demo.tooleval_toolbench_demo_gen import tooleval_toolbench_datasets
+    from opencompass_tooleval.configs.datasets.toolbench.tooleval_toolbench_easytool_gen import (
+        tooleval_toolbench_selection_easytool_ids_datasets,
+    )
 
-datasets = tooleval_toolbench_datasets
+ids = tooleval_toolbench_selection_easytool_ids_datasets[0]
+ids['path'] = 'tooleval:demo/toolbench'
+ids['instructions'] = 'tooleval:demo/toolbench/instructions.json'
+ids['encoder'] = 'offline'
+datasets = [*tooleval_toolbench_datasets, ids]
 """
 REAL_IMPORTS = """
     from opencompass_tooleval.configs.datasets.toolbench.tooleval_toolbench_gen import (
@@ -41,16 +48,6 @@ SUCCESS_IMPORTS = """
         tooleval_toolbench_success_datasets as datasets,
     )
 datasets[0]['path'] = 'trajectories.jsonl'
-"""
-METHOD_IMPORTS = """
-    from opencompass_tooleval.configs.datasets.toolbench.tooleval_toolbench_easytool_gen import (
-        tooleval_toolbench_selection_easytool_ids_datasets,
-    )
-
-datasets = [tooleval_toolbench_selection_easytool_ids_datasets[0]]
-datasets[0]['path'] = 'tooleval:demo/toolbench'
-datasets[0]['instructions'] = 'tooleval:demo/toolbench/instructions.json'
-datasets[0]['encoder'] = 'offline'
 """
 REPLAY = "models.append(dict(type=ReplayModel, abbr='replay', path='{dataset}.jsonl', run_cfg=dict(num_gpus=0)))\n"
 
@@ -86,6 +83,8 @@ def test_demo_records(tmp_path: Path) -> None:
         answers(tmp_path, f'toolbench_calls_g2{variant}', dict.fromkeys(('201', '202', '203'), '[]'))
     stored = (DEMO / 'trajectories.jsonl').read_text(encoding='utf-8')
     (tmp_path / 'toolbench_success.jsonl').write_text(stored.replace('final_answer', 'prediction'), encoding='utf-8')
+    numbers = {str(record): '{"ID": 9999}' for record in range(102, 108)}
+    answers(tmp_path, 'toolbench_selection_5-easytool-ids', {**numbers, '101': 'Well,', '101/1': "{'ID': 9999}"})
     run(tmp_path, CONFIG.replace('IMPORTS', DEMO_IMPORTS) + REPLAY)
     for variant in ('', '-easytool'):
         outcome = result(tmp_path, 'oracle', f'selection_5{variant}')
@@ -129,14 +128,7 @@ def test_demo_records(tmp_path: Path) -> None:
             None,
             'yes',
         ]
-
-
-def test_published_choice(tmp_path: Path) -> None:
-    """EasyTool's own prompt: a number is chosen, and what cannot be read is asked for again."""
-    answers(tmp_path, 'toolbench_selection_5-easytool-ids', {
-        **{str(record): '{"ID": 9999}' for record in range(102, 108)}, '101': 'Well,', '101/1': "{'ID': 9999}"
-    })  # fmt: skip
-    run(tmp_path, CONFIG.replace('IMPORTS', METHOD_IMPORTS) + REPLAY)
+    # EasyTool's own prompt: a number is chosen, and what cannot be read is asked for again.
     outcome = result(tmp_path, 'oracle', 'selection_5-easytool-ids')
     assert (outcome['accuracy'], outcome['tool_name_error_rate']) == (100.0, 0.0)
     assert outcome['provenance']['method'] == 'easytool'

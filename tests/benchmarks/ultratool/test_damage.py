@@ -28,32 +28,11 @@ SOURCES = (
 FULL_WIDTH = {',': '，', ':': '：', '"': '”', '(': '（', ')': '）', '[': '【', ']': '】'}
 
 
-def cut_anywhere(text: str, rng: Random) -> str:
-    return text[: rng.randrange(len(text) + 1)]
-
-
-def cut_front(text: str, rng: Random) -> str:
-    return text[rng.randrange(len(text) + 1) :]
-
-
-def swap_quotes(text: str, rng: Random) -> str:
-    return text.translate({ord('"'): "'", ord("'"): '"'})
-
-
-def some_quotes(text: str, rng: Random) -> str:
-    return ''.join("'" if char == '"' and rng.random() < 0.2 else char for char in text)
-
-
-def drop_bracket(text: str, rng: Random) -> str:
+def without(text: str, rng: Random, copies: int) -> str:
+    """The text with so many copies of one of its brackets."""
     places = [i for i, char in enumerate(text) if char in '[]{}']
     place = rng.choice(places) if places else 0
-    return text[:place] + text[place + 1 :]
-
-
-def double_bracket(text: str, rng: Random) -> str:
-    places = [i for i, char in enumerate(text) if char in '[]{}']
-    place = rng.choice(places) if places else 0
-    return text[:place] + text[place : place + 1] + text[place:]
+    return text[:place] + text[place : place + 1] * copies + text[place + 1 :]
 
 
 def full_width(text: str, rng: Random) -> str:
@@ -61,47 +40,25 @@ def full_width(text: str, rng: Random) -> str:
     return text.replace(mark, FULL_WIDTH[mark])
 
 
-def two_lists(text: str, rng: Random) -> str:
-    return f'{text}\nOr, in other words:\n{text}'
-
-
-def break_lines(text: str, rng: Random) -> str:
-    return ''.join(char + '\n' if char in ',{[' and rng.random() < 0.3 else char for char in text)
-
-
-def fence(text: str, rng: Random) -> str:
-    return text if '`' in text else f'```json\n{text}\n```'
-
-
-def fence_without_word(text: str, rng: Random) -> str:
-    return text if '`' in text else f'```\n{text}\n```'
-
-
-def prose(text: str, rng: Random) -> str:
-    return f"Sure! Here's the plan, step by step:\n\n{text}\n\nAnything else?"
-
-
-def blanks(text: str, rng: Random) -> str:
-    return f'\n\n  {text} \n'
-
-
-def chinese_label(text: str, rng: Random) -> str:
-    return f'输出：{text}'
-
-
 Mutation = Callable[[str, Random], str]
 BREAKING: tuple[Mutation, ...] = (
-    cut_anywhere,
-    cut_front,
-    swap_quotes,
-    some_quotes,
-    drop_bracket,
-    double_bracket,
+    lambda text, rng: text[: rng.randrange(len(text) + 1)],
+    lambda text, rng: text[rng.randrange(len(text) + 1) :],
+    lambda text, rng: text.translate({ord('"'): "'", ord("'"): '"'}),
+    lambda text, rng: ''.join("'" if char == '"' and rng.random() < 0.2 else char for char in text),
+    lambda text, rng: without(text, rng, 0),
+    lambda text, rng: without(text, rng, 2),
     full_width,
-    two_lists,
-    break_lines,
+    lambda text, rng: f'{text}\nOr, in other words:\n{text}',
+    lambda text, rng: ''.join(char + '\n' if char in ',{[' and rng.random() < 0.3 else char for char in text),
 )
-HARMLESS: tuple[Mutation, ...] = (fence, fence_without_word, prose, blanks, chinese_label)
+HARMLESS: tuple[Callable[[str], str], ...] = (
+    lambda text: text if '`' in text else f'```json\n{text}\n```',
+    lambda text: text if '`' in text else f'```\n{text}\n```',
+    lambda text: f"Sure! Here's the plan, step by step:\n\n{text}\n\nAnything else?",
+    lambda text: f'\n\n  {text} \n',
+    lambda text: f'输出：{text}',
+)
 
 
 def scored(record: Record, answer: str, protocol: Protocol) -> StepsScore:
@@ -142,9 +99,9 @@ def harmless(count: int, seed: int) -> None:
         assert record is not None
         protocol = Protocol(rng.choice(SCORINGS), rng.choice(LIST_CHOICES))
         for mutation in HARMLESS:
-            mutated = mutation(answer, rng)
+            mutated = mutation(answer)
             before, after = scored(record, answer, protocol), scored(record, mutated, protocol)
-            assert content(after) == content(before), (mutation.__name__, protocol, mutated)
+            assert content(after) == content(before), (protocol, mutated)
 
 
 def test_damaged_answers() -> None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.protocol import LIST_CHOICES, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record
-from opencompass_tooleval.benchmarks.ultratool.scoring import StepsScore, score_answer
+from opencompass_tooleval.benchmarks.ultratool.scoring import score_answer
 from tests.benchmarks.ultratool.support import make_record
 from tests.growth import in_linear_time
-
-"""Seconds; the worst of these takes a fifth of it on a machine with nothing else to do."""
 
 TOOLSET = [{'name': 't', 'arguments': {'properties': {'x': {}}}}]
 RECORDS: dict[str, Record] = {
@@ -101,31 +99,30 @@ HOSTILE: dict[str, str] = {
     'first_steps': '1. ' * 60_000,
     'paragraphs': 'x1. ' + '\n\n' * 90_000,
     'open_thought': '<think>' * 30_000,
-    # json_repair takes seconds on each of these
-    'repair_1': repeated(']{1'),
-    'repair_2': repeated('[{1true]'),
-    'repair_3': '[' + repeated('“{json]<'),
-    'repair_4': repeated('\n[{]'),
-    'repair_5': '["\\' + repeated('{]```'),
-    'repair_6': "true'[" + repeated("'-"),
-    'repair_7': '(' + repeated(']{...['),
-    'repair_8': '[' + repeated('\\a"a":'),
-    'repair_9': repeated("['"),
-    'repair_10': repeated('[json[1]json{'),
 }
-
-
-def scored(record: Record, protocol: Protocol, answer: str) -> StepsScore:
-    return score_answer(record, answer, protocol, [])
+REPAIR = [repeated(unit) for unit in (']{1', '[{1true]', '\n[{]', "['", '[json[1]json{')]
+REPAIR += [
+    '[' + repeated('“{json]<'),
+    '["\\' + repeated('{]```'),
+    "true'[" + repeated("'-"),
+    '(' + repeated(']{...['),
+    '[' + repeated('\\a"a":'),
+]
 
 
 @pytest.mark.parametrize('scoring', SCORINGS)
-@pytest.mark.parametrize('name', HOSTILE)
-def test_hostile(name: str, scoring: str) -> None:
-    for record in RECORDS.values():
-        for list_choice in LIST_CHOICES:
-            score = in_linear_time(partial(scored, record, Protocol(scoring, list_choice)), HOSTILE[name])
-            json.dumps(score.to_detail(), allow_nan=False).encode('utf-8')
+@pytest.mark.parametrize('task', RECORDS)
+def test_hostile(task: str, scoring: str, capfd: pytest.CaptureFixture[str]) -> None:
+    for text, list_choice in product([*HOSTILE.values(), *REPAIR], LIST_CHOICES):
+        score = score_answer(RECORDS[task], text, Protocol(scoring, list_choice), [])
+        json.dumps(score.to_detail(), allow_nan=False).encode('utf-8')
+    assert 'pwned' not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize('text', REPAIR, ids=range(len(REPAIR)))
+def test_what_takes_json_repair_seconds(text: str) -> None:
+    for scoring in SCORINGS:
+        in_linear_time(lambda text: score_answer(RECORDS['tool_usage'], text, Protocol(scoring), []), text)  # noqa: B023
 
 
 @pytest.mark.parametrize('scoring', SCORINGS)
@@ -134,9 +131,3 @@ def test_answers_that_are_no_text(answer: Any, scoring: str) -> None:
     for record in RECORDS.values():
         score = score_answer(record, answer, Protocol(scoring), [])
         json.dumps(score.to_detail(), allow_nan=False)
-
-
-def test_code_is_not_run(capfd: pytest.CaptureFixture[str]) -> None:
-    for scoring in SCORINGS:
-        score_answer(RECORDS['tool_usage'], HOSTILE['code'], Protocol(scoring))
-    assert 'pwned' not in capfd.readouterr().out

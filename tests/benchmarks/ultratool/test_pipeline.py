@@ -10,37 +10,13 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.ultratool.records import find_subset
+from tests.benchmarks.ultratool.support import PREDICTIONS as ANSWERS
+from tests.benchmarks.ultratool.support import SHARED
+from tests.benchmarks.ultratool.test_published import PAPER, TABLE_4
 from tests.forked import run_opencompass
 
-SHARED = Path(__file__).resolve().parents[4] / 'shared'
-ANSWERS = SHARED / 'data' / 'ultratool_predictions' / 'Chinese-dataset'
 TASKS = ('planning', 'tool_usage_awareness', 'tool_usage')
-
-PAPER = {
-    ('gpt-3.5', 'planning'): {
-        'accuracy': 76.43,
-        'completeness': 70.26,
-        'executability': 73.14,
-        'syntactic_soundness': 80.94,
-        'structural_rationality': 72.26,
-        'efficiency': 75.10,
-        'overall': 69.50,
-    },
-    ('gpt-4', 'planning'): {
-        'accuracy': 79.56,
-        'completeness': 77.53,
-        'executability': 78.31,
-        'syntactic_soundness': 81.21,
-        'structural_rationality': 78.19,
-        'efficiency': 78.60,
-        'overall': 76.39,
-    },
-    ('gpt-3.5', 'tool_usage_awareness'): {'global_accuracy': 25.90, 'local_accuracy': 79.75, 'json_rate': 100.00},
-    ('gpt-4', 'tool_usage_awareness'): {'global_accuracy': 60.70, 'local_accuracy': 89.76, 'json_rate': 100.00},
-    ('gpt-3.5', 'tool_usage'): {'local_levenshtein': 76.26, 'json_rate': 99.90},
-    ('gpt-4', 'tool_usage'): {'local_levenshtein': 86.62, 'json_rate': 100.00},
-}
-"""Tables 2, 4 and 6 of arXiv 2401.17167, Chinese-dataset."""
 
 CONFIG = """
 from mmengine.config import read_base
@@ -88,10 +64,11 @@ def test_published_answers_give_the_paper_through_opencompass(tmp_path: Path) ->
     """Both models in one sweep: each has its judgements, and each answer the reading of the file it was recorded in."""
     done = opencompass(tmp_path, CONFIG, f'{ANSWERS}/{{model}}/eval/planning_eval.json', TASKS)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    for model, task in PAPER:
+    metrics = find_subset('planning').metrics
+    plans = {(model, 'planning'): dict(zip(metrics, values, strict=True)) for model, values in TABLE_4.items()}
+    for (model, task), published in {**PAPER, **plans}.items():
         result = result_of(tmp_path, model, task)
-        shown = {metric: round(result[metric], 2) for metric in PAPER[model, task]}
-        assert shown == PAPER[model, task]
+        assert {metric: round(result[metric], 2) for metric in published} == published
         assert (result['provenance']['prompt_style'], result['provenance']['list_choice']) == ('gpt', 'span')
         assert [detail['id'] for detail in result['details']] == [str(row) for row in range(1000)]
         assert sum(domain['samples'] for domain in result['breakdown']['domains'].values()) == 1000

@@ -34,51 +34,6 @@ EXAMPLE = {
 }
 
 
-def test_usage_in_english() -> None:
-    prompt = build_prompt('tool_usage', 'en', ROW, EXAMPLE)
-    instruction, rest = prompt.split('\n\n', 1)
-    assert instruction.startswith('You are a professional tool parameter filling assistant. Given ')
-    assert instruction.endswith('"parameter name2": "<parameter value2>", ...}}, ...]')
-    assert rest == (
-        'You should strictly follow the output format requirements and not output any other content. \n'
-        '\n'
-        ' Example: \n'
-        'Question: \n'
-        'Q?\n'
-        'Plan: \n'
-        "[{'step': \"1. It's\"}]\n"
-        'Toolset: \n'
-        '[]\n'
-        'Output: \n'
-        "[{'step': \"1. It's\", 'tool': None, 'param': {'a': True}}]\n"
-        '\n'
-        'Let’s Begin!\n'
-        '\n'
-        'Question: \n'
-        "It's late.\n"
-        '\n'
-        'Plan: \n'
-        "[{'step': '1. 写', 'tool': ''}]\n"
-        'Toolset: \n'
-        "[{'name': 'f', 'arguments': {}}]\n"
-        'Output: '
-    )
-
-
-def test_planning_in_chinese() -> None:
-    row = {'input': '买票', 'reference': '1. 秘密'}
-    prompt = build_prompt('planning', 'zh', row, {'input': '查汇率', 'reference': '1. 查\n1.1 算'})
-    instruction, rest = prompt.split('\n\n', 1)
-    assert instruction.startswith('你是一个专业的计划制定助手，')
-    assert instruction.endswith(
-        '例如：1. 任务1 \n 1.1 任务1.1 \n 1.2 任务1.2 \n 1.2.1 任务1.2.1 \n ... \n 2. 任务2 \n ...'
-    )
-    assert rest == (
-        '你应该严格遵守输出格式要求，不要输出其他任何内容。\n\n样例：\n问题：\n查汇率\n输出：\n1. 查\n1.1 算\n\n'
-        '让我们开始吧！\n\n问题：\n买票\n输出：'
-    )
-
-
 def test_zero_shot_calls_the_question_of_planning_a_plan() -> None:
     prompt = build_prompt('planning', 'en', {'input': 'Buy a ticket.\n'}, None)
     assert prompt == f'{INSTRUCTIONS["en"]["planning"]}\n\nPlan: \nBuy a ticket.\n\nOutput: '

@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.protocol import LIST_CHOICES, Protocol
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read, without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.reading_official import PARSE_METHODS
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from tests.benchmarks.ultratool.support import cases
-from tests.growth import in_linear_time
 
 READING = cases('reading')
 
@@ -34,37 +32,6 @@ def test_every_parse_method_has_a_case() -> None:
 def test_three_dots_in_a_list() -> None:
     parsed = read('[{"step": "1.1 a", "tool": {"name": ...}}, ...]', 'tools', Protocol())
     assert parsed.value == [{'step': '1.1 a', 'tool': {'name': ...}}, ...]
-
-
-@pytest.mark.parametrize('reading', PARSE_METHODS)
-@pytest.mark.parametrize('list_choice', LIST_CHOICES)
-@pytest.mark.parametrize(
-    'unit',
-    [
-        '{',
-        '}',
-        '[',
-        ']',
-        '}}}}, ',
-        '{"step',
-        "{'",
-        "', '",
-        '"',
-        '\\',
-        '},\n',
-        '[{}]',
-        '1+',
-        'x',
-        ' ',
-        '\n',
-        '\t',
-        '{"a":',
-    ],
-)
-def test_trying_parse_methods_is_bounded(unit: str, list_choice: str, reading: str) -> None:
-    for start, end in (('', ''), ('[', ']'), ('[{"a": "', '}}}}}}}}}]'), ("[{'a': 'it's'", '')):
-        text = start + unit * ((MAX_CHARS - 100) // len(unit)) + end
-        in_linear_time(lambda text: read(text, reading, Protocol('official', list_choice)), text)
 
 
 def test_an_unknown_rule_is_named() -> None:

@@ -11,7 +11,7 @@ import pytest
 from opencompass_tooleval.catalogue.benchmark import find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.recorded.score import score_recorded
-from tests.benchmarks.ultratool.support import DATA, PREDICTIONS, real
+from tests.benchmarks.ultratool.support import PREDICTIONS, real
 
 RAW = {
     'question': 'q',
@@ -65,12 +65,6 @@ def test_answers_in_another_language_are_refused(tmp_path: Path) -> None:
         for more in ({}, {'data': data}):
             with pytest.raises(DataError, match=f'set --language {language}, or leave it out'):
                 result(tmp_path, predictions=file, language=other, **more)
-
-
-def test_the_published_answers_are_not_english(tmp_path: Path) -> None:
-    file = real(PREDICTIONS / 'gpt-4' / 'tool_usage.json')
-    with pytest.raises(DataError, match='the text is Chinese, not English: set --language zh'):
-        result(tmp_path, predictions=file, language='en')
 
 
 def test_the_shape_of_the_file_chooses_the_list(tmp_path: Path) -> None:
@@ -142,15 +136,6 @@ def test_options_that_do_not_fit(fields: dict[str, Any], message: str) -> None:
         score_recorded(ULTRATOOL, **paths)
 
 
-def test_domains_of_the_real_records(tmp_path: Path) -> None:
-    predictions = real(PREDICTIONS / 'gpt-4' / 'tool_usage.json')
-    data = real(DATA / 'Chinese-dataset' / 'test_set' / 'tool_usage.json')
-    outcome = result(tmp_path, predictions=predictions, data=data)
-    assert round(outcome['metrics']['local_levenshtein'], 2) == 86.62
-    assert len(outcome['domains']) == 22
-    assert sum(domain['samples'] for domain in outcome['domains'].values()) == 1000
-
-
 def test_published_judgements_alone(tmp_path: Path) -> None:
     outcome = result(
         tmp_path, subset='planning', judgements=real(PREDICTIONS / 'gpt-4' / 'eval' / 'planning_eval.json')
@@ -180,13 +165,6 @@ def test_without_judgements_answers_are_read(tmp_path: Path, capsys: pytest.Capt
     tools = write(tmp_path / 'tools.json', [{'data': CREATION, 'init output': answer} for answer in answers])
     metrics = result(tmp_path, subset='tool_creation', predictions=tools)['metrics']
     assert (metrics['json_rate'], metrics['json_rate_unrepaired'], metrics['overall']) == (50.0, 50.0, None)
-
-
-def test_the_real_answers_are_read_without_judgements(tmp_path: Path) -> None:
-    predictions = real(PREDICTIONS / 'gpt-3.5' / 'tool_creation.json')
-    outcome = result(tmp_path, subset='tool_creation', predictions=predictions)
-    assert outcome['metrics']['json_rate'] >= 99.0  # Table 6
-    assert (outcome['metrics']['overall'], outcome['samples'], outcome['list_choice']) == (None, 1000, 'span')
 
 
 def test_open_models_files_need_no_data(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from opencompass_tooleval.extras.recorded.score import score_recorded
 from opencompass_tooleval.judging.grading import item_digests
 from opencompass_tooleval.judging.judgement import UnjudgedError
 from tests.benchmarks.ultratool.support import PREDICTIONS, load_judgements, make_record, published, real
+from tests.judging.support import evaluate as evaluate_rows
 
 PLANNING, CREATION = find_subset('planning'), find_subset('tool_creation')
 RULES = Protocol()
@@ -60,13 +61,7 @@ def evaluate(
     scorer = ToolEvalUltraToolEvaluator(subset, 'zh', **evaluator)
     scorer._out_dir = str(run / 'results' / model / 'set')
     dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
-    columns = {
-        'predictions': list(answers),
-        'references': list(dataset['record']),
-        'record_id': list(dataset['record_id']),
-        'infra': [None] * len(records),
-    }
-    return scorer.evaluate(1, 1, dataset, **columns)
+    return evaluate_rows(scorer, dataset, answers)
 
 
 ANSWERS = ['1. a', '1. b']
@@ -293,11 +288,5 @@ def test_the_shape_of_what_is_replayed_chooses_the_list(
     evaluator = ToolEvalUltraToolEvaluator('tool_usage', 'zh', **setting)
     evaluator._out_dir = str(tmp_path / 'results' / 'm' / 'set')
     dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
-    columns = {'predictions': [TWO_LISTS] * 2, 'references': list(dataset['record']), 'infra': [None] * 2}
-    result = evaluator.evaluate(1, 1, dataset, record_id=list(dataset['record_id']), **columns)
+    result = evaluate_rows(evaluator, dataset, [TWO_LISTS] * 2)
     assert (result['provenance']['list_choice'], result['local_levenshtein']) == (list_choice, value)
-
-
-def test_an_unknown_reading_is_refused() -> None:
-    with pytest.raises(ValueError, match="list_choice 'first' is not one of"):
-        ToolEvalUltraToolEvaluator('tool_usage', 'zh', list_choice='first')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -12,15 +12,14 @@ from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolE
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, judge_prompt, parse_scores
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset
-from opencompass_tooleval.core.calls.answer import Answer, as_answer
-from opencompass_tooleval.judging.judgement import Unread
-from opencompass_tooleval.models.fixed_models import _FixedModel
+from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.report.samples import _judgements, _of_answer, _row
 from opencompass_tooleval.results.table import ModelResult
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.benchmarks.ultratool.support import PREDICTIONS, load_judgements, make_record, real
-from tests.growth import in_linear_time
+from tests.judging.support import Script, Scripted, away, scripted
 
+__all__ = ['away', 'scripted']  # fixtures
 PLANNING = find_subset('planning')
 REASONS = (('打分理由', '打分理由'), ('Reasoning', 'Scoring Reason'))
 
@@ -84,21 +83,6 @@ def test_reasons_are_bounded_text(said: Any) -> None:
     assert bool(judgement.why) == bool(said)
 
 
-@pytest.mark.parametrize('text', ['"' * 150_000 + ': 1', '"Reasoning": ' * 15_000, 'Reason:\nAccuracy: 7\n' * 9_000])
-def test_hostile_replies_take_linear_time(text: str) -> None:
-    assert isinstance(in_linear_time(lambda text: parse_scores(text, 'planning'), text), Unread)
-
-
-class Judging(_FixedModel):
-    """A judge in this process."""
-
-    asked: ClassVar[list[str]] = []
-
-    def reply(self, prompt: Any) -> Answer:
-        self.asked.append(prompt.record_id)
-        return Answer(json.dumps(reply('tool_creation' if '/' in prompt.record_id else 'planning')))
-
-
 PLAN = {'input': 'request', 'reference': '1. gold'}
 TOOL_STEP = [{'step': '1.1 one', 'tool': {'name': 't'}}]
 CASES = [
@@ -109,13 +93,12 @@ CASES = [
 
 @pytest.mark.parametrize(('task', 'raw', 'answer'), CASES, ids=['planning', 'tool_creation'])
 def test_they_reach_details_rows_and_report(
-    task: str, raw: dict[str, Any], answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    task: str, raw: dict[str, Any], answer: str, tmp_path: Path, scripted: Script
 ) -> None:
-    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'cache'))
-    monkeypatch.setattr(Judging, 'asked', [])
+    cfg = scripted(lambda *_: json.dumps(reply(task)))
     reference = make_record(task, raw).to_payload()
     for _ in range(2):  # the second judge reads what the first has kept
-        evaluator = ToolEvalUltraToolEvaluator(task, 'en', judge_cfg={'type': Judging, 'path': 'judging'})
+        evaluator = ToolEvalUltraToolEvaluator(task, 'en', judge_cfg=cfg)
         evaluator._out_dir = str(tmp_path / 'results' / 'model' / 'set')
         (score,) = evaluator.score_samples([reference], [as_answer(answer)])
         assert score.values['overall'] == 0.7
@@ -135,7 +118,7 @@ def test_they_reach_details_rows_and_report(
         of_answer, of_another_run = _judgements(entry)['r'], {'answer_digest': 'ab' * 16}
         assert _of_answer([of_another_run, {'id': 'r'}, *of_answer], detail) == [{'id': 'r'}, *of_answer]
         Path(f'{evaluator._out_dir}_judgements.jsonl').rename(tmp_path / 'kept.jsonl')
-    assert len(Judging.asked) == 1
+    assert len(Scripted.asked) == 1
     given = ToolEvalUltraToolEvaluator(task, 'en', judgements=str(tmp_path / 'kept.jsonl'))
     assert given.score_samples([reference], [as_answer(answer)]) == [score]
 
