@@ -11,7 +11,8 @@ from opencompass_tooleval.core.scoring.sampling_settings import StoredAnswers, s
 
 @pytest.mark.parametrize(('model', 'inferencer', 'settings'), [
     ({'path': 'gpt', 'key': 'sk-1', 'openai_api_base': 'http://a', 'max_out_len': 9, 'stream': True}, {}, {}),
-    ({'path': 'gpt', 'temperature': 1e-6, 'gen_config': {'top_k': 1, 'top_p': 0.9}}, {}, {}),
+    ({'path': 'gpt', 'temperature': 1e-6, 'gen_config': {'top_p': 0.9}}, {}, {}),
+    ({'path': 'gpt', 'temperature': 0.6, 'gen_config': {'top_k': 1, 'top_p': 0.9}}, {}, {}),
     ({'path': 'gpt', 'generation_kwargs': {'do_sample': False, 'temperature': 0.6}}, {}, {}),
     ({'path': 'gpt'}, {'temperature': 0.7}, {'temperature': 0.7}),
     (

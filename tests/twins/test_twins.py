@@ -146,10 +146,10 @@ def test_values_that_others_depend_on_stay(request_text: str, golds: list[Any], 
 
 def test_reading_of_answers_has_an_inverse() -> None:
     new = Translation({'Map.get': 'qwertyuio'}, {'city': 'zxcvbnm'}, {'Ghent': 'Dovar', '火山': '云梅'})
-    text = """[{"name": "Map.get", "args": "{'city': 'Ghent', 'title': '\\u706b\\u5c71'}"}] The city of Ghent."""
+    text = """[{"name": "Map.get", "args": "{'city': 'Ghent', 'title': '\\u706b\\u5c71', 'x': 'city'}"}] In Ghent."""
     there = new.text(text)
     assert there == (
-        """[{"name": "qwertyuio", "args": "{'zxcvbnm': 'Dovar', 'title': '\\u4e91\\u6885'}"}] The city of Dovar."""
+        """[{"name": "qwertyuio", "args": "{'zxcvbnm': 'Dovar', 'title': '\\u4e91\\u6885', 'x': 'city'}"}] In Dovar."""
     )
     assert new.inverse.text(there) == text
     assert new.data({'city': ['Ghent', 3, None, True]}) == {'zxcvbnm': ['Dovar', 3, None, True]}
