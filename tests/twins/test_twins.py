@@ -152,6 +152,7 @@ def test_reading_of_answers_has_an_inverse() -> None:
         """[{"name": "qwertyuio", "args": "{'zxcvbnm': 'Dovar', 'title': '\\u4e91\\u6885', 'x': 'city'}"}] In Dovar."""
     )
     assert new.inverse.text(there) == text
+    assert Translation(letters={'A': 'C'}).text('Answer: A. Apples') == 'Answer: C. Apples'
     assert new.data({'city': ['Ghent', 3, None, True]}) == {'zxcvbnm': ['Dovar', 3, None, True]}
 
 
