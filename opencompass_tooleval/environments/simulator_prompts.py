@@ -1,7 +1,7 @@
 """System prompts of simulators.
 
-StableToolBench published one for a general model, and two for MirrorAPI, which was trained as a simulator. They are as
-sent: its source code has ``\\n`` and ``\\"`` for a line break and a quotation mark. The prompt's
+StableToolBench published one for a general model, and two for MirrorAPI, which was trained as a simulator. They are here
+as they are sent: its source code has ``\\n`` and ``\\"`` for a line break and a quotation mark. The prompt's
 :data:`~opencompass_tooleval.environments.simulator.FORMS` builds the user message that follows.
 """
 

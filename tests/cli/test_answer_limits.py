@@ -135,7 +135,7 @@ def test_the_server_receives_the_limit_that_counts(sweep: Path, servers: list[Mo
 
 def test_the_log_says_which_limit_counts_instead(sweep: Path) -> None:
     log = next(sweep.glob('logs/infer/m1/*.out')).read_text()
-    assert "answers have up to 512 tokens, the benchmark's limit, since max_out_len=100 of the model is less" in log
+    assert "answers have up to 512 tokens, the benchmark's limit, since max_out_len=100 of the model is lower" in log
     assert "answers have up to 77 tokens, fewer than the benchmark's 512" in log
     assert "the benchmark's limit" not in next(sweep.glob('logs/infer/m0/*.out')).read_text()
 

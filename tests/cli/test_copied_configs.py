@@ -76,10 +76,10 @@ def test_a_copy_in_an_empty_folder_plans(
     assert models and all(model['datasets'] and model['samples'] for model in models)
 
 
-def test_the_first_example_of_the_readme_is_a_config_of_an_api_model(tmp_path: Path) -> None:
-    readme = (Path(__file__).parents[2] / 'README.md').read_text(encoding='utf-8')
+def test_the_first_example_of_the_guide_is_a_config_of_an_api_model(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / 'docs' / 'how-to' / 'write-a-config.md').read_text(encoding='utf-8')
     config = tmp_path / 'my_config.py'
-    config.write_text(readme.partition('```python\n')[2].partition('```')[0], encoding='utf-8')
+    config.write_text(guide.partition('```python\n')[2].partition('```')[0], encoding='utf-8')
     loaded = Config.fromfile(config, format_python_code=False)
     assert [model['run_cfg']['num_gpus'] for model in loaded['models']] == [0] and len(loaded['datasets']) == 8
     assert {'summarizer', 'infer', 'eval'} <= set(loaded)

@@ -54,7 +54,7 @@ def test_a_sample_is_asked_and_said(tmp_path: Path, server: tuple[Recording, str
     shown = f'{result["review_quality"]:.2f} [{low:.2f}, {high:.2f}], 2 of 6 records'
     assert f'  m, teval-review_str_v2 review_quality: {shown}\n' in done.stdout
     (config,) = tmp_path.glob('outputs/run/*/*/config.py')
-    assert 'NOTE a sample of 2: 2 data sets' in tooleval('status', config.parent).out
+    assert 'records: 2 of 6, sampled (teval-review_str_v2)' in tooleval('status', config.parent).out
     # With more records, the same run asks only those that the smaller sample lacks.
     config.write_text(config.read_text().replace("'n': 2", "'n': 3"))
     del script.asked[1:]

@@ -416,7 +416,7 @@ def test_without_locks_the_next_sweep_continues_for_a_dead_replica(tmp_path: Pat
     folder, whole = tmp_path / 'run', tmp_path / 'run' / 'data.json'
     begun(folder)
     source, first = inspect.getsourcelines(Journal.sync)
-    sync = next(line for line, text in enumerate(source, first) if 'fsync' in text)  # before its first range is done
+    sync = next(line for line, text in enumerate(source, first) if 'fsync(' in text)  # before its first range is done
     kill_at = {2: (('journal.py', sync), 1)}
     codes = ended(
         *[run(folder, Replica(n, 3, 'b'), *kill_at.get(n, ()), has_locks=False, delay=0.001) for n in range(3)]

@@ -25,7 +25,7 @@ _ERRORS = (TOOL_ERROR_RATE, TOOL_NAME_ERROR_RATE, PARAMETER_ERROR_RATE)
 
 METRICS = (
     *_COLUMNS,
-    *halves(_COLUMNS, '_strict', 'strict', 'only final numbers within 0.1% of the gold number'),
+    *halves(_COLUMNS, '_strict', 'strict', 'only final numbers within 0.1% of gold'),
     ACCURACY,
     Metric(
         'strict_accuracy',

@@ -161,7 +161,7 @@ def write(path: Path, content: Any) -> Path:
         ('[{"question": "cut', 'cut short'),
         ([], 'not a list of records'),
         ({'0': ROW}, 'not a list of records'),
-        ([ROW, 5], "record '1': a row is a JSON object"),
+        ([ROW, 5], "record '1': the row is not a JSON object"),
         ([{**ROW, 'question': ' '}], "record '0': field 'question'"),
         ([{**ROW, 'answer': 'three'}], "record '0': 'three' is not a number"),
         ([{**ROW, 'answer': None}], 'is not a number'),
