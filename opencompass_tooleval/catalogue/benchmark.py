@@ -1,7 +1,7 @@
 """Description of a benchmark for commands, sweeps and reports.
 
-Each benchmark has its description in its ``tables.py``, which imports only what is light, and its data files in its
-``files.py``; :mod:`~opencompass_tooleval.plugin` names them.
+The ``tables.py`` of a benchmark has its description, and imports only light modules. Its ``files.py`` has its data
+files. :mod:`~opencompass_tooleval.plugin` lists both.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:  # numpy would make `tooleval list` slow
     from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
 
 FIRST = 'first'
-"""Key of the number of records in ``samples``, if they are the first of their data set."""
+"""Key in ``samples`` of the number of records, if they are the first of their data set."""
 OUR_PREFIX = 'tooleval-'
-"""Beginning of the abbrs of published data; those of a user's own data begin with the name of their set."""
+"""Prefix of the abbrs of published data; abbrs of a user's own data begin with the name of their set."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Content:
         return ', '.join([*(f'{count} {what}' for what, count in self.counts.items()), *self.remarks])
 
     def differences(self, published: Mapping[str, int]) -> str:
-        """Formats differences: ``4 records, published are 553``; '' if all published counts are met."""
+        """Formats differences: ``4 records, published are 553``; '' if all counts are as published."""
         other = [what for what, count in published.items() if self.counts[what] != count]
         return '; '.join(f'{self.counts[what]} {what}, published are {published[what]}' for what in other)
 
@@ -66,8 +66,8 @@ class DataFiles:
         exact: True if files with other counts are refused.
         needed: True if ``prepare`` reports them when missing.
         parts: Number of parts of a path, from its end, that identify the file in a folder with other files.
-        folders: Names of the folders that hold the files where they are published, if other files there have the same
-            names; empty if none have.
+        folders: Names of the published folders that hold the files, if files in other folders have the same names;
+            else empty.
     """
 
     name: str
@@ -86,8 +86,8 @@ class ConfiguredDataset:
     """Place of a data set in the package's configs.
 
     Attributes:
-        configs: Names of files below ``configs/datasets``, or paths, without extension; after a colon a variable, by
-            default all of the file. The first that has the data set is used.
+        configs: Names of files below ``configs/datasets``, or paths, without extension. A variable of the file may
+            follow after a colon; by default all are searched. The first file with the data set is used.
         name: ``name`` of the data set there.
         file: The data file below the folder ``path``; None if ``path`` is the file.
         method: The method of its dialogues; None without dialogues.
@@ -130,8 +130,8 @@ class Benchmark:
         metrics: Metrics of its data sets, and columns of its tables.
         sizes: Subset and data version (None if there is one version) -> published number of records.
         protocols: Data version -> the protocol of its published scores.
-        also_scored: Further names that ``score`` accepts as a subset, which are no data sets.
-        are_agents: True if the model carries the tasks out itself; each data set is a table of its own.
+        also_scored: Further names that ``score`` accepts as a subset, although they are not data sets.
+        are_agents: True if the model carries out the tasks itself; each data set is then a separate table.
         are_dialogues: True if a prediction is a whole dialogue, kept as JSON with its rounds and calls.
         words: Word in the abbrs of its data sets and tables -> the same for people, such as ``{'zh': 'Chinese'}``.
     """
@@ -155,7 +155,7 @@ class Benchmark:
 
     @property
     def data(self) -> BenchmarkFiles:
-        """Its data files; the modules that read them are imported."""
+        """Its data files. Imports the modules that read them."""
         found: BenchmarkFiles = plugin.load(plugin.FILES[self.name])
         return found
 
@@ -164,7 +164,7 @@ def find_benchmark(name: str) -> Benchmark:
     """Returns a benchmark's description.
 
     Raises:
-        ValueError: There is none of this name; the message lists the existing ones.
+        ValueError: No benchmark has this name; the message lists the existing ones.
     """
     if name not in BENCHMARKS:
         raise ValueError(f'no benchmark {name!r}; there are {nearest_first(name, BENCHMARKS)}')
@@ -189,7 +189,7 @@ def all_benchmarks() -> Iterator[Benchmark]:
 
 
 def are_agents(name: object) -> bool:
-    """Tests if a model carries out the tasks of a benchmark itself, by the name in results."""
+    """Tests by a benchmark's name in results if the model carries out its tasks itself."""
     return isinstance(name, str) and name in {**BENCHMARKS, **USERS} and find_description(name).are_agents
 
 
@@ -211,9 +211,10 @@ def find_variant(name: str) -> VariantKind:
 
 
 def part_of(dataset: str, result: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Returns the number of a result's records, and that of all records of its data set or of the published data.
+    """Returns the number of a result's records, and the number of all records.
 
-    None if the result has all records, or the number of all is unknown.
+    All records are those of the data set or of the published data, whichever are more. Returns None if the result has
+    all records, or a number is unknown.
 
     Args:
         dataset: The abbr.
@@ -247,10 +248,10 @@ def _runs(part: Any) -> Sequence[Any]:
 
 
 def check_parts(result: Mapping[str, Any]) -> None:
-    """Checks the numbers of a stored result and the names by which its data set is looked up: a file may hold anything.
+    """Checks the numbers of a stored result and the names that identify its data set: a file may hold anything.
 
     Raises:
-        Fault: A count, a standard error or a sample's value is no number, or a name no text.
+        Fault: A count, a standard error or a sample's value is not a number, or a name is not a string.
     """
     errors, details = result.get('standard_errors'), result.get('details')
     rows = details if isinstance(details, list) else ()
@@ -283,7 +284,7 @@ def records_of(result: Mapping[str, Any]) -> int | None:
 
 
 def published_size(dataset: str, result: Mapping[str, Any]) -> int | None:
-    """Returns the published number of records of a result's data set; None if unknown, and for data of one's own.
+    """Returns the published number of records of a result's data set; None if unknown, or for a user's own data.
 
     Args:
         dataset: The abbr; that of published data begins with ``tooleval-``.
@@ -302,14 +303,14 @@ class RecordedRun:
     Attributes:
         scorer: Scores them.
         records: The records, in the data's order.
-        answers: Record id -> its answer, in the same order, as an inferencer keeps it, or a value that the authors'
-            script read from it.
+        answers: Record id -> its answer, in the same order: as an inferencer stores it, or the value that the authors'
+            script parsed from it.
         title: Title for people, without the benchmark's name; names in braces are settings of the scorer.
-        settings: Names of the scorer's settings that the result has, such as ``version``; None for all.
-        more: Further members of the result, before those of the scorer's breakdown.
-        counts: Names of counts in the result to print, beside the reasons.
+        settings: Names of the scorer's settings to store in the result, such as ``version``; None for all.
+        more: Further members of the result, placed before those of the scorer's breakdown.
+        counts: Names of counts in the result to print in addition to the reasons.
         lines: Returns further lines to print from the breakdown.
-        notes: Reasons why the scores do not compare with published ones.
+        notes: Reasons why the scores are not comparable with published ones.
         expected: Published number of samples; None if unknown.
         unit: Name of a sample.
         postprocess: Extracts the scored parts of the answers' texts.
@@ -335,7 +336,7 @@ class RecordedRun:
             file: Their file, for messages.
 
         Raises:
-            DataError: An answer is none of this benchmark.
+            DataError: An answer does not have the format of this benchmark.
         """
         from opencompass_tooleval.core.calls.answer import postprocessed
 
@@ -352,7 +353,7 @@ class Erratum(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind of fault, one of those of its benchmark."""
+        """The kind of fault, one of the kinds of its benchmark."""
 
 
 def count_kinds(errata: Collection[Erratum], kinds: Sequence[str]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Decides which results of one data set compare: the one list of the keys of a provenance, and the reasons why not."""
+"""Decides which results of one data set are comparable, by the keys of their provenance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA, VERSION, BANK, JUDGE, PROMPTS, SETTINGS, SAMPLES = (
 )  # fmt: skip
 """Kinds of reasons."""
 NOTED, OF_ONE_RUN = 'noted', 'of one run'
-"""Kinds of keys whose difference does not keep results from comparing: it is noted, or nobody is told."""
+"""Kinds of keys that may differ between comparable results: the difference is noted, or ignored."""
 
 CLUSTERED_BY = 'clustered_by'
 """Key of the unit whose samples are correlated: ``query``, or ``record`` if the queries of the records are unknown."""
@@ -35,16 +35,15 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(
         ('instructions', 'instructions_sha256', 'tools', 'prompt_style', 'system_prompt', _PROMPTS), PROMPTS
     ),
-    # A change of a package that affects scores raises VERSION; the tools that a simulator answered for depend on the
-    # calls.
+    # A release that changes scores raises VERSION; whether a simulator was asked depends on the calls.
     **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by', CLUSTERED_BY), NOTED),
     **dict.fromkeys((SEED, DRAW), SAMPLES),
     **dict.fromkeys((LOOK, WITHOUT_TWIN), NOTED),
-    **dict.fromkeys((MAX_OUT_LEN, PUBLISHED), NOTED),  # a limit matters where it cuts answers
-    # The number of requests, the path of a file, and the settings of a model, by which models may differ.
+    **dict.fromkeys((MAX_OUT_LEN, PUBLISHED), NOTED),  # a limit matters only if it cuts answers
+    # The number of requests, the path of a file, and the sampling settings, which may differ between models.
     **dict.fromkeys(('judge_calls', 'judgements', SAMPLING), OF_ONE_RUN),
 }
-"""Key of a provenance -> its kind. Others that begin with ``judge`` are of the judge, and the rest are settings."""
+"""Key of a provenance -> its kind. Other keys are of kind ``JUDGE`` if they begin with ``judge``, else ``SETTINGS``."""
 
 GOLD_DIGEST = 'gold_digest'
 """Key that replaces ``gold`` in details without the data's text."""
@@ -56,26 +55,26 @@ def kind_of(key: str) -> str:
 
 
 def result_provenance(result: Any) -> dict[str, Any]:
-    """Returns the part of a provenance that says something about the result, not only about the run that it is from."""
+    """Returns the provenance of a result without the keys that only describe its run."""
     return {key: value for key, value in Provenance.of(result).stored.items() if kind_of(key) != OF_ONE_RUN}
 
 
 def decides(key: str) -> bool:
-    """Tests if results compare only where they have the same value of a key."""
+    """Tests if results are comparable only if they have the same value of a key."""
     return kind_of(key) not in (NOTED, OF_ONE_RUN)
 
 
 def deciding_settings(result: Any) -> dict[str, Any]:
-    """Returns the parts of a provenance that decide which results compare, without empty ones."""
+    """Returns the keys and values that must be equal in comparable results, without empty values."""
     settings = Provenance.of(result).stored.items()
     return {key: value for key, value in settings if decides(key) and value not in (None, '')}
 
 
 def unlike(settings: Mapping[str, Mapping[str, Any]], same_records: bool) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the keys by which results of one data set do not compare, with their values; None for a missing one.
+    """Yields each key that makes results of one data set not comparable, with their values; None for a missing value.
 
-    Digests of records and prompts count for results with the same records. A result that lacks one of these, or the
-    seed of a sample, compares in it with every other: a sample is a part of all records.
+    Digests of records and prompts count only for results with the same records. A result without such a digest, or
+    without the seed of a sample, is not compared by that key: a sample is a part of all records.
 
     Args:
         settings: Name of a result -> its :func:`deciding_settings`.
@@ -100,16 +99,16 @@ def gold_digest(detail: Mapping[str, Any]) -> str | None:
 
 
 def why_not_comparable(first: Result, second: Result, may_differ: Collection[str] = ()) -> Iterator[tuple[str, str]]:
-    """Yields the kind and the words of each reason why two results do not compare; nothing if they do.
+    """Yields kind and text of each reason why two results are not comparable.
 
-    Results with the same records must have the same digests of records and prompts. With other records, such as of a
-    ``test_range`` or a smaller sample, those of both must have the same gold answers. Two samples must have the same
-    seed.
+    Results with the same records must have the same digests of records and prompts. If the records differ, as with a
+    ``test_range`` or a smaller sample, the shared records must have the same gold answers. Two samples must have the
+    same seed.
 
     Args:
         first: A result with ``details``.
-        second: Another of the same data set.
-        may_differ: Keys of the provenance whose difference is allowed.
+        second: Another result of the same data set.
+        may_differ: Keys of the provenance that may differ.
     """
     golds = [{str(detail['id']): gold_digest(detail) for detail in details_of(result)} for result in (first, second)]
     shared = golds[0].keys() & golds[1].keys()

@@ -1,4 +1,4 @@
-"""Names of reasons and sources for people, with a sentence for each; every screen uses them."""
+"""Readable names of reasons and sources, each with a sentence that explains it; every screen uses them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opencompass_tooleval.core.scoring.result import OK
 
 
 class Words(NamedTuple):
-    """A name for people, and a sentence with its meaning."""
+    """A readable name, and a sentence that explains it."""
 
     name: str
     sentence: str
@@ -31,7 +31,7 @@ REASONS: dict[str, Words] = {
     'call:none': Words('no call', 'the answer calls no tool'),
     'call:several': Words('several calls', 'several tools were called instead of one'),
     'call:schema': Words('arguments break the schema', "the arguments are invalid under the tool's JSON Schema"),
-    # What could not be read.
+    # Answers that cannot be parsed.
     'parse:not_json': Words('no JSON', 'the answer holds nothing that can be read as JSON or as a Python literal'),
     'parse:not_a_literal': Words('no literal', 'the text is not a Python literal'),
     'parse:not_text': Words('not text', 'the value is not a string'),
@@ -96,7 +96,7 @@ REASONS: dict[str, Words] = {
     'finish:missing': Words('no end', 'the run ends without a final answer'),
     'finish:gave_up': Words('gave up', 'the run ends by giving up'),
     'finish:unreadable': Words('end unreadable', 'the published code stops at this call of Finish'),
-    # What an agent did.
+    # Runs of agents.
     'limit:steps': Words('too many steps', 'the agent or dialogue reached its limit of steps'),
     'limit:calls': Words('too many calls', 'the agent reached its limit of calls, of tools or of the model'),
     'limit:context': Words('context full', 'the conversation is too long for the model, even without observations'),
@@ -115,7 +115,7 @@ REASONS: dict[str, Words] = {
     'goal:result': Words('other result', 'the result at the end of the answer is not the right one'),
     'retrieval:missed': Words('not retrieved', 'a needed tool is not retrieved'),
     'retrieval:not_perfect': Words('retrieved too late', 'a needed tool is ranked after others'),
-    # Judges, the gold data, and what is no fault of the model.
+    # Judges, the gold data, and failures that are not the model's fault.
     'judge:no': Words('judged wrong', 'the judge says that the answer does not solve the task'),
     'judge:unsolved': Words('not solved', 'not every judgement says that the answer solves the query'),
     'judge:failed': Words(
@@ -152,7 +152,7 @@ REASONS: dict[str, Words] = {
     'infra:timeout': Words('timeout', 'no answer: the server did not reply in time'),
     'infra:truncated': Words('prompt too long', 'no answer: the prompt is longer than the context of the model'),
 }
-"""Reason -> its words; what comes before the colon is the area (see ``result``)."""
+"""Reason -> its words; the part before the colon is the area (see ``result``)."""
 
 
 SOURCES: dict[str, Words] = {
@@ -164,18 +164,18 @@ SOURCES: dict[str, Words] = {
     'live': Words('live', 'answered by a server that ran for this task'),
     'error': Words('error', 'no source answers the call, and the model gets an error'),
 }
-"""Where an observation came from -> its words, as ``core.calls.observation.SOURCES``."""
+"""Source of an observation -> its words, as ``core.calls.observation.SOURCES``."""
 
 FAULTS: dict[str, Words] = {
     'unknown_tool': Words('error: unknown tool', 'no tool of this name was offered, and the model gets this error'),
     'wrong_arguments': Words('error: wrong arguments', 'the tool rejects these arguments'),
     'unanswered': Words('error: no answer', 'a valid call for which no source has an answer'),
 }
-"""Why an observation is an error -> its words, as ``core.calls.observation.FAULTS``."""
+"""Reason for an observation that is an error -> its words, as ``core.calls.observation.FAULTS``."""
 
 
 def words_of_reason(reason: str) -> Words:
-    """The words for a reason; of one that is not known, such as a benchmark of the user's own: its code."""
+    """Returns the words for a reason; for an unknown one, such as of a user's own benchmark, its code."""
     return _known_words(reason) or Words(reason.replace('_', ' '), '')
 
 
@@ -183,10 +183,10 @@ def _known_words(reason: str) -> Words | None:
     area, _, code = reason.partition(':')
     model, _, code = code.rpartition(':')
     words = REASONS.get(f'{area}:{code}' if code else area)
-    # 'infra:simulator:timeout': not the model under test, but another that its dialogue asks.
+    # 'infra:simulator:timeout' concerns a model that the dialogue asks, not the model under test.
     return Words(f'{model}: {words.name}', f'of the {model}: {words.sentence}') if model and words else words
 
 
 def explained(reasons: Iterable[str]) -> list[str]:
-    """A line for each reason for lost points: ``args:missing: a gold argument is absent from the call``."""
+    """Returns a line for each known reason: ``args:missing: a gold argument is absent from the call``."""
     return [f'{reason}: {words.sentence}' for reason in reasons if reason != OK and (words := _known_words(reason))]

@@ -22,9 +22,8 @@ class Metric:
         sentence: A sentence on its meaning.
         higher_is_better: True if a higher value is better.
         binary: True if a sample has 0 or 1, and 1 is correct; other metrics are graded, or means over steps.
-        rank: Priority among metrics that show if the tasks of a data set are solved: the lowest represents the data
-            set, several of one rank together. 0: it never does.
-        judged: The metric that replaces it as the main one if a judge is used; '' if there is none.
+        rank: Priority as main metric of a data set: the metrics with the lowest rank are its main metrics. 0: never.
+        judged: The metric that replaces it as the main one if a judge is used; '' if it is not replaced.
         by_judge: True if a judge gives its values.
     """
 
@@ -44,7 +43,7 @@ class Metric:
 
 
 def halves(columns: Iterable[Metric], ending: str, label: str, sentence: str) -> Iterator[Metric]:
-    """Yields columns of a table again, each for a part of its data sets: ``plan_json`` for ``plan``."""
+    """Yields a copy of each column of a table for a part of its data sets: ``plan_json`` for ``plan``."""
     for column in columns:
         yield Metric(column.name + ending, f'{column.label}, {label}', f'{column.sentence}; {sentence}')
 
@@ -75,7 +74,7 @@ def _rows(benchmarks: tuple[str, ...]) -> dict[str, Metric]:
 
 
 def all_metrics(names: Iterable[str] | None = None) -> dict[str, Metric]:
-    """Returns name -> row, of every metric of every benchmark; for a shared name, the first.
+    """Returns name -> row for the metrics of all benchmarks; for a shared name, the first row.
 
     Args:
         names: Metrics to look up. Descriptions of extras are loaded only if the plugin's benchmarks lack one of them.
@@ -126,7 +125,7 @@ def judged_metrics() -> dict[str, str]:
 
 
 def empty_metrics(result: Mapping[str, Any]) -> list[str]:
-    """Returns the names of a result's metrics that apply to none of its samples, such as a judge's without one."""
+    """Returns the names of a result's metrics without a value, such as those of a judge if none was asked."""
     empty = [name for name, value in result.items() if value is None]
     rows = all_metrics(empty)
     return [name for name in empty if name in rows]

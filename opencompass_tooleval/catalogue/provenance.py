@@ -1,7 +1,7 @@
-"""The provenance of a result as a typed record: with which data, prompts, models and settings it was made.
+"""The provenance of a result as a typed record: the data, prompts, models and settings that produced it.
 
-Evaluators write it as a dict of JSON values. All else reads it here: a folder may be of an earlier version, or from
-anybody, so that any value may be missing, or of another type.
+Evaluators write it as a dict of JSON values. All other code reads it through this module: a folder may come from an
+earlier version or from anybody, so any value may be missing or of the wrong type.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from types import MappingProxyType
 from typing import Any
 
 KEY = 'provenance'
-"""Key of a result."""
+"""Key of the provenance in a result."""
 _MOST_CHARS = 1000
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """The provenance of a result. A value that is missing, or of another type, is empty.
+    """The provenance of a result. A missing value, or one of the wrong type, is empty.
 
     Attributes:
         stored: All keys with their values, as the result has them.
@@ -37,7 +37,7 @@ class Provenance:
         loop: How an agent works.
         simulated_by: The simulator, if it was called, with its prompt.
         max_out_len: Maximum number of tokens of an answer.
-        published_max_out_len: That of the published runs.
+        published_max_out_len: The same limit in the published runs.
         records_sha256: Digest of the records.
         opencompass_tooleval: Version of this package.
         opencompass: Version of OpenCompass.
@@ -66,7 +66,7 @@ class Provenance:
 
     @classmethod
     def of(cls, result: Any) -> Provenance:
-        """Reads that of a result; an empty one if it has none. Of several runs each key's first value counts."""
+        """Reads the provenance of a result, if any. If it has several runs, the first value of each key counts."""
         stored = {str(key): value for part in reversed(_parts(result)) for key, value in part.items()}
         known = {one.name: _read(stored.get(one.name), one.default) for one in fields(cls) if one.name != 'stored'}
         return cls(stored, **known)
@@ -78,7 +78,7 @@ def _parts(result: Any) -> list[Mapping[str, Any]]:
 
 
 def names_that_are_no_text(result: Any) -> list[str]:
-    """Returns the keys by which the data of a result are looked up, and whose value is no text."""
+    """Returns the keys that identify the data of a result but have a value that is not a string."""
     names = ('benchmark', 'subset', 'data_version', 'language')
     parts = _parts(result)
     return [name for name in names if any(not isinstance(part.get(name), (str, type(None))) for part in parts)]

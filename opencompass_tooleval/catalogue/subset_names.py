@@ -34,7 +34,7 @@ class SubsetRow:
 
 
 class Table(tuple[Row, ...]):
-    """A typed table of literals: its rows in their order, which are found by their ``name``."""
+    """A typed table of literals: rows in a fixed order, found by their ``name``."""
 
     benchmark: str
     what: str
@@ -42,7 +42,7 @@ class Table(tuple[Row, ...]):
     def __new__(
         cls, kind: type[Row], rows: Iterable[Mapping[str, Any]], benchmark: str, what: str = 'subset'
     ) -> Table[Row]:
-        """Converts the rows of a benchmark; its title and its word for a row are for messages."""
+        """Converts the rows; messages use ``benchmark``, its title, and ``what``, its word for a row."""
         table = super().__new__(cls, (kind(**row) for row in rows))
         table.benchmark, table.what = benchmark, what
         return table
@@ -51,7 +51,7 @@ class Table(tuple[Row, ...]):
         """Returns the row called ``name``.
 
         Raises:
-            ValueError: There is none; the message lists the existing ones.
+            ValueError: No row has this name; the message lists the existing ones.
         """
         return find_row({row.name: row for row in self}, name, self.benchmark, self.what)  # type: ignore[attr-defined]
 
@@ -60,7 +60,7 @@ def find_row(table: Mapping[str, Row], name: str, benchmark: str, what: str = 's
     """Returns the row called ``name``.
 
     Raises:
-        ValueError: There is none; the message lists the existing ones.
+        ValueError: No row has this name; the message lists the existing ones.
     """
     if name not in table:
         raise ValueError(f'{benchmark} has no {what} {name!r}; it has {nearest_first(name, table)}')
@@ -68,7 +68,7 @@ def find_row(table: Mapping[str, Row], name: str, benchmark: str, what: str = 's
 
 
 def nearest_first(name: str, names: Iterable[str], most: int = 10) -> str:
-    """Lists names for a message about an unknown one, the most similar first; ``none`` without any.
+    """Lists names for a message about an unknown one, the most similar first; ``none`` if there are no names.
 
     Args:
         name: The unknown name; wildcards (``*``, ``?``) are ignored.

@@ -42,9 +42,9 @@ def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, f
 def with_omitted(
     main: Iterable[str], parts: Mapping[str, Collection[Score]], measured: Iterable[Collection[str]]
 ) -> list[str]:
-    """Returns the main columns of a table, and for each model the columns with scores that its main columns omit.
+    """Returns the main columns of a table, then the columns for scores that a model's main columns leave out.
 
-    A model without ``plan_str`` has neither plan nor overall: its column is ``plan_json``.
+    For example, a model without ``plan_str`` has neither plan nor overall, so ``plan_json`` is added.
 
     Args:
         main: The main columns.
@@ -69,8 +69,8 @@ def errors_of(result: Mapping[str, Any]) -> dict[str, float]:
 
 
 Correlations = Mapping[tuple[str, str, str], float]
-"""Metric of a data set, another data set or the same, and a metric of that, in sorted order -> correlation of their
-errors, -1 to 1."""
+"""Metric of a data set, a data set that follows it in sorted order or the same, and its metric -> correlation of the
+errors of both scores, -1 to 1."""
 
 CORRELATIONS = 'correlations'
 """Key of the correlations in results of :func:`without_samples`."""
@@ -84,11 +84,11 @@ def correlations_of(deviations: Deviations, columns: Iterable[Mapping[Score, flo
     """Computes the correlations of the errors of scores that share a column: 0 for scores of different queries.
 
     Args:
-        deviations: Those of one model.
+        deviations: The deviations of one model.
         columns: The shares of each column.
 
     Returns:
-        The first data set -> correlations, without those of 0 between data sets.
+        The first data set -> correlations; those of 0 between two data sets are left out.
     """
     found: dict[str, dict[tuple[str, str, str], float]] = {}
     for a, b in {pair for shares in columns for pair in combinations(sorted(shares), 2)}:
@@ -143,10 +143,10 @@ def column_error(
     Args:
         shares: Data set and metric -> share, from :func:`columns_of`; ``{score: 1.0}`` for one score.
         errors: Data set and metric -> standard error.
-        correlations: Those of :func:`correlations_of`.
+        correlations: Returned by :func:`correlations_of`.
 
     Returns:
-        None if the error of a score is unknown, or a correlation of two scores of one data set.
+        The error; None if the error of a score, or the correlation of two scores of one data set, is unknown.
     """
     if not all(score in errors for score in shares):
         return None

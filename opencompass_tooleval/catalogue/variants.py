@@ -16,7 +16,7 @@ Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Changes the valid records of a data file: id -> raw record. A record that is not returned is left out."""
 
 KEPT = ('kept', 'kept_low', 'kept_high')
-"""Columns of the share of its points that a score keeps, of kinds with several variants."""
+"""Columns with the share of points that a score keeps; only kinds with several variants have them."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,12 @@ class VariantKind:
         title: Title for people, such as ``EasyTool instructions``.
         page: The name of the page that shows them, such as ``EasyTool``.
         question: Subject of the comparison, such as ``What instructions gain``.
-        groups: Name of its summary groups (tables), as for ``Benchmark``.
         methods_of: Benchmarks in which the suffix names a method, not a variant.
-        methods: Endings of names in which it does, unless ``partners`` has them.
-        figures: Name of a function for further charts, as for ``Benchmark``.
+        methods: Endings of names in which the suffix names a method, unless ``partners`` has them.
         published: Names of the published tables that its page shows.
-        partners: Ending of a variant's name -> that of its original, if it is not the name without the suffix.
-        several: True if an original has several variants, whose names go on after the suffix: ``X-twin-order``.
+        partners: Ending of a variant's name -> ending of its original's name, if that is not just the name without the
+            suffix.
+        several: True if an original has several variants, whose names continue after the suffix: ``X-twin-order``.
     """
 
     suffix: str
@@ -52,7 +51,7 @@ class VariantKind:
     several: bool = False
 
     def is_variant(self, name: str) -> bool:
-        """Tests by its name if a data set or a table is a variant of this kind."""
+        """Tests if a data set or a table is a variant of this kind, by its name."""
         if self.several:
             return f'{self.suffix}-' in name
         if not name.endswith(self.suffix) or name.removeprefix(OUR_PREFIX).startswith(self.methods_of):
@@ -72,11 +71,11 @@ class VariantKind:
         return name.removesuffix(ends[1]) + ends[0]
 
     def label(self, original: str, variant: str) -> str:
-        """Returns the name of a pair: that of the original, or of the variant if there are several."""
+        """Returns the name of a pair: the original's, or the variant's if an original has several variants."""
         return variant if self.several else original
 
     def sides(self, label: str) -> tuple[str, str]:
-        """Returns original and variant of a pair, by its :meth:`label`."""
+        """Returns the names of the original and the variant of a pair, given its :meth:`label`."""
         return (self.original_of(label), label) if self.several else (label, self.variant_of(label))
 
     def titled(self, name: str) -> tuple[str, str]:
