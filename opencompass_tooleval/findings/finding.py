@@ -20,11 +20,10 @@ class Finding:
 
     Attributes:
         kind: Its id, a key of :data:`~opencompass_tooleval.findings.kinds.KINDS`.
-        level: Its severity, which its kind has; :attr:`Level.OK` and :attr:`Level.UNKNOWN` are of checks that may have
-            another outcome.
+        level: Its severity, from its kind; or :attr:`Level.OK` or :attr:`Level.UNKNOWN` as the outcome of a check.
         about: Its subject: a model, a data set, a part of a config, or of the machine; ``''`` if ``text`` names it.
         text: What was found.
-        fix: A command or a change that fixes it; ``''`` if there is none, or ``text`` has it.
+        fix: A command or a change that fixes it; ``''`` if there is none, or ``text`` contains it.
         concerns: The data sets that it affects; ``''`` if that is obvious.
     """
 
@@ -57,7 +56,7 @@ class Finding:
         return self.level is Level.OK
 
     def row(self) -> dict[str, str]:
-        """Returns its members for a file of JSON."""
+        """Returns its members as JSON values."""
         return {**vars(self), 'level': self.level.value.lower()}
 
 
@@ -72,7 +71,7 @@ def fine(kind: str, about: str, text: str) -> Finding:
 
 
 def unknown(kind: str, about: str, text: str) -> Finding:
-    """Returns the outcome of a check that cannot tell."""
+    """Returns the outcome of a check that cannot decide."""
     return Finding(kind, Level.UNKNOWN, about, text)
 
 
@@ -83,24 +82,24 @@ def kinds() -> Mapping[str, Kind]:
 
 
 def merged(findings: Iterable[Finding], most: int = 2) -> list[Finding]:
-    """Joins findings that differ only in their subject, and orders them as the table of kinds has them.
+    """Joins findings that differ only in their subject, and sorts them in the order of the table of kinds.
 
     Args:
-        findings: Some findings.
-        most: Number of subjects of a joined one that are named; the others are counted.
+        findings: The findings.
+        most: Number of subjects that a joined finding names; the others are counted.
     """
     abouts: dict[Finding, dict[str, None]] = {}
     for one in findings:
         abouts.setdefault(replace(one, about=''), {})[one.about] = None
     joined = [replace(one, about=first_of(list(filter(None, names)), most)) for one, names in abouts.items()]
     if len(joined) < 2:
-        return joined  # a task loads no kinds of extras
+        return joined  # without the kinds of extras, which a task need not load
     order = list(kinds())
     return sorted(joined, key=lambda one: (one.level is Level.NOTE and one.kind not in FIRST, order.index(one.kind)))
 
 
 def shortened(findings: Iterable[Finding]) -> list[Finding]:
-    """Joins notes of one kind to one for a screen: ``8 of 163 records (d1); 9 of 12 records (d2); and 3 more``."""
+    """Joins notes of one kind into one note: ``8 of 163 records (d1); 9 of 12 records (d2); and 3 more``."""
     of_kind: dict[str, list[Finding]] = {}
     for one in findings:
         of_kind.setdefault(one.kind if one.level is Level.NOTE else str(one), []).append(one)
@@ -114,5 +113,5 @@ def _joined(those: list[Finding]) -> Finding:
 
 
 def markdown_text(text: str) -> str:
-    """Makes text from outside plain text in a cell of Markdown: neither HTML, nor a link, a mention or a new cell."""
+    """Escapes text for a cell of a Markdown table, so that it cannot become HTML, a link, a mention or a new cell."""
     return ''.join(char if char.isprintable() else ' ' for char in text).translate(_PLAIN)

@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 
 _NOTE, _WARNING, _FAULT = Level.NOTE, Level.WARNING, Level.FAULT
 PUBLISHED = 'published:'
-"""Begins the ids of reasons why a score is not comparable with published ones."""
+"""Prefix of the ids of reasons why a score is not comparable with published ones."""
 _MODEL = 'correct the config of the model'
 _PART = 'run it without sample, limit and test_range'
 
@@ -52,7 +52,7 @@ KINDS: dict[str, Kind] = {
     'config:key': Kind(_FAULT, 'a model behind an API has no key'),
     'config:scoring': Kind(_FAULT, 'scoring will fail: a judge, an encoder or a file is missing'),
     'config:answer': Kind(_FAULT, 'a model behind an API does not answer the first question of `tooleval run`'),
-    # What a reader of scores needs first.
+    # Findings that a reader of scores needs first.
     'published:encoder': Kind(_NOTE, 'another sentence encoder than the official one compared the texts'),
     'published:rebuilt': Kind(_NOTE, 'the data were built by this package, not by the authors'),
     'config:replayed': Kind(_WARNING, 'judgements are from a file, perhaps about other answers', 'set `judge_cfg`'),
@@ -111,4 +111,4 @@ KINDS: dict[str, Kind] = {
 """Id -> the kind."""
 
 FIRST = ('published:encoder', 'published:rebuilt')
-"""Notes that screens show before warnings: with them, no score compares with published ones."""
+"""Notes that screens show before warnings, since they make every score not comparable with published ones."""

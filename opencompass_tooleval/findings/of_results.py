@@ -1,4 +1,4 @@
-"""Checks of results: caveats that their scores need, and reasons why they do not compare. Pure."""
+"""Checks of results: caveats about their scores, and reasons why they are not comparable. Pure."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ Results = Mapping[tuple[str, str], Mapping[str, Any]]
 """Model and data set -> result; its details are not needed."""
 
 FEW = 100
-"""Fewer records than this are taken for a part of the data if its published size is unknown."""
+"""If the published size of the data is unknown, fewer records than this are considered a part of it."""
 UNANSWERED_SHARE, CUT_SHARE = 0.1, 0.01
 _SHARE_OF_OURS = 0.9
-"""If the longest cut answer has a smaller share of our limit's tokens, the server cut by a limit of its own."""
+"""If the longest cut answer has fewer tokens than this share of our limit, the server cut at its own limit."""
 _MOST_WORDS, _MOST_VALUE = 300, 80
 _GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?(-preview)?', re.IGNORECASE)
 """Names of GPT-4 and GPT-4 Turbo only, with or without a date or a provider before them."""
@@ -50,12 +50,12 @@ def result_findings(results: Results) -> list[Finding]:
 
 
 def of_comparisons(findings: Iterable[Finding]) -> list[Finding]:
-    """Leaves out reasons why scores do not compare with published ones, which tables show, and other models do not."""
+    """Leaves out reasons why scores are not comparable with published ones: comparisons of models do not need them."""
     return [one for one in findings if not one.kind.startswith(PUBLISHED)]
 
 
 def caveats_of(dataset: str, result: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the reasons why a score is not comparable with published ones; none if it is."""
+    """Returns the reasons why a score is not comparable with published ones; empty if it is comparable."""
     found_here = [one for check in (published, no_answers) for one in check({('', dataset): result})]
     return tuple(one.text for one in found_here if one.kind != 'result:unanswered')
 
@@ -66,7 +66,7 @@ def few(names: Iterable[str], most: int = 2) -> str:
 
 
 def _part(result: Any, name: str) -> Mapping[str, Any]:
-    """Returns the first object under a key of a result; {} if there is none, as in results of other packages."""
+    """Returns the first object under a key of a result; {} if it has none, like results of other packages."""
     part = result.get(name) if isinstance(result, Mapping) else None
     return next((one for one in (part if isinstance(part, list) else [part]) if isinstance(one, Mapping)), {})
 
@@ -85,7 +85,7 @@ def published(results: Results) -> Iterator[Finding]:
 
 
 def _why_not_published(dataset: str, result: Mapping[str, Any], about: Provenance) -> Iterator[tuple[str, str]]:
-    """Yields kind and text of each reason, ``''`` for one that does not hold."""
+    """Yields kind and text of each reason; the text is ``''`` if the reason does not apply."""
     protocols = {name: expected for benchmark in all_benchmarks() for name, expected in benchmark.protocols.items()}
     is_other_protocol = about.data_version and about.protocol not in ('', protocols.get(about.data_version))
     yield 'rebuilt', 'data built by this package, not the official files' if about.rebuilt else ''
@@ -103,10 +103,10 @@ def _why_not_published(dataset: str, result: Mapping[str, Any], about: Provenanc
     if limit is not None and of_paper is not None and limit < of_paper:
         yield 'limit', f'answers of at most {limit} tokens; the published ones had {of_paper}'
     golds = {gold.strip() for gold in about.gold.split(',')} - {'', 'official'}
-    if golds := golds - ({'plan'} if about.rebuilt else set()):  # built here implies it
+    if golds := golds - ({'plan'} if about.rebuilt else set()):  # data built here imply it
         yield 'gold', f'gold answers: {", ".join(sorted(golds))}, not the published ones'
     is_agent, judge = about.benchmark == 'agents', about.judge
-    if judge and not about.judge_hash:  # a file of judgements; a judge model has its settings beside it
+    if judge and not about.judge_hash:  # a file of judgements; a judge model also has a digest of its settings
         yield 'judge', f'judgements from {judge}'
     elif judge and is_agent:
         yield 'judge', f'judged by {judge}; the papers used ChatGPT and GPT-4 of their time'
@@ -114,7 +114,7 @@ def _why_not_published(dataset: str, result: Mapping[str, Any], about: Provenanc
         yield 'judge', f'judged by {judge}; the paper used GPT-4'
     yield 'reference', _why_no_reference(result)
     yield 'environment', 'calls are answered from recordings; the papers used live tools' if is_agent else ''
-    if is_agent and about.simulated_by:  # each simulator has its own, so that differences are marked
+    if is_agent and about.simulated_by:  # a separate text per simulator, so that differences are marked
         yield 'environment', f'responses that were not recorded are simulated by {about.simulated_by}'
     is_sample, part, count = about.data_version.endswith('subset'), part_in_words(dataset, result), records_of(result)
     yield 'sample', 'sampled subset of the data' if is_sample else ''
@@ -125,7 +125,10 @@ def _why_not_published(dataset: str, result: Mapping[str, Any], about: Provenanc
 
 
 def _why_no_reference(result: Mapping[str, Any]) -> str:
-    """Says if answers win since the reference has none, as nearly all do against a few published answers."""
+    """Returns the share of tasks that count as won since the reference has no answer, in words; '' if there are none.
+
+    With a few published answers as the reference, these are nearly all tasks.
+    """
     won = _part(_part(result, 'breakdown'), 'judged').get('win')
     counts = won if isinstance(won, Mapping) else {}
     numbers = [counts.get(name) for name in (_NO_REFERENCE, 'win', 'tie', 'loss')]
@@ -180,7 +183,9 @@ def unlike(results: Results) -> Iterator[Finding]:
     """Yields reasons why results on the same data set are not comparable: settings that affect scores differ."""
     by_dataset: dict[str, dict[str, Mapping[str, Any]]] = {}
     for (model, dataset), result in results.items():
-        if not 0 < _count(result, 'samples', 'all') <= _count(result, 'samples', 'infra'):  # else they are not known
+        if (
+            not 0 < _count(result, 'samples', 'all') <= _count(result, 'samples', 'infra')
+        ):  # else its settings are unknown
             by_dataset.setdefault(dataset, {})[model] = result
     for dataset, of_models in by_dataset.items():
         settings = {model: deciding_settings(result) for model, result in of_models.items()}
@@ -196,18 +201,18 @@ def unlike(results: Results) -> Iterator[Finding]:
 
 
 def _servers_limit(result: Mapping[str, Any]) -> int:
-    """Returns the tokens at which the server cut answers, if that was before our limit; 0 if not, or it is unknown."""
+    """Returns the number of tokens at which the server cut answers before our limit; 0 if it did not, or is unknown."""
     limit = Provenance.of(result).max_out_len or 0
     longest = _count(result, ENDINGS, 'cut_tokens')
     return longest if longest < _SHARE_OF_OURS * limit else 0
 
 
 def cut_words(number: str, results: Collection[Mapping[str, Any]]) -> str:
-    """Says at which limit answers were cut: ours, or the server's own.
+    """Returns a sentence on the limit at which answers were cut: ours, or the server's own.
 
     Args:
         number: Their number.
-        results: The results of their data sets, all cut at our limits or all by the server.
+        results: The results of their data sets: all cut at our limits, or all cut by the server.
     """
     limits = sorted({limit for result in results if (limit := Provenance.of(result).max_out_len)})
     lengths, longest = ' or '.join(f'{limit:,}' for limit in limits), max(map(_servers_limit, results))
@@ -218,7 +223,7 @@ def cut_words(number: str, results: Collection[Mapping[str, Any]]) -> str:
 
 
 def cut_answers(results: Results) -> Iterator[Finding]:
-    """Yields a finding per model and limit at which many answers were cut, and on limits that then differed."""
+    """Yields a finding per model and limit that cut many answers, and one per such data set with different limits."""
     cut: dict[tuple[str, bool], dict[str, Mapping[str, Any]]] = {}
     samples_of = Counter[str]()
     limits: dict[str, dict[int, list[str]]] = {}
@@ -244,7 +249,7 @@ def cut_answers(results: Results) -> Iterator[Finding]:
 
 
 def ends_of_answers(results: Results) -> Iterator[Finding]:
-    """Yields a finding per model that put most answers into thoughts, and per unknown reason for the end of answers."""
+    """Yields a finding per model whose answers are mostly thoughts, and per unknown reason for ending an answer."""
     endings: Counter[str] = Counter()
     swallowed: dict[str, dict[str, int]] = {}
     for (model, dataset), result in results.items():
@@ -263,7 +268,7 @@ def ends_of_answers(results: Results) -> Iterator[Finding]:
 
 
 def parts_of_data(config: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yields a note per part that is asked of data sets of a config: a sample, or the first records."""
+    """Yields a note per part of the data that a config selects: a sample, or the first records."""
     named: dict[str, list[str]] = {}
     for dataset, part in cut_datasets(config).items():
         named.setdefault(part, []).append(dataset)
