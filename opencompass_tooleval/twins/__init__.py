@@ -1,4 +1,4 @@
-"""Twins of published records, changed by functions whose effect on the gold is exactly known."""
+"""Twins of published records, changed by functions with an exactly known effect on the gold."""
 
 VERSION = '2'
-"""Version of the changes; increased when a twin of a record becomes another."""
+"""Version of the changes; increased when a record gets a different twin."""

@@ -39,7 +39,7 @@ _AGENT_ROOMS = {**_ROOMS, 'ultratool': ultratool_samples}
 
 
 def _encoder_of(settings: Mapping[str, Any]) -> Similarity | None:
-    """Returns the encoder of a T-Eval subset's scores; None if it needs none, or none is checked."""
+    """Returns the encoder of a T-Eval subset's scores; None if it needs none, or ``check_encoder`` is False."""
     if not settings.get('check_encoder', True):
         return None
     scorer = TEvalScorer(*split_stem(settings['name']), settings.get('protocol'), encoder=settings.get('encoder'))
@@ -47,10 +47,10 @@ def _encoder_of(settings: Mapping[str, Any]) -> Similarity | None:
 
 
 def find_class(original: Any) -> Any:
-    """Returns the class of a data set; a config that was written down has its name.
+    """Returns the class of a data set, given the class or, as in a dumped config, its name.
 
     Raises:
-        ValueError: There is none, or its records have no twins.
+        ValueError: The class does not exist, or its records have no twins.
     """
     found = LOAD_DATASET.get(original) if isinstance(original, str) else original
     if getattr(found, 'records_of', None) not in TWINS:
@@ -59,7 +59,7 @@ def find_class(original: Any) -> Any:
 
 
 def kinds_of(original: Any, settings: Mapping[str, Any]) -> list[str]:
-    """Returns the kinds of twins of a data set, by its class and its config; none if it has no twins."""
+    """Returns the kinds of twins of a data set, given its class and its config; empty if it has no twins."""
     try:
         benchmark = find_class(original).records_of
     except ValueError:
@@ -73,7 +73,7 @@ def _kinds(benchmark: str, subset: str) -> list[str]:
 
 
 def _is_bound(benchmark: str, kind: str) -> bool:
-    """Tests if EasyTool instructions, which are found by the names of tools, keep names from changing."""
+    """Tests if names cannot change since EasyTool instructions are found by the names of tools."""
     return kind in _STYLES and benchmark in _FOUND_BY_NAME
 
 
@@ -91,8 +91,8 @@ def open_twins(
         subset: Its subset.
         twin: The kind.
         seed: The seed.
-        similarity: The encoder of the subset's scores, which must tell new names apart; None if it has none.
-        chars: Most characters of documentation that is added.
+        similarity: The encoder of the subset's scores, which must distinguish new names; None if the scores use none.
+        chars: Maximum number of characters of the added documentation.
 
     Raises:
         ValueError: The subset has no twins of the kind.
@@ -116,7 +116,7 @@ def open_twins(
 
 
 def _agents(cls: Any, settings: Mapping[str, Any], changes: Changes) -> Dataset:
-    """Loads agents' tasks with their twins, which say what the environment has in place of their names."""
+    """Loads the twins of agents' tasks, each with the original's names or the failure, for the environment."""
     if changes.kind not in (_FAULTS, *_STYLES):
         return cls.load(**settings, change=changes)
     original = cls.load(**settings)
@@ -152,7 +152,7 @@ def _agents(cls: Any, settings: Mapping[str, Any], changes: Changes) -> Dataset:
 
 
 def _of_service(changes: Changes) -> Change:
-    """Returns the change of the tools of a service, which all its records share."""
+    """Returns the change to the tools of a service, which all its records share."""
     if changes.kind in _STYLES:
         return partial(restbench.renamed, pool=Pool(_STYLES[changes.kind], changes.seed))
     return partial(restbench.shuffled, seed=changes.seed)
@@ -160,14 +160,14 @@ def _of_service(changes: Changes) -> Change:
 
 @LOAD_DATASET.register_module()
 class ToolEvalTwinDataset(ToolEvalDataset):
-    """Twins of another data set's records, which are scored by its evaluator."""
+    """Twins of another data set's records. The evaluator of that data set scores them."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._options = options
         super().__init__(*args, **options)
 
     def _draw(self, sample: Sample, rows: Dataset) -> tuple[list[int], dict[str, Any]]:
-        """Draws from the original's records, so that a twin has those of the original's sample, if they have one."""
+        """Draws from the original's records and keeps those with a twin, so that both samples have the same records."""
         of_load = {key: value for key, value in self._options.items() if key not in _NOT_OF_ORIGINAL}
         original = find_class(self._options['original']).load(**of_load)
         drawn, _ = super()._draw(sample, original)
@@ -186,9 +186,10 @@ class ToolEvalTwinDataset(ToolEvalDataset):
             original: Class of the data set: of T-Eval, UltraTool, ToolBench, RestBench, FuncQA or agents, also with
                 native calls or instructions.
             twin: Kind of the twins: ``order``, ``names``, ``plain``, ``values``, ``more5``, ``more20``,
-                ``more100``, or ``faults`` of agents.
+                ``more100``, or ``faults`` for agents.
             twin_seed: Seed of the changes.
-            max_added_chars: Most characters of the documentation of added tools, for models with a short context.
+            max_added_chars: Maximum number of characters of the documentation of added tools, for models with a short
+                context.
             settings: Arguments of the original's ``load``.
 
         Raises:
@@ -227,7 +228,7 @@ class ToolEvalTwinDataset(ToolEvalDataset):
 
     @staticmethod
     def reader_of_others(settings: Mapping[str, Any]) -> type | None:
-        """Returns the class that reads the further settings of a config; None without a valid one."""
+        """Returns the class of ``original``, which reads the other settings of a config; None if it is invalid."""
         try:
             found: type = find_class(settings.get('original'))
         except ValueError:
@@ -236,7 +237,7 @@ class ToolEvalTwinDataset(ToolEvalDataset):
 
     @staticmethod
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
-        """Yields the faults of a config's ``sample``, and that of an original without twins."""
+        """Yields the faults in the ``sample``, ``max_added_chars`` and ``original`` of a config."""
         yield from ToolEvalDataset.check_settings(settings)
         most = settings.get('max_added_chars')
         if most is not None and (type(most) is not int or most < 1):

@@ -1,4 +1,4 @@
-# Twins of T-Eval's and UltraTool's data sets, by the keys of their rows: configs select from it.
+# Twins of T-Eval's and UltraTool's data sets, with the keys of the originals' rows; configs select from them.
 from mmengine.config import read_base
 
 from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset

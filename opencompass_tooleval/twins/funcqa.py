@@ -1,4 +1,4 @@
-"""Twins of FuncQA's questions: other numbers, and the answer that the tools then give."""
+"""Twins of FuncQA's questions: other numbers, and the answer that the tools compute from them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Number = int | float
 _NUMBER = re.compile(r'(?<![\w.])\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,15})?(?!\w)|(?<![\w.,])\d{1,15}(?:\.\d{1,15})?(?!\w)')
 _LARGEST_CONSTANT, _TRIES, _LARGEST = 10, 60, 1e15
 _UNITS = (12, 24, 52, 60, 100, 180, 360, 365, 1000, 3600)
-"""Numbers that a chain of steps has without the question: of hours, days and angles."""
+"""Numbers that a chain of steps may contain although the question does not: of hours, days and angles."""
 _PI = (3.14, 3.1416, 3.14159)
 _SAME, _NEARLY_SAME = 1e-9, 5e-4
-"""Differences between the computed and the published answer: absolute of one step; relative of several, which are
-published with rounded results, and half of what scores allow."""
+"""Allowed differences between the computed and the published answer: absolute for one step; relative for several
+steps, whose published results are rounded, and half of the difference that scores allow."""
 _FORM = 'a number stands in the question in another form'
 _NO_ANSWER = 'its tool does not give the published answer'
 
@@ -44,7 +44,7 @@ def _computed(tool: str, numbers: Sequence[Number]) -> float | None:
 
 @dataclass(frozen=True)
 class _Chain:
-    """The steps of a question, whose numbers are results of earlier steps, or others.
+    """The steps of a question. Each number in a step is the result of an earlier step, or another number.
 
     Attributes:
         steps: The published steps.
@@ -70,12 +70,12 @@ class _Chain:
 
     @property
     def others(self) -> list[Number]:
-        """The numbers that are no results, each once."""
+        """The distinct numbers that are not results of steps."""
         pairs = (zip(step.numbers, of, strict=True) for step, of in zip(self.steps, self.sources, strict=True))
         return list(dict.fromkeys(number for pair in pairs for number, source in pair if source is None))
 
     def compute(self, new: Mapping[Number, Number]) -> tuple[list[list[Number]], list[Number]] | None:
-        """Returns numbers and results of all steps with other numbers; None for an error."""
+        """Computes the steps with other numbers; returns the numbers and results of all steps, or None for an error."""
         asked, results = list[list[Number]](), list[Number]()
         for step, of in zip(self.steps, self.sources, strict=True):
             numbers = [
@@ -92,9 +92,10 @@ class _Chain:
 
 
 def _is_alike(old: tuple[list[list[Number]], list[Number]], new: tuple[list[list[Number]], list[Number]]) -> bool:
-    """Tests if numbers have the same order, results the same signs and are whole, and the answer is another one.
+    """Tests if new numbers and results are similar to the old ones, but the answer differs.
 
-    The answer, which has as many decimals, has at least as many digits: 0.19 as 0.2 would be too far from the result.
+    The numbers of each step have the same order; each result has the same sign, and is whole if the old one is. The new
+    answer has at least as many digits, with as many decimals: 0.19 as 0.2 would be too far from the result.
     """
     pairs = list(zip(old[0], new[0], strict=True))
     results = list(zip(old[1], new[1], strict=True))
@@ -111,10 +112,11 @@ def _digits(number: Number) -> int:
 
 
 def values(record_id: str, raw: Mapping[str, Any], rng: random.Random) -> Twin:
-    """Replaces the numbers of a question that its tools get, and computes the answer again.
+    """Replaces the numbers in a question that its tools get as arguments, and computes the new answer.
 
     Raises:
-        LeftOutError: A number stands in the question in another form, or its tools do not give the published answer.
+        LeftOutError: A number is in the question in another form, the tools do not give the published answer, or no
+            similar numbers are found.
     """
     steps, question = [read_step(text) for text in raw.get('calculation') or [raw['func']]], raw['question']
     tokens: dict[Number, list[str]] = {}
@@ -151,12 +153,12 @@ def values(record_id: str, raw: Mapping[str, Any], rng: random.Random) -> Twin:
 
 
 def _sums(numbers: Mapping[Number, Any]) -> set[Number]:
-    """Returns the sums and differences of two numbers of a question, from which a small one may be computed."""
+    """Returns the sums and differences of any two numbers of a question: a small number may be one of them."""
     return {round(value, 9) for a in numbers for b in numbers for value in (a + b, abs(a - b)) if a != b}
 
 
 def _drawn(token: str, rng: random.Random) -> str:
-    """Returns another number of the same form; a whole number of one digit stays, such as an exponent."""
+    """Returns another number of the same form; a single digit stays, since it may be an exponent."""
     if len(token) == 1:
         return token
     whole, point, decimals = token.partition('.')

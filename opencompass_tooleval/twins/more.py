@@ -1,4 +1,4 @@
-"""Chooses further tools for a record: those of other records that do not fit its request."""
+"""Chooses tools to add to a record: tools of other records that do not fit its request."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _COMMON = frozenset(
     )
 )
 _ALIKE = 0.2
-"""Most that the words of two descriptions may have in common: the share of common words in all of both."""
+"""Maximum similarity of two descriptions: the number of their common words, divided by that of all their words."""
 _CHINESE = '\u4e00'
 
 
 def words(text: str) -> frozenset[str]:
-    """Returns the words of a name or a description, without common ones; of Chinese, every two characters."""
+    """Returns the words of a name or a description, without common ones; for Chinese, all pairs of characters."""
     found = (word.lower() for word in _WORD.findall(text))
     pairs = (text[i : i + 2] for i in range(len(text) - 1) if text[i] >= _CHINESE and text[i + 1] >= _CHINESE)
     return frozenset({*found, *pairs} - _COMMON)
@@ -35,11 +35,11 @@ def words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Offered:
-    """A tool that records offer.
+    """A tool that a record offers.
 
     Attributes:
         name: Its name.
-        group: What it belongs to: T-Eval's tool of an API, ToolBench's category; '' if unknown.
+        group: Its group: T-Eval's tool of an API, or ToolBench's category; '' if unknown.
         description: Its description.
         value: Its documentation.
     """
@@ -58,7 +58,7 @@ class Offered:
         return words(self.description)
 
     def is_near(self, other: Offered) -> bool:
-        """Tests if it may do what another tool does: same group, a common word in the names, or alike descriptions."""
+        """Tests if it may do the same as another tool: same group, a common word in the names, similar descriptions."""
         if self.group and self.group == other.group:
             return True
         if self._of_name & other._of_name or self.name.lower() == other.name.lower():
@@ -69,11 +69,12 @@ class Offered:
 
 @dataclass(frozen=True)
 class Most:
-    """Most that is added to a record.
+    """Limits for the tools added to a record.
 
     Attributes:
-        tools: Number of tools.
-        chars: Characters of their documentation as JSON; a tool that does not fit, and those after it, are left out.
+        tools: Maximum number of tools.
+        chars: Maximum number of characters of their documentation as JSON; the first tool that exceeds it ends the
+            list.
     """
 
     tools: int
@@ -81,16 +82,16 @@ class Most:
 
 
 def others(own: Collection[Offered], pool: Mapping[str, Offered], most: Most, rng: random.Random) -> list[Any]:
-    """Returns the documentation of tools that are near to none of a record's, drawn at random.
+    """Draws tools at random that are not near a tool of the record, and returns their documentation.
 
     Args:
         own: The record's tools.
         pool: Name -> tool, of all records.
-        most: How much to add.
+        most: Limits for the added tools.
         rng: The random numbers of the record.
 
     Raises:
-        LeftOutError: There is none, or none fits.
+        LeftOutError: There are no such tools, or the first one drawn is too long.
     """
     chosen, chars = list[Any](), most.chars
     for name in rng.sample(sorted(pool), len(pool)):
@@ -107,7 +108,7 @@ def others(own: Collection[Offered], pool: Mapping[str, Offered], most: Most, rn
 
 
 def inserted(items: Sequence[Any], more: Sequence[Any], rng: random.Random) -> list[Any]:
-    """Returns items with further ones at random places; the order of the first stays."""
+    """Returns items with further ones inserted at random places; the order of the given items stays."""
     mixed = list(items)
     for item in more:
         mixed.insert(rng.randrange(len(mixed) + 1), item)

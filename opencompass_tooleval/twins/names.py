@@ -1,9 +1,9 @@
-"""Draws new names of tools and fields, which must stay distinct.
+"""Draws new names of tools and fields that are distinct.
 
-``tool_17`` and ``tool_18`` would be all alike to a sentence encoder, and one name a prefix of another, which published
-scorers search by text. So a name is made of random letters (``opaque``), or of two words of a list (``plain``), and is
-drawn only if it is part of no other name and of no text of the record, and if no two new names of tools are nearer to
-each other, by the encoder of the scores, than the nearest two old ones are.
+Names such as ``tool_1`` and ``tool_17`` would be similar to a sentence encoder, and one would be a prefix of the other,
+while published scorers search for names in text. So a name is made of random letters (``opaque``), or of two words of a
+list (``plain``). It is drawn only if no other new name and no text of the record contains it, and if the encoder of the
+scores finds no two new names of tools more similar than the two most similar old ones.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from opencompass_tooleval.twins.twin import LeftOutError, words_of
 OPAQUE, PLAIN = 'opaque', 'plain'
 _TOOL_LETTERS, _FIELD_LETTERS = 9, 7
 _POOL = 400
-"""Names of tools to draw from: each is encoded once."""
+"""Number of names of tools to draw from; each is encoded once."""
 _MOST_NAMES, _TRIES = 5000, 1000
-"""Most names of a record, each of which is compared with the others; and candidates that are tried for a field."""
+"""Maximum number of names of a record, since each is compared with the others; and of candidates for a field."""
 _FAR = 0.4
-"""Similarity below which two names never match: T-Eval needs .7, of which the name has three quarters."""
+"""Similarity below which two names never match: T-Eval needs .7, and the name has a weight of three quarters."""
 
 _FIRST = words_of(
     'amber arctic autumn bronze cedar cobalt copper coral crimson crystal desert distant dusty eastern elder '
@@ -57,7 +57,7 @@ class Pool:
     Attributes:
         style: :data:`OPAQUE` or :data:`PLAIN`.
         seed: Seed of the names.
-        similarity: The encoder of the scores; None if they need none.
+        similarity: The encoder of the scores; None if they use none.
     """
 
     style: str
@@ -66,7 +66,7 @@ class Pool:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names, distinct."""
+        """The distinct names."""
         rng = random.Random(f'names/{self.style}/{self.seed}')
         found: dict[str, None] = {}
         while len(found) < _POOL:
@@ -83,7 +83,7 @@ class Pool:
         return {name: dict(zip(self.names, row, strict=True)) for name, row in zip(self.names, rows, strict=True)}
 
     def nearest(self, names: Sequence[str]) -> float:
-        """Returns the similarity of the two nearest names; 1 without an encoder, and for a single name."""
+        """Returns the similarity of the two most similar names; 1 without an encoder, or for fewer than two names."""
         if self.similarity is None or len(names) < 2:
             return 1.0
         rows = self.similarity.matrix(names, names).tolist()
@@ -101,7 +101,7 @@ class Pool:
             rng: The random numbers of the record.
 
         Raises:
-            LeftOutError: Not as many names are distinct enough, or there are too many.
+            LeftOutError: There are too few distinct new names, or the record has too many names.
         """
         if len(tools) + len(fields) > _MOST_NAMES:
             raise LeftOutError('it has too many names')
@@ -126,7 +126,7 @@ class Pool:
     def _distinct(
         self, candidates: Iterator[str], drawn: Collection[str], text: str, most_alike: float | None
     ) -> Iterator[str]:
-        """Yields candidates that are distinct from the drawn names, and from the text."""
+        """Yields candidates that are distinct from the drawn names and do not occur in the text."""
         for name in candidates:
             near = self._alike.get(name, {}) if most_alike is not None else {}
             if (

@@ -1,4 +1,4 @@
-"""Twins of RestBench's tools: in another order, or with other words in their paths, which keep their form."""
+"""Twins of RestBench's tools: in another order, or with other words in paths of the same form."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _words(tools: Tools) -> Iterator[str]:
 
 
 def renamed(tools: Tools, pool: Pool) -> dict[str, FunctionDoc]:
-    """Returns name -> tool with another name, alike for all records: ``GET /kvbqzt/{mwuexa}``."""
+    """Returns old name -> tool with its new name, the same for all records: ``GET /kvbqzt/{mwuexa}``."""
     text = json.dumps([function.description for function in tools.values()], ensure_ascii=False)
     rng = random.Random(f'names/{pool.style}/{pool.seed}')
     _, new = pool.draw([], list(dict.fromkeys(_words(tools))), text, rng)

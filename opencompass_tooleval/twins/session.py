@@ -1,4 +1,4 @@
-"""Answers the calls of a twin's task by the environment of the original: only names change on the way."""
+"""Answers the calls of a twin's task with the environment of the original, and translates the names in between."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _FAILURES = (
 
 @dataclass(frozen=True)
 class Twinned:
-    """Names and settings in which the environment of a twin's task differs from the task.
+    """Differences between a twin's task and its environment, which is the original's.
 
     Attributes:
         tools: Name of a tool in the original -> in the twin; empty if the names are the same.
-        fields: The same of parameters and returned fields.
+        fields: The same for parameters and returned fields.
         schemas: Tool of the original -> JSON Schema of its arguments.
         documents: Tool of the original -> its documentation.
-        fails_first: The tool, by its name in the original, whose first call fails; ``''`` for none.
-        failure: Text of that failure; None without one.
+        fails_first: Name in the original of the tool whose first call fails; ``''`` if no call fails.
+        failure: Text of that failure; None if no call fails.
     """
 
     tools: Mapping[str, str] = field(default_factory=dict)
@@ -42,24 +42,25 @@ class Twinned:
 
     @classmethod
     def of(cls, payload: Mapping[str, Any]) -> Twinned:
-        """Reads :meth:`to_payload`."""
+        """Reads the result of :meth:`to_payload`."""
         return cls(**payload)
 
     def to_payload(self) -> dict[str, Any]:
-        """Returns its members that are set."""
+        """Returns the members that are not empty."""
         return {key: value for key, value in asdict(self).items() if value not in ({}, '', None) or key == 'failure'}
 
 
 def renamed(original: Mapping[str, Any], twin: Mapping[str, Any], fields: Mapping[str, str]) -> Twinned:
-    """Returns what a twin with new names has of its original, by the payloads of both tasks.
+    """Compares the tasks of an original and of its twin with new names; returns their differences.
 
     Args:
         original: Payload of the original's task.
-        twin: Payload of the twin's, with the same tools and parameters in the same order.
+        twin: Payload of the twin's task, with the same tools and parameters in the same order.
         fields: Returned fields of the original -> of the twin.
 
     Raises:
-        LeftOutError: A name in the original has several in the twin, where an environment has changed the names alike.
+        LeftOutError: The number of tools or parameters differs, or a parameter of the original has several names in
+            the twin.
     """
     sides = [
         (task['tools'], *(tool['parameters']['properties'] for tool in task['tools'])) for task in (original, twin)
@@ -78,7 +79,10 @@ def renamed(original: Mapping[str, Any], twin: Mapping[str, Any], fields: Mappin
 
 
 def failing(payload: Mapping[str, Any], rng: random.Random) -> Twinned | None:
-    """Returns a failure of the first call of a needed tool: a timeout, an error 500 or an empty reply; None without."""
+    """Draws a failure of the first call of a needed tool: a timeout, an error 500 or an empty reply.
+
+    Returns None if the task offers no needed tool.
+    """
     names = [call['name'] for call in payload['gold'] or ()] or payload['relevant']
     offered = {tool['name'] for tool in payload['tools']}
     needed = [name for name in dict.fromkeys(names) if name in offered]
@@ -100,7 +104,7 @@ class _Session(Protocol):
 
 
 class TwinSession:
-    """A session that gets calls with the twin's names, and answers with them.
+    """A session that takes calls with the twin's names, and answers with these names.
 
     Args:
         session: The session of the environment, with the original's names.
@@ -114,11 +118,11 @@ class TwinSession:
         self._strangers: dict[str, str] = {}
 
     def _stranger(self, name: str) -> str:
-        """Returns a name that the environment does not know, for one of the original's that the twin has not."""
+        """Returns a name unknown to the environment, in place of an original's name that the twin does not have."""
         return self._strangers.setdefault(name, f'Qx{len(self._strangers)}xQ')
 
     def _asked(self, name: Any, arguments: Any) -> tuple[Any, Any]:
-        """Returns a call with the original's names."""
+        """Translates a call to the original's names."""
         if isinstance(name, str):
             name = self._stranger(name) if name in self._forward.tools else self._back.name(name)
         if isinstance(arguments, str):
@@ -139,16 +143,16 @@ class TwinSession:
         return replace(observation, text=text)
 
     def call(self, name: Any, arguments: Any) -> Observation:
-        """Answers a call as the session does."""
+        """Answers a call by the session of the environment."""
         return self._shown(self._session.call(*self._asked(name, arguments)))
 
     def ask(self, name: Any, arguments: Any) -> Dialogue[Observation]:
-        """Answers a call as the session does, which may ask a simulator."""
+        """Answers a call by the session of the environment, which may ask a simulator."""
         observation = yield from self._session.ask(*self._asked(name, arguments))
         return self._shown(observation)
 
     def has_recorded(self, name: Any, arguments: Any) -> bool:
-        """Tests if the bank has the call."""
+        """Tests if the bank has recorded the call."""
         return self._session.has_recorded(*self._asked(name, arguments))
 
     def offer(self, schemas: Mapping[str, Mapping[str, Any]]) -> None:

@@ -1,9 +1,9 @@
 """The kinds of twins, and the subsets that have them. Literals only: configs read this file inside ``read_base()``.
 
 ``order``: tools, parameters and options are in another order. ``names``: tools, parameters and returned fields have
-names of random letters; ``plain``: of ordinary words. ``values``: values that stand verbatim in request and gold are
-others. ``more5`` and so on: so many tools of other records are added. ``faults``: an agent's first call of a tool
-fails.
+names of random letters; ``plain``: of ordinary words. ``values``: values that are verbatim in request and gold are
+replaced. ``more5``, ``more20``, ``more100``: that many tools of other records are added. ``faults``: an agent's first
+call of a tool fails.
 """
 
 KINDS = ('order', 'names', 'plain', 'values', 'more5', 'more20', 'more100', 'faults')

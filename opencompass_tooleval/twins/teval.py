@@ -35,7 +35,7 @@ def _apis(messages: Messages) -> tuple[Api, ...]:
     """Returns the documented APIs of the prompt.
 
     Raises:
-        LeftOutError: There are none.
+        LeftOutError: The prompt documents no APIs.
     """
     spans = (find_api_list(message['content']) for message in messages if message['role'] == 'system')
     if not (apis := next((span.apis for span in spans if span), ())):
@@ -44,7 +44,7 @@ def _apis(messages: Messages) -> tuple[Api, ...]:
 
 
 def _documented(messages: Messages, change: Callable[[Sequence[Api]], Sequence[Api]]) -> Messages:
-    """Returns a prompt with other APIs in its system messages."""
+    """Returns a prompt with changed APIs in its system messages."""
     changed: dict[str, str] = {}
     for message in messages:
         text = message['content']
@@ -61,10 +61,10 @@ def _shuffled(items: Sequence[Any], rng: random.Random) -> list[Any]:
 
 
 def order(record_id: str, raw: Raw, rng: random.Random) -> Twin:
-    """Shuffles the APIs and the parameters of each; of a review, the options of the answer.
+    """Shuffles the APIs and the parameters of each; in a review, the options of the answer.
 
     Raises:
-        LeftOutError: The prompt has neither.
+        LeftOutError: The prompt has neither APIs nor the five options.
     """
     messages = _messages(raw)
     if isinstance(raw.get('ground_truth'), dict) and raw['ground_truth'].get('answer') in CHOICES:
@@ -81,7 +81,7 @@ def order(record_id: str, raw: Raw, rng: random.Random) -> Twin:
 
 
 def _options(raw: Raw, messages: Messages, rng: random.Random) -> Twin:
-    """Gives the options of a review other letters; they stay in alphabetical order."""
+    """Gives the options of a review other letters; the prompt still lists them from A to E."""
     system = next(
         (message for message in messages if len(set(_OPTION.findall(message['content']))) == len(CHOICES)), None
     )
@@ -103,7 +103,7 @@ def _fields(api: Api) -> Iterator[str]:
 
 
 def _renamed(api: Api, names: Translation) -> Api:
-    """Returns an API with new names of itself, its parameters and its returned fields; an example's keys too."""
+    """Returns an API with new names for itself, its parameters and its returned fields, also in its example."""
     renamed: dict[str, Any] = {**names.described(api), 'name': names.name(api['name'])}
     for key in (*_PARAMETERS, 'return_data'):
         if key in api:
@@ -130,7 +130,7 @@ def _gold(raw: Raw) -> Any:
 
 _NAME_KEYS = ('name', 'action')
 _ENVELOPE = ('id', 'name', 'args', 'thought', 'action')
-"""Keys of a written call, which keep their names; fields of these names do too."""
+"""Keys of a written call. These names stay, also where they are names of fields."""
 
 
 def _renamed_call(call: Mapping[str, Any], names: Translation) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _check_documented(calls: Sequence[Mapping[str, Any]], apis: Sequence[Api]) -
 
 
 def names(rows: Mapping[str, Raw], pool: Pool) -> Make:
-    """Returns what renames tools, parameters and returned fields: in the documentation, in calls and in the gold.
+    """Returns a function that renames tools, parameters and returned fields in documentation, calls and gold.
 
     Words of the request and of descriptions stay.
     """
@@ -184,7 +184,7 @@ def names(rows: Mapping[str, Raw], pool: Pool) -> Make:
 
 
 def _typed(messages: Messages, new: Translation, is_instruct: bool) -> Messages:
-    """Returns a prompt with new names in what follows the request: the steps so far, and the call to make.
+    """Returns a prompt with new names in the messages after the request: the steps so far, and the call to make.
 
     The request of ``instruct`` is itself the call to make: ``city = "Ghent"``.
     """
@@ -211,9 +211,9 @@ _SAME_SERVICE = {
     'FilmDouban': 'FilmTMDB',
     'ArxivSearch': 'GoogleScholar',
 }
-"""Tool -> another that answers the same requests: maps find a place to stay too."""
+"""Tool -> another tool that answers the same requests; for example, maps also find a place to stay."""
 _FITS_ANY = 'GoogleSearch'
-"""A tool that fits any request, so that it is never added."""
+"""A tool that fits any request, so it is never added."""
 
 
 def _offered(api: Api) -> Offered:
@@ -223,7 +223,7 @@ def _offered(api: Api) -> Offered:
 
 
 def more(rows: Mapping[str, Raw], most: Most) -> Make:
-    """Returns what adds APIs of other records, of other tools."""
+    """Returns a function that adds APIs of other records that belong to other tools."""
     pool: dict[str, Offered] = {}
     for raw in rows.values():
         for message in _messages(raw):
@@ -247,10 +247,10 @@ def more(rows: Mapping[str, Raw], most: Most) -> Make:
 
 
 def values(record_id: str, raw: Raw, rng: random.Random) -> Twin:
-    """Replaces values of a plan that stand verbatim in its request.
+    """Replaces values of a plan that its request contains verbatim.
 
     Raises:
-        LeftOutError: There are none.
+        LeftOutError: No value can be replaced.
     """
     messages, gold = _messages(raw), _gold(raw)
     _apis(messages)

@@ -32,7 +32,7 @@ def _parameters(api: Mapping[str, Any]) -> Iterator[str]:
 
 
 def names(rows: Mapping[str, Raw], pool: Pool) -> Make:
-    """Returns what renames tools, APIs and parameters, in all records of a file alike: they share their tools."""
+    """Returns a function that renames tools, APIs and parameters; the records of a file share their tools and names."""
     apis = [api for raw in rows.values() for api in raw[_APIS]]
     calls = dict.fromkeys(name for api in apis for name in (api['tool_name'], api['api_name']))
     fields = dict.fromkeys(name for api in apis for name in _parameters(api))
@@ -62,7 +62,7 @@ def _offered(api: Mapping[str, Any]) -> Offered:
 
 
 def more(rows: Mapping[str, Raw], most: Most) -> Make:
-    """Returns what adds APIs of other records, of other categories."""
+    """Returns a function that adds APIs of other records, from other categories."""
     pool = {offered.name: offered for raw in rows.values() for offered in map(_offered, raw[_APIS])}
 
     def make(record_id: str, raw: Raw, rng: random.Random) -> Twin:

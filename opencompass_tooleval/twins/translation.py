@@ -15,7 +15,7 @@ _CHOICE = re.compile(r'[^:]*:\s*(\S)|\s*(\S)', re.DOTALL)
 _SPECIAL = re.compile(r'\w_\w|[a-z][A-Z]')
 _DESCRIPTIONS = ('description', 'api_description')
 BEFORE_VALUE, AFTER_VALUE = r'(?<![A-Za-z0-9])(?<![0-9][-./:,])', r'(?![A-Za-z0-9])(?![-./:,][0-9])'
-"""Match around a whole value: 10 is none in 2024-10-01 and 10.5."""
+"""Patterns before and after a whole value: 10 does not match in 2024-10-01 or 10.5."""
 
 
 def _inverse(names: Mapping[str, str]) -> dict[str, str]:
@@ -23,7 +23,7 @@ def _inverse(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def _any_of(names: Iterable[str]) -> str:
-    """Returns a pattern for one of some names, the longest first; Markdown may have escaped the underscores."""
+    """Returns a pattern that matches any of the names, longest first; Markdown may have escaped the underscores."""
     longest = sorted(names, key=len, reverse=True)
     return '|'.join(re.escape(name).replace('_', r'\\?_') for name in longest) or r'(?!)'
 
@@ -36,7 +36,7 @@ class Translation:
         tools: Names of tools -> new names, anywhere in a text.
         fields: Names of parameters and returned fields -> new names, as keys only.
         values: Values -> new values, as whole words.
-        letters: Choices -> new choices, where the published scorer of T-Eval's review reads one.
+        letters: Choices -> new choices, only at the place where the published scorer of T-Eval's review reads one.
     """
 
     tools: Mapping[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Translation:
         return table[match[0] if match[0] in table else name]
 
     def text(self, text: str) -> str:
-        """Translates a text: an answer, or a part of a prompt that is no natural language."""
+        """Translates a text: an answer, or a part of a prompt that is not natural language."""
         if self.letters and (match := _CHOICE.match(text)):
             at = match.end() - 1
             text = text[:at] + self.letters.get(text[at], text[at]) + text[at + 1 :]
@@ -80,7 +80,7 @@ class Translation:
         return text
 
     def words(self, text: str) -> str:
-        """Translates a text that names fields as words: an error, such as a missing parameter."""
+        """Translates a text that mentions fields as words, such as an error about a missing parameter."""
         pattern = rf'(?<![A-Za-z0-9_])(?:{_any_of(self.fields)})(?![A-Za-z0-9_])'
         return re.sub(pattern, lambda match: self.fields.get(match[0], match[0]), self.text(text))
 
@@ -91,12 +91,12 @@ class Translation:
 
     @cached_property
     def _mentioned(self) -> dict[str, str]:
-        """Names that are no ordinary words, as descriptions mention them: ``save_file`` for PPT.save_file."""
+        """Names that are not ordinary words, as descriptions mention them: ``save_file`` for PPT.save_file."""
         last = {name.rpartition('.')[2]: new for name, new in self.tools.items()}
         return {name: new for name, new in {**self.fields, **last}.items() if _SPECIAL.search(name)}
 
     def mentioned(self, text: str) -> str:
-        """Translates names that are no ordinary words, in a text of natural language."""
+        """Translates names that are not ordinary words, in a text of natural language."""
         return self._mentions.sub(lambda match: self._mentioned[match[0]], text)
 
     def described(self, value: Any) -> Any:
@@ -125,7 +125,7 @@ class Translation:
         return self._number(value)
 
     def _number(self, value: Any) -> Any:
-        """Translates a number, of the same type."""
+        """Translates a number; its type stays the same."""
         if isinstance(value, bool) or not isinstance(value, (int, float)) or str(value) not in self.values:
             return value
         return type(value)(self.values[str(value)])

@@ -1,4 +1,4 @@
-"""A twin of a record, and the change of a data file that makes them."""
+"""A twin of a record, and the change that makes the twins of a data file."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def words_of(text: str) -> list[str]:
 
 
 class LeftOutError(ValueError):
-    """Raised for a record that has no twin; the text is the reason, the same for all records with it."""
+    """Raised for a record that has no twin. The message is the reason; records with the same message are counted."""
 
 
 @dataclass(frozen=True)
 class Twin:
-    """A changed record, and how answers to the original become answers to it."""
+    """A changed record, and the translation of answers to the original into answers to it."""
 
     raw: Any
     translation: Translation = SAME
 
 
 Make = Callable[[str, Any, random.Random], Twin]
-"""Makes the twin of a raw record: from its id, the record, and the random numbers of the record."""
+"""Makes the twin of a raw record, given the id, the record and its random numbers."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Changes:
     """Makes the twins of a data file: a ``Change`` of the loaders.
 
     Attributes:
-        open: Gets all records of the file, and returns the function that makes the twin of one.
+        open: Takes all records of the file, and returns the function that makes the twin of one record.
         kind: Kind of the twins.
         seed: Seed of the random numbers; each record has its own, independent of the other records.
         translations: Id -> translation of the answers, of the twins made so far.
@@ -51,15 +51,15 @@ class Changes:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, rows: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns id -> the raw twin, without the records that have none.
+        """Returns id -> raw twin; records without a twin are left out.
 
         Raises:
-            ValueError: No record has one.
+            ValueError: No record has a twin.
         """
         twins: dict[str, Any] = {}
         try:
             make = self.open(rows)
-        except LeftOutError as error:  # of all records, such as of a file whose records share their names
+        except LeftOutError as error:  # concerns all records, such as those of a file with shared names
             self.left_out[str(error)] += len(rows)
             rows = {}
         for record_id, raw in rows.items():

@@ -18,19 +18,19 @@ Raw = Mapping[str, Any]
 _PROPERTIES, _REQUIRED = 'properties', 'required'
 _TYPED = ('arguments', 'results')
 _ENVELOPE = ('step', 'tool', 'param')
-"""Keys of a written call, which keep their names; fields of these names do too."""
+"""Keys of a written call. These names stay, also where they are names of fields."""
 _REFERENCE = re.compile(r'<([^<>]*)>')
-"""Matches what an earlier call returned."""
+"""Matches a reference to the result of an earlier call."""
 _IN_VALUES = 'its gold has names in values'
 _SPECIAL = re.compile(r'_|[a-z][A-Z]|\d')
-"""Matches a name that is no ordinary word; as a value it comes from the documentation, like a name in ``<>``."""
+"""Matches a name that is not an ordinary word. As a value, it is from the documentation, like a name in ``<>``."""
 
 
 def _toolset(raw: Raw) -> list[Mapping[str, Any]]:
     """Returns the toolset of a row.
 
     Raises:
-        LeftOutError: It has none.
+        LeftOutError: The row has no toolset.
     """
     if not raw.get('toolset'):
         raise LeftOutError('it has no toolset')
@@ -38,7 +38,7 @@ def _toolset(raw: Raw) -> list[Mapping[str, Any]]:
 
 
 def _schema(value: Any, names: Mapping[str, str], rng: random.Random | None = None) -> Any:
-    """Returns a schema with new names of its properties, at any depth; shuffled with random numbers."""
+    """Renames the properties of a schema at any depth, and shuffles them if ``rng`` is given."""
     if isinstance(value, list):
         return [_schema(item, names, rng) for item in value]
     if not isinstance(value, Mapping):
@@ -99,9 +99,10 @@ def _check_gold(reference: Sequence[Any], tools: Sequence[Mapping[str, Any]], na
 
 
 def names(rows: Mapping[str, Raw], pool: Pool) -> Make:
-    """Returns what renames tools, parameters and returned fields: in the toolset, in given calls and in the gold.
+    """Returns a function that renames tools, parameters and returned fields in toolset, given calls and gold.
 
-    Words of the request, of steps and of descriptions stay, but not a tool that they mention, such as ``file_write``.
+    Other words of the request, the steps and the descriptions stay; names that steps and descriptions mention, such as
+    ``file_write``, are renamed.
     """
 
     def make(record_id: str, raw: Raw, rng: random.Random) -> Twin:
@@ -134,7 +135,7 @@ def _offered(tool: Mapping[str, Any]) -> Offered:
 
 
 def more(rows: Mapping[str, Raw], most: Most) -> Make:
-    """Returns what adds tools of other records."""
+    """Returns a function that adds tools of other records."""
     pool = {str(tool['name']): _offered(tool) for raw in rows.values() for tool in raw.get('toolset') or ()}
 
     def make(record_id: str, raw: Raw, rng: random.Random) -> Twin:
@@ -146,10 +147,10 @@ def more(rows: Mapping[str, Raw], most: Most) -> Make:
 
 
 def values(record_id: str, raw: Raw, rng: random.Random) -> Twin:
-    """Replaces values of the gold calls that stand verbatim in the request, in the steps too.
+    """Replaces values of the gold calls that the request contains verbatim, also in the steps.
 
     Raises:
-        LeftOutError: There are none.
+        LeftOutError: No value can be replaced.
     """
     steps = '\n'.join(str(item.get('step')) for item in raw['input'] if isinstance(item, Mapping))
     golds = [leaf for item in raw['reference'] for leaf in leaves(item.get('param'))]

@@ -1,4 +1,4 @@
-"""Twins of UltraTool's annotated samples, which are its agents' tasks: the tools, and the calls of the plan."""
+"""Twins of UltraTool's annotated samples, the tasks of its agents: the tools, and the calls of the plan."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def order(record_id: str, raw: Raw, rng: random.Random) -> Twin:
 
 
 def more(rows: Mapping[str, Raw], most: Most) -> Make:
-    """Returns what adds tools of other samples."""
+    """Returns a function that adds tools of other samples."""
     make = ultratool.more({name: _of_usage(raw) for name, raw in rows.items()}, most)
     return lambda record_id, raw, rng: _of_sample(raw, make(record_id, _of_usage(raw), rng))
 
 
 def _call(annotation: str | None, tools: Mapping[str, Any]) -> Call | None:
-    """Returns the call of a step, with documented arguments only, as agents' gold has them; None without one."""
+    """Returns the call of a step with its documented arguments only, as in the gold; None if it has no call."""
     if annotation is None or is_parent(annotation) or needs_no_tool(annotation):
         return None
     keys = properties(tools[call_name(annotation)])
@@ -52,7 +52,7 @@ def _call(annotation: str | None, tools: Mapping[str, Any]) -> Call | None:
 
 
 def names(rows: Mapping[str, Raw], pool: Pool) -> Make:
-    """Returns what renames tools, parameters and returned fields: in the documentation and in the calls of the plan."""
+    """Returns a function that renames tools, parameters and returned fields in documentation and calls of the plan."""
     make_usage = ultratool.names({}, pool)
 
     def make(record_id: str, raw: Raw, rng: random.Random) -> Twin:

@@ -1,7 +1,7 @@
-"""Draws other values, of the same type and length, for those that stand verbatim in a request and in its gold.
+"""Replaces values that are verbatim in a request and in its gold by others of the same type and length.
 
-A value is left as it is where the gold could depend on it in another form: a relative date, a number from which another
-gold value is computed, a value inside another one, an option of the documentation.
+A value stays if the gold could depend on it in another form: a relative date, a number from which another gold value is
+computed, a value inside another one, an option of the documentation.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _DATE = re.compile(r'(\d{4})([-/.年])(\d{1,2})([-/.月])(\d{1,2})(日?)')
 _NUMBER = re.compile(r'-?\d{1,15}(?:\.\d{1,9})?')
 _TIME = re.compile(r"(?<!\d)(?:\d{1,2}:\d{2}(?!\d)|\d{1,2}\s?(?:[ap]\.?m\b|o'clock|[点时]))", re.IGNORECASE)
 _PLAIN_WORD = re.compile(r'\b[a-z]{2,}')
-"""Matches a word in lower case: of ``50 sets of pens``, which stands for no name and no code."""
+"""Matches a word in lower case. A text with such words, like ``50 sets of pens``, is neither a name nor a code."""
 _CODE = re.compile(r'[A-Z]{1,5}|\d{1,2}(?:st|nd|rd|th)')
-"""Matches a stock's symbol, which belongs to a company that the request names otherwise, and a day of a month."""
+"""Matches a day of a month, and a stock symbol, since the request may also contain the name of its company."""
 _TOKEN = re.compile(r'[A-Za-z0-9]{3,60}')
 _NAME = re.compile(r"[A-Z][A-Za-z]{2,30}(?:[ .'-][A-Z][A-Za-z]{0,30}){0,4}")
 _ADDRESS = re.compile(r'[\w.+-]{1,60}@[\w.-]{1,60}|[\w/\\:. -]{0,120}\.[A-Za-z0-9]{2,4}', re.ASCII)
@@ -56,12 +56,12 @@ _YEARS = range(1950, 2030)
 
 @dataclass(frozen=True)
 class Material:
-    """Texts of a record that decide about its values.
+    """Texts of a record that decide which of its values may be replaced.
 
     Attributes:
         request: The request.
         golds: The values of the gold, at any depth.
-        documentation: Texts that stay: values that they name are options.
+        documentation: Texts that stay. A value in them is an option, and is not replaced.
         calls: Number of calls in the gold of each tool.
         more: Further texts with the same values, such as the steps of a plan.
     """
@@ -102,7 +102,7 @@ def _is_number(value: str) -> bool:
 
 
 def _quotes_around(value: str, text: str) -> list[bool]:
-    """Returns for each place of a value in a text whether it is quoted there."""
+    """Returns for each place of a value in a text if it is quoted there."""
     around = [(text[max(0, at - 1) : at], text[end : end + 1]) for at, end in _places(value, text)]
     return [pair in _QUOTES for pair in around]
 
@@ -112,7 +112,7 @@ def _is_quoted(value: str, text: str) -> bool:
 
 
 def _kind(value: str, request: str) -> str:
-    """Returns the kind of a value: date, number or text; '' for one that another cannot replace."""
+    """Returns the kind of a value: date, number or text; '' if it cannot be replaced."""
     if _is_date(value):
         return 'date'
     if _is_number(value):
@@ -122,7 +122,7 @@ def _kind(value: str, request: str) -> str:
     if not value.strip() or '<' in value or _CODE.fullmatch(value) or is_part_of_time:
         return ''
     if _is_quoted(value, request):
-        # A quoted word may stand there as an ordinary one too: for some food, films with 'food' in their title.
+        # The request may also contain the quoted word as an ordinary one: for some food, films titled 'food'.
         return '' if value.islower() and not all(_quotes_around(value, request)) else 'text'
     if _ADDRESS.fullmatch(value) or _NAME.fullmatch(value):
         return 'text'
@@ -135,7 +135,13 @@ def _tokens(value: str) -> set[str]:
 
 
 def _is_in_another_form(value: str, others: Sequence[str], texts: str) -> bool:
-    """Tests if gold values that the request lacks share a word with a value, or if it stands there in another case."""
+    """Tests if a value may occur in another form.
+
+    Args:
+        value: The value.
+        others: Gold values that are not in the request; one may share a word with the value.
+        texts: Texts that may contain the value in another letter case, or inside another word.
+    """
     tokens = _tokens(value)
     if any(tokens & _tokens(other) for other in others):
         return True
@@ -143,10 +149,10 @@ def _is_in_another_form(value: str, others: Sequence[str], texts: str) -> bool:
 
 
 def _candidates(material: Material) -> dict[str, str]:
-    """Returns value -> kind of the values that another may replace.
+    """Returns value -> kind of the values that may be replaced.
 
     Raises:
-        LeftOutError: There are too many values, each of which is compared with the others.
+        LeftOutError: There are too many values: each is compared with the others.
     """
     golds = list(dict.fromkeys(str(value) for value in material.golds))
     if len(golds) > _MOST_VALUES:
@@ -168,7 +174,7 @@ def _candidates(material: Material) -> dict[str, str]:
             or (kind in ('number', 'date') and derived)
             or (kind == 'number' and any(_is_multiple(other, value) for other in absent))
             or (kind == 'date' and _RELATIVE.search(material.request))
-            or (kind == 'number' and len(value) == 1)  # of a scale, such as stars
+            or (kind == 'number' and len(value) == 1)  # may be of a scale, such as stars
             or (is_small and (has_dates or found[value] > 1 or value in map(str, material.calls)))
             or (is_small and _RELATIVE.search(material.request))
         ):
@@ -177,19 +183,19 @@ def _candidates(material: Material) -> dict[str, str]:
 
 
 def _is_multiple(value: str, number: str) -> bool:
-    """Tests if a gold value that the request lacks may be a product of a number that it has: 100 shares of 450 yuan."""
+    """Tests if a gold value that is not in the request may be a multiple of a number in it: 100 shares of 450 yuan."""
     return value.isdecimal() and number.isdecimal() and int(number) > 1 and int(value[:30]) % int(number) == 0
 
 
 def _is_derived(value: str) -> bool:
-    """Tests if a gold value that the request lacks may be computed from one that it has: no id of an earlier reply."""
+    """Tests if a gold value that is not in the request may be computed from one in it; a long number is an id."""
     if _DATE.search(value) or _TIME.search(value):
         return True
     return _is_number(value) and len(value.lstrip('-').partition('.')[0]) < _MANY_DIGITS
 
 
 def _letters(value: str, rng: random.Random) -> str:
-    """Returns a text with other letters, digits and Chinese characters; the ending of a file and short words stay."""
+    """Replaces letters, digits and Chinese characters of a text; the ending of a file and some short words stay."""
     ending = match[0] if (match := _ENDING.search(value)) else ''
     stem = value[: len(value) - len(ending)]
     stem = _WORD.sub(lambda match: _word(match[0], rng), stem)
@@ -197,7 +203,7 @@ def _letters(value: str, rng: random.Random) -> str:
 
 
 def _word(word: str, rng: random.Random) -> str:
-    """Returns a word that can be pronounced, with capitals in the same places; one of :data:`_KEPT_WORDS` stays."""
+    """Returns a pronounceable word with capitals in the same places; words of :data:`_KEPT_WORDS` stay."""
     if len(word) == 1 or word.lower() in _KEPT_WORDS:
         return word
     begins = rng.random() < _VOWEL_FIRST
@@ -217,7 +223,7 @@ def other_number(value: str, rng: random.Random) -> str:
 
 
 def _shifted(value: str, days: int) -> str:
-    """Returns a date some days later, of the same form; '' if it is no date, or has another length then."""
+    """Returns a date some days later in the same form; '' if it is not a date, or the later date has another length."""
     match = _DATE.fullmatch(value)
     if match is None:
         return ''
@@ -232,10 +238,10 @@ def _shifted(value: str, days: int) -> str:
 
 
 def draw(material: Material, rng: random.Random) -> Translation:
-    """Returns the translation of the values that another replaces, at least one; all dates move by as many days.
+    """Draws new values, and returns their translation; all dates move by the same number of days.
 
     Raises:
-        LeftOutError: There is none.
+        LeftOutError: No value can be replaced.
     """
     kinds = _candidates(material)
     everything = '\n'.join((material.request, material.more, material.documentation, *map(str, material.golds)))
