@@ -36,9 +36,9 @@ def command_group(
 
     Args:
         summaries: Name of a command -> its help; in the order of the help.
-        load: Name -> the function, or a group of commands; called when the command is.
-        panels: Command -> the panel of the help that it stands in, in the order of the panels; without, one for all.
-        **settings: Of :class:`typer.Typer`.
+        load: Name -> the function, or a group of commands; called when the command is called.
+        panels: Command -> its panel in the help, in the order of the panels; None for one panel.
+        **settings: Settings of :class:`typer.Typer`.
     """
 
     class Group(TyperGroup):

@@ -29,7 +29,7 @@ def number_text(value: float | None, sign: str = '') -> str:
 
 
 def interval_text(row: Row) -> str:
-    """Formats the interval of a difference: ``-3.10 +0.25``; ``-`` if there is none."""
+    """Formats the interval of a difference: ``-3.10 +0.25``; ``-`` if it has no interval."""
     return '-' if row.low is None or row.high is None else f'{number_text(row.low, "+")} {number_text(row.high, "+")}'
 
 
@@ -107,7 +107,7 @@ def compare_models(
     """Compares two models, prints the comparison, and writes the output files that the options name.
 
     Raises:
-        DataError: There is no such run, model or data set, or a result is damaged.
+        DataError: A run, model or data set does not exist, or a result is damaged.
         OSError: A file cannot be written.
     """
     check_outputs(json_out, details)

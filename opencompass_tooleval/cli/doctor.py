@@ -61,7 +61,7 @@ class Pin:
     too_new: str
 
     def fault(self, version: str) -> str:
-        """Returns the fault of ``version``, or ``''``."""
+        """Returns the fault of ``version``; ``''`` if it works."""
         if SpecifierSet(self.works).contains(version, prereleases=True):
             return ''
         floor = next(part.version for part in SpecifierSet(self.works) if part.operator == '>=')
@@ -143,7 +143,7 @@ def _check_files(name: str, state: FilesOnDisk) -> Iterator[Finding]:
 
 
 def check_data() -> Iterator[Finding]:
-    """Reads every data file that exists, and names the folder if it is a wrong one."""
+    """Reads every data file that exists, and reports a wrong folder of data."""
     missing: list[Benchmark] = []
     for benchmark in all_benchmarks():
         states = list(map(read_files, benchmark.data.files))
@@ -161,7 +161,7 @@ def check_data() -> Iterator[Finding]:
 
 
 def check_encoders() -> Iterator[Finding]:
-    """Looks for the encoder of each language, and for the packaged one where the official one is absent."""
+    """Looks for the encoder of each language, and for the packaged one if the official one is missing."""
     for language in OFFICIAL:
         name = choose_encoder(None, language)
         try:
@@ -268,12 +268,12 @@ def run_doctor(json_out: JsonOption = None) -> int:
 def print_findings(
     look: Callable[[], Iterable[Finding]], json_out: str | None, about: Callable[[], Mapping[str, Any]] = dict
 ) -> int:
-    """Prints findings as they come; returns 1 if one is a fault, else 0.
+    """Prints findings as they are found; returns 1 if one is a fault, else 0.
 
     Args:
-        look: Yields them.
-        json_out: A file for them, or ``-``.
-        about: Returns further members of that file, after the last finding.
+        look: Yields the findings.
+        json_out: A file for the findings, or ``-``.
+        about: Returns further members of that file; called after the last finding.
 
     Raises:
         OSError: ``json_out`` cannot be written.

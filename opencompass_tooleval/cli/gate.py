@@ -238,11 +238,11 @@ def run_gate(
     junit: Annotated[Path | None, typer.Option(metavar='FILE', help='Write JUnit XML there, a case per score.')] = None,
     **further: bool,
 ) -> int:
-    """Compares a run with a baseline; returns 0 if all scores held, 1 if one dropped, 2 if one does not compare.
+    """Compares a run with a baseline; returns 0 if all scores held, 1 if one dropped, 2 if one is not comparable.
 
-    Further options of ``plugin.GATES`` judge the run with or without a baseline. With ``--equivalent``: 0 if all scores
-    are equivalent, 1 if one is different or undecided. Every error, such as a missing run, is 2 too: 1 is always a
-    verdict.
+    Further options of ``plugin.GATES`` judge the run with or without a baseline. With ``--equivalent``, returns 0 if
+    all scores are equivalent, and 1 if one is different or undecided. Errors, such as a missing run, also return 2: 1
+    is always a verdict.
     """
     if twin:
         datasets, may_differ = f'{datasets}-twin-{twin}*', [*(may_differ or ()), 'records_sha256']

@@ -40,7 +40,7 @@ class FilesOnDisk:
 
 
 def find_file(path: str) -> Path | None:
-    """Returns the first existing file of a path in the folders where OpenCompass looks; None if there is none."""
+    """Returns the first existing file for a path in the folders that OpenCompass searches; None if not found."""
     return next(filter(Path.is_file, candidate_paths(path)), None)
 
 
@@ -59,7 +59,7 @@ def read_files(files: DataFiles) -> FilesOnDisk:
 
 
 def where_searched(benchmarks: Sequence[Benchmark]) -> str:
-    """Returns the folders where files are searched, and, if none is there, a near folder that has some."""
+    """Names the folders where files are searched and, if no file is found, a nearby folder that has some."""
     listed = (path for benchmark in benchmarks for files in benchmark.data.files for path in files.paths)
     paths = [path for path in listed if package_path(path) is None]
     near = None if any(map(find_file, paths)) else found_nearby(paths)
@@ -139,7 +139,7 @@ def show_list(
     """Prints benchmarks, or one with its files.
 
     Raises:
-        ValueError: There is no such benchmark.
+        ValueError: The benchmark does not exist.
     """
     console = Screen()
     if benchmark is None:

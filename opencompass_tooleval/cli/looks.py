@@ -59,7 +59,7 @@ class Look:
         """Finds the last look of a run.
 
         Raises:
-            DataError: There is none.
+            DataError: The folder has no run of ``tooleval run --within``.
         """
         look = cls(run / 'config.py')
         if not look.config.is_file():
@@ -87,11 +87,11 @@ class Look:
             raise DataError(self.config, f'its data sets have no samples with looks ({error})') from error
 
     def trustee(self) -> Trustee:
-        """Returns what stands for the config, which is a program."""
+        """Returns the trustee of the config: a config is a program, and must be trusted."""
         return Trustee(self.config, ['look', sha256_of(self.config)], (f'the program {self.config.name}',))
 
     def estimates(self) -> Iterator[Estimate]:
-        """Yields the main scores of all models, after its run."""
+        """Yields the main scores of all models; the look must have been run."""
         work, columns = WorkDir(self.config.parent), published_columns()
         for model in self._values['models']:
             read = ((dataset, work.result(model_abbr(model), dataset)) for dataset in self._samples)
@@ -99,10 +99,12 @@ class Look:
             yield from estimates_of(without_samples(valid, [*columns.values()]), columns)
 
     def next(self, points: float) -> Look | None:
-        """Writes the config of the next look, in which unsure scores have more records; None if there are none.
+        """Writes the config of the next look, with more records for scores whose intervals are too wide.
+
+        Returns None if no interval is too wide, or this is the last possible look.
 
         Args:
-            points: Half of the width that an interval may have.
+            points: Maximum half-width of an interval.
 
         Raises:
             DataError: The config or a result cannot be read.
@@ -134,12 +136,12 @@ class Look:
 
 
 def run_looks(look: Look, points: float, again: str) -> int:
-    """Runs a look and those that follow, and writes the report; returns the exit status.
+    """Runs a look and the following ones, and writes the report; returns the exit status.
 
     Args:
-        look: The first look, or the one that was ended.
-        points: Half of the width that the interval of each main score may have.
-        again: The command that continues.
+        look: The first look, or the one that was interrupted.
+        points: Maximum half-width of the interval of each main score.
+        again: The command that continues the run.
 
     Raises:
         DataError: A config or a result cannot be read.

@@ -54,7 +54,11 @@ KeyEnvOption = Annotated[str, typer.Option(metavar='VARIABLE', help="Where the s
 
 
 def key_in(variable: str) -> str:
-    """Reads a key from an environment variable: the first of a comma-separated list, '' if it is not set."""
+    """Reads a key from an environment variable: the first of a comma-separated list; '' if it is not set.
+
+    Raises:
+        ValueError: The variable does not contain a usable key.
+    """
     given = os.environ.get(variable, '').partition(',')[0]
     try:
         key = usable_key(given)

@@ -36,7 +36,7 @@ def naming_model_faults(config: Path | str, kept: Path) -> Iterator[None]:
 
     Args:
         config: The model's config, or the variable that names it.
-        kept: Where the answers are kept.
+        kept: The path where the answers are kept.
 
     Raises:
         DataError: A library raised an error.
@@ -51,7 +51,7 @@ def naming_model_faults(config: Path | str, kept: Path) -> Iterator[None]:
 
 
 def trust_first(trustee: Trustee, is_granted: bool) -> None:
-    """Carries out ``--trust``: shows what is trusted, and notes it."""
+    """Applies ``--trust``: prints what is trusted, and stores the trust."""
     if is_granted and not trustee.is_trusted:
         say(f'trusted from now on: {trustee.path}, with:{trustee.lines}', err=True)
         trustee.trust()
@@ -89,7 +89,7 @@ def print_metrics(title: str, result: Mapping[str, Any], console: Screen) -> Non
 
 
 def check_outputs(json_out: str | None, details: Path | None) -> None:
-    """Checks before hours of work that the output files can be written.
+    """Checks that the output files can be written, before hours of work.
 
     Raises:
         OSError: A file cannot be written; the message names it.

@@ -95,8 +95,8 @@ def _bring(files: DataFiles, by_path: Mapping[str, Path], source: Path, fix: str
 def prepare(benchmark: Benchmark, source: Path | None, version: str | None = None) -> int:
     """Verifies a benchmark's files and copies them below ``$COMPASS_DATA_CACHE``.
 
-    An equal file that is already in place is kept. A damaged file is named and not copied. Lines at the end name
-    the files of the same version and language that are still missing, and those with other counts than published.
+    An equal file that is already in place is kept. A damaged file is reported and not copied. Lines at the end name
+    the files of the same version and language that are still missing, and files with other counts than published.
 
     Args:
         benchmark: The benchmark.
@@ -108,7 +108,7 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
 
     Raises:
         OSError: Files cannot be fetched or written.
-        ValueError: Nothing is downloaded in this version.
+        ValueError: ``version`` and ``source`` are both given, or the version cannot be downloaded.
     """
     if version and source:
         raise ValueError('--version chooses what is downloaded: leave it out, or --from')

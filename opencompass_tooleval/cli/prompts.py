@@ -29,7 +29,11 @@ _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs' / 'datasets'
 
 
 def _configured_dataset(benchmark: Benchmark, subset: str, **options: str | None) -> ConfiguredDataset:
-    """Returns the place of the data set in the package's configs; refuses options that the benchmark does not have."""
+    """Returns the place of the data set in the package's configs.
+
+    Raises:
+        ValueError: An option is given that the benchmark does not have, or the language does not exist.
+    """
     configured = plugin.load(plugin.CONFIGURED[benchmark.name])
     takes = signature(configured).parameters
     for name in ('language', 'version', 'method'):

@@ -74,7 +74,7 @@ def run_and_report(arguments: Sequence[str], work_dir: Path, again: str) -> int:
     Args:
         arguments: Those of ``opencompass``.
         work_dir: The working directory, or a run in it; the report is written there.
-        again: The command that continues after Ctrl-C.
+        again: The command that continues the run after Ctrl-C.
 
     Raises:
         DataError: The report cannot be written.
@@ -89,7 +89,7 @@ def run_sweep(arguments: Sequence[str], again: str) -> int:
 
 
 def report_on(work_dir: Path) -> int:
-    """Builds the report of a working directory in it, if the extra ``report`` is installed; returns 0.
+    """Writes a report into its working directory, if the extra ``report`` is installed; returns 0.
 
     Raises:
         DataError: The report cannot be written.

@@ -33,14 +33,14 @@ def retry_sweep(
 ) -> int:
     """Reopens the samples without an answer and runs the sweep again.
 
-    A sample that gets no answer again is counted under its reason; ``max_infra_share`` is 1, so no number of them
-    stops the sweep.
+    A sample that gets no answer again is counted under its reason. ``max_infra_share`` is 1, so such samples do not
+    stop the sweep.
 
     Returns:
         The exit status of the sweep. If every sample has an answer: 0, or 1 if results are missing for another reason.
 
     Raises:
-        DataError: There is no run, or a file in it is damaged.
+        DataError: The run does not exist, or a file in it is damaged.
         UntrustedError: Somebody else started the run.
         InUseError: Another sweep is running in the directory.
     """
@@ -78,7 +78,7 @@ def retry_sweep(
 
 
 def _missing_lines(work: WorkDir) -> Iterator[str]:
-    """Yields lines on missing results that need no new answer: failed evaluations, tasks that did not start."""
+    """Yields lines on missing results that need no new answers: failed evaluations, tasks that did not start."""
     models, datasets = abbrs_of(read_dumped(work.config()), work.config())
     cells = [look(work, model, dataset) for model in models for dataset in datasets]
     missing = [cell for cell in cells if cell.state is not State.DONE]
@@ -93,7 +93,7 @@ def _missing_lines(work: WorkDir) -> Iterator[str]:
 def run_program(command: Sequence[str], interrupts: Interrupts) -> int:
     """Runs a program and returns its exit status; the program ends when this process ends.
 
-    Ctrl-C in the terminal does not reach the program: this process ends it, and says so.
+    Ctrl-C in the terminal does not reach the program: this process ends it, and prints a line.
     """
     # Ignored, not blocked: multiprocessing's resource tracker unblocks SIGINT in the process that starts it.
     with subprocess.Popen(command, preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_IGN)) as process:

@@ -128,8 +128,8 @@ def run_benchmarks(
 ) -> int:
     """Runs benchmarks on models; returns the exit status of ``opencompass``, or 1 if a check finds faults.
 
-    First the checks of ``tooleval plan``, then one question to each model behind an API. Everything else is set in the
-    config that it writes: edit it, and run it by the command that is printed.
+    It first runs the checks of ``tooleval plan``, then asks each model behind an API one question. All other settings
+    are in the config that it writes: edit it, and run it with the printed command.
 
     Raises:
         DataError: A config cannot be read.
@@ -243,13 +243,13 @@ def run_benchmarks(
 
 
 def _export_key(key_env: str) -> None:
-    """Gives the key of ``--key-env`` to the programs that are started, and the name of its variable to messages."""
+    """Passes the key of ``--key-env`` to the programs that are started, and the name of its variable to messages."""
     if key_env != KEY_VARIABLE:
         os.environ |= {KEY_VARIABLE: os.environ.get(key_env, ''), KEY_ENV: key_env}
 
 
 def _sample_of(sample: int | None, within: float | None) -> str:
-    """Returns ``sample`` of a data set, as Python; '' for none."""
+    """Returns the setting ``sample`` of a data set as Python code; '' if all records are asked."""
     if within is not None:
         return look_setting(Sample(sample or FIRST), {})
     return python_literal({'n': sample, 'seed': 0}) if sample else ''
@@ -265,8 +265,8 @@ def _rows(config: Path, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns the models of a config, each with the budget.
 
     Raises:
-        DataError: It has none.
-        ValueError: There are other settings.
+        DataError: The config has no models.
+        ValueError: Settings other than the budget are given.
     """
     if others := [name for name in settings if name != 'budget']:
         raise ValueError(f'--models takes no setting of models but --max-cost: set {others[0]} in {config}')
@@ -286,7 +286,7 @@ def _models(
 
 
 def _prepared(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Fetches missing data; returns False if the user has to fetch some, by the commands that are printed."""
+    """Fetches missing data; returns False if the user has to fetch some with the printed commands."""
     missing = missing_files(rows).values()
     statuses = [prepare_data(benchmark, None) for benchmark in all_benchmarks() if benchmark.prepare in missing]
     if any(statuses):
@@ -308,8 +308,8 @@ def _server_faults(asked: Iterable[tuple[str, str, bool]], key: str) -> Iterator
     """Asks models one question each, and yields the faults.
 
     Args:
-        asked: Model, base URL, and True if thoughts need a limit.
-        key: The key; '' for none.
+        asked: Model, base URL, and True if a model that reasons needs a token limit.
+        key: The key; '' if there is none.
     """
     for model, url, is_unlimited in asked:
         fault, thinks = first_answer(url, model, key)

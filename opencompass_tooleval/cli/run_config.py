@@ -95,7 +95,7 @@ class Judge:
         return cls(model, base, key, abbrs)
 
     def lines(self) -> list[str]:
-        """Returns the lines of a config that give it to its data sets."""
+        """Returns the lines of a config that set this judge for its data sets."""
         cfg: dict[str, Any] = {'type': _API_CLASS, 'abbr': self.model, 'path': self.model, 'openai_api_base': self.base}
         cfg |= {'key': self.key, 'temperature': 0, 'max_out_len': _JUDGE_OUT_LEN, 'max_workers': _JUDGE_WORKERS}
         return [
@@ -122,7 +122,7 @@ class Twins:
         """Finds the data sets that have twins.
 
         Raises:
-            ValueError: There is no such kind, or no data set has twins of it.
+            ValueError: A kind does not exist, or no data set has twins of it.
         """
         from opencompass_tooleval.twins.adapter import kinds_of  # loads OpenCompass
 
@@ -135,7 +135,7 @@ class Twins:
         return cls(abbrs, seeds)
 
     def lines(self) -> list[str]:
-        """Returns the lines of a config that add them to the data sets."""
+        """Returns the lines of a config that add the twins to the data sets."""
         seeds = [[seed, f'-s{seed}' if seed else ''] for seed in range(self.seeds)]
         return [
             f'_abbrs, _seeds = {python_literal(dict(self.abbrs))}, {python_literal(seeds)}',
@@ -154,7 +154,7 @@ def engines() -> list[str]:
 
 
 def abbrs_of(names: Sequence[str]) -> list[str]:
-    """Returns a name for tables and paths of files for each model; two models never share one."""
+    """Returns a name for each model, for tables and paths of files; two models never share a name."""
     short = [_plain(Path(name).name) for name in names]
     counts = Counter(short)
     return [abbr if counts[abbr] == 1 else _plain(name) for abbr, name in zip(short, names, strict=True)]
@@ -176,21 +176,21 @@ def config_text(
     judge: Judge | None = None,
     twins: Twins | None = None,
 ) -> str:
-    """Writes the config.
+    """Returns the text of the config.
 
     Args:
         chosen: The data sets.
         models: The models, or rows of another config.
         work_dir: The working directory.
         limit: Number of records of each data set, from the first; None for all.
-        sample: ``sample`` of the data set ``_row``, as Python; '' for none.
+        sample: The setting ``sample`` of the data set ``_row`` as Python code; '' for all records.
         replicas: Number of tasks per model that share its data sets; None for one.
         partition: Partition of Slurm; None for this machine.
-        judge: The judge; None for that of the data sets, or of the environment.
-        twins: Twins that are run beside the data sets; None for none.
+        judge: The judge; None for the judge of the data sets, or of the environment.
+        twins: Twins to run beside the data sets, if any.
 
     Raises:
-        ValueError: It would have more than :data:`MAX_LINES` lines.
+        ValueError: The config would have more than :data:`MAX_LINES` lines.
     """
     imports, block = _imports_and_models(models)
     if twins:
@@ -231,7 +231,7 @@ def _chosen_rows(chosen: Chosen) -> str:
 
 
 def _imports_and_models(models: Models | Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
-    """Returns the lines that import the class, and those of ``models``."""
+    """Returns the lines that import the class of the models, and the lines of ``models``."""
     if not isinstance(models, Models):
         return [], ['models = [', *(f'    {python_literal(row)},' for row in models), ']']
     row = models.row()

@@ -36,10 +36,10 @@ class Chosen:
 
 
 def config_values(config: Path) -> dict[str, Any]:
-    """Reads a config without importing the classes that it names; they become their full names.
+    """Reads a config without importing the classes that it names; each class is given by its full name.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: The config cannot be read.
     """
     from mmengine.config import Config
 
@@ -51,7 +51,7 @@ def config_values(config: Path) -> dict[str, Any]:
 
 
 def _datasets_by_name() -> dict[str, tuple[Path, list[str]]]:
-    """Returns name -> config and variables: of each config, and of each variable but those of shipped records."""
+    """Returns name -> config and variables, for each config, and for each variable except those of shipped records."""
     by_name: dict[str, tuple[Path, list[str]]] = {}
     for file in sorted(CONFIGS.glob('*/*_gen.py')):
         variables = variables_of(file)
@@ -61,10 +61,10 @@ def _datasets_by_name() -> dict[str, tuple[Path, list[str]]]:
 
 
 def choose(names: Iterable[str]) -> list[Chosen]:
-    """Finds the data sets of names: ``teval``, ``teval-en-v2``, ``ultratool/planning``, ``FILE/VARIABLE``.
+    """Finds data sets by names: ``teval``, ``teval-en-v2``, ``ultratool/planning``, ``FILE/VARIABLE``.
 
     Raises:
-        ValueError: There is no such data set, or two names have the same one.
+        ValueError: A name has no data set, or two names have a data set in common.
     """
     by_name = _datasets_by_name()
     chosen = [_choose(name, by_name) for name in names]
@@ -101,6 +101,6 @@ def _choose(name: str, by_name: Mapping[str, tuple[Path, list[str]]]) -> Chosen:
 
 
 def _subset(row: Mapping[str, Any]) -> str:
-    """Returns the subset of a row: ``plan_json`` of one called ``plan_json_v2_zh``."""
+    """Returns the subset of a row: ``plan_json`` for a row named ``plan_json_v2_zh``."""
     subsets = (subset for benchmark in all_benchmarks() for subset in benchmark.subsets)
     return max((name for name in subsets if f'{row["name"]}_'.startswith(f'{name}_')), key=len, default=row['name'])

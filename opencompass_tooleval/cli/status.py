@@ -35,7 +35,7 @@ def _duration(seconds: float | None) -> str:
 
 
 def _time_left(cells: Sequence[Cell], sizes: Mapping[str, int]) -> str:
-    """Formats the time that a model's data sets still take at the present speed; ``>`` where a size is unknown."""
+    """Formats the time left for a model's data sets at the current speed; begins with ``>`` if a size is unknown."""
     rate = sum(cell.rate or 0 for cell in cells)
     if not rate:
         return '-'
@@ -60,7 +60,7 @@ def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
 
 
 def _spent(models: Sequence[str], cells: Sequence[Cell]) -> Iterator[str]:
-    """Yields a line per model whose answers have usage, and one per judge and simulator."""
+    """Yields a line per model with recorded token usage, and one per judge and simulator."""
     for model in models:
         model_cells = [cell for cell in cells if cell.model == model]
         parts = [cell.spent for cell in model_cells if cell.spent]
@@ -85,7 +85,7 @@ def _running(cells: Sequence[Cell], console: Screen) -> None:
 
 
 def _kept(cells: Sequence[Cell], run: Path) -> Iterator[str]:
-    """Yields lines on answers of data sets that no task works on now, and the command that resumes the run."""
+    """Yields lines on stored answers of unfinished data sets that no task runs, and the command to resume the run."""
     kept = [cell for cell in cells if cell.answered and cell.state in (State.WAITING, State.FAILED)]
     for cell in kept:
         total = '?' if cell.samples is None else cell.samples
@@ -104,7 +104,7 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     """Prints the status; returns 1 if something failed, else 0.
 
     Raises:
-        DataError: There is no run, or a file in it is damaged.
+        DataError: The run does not exist, or a file in it is damaged.
         OSError: ``json_out`` cannot be written.
     """
     check_outputs(json_out, None)
