@@ -37,7 +37,8 @@ class Headline:
 
     Attributes:
         name: Its name.
-        metric: Its main metric (:data:`~opencompass_tooleval.catalogue.labels.MAIN`), or another if that is missing.
+        metric: Its main metric (:func:`~opencompass_tooleval.catalogue.metrics.main_metrics`), or another if that is
+            missing.
         scores: One formatted score per model.
         is_main: True for the main metric; False for a metric of a table that lacks its main score.
     """
@@ -49,12 +50,12 @@ class Headline:
 
     @property
     def is_empty(self) -> bool:
-        """True if no model has it."""
+        """True if no model has a score."""
         return set(self.scores) == {NONE}
 
     @property
     def benchmark(self) -> str:
-        """Name of its benchmark, such as ``teval``; its own name if the benchmark is not one of this package."""
+        """Name of its benchmark, such as ``teval``; its own name if the benchmark is not part of this package."""
         match = re.match(rf'{OUR_PREFIX}([a-z]+)', self.name)
         return match[1] if match else self.name
 
@@ -69,11 +70,11 @@ def headlines(
 
     Args:
         table: The rows of the table, header first.
-        overall: Names of those with an overall score if no result is missing. If no model has that score, or one that
-            needs a judge, a dash stands for it and the other scores follow.
-        partly: Model and name of scores over a part of the records, which are marked.
-        columns: Table and column -> the scores that it is a mean of. Scores of a model that lacks the overall score
-            are part of a shown column, or are shown: ``plan_json`` without ``plan_str``.
+        overall: Names of tables with an overall score if no result is missing. If no model has that score, or a main
+            score that needs a judge, the headline has a dash for it, and the other scores follow.
+        partly: Model and name of the scores over a part of the records; these are marked.
+        columns: Table and column -> the scores that the column is a mean of. If a model lacks the overall score, the
+            columns with its scores are shown, such as ``plan_json`` without ``plan_str``.
     """
     models = table[0][4:] if table else ()
     rows: dict[str, dict[str, list[str]]] = {}
@@ -126,7 +127,7 @@ def _lines(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
 
 
 def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
-    """Formats models and main scores, at most twelve rows of 80 columns: a row per table, or per model if many."""
+    """Formats at most twelve rows of 80 columns with the main scores: a row per table, or per model for many."""
     if not rows:
         return []
     few = len(models) <= _FEW_MODELS
@@ -168,7 +169,7 @@ def missing_lines(
         run: The run, such as ``outputs/default/20260101_120000``.
         most: Number of results of one cause that are named; the others are counted. None names all.
         word: First word of the line of a result.
-        what: Its words before the log.
+        what: Words of that line before the path of the log.
     """
     for cause in causes_of(((row, row.dataset, row.error) for row in missing), run):
         for row in cause.results[:most]:
@@ -198,10 +199,10 @@ def screen(
     """Formats the whole screen.
 
     Args:
-        models: Their abbrs.
+        models: Abbrs of the models.
         rows: The main scores.
-        sampled: Lines on scores of samples, of which the first few are shown.
-        findings: Those about the results, of which the first few are shown.
+        sampled: Lines on scores of samples; the first few are shown.
+        findings: The findings about the results; the first few are shown.
         missing: The missing results.
         files: Paths of the written files; the second one has all notes.
         run: The run, such as ``outputs/default/20260101_120000``.

@@ -1,4 +1,4 @@
-"""Writes the leaderboard: OpenCompass's tables, missing results, scores that do not compare, and the exit status."""
+"""Writes the leaderboard: OpenCompass's tables, missing results, scores that are not comparable, the exit status."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def _trials(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[st
 class ToolEvalSummarizer(DefaultSummarizer):
     """OpenCompass's :class:`DefaultSummarizer` that also reports missing results, and exits with 1 if there are any.
 
-    It prints one screen: the main scores, scores that do not compare with the published leaderboard, infrastructure
-    failures, and every model x data set without a result, with its error and the fix. OpenCompass alone exits with 0
-    whatever fails. The long tables, standard errors and the reasons for lost points go to files, and with
-    ``TOOLEVAL_VERBOSE=1`` to the screen too.
+    It prints one screen: the main scores, scores that are not comparable with the published leaderboard, infrastructure
+    failures, and every model x data set without a result, with its error and the fix. OpenCompass itself always exits
+    with 0, whatever fails. The long tables, standard errors and the reasons for lost points are written to files, and
+    with ``TOOLEVAL_VERBOSE=1`` also to the screen.
 
     Args:
         config: The config of the run.
@@ -122,7 +122,9 @@ class ToolEvalSummarizer(DefaultSummarizer):
 
     def _summarize(self, output_path: str | None, time_str: str) -> None:
         path = Path(output_path) if output_path else Path(self.work_dir, 'summary', f'summary_{time_str}.txt')
-        remove_stale_locks(Path(self.work_dir))  # a resumed run without unfinished work starts no task that would
+        remove_stale_locks(
+            Path(self.work_dir)
+        )  # usually tasks do so, but a resumed run without unfinished work starts none
         verbose = bool(os.environ.get(VERBOSE))
         run = WorkDir(Path(self.work_dir))
         datasets = list(map(dataset_abbr_from_cfg, self.dataset_cfgs))
@@ -153,7 +155,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             raise SystemExit(1)
 
     def _more_tables(self, path: Path, verbose: bool) -> Sequence[Path]:
-        """Writes the tables of a subclass beside that at ``path``, and prints them if verbose; returns the files."""
+        """Writes the tables of a subclass beside the table at ``path``; prints them if verbose. Returns their paths."""
         return ()
 
     def _report(self) -> None:
@@ -169,7 +171,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             say(found('run:no_report', '', f'no report: {type(error).__name__}: {message}').line)
 
     def _pick_up_results(self) -> tuple[dict[str, Any], ...]:
-        """Reads the results model by model: OpenCompass's method fails if models' results have different metrics."""
+        """Reads the results model by model: OpenCompass's method fails if the models have different metrics."""
         models = self.model_cfgs
         of_all: tuple[dict[str, Any], ...] = ({}, {}, {}, {})
         try:
@@ -192,9 +194,9 @@ class ToolEvalSummarizer(DefaultSummarizer):
         *args: Any,
         **kwargs: Any,
     ) -> list[list[str]]:
-        """Omits rows that no model has, such as those of the other language, and adds data sets that no row names.
+        """Omits rows without a score, such as those of the other language, and adds data sets that no row names.
 
-        A missing score of one model, such as a column of a table whose data set failed, is a dash. OpenCompass's table
+        If only some models lack a score, for example because a data set failed, they get a dash. OpenCompass's table
         would raise a KeyError.
         """
         required = self._required(kwargs.get('required_dataset_abbrs'), dataset_metrics)
@@ -215,7 +217,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
     def _required(
         self, rows: Sequence[Any] | None, dataset_metrics: Mapping[str, Sequence[str]]
     ) -> list[tuple[str, str]]:
-        """Returns the rows of the table: those that the config names, and all rows of data sets that it omits."""
+        """Returns the rows of the table: those that the config names, then all rows of the other data sets."""
         parts = (part for group in self.summary_groups for part in group['subsets'])
         grouped = {part if isinstance(part, str) else part[0] for part in parts}
         named = [(row, '') if isinstance(row, str) else (str(row[0]), str(row[1])) for row in rows or ()]
@@ -229,7 +231,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         ]
 
     def _parts(self, material: Material) -> set[tuple[str, str]]:
-        """Returns model and data set of the results over a part of the records, and of the tables that they are in."""
+        """Returns model and name of each result over a part of the records, and of each table that contains one."""
         parts = {pair for pair, result in material.results.items() if part_in_words(pair[1], result)}
         tables = {(dataset, table) for (table, _), shares in self._columns().items() for dataset, _ in shares}
         return parts | {(model, table) for model, name in parts for dataset, table in tables if dataset == name}
@@ -257,7 +259,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         yield from _trials(with_details)
 
     def _sampled(self, material: Material) -> Iterator[str]:
-        """Yields a line per main score of a sample: its interval, the records, and the cost of the others."""
+        """Yields a line per main score of a sample, with its interval and records, and the cost of the rest."""
         for model in material.models:
             of_model = {dataset: result for (name, dataset), result in material.results.items() if name == model}
             for estimate in estimates_of(of_model, self._columns()):

@@ -37,10 +37,10 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
         config: The config of the run.
         dataset_abbrs: Rows of the table: abbrs, or pairs of abbr and metric. By default all data sets.
         summary_groups: Groups of data sets with a common score, in OpenCompass's format. A table is also compared with
-            the one that has the suffix after its name.
+            the table of the same name with the suffix.
         tokenizer: Tokenizer for prompts whose tokens neither the server nor the model's tokenizer counted, such as
-            those of recorded answers: a folder or a hub id that is on this machine. By default the model's tokenizer,
-            or an estimate if that is not on this machine.
+            prompts of recorded answers: a folder, or a hub id that is on this machine. By default the model's
+            tokenizer, or an estimate if that is not on this machine.
         report: Writes ``tooleval report`` into ``WORK_DIR/report``; needs the extra ``report``.
     """
 
@@ -60,7 +60,7 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
         self.table_scores: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
 
     def _calculate_group_metrics(self, *args: Any) -> Any:
-        """Keeps the scores of the tables, which no file holds."""
+        """Keeps the scores of the tables, since no file contains them."""
         picked = super()._calculate_group_metrics(*args)
         self.table_scores = picked[1]
         return picked
