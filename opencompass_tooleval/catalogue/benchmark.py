@@ -197,7 +197,7 @@ def is_private(dataset: str, result: Mapping[str, Any]) -> bool:
     """Tests if a result is on a user's own data, such as a task set.
 
     Args:
-        dataset: The abbr; that of published data begins with ``tooleval-``.
+        dataset: The abbr; abbrs of published data begin with ``tooleval-``.
         result: The result; its provenance names no benchmark for data sets of other packages.
     """
     benchmark = Provenance.of(result).benchmark
@@ -287,7 +287,7 @@ def published_size(dataset: str, result: Mapping[str, Any]) -> int | None:
     """Returns the published number of records of a result's data set; None if unknown, or for a user's own data.
 
     Args:
-        dataset: The abbr; that of published data begins with ``tooleval-``.
+        dataset: The abbr; abbrs of published data begin with ``tooleval-``.
         result: The result.
     """
     about = Provenance.of(result)

@@ -77,7 +77,7 @@ def all_metrics(names: Iterable[str] | None = None) -> dict[str, Metric]:
     """Returns name -> row for the metrics of all benchmarks; for a shared name, the first row.
 
     Args:
-        names: Metrics to look up. Descriptions of extras are loaded only if the plugin's benchmarks lack one of them.
+        names: Metrics to look up. Descriptions of extras are loaded only if the plugin's benchmarks lack such a metric.
     """
     rows = _rows(tuple(name for name in BENCHMARKS if name not in OF_EXTRAS))
     is_complete = names is not None and all(name in rows for name in names)
@@ -102,7 +102,7 @@ def main_metrics(metrics: Sequence[str], rows: Iterable[Metric] | None = None) -
 
     Args:
         metrics: Names of the metrics.
-        rows: Rows of the benchmark, if it is known; else those of all benchmarks are loaded.
+        rows: Rows of the benchmark; by default, the rows of all benchmarks are loaded.
     """
     rows = all_metrics(metrics).values() if rows is None else (_OVERALL, *rows)
     ranked = [row for row in rows if row.rank and row.name in metrics]

@@ -48,7 +48,7 @@ def with_omitted(
 
     Args:
         main: The main columns.
-        parts: Column -> the scores that it is a mean of.
+        parts: Column -> the scores that it averages.
         measured: For each model, the columns that it has.
     """
     shown = list(main)
@@ -137,7 +137,7 @@ def column_error(
 ) -> float | None:
     """Computes the standard error of a score or of a column of a table, 0-100, for every screen.
 
-    Errors of scores are correlated through their queries: those of one data set, and of data sets that ask the same
+    Errors are correlated between scores with common queries: scores of one data set, and of data sets that ask the same
     queries. Other errors are independent.
 
     Args:
