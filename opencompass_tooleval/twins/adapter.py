@@ -73,7 +73,7 @@ def _kinds(benchmark: str, subset: str) -> list[str]:
 
 
 def _is_bound(benchmark: str, kind: str) -> bool:
-    """Tests if names cannot change since EasyTool instructions are found by the names of tools."""
+    """Tests if tools with EasyTool instructions keep their names, since these instructions are found by name."""
     return kind in _STYLES and benchmark in _FOUND_BY_NAME
 
 
@@ -89,8 +89,8 @@ def open_twins(
     Args:
         benchmark: One of :data:`~opencompass_tooleval.twins.subsets.TWINS`.
         subset: Its subset.
-        twin: The kind.
-        seed: The seed.
+        twin: The kind of twins.
+        seed: Seed of the changes.
         similarity: The encoder of the subset's scores, which must distinguish new names; None if the scores use none.
         chars: Maximum number of characters of the added documentation.
 
@@ -116,7 +116,7 @@ def open_twins(
 
 
 def _agents(cls: Any, settings: Mapping[str, Any], changes: Changes) -> Dataset:
-    """Loads the twins of agents' tasks, each with the original's names or the failure, for the environment."""
+    """Loads the twins of agents' tasks; ``twin`` in a task has its differences from the environment, if any."""
     if changes.kind not in (_FAULTS, *_STYLES):
         return cls.load(**settings, change=changes)
     original = cls.load(**settings)
@@ -180,7 +180,7 @@ class ToolEvalTwinDataset(ToolEvalDataset):
     def load(
         original: Any, twin: str, twin_seed: int = 0, max_added_chars: int | None = None, **settings: Any
     ) -> Dataset:
-        """Loads the data set with its records changed.
+        """Loads the twins of the data set's records.
 
         Args:
             original: Class of the data set: of T-Eval, UltraTool, ToolBench, RestBench, FuncQA or agents, also with

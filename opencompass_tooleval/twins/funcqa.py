@@ -24,7 +24,7 @@ _UNITS = (12, 24, 52, 60, 100, 180, 360, 365, 1000, 3600)
 _PI = (3.14, 3.1416, 3.14159)
 _SAME, _NEARLY_SAME = 1e-9, 5e-4
 """Allowed differences between the computed and the published answer: absolute for one step; relative for several
-steps, whose published results are rounded, and half of the difference that scores allow."""
+steps, since their published results are rounded. The latter is half of the difference that scores allow."""
 _FORM = 'a number stands in the question in another form'
 _NO_ANSWER = 'its tool does not give the published answer'
 
@@ -48,7 +48,7 @@ class _Chain:
 
     Attributes:
         steps: The published steps.
-        sources: For each number of each step, the step whose result it is; None for other numbers.
+        sources: For each number of each step, the step that gives it as its result; None for other numbers.
         decimals: Number of decimals of the published answer.
     """
 

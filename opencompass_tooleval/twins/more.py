@@ -22,12 +22,12 @@ _COMMON = frozenset(
     )
 )
 _ALIKE = 0.2
-"""Maximum similarity of two descriptions: the number of their common words, divided by that of all their words."""
+"""Maximum overlap of two descriptions: their common words divided by all their words."""
 _CHINESE = '\u4e00'
 
 
 def words(text: str) -> frozenset[str]:
-    """Returns the words of a name or a description, without common ones; for Chinese, all pairs of characters."""
+    """Returns the words of a name or a description, without frequent ones; for Chinese, all pairs of characters."""
     found = (word.lower() for word in _WORD.findall(text))
     pairs = (text[i : i + 2] for i in range(len(text) - 1) if text[i] >= _CHINESE and text[i + 1] >= _CHINESE)
     return frozenset({*found, *pairs} - _COMMON)

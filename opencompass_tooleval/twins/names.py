@@ -2,8 +2,8 @@
 
 Names such as ``tool_1`` and ``tool_17`` would be similar to a sentence encoder, and one would be a prefix of the other,
 while published scorers search for names in text. So a name is made of random letters (``opaque``), or of two words of a
-list (``plain``). It is drawn only if no other new name and no text of the record contains it, and if the encoder of the
-scores finds no two new names of tools more similar than the two most similar old ones.
+list (``plain``). It is drawn only if no other new name and no text of the record contains it. New names of tools are
+also not more similar, by the encoder of the scores, than the two most similar old names, or than :data:`_FAR`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _made_up(rng: random.Random, style: str, letters: int) -> str:
 
 @dataclass(frozen=True)
 class Pool:
-    """Names of tools that the twins of one file draw from.
+    """Names from which the tools of the twins of one file get theirs.
 
     Attributes:
         style: :data:`OPAQUE` or :data:`PLAIN`.

@@ -108,7 +108,7 @@ class TwinSession:
 
     Args:
         session: The session of the environment, with the original's names.
-        twin: The names.
+        twin: The new names.
     """
 
     def __init__(self, session: _Session, twin: Twinned) -> None:
@@ -118,7 +118,7 @@ class TwinSession:
         self._strangers: dict[str, str] = {}
 
     def _stranger(self, name: str) -> str:
-        """Returns a name unknown to the environment, in place of an original's name that the twin does not have."""
+        """Returns a name unknown to the environment, in place of an original's name that the twin does not offer."""
         return self._strangers.setdefault(name, f'Qx{len(self._strangers)}xQ')
 
     def _asked(self, name: Any, arguments: Any) -> tuple[Any, Any]:
