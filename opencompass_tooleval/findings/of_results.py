@@ -223,7 +223,7 @@ def cut_words(number: str, results: Collection[Mapping[str, Any]]) -> str:
 
 
 def cut_answers(results: Results) -> Iterator[Finding]:
-    """Yields a finding per model and limit that cut many answers, and one per such data set with different limits."""
+    """Yields a finding per model and limit that cut many answers, and one per such data set if its limits differ."""
     cut: dict[tuple[str, bool], dict[str, Mapping[str, Any]]] = {}
     samples_of = Counter[str]()
     limits: dict[str, dict[int, list[str]]] = {}
