@@ -100,7 +100,7 @@ def check_versions(version_of: Callable[[str], str] = metadata.version) -> Itera
 
 
 def check_registry() -> Iterator[Finding]:
-    """Imports OpenCompass and this package's classes, and checks that they are registered."""
+    """Imports OpenCompass and this package's classes, and checks that the classes are registered."""
     try:
         from opencompass_tooleval.tasks.read_config import registered_objects
 

@@ -72,7 +72,7 @@ def run_and_report(arguments: Sequence[str], work_dir: Path, again: str) -> int:
     """Runs ``opencompass``, then builds the report if the extra ``report`` is installed; returns the exit status.
 
     Args:
-        arguments: Those of ``opencompass``.
+        arguments: The arguments of ``opencompass``.
         work_dir: The working directory, or a run in it; the report is written there.
         again: The command that continues the run after Ctrl-C.
 
@@ -83,7 +83,7 @@ def run_and_report(arguments: Sequence[str], work_dir: Path, again: str) -> int:
 
 
 def run_sweep(arguments: Sequence[str], again: str) -> int:
-    """Runs ``opencompass``; returns its exit status. The arguments are those of :func:`run_and_report`."""
+    """Runs ``opencompass`` with the arguments of :func:`run_and_report`; returns its exit status."""
     with one_line_if_interrupted(again), Interrupts() as interrupts:
         return run_program([sys.executable, '-m', 'opencompass.cli.main', *arguments], interrupts)
 
