@@ -73,7 +73,7 @@ def headlines(
         overall: Names of tables with an overall score if no result is missing. If no model has that score, or a main
             score that needs a judge, the headline has a dash for it, and the other scores follow.
         partly: Model and name of the scores over a part of the records; these are marked.
-        columns: Table and column -> the scores that the column is a mean of. If a model lacks the overall score, the
+        columns: Table and column -> the scores that the column averages. If a model lacks the overall score, the
             columns with its scores are shown, such as ``plan_json`` without ``plan_str``.
     """
     models = table[0][4:] if table else ()
@@ -162,12 +162,12 @@ def _title(row: Headline, with_metric: bool) -> str:
 def missing_lines(
     missing: Iterable[Missing], run: Path, most: int | None = None, word: str = 'MISSING', what: str = 'no result; see'
 ) -> Iterator[str]:
-    """Yields a line per missing result, and below the results of one cause the error and its fix.
+    """Yields a line per missing result; the error and its fix follow the results with the same cause.
 
     Args:
         missing: The missing results.
         run: The run, such as ``outputs/default/20260101_120000``.
-        most: Number of results of one cause that are named; the others are counted. None names all.
+        most: Number of results to name per cause; the others are counted. None names all.
         word: First word of the line of a result.
         what: Words of that line before the path of the log.
     """
