@@ -35,7 +35,8 @@ class Detectable:
         baseline_trials: Number of trials of the earlier run.
         drop: The drop that is detected with a chance of 80%, in points; None if no drop is.
         is_measured: True if the variance is from repeated trials; otherwise the drop is an upper bound.
-        records_needed: Number of records needed to detect ``detect`` with these trials; None without ``detect``.
+        records_needed: Number of records needed to detect ``detect`` with these trials; None without ``detect``, or if
+            no number below a billion queries suffices.
         trials_needed: Number of trials of both runs needed to detect it with these records; None without ``detect``, or
             if no number suffices.
     """
