@@ -62,7 +62,10 @@ def _known(entry: ModelResult, estimated: Spent | None, prices: Prices | None) -
 
 
 def sampled_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Table]:
-    """Yields a table of main scores estimated from samples, with intervals and cost of the rest; or nothing."""
+    """Yields a table of main scores that are estimated from samples, with intervals and the cost of the rest.
+
+    Yields nothing without samples.
+    """
     by_model: dict[str, dict[str, Mapping[str, Any]]] = {}
     for entry in entries:
         by_model.setdefault(entry.model, {})[entry.dataset] = entry.result

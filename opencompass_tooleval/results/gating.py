@@ -1,4 +1,4 @@
-"""Decides whether a run's scores dropped below those of a baseline, or equal them. Imports no OpenCompass."""
+"""Decides if a run's scores dropped below a baseline, or are equivalent to it. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Gate:
         refusals: Data sets and scores that were not compared.
         findings: Findings on the results of both runs, and on their comparison.
         records: Number of records that the baseline has in the data sets that were compared.
-        lacking: Number of those that the run lacks.
+        lacking: Number of these records that the run lacks.
         status: 0 held or equivalent, 1 dropped, different or undecided, 2 not comparable.
     """
 
@@ -290,7 +290,7 @@ def decide(
     :func:`~opencompass_tooleval.results.comparing.compare`, lies entirely below ``-max_drop``. For metrics where less
     is better, the same applies to a rise. A score is refused if it has too few records to ever show a drop. Records
     that lack an answer, through no fault of the model, count as wrong. A score is refused if they decide the outcome:
-    with them it dropped and without them it did not, or the reverse.
+    it dropped, but the p-value without these records is above that level, or the reverse.
 
     With ``rules.equivalent``, scores are equivalent, different or undecided
     (:func:`~opencompass_tooleval.core.statistics.equivalence.equivalence_of`). The chance that all scores are wrongly

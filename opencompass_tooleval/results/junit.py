@@ -110,7 +110,7 @@ def _attribute(text: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """Cuts a text to ``most`` characters, and escapes those that are invalid in XML."""
+    """Cuts a text to ``most`` characters, and escapes characters that are invalid in XML."""
     shown = text if len(text) <= most else f'{text[:most]} ... ({len(text) - most:,} more characters)'
     return ''.join(char if _is_xml(ord(char)) else ascii(char)[1:-1] for char in shown)
 

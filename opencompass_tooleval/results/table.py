@@ -159,7 +159,7 @@ class Material:
     Attributes:
         runs: The work directories.
         scored: Results, sorted by model and data set.
-        missing: Missing results: the run has or started the data set, for this model or another.
+        missing: Results that are missing, although the run has or started the data set for this model or another one.
     """
 
     runs: tuple[WorkDir, ...]

@@ -64,7 +64,7 @@ def _difference(old: Any, new: Any) -> dict[str, Any]:
             return {'more': most}
         kept = len(before) - removed.total()
         moved = listed[-1].is_ordered and LCSseq.similarity(before, after, score_cutoff=kept) < kept
-        is_changed = bool(removed or added or moved)  # the counts are used up
+        is_changed = bool(removed or added or moved)  # before ``_taken`` uses up the counts
         difference: dict[str, Any] = {
             'removed': [json.loads(key) for key in _taken(before, removed)],
             'added': [json.loads(key) for key in _taken(after, added)],
@@ -394,7 +394,7 @@ def _fitting(patterns: Sequence[Mapping[str, Any]], items: Sequence[Any]) -> lis
 
 
 def _beside(columns: Collection[str], value: Any) -> str:
-    """Returns an object without some columns, as text; texts are unchanged; ``''`` for other values."""
+    """Returns an object without ``columns`` as JSON text, a text unchanged, and ``''`` for other values."""
     if isinstance(value, Mapping):
         return _key({name: one for name, one in value.items() if name not in columns})
     return value if isinstance(value, str) else ''
