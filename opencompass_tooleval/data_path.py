@@ -1,4 +1,4 @@
-"""Finds data files in the places that OpenCompass uses, without its silent download."""
+"""Finds data files where OpenCompass looks for them, without its silent download."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def candidate_paths(path: str) -> list[Path]:
     """Lists possible paths of ``path``, best first.
 
     Args:
-        path: ``tooleval:...``, an absolute path, or one below ``$COMPASS_DATA_CACHE`` (default: the working directory)
-            or ``~/.cache/opencompass``, such as ``data/teval/EN``.
+        path: ``tooleval:...``, an absolute path, or a path such as ``data/teval/EN`` below ``$COMPASS_DATA_CACHE``
+            (default: the working directory) or ``~/.cache/opencompass``.
     """
     inside = package_path(path)
     if inside is not None:
@@ -50,17 +50,17 @@ def _searched() -> list[Path]:
 
 
 def searched_folders() -> str:
-    """Names the folders that are searched for data, best first."""
+    """Describes the folders that are searched for data, best first."""
     first, second = _searched()
     what = f'${ENV}' if os.environ.get(ENV) else 'the working directory'
     return f'{first.resolve()} ({what}{"" if first.is_dir() else ", which does not exist"}) and {second}'
 
 
 def found_nearby(paths: Sequence[str]) -> Path | None:
-    """Returns the folder one level above or below the searched ones that has a file; None if no folder does.
+    """Looks for files one level above and below the searched folders; returns the first folder with one, or None.
 
     Args:
-        paths: Paths of the files below a searched folder.
+        paths: Paths of the files, relative to the folder.
     """
     for folder in _searched():
         near = [folder.resolve().parent]
@@ -76,7 +76,7 @@ def resolve_data_path(path: str, fix: str) -> Path:
     """Returns the first of :func:`candidate_paths` that exists, and logs it.
 
     Raises:
-        DataError: None of them exists; the message names all of them and ``fix``.
+        DataError: No candidate exists; the message names all of them and ``fix``.
     """
     candidates = candidate_paths(path)
     for candidate in candidates:
@@ -88,7 +88,7 @@ def resolve_data_path(path: str, fix: str) -> Path:
 
 
 def instructions_provenance(instructions: str | None) -> dict[str, Any]:
-    """Returns the provenance of instructions: file name and SHA-256; empty for none."""
+    """Returns the provenance of instructions: file name and SHA-256; empty without instructions."""
     if instructions is None:
         return {}
     file = resolve_data_path(instructions, 'put it back as it was when the data set was run')
@@ -96,7 +96,7 @@ def instructions_provenance(instructions: str | None) -> dict[str, Any]:
 
 
 def missing_files(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Returns the files or folders that rows need and that are not on this machine -> the command that brings them."""
+    """Returns missing files and folders that rows need -> the command that creates them."""
     needed = dict.fromkeys(listed_path for row in rows for listed_path in _needed(row))
     return {
         listed_path: _command(listed_path)
@@ -106,7 +106,7 @@ def missing_files(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _command(listed_path: str) -> str:
-    """Returns the command that brings a file or folder: what no benchmark has are instructions."""
+    """Returns the command that creates a file or folder. Paths that belong to no benchmark are instructions."""
     return next(
         (
             benchmark.prepare
@@ -119,7 +119,7 @@ def _command(listed_path: str) -> str:
 
 
 def _files_of(row: Mapping[str, Any]) -> Iterator[DataFiles]:
-    """Yields the files that hold the records of a row alone."""
+    """Yields the benchmark files that hold the records of a row."""
     language = row.get('language')
     name = f'{row.get("name")} {language}' if language else str(row.get('name'))
     has_dialogues = 'dialogues' in ((row.get('infer_cfg') or {}).get('inferencer') or {})
@@ -133,7 +133,7 @@ def _files_of(row: Mapping[str, Any]) -> Iterator[DataFiles]:
 
 
 def _needed(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the paths that a row reads, below the data cache."""
+    """Yields the paths that a row reads, relative to the data cache."""
     for files in _files_of(row):
         yield from files.paths
     dialogues = ((row.get('infer_cfg') or {}).get('inferencer') or {}).get('dialogues') or {}

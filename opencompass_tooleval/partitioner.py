@@ -1,4 +1,4 @@
-"""Partitions a config into jobs: checks its selection first, and may have several jobs share data sets."""
+"""Partitions a config into tasks, after checking it; several replicas of a task can share its data sets."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _MOST_REPLICAS = 1024
 
 
 def check_config(cfg: Any) -> list[Finding]:
-    """Checks the selection of a config, and the settings of its models and data sets; restores what ``-a`` left out.
+    """Checks a config's selection and its settings of models and data sets; restores settings that ``-a`` left out.
 
     Returns:
-        Its findings without faults.
+        Findings that are not faults.
 
     Raises:
         DataError: The config selects no model, no data set, or a missing one.
-        SystemExit: A setting is read by no class, is of a wrong type, or two models or data sets have one name.
+        SystemExit: A setting is unknown or has a wrong type, or two models or two data sets have the same name.
     """
     check_selection(cfg)
     findings = check_settings(cfg)
@@ -48,8 +48,8 @@ class ToolEvalPartitioner(NaivePartitioner):
 
     Args:
         out_dir: Argument of :class:`NaivePartitioner`.
-        replicas: Number of tasks per model that share its data sets, for inference: each claims ranges of records as it
-            becomes free, so that a fast one does more. 1 for none that shares.
+        replicas: Number of inference tasks per model that share its data sets. Each claims ranges of records as it
+            becomes free, so that faster replicas do more. 1 to share nothing.
         kwargs: Further arguments of :class:`NaivePartitioner`.
 
     Raises:
@@ -66,11 +66,11 @@ class ToolEvalPartitioner(NaivePartitioner):
         self.replicas = replicas
 
     def __call__(self, cfg: Any) -> Any:
-        """Partitions a config, and logs what ``tooleval plan`` finds, before the first request.
+        """Partitions a config, and logs the findings of ``tooleval plan``, before the first request.
 
         Raises:
             DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
-            SystemExit: A setting is invalid; see :func:`check_config`.
+            SystemExit: A setting is invalid (:func:`check_config`).
         """
         findings = check_config(cfg)
         tasks = super().__call__(cfg)
@@ -83,10 +83,10 @@ class ToolEvalPartitioner(NaivePartitioner):
         return tasks
 
     def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:
-        """Partitions pairs of models and data sets; those whose config asks for more than is stored are unfinished.
+        """Partitions pairs of models and data sets. Pairs whose config needs more than is stored count as unfinished.
 
         Raises:
-            DataError: An earlier version has split a data set that another package asks.
+            DataError: An earlier version split a data set that uses another package's inferencer.
         """
         for combination in model_dataset_combinations if Path(out_dir).name != RESULTS else ():
             _check_unsplit(combination['models'], combination['datasets'], out_dir)
@@ -95,7 +95,7 @@ class ToolEvalPartitioner(NaivePartitioner):
         return tasks if self.replicas == 1 else list(self._replicated(tasks))
 
     def _replicated(self, tasks: Iterable[Any]) -> Iterator[Any]:
-        """Yields each task once per replica. Data sets that another package asks are for the first one alone."""
+        """Yields each task once per replica; only the first replica gets data sets with other packages' inferencers."""
         sweep = secrets.token_hex(8)
         for task in tasks:
             model = task['models'][0]
@@ -115,7 +115,7 @@ class ToolEvalPartitioner(NaivePartitioner):
 
 
 def _check_unsplit(models: Sequence[Any], datasets: Sequence[Any], out_dir: str) -> None:
-    """Refuses shards of data sets that another package asks: their rows have no ids, by which they could be joined."""
+    """Rejects shards of data sets with other packages' inferencers: their rows lack ids, so they cannot be joined."""
     names = set(map(dataset_abbr_from_cfg, datasets))
     for model, dataset in product(models, filterfalse(is_of_package, datasets)):
         whole = Path(get_infer_output_path(model, dataset, out_dir))
@@ -131,7 +131,7 @@ def _check_unsplit(models: Sequence[Any], datasets: Sequence[Any], out_dir: str)
 class ToolEvalNumWorkerPartitioner(ToolEvalPartitioner):
     """:class:`ToolEvalPartitioner` with ``replicas=num_worker``, and all data sets of a model in one task.
 
-    It has the arguments of OpenCompass's :class:`NumWorkerPartitioner`, and splits no data set.
+    It accepts the arguments of OpenCompass's :class:`NumWorkerPartitioner`, but does not split data sets.
 
     Args:
         out_dir: Argument of :class:`NumWorkerPartitioner`.

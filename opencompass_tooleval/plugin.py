@@ -1,7 +1,7 @@
-"""Everything that is plugged in. No other module names a module in a text.
+"""Tables of all plug-ins. No other module refers to a module in a string.
 
-An entry is ``module:attribute``, a module of this package with a dot before it; :func:`load` imports it at its first
-use. The rows of the extras come last: without them, and without the folder ``extras``, the rest works as before.
+An entry is ``module:attribute``; modules of this package begin with a dot. :func:`load` imports an entry when it is
+used. The rows of the extras come last: the package works without them and without the folder ``extras``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _FOLDERS = {
 }
 
 BENCHMARKS = {name: f'.{folder}.description:BENCHMARK' for name, folder in _FOLDERS.items()}
-"""Name on the command line and in results -> its description."""
+"""Name of a benchmark on the command line and in results -> its description."""
 
 USERS: dict[str, str] = {}
-"""The same of benchmarks that users make: results have them, commands do not list them."""
+"""Name -> description of benchmarks that users make. Results contain them, but commands do not list them."""
 
 OF_EXTRAS: set[str] = set()
-"""Benchmarks whose descriptions are parts of extras: a run of others does not load them."""
+"""Benchmarks whose descriptions are in extras. Runs of other benchmarks do not load them."""
 
 FILES = {name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()}
 """Benchmark -> its data files."""
@@ -30,8 +30,8 @@ FILES = {name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()}
 CONFIGURED = {name: f'.{folder}.files:configured' for name, folder in _FOLDERS.items()}
 """Benchmark -> the function for ``tooleval prompts``.
 
-It is called with ``(subset, *, ...)`` and returns a ``ConfiguredDataset`` of the catalogue. Of ``language``,
-``version``, ``method``, ``data`` and ``instructions`` it takes those that the benchmark has.
+It is called with ``(subset, *, ...)`` and returns a ``ConfiguredDataset`` of the catalogue. Its keyword parameters are
+those of ``language``, ``version``, ``method``, ``data`` and ``instructions`` that apply to the benchmark.
 """
 
 DOWNLOAD = {'teval': '.benchmarks.teval.files:download'}
@@ -42,7 +42,7 @@ VARIANTS = {
     'function_calling': '.benchmarks.variant_kinds:FUNCTION_CALLING',
     'twin': '.benchmarks.variant_kinds:TWIN',
 }
-"""Name -> a kind of variants, with which benchmarks are compared."""
+"""Name -> a kind of variants to compare benchmarks with."""
 
 TABLES = {
     'teval': '.benchmarks.teval.groups:tooleval_teval_summary_groups',
@@ -50,14 +50,17 @@ TABLES = {
     'funcqa': '.benchmarks.funcqa.groups:tooleval_funcqa_summary_groups',
     'easytool': '.instructions.groups:SUMMARY_GROUPS',
 }
-"""Benchmark or kind of variants -> its summary groups (tables), in the order of their use."""
+"""Benchmark or kind of variants -> its summary groups (tables), in order."""
 
 FIGURES = {
     'teval': '.benchmarks.teval.figures:figures',
     'ultratool': '.benchmarks.ultratool.figures:figures',
     'easytool': '.instructions.figures:figures',
 }
-"""Benchmark or kind of variants -> the function for the report's charts: ``(boards, material) -> Iterator[Figure]``."""
+"""Benchmark or kind of variants -> function that yields the report's charts.
+
+Its signature is ``(boards, material) -> Iterator[Figure]``.
+"""
 
 LOOPS = {
     'react': '.agents.loops.react:ReAct',
@@ -66,20 +69,20 @@ LOOPS = {
     'toolbench_react': '.agents.loops.dfsdt:ToolBenchReAct',
     'easytool': '.agents.loops.easytool:EasyTool',
 }
-"""Name of a loop of agents -> its class, whose keyword parameters are the loop's options."""
+"""Name of an agent loop -> its class. The keyword parameters of the class are the options of the loop."""
 
 TASK_READERS = {
     'teval': '.agents.tasks.records_teval:read_teval_tasks',
     'toolbench': '.agents.tasks.records_toolbench:read_toolbench_tasks',
     'ultratool': '.agents.tasks.records_ultratool:read_ultratool_tasks',
 }
-"""Format of a file of agents' tasks -> its reader: file, subset and a list for errata -> tasks."""
+"""Format of a file of agent tasks -> its reader, which takes file, subset and a list for errata, and returns tasks."""
 
 TOOL_SERVERS: dict[str, str] = {}
-"""Name of a source of tool documentation that is no file -> it."""
+"""Name of a source of tool documentation other than a file -> its module."""
 
 LIVE = ''
-"""Function that opens a live server for environments; its parameters are the settings of a config's ``live``."""
+"""Function that opens a live server for environments. Its parameters are the settings of ``live`` in a config."""
 
 MODULES = [
     '.agents.adapter',
@@ -106,7 +109,7 @@ MODULES = [
     '.benchmarks.teval.adapter',
     '.benchmarks.ultratool.adapter',
 ]
-"""Modules that register objects in OpenCompass, or that configs name."""
+"""Modules that register objects in OpenCompass, or that configs refer to."""
 
 REGISTERED: dict[str, list[str]] = {
     'LOAD_DATASET': [
@@ -143,10 +146,10 @@ REGISTERED: dict[str, list[str]] = {
     'RUNNERS': ['SlurmArrayRunner', 'ToolEvalLocalRunner'],
     'MODELS': ['ReplayModel', 'OracleModel', 'ToolEvalOpenAI', 'ToolEvalServed', 'ToolEvalHFChat', 'ToolEvalVLLMChat'],
 }
-"""Registry of OpenCompass -> our names. It overwrites names silently, so a test asserts that these were free."""
+"""Registry of OpenCompass -> our names. Registries overwrite names silently, so a test checks that ours are free."""
 
 DATASETS = ''
-"""Function that returns the data sets of a user's file for ``tooleval run``, as rows of a config; None for others."""
+"""Function for ``tooleval run`` that returns the data sets of a user's file as config rows; None for other names."""
 
 FINDINGS = ['.findings.kinds:KINDS']
 """Tables of kinds of findings: id -> :class:`~opencompass_tooleval.findings.kinds.Kind`."""
@@ -160,7 +163,7 @@ RESULT_CHECKS = [
     '.findings.of_results:no_responses',
     '.findings.of_results:same_trials',
 ]
-"""Checks of results: pure functions of model and data set -> result, without details, that yield findings."""
+"""Checks of results: pure functions that take (model, data set) -> result without details, and yield findings."""
 
 CONFIG_CHECKS = [
     '.models.settings:component_faults',
@@ -172,7 +175,7 @@ CONFIG_CHECKS = [
     '.models.preflight:unused_limits',
     '.findings.of_results:parts_of_data',
 ]
-"""Checks of a config: functions that yield findings, and load no data."""
+"""Checks of a config: functions that yield findings without loading data."""
 
 SWEEP_CHECKS = [
     '.models.preflight:lacking_machines',
@@ -180,7 +183,7 @@ SWEEP_CHECKS = [
     '.models.preflight:missing_data',
     '.models.preflight:scoring_faults',
 ]
-"""Checks of the work that is left: functions of :class:`~opencompass_tooleval.models.preflight.Sweep`."""
+"""Checks of the remaining work: functions that take a :class:`~opencompass_tooleval.models.preflight.Sweep`."""
 
 MACHINE_CHECKS = [
     '.cli.doctor:check_versions',
@@ -190,7 +193,7 @@ MACHINE_CHECKS = [
     '.cli.doctor:check_encoders',
     '.cli.doctor:check_optional',
 ]
-"""Checks of ``tooleval doctor``, in their order: functions without arguments that yield findings."""
+"""Checks of ``tooleval doctor``, in order: functions without arguments that yield findings."""
 
 COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     '': {
@@ -249,28 +252,28 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
 }
-"""Group -> command -> its function, its help and, in the group ``''``, its panel in ``tooleval --help``.
+"""Group -> command -> function, help and, in the group ``''``, panel in ``tooleval --help``.
 
 A command without a function is a group.
 """
 
 OPTIONS: dict[str, str] = {}
-"""Command -> a function that adds options to it: it gets the command's function, and returns another."""
+"""Command -> a function that adds options to it: it takes the command's function, and returns a wrapped one."""
 
 ADDED: dict[str, list[str]] = {}
-"""Place -> functions that add to it what they find in stored answers:
+"""Place -> functions that add information from stored answers to it:
 
-* ``result``: gets evaluator, result, scored runs, their positions and the columns, and changes the result;
-* ``tables``: gets benchmark and results, and yields tables for its page of the report;
-* ``cause``: gets a sample of a result, and returns a code by which the browser filters, or ``''``;
-* ``sample``: gets sample, row of predictions and the maximum of characters, and returns members for the browser;
-* ``steps``: gets the steps of a trajectory and its row, and yields place and members of a step.
+* ``result``: takes evaluator, result, scored runs, their positions and the columns, and changes the result;
+* ``tables``: takes a benchmark and its results, and yields tables for its page of the report;
+* ``cause``: takes a sample of a result, and returns a code for the filter of the sample browser, or ``''``;
+* ``sample``: takes a sample, its prediction and the maximum number of characters, and returns keys for the browser;
+* ``steps``: takes the steps of a trajectory and its prediction, and yields the index and the new keys of a step.
 """
 
 GATES: dict[str, tuple[str, str]] = {}
 """Option of ``tooleval gate`` -> a function that judges a run, and the help.
 
-It gets run, model and rules, and returns :class:`~opencompass_tooleval.results.gating.Judged`.
+The function takes run, model and rules, and returns a :class:`~opencompass_tooleval.results.gating.Judged`.
 """
 
 # --- extras -----------------------------------------------------------------------------------------------------------
@@ -285,9 +288,9 @@ RECORDED = {
 }
 """Benchmark -> the function that reads recorded answers, for ``tooleval score``.
 
-It is called with ``(subset, predictions, *, options)`` and returns
-:class:`~opencompass_tooleval.catalogue.benchmark.RecordedRun`. Its keyword parameters are the options of this
-benchmark, as ``Annotated[type, 'help']``.
+It is called with ``(subset, predictions, *, options)`` and returns a
+:class:`~opencompass_tooleval.catalogue.benchmark.RecordedRun`. Its keyword parameters, ``Annotated[type, 'help']``,
+are the options of the benchmark.
 """
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
 LIVE = '.extras.mcp_servers.open_live:open_live'
@@ -396,12 +399,12 @@ COMMANDS['bank'] = {
 
 
 def added(place: str) -> Iterator[Any]:
-    """Yields the functions of :data:`ADDED` for a place."""
+    """Loads and yields the functions of :data:`ADDED` for a place."""
     yield from map(load, ADDED.get(place, ()))
 
 
 def load(entry: str) -> Any:
-    """Imports an entry: ``module:attribute``, or a module; ``.module`` is one of this package."""
+    """Imports an entry: ``module:attribute``, or a module; ``.module`` is a module of this package."""
     module, colon, name = entry.partition(':')
     found = import_module(module, __package__)
     return getattr(found, name) if colon else found

@@ -18,12 +18,12 @@ from opencompass_tooleval.report.names import family_of, title_of
 from opencompass_tooleval.results.table import Material, ModelResult
 
 FINISHED = 'finished'
-"""The breakdown's name of an end without a fault."""
+"""Name in the breakdown of an end without a fault."""
 WASTE = ('repeated_call_rate', 'repeated_after_error_rate', 'unknown_tool_rate', 'invalid_call_rate')
-"""Metrics: shares of useless calls."""
+"""Metrics of wasted calls."""
 _MOST_BARS = 25
 _DIGITS = 7
-"""Number of digits of numbers of steps."""
+"""Numbers of steps with at least this many digits are invalid."""
 _SPENT = {
     'steps': 'steps',
     'calls': 'calls',
@@ -31,7 +31,7 @@ _SPENT = {
     'completion': 'answer tokens',
     'seconds': 'seconds',
 }
-"""Parts of the breakdown that are numbers per task -> their names in a table."""
+"""Parts of the breakdown with numbers per task -> their names in a table."""
 
 
 def agent_figures(material: Material) -> Iterator[Figure]:
@@ -46,7 +46,7 @@ def agent_figures(material: Material) -> Iterator[Figure]:
 
 
 def agent_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Table]:
-    """Yields tables of usage per task, a row per data set and model, and of scores with repaired gold calls, if any."""
+    """Yields tables of usage per task, with a row per data set and model, and of scores with repaired gold calls."""
     of_agents = [
         (entry, part)
         for entry in sorted(entries, key=lambda entry: (entry.dataset, entry.model))
@@ -73,7 +73,7 @@ def agent_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Table]
 
 
 def _repaired(entry: ModelResult, beside: Any) -> Iterator[tuple[str, ...]]:
-    """Yields a row per metric that faulty gold calls affect: the official score, and that with these calls repaired."""
+    """Yields a row per metric that faulty gold calls affect: the official score, and the score with repaired calls."""
     for metric, value in beside.items() if isinstance(beside, dict) else ():
         official = entry.number(str(metric))
         if official is not None and isinstance(value, (int, float)):
@@ -123,7 +123,7 @@ def _sources(dataset: str, entries: Sequence[ModelResult]) -> Figure:
                 SOURCES[name].name if name in SOURCES else name,
                 tuple(_share(counter, counter[name]) for counter in counts),
             )
-            for name in names  # all of them: a source has one colour in all charts
+            for name in names  # also unused sources, so that a source has the same colour in all charts
         ),
         y_title='share of the calls, %',
         note='; '.join(f'{model}: simulated by {by}' for model, by in simulators.items()),
@@ -191,12 +191,15 @@ def _steps(counts: Counter[str]) -> Counter[int]:
 
 
 def _bar(step: int, width: int) -> int:
-    """Returns the bar of a task with this number of steps; a task with none is in the bar of one."""
+    """Returns the index of the bar for a number of steps; tasks without steps are in the first bar."""
     return max(0, step - 1) // width
 
 
 def _numbers(runs: Sequence[Mapping[str, Any]], name: str) -> str:
-    """Formats ``4.2 (9)``; '' if unknown. Several trials have the mean of their means, and no percentile of all."""
+    """Formats mean and 95th percentile as ``4.2 (9)``; '' if unknown.
+
+    For several trials, returns the mean of their means without a percentile.
+    """
     parts = [part for run in runs if isinstance(part := run.get(name), dict)]
     means = [mean for part in parts if isinstance(mean := part.get('mean'), (int, float))]
     if not means:
@@ -206,6 +209,6 @@ def _numbers(runs: Sequence[Mapping[str, Any]], name: str) -> str:
 
 
 def _left_out(entry: ModelResult) -> str:
-    """Formats the number of omitted observations in all trials; '' if unknown."""
+    """Formats the number of omitted observations over all trials; '' if unknown."""
     counts = _counts(*(run.get('omitted_observations') for run in _runs(entry)))
     return str(counts['observations']) if 'observations' in counts else ''

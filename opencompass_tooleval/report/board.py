@@ -1,4 +1,4 @@
-"""The leaderboard: measured models, and separate from them the published ones."""
+"""Builds the tables of scores: measured models first, then published ones."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from opencompass_tooleval.results.table import Cell, Material, cell_of
 Columns = Mapping[Score, Mapping[Score, float]]
 OVERVIEW = 'overview'
 HALVES = ('_json', '_str', '_strict')
-"""Endings of columns that a page shows on demand: an ability's formats, and stricter readings."""
+"""Endings of columns that a page shows on demand: formats of an ability, and strict readings."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a model.
+    """The row of a model.
 
     Attributes:
-        model: Its name.
+        model: Name of the model.
         cells: Its scores.
-        source: The publication of its scores, '' if they are measured.
+        source: The publication of the scores; '' if they are measured.
     """
 
     model: str
@@ -55,8 +55,8 @@ class Board:
         title: Its heading.
         columns: Names of its columns.
         rows: Measured models, then published ones.
-        shares: Column -> the scores of which it is the mean, with their shares.
-        note: Names the columns that are left out; '' for none.
+        shares: Column -> the scores that it averages, with their shares.
+        note: Names the columns that are left out; '' if there are none.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Board:
 
     @cached_property
     def measured(self) -> tuple[str, ...]:
-        """The columns that a measured model has."""
+        """The columns in which a measured model has a score."""
         rows = [row for row in self.rows if not row.source]
         return tuple(
             column for i, column in enumerate(self.columns) if any(row.cells[i].value is not None for row in rows)
@@ -76,7 +76,7 @@ class Board:
 
     @property
     def as_published(self) -> dict[str, str]:
-        """Publication -> the measured models with its scores, to the last printed digit."""
+        """Publication -> the measured models whose scores equal the published ones, to the last printed digit."""
         published = {(row.model, row.source): row for row in self.rows if row.source}
         models: dict[str, list[str]] = {}
         for row in (row for row in self.rows if not row.source):
@@ -89,7 +89,7 @@ class Board:
 
     @property
     def halves(self) -> tuple[str, ...]:
-        """The columns that a page shows on demand: parts of a column that a measured model has too."""
+        """The columns that a page shows on demand: parts of another column in which a measured model has a score."""
         return tuple(
             column
             for column in self.columns
@@ -97,7 +97,7 @@ class Board:
         )
 
     def words(self, column: str) -> Words:
-        """Returns the name of a column; in a table of data sets, the data set comes first."""
+        """Returns the readable name of a column; in a table of data sets, the data set comes first."""
         if self.name.startswith(OVERVIEW):
             return Words(column, '')
         dataset, _, metric = column.rpartition(' ')
@@ -107,7 +107,7 @@ class Board:
         return Words(f'{title_of(dataset).removeprefix(self.title).strip()}: {name}', sentence)
 
     def caveats(self, columns: Sequence[str] = ()) -> list[str]:
-        """Returns the distinct reasons of some columns or of all, in order; cells refer to them by number."""
+        """Returns the distinct caveats of the given columns (default: all), in order; cells refer to them by number."""
         at = [self.columns.index(column) for column in columns or self.columns]
         return list(dict.fromkeys(caveat for row in self.rows for i in at for caveat in row.cells[i].caveats))
 
@@ -127,14 +127,14 @@ def _mark_best(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
 def narrowed(
     board: Board, models: Collection[str], columns: Sequence[str] = (), published: bool = False, **changes: Any
 ) -> Board:
-    """Returns a part of a table, ranked again, with the columns that one of its models has.
+    """Returns a part of a table, ranked again. Columns in which no model of the part has a score are removed.
 
     Args:
         board: The table.
-        models: Its measured models.
-        columns: Its columns; by default all.
-        published: Keeps the published models too.
-        changes: Other values of attributes, such as ``name``.
+        models: The measured models to keep.
+        columns: The columns to keep; by default all.
+        published: True to keep the published models too.
+        changes: New values of attributes, such as ``name``.
     """
     rows = [row for row in board.rows if not row.source and row.model in models]
     at = [
@@ -153,7 +153,7 @@ def narrowed(
 
 
 def without_other_data(board: Board, material: Material) -> Board:
-    """Returns a table without the columns that no model has, for data sets that are no part of these runs."""
+    """Removes the columns that no model has because their data sets are not part of these runs."""
     part = {*material.datasets, *(missing.dataset for missing in material.missing)}
     lacks = {name: {dataset for dataset, _ in shares} - part for name, shares in board.shares.items()}
     left_out = {name: lacks[name] for name in board.columns if lacks[name] and name not in board.measured}
@@ -191,7 +191,7 @@ def _board(name: str, title: str, shares: Mapping[str, Mapping[Score, float]], m
 
 
 def _best_first(rows: list[Row], columns: Sequence[str]) -> list[Row]:
-    """Sorts rows by the first column that a model has, the best first; rows without it come last."""
+    """Sorts rows by the first column with a score, the best first; rows without a score in it come last."""
     at = next((i for i in range(len(columns)) if any(row.cells[i].value is not None for row in rows)), 0)
     sign = 1 if lower_is_better(columns[at]) else -1
     return sorted(rows, key=lambda row: (row.cells[at].value is None, sign * (row.cells[at].value or 0)))
@@ -202,7 +202,7 @@ def _place(column: str) -> tuple[bool, bool, bool]:
 
 
 def boards(material: Material, columns: Columns) -> list[Board]:
-    """Builds all tables of the measured data sets, an overview first, and a table of data sets in no other table.
+    """Builds all tables of the measured data sets: an overview, published tables, and tables of the other data sets.
 
     Args:
         material: The results.
@@ -217,7 +217,7 @@ def boards(material: Material, columns: Columns) -> list[Board]:
     groups = {
         name: {column: shares[column] for column in sorted(shares, key=_place)} for name, shares in groups.items()
     }
-    # A table of variants counts only if there is a variant: it borrows columns from the table without them.
+    # A table of variants is kept only if a variant was measured: it shares columns with the table of the originals.
     groups = {
         name: group
         for name, group in groups.items()
@@ -230,7 +230,7 @@ def boards(material: Material, columns: Columns) -> list[Board]:
     for entry in sorted(material.scored, key=lambda entry: entry.dataset):
         for metric in main_first(metrics_of(entry.result)) if entry.dataset not in grouped else ():
             family = family_of(entry.dataset)
-            # An agent has a dozen metrics: each data set is a table.
+            # An agent has a dozen metrics, so each data set gets its own table.
             is_table = are_agents(family)
             name = entry.dataset if is_table else family
             column = metric if is_table else f'{entry.dataset} {metric}'.removeprefix(OUR_PREFIX)
@@ -245,7 +245,7 @@ def boards(material: Material, columns: Columns) -> list[Board]:
 
 
 def _whole(columns: Mapping[str, Mapping[Score, float]], material: Material, measured: bool) -> list[list[str]]:
-    """Returns the columns of a table of which each model has every data set, and with ``measured`` every score."""
+    """Returns for each model the columns for which it has every data set and, with ``measured``, every score."""
     done = material.by_pair()
 
     def has(model: str, score: Score) -> bool:
@@ -263,7 +263,7 @@ def _overview(
     alone: Mapping[str, Mapping[str, Mapping[Score, float]]],
     material: Material,
 ) -> dict[str, Mapping[Score, float]]:
-    """Returns the scores that represent the tables (overall or abilities), and each other data set, by benchmark."""
+    """Returns the scores that represent each table (overall or abilities) and each other data set, by benchmark."""
     rows: list[tuple[str, str, Mapping[Score, float]]] = []
     for name, columns in groups.items():
         measured = _whole(columns, material, measured=True)
@@ -277,7 +277,7 @@ def _overview(
         for shares in columns.values():
             ((dataset, metric),) = shares
             scores.setdefault(dataset, {})[metric] = shares
-    # Those of each model: a judge's score that one model has must not hide the other models' scores.
+    # Per model, so that a judge's score that only one model has does not hide the other models' scores.
     main_metric_counts: dict[str, Counter[str]] = {}
     for entry in material.scored:
         counts = main_metric_counts.setdefault(entry.dataset, Counter())
@@ -296,7 +296,7 @@ def _unjudged(metric: str) -> str:
 
 
 def board_table(board: Board) -> Table:
-    """Converts a board to text, for the files."""
+    """Converts a board to a table of text, for the files."""
     columns = ['model', 'source']
     for column in board.columns:
         columns += [column, f'{column} SE', f'{column} notes']
@@ -308,7 +308,7 @@ def board_table(board: Board) -> Table:
 
 
 def printed_table(board: Board) -> Table:
-    """Converts a board for print: a column per score, with its error, a star for the best and a dagger for notes."""
+    """Converts a board for print: a column per score, with its error, a star for the best, a dagger for caveats."""
     rows = [(f'{row.model} (published)' if row.source else row.model, *map(_printed, row.cells)) for row in board.rows]
     return Table(f'board-{board.name}', board.title, ('model', *board.columns), tuple(rows))
 

@@ -1,4 +1,4 @@
-"""Writes a report: pages that draw their charts, samples, and tables."""
+"""Writes a report: pages with charts, samples and tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MARKER = '.tooleval-report'
 
 
 def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
-    """Writes the report of work directories into a folder. It replaces an earlier report when it is complete.
+    """Writes the report of work directories into a folder. Only a complete report replaces an earlier one.
 
     Damaged results and predictions files are listed in the report.
 
@@ -53,7 +53,7 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
         The first page.
 
     Raises:
-        DataError: A path is no work directory, a file of retrieval is damaged, or ``out`` holds something else.
+        DataError: A path is not a work directory, a retrieval file is damaged, or ``out`` contains something else.
     """
     material = read(work_dirs)
     with replaced(out, MARKER, 'report') as fresh:
@@ -67,7 +67,7 @@ def _write(material: Material, out: Path) -> None:
     tokens = {key: cost.prompts for key, cost in spent.items()}
     tables = tuple(boards(material, published_columns()))
     first = overview(tables, samples.digest, spent)
-    # Every chart and table of the other pages has the models in the order of the first one.
+    # All charts and tables have the models in the order of the first page.
     order = {model: place for place, model in enumerate(first.models)}
     ranked = sorted(material.scored, key=lambda entry: order.get(entry.model, len(order)))
     material = replace(material, scored=tuple(ranked))
@@ -103,7 +103,7 @@ def _write(material: Material, out: Path) -> None:
 
 
 def _further_figures(name: str, tables: Sequence[Board], material: Material) -> Iterator[Figure]:
-    """Yields the charts that only this benchmark, or only this kind of variants, has."""
+    """Yields the charts that are specific to a benchmark or a kind of variants."""
     if name in plugin.FIGURES:
         yield from plugin.load(plugin.FIGURES[name])(tables, material)
 

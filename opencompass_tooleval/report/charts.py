@@ -1,4 +1,4 @@
-"""Figures as data for plotly, which a script draws in the page."""
+"""Converts figures to data for plotly, which draws them in the page."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def escape(text: str) -> str:
 
 
 def to_plotly(figure: Figure) -> dict[str, Any]:
-    """Returns ``data`` and ``layout`` of a chart, without the colours of the page."""
+    """Returns ``data`` and ``layout`` of a chart; the page adds the colours of its theme."""
     layout: dict[str, Any] = {
         'margin': {'t': 10, 'r': 20, 'b': 40},
         'legend': {'orientation': 'h', 'y': 1.05, 'yanchor': 'bottom'},
     }
     if figure.kind in ('rows', 'differences'):
-        # One under the other, the first at the top.
+        # One row per label, the first at the top.
         layout['xaxis'] = {'title': {'text': escape(figure.x_title)}, 'tickangle': 0, 'nticks': 5}
         layout['yaxis'] = _rows(figure.labels)
     if figure.kind == 'heat':
-        # Numbered, like the bars below; the first model is at the top.
+        # Numbered, as for the bars below; the first model is at the top.
         layout['xaxis'] = _names(figure.labels)
         layout['yaxis'] = _names([series.name for series in figure.series]) | {'autorange': 'reversed'}
         return {'data': [_heat(figure)], 'layout': layout}
@@ -48,19 +48,19 @@ def to_plotly(figure: Figure) -> dict[str, Any]:
         return {'data': [_difference(series) for series in figure.series], 'layout': layout}
     if figure.kind == 'radar':
         radial = {'range': [0, figure.top], 'angle': 90, 'tickangle': 90}
-        layout['margin'] |= {'l': 70, 'r': 70}  # on a telephone the names beside it have no other space
+        layout['margin'] |= {'l': 70, 'r': 70}  # on a phone, the names have no other space
         layout['polar'] = {'radialaxis': radial, 'angularaxis': {'type': 'category'}}
     elif figure.kind != 'rows':
         layout['xaxis'] = {'title': {'text': escape(short_name(figure.x_title))}, 'automargin': True}
         layout['yaxis'] = {'title': {'text': escape(short_name(figure.y_title))}, 'automargin': True}
         if figure.top is not None:
-            layout['yaxis']['range'] = [0, 1.02 * max(figure.top, _reach(figure))]  # errors reach above the best score
+            layout['yaxis']['range'] = [0, 1.02 * max(figure.top, _reach(figure))]  # error bars may exceed the top
     if figure.kind in ('bars', 'rows', 'stacked'):
         layout['legend']['traceorder'] = 'normal'
         layout['barmode'] = 'stack' if figure.kind == 'stacked' else 'group'
-        layout['showlegend'] = figure.kind == 'stacked' or len(figure.series) > 1  # a single part has a name too
+        layout['showlegend'] = figure.kind == 'stacked' or len(figure.series) > 1  # even a single part needs its name
         if figure.kind != 'rows':
-            # Without a range plotly leaves out the last names if they have no values.
+            # Without a range, plotly omits the last names if they have no values.
             layout['xaxis'] |= _names(figure.labels) | {'range': [-0.5, len(figure.labels) - 0.5]}
     names = short_names([series.name for series in figure.series])
     traces = [_trace(figure, series, i, names[i]) for i, series in enumerate(figure.series)]
@@ -70,7 +70,7 @@ def to_plotly(figure: Figure) -> dict[str, Any]:
 
 
 def _reach(figure: Figure) -> float:
-    """Returns the upper end of the highest error bar."""
+    """Returns the upper end of the highest error bar; 0 without error bars."""
     ends = (
         value + error[1]
         for series in figure.series
@@ -81,21 +81,21 @@ def _reach(figure: Figure) -> float:
 
 
 def _told(name: str) -> str:
-    """Returns the name for people of a metric or an ability; any other text unchanged."""
+    """Returns the readable name of a metric or an ability; other texts unchanged."""
     words = words_of_metric(name)
     return words.name if words.sentence else name
 
 
 def _names(labels: Sequence[str]) -> dict[str, Any]:
-    """Builds an axis of numbered categories: plotly merges equal names, and takes some for numbers."""
+    """Builds an axis of numbered categories, since plotly merges equal names and reads some as numbers."""
     ticks = [escape(name) for name in short_names([_told(label) for label in labels])]
-    # Plotly leaves out a name that reaches over the right edge: names that are turned end at their mark.
+    # Plotly omits a name that extends past the right edge; slanted names end at their tick.
     angles = [0, -30, -60]
     return {'automargin': True, 'tickvals': list(range(len(ticks))), 'ticktext': ticks, 'autotickangles': angles}
 
 
 def _rows(labels: Sequence[str]) -> dict[str, Any]:
-    """Builds an axis with a row for each label, in as many lines as it needs."""
+    """Builds an axis with a row for each label; long labels take several lines."""
     ticks = [escape(wrapped(_told(label))).replace('\n', '<br>') for label in labels]
     at = list(range(len(ticks)))
     return {'automargin': True, 'tickvals': at, 'ticktext': ticks, 'range': [len(ticks) - 0.5, -0.5]}
@@ -131,7 +131,7 @@ def _trace(figure: Figure, series: Series, number: int, name: str) -> dict[str, 
 
 
 _WIDE, _HIGH = 0.018, 0.05
-"""Approximate width of a letter and height of a line as shares of a chart."""
+"""Approximate width of a letter and height of a line, as shares of the chart's size."""
 Box = tuple[float, float, float, float]
 """Left, bottom, right and upper end."""
 _MARGIN = 0.12
@@ -139,9 +139,9 @@ _MARGIN = 0.12
 
 
 def _name_points(figure: Figure, traces: Sequence[dict[str, Any]]) -> list[list[float]]:
-    """Adds the names of points that fit, and their positions; hover and the table show the others.
+    """Adds names to the points where they fit; hovering and the table show the other names.
 
-    The highest points come first: each takes the first free side.
+    Points are named from top to bottom; each name takes the first free side.
 
     Returns:
         The ranges of both axes.
@@ -169,7 +169,10 @@ def _padded(values: Sequence[float]) -> list[float]:
 
 
 def _free_side(place: tuple[float, float], half: float, taken: list[Box]) -> str:
-    """Returns the first side of a point where a name of this width fits, and takes it; '' for none."""
+    """Returns the first side of a point where a name fits, and marks it as taken; '' if no side fits.
+
+    ``half`` is half of the width of the name.
+    """
     x, y = place
     for side, left, bottom in (
         ('top center', x - half, y + 0.02),

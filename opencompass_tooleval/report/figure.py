@@ -1,4 +1,4 @@
-"""Data of charts, independent of the library that draws them, and their colours and marks."""
+"""Chart data, independent of the drawing library, and colours and marks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Series:
 
     Attributes:
         name: Name in the legend.
-        values: One per label; None if missing.
-        x: Positions of points and lines; otherwise the labels are the positions.
-        errors: Lower and upper error of each value; None if unknown.
-        published: True if the values are printed in a paper, not measured here.
+        values: One value per label or point; None if missing.
+        x: Horizontal positions, for points and lines only.
+        errors: Lower and upper error of each value, in its unit; None if unknown.
+        published: True if the values come from a paper and were not measured here.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Series:
 
 
 Kind = Literal['radar', 'bars', 'rows', 'stacked', 'heat', 'points', 'lines', 'differences']
-"""``rows`` are horizontal bars: room for a long label each."""
+"""``rows`` are horizontal bars, which have room for long labels."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,18 @@ class Figure:
 
     Attributes:
         name: Stem of its files.
-        section: The part of the page that it belongs to.
+        section: The page, or the part of a page, that it belongs to.
         title: Its heading.
         kind: The kind of drawing.
-        labels: The categories; for points, names of the published ones.
+        labels: The categories; for points, the names of the published points.
         series: The data.
         x_title: Title of the horizontal axis, or ''.
         y_title: Title of the vertical axis, or ''.
         note: Notes for the reader.
         choice: Distinguishes figures with the same title, such as by model.
-        links: Series and label -> fragment of the sample browser.
-        top: Upper end of the axis; None to fit.
-        board: The table beside which it is shown; '' for none.
+        links: Per series and label, a link fragment for the sample browser.
+        top: Upper end of the value axis; None to fit the data.
+        board: The table next to which the chart is shown; '' for none.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Figure:
 
     @property
     def height(self) -> int:
-        """Height of the chart in a page, in pixels: with room for rows of labels, and for the legend."""
+        """Height of the chart in a page, in pixels, with room for labels and legend."""
         if self.kind in ('rows', 'differences'):
             lines = [wrapped(label).count('\n') + 1 for label in self.labels]
             return 120 + len(lines) * max(26, 12 + 14 * max(lines, default=1))
@@ -84,7 +84,7 @@ class Figure:
         return tall.get(self.kind, 280) + legend
 
     def names_of(self, series: Series) -> tuple[str, ...]:
-        """Returns the names of the points of a series; none if they have the series' name."""
+        """Returns the names of the points of a series; empty if they have the series' name."""
         is_named = self.kind == 'points' and series.published and len(self.labels) == len(series.values)
         return self.labels if is_named else ()
 
@@ -98,7 +98,7 @@ class Table:
         title: Its heading.
         columns: Names of its columns.
         rows: One text per column.
-        links: One fragment of the sample browser per cell, '' for none; or no rows.
+        links: Per row and cell, a link fragment for the sample browser or ''; empty for a table without links.
     """
 
     name: str
@@ -109,17 +109,17 @@ class Table:
 
     @property
     def texts(self) -> list[int]:
-        """Places of the columns that have other cells than numbers."""
+        """Indices of the columns that do not only contain numbers."""
         return [i for i, cells in enumerate(zip(*self.rows, strict=True)) if not all(map(_NUMBER.fullmatch, cells))]
 
 
 def slug(name: str) -> str:
-    """Converts a name to a part of a file name."""
+    """Converts a name to a part of a file name, of at most 100 characters."""
     return re.sub(r'[^A-Za-z0-9_-]', '_', name)[:100]
 
 
 def mean(values: Iterable[object]) -> Number:
-    """Computes the mean of the numbers among the values; None if there is none."""
+    """Computes the mean of the numbers among the values; None if there are no numbers."""
     numbers = [float(value) for value in values if isinstance(value, (int, float))]
     return sum(numbers) / len(numbers) if numbers else None
 
@@ -127,13 +127,13 @@ def mean(values: Iterable[object]) -> Number:
 CUT = 40
 """Maximum number of characters of a name in a chart."""
 LINE = 36
-"""Number of characters of a line of a name that has a row."""
+"""Maximum number of characters per line of a wrapped name."""
 FEW = 15
-"""Maximum number of points that are named in the chart."""
+"""Maximum number of points with names in the chart."""
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Shortens names in the middle; adds numbers to names that became equal."""
+    """Shortens names in the middle; numbers names that become equal."""
     shortened: dict[str, str] = {}
     for name in dict.fromkeys(names):
         short, number = short_name(name), 1
@@ -146,7 +146,7 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def wrapped(name: str) -> str:
-    """Breaks a name into lines for an axis on which it has a row; a very long one is shortened."""
+    """Breaks a name into lines, for an axis with a row per name; very long names are shortened."""
     return '\n'.join(textwrap.wrap(short_name(' '.join(name.split()), 3 * LINE), LINE)) or ' '
 
 
@@ -162,7 +162,7 @@ def shown(value: Number, digits: int = 2) -> str:
 
 
 def as_table(figure: Figure) -> Table:
-    """Converts a chart to a table: a row per label, a column per series; for points and lines a row per point."""
+    """Converts a chart to a table: a row per label and a column per series; for points and lines, a row per point."""
     if figure.kind in ('points', 'lines'):
         rows = tuple(
             (f'{name} (published)' if series.published else name, shown(x), shown(y))
@@ -192,7 +192,7 @@ def as_table(figure: Figure) -> Table:
 COLOURS = ('#0072B2', '#E69F00', '#009E73', '#CC79A7', '#56B4E9', '#D55E00', '#B8A900', '#7F7F7F')
 PUBLISHED_COLOUR = '#888888'
 RIGHT_COLOUR = '#BDBDBD'
-"""Colour of correct answers among the reasons: grey, so that lost points stand out."""
+"""Colour of correct answers in charts of reasons: grey, so that lost points stand out."""
 DASHES = ('solid', 'dash', 'dashdot')
 MARKERS = ('circle', 'square', 'diamond', 'triangle-up', 'triangle-down', 'pentagon', 'star', 'hexagon')
 HATCHES = ('', '\\', '.')

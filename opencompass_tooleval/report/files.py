@@ -21,13 +21,13 @@ _NUMBER = re.compile(r'[+-]?\d+(\.\d+)?')
 
 
 def _csv_cell(text: str) -> str:
-    """Escapes a cell, so that a spreadsheet takes it neither for a formula nor for several rows (at a bare ``\\r``)."""
+    """Escapes a cell, so that a spreadsheet reads neither a formula nor several rows (at a bare ``\\r``) from it."""
     text = text.replace('\r\n', '\n').replace('\r', '\n')  # line feeds are quoted
     return f"'{text}" if text[:1] in ('=', '+', '-', '@', '\t', '\n') and not _NUMBER.fullmatch(text) else text
 
 
 def to_csv(table: Table) -> str:
-    """Formats a table as comma-separated values with a header."""
+    """Formats a table as comma-separated values, with a header row."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator='\n')
     writer.writerows([_csv_cell(text) for text in row] for row in (table.columns, *table.rows))
@@ -46,12 +46,12 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """Formats a table as a tabular for the package booktabs."""
+    """Formats a table as a LaTeX tabular for the package booktabs."""
 
     def line(row: tuple[str, ...]) -> str:
         texts = (''.join(_LATEX.get(sign, sign) for sign in ' '.join(text.split())) for text in row)
         joined = ' & '.join(texts)
-        # The line before ends in \\ or \midrule, which would take these for their arguments.
+        # The previous line ends in \\ or \midrule, which would read '[' or '*' as an argument.
         return ('{}' if joined.startswith(('[', '*')) else '') + joined + r' \\'
 
     head = rf'\begin{{tabular}}{{l{"r" * (len(table.columns) - 1)}}}'
@@ -65,7 +65,7 @@ def save_table(table: Table, folder: Path, latex: Table | None = None) -> None:
     Args:
         table: The table.
         folder: The destination.
-        latex: Replaces the table in LaTeX, since long texts do not fit a printed table.
+        latex: Replaces the table in LaTeX, if its texts are too long for print.
     """
     for ending, text in (('csv', to_csv(table)), ('md', to_markdown(table)), ('tex', to_latex(latex or table))):
         (folder / f'{table.name}.{ending}').write_text(text, encoding='utf-8', errors='replace')

@@ -1,4 +1,4 @@
-"""Names of tables and data sets for people, from their abbrs."""
+"""Readable names of tables and data sets, from their abbrs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.plugin import BENCHMARKS, USERS, VARIANTS
 
 OTHERS = 'others'
-"""Section of data sets outside this package's benchmarks: whether more of a metric is better is unknown."""
+"""Section of data sets from outside this package; the report does not know if more of a metric is better."""
 
 FAMILIES = {
     **{name: find_description(name).title for name in (*BENCHMARKS, *USERS)},
@@ -20,7 +20,7 @@ FAMILIES = {
 _KINDS = [find_variant(name) for name in VARIANTS]
 
 _AGENT = '-agent-'
-"""Part of an agent's abbr after the data, such as in ``tooleval-teval-agent-react``."""
+"""Part of an agent's abbr that follows the name of the data, such as in ``tooleval-teval-agent-react``."""
 
 _BENCHMARKS = [find_description(name) for name in BENCHMARKS]
 
@@ -30,11 +30,11 @@ _WORDS = {
     **{benchmark.name: benchmark.title for benchmark in _BENCHMARKS},
     **{word: text for benchmark in _BENCHMARKS for word, text in benchmark.words.items()},
 }
-"""Word of an abbr -> the same for people."""
+"""Word of an abbr -> readable text."""
 
 
 def family_of(name: str) -> str:
-    """Returns the benchmark of a table or a data set; :data:`OTHERS` for none."""
+    """Returns the benchmark of a table or a data set; :data:`OTHERS` if it belongs to none."""
     text = name.removeprefix(OUR_PREFIX)
     family = text.replace('_', '-').partition('-')[0]
     if _AGENT in f'{text}-' and not are_agents(family):
@@ -52,8 +52,8 @@ def is_variant(name: str) -> bool:
 
 
 def title_of(name: str) -> str:
-    """Converts an abbr: ``tooleval-teval-plan_json_v2_zh-easytool`` -> ``T-Eval plan JSON v2 Chinese, EasyTool
-    instructions``."""
+    """Converts an abbr to a title, such as ``tooleval-teval-plan_json_v2_zh-easytool`` to
+    ``T-Eval plan JSON v2 Chinese, EasyTool instructions``."""
     family = family_of(name)
     if family == OTHERS:
         return FAMILIES.get(name, name)
@@ -66,6 +66,6 @@ def title_of(name: str) -> str:
 
 
 def caveats_note(caveats: Iterable[str]) -> str:
-    """Joins distinct reasons why scores are not comparable to a note for a chart; '' for none."""
+    """Joins the distinct reasons why scores are not comparable into a note for a chart; '' without reasons."""
     reasons = '; '.join(dict.fromkeys(caveats))
     return f'Not comparable with published scores: {reasons}.' if reasons else ''

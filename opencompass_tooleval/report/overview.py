@@ -1,4 +1,4 @@
-"""The first page: the ranking of models with differences, models by benchmarks, and where they differ most."""
+"""Builds the first page: the ranking of models, a matrix of models and benchmarks, and the largest differences."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from opencompass_tooleval.report.standing import Digest, Shares, Standing, stand
 from opencompass_tooleval.results.table import Cell
 
 MEAN = ''
-"""Name of the ranking among the rows; no row has an empty name."""
+"""Key of the ranking among the rows, whose names are never empty."""
 MOST = 12
-"""Maximum number of models across the matrix; the tables of the benchmarks have the others."""
+"""Maximum number of models in the matrix; the benchmark pages show all models."""
 LISTED = 3
 """Number of rows under each heading."""
 _BEHIND = {LEADS: 'significant', BY_MEAN: 'not significant', TOO_FEW: TOO_FEW, NO_INTERVAL: 'no interval'}
-"""Lead of the first model -> what the row of another one says."""
+"""Kind of lead of the first model -> text in the row of the other model."""
 _LEAST = 0.05
-"""A difference that is shown as 0.0 is left out."""
+"""Minimum difference that is listed: smaller ones would be shown as 0.0."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Place:
     """A model in the ranking.
 
     Attributes:
-        model: Its name.
+        model: Name of the model.
         score: 0-100.
-        behind: Its difference from the first with its interval, as text; '' for the first.
-        verdict: Whether the difference is significant.
-        prompts: Tokens of all prompts of a task, the mean of the data sets' means; None if unknown.
-        answers: Tokens of all answers of a task, the mean of the data sets' means.
-        cost: Cost of all of its answers; None if unknown.
+        behind: Difference from the first model with its interval, as text; '' for the first.
+        verdict: Says if the difference is significant.
+        prompts: Prompt tokens per task, averaged over the means of the data sets; None if unknown.
+        answers: Answer tokens per task, averaged over the means of the data sets; None if unknown.
+        cost: Cost of all answers of the model; None if unknown.
     """
 
     model: str
@@ -65,7 +65,7 @@ class Place:
 
 @dataclass(frozen=True)
 class MatrixRow:
-    """A benchmark: a cell per model, and the leader."""
+    """A row of the matrix: one score with a cell per model, and a verdict on the leader."""
 
     title: str
     page: str
@@ -75,7 +75,7 @@ class MatrixRow:
 
 @dataclass(frozen=True)
 class Highlight:
-    """A difference between models or a loss of points, with a link to its samples."""
+    """A difference between models, or a loss of points, with a link to the samples."""
 
     text: str
     number: str
@@ -89,15 +89,15 @@ class Overview:
 
     Attributes:
         headline: One sentence on the best model.
-        measure: The score of the ranking.
-        note: How that score is computed; '' if it is one benchmark's own score.
-        places: The ranking; none if no score is common to all models.
-        models: Models across the matrix.
-        left_out: Number of further models.
+        measure: Name of the score that ranks the models.
+        note: How that score is computed; '' if it is a benchmark's own score.
+        places: The ranking; empty if the models have no common score.
+        models: Models in the matrix.
+        left_out: Number of models that are not in the matrix.
         rows: Rows of the matrix.
         highlights: Heading -> rows.
-        caveats: Distinct reasons for which cells are not comparable with the papers.
-        as_published: Publication -> the measured models with its scores.
+        caveats: Distinct reasons why cells are not comparable with published scores.
+        as_published: Publication -> the measured models whose scores equal the published ones.
     """
 
     headline: str
@@ -116,7 +116,7 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
     """Builds the first page.
 
     Args:
-        boards: All tables, the overview first; none if there are no scores.
+        boards: All tables, the overview first; empty if there are no scores.
         digest: The digest of all samples.
         spent: Model and data set -> usage.
     """
@@ -182,7 +182,7 @@ def _family(shares: Shares) -> str:
 def _who_is_ranked(
     columns: Mapping[str, Shares], values: Mapping[str, Mapping[str, float]], models: Sequence[str]
 ) -> tuple[Sequence[str], dict[str, float]]:
-    """Returns the ranked models and the measure: if the models share no row, only those with most rows are ranked."""
+    """Returns the ranked models and the measure. If the models share no row, ranks only those with the most rows."""
     ranked_by = _ranked_by(columns, values, models)
     counts = {model: sum(model in scores for scores in values.values()) for model in models}
     most = [model for model in models if counts[model] == max(counts.values())]
@@ -194,9 +194,9 @@ def _who_is_ranked(
 def _ranked_by(
     columns: Mapping[str, Shares], values: Mapping[str, Mapping[str, float]], models: Sequence[str]
 ) -> dict[str, float]:
-    """Returns the measure: rows -> shares. Each benchmark has equal weight, as the mean of the rows that all have."""
+    """Returns the measure: row -> share. Benchmarks have equal weight; each is the mean of its rows that all have."""
     whole = [name for name in columns if all(model in values[name] for model in models)]
-    # Whether more is better is unknown for data sets outside this package.
+    # For data sets from outside this package, it is unknown if more is better.
     whole = [name for name in whole if _family(columns[name]) != OTHERS]
     plain = [name for name in whole if not any(is_variant(dataset) for dataset, _ in columns[name])] or whole
     families: dict[str, list[str]] = {}
@@ -206,7 +206,7 @@ def _ranked_by(
 
 
 def _measure(names: Sequence[str], columns: Mapping[str, Shares]) -> tuple[str, str]:
-    """Describes the measure, and how it is computed; '' if it is a benchmark's own score."""
+    """Returns the name of the measure, and how it is computed ('' if it is a benchmark's own score)."""
     if len(names) < 2:
         return ''.join(names), ''
     titles = [FAMILIES[family] for family in dict.fromkeys(_family(columns[name]) for name in names)]
@@ -219,7 +219,7 @@ def _measure(names: Sequence[str], columns: Mapping[str, Shares]) -> tuple[str, 
 
 
 def headline(ranking: Standing | None) -> str:
-    """Returns one sentence: the best model, its lead, and whether the lead is significant."""
+    """Returns a sentence on the best model, its lead, and whether the lead is significant."""
     if ranking is None:
         return 'The models have no score in common'
     first, *others = ranking.order
@@ -240,7 +240,7 @@ def headline(ranking: Standing | None) -> str:
 
 
 def verdict_of(standing: Standing | None) -> str:
-    """Says how sure it is that the first model of a row is best, and which models it leads if not all."""
+    """Says if the first model of a row leads significantly, and over which models if not over all."""
     if standing is None or len(standing.order) < 2:
         return ''
     first, *others = standing.order
@@ -287,7 +287,7 @@ def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Highlight]:
             if len(scored) > 1 and (gap := max(scored)[0] - min(scored)[0]) >= _LEAST:
                 gaps.append((gap, board, column, max(scored)[1], min(scored)[1]))
     for gap, board, column, best, worst in sorted(gaps, key=lambda gap: -gap[0])[:LISTED]:
-        # An ability is the mean of several data sets, and the models may differ in one of these only.
+        # An ability averages several data sets; link to the one in which the models differ most.
         dataset = max((dataset for dataset, _ in board.shares[column]), key=partial(_apart, digest, best, worst))
         name, sentence = board.words(column)
         link = fragment(worst, dataset, other=best, differ=True)
@@ -295,13 +295,13 @@ def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Highlight]:
 
 
 def _apart(digest: Digest, best: str, worst: str, dataset: str) -> float:
-    """Computes the mean difference between two models' samples of a data set, 0-1."""
+    """Computes the difference between two models' mean sample scores on a data set, -1 to 1."""
     means = [mean(digest.scores.get((model, dataset), ())) or 0.0 for model in (best, worst)]
     return means[0] - means[1]
 
 
 def _costs(digest: Digest) -> Iterator[Highlight]:
-    """Yields the reasons that lose most points, by model and over all data sets of a benchmark."""
+    """Yields the reasons that cost the most points, by model and benchmark."""
     where: dict[tuple[str, str, str], dict[str, float]] = {}
     for (model, dataset), reasons in digest.lost.items():
         for reason, points in reasons.items():
@@ -320,17 +320,17 @@ def _costs(digest: Digest) -> Iterator[Highlight]:
 
 
 def _records(digest: Digest) -> Iterator[Highlight]:
-    """Yields the records with the largest differences between scores."""
+    """Yields the records on which the scores of models differ most."""
     spreads: list[tuple[float, str, int, str, str]] = []
     for dataset in dict.fromkeys(dataset for _, dataset in digest.scores):
         models = [model for model, name in digest.scores if name == dataset]
         ids = {tuple(digest.ids[model, dataset]) for model in models}
         if len(models) < 2 or len(ids) > 1:
-            continue  # records of other sets have other places
+            continue  # indices only match if all models have the same records
         spread = []
         for i, row in enumerate(zip(*(digest.scores[model, dataset] for model in models), strict=True)):
             scored = [(score, model) for score, model in zip(row, models, strict=True) if score is not None]
-            if len(scored) > 1 and 10 * (max(scored)[0] - min(scored)[0]) >= _LEAST:  # points without a decimal
+            if len(scored) > 1 and 10 * (max(scored)[0] - min(scored)[0]) >= _LEAST:  # shown as whole points
                 spread.append((max(scored)[0] - min(scored)[0], dataset, i, max(scored)[1], min(scored)[1]))
         spreads += sorted(spread, key=lambda entry: -entry[0])[:1]
     spreads.sort(key=lambda entry: -entry[0])

@@ -1,4 +1,4 @@
-"""A page per benchmark: its tables, charts, reasons, data sets, their settings, and trials of each record."""
+"""Builds a page per benchmark: tables, charts, reasons for lost points, data sets, settings and trials."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opencompass_tooleval.report.spending import sampled_tables
 from opencompass_tooleval.results.table import Material, ModelResult
 
 _TOLD = 3
-"""Number of a setting's values that are listed; if there are more, they are counted."""
+"""Maximum number of values of a setting that are listed; if there are more, the page shows their number."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Page:
         reasons: Reasons for lost points: one figure per data set.
         tables: Further tables, such as those of EasyTool.
         settings: Key of the provenance -> its values.
-        warnings: Reasons for which its models are not comparable with each other.
+        warnings: Reasons why its models are not comparable with each other.
     """
 
     name: str
@@ -103,7 +103,7 @@ def pages_of(
 
 
 def _metrics_table(family: str, entries: Sequence[ModelResult]) -> Table:
-    """Builds a table with every metric of every data set, a column per model."""
+    """Builds a table with a row per data set and metric, and a column per model."""
     models = tuple(dict.fromkeys(entry.model for entry in entries))
     values: dict[tuple[str, str], dict[str, str]] = {}
     for entry in sorted(entries, key=lambda entry: entry.dataset):
@@ -129,7 +129,7 @@ def _settings(entries: Iterable[ModelResult]) -> dict[str, str]:
 
 
 def trials_tables(family: str, entries: Iterable[ModelResult]) -> Iterator[Table]:
-    """Yields a table of averages, ``pass@k`` and ``pass^k``, with standard errors; none without repeated trials.
+    """Yields a table of averages, ``pass@k`` and ``pass^k``, with standard errors; nothing without repeated trials.
 
     Args:
         family: The benchmark, for the table's name.
@@ -145,7 +145,7 @@ def trials_tables(family: str, entries: Iterable[ModelResult]) -> Iterator[Table
             rows.append(((*place, str(read.trials if read else ''), average), cells))
     if not rows:
         return
-    # With k=1 both are the average.
+    # With k=1, both equal the average.
     names = sorted({name for _, cells in rows for name in cells if parse_name(name)[1] > 1}, key=parse_name)
     columns = ('data set', 'metric', 'model', 'n', 'avg@n', *names)
     title = 'Several trials: correct in at least one of k (pass@k), correct in all k (pass^k)'

@@ -1,4 +1,4 @@
-"""Tables of the provenance of numbers: settings, usage, runs and missing results."""
+"""Tables that show where scores come from: settings, usage, runs and missing results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opencompass_tooleval.results.table import Material, Missing, run_names
 from opencompass_tooleval.work_dir.data_files import sha256_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, tail
 
-_ELAPSED = re.compile(r'time elapsed: +([\d.]+)s')  # OpenCompass itself writes two blanks
+_ELAPSED = re.compile(r'time elapsed: +([\d.]+)s')  # OpenCompass itself writes two spaces
 _FIRST = ('benchmark', 'subset', 'language', 'version', 'opencompass_tooleval', 'opencompass')
 
 
@@ -21,11 +21,11 @@ class Spent:
     """Usage of a model on a data set.
 
     Attributes:
-        prompts: Mean tokens of the prompts of a task.
-        answers: Mean tokens of the answers of a task, estimated unless ``known``; None without predictions.
-        calls: Number of requests to the model, with every round of a dialogue; None without predictions.
-        cost: Mean cost of an answer by the prices of the model; None if unknown.
-        known: Number of answers whose tokens a server or a tokenizer counted; 0 if they are estimated.
+        prompts: Mean number of prompt tokens per task.
+        answers: Mean number of answer tokens per task, estimated unless ``known``; None without predictions.
+        calls: Number of requests to the model, including every round of a dialogue; None without predictions.
+        cost: Mean cost of an answer at the model's prices; None if unknown.
+        known: Number of answers whose tokens a server or a tokenizer counted; 0 if ``answers`` is estimated.
     """
 
     prompts: PromptTokens
@@ -36,7 +36,7 @@ class Spent:
 
 
 def results_table(material: Material, spent: Mapping[tuple[str, str], Spent]) -> Table:
-    """Builds a table with a row per result: every key of its provenance, samples, tokens, calls and failures."""
+    """Builds a table with a row per result: samples, failures, tokens, calls, cost and all keys of its provenance."""
     keys = dict.fromkeys([*_FIRST, *(key for entry in material.scored for key in entry.provenance.stored)])
     used = [key for key in keys if any(key in entry.provenance.stored for entry in material.scored)]
     columns = (
@@ -95,7 +95,7 @@ def others_table(material: Material) -> Table:
 
 
 def runs_table(material: Material) -> Table:
-    """Builds a table with a row per run: checksums of its configs, which may hold keys, and its wall time."""
+    """Builds a table with a row per run: wall time, and checksums of its configs, since these may contain keys."""
     rows = []
     for run, name in run_names(material.runs).items():
         configs = '; '.join(
@@ -107,13 +107,13 @@ def runs_table(material: Material) -> Table:
 
 
 def missing_table(material: Material, damaged: Sequence[Missing] = ()) -> Table:
-    """Builds a table of missing results, and of results whose predictions cannot be read."""
+    """Builds a table of missing results, and of results with unreadable predictions."""
     rows = tuple((missing.model, missing.dataset, missing.why) for missing in (*material.missing, *damaged))
     return Table('missing', 'Missing or damaged', ('model', 'data set', 'why'), rows)
 
 
 def _seconds(run: WorkDir, stage: str) -> float | None:
-    """Adds the times of the tasks in OpenCompass's logs; None if no log has one."""
+    """Returns the total time of the tasks in OpenCompass's logs, in seconds; None if no log has a time."""
     seconds = [float(text) for log in run.path.glob(f'logs/{stage}/*/*.out') for text in _ELAPSED.findall(tail(log))]
     return sum(seconds) if seconds else None
 

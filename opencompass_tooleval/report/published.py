@@ -1,8 +1,8 @@
-"""Published scores for comparison: a file per table in ``published_tables/``, each with its source.
+"""Reads published scores for comparison: a file per table in ``published_tables/``, each with its source.
 
-A file begins with ``# source:``, its publication, and ``# boards:``, the report's tables with the same columns
-(T-Eval's leaderboards do not name a version of the data). Numbers are as printed; a cell is empty if there is none, or
-if our copy of the paper does not show it clearly (EasyTool, Table 5).
+A file begins with ``# source:``, the publication, and ``# boards:``, the report's tables with the same columns
+(T-Eval's leaderboards do not name a version of the data). Numbers are as printed. A cell is empty if the paper has no
+number, or if our copy of the paper does not show it clearly (EasyTool, Table 5).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Published:
     """A published table.
 
     Attributes:
-        source: Its publication.
+        source: The publication.
         boards: Names of the report's tables that show it.
-        columns: The names of its columns; those of the report if they are the same.
+        columns: Names of its columns; the report's names if the columns are the same.
         rows: Model -> column -> score.
     """
 
@@ -53,7 +53,7 @@ def published(name: str) -> Published:
 
 
 def published_table(name: str) -> Table:
-    """Returns a table as it is printed, for a page without a table of the same columns."""
+    """Returns a published table as printed, for a page that has no table with the same columns."""
     table = published(name)
     rows = (
         (model, *('' if value is None else f'{value:g}' for value in scores.values()))
@@ -65,6 +65,6 @@ def published_table(name: str) -> Table:
 
 @cache
 def published_on(board: str) -> tuple[Published, ...]:
-    """Returns the published tables with the columns of a table of the report."""
+    """Returns the published tables that have the same columns as a table of the report."""
     tables = (published(file.stem) for file in sorted(FOLDER.glob('*.csv')))
     return tuple(table for table in tables if board in table.boards)

@@ -1,4 +1,4 @@
-"""Charts of the reasons for lost points: the share of every reason, per data set and model."""
+"""Charts of the reasons for lost points: the share of each reason, per data set and model."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def fragment(
         model: The model.
         dataset: The data set.
         reason: Restricts to samples with this reason.
-        other: Another model to show beside it.
+        other: Another model to show next to it.
         differ: True to restrict to samples on which the two models differ.
         sample: The sample to open.
-        cause: Restricts to samples with this fault of the server.
+        cause: Restricts to samples with this server fault.
     """
     fields = {'model': model, 'other': other, 'dataset': dataset, 'reason': reason, 'differ': '1' if differ else ''}
     fields['cause'] = cause
@@ -59,7 +59,7 @@ def _figure(dataset: str, entries: list[ModelResult]) -> Figure:
     links = [tuple(fragment(entry.model, dataset, reason) for entry in entries) for reason in kept]
     if lost[SHOWN:]:
         series.append(Series(OTHERS, tuple(_share(count, lost[SHOWN:]) for count in counts)))
-        links.append(('',) * len(entries))  # the browser shows the samples of one reason, or of all
+        links.append(('',) * len(entries))  # the browser cannot filter by several reasons
     return Figure(
         f'reasons-{slug(dataset)}',
         'reasons',

@@ -1,8 +1,9 @@
-"""Writes samples as script files of a hundred each, which the browser loads on demand.
+"""Writes samples as script files of a hundred each, which the sample browser loads on demand.
 
 ``samples/index.js`` lists models and data sets. Per model and data set, ``pN/index.js`` has ids, values, reasons and
-domains of all samples, and ``pN/M.js`` the samples themselves. Prompts are mostly the same for all models: they are
-stored per data set in ``dN/M.js``, each text of a hundred samples once, and with a sample only if it differs.
+domains of all samples, and ``pN/M.js`` has the samples themselves. Most prompts are the same for all models. They are
+stored per data set in ``dN/M.js``, where each distinct text appears once per hundred samples. A sample contains its
+prompt only if it differs from the stored one.
 """
 
 from __future__ import annotations
@@ -52,19 +53,19 @@ EXCERPT = 90
 """Number of characters of a task or an answer in the list of samples."""
 _SENTENCE_END = re.compile(r'[.!?:]\s+|[。！？：]\s*')
 _OF_TRAJECTORY = {'final_answer', 'stopped', 'steps', 'omitted_observations', 'matches', 'tools'}
-"""Members of a detail about a trajectory, which the trajectory shows anyway."""
+"""Keys of a detail that are hidden because the trajectory already shows them."""
 _SHOWN = {'id', 'trial', 'values', 'reason', 'parsed', 'parse_method', 'gold', 'domain'}
 
 _WHOLE = ('overall', 'solved', 'f1_score', 'local_accuracy', 'accuracy', 'error_free_rate')
-"""Metrics that summarize a sample, the best first; ``error_free_rate`` is no rate of errors."""
+"""Metrics that summarize a sample, the preferred first; more is better in all of them, also ``error_free_rate``."""
 _BESIDE = {'solved': 'restraint'}
-"""Metric of ``_WHOLE`` -> the one that summarizes the samples to which it does not apply."""
+"""Metric of ``_WHOLE`` -> metric that summarizes the samples to which it does not apply."""
 
 Message = tuple[str, str]
 
 
 def messages_of(prompt: Any) -> tuple[Message, ...]:
-    """Returns role and text of every turn of an OpenCompass prompt; calls in it are separate turns."""
+    """Returns role and text of every turn of an OpenCompass prompt; tool calls become separate turns."""
     if prompt is None:
         return ()
     turns = prompt if isinstance(prompt, list) else [prompt]
@@ -87,8 +88,8 @@ def asked_of(prediction: Mapping[str, Any], detail: Mapping[str, Any] | None = N
     """Returns the request that a prediction answers: the offered tools first, then its prompt.
 
     Args:
-        prediction: Its row.
-        detail: The sample; that of an agent has the tools, since not every loop offers them natively.
+        prediction: The row of predictions.
+        detail: The sample; for agents it has the tools, since not every loop passes them natively.
     """
     tools = prediction.get('tools') or (detail or {}).get('tools')
     offered = (('tools', as_text(tools)),) if tools else ()
@@ -96,15 +97,15 @@ def asked_of(prediction: Mapping[str, Any], detail: Mapping[str, Any] | None = N
 
 
 def first_words(text: str) -> str:
-    """Returns the beginning of a text, in one line."""
+    """Returns the beginning of a text, as one line of at most :data:`EXCERPT` characters."""
     words = ' '.join(text[: 4 * EXCERPT].split())
     return words if len(words) <= EXCERPT else f'{words[:EXCERPT]}…'
 
 
 def tasks_of(asked: Sequence[Sequence[Message]]) -> list[str]:
-    """Returns the first words of each sample's request: of the last message that differs between samples.
+    """Returns the first words of each sample's request, from the last message that differs between samples.
 
-    A common beginning of the messages is left out, since instructions do not distinguish samples.
+    The common beginning of these messages is left out, since instructions do not distinguish samples.
     """
     for back in range(1, 1 + max(map(len, asked), default=0)):
         texts = [messages[-back][1] if len(messages) >= back else '' for messages in asked]
@@ -117,9 +118,9 @@ def tasks_of(asked: Sequence[Sequence[Message]]) -> list[str]:
 
 
 def _beginning(same: str) -> int:
-    """Returns where to begin after a common beginning: at a line, or if that is long, at a sentence or a word."""
+    """Returns the offset of the first word to show: the start of a sentence, line or word in the common beginning."""
     line = same.rfind('\n') + 1
-    is_list = same.startswith(('[', '{'), line)  # '1. ' in a step of it ends no sentence
+    is_list = same.startswith(('[', '{'), line)  # '1. ' inside JSON does not end a sentence
     ends = [] if is_list else [match.end() for match in _SENTENCE_END.finditer(same, line)]
     if ends:
         return ends[-1]
@@ -130,8 +131,8 @@ def index_of(details: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns columns for the browser's filters: ``reason`` and ``domain`` are indices into ``reasons`` and
     ``domains``.
 
-    The mean of the metrics in ``main`` is a sample's score until the reader chooses another. ``trials`` is present for
-    a data set with several runs, ``causes`` for one in which ``plugin.ADDED`` finds some.
+    By default, a sample's score is the mean of the metrics in ``main``. ``trials`` is present if the data set has
+    several runs, ``causes`` if the functions of ``plugin.ADDED`` find any.
     """
     reasons = list(dict.fromkeys(str(detail.get('reason', '')) for detail in details))
     domains = list(dict.fromkeys(str(detail.get('domain', '')) for detail in details))
@@ -157,7 +158,7 @@ def _cause_of(detail: Mapping[str, Any]) -> str:
 
 
 def _main(metrics: Sequence[str]) -> list[str]:
-    """Selects the metrics of a sample's score: the one that summarizes it, else all that are no errors or formats."""
+    """Selects the metrics of a sample's score: a summary metric, or all metrics except errors and formats."""
     first = next((name for name in _WHOLE if name in metrics), None)
     forms = ('parse_rate', 'json_rate', 'json_format', 'string_format')
     told = [name for name in metrics if 'error' not in name and not name.startswith(forms)]
@@ -170,7 +171,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _keyed(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[tuple[tuple[str, int], Mapping[str, Any]]]:
-    """Yields rows with the record and the number of its earlier rows: a data set may have several runs."""
+    """Yields rows with the key (record, number of earlier rows of it), since a data set may have several runs."""
     return with_runs(rows, lambda row: str(row.get(name)))
 
 
@@ -183,7 +184,7 @@ class _Prompts:
     tokens: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def remembering(self, counter: Counter) -> Counter:
-        """Wraps a counter, so that it counts every distinct text once for all models."""
+        """Wraps a counter, so that it counts each distinct text only once for all models."""
 
         def count(texts: Sequence[str]) -> list[int]:
             keys = {text: (counter.name, hash(text)) for text in texts}
@@ -205,7 +206,7 @@ class SampleFiles:
 
     Attributes:
         digest: The digest of all samples, for the first page.
-        damaged: Results with unreadable predictions; their samples are shown without them.
+        damaged: Results with unreadable predictions; their samples are shown without predictions.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -223,7 +224,7 @@ class SampleFiles:
         """Writes every result's samples.
 
         Returns:
-            Model and data set -> usage, for those with samples.
+            Model and data set -> usage, for results with samples.
         """
         spent = {}
         for dataset in material.datasets:
@@ -242,7 +243,7 @@ class SampleFiles:
         return spent
 
     def _keep_words(self, trajectories: Sequence[Mapping[str, Any]]) -> None:
-        """Collects the codes that the browser has to show in words."""
+        """Collects the codes for which the browser needs words."""
         for trajectory in trajectories:
             self._reasons |= dict.fromkeys(reasons_in(trajectory))
             self._has_trajectories = True
@@ -298,14 +299,14 @@ class SampleFiles:
         )
 
     def _counter(self, entry: ModelResult) -> Counter:
-        """Returns the counter of tokens for texts whose tokens the result lacks, the same as in the run's summary."""
+        """Returns the token counter of the run's summary, for texts whose tokens are not in the result."""
         key = entry.run, entry.folder
         if key not in self._counters:
             self._counters[key] = run_counter(entry.run, entry.folder)
         return self._counters[key]
 
     def _predictions(self, entry: ModelResult) -> list[dict[str, Any]]:
-        """Reads the rows; none, and a note, if a file is damaged: the result is still valid."""
+        """Reads the rows; if a file is damaged, notes it and returns no rows, since the result is still valid."""
         try:
             rows = entry.run.prediction_rows(entry.folder, entry.dataset)
             if not all(isinstance(row, dict) for row in rows):
@@ -317,7 +318,7 @@ class SampleFiles:
         return rows
 
     def _share(self, dataset: str, asked: Sequence[tuple[Message, ...]]) -> tuple[_Prompts, set[int]]:
-        """Returns the prompts of the data set, and the samples whose own prompts differ."""
+        """Returns the stored prompts of the data set, and the indices of samples whose prompts differ."""
         hashes = [hash(messages) for messages in asked]
         shared = self._prompts.get(dataset)
         if shared is None:
@@ -330,7 +331,7 @@ class SampleFiles:
 
 
 def _answers_in(row: Mapping[str, Any]) -> list[str]:
-    """Returns the model's answers: a dialogue is stored with all of its requests, too."""
+    """Returns the model's answers, without the requests of a dialogue."""
     if 'trajectory' in row:
         return said_in(row['trajectory'])
     return [answer for _, answer in row['trace']['rounds']] if 'trace' in row else [row['answer']]
@@ -360,7 +361,7 @@ def _row(
         'parse_method': detail.get('parse_method'),
         'gold': detail.get('gold'),
     }
-    trajectory = read_trajectory(str(raw)) if are_dialogues else None  # of all of it, even if the shown text is cut
+    trajectory = read_trajectory(str(raw)) if are_dialogues else None  # from the raw text: ``answer`` may be cut
     if trajectory and (rounds := shown_rounds(trajectory)):
         row['trace'] = rounds
     elif trajectory:
@@ -382,7 +383,7 @@ def _row(
 
 
 def _of_answer(judged: Sequence[Any], detail: Mapping[str, Any]) -> list[Any]:
-    """Returns judgements of a detail's answer: a file has those of all runs, and older rows do not identify theirs."""
+    """Selects the judgements of a detail's answer, by digest; keeps rows of older versions, which have no digest."""
     steps = detail.get('steps')
     parts = [detail, *(steps if isinstance(steps, list) else ())]
     digests = [part.get('answer_digest') for part in parts if isinstance(part, dict)]
@@ -390,7 +391,7 @@ def _of_answer(judged: Sequence[Any], detail: Mapping[str, Any]) -> list[Any]:
 
 
 def _judgements(entry: ModelResult) -> dict[str, list[Any]]:
-    """Returns record -> the judge's rows about it, from the file beside the result."""
+    """Returns record -> the judge's rows about it, from the file next to the result."""
     judgements: dict[str, list[Any]] = defaultdict(list)
     file = entry.run.path / 'results' / entry.folder / f'{entry.dataset}_judgements.jsonl'
     if file.is_file():
@@ -398,7 +399,7 @@ def _judgements(entry: ModelResult) -> dict[str, list[Any]]:
             try:
                 row = load_json(line, bounded=True)
             except ValueError:
-                continue  # a line that a killed run left; the result does not depend on it
+                continue  # a killed run may leave a partial line; the result does not depend on it
             if isinstance(row, dict):
                 judgements[str(row.get('id'))].append(row)
     return judgements

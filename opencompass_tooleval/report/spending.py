@@ -1,4 +1,4 @@
-"""Cost of results, and charts of scores against it."""
+"""Computes the cost of results, and draws scores against cost."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 Key = tuple[str, str]
 _ANSWERS = 1000
-"""Number of answers of which the cost is shown: that of one is too small a number."""
+"""Number of answers whose cost is shown, since the cost of one answer is a very small number."""
 _FEWEST = 2
 """Minimum number of models for a comparison."""
 
 
 def spent_of(material: Material, estimated: Mapping[Key, Spent]) -> dict[Key, Spent]:
-    """Returns model and data set -> usage: from the results, or estimated if they lack it."""
+    """Returns model and data set -> usage, from the results; estimated for results without usage."""
     prices = {run: _prices(run) for run in {entry.run for entry in material.scored}}
     return {
         (entry.model, entry.dataset): _known(
@@ -43,7 +43,7 @@ def spent_of(material: Material, estimated: Mapping[Key, Spent]) -> dict[Key, Sp
 
 
 def _prices(run: WorkDir) -> dict[str, Prices]:
-    """Returns the prices of a run's models from its config; none if that cannot be read."""
+    """Returns the prices of a run's models from its config; empty if the config cannot be read."""
     try:
         return prices_of(read_dumped(run.config()))
     except (DataError, OSError):
@@ -62,7 +62,10 @@ def _known(entry: ModelResult, estimated: Spent | None, prices: Prices | None) -
 
 
 def sampled_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Table]:
-    """Yields a table of the main scores of samples: intervals, records, and the cost of the others; none for none."""
+    """Yields a table of main scores that are estimated from samples, with intervals and the cost of the rest.
+
+    Yields nothing without samples.
+    """
     by_model: dict[str, dict[str, Mapping[str, Any]]] = {}
     for entry in entries:
         by_model.setdefault(entry.model, {})[entry.dataset] = entry.result
@@ -80,9 +83,9 @@ def sampled_tables(family: str, entries: Sequence[ModelResult]) -> Iterator[Tabl
 
 
 def spending_figures(boards: Sequence[Board], spent: Mapping[Key, Spent]) -> Iterator[Figure]:
-    """Yields charts of the main score of every table against the cost of an answer, or else against its tokens.
+    """Yields charts of each table's main score against the cost of answers or, without prices, their tokens.
 
-    Only usage that servers reported or a tokenizer counted is shown, for at least two models.
+    A chart needs at least two models whose usage a server reported or a tokenizer counted.
     """
     for board in boards:
         if board.name == OVERVIEW or family_of(board.name) == OTHERS:
@@ -93,7 +96,7 @@ def spending_figures(boards: Sequence[Board], spent: Mapping[Key, Spent]) -> Ite
 
 
 def _figure(board: Board, column: str, spent: Mapping[Key, Spent]) -> Figure | None:
-    """Builds the chart of one column; None if fewer than two models have score and cost, or tokens."""
+    """Builds the chart of one column; None if fewer than two models have a score with cost or tokens."""
     at = board.columns.index(column)
     cells = {row.model: row.cells[at] for row in board.rows if not row.source}
     scores = {model: cell.value for model, cell in cells.items() if cell.value is not None}
@@ -123,12 +126,12 @@ def _figure(board: Board, column: str, spent: Mapping[Key, Spent]) -> Figure | N
 
 
 def _over(models: Mapping[str, Number], datasets: Sequence[str], numbers: Mapping[Key, Number]) -> dict[str, float]:
-    """Returns model -> mean over the data sets, for models with a number for each of them."""
+    """Returns model -> mean over the data sets, for models that have a number for every data set."""
     values = {model: [numbers.get((model, dataset)) for dataset in datasets] for model in models}
     return {model: math.fsum(filter(None, costs)) / len(costs) for model, costs in values.items() if None not in costs}
 
 
 def total_cost(costs: Sequence[Spent]) -> Number:
-    """Adds the cost of all answers of a model; None if one is unknown."""
+    """Returns the cost of all answers of a model; None if a part is unknown."""
     parts = [amount.cost * amount.known if amount.cost is not None else None for amount in costs]
     return math.fsum(filter(None, parts)) if parts and None not in parts else None

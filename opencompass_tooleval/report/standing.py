@@ -1,4 +1,4 @@
-"""Leaders of scores, and whether their lead is significant: paired intervals from the samples of all models."""
+"""Ranks models by each score, and tests if the leader's lead is significant, with paired intervals over samples."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from opencompass_tooleval.core.statistics.paired import metrics_of, pair_up, rec
 from opencompass_tooleval.report.figure import mean
 
 _NOISE = 1e-5
-"""Points below which two scores are equal, because of rounding errors."""
+"""Scores that differ by fewer points are equal: the difference is a rounding error."""
 
 Shares = Mapping[Score, float]
-"""Data set and metric -> share in a score."""
+"""Data set and metric -> its share in a score."""
 
 
 @dataclass
 class Digest:
-    """Data from the samples for the first page; each result is read once.
+    """Data from the samples for the first page, collected while each result is read once.
 
     Attributes:
         values: Model and data set -> metric -> values by record.
-        lost: Model and data set -> reason -> lost points, in samples.
-        scores: Model and data set -> score of each sample, 0-1, in the data's order; None if it has none.
-        ids: Model and data set -> records, in the same order.
+        lost: Model and data set -> reason -> lost score; 1 is a whole sample.
+        scores: Model and data set -> score of each sample, 0-1 or None, in the data's order.
+        ids: Model and data set -> record ids, in the same order.
     """
 
     values: dict[tuple[str, str], dict[str, tuple[RecordValues | None, ...]]] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Digest:
         """Adds a result.
 
         Args:
-            model: Its name in the report.
+            model: The model's name in the report.
             dataset: Abbr of the data set.
             result: The result with ``details``.
             index: The result of :func:`~opencompass_tooleval.report.samples.index_of`.
@@ -70,9 +70,9 @@ class Standing:
     """The ranking of models by one score.
 
     Attributes:
-        order: Models with the score, the best first.
+        order: Models that have the score, the best first.
         scores: Model -> score, 0-100.
-        behind: Model -> its difference from the first, in points; None without an interval, such as if the two have
+        behind: Model -> its difference from the first, in points; None if there is no interval, such as for models with
             different records.
     """
 
@@ -86,7 +86,7 @@ class Standing:
 
     @property
     def equal(self) -> list[str]:
-        """Returns the models with the first one's score, within rounding errors."""
+        """Returns the other models with the first model's score, within rounding errors."""
         return [model for model in self.order[1:] if math.isclose(self.behind_by(model), 0, abs_tol=_NOISE)]
 
     def behind_by(self, model: str) -> float:
@@ -94,17 +94,17 @@ class Standing:
         return self.scores[model] - self.scores[self.leader]
 
     def others(self, lead: str) -> list[str]:
-        """Returns the models against which the first one has this lead (:func:`lead_of`)."""
+        """Returns the models over which the first model has this kind of lead (:func:`lead_of`)."""
         return [model for model in self.order[1:] if lead_of(self.behind.get(model)) == lead]
 
 
 def standings(
     columns: Mapping[str, Shares], scores: Mapping[str, Mapping[str, float]], digest: Digest
 ) -> dict[str, Standing]:
-    """Computes the standing of every score, over the models that have it.
+    """Computes the standing for every score, over the models that have it.
 
     Args:
-        columns: Name of a score -> its parts.
+        columns: Name of a score -> its parts, with their shares.
         scores: Name of a score -> model -> score, 0-100.
         digest: The digest of all results.
     """
@@ -132,11 +132,11 @@ def _interval(
     first: str,
     second: str,
 ) -> Interval | None:
-    """Returns the interval of two models' difference; None unless all parts are means over records that both have."""
+    """Returns the interval of two models' difference; None unless all parts are means over the same records."""
     pairs = {score: pairs_of_score for score in shares if (pairs_of_score := paired(score, first, second))}
     if len(pairs) < len(shares):
         return None
     interval = compare_column(shares, pairs)
-    # The first may lead over all of its records, and be behind over the few that the second has too.
+    # The first model may lead over all of its records, but not over the records that both models have.
     is_whole = math.isclose(interval.delta, scores[second] - scores[first], abs_tol=_NOISE)
     return interval if is_whole else None

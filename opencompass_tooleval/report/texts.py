@@ -1,4 +1,4 @@
-"""Bounds texts from models and files for a page."""
+"""Limits the length of texts from models and files, for pages."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ LONGEST = 100_000
 
 
 def cut(text: str, most: int = LONGEST) -> str:
-    """Cuts a text to a maximum length."""
+    """Cuts a text to a maximum number of characters, and adds a note."""
     return text if len(text) <= most else f'{text[:most]}\n[cut: {len(text)} characters]'
 
 
 def as_text(value: Any) -> str:
-    """Converts an answer to text; some methods store several."""
+    """Converts an answer to text; a list of answers, which some methods store, becomes JSON."""
     return cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1))

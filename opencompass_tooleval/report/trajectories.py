@@ -1,4 +1,4 @@
-"""Trajectories for the sample browser and exports, step by step, and bounded."""
+"""Converts trajectories for the sample browser and exports, and limits their size."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.report.texts import as_text, cut
 
 MOST_STEPS = 500
-"""Maximum number of steps shown, and of calls shown of one step."""
+"""Maximum number of steps shown, and of calls shown per step."""
 THOUGHT = 20_000
 ARGUMENTS = 5_000
 OBSERVATION = 10_000
 NAME = 200
 """Maximum number of characters shown of each kind of text."""
 TOGETHER = 300_000
-"""Maximum number of characters of all texts; after that, every further text is cut to :data:`LEAST`."""
+"""Maximum number of characters of all texts together; later texts are cut to :data:`LEAST` characters."""
 LEAST = 200
 
 _OPINION = ('value', 'decided_by', 'why', 'fault')
@@ -30,19 +30,19 @@ _MOST_OPINIONS = 50
 
 
 class _Space:
-    """Remaining number of characters of one trajectory."""
+    """Keeps count of the characters that remain for one trajectory."""
 
     def __init__(self) -> None:
         self.left = TOGETHER
 
     def text(self, text: str, most: int) -> str:
-        """Cuts a text to the bounds."""
+        """Cuts a text to ``most`` characters, or fewer if the remaining space is smaller."""
         most = min(most, max(self.left, LEAST))
         self.left -= min(len(text), most)
         return cut(text, most)
 
     def arguments(self, value: Any) -> Any:
-        """Returns small arguments as JSON values, others as text that is cut."""
+        """Returns small arguments as JSON values, and others as cut text."""
         if isinstance(value, str):
             return self.text(value, ARGUMENTS)
         plain = to_jsonable(value)
@@ -52,7 +52,7 @@ class _Space:
 
 
 def read_trajectory(prediction: str) -> Trajectory | None:
-    """Reads a prediction; None if it is no trajectory."""
+    """Parses a prediction; returns None if it is not a trajectory."""
     try:
         return parse_trajectory(prediction)
     except ValueError:
@@ -60,7 +60,7 @@ def read_trajectory(prediction: str) -> Trajectory | None:
 
 
 def bounded(trajectory: Trajectory) -> Trajectory:
-    """Cuts a trajectory to what pages and exports show: its first steps and calls, and their texts."""
+    """Limits the steps, calls and texts of a trajectory, for pages and exports."""
     space, count = _Space(), min(len(trajectory.steps), MOST_STEPS)
     return replace(
         trajectory,
@@ -100,16 +100,15 @@ def shown_trajectory(trajectory: Trajectory, prediction: Mapping[str, Any]) -> d
 
     Args:
         trajectory: The trajectory.
-        prediction: Its row of predictions.
+        prediction: The row of predictions.
 
     Returns:
         ``loop``, ``answer``, ``stopped``, ``path`` (indices of the steps that lead to the end),
-        ``omitted_observations`` (their number), ``settings``, ``all`` (number of steps), ``tokens`` and
-        ``seconds`` of all steps if known, and ``steps``: ``text``, ``calls``, ``parent``, ``purpose``, ``reason``,
-        ``tokens`` (of prompt and answer), ``seconds``, and what ``plugin.ADDED`` adds. A call: ``name``, ``arguments``,
-        ``observation``, ``source``, ``fault``,
-        ``error`` if the recording has one, and, if the loop cut the observation, ``seen`` of ``whole``
-        characters.
+        ``omitted_observations`` (their number), ``settings``, ``all`` (number of steps), ``tokens`` and ``seconds`` of
+        all steps (None if unknown), and ``steps``. A step has ``text``, ``calls``, ``parent``, ``purpose``, ``reason``,
+        ``tokens`` (of prompt and answer), ``seconds``, and the keys that ``plugin.ADDED`` adds. A call has ``name``,
+        ``arguments``, ``observation``, ``source``, ``fault``, ``error`` if the recording has one, and ``seen`` and
+        ``whole`` (numbers of characters) if the loop cut the observation.
     """
     further = _further(trajectory, prediction)
     shown, usages = bounded(trajectory), [read_usage(step.usage) or Usage() for step in trajectory.steps]
@@ -140,7 +139,7 @@ def shown_trajectory(trajectory: Trajectory, prediction: Mapping[str, Any]) -> d
 
 
 def _further(trajectory: Trajectory, prediction: Mapping[str, Any]) -> dict[int, dict[str, dict[str, str]]]:
-    """Returns place of a step -> member -> texts that are added to it, bounded together."""
+    """Returns index of a step -> key -> texts that ``plugin.ADDED`` adds to it, with a common limit."""
     space, found = _Space(), dict[int, dict[str, dict[str, str]]]()
     for add in plugin.added('steps'):
         for place, members in add(trajectory.steps[:MOST_STEPS], prediction):
@@ -165,10 +164,11 @@ def _row(call: AnsweredCall, shown: AnsweredCall) -> dict[str, Any]:
 
 
 def shown_rounds(trajectory: Trajectory) -> dict[str, Any] | None:
-    """Converts a trajectory with requests to values for the sample browser; None if its steps have none.
+    """Converts a dialogue to values for the sample browser; None if its steps contain no requests.
 
     Returns:
-        ``rounds``: request and answer; ``calls``: name, arguments, result (None if the call failed), error; ``answer``.
+        ``rounds`` (request and answer), ``calls`` (name, arguments, result or None if the call failed, error) and
+        ``answer``.
     """
     rounds = [[as_text(step.asked), as_text(step.text)] for step in trajectory.steps if step.asked is not None]
     calls = [
@@ -181,7 +181,7 @@ def shown_rounds(trajectory: Trajectory) -> dict[str, Any] | None:
 def matches_of(detail: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns for each gold call the index of its matched call (or None), and whether their arguments are equal.
 
-    Indices are among the calls of tools in the steps of ``path``.
+    Indices count the tool calls in the steps of ``path``.
     """
     matches = detail.get('matches')
     rows = matches if isinstance(matches, list) and _are_objects(matches) else []
@@ -189,7 +189,7 @@ def matches_of(detail: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def opinions_of(detail: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Returns judges' opinions of the answer: ``area`` (``solved``, ``win``), ``value``, ``by``, ``why``, ``fault``."""
+    """Returns the judges' opinions: ``area`` (``solved`` or ``win``), ``value``, ``decided_by``, ``why``, ``fault``."""
     return [
         {'area': area, **{name: _short(row.get(name)) for name in _OPINION}}
         for area in judged_areas(detail)
@@ -198,7 +198,7 @@ def opinions_of(detail: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def judged_areas(detail: Mapping[str, Any]) -> list[str]:
-    """Returns the judged areas of the answer, in the detail's order: the keys of lists of opinions."""
+    """Returns the judged areas of a detail, in order: the keys whose values are lists of opinions."""
     return [area for area, rows in detail.items() if _are_objects(rows) and rows and all(map(_is_opinion, rows))]
 
 
@@ -211,7 +211,7 @@ def _short(value: Any) -> str:
 
 
 def said_in(trajectory: Mapping[str, Any]) -> list[str]:
-    """Returns the model's answers: a text per step, with its calls."""
+    """Returns the model's answers: a text per step, including its calls."""
     return [
         '\n'.join([step['text'], *(f'{call["name"]} {json.dumps(call["arguments"])}' for call in step['calls'])])
         for step in trajectory['steps']
@@ -219,7 +219,7 @@ def said_in(trajectory: Mapping[str, Any]) -> list[str]:
 
 
 def reasons_in(trajectory: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the codes of its faults."""
+    """Yields the codes of faults in a trajectory."""
     yield from filter(None, (trajectory['stopped'], *(step['reason'] for step in trajectory['steps'])))
     yield from (
         part['cause']
@@ -234,7 +234,7 @@ def _are_objects(value: Any) -> bool:
 
 
 def _settings(given: Mapping[str, Any]) -> dict[str, str]:
-    """Converts settings to texts."""
+    """Converts settings to texts of limited length."""
     texts = {
         key: setting
         if isinstance(setting, str)
@@ -247,6 +247,6 @@ def _settings(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _total(values: Iterable[Any]) -> Any:
-    """Adds values; None if one is unknown."""
+    """Returns the sum of values; None if a value is unknown or there are none."""
     known = list(values)
     return sum(known) if known and None not in known else None

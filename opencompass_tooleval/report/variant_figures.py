@@ -1,4 +1,4 @@
-"""Charts of data sets beside their variants: differences with intervals, and tokens of the prompts."""
+"""Charts that compare data sets with their variants: differences with intervals, and prompt tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_PAIRS = 100
 
 
 def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Gain]]:
-    """Yields model and score, of the original and of its variant of a kind. Reads the samples of both."""
+    """Yields model and gain for every pair of an original and its variant. Reads the samples of both."""
     scored = material.by_pair()
     for model in material.models:
         pairs, _ = kind.pair_up([dataset for dataset in material.datasets if (model, dataset) in scored])
@@ -33,12 +33,12 @@ def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Ga
 def variant_table(
     name: str, compared: Sequence[tuple[str, Gain]], tokens: Mapping[tuple[str, str], PromptTokens]
 ) -> Table:
-    """Builds a table of every comparison with its interval.
+    """Builds a table of all comparisons with their intervals.
 
     Args:
-        name: Name of the kind, in :data:`~opencompass_tooleval.catalogue.benchmark.VARIANTS`.
+        name: Name of the kind of variants, in :data:`~opencompass_tooleval.catalogue.benchmark.VARIANTS`.
         compared: The results of :func:`comparisons`.
-        tokens: Model and data set -> tokens of its prompts.
+        tokens: Model and data set -> prompt tokens.
     """
     kind = find_variant(name)
     rows = []
@@ -54,10 +54,10 @@ def variant_table(
 
 
 def spread_table(name: str, compared: Sequence[tuple[str, Gain]]) -> Table:
-    """Builds a table of the spread over seeds; without rows if no variant has several.
+    """Builds a table of the spread over seeds; it has no rows if no variant has several seeds.
 
     Args:
-        name: Name of the kind.
+        name: Name of the kind of variants.
         compared: The results of :func:`comparisons`.
     """
     rows = tuple(
@@ -70,10 +70,10 @@ def spread_table(name: str, compared: Sequence[tuple[str, Gain]]) -> Table:
 
 
 def rankings_table(name: str, compared: Sequence[tuple[str, Gain]]) -> Table | None:
-    """Builds a table of the pairs of models whose difference changes in a variant; None without two models.
+    """Builds a table of model pairs whose difference changes significantly in a variant; None without two models.
 
     Args:
-        name: Name of the kind.
+        name: Name of the kind of variants.
         compared: The results of :func:`comparisons`.
     """
     models = tuple(dict.fromkeys(model for model, _ in compared))
@@ -96,7 +96,7 @@ def rankings_table(name: str, compared: Sequence[tuple[str, Gain]]) -> Table | N
 def variant_figures(
     name: str, compared: Sequence[tuple[str, Gain]], tokens: Mapping[tuple[str, str], PromptTokens]
 ) -> Iterator[Figure]:
-    """Yields charts of differences and tokens, per model; see :func:`variant_table`."""
+    """Yields charts of differences and tokens, per model. The arguments are those of :func:`variant_table`."""
     kind = find_variant(name)
     if kind.several:
         yield _kept_figure(name, kind, compared)
@@ -136,7 +136,7 @@ def variant_figures(
 
 
 def _kept_figure(name: str, kind: VariantKind, compared: Sequence[tuple[str, Gain]]) -> Figure:
-    """Builds the chart of scores against the share of points that they keep, in the main metric of each data set."""
+    """Builds the chart of each data set's main score against the share of its points that a variant keeps."""
     points: dict[str, list[tuple[float, float]]] = {}
     for model in dict.fromkeys(model for model, _ in compared):
         for label, gain in _mains([gain for who, gain in compared if who == model]).items():
@@ -150,7 +150,7 @@ def _kept_figure(name: str, kind: VariantKind, compared: Sequence[tuple[str, Gai
 
 
 def _mains(compared: Sequence[Gain]) -> dict[str, Gain]:
-    """Returns data set -> the comparison by its main metric, the first of several."""
+    """Returns data set -> its comparison by the main metric, or by the first of several main metrics."""
     by_dataset: dict[str, dict[str, Gain]] = {}
     for comparison in compared:
         by_dataset.setdefault(comparison.dataset, {})[comparison.metric] = comparison
@@ -165,7 +165,7 @@ def _tokens(
     lengths: Mapping[str, tuple[float | None, float | None]],
     by: str,
 ) -> Figure:
-    """Builds the chart of mean tokens of the data sets for which both sides are known."""
+    """Builds the chart of mean tokens, for data sets whose numbers are known for both sides."""
     kind = find_variant(variant)
     both = {dataset: sides for dataset, sides in lengths.items() if None not in sides}
     series = (

@@ -1,4 +1,4 @@
-"""Writes pages from templates into a folder that they replace when they are complete."""
+"""Writes pages from templates; a complete set of pages replaces the earlier content of its folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.work_dir.whole_file import naming
 
 FRESH = '.unfinished'
-"""Folder inside the pages' in which they are built: this process may not be allowed to write beside it."""
+"""Subfolder in which pages are built: this process may not be allowed to write next to the target folder."""
 STATIC = Path(__file__).parent / 'static'
 
 
@@ -29,7 +29,7 @@ _DIGEST = re.compile(r'[0-9a-f]{24,}')
 
 
 def short_digests(text: str) -> Markup:
-    """Returns a text for a page, in which a digest is whole for who copies it, and cut for who reads it."""
+    """Marks digests in a text, so that a page shows them shortened, but copies them whole."""
     parts = Markup('<span class="digest" tabindex="0" data-tip="{0}">{0}</span>')
     digests = _DIGEST.findall(text)
     texts = zip(_DIGEST.split(text), [*map(parts.format, digests), ''], strict=True)
@@ -38,15 +38,15 @@ def short_digests(text: str) -> Markup:
 
 @contextmanager
 def replaced(out: Path, marker: str, what: str) -> Iterator[Path]:
-    """Yields an empty folder, whose content replaces that of ``out`` when the block ends without an error.
+    """Yields an empty folder; its content replaces that of ``out`` when the block ends without an error.
 
     Args:
         out: A new or empty folder, or one with earlier pages.
         marker: Name of the file that marks a folder of such pages.
-        what: Their name in a message.
+        what: Name of the pages in a message.
 
     Raises:
-        DataError: ``out`` holds something else.
+        DataError: ``out`` contains something else.
     """
     if out.exists() and any(out.iterdir()) and not (out / marker).is_file():
         raise DataError(out, f'this folder holds something that is no {what}', fix='name another with -o')
@@ -68,7 +68,7 @@ def replaced(out: Path, marker: str, what: str) -> Iterator[Path]:
 
 
 def templates() -> Environment:
-    """Returns the templates of pages, which escape all text."""
+    """Returns the environment of the page templates; all text is escaped."""
     environment = Environment(
         loader=PackageLoader('opencompass_tooleval.report'),
         autoescape=True,

@@ -1,8 +1,8 @@
-"""A baseline: the results of a run in one small file, to compare later runs with. Imports no OpenCompass.
+"""Saves and reads baselines: the results of a run in one small file, for later comparisons. Imports no OpenCompass.
 
-The file has the part of a run that a paired comparison needs: scores, provenance, and of each sample its id, values and
-reason. It has no text of the data, of prompts or of answers, so that it may be kept beside the code under test; a
-digest stands for each gold answer. An export has all of these texts, and is a hundred times as large.
+The file has what a paired comparison needs: scores, provenance, and the id, values and reason of each sample. It has no
+text of the data, prompts or answers, so it can be stored with the code under test; a digest replaces each gold answer.
+An export has all of these texts, and is a hundred times as large.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FIX = 'tooleval gate RUN --save FILE'
 
 @dataclass(frozen=True)
 class Baseline:
-    """The results of a baseline's file.
+    """The results in a baseline file.
 
     Attributes:
         path: The file.
@@ -52,15 +52,15 @@ class Baseline:
         yield from sorted(self.results)
 
     def result(self, model: str, dataset: str) -> dict[str, Any] | None:
-        """Returns a result with its reduced details; None if there is none."""
+        """Returns a result with its reduced details; None if it is missing."""
         return self.results.get((model, dataset))
 
 
 def find_results(path: Path) -> Results:
-    """Opens a baseline's file, or finds a run as :meth:`WorkDir.find`.
+    """Opens a baseline file, or finds a run with :meth:`WorkDir.find`.
 
     Raises:
-        DataError: There is neither, or the file is damaged.
+        DataError: The path is neither, or the file is damaged.
     """
     if not path.is_file():
         return WorkDir.find(path)
@@ -80,13 +80,13 @@ def find_results(path: Path) -> Results:
 
 
 def save_baseline(work: Results, file: Path) -> tuple[int, list[str]]:
-    """Writes the results of a run to a file of ASCII JSON lines, always the same bytes.
+    """Writes the results of a run to a file of ASCII JSON lines; the same results give the same bytes.
 
     Returns:
-        Number of results in the file, and ``model: data set`` of each result that is an error and therefore left out.
+        Number of results in the file, and ``model: data set`` for each result that is an error and was left out.
 
     Raises:
-        DataError: A result is damaged, or there is none.
+        DataError: A result is damaged, or there is nothing to save.
         OSError: The file cannot be written.
     """
     rows = {pair: _row(*pair, result) for pair in work.pairs() if (result := valid_result(work, *pair)) is not None}

@@ -45,10 +45,10 @@ class Side:
     """One of the two models.
 
     Attributes:
-        work: The run that it is in.
-        model: Its abbr.
-        datasets: The data sets that it has results for.
-        name: Its name in notes, if several runs have its abbr; by default the abbr.
+        work: The run or baseline with the model's results.
+        model: The model's abbr.
+        datasets: The data sets that have results of the model.
+        name: The model's name in notes, for models with the same abbr; by default the abbr.
     """
 
     work: Results
@@ -64,7 +64,7 @@ class Side:
         """Finds a model's results on data sets whose abbrs match a pattern.
 
         Raises:
-            DataError: There are none; the message lists the existing ones.
+            DataError: The model has no such results; the message lists the existing ones.
         """
         pairs = list(work.pairs())
         model_datasets = [dataset for name, dataset in pairs if name == model]
@@ -78,7 +78,7 @@ class Side:
         return cls(work, model, chosen)
 
     def result(self, dataset: str) -> Result | None:
-        """Returns the result; None if it is an error."""
+        """Returns the result of a data set; None if it is missing or an error."""
         return valid_result(self.work, self.model, dataset)
 
 
@@ -88,14 +88,14 @@ class Row:
 
     Attributes:
         name: The data set or the table.
-        metric: Its metric or column.
-        a: The first model's score, 0-100, over the records of both.
-        error_a: Its standard error; None if it is unknown.
+        metric: The metric or the column.
+        a: The first model's score, 0-100, over the records that both models have.
+        error_a: Standard error of ``a``, in points; None if it is unknown.
         b: The second model's score.
-        error_b: Its standard error.
+        error_b: Standard error of ``b``.
         delta: ``b`` - ``a``, in points.
-        low: Lower end of its interval; None if the score is no mean over records: then each score is over the records
-            of one model.
+        low: Lower end of the interval of ``delta``; None if the score is not a mean over records. Each score then
+            covers all records of its own model.
         high: Upper end.
         records: Number of records that both have.
     """
@@ -117,11 +117,11 @@ class Comparison:
     """Result of a comparison.
 
     Attributes:
-        tables: The columns of the tables that both models have complete.
-        datasets: The scores.
+        tables: The columns of tables for which both models have every data set.
+        datasets: The scores of data sets.
         records: Data set -> number of records that both models have.
         differing: Data set -> samples that differ, largest difference first.
-        findings: Findings on the results of both, then those on their comparison.
+        findings: Findings on the results of both models, then on their comparison.
     """
 
     tables: list[Row] = field(default_factory=list)
@@ -138,14 +138,14 @@ def sample_row(dataset: str, difference: Difference, *keys: str) -> dict[str, An
 
 
 class Comparer:
-    """Compares data sets one after the other, and keeps the values of each that the tables need.
+    """Compares data sets one after the other, and keeps the values that the tables need.
 
     Attributes:
         comparison: The result so far.
         columns: Table and column -> shares of the scores of data sets.
-        pairs: Data set and metric -> values of the records of both.
-        unpaired: Data set and metric -> the reason why it has no pairs.
-        unanswered: Data set -> records without an answer on either side.
+        pairs: Data set and metric -> values of the records that both models have.
+        unpaired: Data set and metric -> the reason why the score has no pairs.
+        unanswered: Data set -> records that lack an answer of at least one model.
         lacking: Data set -> number of the first model's records that the second lacks.
     """
 
@@ -193,11 +193,11 @@ class Comparer:
         return different
 
     def note(self, kind: str, about: str, *texts: str) -> None:
-        """Adds notes of a kind ``compare:KIND`` on a data set, a score or a table."""
+        """Adds findings of the kind ``compare:KIND`` about a data set, a score or a table."""
         self.comparison.findings += [found(f'compare:{kind}', about, text) for text in texts]
 
     def _one(self, score: Score, values: tuple[float, float], errors: tuple[float | None, float | None]) -> Row:
-        """Returns the row of one score."""
+        """Adds and returns the row of one score."""
         for known, error in zip(self._errors, errors, strict=True):
             if error is not None:
                 known[score] = error
@@ -217,7 +217,7 @@ class Comparer:
         return Row(*name, a, error_a, b, error_b, interval.delta, interval.low, interval.high, interval.pairs)
 
     def _error(self, side: int, column: Mapping[Score, float]) -> float | None:
-        """Computes the error of a column of one model."""
+        """Computes the standard error of a column for one model: 0 for the first, 1 for the second."""
         scores = [score for score in column if len(column) > 1 and score in self.pairs]
         deviations = {score: deviations_of(self.pairs[score].values_of(side), score[0]) for score in scores}
         return column_error(column, self._errors[side], correlations_of(deviations, [column]))
@@ -260,7 +260,7 @@ def _ids(result: Result) -> set[str]:
 
 
 def _noted(first: Result, second: Result) -> Iterator[str]:
-    """Yields the differences of two provenances that do not keep results from comparing."""
+    """Yields the differences of two provenances that do not make results incomparable."""
     a, b = map(result_provenance, (first, second))
     for key in dict.fromkeys([*a, *b]):
         if not decides(key) and a.get(key) != b.get(key):
@@ -274,16 +274,16 @@ def compare(
     progress: Callable[[Sequence[str]], Iterable[str]] = iter,
     accept: Callable[[str, Result | None, Result | None], bool] = lambda *_: True,
 ) -> Comparer:
-    """Compares two models on the data sets that both have; ``comparison`` of what it returns is the result.
+    """Compares two models on the data sets that both have; the result is the ``comparison`` of the returned object.
 
     Args:
         sides: The models.
-        sink: Receives the samples of each data set that differ, in the data's order; they are not kept in full.
+        sink: Called with each data set and its differing samples, in the data's order; they are not kept in full.
         progress: Wraps the data sets to show progress.
-        accept: Called with both results of a data set, None for an error; it is left out if this returns False.
+        accept: Called with each data set and both results, None for an error; returns False to leave it out.
 
     Raises:
-        DataError: They share no data set, or a result is damaged.
+        DataError: The models share no data set, or a result is damaged.
     """
     a, b = sides
     both = sorted(a.datasets & b.datasets)

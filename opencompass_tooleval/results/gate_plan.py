@@ -1,4 +1,4 @@
-"""Plans a gate: the smallest drops that a sweep could show, by the variance of earlier runs. Imports no OpenCompass."""
+"""Plans a gate: computes the smallest detectable drops from the variance of earlier runs. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opencompass_tooleval.core.statistics.power import (
 from opencompass_tooleval.results.result_row import Results
 
 Size = tuple[int | None, int]
-"""Number of records of a data set, None if it is that of the earlier run; and number of trials."""
+"""Number of records of a data set (None for as many as in the earlier run), and number of trials."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,16 @@ class Detectable:
 
     Attributes:
         dataset: The data set.
-        metric: One of its main metrics.
+        metric: A main metric of the data set.
         records: Number of records.
         trials: Number of trials of the new run.
         baseline_trials: Number of trials of the earlier run.
-        drop: The drop that is found with a chance of 80%, in points; None if there is none.
-        is_measured: True if the variance is from repeated trials; else the drop is an upper bound.
-        records_needed: Number of records that finds the wanted drop with these trials; None if none is wanted.
-        trials_needed: Number of trials of both runs that finds it with these records; None if no number does.
+        drop: The drop that is detected with a chance of 80%, in points; None if no drop is.
+        is_measured: True if the variance is from repeated trials; otherwise the drop is an upper bound.
+        records_needed: Number of records needed to detect ``detect`` with these trials; None without ``detect``, or if
+            no number below a billion queries suffices.
+        trials_needed: Number of trials of both runs needed to detect it with these records; None without ``detect``, or
+            if no number suffices.
     """
 
     dataset: str
@@ -57,17 +59,17 @@ def detectable(
     detect: float | None = None,
     max_drop: float = 0.0,
 ) -> list[Detectable]:
-    """Computes the smallest drops of a planned sweep against the last of some earlier runs.
+    """Computes the smallest detectable drops of a planned sweep, compared with the last of some earlier runs.
 
-    Several earlier runs of a model count as further trials. Of several models, one with repeated trials comes first,
-    and then the one with the largest variance.
+    Several earlier runs of a model count as further trials. With several models, each metric uses the model with the
+    largest variance; models with repeated trials take precedence.
 
     Args:
         earlier: Runs or baselines.
         sizes: Planned data set -> its size.
         models: Number of models that are gated at once.
-        detect: A drop to find, in points above 0.
-        max_drop: Points that the gate allows a score to drop.
+        detect: The drop to detect, in points, above 0.
+        max_drop: The drop that the gate allows, in points.
 
     Raises:
         DataError: A result is damaged.

@@ -1,4 +1,4 @@
-"""Decides whether a run's scores dropped below those of a baseline, or equal them. Imports no OpenCompass."""
+"""Decides if a run's scores dropped below a baseline, or are equivalent to it. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Rules:
         metrics: Patterns of metrics and of columns of tables; by default the main metrics of each data set.
         datasets: Pattern of the data sets' names.
         max_drop: Points that a score may drop.
-        equivalent: Points by which equivalent scores differ at most; None to look for drops.
-        strict: True if a score also fails where a larger drop is not ruled out by its interval, or the run lacks
-            records of the baseline.
-        partial: True if scores that do not compare do not count, as long as others do.
-        may_differ: Keys of the provenance whose difference is allowed.
+        equivalent: Maximum difference of equivalent scores, in points; None to test for drops.
+        strict: True if a score also fails if its interval does not rule out a larger drop, or if the run lacks records
+            of the baseline.
+        partial: True to ignore scores that cannot be compared, as long as at least one can.
+        may_differ: Keys of the provenance that may differ.
     """
 
     metrics: Sequence[str] = ()
@@ -63,7 +63,7 @@ class Rules:
     may_differ: Sequence[str] = ()
 
     def chosen(self, names: Iterable[str], main: Iterable[str]) -> list[str]:
-        """Returns the names that the patterns of metrics select; the main ones if there is no pattern."""
+        """Returns the names that match a pattern in ``metrics``; ``main`` if there are no patterns."""
         if not self.metrics:
             return list(main)
         return [name for name in names if any(fnmatchcase(name, pattern) for pattern in self.metrics)]
@@ -71,20 +71,20 @@ class Rules:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One score.
+    """The decision on one score.
 
     Attributes:
         model: The model of the run.
         row: The comparison; ``a`` is the baseline.
-        worst: The largest drop in quality that the interval leaves, in points, negative if only gains are left; of a
-            gate for equivalence the largest difference.
-        p_value: Chance of such a drop if the true one is ``max_drop``, or of such a difference if it is ``equivalent``,
-            adjusted for all scores of the gate.
-        outcome: :data:`HELD`, :data:`DROPPED`, or, if the gate is strict, :data:`INCONCLUSIVE`; of a gate for
-            equivalence one of :mod:`~opencompass_tooleval.core.statistics.equivalence`.
+        worst: The largest drop in quality within the interval, in points, negative if all of it is a gain; in a gate
+            for equivalence, the largest difference.
+        p_value: Chance of such a drop if the true drop is ``max_drop``, or of such a difference if the true one is
+            ``equivalent``; adjusted for all scores of the gate.
+        outcome: :data:`HELD`, :data:`DROPPED` or, in a strict gate, :data:`INCONCLUSIVE`; in a gate for equivalence, an
+            outcome of :mod:`~opencompass_tooleval.core.statistics.equivalence`.
         differing: Samples that differ, for a score of a data set that dropped or is not equivalent.
-        deciding: Number of records that would decide, of an undecided score; None if no number would.
-        is_estimate: False if none of the records differs: so many that do not differ are equivalent.
+        deciding: Number of records that would decide an undecided score; None if no number would.
+        is_estimate: False if no record differs; ``deciding`` is then exact, for records that do not differ.
     """
 
     model: str
@@ -99,7 +99,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A data set or score of the baseline that is not compared.
+    """A data set or score of the baseline that cannot be compared.
 
     Attributes:
         model: The model of the run.
@@ -120,11 +120,11 @@ class Gate:
     """Result of a gate.
 
     Attributes:
-        verdicts: The scores that were compared, those that dropped, or are different, first.
-        refusals: What was not compared.
-        findings: Findings on the results of both, and on their comparison.
+        verdicts: The compared scores, starting with those that dropped or differ.
+        refusals: Data sets and scores that were not compared.
+        findings: Findings on the results of both runs, and on their comparison.
         records: Number of records that the baseline has in the data sets that were compared.
-        lacking: Number of those that the run lacks.
+        lacking: Number of these records that the run lacks.
         status: 0 held or equivalent, 1 dropped, different or undecided, 2 not comparable.
     """
 
@@ -138,17 +138,17 @@ class Gate:
 
 @dataclass(frozen=True)
 class Judged:
-    """The outcome of a gate for screens and files: that of scores, or of an option of ``plugin.GATES``.
+    """The outcome of a gate for screens and files: the gate of scores, or an option of ``plugin.GATES``.
 
     Attributes:
-        name: Its name.
-        status: 0 held, 1 failed, 2 nothing could be judged.
+        name: Name of the gate.
+        status: 0 if it held, 1 if it failed, 2 if nothing could be judged.
         summary: The outcome in one line.
-        lines: Lines for a screen.
-        tables: Tables for Markdown, each with its header first.
-        findings: What a reader has to know beside.
+        lines: Lines for the screen.
+        tables: Tables for Markdown; the first row of each is its header.
+        findings: Findings to show with the outcome.
         cases: The test cases.
-        content: Its part of a file of JSON.
+        content: The gate's part of the JSON file.
     """
 
     name: str
@@ -167,8 +167,8 @@ class _Tested:
 
     Attributes:
         model: The model of the run.
-        comparer: Its comparison.
-        row: The score in it.
+        comparer: The comparison of the model.
+        row: The row of the score.
     """
 
     model: str
@@ -177,13 +177,13 @@ class _Tested:
 
     @property
     def column(self) -> Mapping[Score, float]:
-        """Data set and metric -> share of it in the score."""
+        """Data set and metric -> its share in the score."""
         score = self.row.name, self.row.metric
         return self.comparer.columns.get(score, {score: 1.0})
 
     @property
     def unanswered_count(self) -> int:
-        """Number of records of the score without an answer."""
+        """Number of records of the score that lack an answer on either side."""
         return sum(len(self.comparer.unanswered[dataset]) for dataset in {dataset for dataset, _ in self.column})
 
     @property
@@ -199,18 +199,18 @@ class _Tested:
 
     @property
     def answered_queries(self) -> int:
-        """Number of queries of these records; 0 for fewer than two."""
+        """Number of distinct queries of the answered records; 0 if there are fewer than two."""
         effect = self.effect_of_answered
         return effect.queries if effect else 0
 
     @cached_property
     def effect(self) -> Effect:
-        """Its difference, over all records."""
+        """Difference of the score, over all records."""
         return effect_of(self.column, self.comparer.pairs)
 
     @cached_property
     def effect_of_answered(self) -> Effect | None:
-        """Its difference, over the records with an answer on both sides; None if they are too few."""
+        """Difference of the score, over the records with an answer on both sides; None if these are too few."""
         pairs: dict[Score, Pairs] = {}
         for dataset, metric in self.column:
             answered = self.comparer.pairs[dataset, metric].without(self.comparer.unanswered[dataset])
@@ -220,7 +220,7 @@ class _Tested:
         return effect_of(self.column, pairs)
 
     def p_value(self, effect: Effect | None, rules: Rules) -> float:
-        """Computes the p-value of its drop or of its difference; 1 if it is unknown."""
+        """Computes the p-value of a drop or difference; 1 without an effect."""
         if effect is None:
             return 1.0
         if rules.equivalent:
@@ -228,7 +228,7 @@ class _Tested:
         return drop_p_value(effect, rules.max_drop, lower_is_better(self.row.metric))
 
     def outcome(self, effect: Effect | None, p_value: float, rules: Rules) -> str:
-        """Decides on the score, from the effect and the adjusted p-value."""
+        """Returns the outcome of the score, from the effect and the adjusted p-value."""
         if rules.equivalent:
             outcome = equivalence_of(effect, rules.equivalent, p_value) if effect else UNDECIDED
             return outcome if self.is_whole or outcome != EQUIVALENT else UNDECIDED
@@ -240,19 +240,19 @@ class _Tested:
 
     @property
     def drops(self) -> tuple[float, float]:
-        """The smallest and the largest drop in quality that the interval leaves."""
+        """The smallest and the largest drop in quality within the interval, in points."""
         low, high = self.row.low or 0.0, self.row.high or 0.0
         return (low, high) if lower_is_better(self.row.metric) else (-high, -low)
 
 
 def pair_models(new: Results, old: Results, model: str | None, baseline_model: str | None) -> list[tuple[str, str]]:
-    """Pairs models of a baseline with those of a run: by name, or the only ones of both.
+    """Pairs the models of a baseline with those of a run: by name, or the only model of each.
 
     Returns:
-        Model of the baseline and model of the run; that of the run is ``''`` if it has no such model.
+        Model of the baseline and model of the run; the latter is ``''`` if the run lacks the model.
 
     Raises:
-        DataError: It is unclear which belong together.
+        DataError: A named model is missing, or the pairs are ambiguous.
     """
     in_run, in_baseline = (sorted({name for name, _ in results.pairs()}) for results in (new, old))
     for results, name, names in ((new, model, in_run), (old, baseline_model, in_baseline)):
@@ -283,19 +283,19 @@ def decide(
     rules: Rules,
     progress: Callable[[Sequence[str]], Iterable[str]] = iter,
 ) -> Gate:
-    """Compares a run with a baseline, and decides.
+    """Compares a run with a baseline, and decides on each score.
 
-    A score dropped if its p-value, adjusted by Holm's method for all scores of the gate, is at most
-    :data:`~opencompass_tooleval.core.statistics.intervals.ALPHA`. Its 95% interval, which is that of
-    :func:`~opencompass_tooleval.results.comparing.compare`, then lies below ``-max_drop`` as a whole. With metrics
-    where less is better it is the same of a rise. A score of so few records that no result could be a drop is refused.
-    Records that lack an answer, through no fault of the model, count as wrong. Where they decide, the score is
-    refused: it dropped, and the p-value over the other records is larger than that level, or the other way round.
+    A score dropped if two conditions hold: its p-value, adjusted by Holm's method for all scores of the gate, is at
+    most :data:`~opencompass_tooleval.core.statistics.intervals.ALPHA`, and its 95% interval, the one of
+    :func:`~opencompass_tooleval.results.comparing.compare`, lies entirely below ``-max_drop``. For metrics where less
+    is better, the same applies to a rise. A score is refused if it has too few records to ever show a drop. Records
+    that lack an answer, through no fault of the model, count as wrong. A score is refused if they decide the outcome:
+    it dropped, but the p-value without these records is above that level, or the reverse.
 
     With ``rules.equivalent``, scores are equivalent, different or undecided
-    (:func:`~opencompass_tooleval.core.statistics.equivalence.equivalence_of`). All of them are equivalent by chance
-    with at most the chance of one of them: if one true difference is as large as the margin, its test must fail too
-    (an intersection-union test, Berger 1982). A score of which the run lacks records is never equivalent.
+    (:func:`~opencompass_tooleval.core.statistics.equivalence.equivalence_of`). The chance that all scores are wrongly
+    called equivalent is at most that of one score: if one true difference is as large as the margin, its own test must
+    err too (an intersection-union test, Berger 1982). A score is never equivalent if the run lacks some of its records.
 
     Args:
         new: The run.
@@ -346,14 +346,14 @@ def decide(
 
 
 def _is_the_same(one: _Tested, outcome: str, answered: Effect | None, p_value: float, rules: Rules) -> bool:
-    """Tests if a verdict is the same without the records that lack an answer."""
+    """Tests if the outcome stays the same without the records that lack an answer."""
     if rules.equivalent:
         return outcome == one.outcome(answered, p_value, rules)
     return (outcome == DROPPED) == (p_value <= ALPHA)
 
 
 def _of_enough_records(gate: Gate, tested: Sequence[_Tested]) -> list[_Tested]:
-    """Returns the scores of which some result could be a drop, and refuses the others."""
+    """Returns the scores with enough records to show a drop, and refuses the others."""
     is_possible = can_drop([one.answered_queries for one in tested])
     for one, possible in zip(tested, is_possible, strict=True):
         if not possible:
@@ -379,7 +379,7 @@ def _compare(
     rules: Rules,
     progress: Callable[[Sequence[str]], Iterable[str]],
 ) -> list[_Tested]:
-    """Compares one model, returns the scores to test, and adds what does not compare to the gate."""
+    """Compares one model; returns the scores to test, and adds refusals and findings to the gate."""
     there = {dataset for name, dataset in new.pairs() if name == model and fnmatchcase(dataset, rules.datasets)}
     refuse = partial(Refusal, model or old.model)
     gate.refusals += [refuse(dataset, MISSING, 'the run has no result') for dataset in sorted(old.datasets - there)]
@@ -392,7 +392,7 @@ def _compare(
         replace(old, datasets=both, name=f'{old.model} (baseline)'),
         Side(new, model, both, f'{model} (run)'),
     )
-    tested: dict[str, list[str]] = {}  # of the baseline: those of the run may be others, where it lacks one
+    tested: dict[str, list[str]] = {}  # names from the baseline, since the run may lack some
 
     def accept(dataset: str, first: Result | None, second: Result | None) -> bool:
         results = {name: result for name, result in (('baseline', first), ('run', second)) if result is not None}
@@ -401,7 +401,7 @@ def _compare(
         ]
         lost = [name for name, result in results.items() if has_no_answer(result)]
         reasons += [(UNANSWERED, f'no sample of the {name} has an answer; run tooleval retry') for name in lost]
-        if first is not None and second is not None and not reasons:  # without answers, the settings are not known
+        if first is not None and second is not None and not reasons:  # a result without answers has no known settings
             reasons = list(why_not_comparable(first, second, rules.may_differ))
         gate.refusals += [refuse(dataset, *reason) for reason in reasons]
         if first is None or second is None or reasons:

@@ -1,7 +1,7 @@
 """Formats test results as JUnit XML, which GitLab, Jenkins and most other CI servers show. Imports no OpenCompass.
 
-The format has no standard. The elements and attributes here are those of the schema of Jenkins' xUnit plugin
-(``junit-10.xsd``) that pytest's ``--junit-xml`` writes too.
+The format has no standard. This module follows the schema of Jenkins' xUnit plugin (``junit-10.xsd``), as pytest's
+``--junit-xml`` does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 _MOST_OF_ATTRIBUTE = 1_000
 _MOST_OF_TEXT = 100_000
-"""Number of characters that are written of an attribute, and of a text."""
+"""Maximum number of characters of an attribute, and of a text; the rest is cut."""
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,13 @@ class Case:
     """A test case.
 
     Attributes:
-        name: Its name, different from the others of its group.
-        group: Its group, ``classname`` in the file; viewers split it at dots to a tree.
+        name: Its name, unique within its group.
+        group: Its group, ``classname`` in the file; viewers split it at dots into a tree.
         passed: False for a failure; None if it was skipped.
-        message: One line on the outcome; of a passed case it is not shown.
-        text: More lines: the text of a failure, else the output of the case.
+        message: One line on the outcome; not written for a passed case.
+        text: More lines: the text of a failure, otherwise the output of the case.
         seconds: Its duration.
-        is_error: True if a case that did not pass is an error: something else failed than what is tested.
+        is_error: True if the case did not pass because something other than the tested property failed.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Case:
 
     @property
     def tag(self) -> str:
-        """The element of its outcome; ``''`` if it passed."""
+        """Name of the XML element of the outcome; ``''`` if the case passed."""
         if self.passed is None:
             return 'skipped'
         return '' if self.passed else 'error' if self.is_error else 'failure'
@@ -62,13 +62,13 @@ class Suite:
 
 
 def junit_xml(suites: Sequence[Suite]) -> str:
-    """Returns the file's text, which ends with a line end, and is to be written as UTF-8.
+    """Returns the file's text, which ends with a newline, and must be written as UTF-8.
 
-    Text from outside is safe: a character that XML cannot hold, such as a control character or a lone surrogate,
-    becomes its escape (``\\x1b``), and long texts are cut.
+    Untrusted text is safe: characters that are invalid in XML, such as control characters and lone surrogates, become
+    escapes (``\\x1b``), and long texts are cut.
 
     Raises:
-        ValueError: A duration is negative or no number.
+        ValueError: A duration is negative or not finite.
     """
     root = ElementTree.Element('testsuites')
     every = [case for suite in suites for case in suite.cases]
@@ -110,13 +110,13 @@ def _attribute(text: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """Returns at most this many characters of a text, as ones that XML can hold."""
+    """Cuts a text to ``most`` characters, and escapes characters that are invalid in XML."""
     shown = text if len(text) <= most else f'{text[:most]} ... ({len(text) - most:,} more characters)'
     return ''.join(char if _is_xml(ord(char)) else ascii(char)[1:-1] for char in shown)
 
 
 def _is_xml(code: int) -> bool:
-    """Tests if XML 1.0 can hold a character (section 2.2, production Char), and if it is no DEL or C1 control."""
+    """Tests if a character is valid in XML 1.0 (section 2.2, production Char), and not DEL or a C1 control."""
     if code < 0x20:
         return code in (0x9, 0xA, 0xD)
     return not 0x7F <= code <= 0x9F and not 0xD800 <= code <= 0xDFFF and code not in (0xFFFE, 0xFFFF)

@@ -1,4 +1,4 @@
-"""Intervals of scores of samples: where the score of all records may be. Imports no OpenCompass."""
+"""Estimates the scores of all records from a sample of the records, with intervals. Imports no OpenCompass."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from opencompass_tooleval.core.statistics.sample import LOOK, LOOKS
 from opencompass_tooleval.core.text.bounds import is_number
 
 INTERVALS = 'intervals'
-"""Key of a result with metric -> both ends of its interval, 0-100, if its records are a sample."""
+"""Key of a result whose records are a sample: metric -> both ends of its interval, 0-100."""
 
 
 def intervals_of_sample(result: Result, is_greedy: bool) -> dict[str, list[float]]:
-    """Computes the intervals of a result's scores; none if its records are no sample.
+    """Computes the intervals of a result's scores; empty if its records are not a sample.
 
-    A score that is no mean over its records has none.
+    Scores that are not means over records are left out.
 
     Args:
         result: A result with ``details``.
-        is_greedy: True if a record has the same answer each time, so that asking all records leaves no chance.
+        is_greedy: True if a record gets the same answer each time, so that asking all records leaves no uncertainty.
     """
     if not is_sampled(result):
         return {}
@@ -40,7 +40,7 @@ def intervals_of_sample(result: Result, is_greedy: bool) -> dict[str, list[float
 
 
 def _counts(result: Result) -> tuple[int, int]:
-    """Returns the numbers of records that were asked and of all."""
+    """Returns the number of records that were asked, and the number of all records."""
     asked, samples = records_of(result) or 0, result.get('samples')
     total = samples.get('of') if isinstance(samples, Mapping) else None
     return asked, total if type(total) is int and total > asked else asked
@@ -48,16 +48,16 @@ def _counts(result: Result) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A main score of a model, of a sample.
+    """A main score of a model, estimated from a sample.
 
     Attributes:
         name: The table or data set.
-        metric: Its main metric.
+        metric: The main metric.
         value: The score, 0-100.
-        low: Lower end of the interval; None if the score has none.
+        low: Lower end of the interval; None if the score has no interval.
         high: Upper end.
-        counts: Data set of the score -> number of its records that were asked, and of all.
-        cost_of_rest: Estimated cost of the other records; None without prices.
+        counts: Data set of the score -> number of records that were asked, and of all records.
+        cost_of_rest: Estimated cost of the records that were not asked; None without prices.
     """
 
     name: str
@@ -70,16 +70,16 @@ class Estimate:
 
     @property
     def half(self) -> float:
-        """Half of the width of the interval; infinite without one."""
+        """Half of the width of the interval, in points; infinite without an interval."""
         return math.inf if self.low is None or self.high is None else (self.high - self.low) / 2
 
     def is_within(self, points: float) -> bool:
-        """Tests if half of the width of the interval is at most this, or no record is left to ask."""
+        """Tests if half of the width of the interval is at most ``points``, or all records were asked."""
         return self.half <= points or all(asked >= total for asked, total in self.counts.values())
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Score, low and high end, records asked and all, and the cost of the others, as text; '' where unknown."""
+        """Score, low and high end, asked records, all records and the cost of the rest, as text; '' if unknown."""
         value, low, high = ('' if end is None else f'{end:.2f}' for end in (self.value, self.low, self.high))
         asked, total = (f'{sum(numbers):,}' for numbers in zip(*self.counts.values(), strict=True))
         return value, low, high, asked, total, f'{self.cost_of_rest:,.2f}' if self.cost_of_rest else ''
@@ -91,10 +91,10 @@ class Estimate:
 
 
 def estimates_of(results: Mapping[str, Result], columns: Mapping[Score, Mapping[Score, float]]) -> Iterator[Estimate]:
-    """Yields the main scores of a model's samples: overall scores of whole tables, and those of other data sets.
+    """Yields the main scores that are based on samples: overall scores of complete tables, and other data sets' scores.
 
     Args:
-        results: Data set -> result, of :func:`~opencompass_tooleval.catalogue.tables.without_samples`.
+        results: Data set -> result of one model, from :func:`~opencompass_tooleval.catalogue.tables.without_samples`.
         columns: Table and column -> the shares of its scores.
     """
     in_tables: set[str] = set()
@@ -128,9 +128,9 @@ def _estimate(
 def _ends(
     results: Mapping[str, Result], shares: Mapping[Score, float], values: Mapping[Score, float], value: float
 ) -> tuple[float | None, float | None]:
-    """Combines the intervals of the scores, whose ends are their errors in this direction (MOVER, Zou and Donner 2008).
+    """Combines the intervals of the scores (MOVER, Zou and Donner 2008); the distance to each end acts as an error.
 
-    A data set of which all records were asked has its score as its interval.
+    If all records of a data set were asked, both ends of its interval are its score.
     """
     correlations = {dataset: results[dataset].get(CORRELATIONS, {}) for dataset, _ in shares}
     ends = {score: _interval(results[score[0]], score[1], values[score]) for score in shares}
@@ -159,7 +159,7 @@ def _number(results: Mapping[str, Result], score: Score) -> float | None:
 
 
 def _cost_of_rest(result: Result, asked: int, total: int) -> float | None:
-    """Estimates the cost of the other records from the cost of those that were asked."""
+    """Estimates the cost of the records that were not asked from the cost of the others."""
     spending = spending_of(result.get('usage'))
     cost = spending.cost if spending else None
     return None if cost is None or not asked else cost * (total - asked) / asked

@@ -1,7 +1,6 @@
-"""The one table of results, of which reports, leaderboards and the last screen take their rows.
+"""Reads the results of work directories, for reports, leaderboards and the final screen of a run.
 
-It has the results of any number of work directories, without their samples, and the missing ones. Imports no
-OpenCompass.
+Samples are left out; missing results are listed. Imports no OpenCompass.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ class ModelResult:
     """One result.
 
     Attributes:
-        model: Name of the model in the report.
+        model: The model's name in the report.
         dataset: Abbr of the data set.
         run: The run.
         folder: The model's abbr in the run.
-        result: Content of the file, :func:`~opencompass_tooleval.catalogue.tables.without_samples`.
+        result: Content of the file, reduced by :func:`~opencompass_tooleval.catalogue.tables.without_samples`.
     """
 
     model: str
@@ -53,24 +52,24 @@ class ModelResult:
     result: Mapping[str, Any]
 
     def number(self, metric: str) -> float | None:
-        """Returns a score, 0-100; None if it is missing, or no number that can be ranked."""
+        """Returns a score, 0-100; None if it is missing or not a usable number."""
         value = self.result.get(metric)
         return float(value) if is_number(value) else None
 
     @cached_property
     def provenance(self) -> Provenance:
-        """The provenance."""
+        """The provenance of the result."""
         return Provenance.of(self.result)
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Reasons why the scores are not comparable with published ones; none if they are."""
+        """Reasons why the scores are not comparable with published ones; empty if they are."""
         return caveats_of(self.dataset, self.result)
 
     def part(self, name: str) -> Mapping[str, Any]:
-        """Returns a nested dict of the result, such as ``samples``; empty if there is none.
+        """Returns a nested dict of the result, such as ``samples``; empty if it is missing.
 
-        For a data set with several runs, numbers are the means over the runs.
+        For a data set with several runs, numbers are means over the runs.
         """
         part = self.result.get(name)
         if isinstance(part, list):
@@ -79,7 +78,7 @@ class ModelResult:
 
 
 def _combine(values: Sequence[Any]) -> Any:
-    """Combines the values of several runs: the mean of numbers, dicts key by key, the first of anything else."""
+    """Combines the values of several runs: averages numbers, merges dicts by key, otherwise takes the first value."""
     given = [value for value in values if value is not None]
     if given and all(isinstance(value, dict) for value in given):
         keys = dict.fromkeys(key for value in given for key in value)
@@ -91,13 +90,13 @@ def _combine(values: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Missing:
-    """A model and a data set without a result.
+    """A missing result of a model on a data set.
 
     Attributes:
-        model: Its name.
+        model: The model's name.
         dataset: Abbr of the data set.
-        error: The error that ended it; '' if no file reports one.
-        log: Path of its log, in words if there is none.
+        error: The error that ended the task; '' if no file reports one.
+        log: Path of the task's log; it says so if the log does not exist.
         is_answered: True if there are predictions.
     """
 
@@ -109,7 +108,7 @@ class Missing:
 
     @property
     def why(self) -> str:
-        """The reason: the error, or how far it is."""
+        """The error, or the progress of the task."""
         return self.error or ('answered, not scored' if self.is_answered else 'no answers')
 
 
@@ -119,10 +118,10 @@ class Cell:
 
     Attributes:
         value: 0-100; None if it is missing.
-        error: Its standard error; None if it is unknown.
-        best: True if every other measured model has a lower score.
-        caveats: Reasons for which it is not comparable with published scores.
-        lacks: Data sets that the score needs and the run lacks.
+        error: Its standard error, in points; None if it is unknown.
+        best: True if every other measured model has a worse score.
+        caveats: Reasons why it is not comparable with published scores.
+        lacks: Data sets, or scores of them, that the score needs and the run lacks.
     """
 
     value: float | None = None
@@ -133,11 +132,11 @@ class Cell:
 
 
 def cell_of(model: str, shares: Mapping[Score, float], scored: Mapping[tuple[str, str], ModelResult]) -> Cell:
-    """Computes a score of a model: of a data set, or of a column of a table.
+    """Computes a model's score on a data set or in a column of a table.
 
     Args:
-        model: Its name.
-        shares: Data set and metric -> share of it.
+        model: The model's name.
+        shares: Data set and metric -> its share in the score.
         scored: Model and data set -> result.
     """
     lacks = tuple(dict.fromkeys(dataset for dataset, _ in shares if (model, dataset) not in scored))
@@ -159,8 +158,8 @@ class Material:
 
     Attributes:
         runs: The work directories.
-        scored: Results, by model and data set.
-        missing: Results that were begun, or that another model has, and that are missing.
+        scored: Results, sorted by model and data set.
+        missing: Results that are missing, although the run has or started the data set for this model or another one.
     """
 
     runs: tuple[WorkDir, ...]
@@ -183,7 +182,7 @@ class Material:
         return tuple(sorted({entry.dataset for entry in self.scored}))
 
     def by_pair(self) -> dict[tuple[str, str], ModelResult]:
-        """Model and data set -> result."""
+        """Returns model and data set -> result."""
         return {(entry.model, entry.dataset): entry for entry in self.scored}
 
 
@@ -196,7 +195,7 @@ def run_names(runs: Sequence[WorkDir]) -> dict[WorkDir, str]:
 
 
 def _begun(run: WorkDir) -> Iterator[tuple[str, str]]:
-    """Yields model and data set, or a shard of it, for each file, and for each task that a log names."""
+    """Yields model and data set (or shard) for each predictions file, each log and each task named in a log."""
     for file in run.path.glob('predictions/*/*.json'):
         if not file.name.startswith(('.', 'tmp_')):
             yield file.parent.name, file.stem
@@ -209,13 +208,13 @@ def _begun(run: WorkDir) -> Iterator[tuple[str, str]]:
 
 
 def _whole(name: str, names: set[str]) -> str:
-    """Returns the data set of which a name is a shard, or the name itself."""
+    """Returns the data set of a shard; other names are returned unchanged."""
     whole = whole_of(name)
     return whole if whole and (whole in names or f'{whole}_0' in names) else name
 
 
 def begun_pairs(run: WorkDir) -> set[tuple[str, str]]:
-    """Returns model and data set of each result, of all predictions and of all tasks that were started."""
+    """Returns model and data set of all results, predictions and started tasks."""
     done, begun = set(run.pairs()), set(_begun(run))
     datasets = {dataset for _, dataset in done}
     names = datasets | {dataset for _, dataset in begun}
@@ -223,7 +222,10 @@ def begun_pairs(run: WorkDir) -> set[tuple[str, str]]:
 
 
 def results_of(run: WorkDir, models: Sequence[str], datasets: Sequence[str]) -> tuple[list[ModelResult], list[Missing]]:
-    """Reads the results of models on data sets, which have all of a table; returns them, and the missing ones."""
+    """Reads the results of models on data sets; returns them, and the missing ones.
+
+    Pass all data sets of a table together, since errors of its columns need the correlations between them.
+    """
     scored: list[ModelResult] = []
     missing: list[Missing] = []
     columns = list(published_columns().values())
@@ -236,7 +238,7 @@ def results_of(run: WorkDir, models: Sequence[str], datasets: Sequence[str]) -> 
 def _results(
     run: WorkDir, model: str, datasets: Sequence[str], missing: list[Missing]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yields the results of a model; adds the others to ``missing``."""
+    """Yields the valid results of a model; adds the other ones to ``missing``."""
     for dataset in datasets:
         try:
             result = run.result(model, dataset)
@@ -250,7 +252,7 @@ def _results(
 
 
 def find_missing(run: WorkDir, model: str, dataset: str) -> Missing:
-    """Finds out why there is no result, by its log."""
+    """Finds out from the log why a result is missing."""
     whole = run.predictions(model, dataset)
     is_answered = whole.is_file() or bool(numbered_shards(whole))
     log = run.log(model, dataset, 'eval' if is_answered else 'infer')
@@ -261,10 +263,10 @@ def find_missing(run: WorkDir, model: str, dataset: str) -> Missing:
 def read(paths: Sequence[Path]) -> Material:
     """Reads work directories.
 
-    If a model has a result of the same data set in two of them, its name is ``MODEL (RUN)``.
+    A model with results of the same data set in two of them is named ``MODEL (RUN)``.
 
     Raises:
-        DataError: A path is no run of OpenCompass.
+        DataError: A path is not a run of OpenCompass.
     """
     runs = tuple(dict.fromkeys(WorkDir.find(path).absolute() for path in paths))
     begun = {run: begun_pairs(run) for run in runs}

@@ -1,4 +1,4 @@
-"""Compares a data set with a variant of it."""
+"""Compares data sets with their variants."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ NO_TOKENS = PromptTokens()
 
 
 def reduction(before: float, after: float) -> float | None:
-    """Computes by how many percent ``after`` is less than ``before``; None if ``before`` is 0."""
+    """Computes the reduction from ``before`` to ``after``, in percent; None if ``before`` is 0."""
     return 100.0 * (before - after) / before if before else None
 
 
 @dataclass(frozen=True)
 class Gain:
-    """One metric of one data set, or one column of a table, of the original and of its variant.
+    """One metric of a data set, or one column of a table, for the original and its variant.
 
     Attributes:
         dataset: Abbr of the original data set, or the table's name.
-        metric: Its metric.
+        metric: The metric or column.
         original: Score of the original, 0-100; with an interval, over the records that both have.
         variant: Score of the variant, over the same records.
         unshared: Number of records that only one of them has.
-        better: Percentage of the records of both with a better value of the variant; None without an interval.
-        worse: Percentage of these with a worse value.
-        steps: Mean number of an agent's steps per task, of the original and of the variant, over the same records; None
-            if there are none.
+        better: Percentage of the shared records on which the variant is better; None without an interval.
+        worse: Percentage of the shared records on which the variant is worse.
+        steps: Mean number of an agent's steps per task, for the original and the variant, over the same records; None
+            if unknown.
         kept: Share of the original's points that the variant keeps, in percent; None if there is no interval, or too
             few points (:func:`~opencompass_tooleval.core.statistics.ratio.share_kept`).
-        pairs: Values of the records of both; None if the score is no mean over records.
-        interval: Their difference in points over the records that both have; None for a column that is a mean of
-            several data sets, and if the score is no mean over records.
+        pairs: Values of the shared records; None if the score is not a mean over records.
+        interval: Variant minus original, in points, over the shared records; None for a column of a table, and if the
+            score is not a mean over records.
     """
 
     dataset: str
@@ -67,7 +67,7 @@ class Gain:
 
     @property
     def delta(self) -> float:
-        """Gain of the variant, in points."""
+        """Variant minus original, in points."""
         return self.interval.delta if self.interval else self.variant - self.original
 
 
@@ -98,10 +98,10 @@ def gains_of(dataset: str, original: Result, variant: Result) -> list[Gain]:
 
 
 def change_of_lead(first: Gain, second: Gain) -> Interval | None:
-    """Computes how much more one model gains by a variant than another, over the records of all four results.
+    """Computes how much more the second model gains by a variant than the first, over the records of all four results.
 
     Returns:
-        The difference of the differences, second minus first, with its interval; None with too few records.
+        Gain of the second minus gain of the first, with its interval; None if there are too few records.
     """
     if first.pairs is None or second.pairs is None:
         return None
@@ -127,7 +127,7 @@ def table_gains(kind: VariantKind, scores: Mapping[str, Mapping[str, float]]) ->
 
     Args:
         kind: The kind of variants.
-        scores: Table -> metric -> score, without data sets, which :func:`gains_of` compares.
+        scores: Table -> metric -> score. Data sets are left out: :func:`gains_of` compares them.
     """
     pairs, _ = kind.pair_up(list(scores))
     return [
@@ -149,10 +149,10 @@ def row_of(
 
     Args:
         kind: The kind of variants.
-        model: Its abbr.
-        comparison: The gain.
-        before: Tokens of the prompts of the original.
-        after: Tokens of the prompts of the variant. There is no reduction if another tokenizer counted them.
+        model: The model's abbr.
+        gain: The gain.
+        before: Tokens of the original's prompts.
+        after: Tokens of the variant's prompts. The row has no reduction if another tokenizer counted them.
     """
     interval = gain.interval
     numbers: dict[str, float | None] = {
@@ -191,7 +191,7 @@ SPREAD = ('model', 'dataset', 'metric', 'seeds', 'mean_delta', 'lowest', 'highes
 
 
 def spread_rows(kind: VariantKind, compared: Iterable[tuple[str, Gain]]) -> Iterator[tuple[str, ...]]:
-    """Yields a row for each model, variant and metric with several seeds: how much the gains of the seeds differ.
+    """Yields the spread of the gains over seeds: a row for each model, variant and metric with several seeds.
 
     Args:
         kind: The kind of variants.
@@ -210,12 +210,12 @@ CHANGED = (
     'twin', 'twin_seed', 'twins_version', 'left_out', WITHOUT_TWIN, 'max_added_chars',
     'records_sha256', 'prompts_sha256',
 )  # fmt: skip
-"""Keys of a provenance in which a twin differs from its original."""
+"""Keys of the provenance that may differ between a twin and its original."""
 
 
 @dataclass(frozen=True)
 class Originals:
-    """The originals of a run's twins under the names of the twins: a baseline for them.
+    """The originals of a run's twins, under the names of the twins, as a baseline for the twins.
 
     Attributes:
         run: The run.
@@ -233,14 +233,14 @@ class Originals:
         return self.run.path
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yields model and variant of every pair."""
+        """Yields model and variant for every variant whose original has a result."""
         present = set(self.run.pairs())
         for model, dataset in sorted(present):
             if fnmatchcase(dataset, self.pattern) and (model, self.kind.original_of(dataset)) in present:
                 yield model, dataset
 
     def result(self, model: str, dataset: str) -> Result | None:
-        """Returns the result of a twin's original, with the keys of the provenance that a change of records sets."""
+        """Returns the result of a twin's original; :data:`CHANGED` keys of its provenance come from the twin."""
         twin, original = self.run.result(model, dataset), self.run.result(model, self.kind.original_of(dataset))
         if not twin or not original:
             return original

@@ -1,4 +1,4 @@
-"""``tooleval leaderboard``: a static site from bundles of results."""
+"""``tooleval leaderboard``: builds a static site from bundles of results."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def build_site(
         bool, typer.Option('--include-private', help='Show sets made from your own tools, too.')
     ] = False,
 ) -> int:
-    """Writes the site, and prints its path and the bundles that are left out.
+    """Writes the site, and prints its path and the faults of bundles.
 
     Returns:
-        1 if a bundle is left out, unless ``--keep-going`` is given; otherwise 0.
+        1 if a bundle has a fault, unless ``--keep-going`` is given; otherwise 0.
 
     Raises:
-        DataError: There is no bundle, ``out`` holds something else, or a library is not installed.
+        DataError: There are no bundles, ``out`` contains something else, or a library is not installed.
     """
     if importlib.util.find_spec(NEEDED) is None:
         raise DataError(out, f'a leaderboard needs {NEEDED}', fix="pip install 'opencompass-tooleval[report]'")
@@ -52,10 +52,10 @@ def add_bundles(
     folder: FolderArgument,
     bundles: Annotated[list[Path], typer.Argument(metavar='FILE', help='Bundles of tooleval export --bundle.')],
 ) -> None:
-    """Checks bundles and copies them into the folder; one that is there already is left as it is.
+    """Checks bundles and copies them into the folder; existing copies are left unchanged.
 
     Raises:
-        DataError: A bundle fails a check, or the folder has another one of its name.
+        DataError: A bundle fails a check, or the folder has a different bundle with the same name.
     """
     for file in bundles:
         is_new = add_bundle(file, folder)

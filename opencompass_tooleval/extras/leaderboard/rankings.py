@@ -1,4 +1,4 @@
-"""Ranks the results of bundles: per table, with what does not compare in tables apart, and the history of a model."""
+"""Ranks the results of bundles, with separate tables for results that are not comparable, and a model's history."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from opencompass_tooleval.results.table import Material, ModelResult
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 Settings = Mapping[str, Mapping[str, Any]]
-"""Data set -> its settings that affect numbers."""
+"""Data set -> its settings that affect scores."""
 _NAMED = 2
-"""Number of data sets that a reason names; it counts the others."""
+"""Maximum number of data sets that a reason names; the others are only counted."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Head:
     Attributes:
         title: Its text, with a link to ``page``.
         page: The page with the row's history; '' for this page.
-        anchor: Fragment of the row, here and on that page; it never changes.
-        date: Of the bundle.
-        note: A small text below.
+        anchor: Permanent link fragment of the row, on this page and on ``page``.
+        date: Date of the bundle.
+        note: A small text below the title.
     """
 
     title: str
@@ -50,13 +50,13 @@ class Head:
 
 @dataclass(frozen=True)
 class Ranking:
-    """A table of rows that compare with each other.
+    """A table of rows, which are comparable with each other except in a history.
 
     Attributes:
         board: The table; its models are labels of entries.
         heads: Label -> the first cell of its row.
-        reason: Why it is apart from the main one, or a note on a history; '' for none.
-        has_files: True if the table is written as files too.
+        reason: Why it is separate from the main table, or a note on a history; '' if there is nothing to say.
+        has_files: True if the table is also written as files.
     """
 
     board: Board
@@ -67,14 +67,14 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Section:
-    """A table, or a benchmark on the first page, by one method.
+    """The rankings for one table, or for one benchmark and method on the first page.
 
     Attributes:
         name: Name of its main table.
         title: Its heading.
         family: The benchmark.
-        method: One of :data:`~opencompass_tooleval.catalogue.benchmark.VARIANTS`; '' for none.
-        rankings: The main ranking, then those that do not compare with it.
+        method: One of :data:`~opencompass_tooleval.catalogue.benchmark.VARIANTS`; '' for the original data sets.
+        rankings: The main ranking, then the rankings of results that are not comparable with it.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Section:
 
 @dataclass(frozen=True)
 class HistoryRow:
-    """A result on the page of its model: texts for its cells."""
+    """A result on the page of its model, as texts for the cells of its row."""
 
     anchor: str
     date: str
@@ -102,14 +102,14 @@ class HistoryRow:
 
 @dataclass(frozen=True)
 class Entry:
-    """A model in a bundle: a row of every table of which it has a data set."""
+    """A model in a bundle; it has a row in every table with one of its data sets."""
 
     model: str
     bundle: Bundle
 
     @property
     def label(self) -> str:
-        """Its unique name in tables and files."""
+        """Unique name of the entry in tables and files."""
         return f'{self.model} ({self.bundle.date[:10]} {self.bundle.digest[:16]})'
 
     @property
@@ -117,34 +117,34 @@ class Entry:
         return page_of(self.model)
 
     def anchor(self, name: str) -> str:
-        """Returns the fragment of its row for a data set or a table: it depends on nothing else."""
+        """Returns the permanent link fragment of the entry's row for a data set or a table."""
         parts = _joined(self.bundle.digest, self.model, name)
         return f'r-{hashlib.sha256(parts).hexdigest()[:16]}'
 
 
 def _joined(*parts: str) -> bytes:
-    """Joins texts unambiguously: no name holds a NUL."""
+    """Joins texts unambiguously, with NULs, which occur in no name."""
     return '\0'.join(parts).encode('utf-8', 'surrogatepass')
 
 
 def table_name(board: str) -> str:
-    """Returns a table's name for anchors: the table of an agent has the name of its data set."""
+    """Returns a table's name for anchors, distinct from data sets: an agent's table is named like its data set."""
     return f'table {board}'
 
 
 def page_of(model: str) -> str:
-    """Returns the file of a model's page; it never changes."""
+    """Returns the permanent file name of a model's page."""
     return f'model-{slug(model)[:60]}-{hashlib.sha256(_joined(model)).hexdigest()[:8]}.html'
 
 
 def method_of(name: str) -> str:
-    """Returns the method of a table or a data set by its name; '' for none of :data:`VARIANTS`."""
+    """Returns the method (one of :data:`VARIANTS`) of a table or a data set by its name; '' for originals."""
     kinds = {variant: find_variant(variant) for variant in VARIANTS}
     return next((variant for variant, kind in kinds.items() if kind.is_variant(name) or name.endswith(kind.suffix)), '')
 
 
 def is_private(entry: BundleResult) -> bool:
-    """Tests if a result is of a set that a user made from tools of their own."""
+    """Tests if a result belongs to a data set that a user made from their own tools."""
     return entry.is_private or family_of(entry.dataset) in USERS
 
 
@@ -153,7 +153,7 @@ class Leaderboard:
 
     Args:
         bundles: Checked bundles with different digests.
-        include_private: Keeps sets that users made from tools of their own.
+        include_private: True to keep data sets that users made from their own tools.
     """
 
     def __init__(self, bundles: Sequence[Bundle], include_private: bool = False) -> None:
@@ -178,12 +178,12 @@ class Leaderboard:
 
     @cached_property
     def models(self) -> list[str]:
-        """The models, in order."""
+        """The models, sorted by name."""
         return sorted({entry.model for entry in self.entries.values()})
 
     @cached_property
     def boards(self) -> tuple[Board, ...]:
-        """Tables of the first page, one per benchmark and method, then those of the benchmarks' pages."""
+        """Tables of the first page, one per benchmark and method, then the tables of the benchmark pages."""
         tables = boards(self.material, published_columns())
         rest = [board for board in tables if board.name != OVERVIEW]
         overview = next((board for board in tables if board.name == OVERVIEW), None)
@@ -201,7 +201,7 @@ class Leaderboard:
         return (*first, *rest)
 
     def sections(self, family: str = '') -> Iterator[Section]:
-        """Yields the sections of a benchmark's page, or those of the first page."""
+        """Yields the sections of a benchmark's page, or of the first page if ``family`` is empty."""
         for board in self.boards:
             is_first = board.name.startswith(OVERVIEW)
             dataset = next((dataset for shares in board.shares.values() for dataset, _ in shares), '')
@@ -211,7 +211,7 @@ class Leaderboard:
                 yield Section(board.name, board.title, board_family, method, tuple(self._rankings(board)))
 
     def _rankings(self, board: Board) -> Iterator[Ranking]:
-        """Yields the ranking with most models, then those that do not compare with it, each with the reason."""
+        """Yields the ranking with the most models, then the rankings that are not comparable with it, with reasons."""
         datasets = {dataset for shares in board.shares.values() for dataset, _ in shares}
         done = {
             row.model: {name: values for name, values in self._settings[row.model].items() if name in datasets}
@@ -225,7 +225,9 @@ class Leaderboard:
             if not newest:
                 groups.append((together, newest))
             together.update(done[label])
-            newest.setdefault(self.entries[label].model, label)  # the first: most data sets, then the latest
+            newest.setdefault(
+                self.entries[label].model, label
+            )  # prefers the entry with the most data sets, then the latest
         groups.sort(key=lambda group: -len(group[1]))
         for number, (settings, labels) in enumerate(groups):
             name = f'{board.name}-apart-{number}' if number else board.name
@@ -240,13 +242,13 @@ class Leaderboard:
         return Head(entry.model, entry.page, entry.anchor(table_name(name)), date, date)
 
     def history(self, model: str) -> Iterator[Ranking]:
-        """Yields the tables of one model: a row per bundle, the latest first, and how their settings differ."""
+        """Yields the tables of one model with a row per bundle, the latest first, and notes on differing settings."""
         labels = {label: entry for label, entry in self.entries.items() if entry.model == model}
         for board in self.boards:
             part = narrowed(board, labels)
             if not part.rows:
                 continue
-            rows = sorted(part.rows, key=lambda row: list(labels).index(row.model))  # entries are by date
+            rows = sorted(part.rows, key=lambda row: list(labels).index(row.model))  # the latest first
             rows = [replace(row, cells=tuple(replace(cell, best=False) for cell in row.cells)) for row in rows]
             heads, notes = {}, []
             datasets = {dataset for shares in part.shares.values() for dataset, _ in shares}
@@ -263,7 +265,7 @@ class Leaderboard:
         return {name: values for name, values in self._settings[label].items() if name in datasets}
 
     def results(self, model: str) -> Iterator[HistoryRow]:
-        """Yields all results of a model, those of the latest bundle first."""
+        """Yields all results of a model, the latest bundle first."""
         by_label: dict[str, list[ModelResult]] = {}
         for item in self.material.scored:
             by_label.setdefault(item.model, []).append(item)
@@ -297,13 +299,13 @@ def _scores(item: ModelResult) -> Iterator[str]:
 
 
 def _is_alike(first: Settings, second: Settings) -> bool:
-    """Tests if two compare on every data set that both have."""
+    """Tests if two entries are comparable on every data set that both have."""
     shared = first.keys() & second.keys()
     return not any(next(unlike({'': first[one], 'other': second[one]}, True), None) for one in shared)
 
 
 def differences(settings: Settings, main: Settings) -> str:
-    """Names the settings that differ from those of the main table; '' if none does."""
+    """Describes the settings that differ from the main table; '' if all are equal."""
     found: dict[str, dict[tuple[str, str], list[str]]] = {}
     for dataset in sorted(settings.keys() & main.keys()):
         for key, values in unlike({'here': settings[dataset], 'there': main[dataset]}, True):

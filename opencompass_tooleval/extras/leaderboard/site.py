@@ -1,4 +1,4 @@
-"""Writes the pages of a leaderboard: the rankings, a page per benchmark and per model, and the bundles."""
+"""Writes the pages of a leaderboard: rankings, a page per benchmark and per model, and a list of bundles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from opencompass_tooleval.work_dir.data_files import read_plain
 
 MARKER = '.tooleval-leaderboard'
 LEDGER = 'bundles.json'
-"""File of a site: name of each bundle -> SHA-256, which the next build compares."""
+"""File of a site with the name and SHA-256 of each bundle, for the next build to compare."""
 MAX_BUNDLES = 10_000
 SCRIPTS = ('report.css', 'tables.js', 'leaderboard.js')
 
@@ -37,8 +37,8 @@ class Built:
         page: Its first page.
         bundles: Number of bundles.
         models: Number of models.
-        faults: Reasons for which bundles are left out.
-        private: Number of results of private sets that are left out.
+        faults: Faults of bundles: why they are left out, or that they are missing.
+        private: Number of results on private data sets that are left out.
     """
 
     page: Path
@@ -54,18 +54,18 @@ def write_site(
     include_private: bool = False,
     progress: Callable[[Sequence[Path]], Iterable[Path]] = iter,
 ) -> Built:
-    """Writes a site of all bundles in a folder. It replaces an earlier site when it is complete.
+    """Writes a site of all bundles in a folder. Only a complete site replaces an earlier one.
 
-    A bundle that fails a check, or that changed since the earlier site, is left out.
+    Leaves out bundles that fail a check, or that have changed since the earlier site.
 
     Args:
-        folder: The bundles.
+        folder: The folder of bundles.
         out: A new or empty folder, or one with an earlier site.
-        include_private: Shows sets that users made from tools of their own too.
+        include_private: True to show data sets that users made from their own tools, too.
         progress: Wraps the files to show progress.
 
     Raises:
-        DataError: ``folder`` has no bundle or too many, or ``out`` holds something else.
+        DataError: ``folder`` has no bundles or too many, or ``out`` contains something else.
     """
     files = sorted(file for file in folder.glob(f'*{SUFFIX}') if file.is_file() and not file.name.startswith('.'))
     if not 0 < len(files) <= MAX_BUNDLES:
@@ -78,14 +78,14 @@ def write_site(
     board = Leaderboard(list(bundles.values()), include_private)
     with replaced(out, MARKER, 'leaderboard') as fresh:
         _write(board, fresh, faults)
-        # A changed or lost bundle stays a fault until its content is back.
+        # A changed or lost bundle remains a fault until its content is restored.
         ledger = {**{bundle.name: bundle.digest for bundle in bundles.values()}, **before}
         (fresh / LEDGER).write_text(json.dumps(ledger, indent=1, sort_keys=True) + '\n', encoding='ascii')
     return Built(out / 'index.html', len(bundles), len(board.models), tuple(faults), board.private)
 
 
 def _ledger(file: Path) -> dict[str, str]:
-    """Reads the bundles of an earlier site; none if there is no site."""
+    """Reads name -> digest of the bundles of an earlier site; empty if there is no site."""
     if not file.is_file():
         return {}
     try:
@@ -98,7 +98,7 @@ def _ledger(file: Path) -> dict[str, str]:
 def _read(
     files: Sequence[Path], before: dict[str, str], progress: Callable[[Sequence[Path]], Iterable[Path]]
 ) -> tuple[dict[str, Bundle], list[str]]:
-    """Returns digest -> bundle, and the faults; of bundles with equal content, the first."""
+    """Returns digest -> bundle, and the faults. Of bundles with equal content, keeps the first."""
     bundles: dict[str, Bundle] = {}
     faults = []
     for file in progress(files):

@@ -1,4 +1,4 @@
-"""Tasks on a user's own tools: their goals, the agents that are scored on them, and their check."""
+"""Tasks on a user's own tools: reads, checks and scores them."""
 
 VERSION = 3
-"""Raised when the way in which goals are checked changes."""
+"""Version of the goal check; increase it when scores can change."""

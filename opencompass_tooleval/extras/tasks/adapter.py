@@ -1,4 +1,4 @@
-"""The registered data set and evaluator of tasks on a user's own tools, and their dialogues."""
+"""Registers the data set and the evaluator of tasks on a user's own tools, and defines their dialogues."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ToolEvalTasksDataset(ToolEvalDataset):
 
     @staticmethod
     def load(path: str, instructions: str | None = None) -> Dataset:
-        """Loads the tasks. The server is started, to list its tools and to read the state at the start.
+        """Loads the tasks. Starts the server to list its tools and to read the state at the start.
 
         Args:
             path: The file, such as ``tasks.yaml``.
@@ -56,7 +56,7 @@ class ToolEvalTasksDataset(ToolEvalDataset):
 
 
 class TaskDialogues(AgentDialogues):
-    """Begins the dialogues of a loop with the server of a file of tasks: ``dialogues`` of the inferencer.
+    """Starts dialogues of a loop with the server of a file of tasks; used as ``dialogues`` of the inferencer.
 
     Args:
         path: The file.
@@ -66,9 +66,9 @@ class TaskDialogues(AgentDialogues):
 
     Raises:
         DataError: The file is missing or damaged.
-        UntrustedError: This user has not trusted it.
-        TypeError: The loop has no such option.
-        ValueError: There is no such loop.
+        UntrustedError: This user has not trusted the file.
+        TypeError: The loop does not have such an option.
+        ValueError: The loop does not exist.
     """
 
     def __init__(self, path: str, loop: str = 'function_calling', most: int = 8, **options: Any) -> None:
@@ -84,7 +84,7 @@ class ToolEvalTasksEvaluator(ToolEvalAgentEvaluator):
     """Scores agents on a file of tasks, without a judge.
 
     Args:
-        path: As in :meth:`ToolEvalTasksDataset.load`.
+        path: The file of tasks, as in :meth:`ToolEvalTasksDataset.load`.
     """
 
     def __init__(self, path: str) -> None:
@@ -94,7 +94,7 @@ class ToolEvalTasksEvaluator(ToolEvalAgentEvaluator):
 
     @cached_property
     def subset(self) -> TasksRow:
-        """The row with the name of the file and the metrics."""
+        """The subset row with the name of the file and the metrics."""
         return TasksRow(load_tasks(self._path).name, NAMES)
 
     def provenance(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``tooleval tasks check``: executes solutions, and agents without a model that must not solve a task."""
+"""``tooleval tasks check``: runs the solutions, and agents without a model, which must not solve tasks."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Checked:
     """The result of a check.
 
     Attributes:
-        faults: What makes scores wrong, in words.
-        notes: What the owner should look at.
-        agents: Agent without a model -> share of the tasks that it solves, 0-100.
-        tools: Tool -> number of tasks that need it, calls, failed calls, and the last failure.
+        faults: Problems that make scores wrong, in words.
+        notes: Hints for the owner of the tasks.
+        agents: Agent without a model -> percentage of the tasks that it solves.
+        tools: Tool -> number of tasks that need it, number of calls, number of failed calls, and the last failure.
     """
 
     faults: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ def check_opened(opened: Opened) -> Checked:
     """Checks the tasks of an opened file.
 
     Raises:
-        DataError: An effect or a call of a task is not of this server.
+        DataError: An effect or a call of a task does not fit the server.
         ServerError: The server cannot be started.
     """
     tasks, found = opened.tasks, Checked()
@@ -90,12 +90,12 @@ def check_opened(opened: Opened) -> Checked:
 
 
 def _may_solve(written: WrittenTask, name: str) -> bool:
-    """Tests if a task says that an agent without calls is right."""
+    """Tests if, according to its owner, an agent may solve the task without calls."""
     return (written.asks and name in (ASKS_BACK, SAYS_RESULT)) or (written.needs == () and name == SAYS_RESULT)
 
 
 def _start_faults(opened: Opened) -> Iterator[str]:
-    """Starts the server once more, without calls: what differs is no effect of an agent."""
+    """Yields the parts of the state that differ between two starts of the server without calls."""
     if opened.state is None:
         return
     for part, text in changes(opened.state.start, FolderState(opened.live, opened.state.ignore).start).items():
@@ -139,7 +139,7 @@ def _notes(task: Task, run: Trajectory | None) -> Iterator[str]:
 
 
 def _values(goal: Goal) -> list[str]:
-    """Returns the values of the first accepted result: what a person would look for."""
+    """Returns the single values of the first accepted result, as normalized texts."""
     text = goal.results[0]
     if goal.form == PAIRS:
         text = json.dumps([one for pair in pairs_of(text) for one in pair[1:]])
@@ -148,7 +148,7 @@ def _values(goal: Goal) -> list[str]:
 
 
 def _stands_in(text: str, value: str) -> bool:
-    """Tests if a text has a value as a whole word or number."""
+    """Tests if a text contains a value as a whole word or number."""
     words = ''.join(one if one.isalnum() or one in '.-:' else ' ' for one in plain_text(text))
     return any(f' {value}{mark} ' in f' {words} ' for mark in ('', '.', ':'))
 

@@ -1,4 +1,4 @@
-"""``tooleval tasks``: begins a file of tasks, adds tasks whose effects are observed, and checks them."""
+"""``tooleval tasks``: creates a file of tasks, adds tasks with observed effects, and checks them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def init_tasks(
     """Writes a file of tasks to start from, with the tools of the server.
 
     Raises:
-        ValueError: The file exists, or not one of the servers is given.
+        ValueError: The file exists, or the options do not give exactly one server.
         ServerError: The server cannot be started.
     """
     from opencompass_tooleval.extras.mcp_servers.live import only_reads
@@ -109,13 +109,13 @@ def add_task(
     task_id: Annotated[str | None, typer.Option('--id', metavar='NAME', help='By default from the request.')] = None,
     trust: TrustOption = False,
 ) -> None:
-    """Makes calls on a copy, and adds a task with the effects and the result that they had.
+    """Makes calls on a copy, and adds a task with their effects and result.
 
     Raises:
         DataError: A file is damaged.
-        ValueError: A call fails, or there is a task with this id.
+        ValueError: A task has this id already.
         UntrustedError: This user has not trusted the file.
-        ServerError: The server cannot be started.
+        ServerError: The server cannot be started, or a call fails.
     """
     tasks = load_tasks(file)
     trust_first(tasks.trustee, trust)
@@ -146,7 +146,7 @@ def _id_of(request: str, taken: set[str]) -> str:
 
 
 def _observed(tasks: TaskFile, name: str, request: str, planned: list[tuple[str, dict[str, Any]]] | None) -> list[str]:
-    """Makes the calls twice, from the same start, and returns the lines of the task."""
+    """Makes the calls twice from the same start, and returns the lines of the task. Without a fixture, only once."""
     from opencompass_tooleval.extras.tasks.effects import changes
     from opencompass_tooleval.extras.tasks.opened import open_tasks, typed_call
 
@@ -180,11 +180,11 @@ def _observed(tasks: TaskFile, name: str, request: str, planned: list[tuple[str,
 
 
 def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:
-    """Checks a file of tasks without a model; returns 1 if it has a fault, else 0.
+    """Checks a file of tasks without a model; returns 1 if it has a fault, otherwise 0.
 
     Raises:
-        DataError: The file is damaged, or names what its server does not have.
-        UntrustedError: This user has not trusted it.
+        DataError: The file is damaged, or names something that its server does not have.
+        UntrustedError: This user has not trusted the file.
         ServerError: The server cannot be started.
     """
     from opencompass_tooleval.extras.tasks.check import check_opened
@@ -218,7 +218,7 @@ def _print_tools(checked: Checked) -> None:
 
 
 def with_tasks(run: Callable[..., int]) -> Callable[..., int]:
-    """Adds ``--instructions`` to ``tooleval run``, and lets ``--trust`` trust files of tasks."""
+    """Adds ``--instructions`` to ``tooleval run``, and extends ``--trust`` to files of tasks."""
 
     @functools.wraps(run)
     def run_benchmarks(benchmarks: list[str] | None, instructions: Path | None, trust: bool, **options: Any) -> int:
@@ -239,7 +239,7 @@ def with_tasks(run: Callable[..., int]) -> Callable[..., int]:
     return run_benchmarks
 
 
-_WITH = '\0'  # in no path
+_WITH = '\0'  # occurs in no path
 
 
 def datasets_of(name: str) -> list[dict[str, Any]] | None:

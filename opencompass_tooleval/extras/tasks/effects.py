@@ -1,4 +1,4 @@
-"""The differences of two states, those that a task wants, and their comparison. Pure."""
+"""Computes the differences of two states, and compares them with the differences that a task wants. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,11 @@ _BELOW = (':', '/')
 
 
 def changes(before: State, after: State) -> dict[str, str]:
-    """Returns part -> its difference as JSON text: ``removed``, ``added`` and ``moved`` items; ``to``; or ``gone``."""
+    """Returns the parts that differ -> their difference as JSON text.
+
+    A difference has ``removed``, ``added`` and ``moved`` for items, ``to`` for a new value, ``gone`` for a removed one,
+    ``is`` for new or removed empty items, or ``more``, a number, if it is too large.
+    """
     found: dict[str, str] = {}
     left = _MAX_TEXT
     for name in dict.fromkeys([*before, *after]):
@@ -60,7 +64,7 @@ def _difference(old: Any, new: Any) -> dict[str, Any]:
             return {'more': most}
         kept = len(before) - removed.total()
         moved = listed[-1].is_ordered and LCSseq.similarity(before, after, score_cutoff=kept) < kept
-        is_changed = bool(removed or added or moved)  # the counts are used up
+        is_changed = bool(removed or added or moved)  # before ``_taken`` uses up the counts
         difference: dict[str, Any] = {
             'removed': [json.loads(key) for key in _taken(before, removed)],
             'added': [json.loads(key) for key in _taken(after, added)],
@@ -75,7 +79,7 @@ def _difference(old: Any, new: Any) -> dict[str, Any]:
 
 
 def _taken(keys: Sequence[str], counts: Counter[str]) -> list[str]:
-    """Returns keys in their order, the last ones of each, as often as they are counted."""
+    """Returns each key as often as counted, in order; takes the last occurrences, and uses up the counts."""
     taken = []
     for key in reversed(keys):
         if counts[key] > 0:
@@ -88,18 +92,18 @@ def _key(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-# --- what a task wants ------------------------------------------------------------------------------------------------
+# --- wanted differences -----------------------------------------------------------------------------------------------
 
 
 @dataclass
 class _Row:
-    """A row at the end: an item of the start, in which some values are others.
+    """A wanted row at the end: a new one, or an item from the start with some changed values.
 
     Attributes:
-        item: The item; an empty object for a new row.
-        like: Column -> its value in words; or the whole value in words; None for the item as it is.
-        free: Columns with any value.
-        origin: Place of the item at the start; None for a new one.
+        item: The item at the start; an empty object or None for a new row.
+        like: Column -> wanted value as text, or the whole wanted value; None for an unchanged item.
+        free: Columns that may have any value.
+        origin: Index of the item at the start; None for a new row.
     """
 
     item: Any
@@ -109,7 +113,7 @@ class _Row:
 
     @property
     def shown(self) -> Any:
-        """The row, with the values that the task wants in words."""
+        """The row, with wanted values as texts."""
         if isinstance(self.item, dict):
             return {**self.item, **(self.like or {})}
         return self.item if self.like is None else self.like
@@ -120,7 +124,7 @@ class _Row:
 
 @dataclass
 class _AppliedEffects:
-    """The effects of a task as they are applied to the state at the start."""
+    """Applies the effects of a task to the state at the start."""
 
     start: State
     rows: dict[str, list[_Row]] = field(default_factory=dict)
@@ -144,7 +148,7 @@ class _AppliedEffects:
         """Applies an effect.
 
         Raises:
-            ValueError: It names what the state does not have, or its words do not go together.
+            ValueError: The effect names something that the state does not have, or its keys do not go together.
         """
         part, file = self._part(effect)
         given = [action for action in ACTIONS if action in effect]
@@ -187,7 +191,7 @@ class _AppliedEffects:
             self._create(file)
 
     def _part(self, effect: Mapping[str, Any]) -> tuple[str, str]:
-        """Returns the name of the part of an effect, and of its file; ``''`` for none."""
+        """Returns the names of an effect's part and file; the file is ``''`` for a table or a named part."""
         if 'part' in effect:
             return str(effect['part']), ''
         file = str(effect.get('file', ''))
@@ -281,7 +285,7 @@ class _AppliedEffects:
                     self.parts[target] = {'to': part}
 
     def expected(self) -> dict[str, Any]:
-        """Returns part -> the difference that the task wants."""
+        """Returns part -> wanted difference."""
         differences: dict[str, Any] = {}
         for part, rows in self.rows.items():
             items = self._items(part)
@@ -313,7 +317,7 @@ def expected_changes(effects: Iterable[Mapping[str, Any]], start: State) -> dict
     """Returns the differences that effects make to a state, for :func:`wrong_changes`.
 
     Raises:
-        ValueError: An effect names what the state does not have, or its words do not go together.
+        ValueError: An effect names something that the state does not have, or its keys do not go together.
     """
     applied = _AppliedEffects(start)
     for effect in effects:
@@ -325,7 +329,7 @@ def expected_changes(effects: Iterable[Mapping[str, Any]], start: State) -> dict
 
 
 def means(words: Any, value: Any) -> bool:
-    """Tests if a value is what a file says, where every scalar is text: ``42`` is the number 42 or the text 42."""
+    """Tests if a value equals ``words``, whose scalars are all texts: ``42`` is the number 42 or the text 42."""
     if isinstance(words, Mapping):
         return isinstance(value, Mapping) and words.keys() == value.keys() and holds(words, value)
     if isinstance(words, list):
@@ -348,12 +352,12 @@ def _number(text: str) -> Fraction | None:
 
 
 def holds(words: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    """Tests if an object has the values of ``words``, beside others."""
+    """Tests if an object has all values of ``words``; it may have others too."""
     return all(name in row and means(value, row[name]) for name, value in words.items())
 
 
 def fits(pattern: Mapping[str, Any], item: Any) -> bool:
-    """Tests if an item is one that a task wants."""
+    """Tests if an item fits the pattern of a wanted row."""
     like, free, exact = pattern['like'], pattern['free'], pattern['item']
     if like is None and not free:
         return bool(_key(exact) == _key(item))
@@ -370,7 +374,10 @@ def fits(pattern: Mapping[str, Any], item: Any) -> bool:
 
 
 def _fitting(patterns: Sequence[Mapping[str, Any]], items: Sequence[Any]) -> list[set[int]]:
-    """Returns for each pattern the places of the items that fit it; compares only those that have its other values."""
+    """Returns for each pattern the indices of the items that fit it.
+
+    For speed, compares only items whose values outside the pattern's wanted and free columns are equal.
+    """
     tables: dict[frozenset[str], dict[str, list[int]]] = {}
     found = []
     for pattern in patterns:
@@ -387,17 +394,17 @@ def _fitting(patterns: Sequence[Mapping[str, Any]], items: Sequence[Any]) -> lis
 
 
 def _beside(columns: Collection[str], value: Any) -> str:
-    """Returns the values of an object beside some columns, as text; the text of a text; ``''`` for other values."""
+    """Returns an object without ``columns`` as JSON text, a text unchanged, and ``''`` for other values."""
     if isinstance(value, Mapping):
         return _key({name: one for name, one in value.items() if name not in columns})
     return value if isinstance(value, str) else ''
 
 
 def wrong_changes(wanted: Mapping[str, Any], made: Mapping[str, str]) -> dict[str, str]:
-    """Compares the differences that a task wants with those that an agent made.
+    """Compares the wanted differences with those that an agent made.
 
     Returns:
-        Part -> what is wrong with it, in words; empty if nothing is.
+        Part -> description of the error; empty if all differences are right.
     """
     left = {name: _read(text) for name, text in made.items()}
     wrong: dict[str, str] = {}
@@ -417,7 +424,7 @@ def wrong_changes(wanted: Mapping[str, Any], made: Mapping[str, str]) -> dict[st
 
 
 def _read(text: str) -> dict[str, Any]:
-    """Reads a difference, which may be from a run of somebody else."""
+    """Parses a difference; it may come from an untrusted run."""
     found = load_json(text, bounded=True)
     if not isinstance(found, dict) or not all(isinstance(found.get(name, []), list) for name in ('removed', 'added')):
         return {'more': 0}
@@ -425,7 +432,7 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def _resolved(pattern: str, made: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """Returns the part that a name with ``*`` stands for."""
+    """Returns the first other part that matches a name with ``*``; the name itself if there is none."""
     if '*' not in pattern or pattern in made:
         return pattern
     return next((name for name in made if name not in wanted and fnmatchcase(name, pattern)), pattern)

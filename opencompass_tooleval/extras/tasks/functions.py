@@ -1,4 +1,4 @@
-"""Serves the functions of a Python file as an MCP server: ``python functions.py tools.py``. Runs as a program alone."""
+"""Serves the functions of a Python file as an MCP server, as a program of its own: ``python functions.py tools.py``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import sys
 
 
 def main(path: str) -> None:
-    """Serves the public functions that a file defines; the file is executed, with what it imports from its folder."""
+    """Serves the public functions that a file defines; executes the file and its imports."""
     from mcp.server import MCPServer
 
     sys.path[0] = os.path.dirname(path)
-    sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True  # compiled files beside it may be of other code
+    sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True  # never run compiled files, whose code may differ
     spec = importlib.util.spec_from_file_location('tools', path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # data classes look their module up
+    sys.modules[spec.name] = module  # dataclasses look up their module
     spec.loader.exec_module(module)
     server = MCPServer('functions')
     for name, function in vars(module).items():

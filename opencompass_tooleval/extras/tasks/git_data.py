@@ -1,7 +1,7 @@
 """Reads git repositories as data.
 
-In a repository that an agent has written, git would execute what settings and hooks name. Here it runs in an empty
-repository of ours, which borrows the objects and the index of the other one.
+In a repository that an agent has written, git would execute commands from settings and hooks. So git runs in an empty
+repository of ours, which uses the objects and the index of the agent's repository.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GIT = '.git'
 
 _MAX_COMMITS, _MAX_REFERENCES = 20_000, 2_000
 _MAX_ITEMS = 200_000
-"""Commits of all references together; most commits are in several."""
+"""Maximum number of commits in all histories together; a commit counts once per reference that contains it."""
 _MAX_BYTES, _SECONDS = 1 << 26, 30.0
 _SHOWN, _MAX_ERROR = 10, 300
 _LIMITED = f'ulimit -v {1 << 22} 2>/dev/null; exec git "$@"'
@@ -35,7 +35,7 @@ _DIFFERENCES = ('--raw', '-z', '--no-abbrev', '--no-renames')
 
 
 def is_repository(folder: Path) -> bool:
-    """Tests if a folder is the folder ``.git`` of a repository."""
+    """Tests if a folder is the ``.git`` folder of a repository."""
     return folder.name == GIT and (folder / 'HEAD').is_file() and (folder / 'objects').is_dir()
 
 
@@ -43,15 +43,15 @@ def git_items(folder: Path) -> dict[str, Any]:
     """Reads a repository.
 
     Args:
-        folder: Its folder ``.git``.
+        folder: The repository's ``.git`` folder.
 
     Returns:
-        ``HEAD``: the branch; ``branch NAME``, ``tag NAME``, ``stash``, ...: the commits by first parents, the newest
-        last, each with its message, the digests of the files that it changes, and the messages of the commits that it
-        merges; ``staged``: the files of the index that differ from ``HEAD``. Authors and times are left out.
+        ``HEAD``: the branch; ``branch NAME``, ``tag NAME``, ``stash``, ...: the commits along first parents, the newest
+        last, each with its message, the digests of the files that it changes, and the messages of merged commits;
+        ``staged``: the files of the index that differ from ``HEAD``. Authors and times are left out.
 
     Raises:
-        ValueError: It is damaged, too large, or in a format that is not read; or git is not installed.
+        ValueError: The repository is damaged, too large or in an unknown format, or git is not installed.
     """
     try:
         if (folder / 'objects' / 'info' / 'alternates').exists():
@@ -100,7 +100,7 @@ def _shown(name: str) -> str:
 
 
 def _borrowing(folder: Path, ours: Path) -> Callable[..., str]:
-    """Returns what runs git in an empty repository with the objects and the index of another one."""
+    """Returns a function that runs git in an empty repository with the objects and the index of ``folder``."""
     (ours / 'refs').mkdir()
     (ours / 'HEAD').write_text('ref: refs/heads/none\n')
     if (folder / 'shallow').is_file():
@@ -121,10 +121,10 @@ def _borrowing(folder: Path, ours: Path) -> Callable[..., str]:
 
 
 def _run(env: Mapping[str, str], *arguments: str) -> str:
-    """Returns what git prints.
+    """Returns the output of a git command.
 
     Raises:
-        ValueError: It fails, prints too much or takes too long.
+        ValueError: The command fails, prints too much or takes too long.
     """
     errors = Path(env['GIT_DIR'], 'errors')
     command = ('sh', '-c', _LIMITED, 'git', '-c', 'core.commitGraph=false', *arguments)
@@ -136,7 +136,7 @@ def _run(env: Mapping[str, str], *arguments: str) -> str:
         timer = Timer(_SECONDS, git.kill)
         timer.start()
         content = git.stdout.read(_MAX_BYTES + 1)
-        git.stdout.close()  # what would print more ends
+        git.stdout.close()  # ends a process that would print more
         code = git.wait()
         timer.cancel()
     if code or len(content) > _MAX_BYTES:
@@ -147,7 +147,7 @@ def _run(env: Mapping[str, str], *arguments: str) -> str:
 
 
 def _commits(git: Callable[..., str], newest: Sequence[str]) -> dict[str, tuple[list[str], str, dict[str, str]]]:
-    """Returns commit -> its parents, its message and the files that it changes, of all that lead to some."""
+    """Returns commit -> parents, message and changed files, for the newest commits and all of their ancestors."""
     if not newest:
         return {}
     mark = secrets.token_hex(16)
@@ -166,7 +166,7 @@ def _commits(git: Callable[..., str], newest: Sequence[str]) -> dict[str, tuple[
 
 
 def _changed(differences: str) -> dict[str, str]:
-    """Returns file -> the beginning of its new digest, of differences in git's raw format."""
+    """Parses differences in git's raw format; returns file -> start of its new digest, or ``removed``."""
     fields = differences.lstrip('\0\n').split('\0')
     changed = {}
     for given, path in zip(fields[::2], fields[1::2], strict=False):

@@ -1,4 +1,4 @@
-"""The goal of a task, and if a trajectory reaches it: effects, result, needed and forbidden tools. No judge. Pure."""
+"""Checks if a trajectory reaches a task's goal: effects, result, needed and forbidden tools. No judge. Pure."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Goal:
     """Conditions at the end of a task.
 
     Attributes:
-        needs: Patterns of tools of which each has to answer a call.
+        needs: Patterns of tools; for each, a matching tool must answer a call.
         forbidden: Patterns of tools that must not be called.
-        form: Type of the result; ``''`` for none.
+        form: Type of the result; ``''`` without a result.
         results: The accepted results.
-        asks: True if the agent has to ask the user something.
-        effects: Part of the state -> the difference that the task wants; None where no state can be read.
-        writes: Without a state that can be read: the calls of tools that change something, as ``[name, arguments]``;
+        asks: True if the agent must ask the user something.
+        effects: Part of the state -> wanted difference; None if the state cannot be read.
+        writes: If the state cannot be read: the wanted calls of tools that change something, as ``[name, arguments]``;
             None if they are unknown.
         reads: Tools that change nothing.
-        answer: A right final answer.
+        answer: A correct final answer.
     """
 
     needs: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Goal:
 
 
 def parse_goal(raw: Mapping[str, Any]) -> Goal:
-    """Reads the values of :meth:`Goal.to_dict`."""
+    """Creates a goal from the values of :meth:`Goal.to_dict`."""
     values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in raw.items()}
     return Goal(**values)
 
@@ -69,11 +69,11 @@ class GoalResult:
     """Result of a trajectory's check against its goal.
 
     Attributes:
-        reason: The first reason for a missed goal, as ``area:code``; ``''`` if it was reached.
-        wrong_effects: Part of the state -> what is wrong with it.
-        missing_tools: Needed tools that answered no call.
+        reason: The first reason why the goal was missed, as ``area:code``; ``''`` if it was reached.
+        wrong_effects: Part of the state -> description of the error.
+        missing_tools: Patterns of needed tools that answered no call.
         forbidden_calls: Forbidden tools that were called.
-        wrong_result: The result that was given, if it is not the goal's.
+        wrong_result: The given result, if it is wrong; otherwise empty.
     """
 
     reason: str
@@ -89,7 +89,10 @@ class GoalResult:
 
 
 def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
-    """Checks a trajectory: the state at the end, the result, and which tools were called; no arguments of reading."""
+    """Checks the final state, the result and the called tools of a trajectory.
+
+    Arguments of tools that only read are not checked.
+    """
     calls, answer = trajectory.path_calls, trajectory.final_answer
     answered = [call for call in calls if call.source != ERROR and not call.error]
     forbidden = tuple(dict.fromkeys(call.name for call in trajectory.calls if is_named(call.name, goal.forbidden)))
@@ -126,12 +129,12 @@ def _wrong_effects(goal: Goal, trajectory: Trajectory, answered: Sequence[Answer
 
 
 def is_named(name: str, patterns: Sequence[str]) -> bool:
-    """Tests if a tool is one of some patterns."""
+    """Tests if the name of a tool matches one of the patterns."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def wrong_result(goal: Goal, answer: str) -> tuple[str, ...]:
-    """Returns the result of an answer, shortened, if it is none of those that the goal accepts."""
+    """Returns the shortened result of an answer if the goal does not accept it; otherwise an empty tuple."""
     if not goal.form:
         return ()
     given = find_result(answer)

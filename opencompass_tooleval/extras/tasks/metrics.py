@@ -1,4 +1,4 @@
-"""Metrics of agents on a user's own tools, and their description for tables and reports."""
+"""Metrics of agents on a user's own tools, and the benchmark's description for tables and reports."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ METRICS = (
 )
 
 NAMES = (SOLVED, _OF_AGENTS[0], FORBIDDEN_RATE, *_OF_AGENTS[1:])
-"""All of them, in the order of results."""
+"""Names of all metrics, in the order of results."""
 
 
 class TasksRow(SubsetRow):
-    """The metrics of a file of tasks, which all have."""
+    """The metrics of a file of tasks, the same for all files."""
 
     METRICS = METRICS
 

@@ -1,4 +1,4 @@
-"""A file of tasks with its server: the tools, the state at the start, and the tasks that agents get."""
+"""Opens a file of tasks with its server: the tools, the state at the start, and the tasks for agents."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _REQUESTS = '\n\nEnd with one line: Result: {}.', '\n\n最后单独写一行“�
 
 @dataclass
 class FolderState:
-    """State of the trials of a server: what its files mean, after it has ended.
+    """Reads the state of a server's trials from its files, after a trial has ended.
 
     Attributes:
         live: The server.
-        ignore: Patterns of parts that do not count.
+        ignore: Patterns of parts of the state that are ignored.
     """
 
     live: LiveTools
@@ -62,10 +62,10 @@ class FolderState:
 
     @property
     def start(self) -> State:
-        """The state of a trial without calls; read once.
+        """The state after a trial without calls; it is read only once.
 
         Raises:
-            ServerError: As :meth:`read`.
+            ServerError: The server cannot be started, or its files cannot be read.
         """
         with self._reading:
             if self._start is None:
@@ -74,10 +74,10 @@ class FolderState:
             return self._start
 
     def changes(self, trial: LiveTrial) -> dict[str, str]:
-        """Ends a trial and returns how its state differs from that at the start.
+        """Ends a trial and returns the differences between its state and the state at the start.
 
         Raises:
-            ServerError: As :meth:`read`.
+            ServerError: The server cannot be started, or its files cannot be read.
         """
         before = self.start
         return changes(before, self.read(trial))
@@ -85,7 +85,7 @@ class FolderState:
 
 @dataclass
 class Opened:
-    """A file of tasks whose server can be called.
+    """A file of tasks with a running server.
 
     Attributes:
         file: The file.
@@ -99,7 +99,7 @@ class Opened:
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
-        """The tools that change nothing: those of the file, and those of which the server says so."""
+        """The tools that change nothing, according to the file or the server."""
         listed = self.live.listed
         return tuple(tool['name'] for tool in listed if only_reads(tool) or is_named(tool['name'], self.file.reads))
 
@@ -108,7 +108,7 @@ class Opened:
         """The tasks for agents.
 
         Raises:
-            DataError: An effect or a call of a task is not of this server.
+            DataError: An effect or a call of a task does not fit the server.
             ServerError: The server cannot be started.
         """
         tools = self.live.tools
@@ -141,7 +141,7 @@ class Opened:
             if not any(is_named(name, [pattern]) for name in names):
                 raise ValueError(f'the server has no tool {pattern}')
         needs = written.needs
-        if needs is None:  # a result without a call is a guess
+        if needs is None:  # without a call, the result would be a guess
             needs = (ANY_TOOL,) if written.form else ()
         writes = None
         if self.state is None:
@@ -161,12 +161,12 @@ def open_tasks(path: str | Path | TaskFile, **settings: Any) -> Iterator[Opened]
     """Opens a file of tasks, and stops its servers at the end.
 
     Args:
-        path: The file, or what was read from it.
+        path: The file, or its loaded content.
         **settings: Further settings of the server.
 
     Raises:
         DataError: The file is missing or damaged.
-        UntrustedError: This user has not trusted it.
+        UntrustedError: This user has not trusted the file.
         ServerError: The server cannot be started, or its files cannot be read; the message names the file of tasks.
         ValueError: A variable of the server is not set, or the MCP SDK is not installed.
     """
@@ -180,15 +180,15 @@ def open_tasks(path: str | Path | TaskFile, **settings: Any) -> Iterator[Opened]
 
 
 def state_of(file: TaskFile, live: LiveTools) -> FolderState | None:
-    """Returns the reader of the state of a file's server; None without a fixture."""
+    """Returns the reader of the server's state; None without a fixture."""
     return FolderState(live, file.ignore) if file.fixture else None
 
 
 def typed_call(name: str, arguments: Any, tools: tuple[ToolSchema, ...]) -> GoldCall:
-    """Gives the arguments of a call, whose scalars are texts, the types of the tool's schema.
+    """Converts arguments whose scalars are texts to the types of the tool's schema; JSON text is only parsed.
 
     Raises:
-        ValueError: There is no such tool.
+        ValueError: The server has no such tool, or the JSON is invalid.
     """
     schema = next((tool.parameters for tool in tools if tool.name == name), None)
     if schema is None:

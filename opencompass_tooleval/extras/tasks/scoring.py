@@ -20,18 +20,18 @@ class GoalScore(AgentScore):
     """The score of one task with a goal.
 
     Attributes:
-        result: How far its goal was reached.
+        result: Result of the goal check.
     """
 
     result: GoalResult = field(default_factory=lambda: GoalResult(NOT_FINISHED))
 
     def to_detail(self) -> dict[str, Any]:
-        """Adds what is missing or wrong to :meth:`AgentScore.to_detail`."""
+        """Adds the missing and wrong parts of the goal to :meth:`AgentScore.to_detail`."""
         return {**super().to_detail(), 'goal': {key: value for key, value in asdict(self.result).items() if value}}
 
 
 def score_task(task: Task, trajectory: Trajectory) -> GoalScore:
-    """Scores the trajectory of one task; ``task.goal`` is set."""
+    """Scores the trajectory of one task, which must have a goal."""
     score = score_trajectory(replace(task, gold=None), trajectory)
     return _with_goal(task, score, check_goal(parse_goal(task.goal or {}), trajectory))
 
@@ -51,10 +51,10 @@ def score_task_predictions(tasks: Sequence[Task], predictions: Sequence[Answer])
 
     Args:
         tasks: The tasks.
-        predictions: A trajectory's JSON each; one with an ``infra:`` reason counts as wrong.
+        predictions: The JSON of one trajectory each; a prediction with an ``infra:`` reason counts as wrong.
 
     Raises:
-        ValueError: The numbers of tasks and predictions differ, or a prediction is no trajectory.
+        ValueError: The numbers of tasks and predictions differ, or a prediction is not a trajectory.
     """
     scores = score_predictions(tasks, predictions, score_task)
     return [

@@ -1,4 +1,4 @@
-"""Agents without a model: one makes the calls of the solution, and others show what a task gives away."""
+"""Agents without a model: one makes the calls of the solution; the others show if a task is too easy to pass."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Scripted:
     """Makes calls, and answers with a text.
 
     Args:
-        calls: Task -> its calls, tool and arguments.
-        text: Task -> its final answer; the observations follow where ``tells`` is true.
-        tells: See ``text``.
+        calls: Returns the calls for a task, each with tool and arguments.
+        text: Returns the final answer for a task.
+        tells: True to append the observations to the final answer.
     """
 
     settings: ClassVar[dict[str, Any]] = {}
@@ -55,7 +55,7 @@ def agents(callable_tools: Sequence[str] = ('*',)) -> dict[str, Loop]:
     """Returns name -> agent.
 
     Args:
-        callable_tools: Patterns of tools that the agent that calls everything may call.
+        callable_tools: Patterns of tools for the agent that calls everything.
     """
     return {
         SOLUTION: Scripted(_solution, lambda task: task.gold_answer),
@@ -85,12 +85,12 @@ def _solution(task: Task) -> list[tuple[str, Mapping[str, Any]]]:
 def run_agent(
     tasks: Sequence[Task], carry_out: Callable[[Task], Dialogue[Trajectory]], threads: int = 1
 ) -> dict[str, Trajectory]:
-    """Returns task -> its run by an agent without a model.
+    """Runs an agent without a model; returns task -> trajectory.
 
     Args:
         tasks: The tasks.
         carry_out: Carries out a task from a fresh state.
-        threads: Number of tasks at the same time.
+        threads: Number of tasks that run at the same time.
 
     Raises:
         ServerError: The server cannot be started.

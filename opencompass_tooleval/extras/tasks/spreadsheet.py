@@ -1,4 +1,4 @@
-"""Reads the cells of a workbook: a ZIP archive of XML."""
+"""Reads the cells of a workbook, which is a ZIP archive of XML files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _RELATION = '{http://schemas.openxmlformats.org/officeDocument/2006/relationship
 
 
 def read_sheets(path: Path) -> dict[str, list[dict[str, Any]]] | None:
-    """Returns sheet -> its cells, each with ``cell`` and ``value`` or ``formula``. Formats are left out.
+    """Reads the cells of all sheets, without formats.
 
     Returns:
-        None if the file is no workbook.
+        Sheet -> its cells, each with ``cell`` and ``value`` or ``formula``. None if the file is not a workbook.
 
     Raises:
-        ValueError: It is too large.
+        ValueError: The workbook is too large, or defines entities.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -56,7 +56,7 @@ def _part(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
         return ElementTree.Element('none')
     with archive.open(name) as stream:
         content = stream.read(_MAX_PART + 1)
-    # A document type could define entities that fill the memory; NUL bytes are UTF-16, in which it is not seen.
+    # A document type could define entities that fill the memory. NUL bytes mean UTF-16, which would hide it.
     if len(content) > _MAX_PART or b'<!DOCTYPE' in content or b'\0' in content:
         raise ValueError('a part of the workbook is too large, or defines entities')
     return ElementTree.fromstring(content)
@@ -64,7 +64,7 @@ def _part(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
 
 def _cell(cell: ElementTree.Element, shared: list[str]) -> dict[str, Any] | None:
     written, formula = cell.findtext(f'{_MAIN}v'), cell.findtext(f'{_MAIN}f')
-    if formula is not None:  # its value is computed by the program that shows it
+    if formula is not None:  # its value is computed by the program that opens it
         return {'cell': cell.get('r'), 'formula': formula}
     if cell.get('t') == 'inlineStr':
         written = ''.join(text.text or '' for text in cell.iter(f'{_MAIN}t'))
@@ -72,6 +72,6 @@ def _cell(cell: ElementTree.Element, shared: list[str]) -> dict[str, Any] | None
         return None
     kind: str = cell.get('t', 'n')
     value: str | float = written
-    with suppress(ValueError):  # anybody may write text into a cell of numbers
+    with suppress(ValueError):  # a number cell may contain text
         value = shared[int(written)] if kind == 's' else float(written) if kind == 'n' else written
     return {'cell': cell.get('r'), 'value': value}

@@ -1,6 +1,6 @@
-"""Reads what the files of a folder mean: rows of databases and tables, values, lines. Files are data; nothing runs.
+"""Reads the content of a folder's files: rows of databases and tables, values, lines. Executes nothing from them.
 
-A part of the state has a name: ``shop.db:orders`` for the rows of a table, ``config.json:server.port`` for a value,
+Each part of the state has a name: ``shop.db:orders`` for the rows of a table, ``config.json:server.port`` for a value,
 ``notes.txt:`` for the lines of a text, ``notes.txt`` for the file itself, ``notes/`` for a folder.
 """
 
@@ -27,7 +27,7 @@ from opencompass_tooleval.extras.tasks.spreadsheet import read_sheets
 from opencompass_tooleval.tool_docs.yaml_text import load_yaml
 
 ANY = '*'
-"""In place of a default: the database fills the column."""
+"""Stands for a default that the database computes."""
 
 _SQLITE = b'SQLite format 3\0'
 _BESIDE = ('-wal', '-shm', '-journal')
@@ -43,9 +43,9 @@ class Items:
 
     Attributes:
         items: JSON values, in order.
-        is_ordered: False where the order means nothing, as in a database.
-        fills: Column -> its value where a new row leaves it out, :data:`ANY` for one that the database computes; None
-            where rows have no fixed columns.
+        is_ordered: False if the order has no meaning, as in a database.
+        fills: Column -> value of the column if a new row leaves it out, :data:`ANY` if the database computes it; None
+            if rows have no fixed columns.
     """
 
     items: list[Any]
@@ -54,7 +54,7 @@ class Items:
 
 
 State = dict[str, Any]
-"""Part -> its :class:`Items`, or its value."""
+"""Part -> its :class:`Items` or its value."""
 
 
 def read_state(folder: Path, ignore: Sequence[str] = ()) -> State:
@@ -66,7 +66,7 @@ def read_state(folder: Path, ignore: Sequence[str] = ()) -> State:
             column.
 
     Raises:
-        ValueError: There are too many files or rows, they are too large, or a database is damaged.
+        ValueError: There are too many files or rows, a file is too large, or a database or repository is damaged.
         OSError: A file cannot be read.
     """
     state: State = {}
@@ -88,7 +88,7 @@ def read_state(folder: Path, ignore: Sequence[str] = ()) -> State:
 
 
 def _read_git(git: Path, name: str) -> State:
-    """Reads a repository; its settings and hooks, which git executes, are read as files."""
+    """Reads a repository; its settings and hooks, which git would execute, are read as files."""
     items = {f'{name}:{part}': value for part, value in git_items(git).items()}
     state: State = {part: Items(value) if isinstance(value, list) else value for part, value in items.items()}
     for file in sorted(path for part in _OF_GIT for path in git.glob(part)):
@@ -131,7 +131,7 @@ def _read_file(path: Path, name: str) -> State:
         if (parts := _read_values(path.suffix.lower(), text)) is not None:
             return {name: 'values', **{f'{name}:{part}': value for part, value in parts.items()}}
     except (ValueError, csv.Error):
-        pass  # text in no such format
+        pass  # not valid in its format: read it as plain text
     return {name: 'text', f'{name}:': Items(text.splitlines())}
 
 
@@ -143,10 +143,10 @@ def _is_database(path: Path) -> bool:
 
 
 def _read_values(suffix: str, text: str) -> State | None:
-    """Returns part -> value of a text in a format of values; None for other texts.
+    """Returns part -> value for a CSV, TSV, YAML or JSON text; None for other file types.
 
     Raises:
-        ValueError: It is not in its format.
+        ValueError: The text is not valid in its format.
     """
     if suffix in ('.csv', '.tsv'):
         header, *rows = csv.reader(io.StringIO(text), dialect='excel-tab' if suffix == '.tsv' else 'excel', strict=True)
@@ -165,7 +165,7 @@ def _read_values(suffix: str, text: str) -> State | None:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value with whole numbers as such: what one language writes as ``20.0`` another one writes as ``20``."""
+    """Converts floats without a fraction to integers, since some languages write ``20`` as ``20.0``."""
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, list):
@@ -183,10 +183,10 @@ def _values_of(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _read_database(path: Path) -> State:
-    """Reads schema and rows of a copy: reading a database in WAL mode writes beside it.
+    """Reads schema and rows of a copy, since reading a database in WAL mode writes files next to it.
 
     Raises:
-        ValueError: It is damaged, or too large.
+        ValueError: The database is damaged or too large.
     """
     end = time.monotonic() + _SECONDS
     with TemporaryDirectory(prefix='tooleval-state-') as folder:
@@ -219,7 +219,9 @@ def _tables_of(database: sqlite3.Connection) -> State:
             for _, column, of, _, default, _ in columns
         }
         cursor = database.execute(f'SELECT * FROM {quoted} LIMIT {_MAX_ROWS + 1}')
-        names = [column for column, *_ in cursor.description]  # also generated columns, which table_info leaves out
+        names = [
+            column for column, *_ in cursor.description
+        ]  # including generated columns, which table_info leaves out
         rows = cursor.fetchall()
         if len(rows) > _MAX_ROWS:
             raise ValueError(f'its table {name} has more than {_MAX_ROWS:,} rows')
@@ -229,7 +231,7 @@ def _tables_of(database: sqlite3.Connection) -> State:
 
 
 def _default(sql: str | None) -> Any:
-    """Returns the value of a default that is a literal; :data:`ANY` for one that is computed, such as a clock."""
+    """Returns the value of a literal default; :data:`ANY` for a computed one, such as the current time."""
     if sql is None or sql.upper() == 'NULL':
         return None
     if sql[:1] == sql[-1:] == "'":

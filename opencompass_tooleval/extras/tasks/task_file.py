@@ -1,6 +1,6 @@
-"""Reads a file of tasks: a server, what it works on, requests, and what is right at the end.
+"""Reads a file of tasks: a server, its fixture, requests, and the goals of the requests.
 
-Every scalar is text: ``value: 4:00`` is neither 240 nor a time until its type says so, and ``no`` is no truth value.
+Every scalar is text: ``4:00`` is neither 240 nor a time, unless a type says so, and ``no`` is not a boolean.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class WrittenTask:
     """A task as its owner wrote it.
 
     Attributes:
-        id: Its id.
+        id: Id of the task.
         request: The request.
-        needs: Patterns of tools of which each has to answer a call; None if the owner says nothing.
+        needs: Patterns of tools; for each, a matching tool must answer a call. None if the file does not say.
         forbidden: Patterns of tools that must not be called.
-        form: Type of the result, one of ``typed_result.FORMS``; ``''`` for none.
+        form: Type of the result, one of ``typed_result.FORMS``; ``''`` without a result.
         results: The accepted results, as texts of this type.
-        asks: True if the agent has to ask the user something, and to change nothing.
-        effects: What differs at the end.
+        asks: True if the agent must ask the user something, and change nothing.
+        effects: The differences at the end.
         solution: Calls that reach the goal: tool, and arguments whose scalars are texts, or their JSON text.
     """
 
@@ -74,7 +74,7 @@ class WrittenTask:
 
     @property
     def is_checked(self) -> bool:
-        """True if something decides if it is solved, beside that nothing else is changed."""
+        """True if the task has a condition beyond "nothing else is changed"."""
         return bool(self.needs or self.form or self.asks or self.effects)
 
 
@@ -84,13 +84,13 @@ class TaskFile:
 
     Attributes:
         path: The file.
-        server: A command, relative to the file's folder; ``''`` with a URL or a module.
-        url: URL of a running server, which neither resets nor has a copy.
-        module: A file of Python functions; ``''`` for none.
-        env: Variables of the server; ``$NAME`` is a variable of this process.
-        fixture: Folder or file that is copied for each trial; ``''`` for none.
-        reads: Patterns of tools that change nothing, beside those of which the server says so.
-        ignore: Patterns of parts of the state that do not count.
+        server: Command of the server, relative to the file's folder; ``''`` with a URL or a module.
+        url: URL of a running server, which is neither copied nor reset; ``''`` if there is none.
+        module: File of Python functions that is served; ``''`` if there is none.
+        env: Environment variables of the server; ``$NAME`` is a variable of this process.
+        fixture: Folder or file that is copied for each trial; ``''`` if there is none.
+        reads: Patterns of tools that change nothing, in addition to those that the server declares.
+        ignore: Patterns of parts of the state that are ignored.
         tasks: The tasks.
     """
 
@@ -106,13 +106,13 @@ class TaskFile:
 
     @property
     def name(self) -> str:
-        """Name in results: of ``tasks.yaml`` the folder's, else the file's."""
+        """Name in results: the file's name, or the folder's for ``tasks.yaml``."""
         stem = self.path.resolve().parent.name if self.path.stem == 'tasks' else self.path.stem
         return re.sub(r'\W+', '_', stem).strip('_') or 'tasks'
 
     @property
     def fixture_path(self) -> Path | None:
-        """The fixture; None without one."""
+        """Path of the fixture; None without a fixture."""
         return (self.path.resolve().parent / self.fixture) if self.fixture else None
 
     @property
@@ -132,7 +132,7 @@ class TaskFile:
 
     @property
     def trustee(self) -> Trustee:
-        """Stands for all that the file starts, and for the calls that its check makes.
+        """Identifies everything that the file starts, and the calls of its solutions, for the user to trust.
 
         Raises:
             OSError: The fixture or the module is missing, or cannot be read.
@@ -155,7 +155,7 @@ class TaskFile:
 
 
 def _code_of(path: Path, folder: Path) -> Iterator[Path]:
-    """Yields a file, and the Python files beside it that its words or theirs name: all that it may import."""
+    """Yields a file and all code in its folder that it may import: files whose names occur in the code, recursively."""
     yield path
     seen, left = {path}, [path] if path.suffix == '.py' and path.is_relative_to(folder) else []
     while left:
@@ -173,10 +173,10 @@ def load_tasks(path: str | Path) -> TaskFile:
     """Reads a file of tasks.
 
     Args:
-        path: The file; if it is not there, it is looked for as data is.
+        path: The file; if it does not exist, it is searched like data files.
 
     Raises:
-        DataError: It is missing or damaged; the message names the task.
+        DataError: The file is missing or damaged; the message names the task.
     """
     file = Path(path) if Path(path).is_file() else resolve_data_path(str(path), FIX)
     try:
@@ -206,7 +206,7 @@ def _check_head(file: TaskFile) -> None:
         raise ValueError('it names one of server, url and module')
     if file.url and (file.fixture or not file.url.startswith(('http://', 'https://'))):
         raise ValueError('url is http://... or https://..., and has no fixture: the server runs already')
-    shlex.split(file.server)  # raises ValueError for quotes that do not end
+    shlex.split(file.server)  # raises ValueError for an unclosed quote
     if len(file.server) > _MAX_COMMAND:
         raise ValueError(f'server has more than {_MAX_COMMAND:,} characters')
     folder = file.path.resolve().parent
@@ -260,10 +260,12 @@ def _read_call(raw: Any) -> tuple[str, Any]:
 
 
 def _checked(raw: Any, kinds: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Returns the members of an object: an empty text is an empty value of any kind, and ``tuple`` a list of names.
+    """Checks the keys and types of an object, and returns it.
+
+    An empty text stands for an empty value of any type; the type ``tuple`` is a list of names.
 
     Raises:
-        ValueError: There is another one, or one of another kind.
+        ValueError: A key is unknown, or a value has a wrong type.
     """
     if not isinstance(raw, dict):
         raise ValueError(f'{what} is not an object with {first_of(list(kinds))}')

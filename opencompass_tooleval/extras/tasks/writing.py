@@ -1,4 +1,4 @@
-"""Writes observed differences as effects and calls as a solution, in lines of YAML that a person can edit. Pure."""
+"""Writes observed differences as effects, and calls as a solution, in editable YAML. Pure."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ _SCHEMA = re.compile(r'(?:table|index|view|trigger) .')
 
 
 def observed_effects(before: State, first: Mapping[str, str], second: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Returns the effects that describe a difference.
+    """Returns the effects that describe the difference that calls made.
 
     Args:
         before: The state at the start.
-        first: The difference that calls made.
-        second: The difference that the same calls made from the same start: what is another one is left free.
+        first: The difference after the calls.
+        second: The difference after the same calls from the same start. The effects leave free the values in which it
+            differs from ``first``.
     """
     made, again = ({name: json.loads(text) for name, text in each.items()} for each in (first, second))
     observed = _Observed(before, made, again)
@@ -85,7 +86,7 @@ class _Observed:
         self._whole.add(name)
 
     def _pattern(self, name: str) -> str:
-        """Returns a pattern of a new name that is another one each time."""
+        """Returns a pattern for the name of a new file that differs between the two runs."""
         others = [one for one in self._again if one not in self._made and ':' not in one] or [name]
         start = _DIGITS.sub('', _beginning(name, others[0]))
         end = _DIGITS.sub('', _beginning(name[::-1], others[0][::-1]))[::-1]
@@ -93,7 +94,7 @@ class _Observed:
 
     @cached_property
     def _files(self) -> dict[str, dict[str, Any]]:
-        """File at the start -> its parts, as the difference that a copy of it makes."""
+        """File at the start -> its parts, in the form of the difference that a copy of the file makes."""
         files: dict[str, dict[str, Any]] = {}
         for name, value in self._before.items():
             file, colon, inner = name.partition(':')
@@ -101,7 +102,7 @@ class _Observed:
         return files
 
     def _source(self, name: str) -> str:
-        """Returns the file at the start with the content of a new one; ``''`` if there is none, or if it is empty."""
+        """Returns the file at the start that has the content of a new file; ``''`` if none has, or if it is empty."""
         made = {
             part.removeprefix(name): found for part, found in self._made.items() if f'{part}:'.startswith(f'{name}:')
         }
@@ -133,7 +134,7 @@ class _Observed:
         target, start = self._target(name), self._before.get(name)
         items, fills = (start.items, start.fills or {}) if isinstance(start, Items) else ([], {})
         again = self._again[name].get('added', [])
-        if '.git:' in name and start is None:  # a branch or a tag that equals another one
+        if '.git:' in name and start is None:  # a new branch or tag that equals an existing one
             source = next(
                 (part for part, value in self._before.items() if '.git:' in part and _as_new(value) == found), ''
             )
@@ -173,7 +174,7 @@ def _as_new(part: Any) -> dict[str, Any]:
 
 
 def _given(action: str, new: Mapping[str, Any], other: Mapping[str, Any], left_out: Sequence[str]) -> dict[str, Any]:
-    """Returns the values of a row; those that another run has otherwise are free."""
+    """Returns the values of a row; columns that differ in the second run are free."""
     free = [column for column in new if new[column] != other.get(column) and column not in left_out]
     values = {column: words(new[column]) for column in new if column not in (*left_out, *free)}
     return {action: values} | ({'free': free} if free else {})
@@ -185,7 +186,7 @@ def _beginning(one: str, other: str) -> str:
 
 
 def _key_column(items: Sequence[Any]) -> str:
-    """Returns the first column with another value in each row; ``''`` if there is none."""
+    """Returns the first column whose values are all different; ``''`` if there is none."""
     for column in items[0] if items and isinstance(items[0], dict) else ():
         values = [json.dumps(item.get(column)) for item in items if isinstance(item, dict)]
         if len(set(values)) == len(items):
@@ -194,7 +195,7 @@ def _key_column(items: Sequence[Any]) -> str:
 
 
 def words(value: Any) -> Any:
-    """Returns a value with texts in place of its scalars."""
+    """Converts all scalars of a value to texts."""
     if isinstance(value, dict):
         return {key: words(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -203,7 +204,7 @@ def words(value: Any) -> Any:
 
 
 def guess_result(text: str) -> tuple[str, str]:
-    """Returns type and value of a tool's answer that holds one value, or a list; ``('', '')`` for others."""
+    """Returns type and YAML value of a tool's answer that is a single value or a list; otherwise ``('', '')``."""
     read = parse_literal(text)
     value = read.value if read.ok else text
     while isinstance(value, dict | list) and len(value) == 1:
@@ -230,12 +231,12 @@ def task_lines(
     """Returns the lines of a task.
 
     Args:
-        name: Its id.
+        name: Id of the task.
         request: The request.
         effects: The effects.
-        calls: The calls of its solution, as of :func:`written_call`.
-        result: Type and value, as YAML; ``''`` for none.
-        last: What the last call answered, for a comment where it is no result.
+        calls: The calls of the solution, from :func:`written_call`.
+        result: Type and YAML value of the result; ``''`` without one.
+        last: The answer to the last call, written as a comment if there is no result.
     """
     form, value = result
     lines = [f'  - id: {flow(name)}', f'    request: {flow(request)}']
@@ -256,12 +257,12 @@ def task_lines(
 
 
 def written_call(name: str, arguments: Mapping[str, Any], reads_back: Callable[[str, Any], Any]) -> tuple[str, Any]:
-    """Returns a call as it stands in a solution: with texts as arguments if they are read back, else as JSON text.
+    """Returns a call as written in a solution: scalars as texts if they can be read back, otherwise JSON text.
 
     Args:
         name: The tool.
         arguments: JSON values.
-        reads_back: Returns the arguments of a call whose scalars are texts.
+        reads_back: Converts arguments whose scalars are texts to typed arguments.
     """
     texts = words(arguments)
     is_same = reads_back(name, texts) == arguments
@@ -269,7 +270,7 @@ def written_call(name: str, arguments: Mapping[str, Any], reads_back: Callable[[
 
 
 def flow(value: Any) -> str:
-    """Writes texts, lists and objects of texts as YAML on one line; each scalar is read back as the same text."""
+    """Writes texts, lists and objects of texts as YAML on one line, so that each scalar is read back unchanged."""
     if isinstance(value, Mapping):
         return '{' + ', '.join(f'{flow(str(key))}: {flow(one)}' for key, one in value.items()) + '}'
     if isinstance(value, list | tuple):
