@@ -22,7 +22,7 @@ USERS: dict[str, str] = {}
 """Name -> description of benchmarks that users make. Results contain them, but commands do not list them."""
 
 OF_EXTRAS: set[str] = set()
-"""Benchmarks whose descriptions are in extras. Runs of other benchmarks do not load them."""
+"""Benchmarks whose descriptions are extras: runs of other benchmarks do not load them."""
 
 FILES = {name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()}
 """Benchmark -> its data files."""

@@ -42,6 +42,23 @@ def serve_engine(folder: Path, **more: Any) -> dict[str, Any]:
     return {**dict(command=command, env=marked(folder), startup=PATIENCE, grace=10), **more}
 
 
+def command_lines() -> list[bytes]:
+    """The command lines of all processes; those that end meanwhile are left out."""
+    lines = []
+    for file in Path('/proc').glob('[0-9]*/cmdline'):
+        with suppress(OSError):
+            lines.append(file.read_bytes())
+    return lines
+
+
+def is_alive(process: int) -> bool:
+    """Tests if a process runs; a zombie has ended."""
+    try:
+        return Path(f'/proc/{process}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
+    except OSError:
+        return False
+
+
 def processes(folder: Path) -> dict[int, str]:
     """Command lines of a test's engines and of what these started, by process; zombies have ended."""
     mark = f'{_MARK}={folder}'.encode()

@@ -27,6 +27,7 @@ from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial
 from opencompass_tooleval.extras.mcp_servers.server import Limits, parse_server
 from tests.conftest import ROOT
+from tests.engines import command_lines
 from tests.extras.mcp_servers.servers import NOTES, installed
 
 LIMITS = Limits(message_bytes=1_000_000)
@@ -220,8 +221,7 @@ DAEMON = 'import os, sys, time; os.fork() and sys.exit(); os.setsid(); os.fork()
 
 def running(mark: str) -> list[str]:
     """The daemons of a test: their command line has its mark."""
-    lines = (file.read_bytes() for file in Path('/proc').glob('[0-9]*/cmdline') if file.exists())
-    return [line.decode() for line in lines if mark.encode() in line and DAEMON.encode() in line]
+    return [line.decode() for line in command_lines() if mark.encode() in line and DAEMON.encode() in line]
 
 
 def with_daemon(mark: str) -> str:

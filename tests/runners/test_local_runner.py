@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.engines import is_alive
 from tests.forked import Fork, run_python, start_python
 
 PATIENCE = 1500.0
@@ -56,7 +57,7 @@ def wait_for_sleeper(folder: Path) -> tuple[int, int]:
 
 def wait_until_gone(process: int) -> None:
     end = time.monotonic() + PATIENCE
-    while Path(f'/proc/{process}').exists() and 'Z' not in Path(f'/proc/{process}/stat').read_text().split()[2]:
+    while is_alive(process):
         assert time.monotonic() < end, f'{process} still runs'
         time.sleep(0.05)
 

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from opencompass_tooleval.tasks.task_process import _ancestors
+from tests.engines import is_alive
 
 TASK = """
 import os, sys, time
@@ -27,13 +28,6 @@ subprocess.run(f'{sys.executable} {sys.argv[1]} {os.getpid()}; true', shell=True
 """
 
 
-def _is_alive(process: int) -> bool:
-    try:
-        return Path(f'/proc/{process}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
-    except OSError:
-        return False
-
-
 def test_a_task_ends_when_its_runner_is_killed(tmp_path: Path) -> None:
     (tmp_path / 'task.py').write_text(TASK)
     command = [sys.executable, '-c', RUNNER, str(tmp_path / 'task.py')]
@@ -41,12 +35,12 @@ def test_a_task_ends_when_its_runner_is_killed(tmp_path: Path) -> None:
         assert runner.stdout is not None and runner.stderr is not None
         task = int(runner.stdout.readline())
         time.sleep(1.5)
-        assert _is_alive(task)
+        assert is_alive(task)
         os.kill(runner.pid, signal.SIGKILL)
         deadline = time.monotonic() + 1500
-        while _is_alive(task) and time.monotonic() < deadline:
+        while is_alive(task) and time.monotonic() < deadline:
             time.sleep(0.1)
-        assert not _is_alive(task)
+        assert not is_alive(task)
         assert f'process {runner.pid}, which started this task, is gone' in runner.stderr.read()
 
 

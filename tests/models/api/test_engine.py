@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from opencompass_tooleval.models.api.engine import Engine, EngineError, claim_port, visible_gpus
-from tests.engines import none_left, processes, scripted_engine, until, until_gone
+from tests.engines import command_lines, none_left, processes, scripted_engine, until, until_gone
 
 STARTER = """
 import sys, threading, time
@@ -66,8 +66,7 @@ def test_it_is_started_asked_taken_down_and_started_again(tmp_path: Path, never:
     command = next(words for words in running.values() if 'engine_script' in words)
     assert f'--port {engine.port} ' in command
     assert len({os.getsid(process) for process in (os.getpid(), *running)}) == 3
-    everybody = [cmdline.read_bytes() for cmdline in Path('/proc').glob('[0-9]*/cmdline') if cmdline.exists()]
-    assert not any(engine.key.encode() in words for words in everybody)
+    assert not any(engine.key.encode() in words for words in command_lines())
     engine.stop()
     assert not processes(tmp_path) and not engine.is_started
     said = log.read_text()
