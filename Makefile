@@ -14,7 +14,7 @@ CANDIDATES = $(or $(PYTHON),python3.11 python3.12 python3.10 python3 python \
 	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.1[012].*/bin/python))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo lint test test-long docs hooks real showcase bench check-constraints check-official clean
+.PHONY: help install demo lint test test-quick test-long docs hooks real showcase bench check-constraints check-official clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ lint: install ## ruff and mypy
 
 test: lint ## lint, then the tests, four at a time
 	$(PYTEST)
+
+test-quick: install ## the tests of pure modules, in a minute: for the edit loop
+	$(PYTEST) tests/core tests/benchmarks/*/test_scoring.py tests/test_architecture.py
 
 test-long: lint ## lint, then all tests
 	$(PYTEST) -m ''
