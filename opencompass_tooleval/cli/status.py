@@ -115,12 +115,12 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     looking = progress('looking', pairs)
     cells = [look(work, model, dataset, prices.get(model)) for model, dataset in looking]
     failed = [cell for cell in cells if cell.state is State.FAILED]
-    rows = [asdict(replace(cell, result={})) for cell in cells]
-    shown = [
-        (row, {'log': str(cell.log or ''), 'seconds_left': cell.seconds_left})
-        for row, cell in zip(rows, cells, strict=True)
+    rows = [
+        {**asdict(replace(cell, result={})), 'log': str(cell.log or ''), 'seconds_left': cell.seconds_left}
+        for cell in cells
     ]
-    rows = [{name: row[name] for name in row if name != 'result'} | more for row, more in shown]
+    for row in rows:
+        del row['result']
     write_outputs(rows, (), json_out, None)
     if json_out == STDOUT:
         return bool(failed)

@@ -139,11 +139,11 @@ class ToolEvalDataset(BaseDataset):
         """Draws the sample, and adds its settings to the provenance. Returns the indices of the drawn records."""
         names, spread = rows.column_names, rows[SPREAD] if SPREAD in rows.column_names else ()
         numbers, more = self._draw(sample, rows)
-        said = {**(json.loads(rows[0][SHOWN]) if SHOWN in names else {}), **more}
-        said |= {SEED: sample.seed, DRAW: 'queries' + (', spread' if len(set(spread)) > 1 else '')}
-        said |= {LOOK: sample.look} if sample.look else {}
+        shown = {**(json.loads(rows[0][SHOWN]) if SHOWN in names else {}), **more}
+        shown |= {SEED: sample.seed, DRAW: 'queries' + (', spread' if len(set(spread)) > 1 else '')}
+        shown |= {LOOK: sample.look} if sample.look else {}
         bare = self.dataset.remove_columns([name for name in (SHOWN, QUERY, SPREAD) if name in names])
-        self.dataset = bare.add_column(SHOWN, [json.dumps(said)] * len(bare))
+        self.dataset = bare.add_column(SHOWN, [json.dumps(shown)] * len(bare))
         return numbers
 
     def _draw(self, sample: Sample, rows: Dataset) -> tuple[list[int], dict[str, Any]]:

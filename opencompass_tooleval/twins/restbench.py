@@ -44,14 +44,14 @@ def renamed(tools: Tools, pool: Pool) -> dict[str, FunctionDoc]:
     def parameters(of: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
         return tuple(replace(parameter, name=new[parameter.name]) for parameter in of)
 
-    found = {}
+    new_tools = {}
     for name, function in tools.items():
         step = normalise(name)
-        found[name] = replace(
+        new_tools[name] = replace(
             function,
             name=f'{step.method} {"/".join(map(segment, step.segments))}',
             required=parameters(function.required),
             optional=parameters(function.optional),
             call_name='',
         )
-    return found
+    return new_tools

@@ -153,27 +153,27 @@ def _named_fix(error: str) -> re.Match[str] | None:
 
 
 def _first_step(error: str, run: Path) -> str:
-    """Returns the first step of a fix: that of the first row that fits; '' for none."""
+    """Returns the first step of a fix; '' if none is known."""
     if named := _named_fix(error):
         return (named['fix'] or named['advice'] or '').strip()
-    by_proxy, setting, status = (pattern.search(error) for pattern in (_NO_PROXY, _SETTING, _STATUS))
-    config = _config_of(run)
-    refused = f'set {setting["setting"]}' if setting else ''
-    rows = (
-        (_OF_DISK.search(error), free_space(run)),
-        (_OVER_BUDGET.search(error), f'raise `budget` in {config}'),
-        (by_proxy, by_proxy[0] if by_proxy else ''),
-        (
-            _ALL_REFUSED.search(error),
-            f'in {config}, {refused}' if refused else f'correct {config} as the server says',
-        ),
-        (_REFUSED.search(error), f'start the server, or correct `openai_api_base` in {config}'),
-        ('InfraFailureError' in error, f'{_with_key()}tooleval retry {run}'),
-        ('OpenAI API key is not set' in error, SET_KEY),  # OpenCompass's own message
-        (status, _OF_STATUS[status['status']].format(config=config) if status else ''),
-        (_OF_CONFIG.search(error), f'correct {config}: it fails again if unchanged'),
-    )
-    return next((step for holds, step in rows if holds), '')
+    if _OF_DISK.search(error):
+        return free_space(run)
+    if _OVER_BUDGET.search(error):
+        return f'raise `budget` in {_config_of(run)}'
+    if by_proxy := _NO_PROXY.search(error):
+        return by_proxy[0]
+    if _ALL_REFUSED.search(error):
+        setting, config = _SETTING.search(error), _config_of(run)
+        return f'in {config}, set {setting["setting"]}' if setting else f'correct {config} as the server says'
+    if _REFUSED.search(error):
+        return f'start the server, or correct `openai_api_base` in {_config_of(run)}'
+    if 'InfraFailureError' in error:
+        return f'{_with_key()}tooleval retry {run}'
+    if 'OpenAI API key is not set' in error:  # OpenCompass's own message
+        return SET_KEY
+    if status := _STATUS.search(error):
+        return _OF_STATUS[status['status']].format(config=_config_of(run))
+    return f'correct {_config_of(run)}: it fails again if unchanged' if _OF_CONFIG.search(error) else ''
 
 
 def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]]:

@@ -125,7 +125,7 @@ class Chain:
         self.steps[-1] = replace(self.steps[-1], reason=reason)
 
     def end(self, final_answer: str = '', stopped: str = '') -> Trajectory:
-        """Returns the trajectory, with its final answer or why there is none."""
+        """Returns the trajectory, with its final answer or the reason why the answer is missing."""
         return Trajectory(
             self.loop,
             tuple(self.steps),

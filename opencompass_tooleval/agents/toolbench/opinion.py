@@ -1,4 +1,4 @@
-"""Parses a judge's reply to a question of ToolBench's evaluator: an opinion, or the reason why there is none."""
+"""Parses a judge's reply to a question of ToolBench's evaluator: an opinion, or why it is unreadable."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class ChosenPath:
         unknown: Unknown numbers, as text. A -1 outside of lists means that no tool is needed, and is not included.
         rules: ``no_tool`` (a step of -1), ``list`` (several tools in one step), ``skipped`` (an unknown number).
         parse_method: ``literal``, or ``none``.
-        reason: Why there is no path, or ``''``.
+        reason: Why the path is missing; ``''`` if it is not.
     """
 
     path: tuple[str, ...] = ()

@@ -157,12 +157,12 @@ def _commits(git: Callable[..., str], newest: Sequence[str]) -> dict[str, tuple[
     ).split(mark)  # fmt: skip
     if len(parts) > 2 * _MAX_COMMITS:
         raise ValueError(f'it has more than {_MAX_COMMITS:,} commits')
-    found = {}
+    commits = {}
     for text, differences in zip(parts[::2], parts[1::2], strict=True):
         names, _, message = text.partition('\n')
         name, *parents = names.split()
-        found[name] = parents, message.strip(), _changed(differences)
-    return found
+        commits[name] = parents, message.strip(), _changed(differences)
+    return commits
 
 
 def _changed(differences: str) -> dict[str, str]:
