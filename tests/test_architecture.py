@@ -321,8 +321,8 @@ BUDGETS = {
     'tasks': 860 + 20,  # plan counts other settings; intervals
     'tool_docs': 1100 + 5,  # API descriptions are written here, and no longer in instructions
     'twins': 1200,
-    # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words; steps of a fix
-    'work_dir': 2120 + 75 + 12,
+    # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
+    'work_dir': 2120 + 75 + 12,  # the steps of a fix are not all made
 }
 
 
