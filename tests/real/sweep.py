@@ -12,23 +12,22 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 FULL = {
-    'tooleval-teval-instruct_v2': 4,
+    'tooleval-teval-instruct_v2': 2,
     **{f'tooleval-teval-{name}_v2': 1 for name in ('plan_json', 'plan_str', 'review_str')},
     **{f'tooleval-teval-{name}_v2': 1 for name in ('reason_str', 'retrieve_str', 'understand_str')},
-    'tooleval-teval-reason_retrieve_understand_json_v2': 2,
+    'tooleval-teval-reason_retrieve_understand_json_v2': 1,
     'tooleval-teval-instruct_v2_zh': 1,
-    'tooleval-teval-instruct_v2-fc': 4,
-    'tooleval-teval-reason_retrieve_understand_json_v2-fc': 3,
-    **{f'tooleval-ultratool-{name}_en': 2 for name in ('tool_creation', 'tool_usage', 'tool_selection')},
-    **{f'tooleval-ultratool-{name}_en': 2 for name in ('tool_creation_awareness', 'tool_usage_awareness')},
-    **{f'tooleval-restbench-{name}': 3 for name in ('tmdb', 'spotify', 'tmdb-easytool')},
-    'tooleval-restbench-tmdb-fc': 2,
-    **{f'tooleval-funcqa-one_hop-{method}': 4 for method in ('zero_shot', 'cot', 'easytool', 'react-fc')},
+    'tooleval-teval-instruct_v2-fc': 2,
+    'tooleval-teval-reason_retrieve_understand_json_v2-fc': 1,
+    **{f'tooleval-ultratool-{name}_en': 1 for name in ('tool_creation', 'tool_usage', 'tool_selection')},
+    **{f'tooleval-ultratool-{name}_en': 1 for name in ('tool_creation_awareness', 'tool_usage_awareness')},
+    **{f'tooleval-restbench-{name}': 1 for name in ('tmdb', 'spotify', 'tmdb-easytool', 'tmdb-fc')},
+    **{f'tooleval-funcqa-one_hop-{method}': 2 for method in ('zero_shot', 'cot', 'easytool', 'react-fc')},
     'tooleval-funcqa-multi_hop-easytool': 1,
-    **{f'tooleval-toolbench-selection_5{variant}': 3 for variant in ('', '-easytool')},
-    **{f'tooleval-toolbench-calls_g2{variant}': 2 for variant in ('', '-fc')},
-    'tooleval-teval-agent-fc': 3,
-    'tooleval-toolbench_g1-agent-fc': 3,
+    **{f'tooleval-toolbench-selection_5{variant}': 1 for variant in ('', '-easytool')},
+    **{f'tooleval-toolbench-calls_g2{variant}': 1 for variant in ('', '-fc')},
+    'tooleval-teval-agent-fc': 1,
+    'tooleval-toolbench_g1-agent-fc': 1,
     **{f'tooleval-toolbench_g2-agent-{loop}': 1 for loop in ('fc', 'react', 'dfsdt', 'easytool')},
     'tooleval-ultratool_en-agent-fc': 1,
 }
@@ -38,13 +37,13 @@ JUDGED = {'tooleval-ultratool-planning_en': 2}
 """Whose answers are judged by the small model itself, of whose replies none can be read mostly."""
 
 CORE = {
-    'tooleval-teval-instruct_v2': 2,
+    'tooleval-teval-instruct_v2': 1,
     'tooleval-teval-plan_json_v2': 1,
-    'tooleval-teval-instruct_v2-fc': 2,
+    'tooleval-teval-instruct_v2-fc': 1,
     'tooleval-ultratool-tool_usage_en': 1,
     'tooleval-ultratool-tool_selection_en': 1,
-    'tooleval-restbench-tmdb': 2,
-    'tooleval-funcqa-one_hop-zero_shot': 3,
+    'tooleval-restbench-tmdb': 1,
+    'tooleval-funcqa-one_hop-zero_shot': 2,
     'tooleval-toolbench-selection_5': 1,
     'tooleval-toolbench_g2-agent-fc': 1,
 }
