@@ -35,12 +35,10 @@ def judge(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     server.reset()
     cfg = {'path': 'tiny', 'abbr': 'the-judge', 'key': 'right', 'openai_api_base': server.url, 'max_seq_len': 8192}
     cfg |= {'query_per_second': 1000, 'max_workers': 4, 'retry': 1}
-    lines = [
-        'from opencompass_tooleval.models.openai_model import ToolEvalOpenAI',
-        f'models = [dict(type=ToolEvalOpenAI, **{cfg})]',
-    ]
     config = tmp_path / 'judge.py'
-    config.write_text('\n'.join(lines), encoding='utf-8')
+    config.write_text(
+        f"models = [dict(type='opencompass_tooleval.models.ToolEvalOpenAI', **{cfg})]\n", encoding='utf-8'
+    )
     return config
 
 
@@ -66,10 +64,8 @@ def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, ser
     assert 'against the reference: 1 won, 7 tied, 0 lost; 1 of the wins because it has no answer; 0 of 14' in done.out
     assert f'wrote {out}; 44 questions sent' in done.out
     again = json.loads(tooleval('agents', 'judge', RUNS, '--out', out, '--judge', judge, *options, '--json', '-').out)
-    assert (again['judge_calls'], again['metrics']) == (
-        0,
-        {'solved_rate': 100.0, 'win_rate': 12.5, 'win_rate_half_ties': 56.25, 'tie_rate': 87.5},
-    )
+    rates = {'solved_rate': 100.0, 'win_rate': 12.5, 'win_rate_half_ties': 56.25, 'tie_rate': 87.5}
+    assert (again['judge_calls'], again['metrics']) == (0, rates)
     assert (again['judge'], again['reference'], again['answer_order']) == ('the-judge', str(reference), 'both')
     scored = tooleval('score', 'agents', 'toolbench_g1', RUNS, '--data', DATA, '--judgements', out, '--json', '-')
     assert scored.code == 0, scored.err
@@ -125,13 +121,9 @@ def test_faults_are_one_line(tooleval: Command, tmp_path: Path, judge: Path) -> 
         ((RUNS, '--out', out), 'there is no judge: add --judge CONFIG'),
         ((RUNS, '--out', out, '--judge', tmp_path / 'none.py'), 'the config is missing'),
         ((RUNS, '--out', out, '--judge', judge, '--kinds', 'win'), 'use --kinds win with --reference FILE'),
-        ((RUNS, '--out', out, '--judge', judge, '--reference', RUNS), 'use --kinds win with --reference FILE'),
         ((RUNS, '--out', out, '--judge', judge, '--kinds', 'best'), 'it is a list of solved, pass, win, success'),
         ((RUNS, '--out', out, '--judge', judge, '--answer-order', 'odd'), "answer_order='odd'"),
-        (
-            (RUNS, '--out', out, '--judge', judge, '--kinds', 'win', '--reference', empty),
-            'has no answer to any of the queries',
-        ),
+        ((RUNS, '--out', out, '--judge', judge, '--kinds', 'win', '--reference', empty), 'has no answer to any of'),
     ):
         done = tooleval('agents', 'judge', *arguments)
         assert done.code == 1 and fault in done.err and done.err.count('\n') == 1, done.err

@@ -61,23 +61,6 @@ def test_no_data_set_sets_a_limit_that_hides_the_models() -> None:
         assert MAX_OUT_LEN not in inferencer and inferencer[PUBLISHED] >= 512, row['abbr']
 
 
-@pytest.mark.parametrize(
-    ('model', 'inferencer', 'tokens', 'source'),
-    [
-        (16384, {PUBLISHED: 512}, 16384, 'model'),
-        (100, {PUBLISHED: 512}, 512, 'benchmark'),
-        (512, {PUBLISHED: 512}, 512, 'model'),
-        (None, {PUBLISHED: 512}, 512, 'benchmark'),
-        (16384, {MAX_OUT_LEN: 77, PUBLISHED: 512}, 77, 'data set'),
-        (77, {}, 77, 'model'),
-    ],
-)
-def test_whose_limit_counts(model: int | None, inferencer: dict[str, int], tokens: int, source: str) -> None:
-    limit = answer_limit({MAX_OUT_LEN: model}, inferencer)
-    assert limit is not None and (limit.tokens, limit.source) == (tokens, source)
-    assert bool(limit.note) == (model == 100 or (tokens == 77 and bool(inferencer)))
-
-
 def test_a_limit_is_a_number_of_tokens() -> None:
     assert answer_limit({}, {}) is None
     value: Any

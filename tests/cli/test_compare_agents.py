@@ -1,4 +1,4 @@
-"""tooleval compare, export and import on runs of agents."""
+"""tooleval compare on runs of agents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
-from tests.cli.conftest import Command, read_lines
+from tests.cli.conftest import Command
 from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree
 from tests.report.support import add
 
@@ -60,19 +60,3 @@ def test_agents_are_compared(tooleval: Command, tmp_path: Path) -> None:
     assert bank['kind'] == 'result:differs' and 'bank differs: old (a); new (b)' in bank['text'], 'said once'
     shown = tooleval('compare', run, 'a', 'b').out
     assert 'lower is better: unknown' in shown and 'limit:calls' in shown
-
-
-def test_what_agents_did_is_exported_and_comes_back(tooleval: Command, tmp_path: Path) -> None:
-    run = make_run(tmp_path / 'run')
-    assert tooleval('export', run, '--out', tmp_path / 'out').code == 0
-    rows = read_lines(tmp_path / 'out' / 'predictions.jsonl')
-    assert [json.loads(row['prediction'])['loop'] for row in rows] == ['react', 'dfsdt', 'dfsdt', 'dfsdt']
-    (result, _) = read_lines(tmp_path / 'out' / 'results.jsonl')
-    assert result['breakdown']['sources']['exact'] == 4 and result['breakdown']['ends'] == {
-        'finished': {'5': 1, '6': 1}
-    }
-    assert tooleval('import', tmp_path / 'out', tmp_path / 'again').code == 0
-    (file,) = (tmp_path / 'again').glob(f'*/predictions/a/{DATASET}.json')
-    before = json.loads((run / '20260101_000000' / 'predictions' / 'a' / f'{DATASET}.json').read_bytes())
-    after = json.loads(file.read_bytes())
-    assert [after[key]['prediction'] for key in before] == [row['prediction'] for row in before.values()]

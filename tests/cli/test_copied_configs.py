@@ -49,10 +49,6 @@ def demo_as_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
 
 
-def test_there_are_sweeps_to_copy() -> None:
-    assert {'eval_demo.py', 'eval_teval.py', 'eval_leaderboard_slurm.py'} <= {file.name for file in SWEEPS}
-
-
 @pytest.mark.usefixtures('demo_as_data')
 @pytest.mark.parametrize(
     'sweep',

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import tracemalloc
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +10,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from opencompass_tooleval.extras.exports.exporting import COLUMNS, chosen_pairs, export_rows
-from opencompass_tooleval.extras.exports.importing import import_predictions
+from opencompass_tooleval.extras.exports.exporting import COLUMNS
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import Command, read_lines
 from tests.extras.exports.read_back import check_numbers
@@ -130,23 +126,14 @@ def answers(texts: Iterable[str], first: int = 0) -> dict[str, dict[str, Any]]:
 def run(tmp_path: Path) -> Path:
     """A run with a data set in one piece, one in three shards, one that failed, and one of another package."""
     folder = tmp_path / 'out' / RUN
-    details = [
-        {'id': 'r0', 'values': {'f1': 0.5, 'em': None}, 'reason': 'args:wrong', 'parsed': 'x\\ud83d', 'gold': 'y'}
-    ]
-    result = {
-        'f1': 50.0,
-        'em': None,
-        'standard_errors': {'f1': 0.1},
-        'reasons': {'args:wrong': 1},
-        'samples': {'all': 1, 'infra': 0},
-        'provenance': {'encoder': 'e'},
-        'details': details,
-    }
+    detail = {'id': 'r0', 'values': {'f1': 0.5, 'em': None}, 'reason': 'args:wrong', 'parsed': 'x\\ud83d', 'gold': 'y'}
+    result = {'f1': 50.0, 'em': None, 'standard_errors': {'f1': 0.1}, 'reasons': {'args:wrong': 1}}
+    result |= {'samples': {'all': 1, 'infra': 0}, 'provenance': {'encoder': 'e'}, 'details': [detail]}
     write(folder, 'predictions', 'm1', 'whole', answers([HALF, '']))
-    write(folder, 'results', 'm1', 'whole', result)
     for number in range(3):
         write(folder, 'predictions', 'm1', f'split_{number}', answers(['a', 'b'], 2 * number))
-    write(folder, 'results', 'm1', 'split', result)
+    for name in ('whole', 'split'):
+        write(folder, 'results', 'm1', name, result)
     write(folder, 'predictions', 'm2', 'whole_2', answers(['c']))
     write(folder, 'results', 'm2', 'whole_2', {'error': 'it failed'})
     write(folder, 'results', 'm2', 'gsm8k', {'accuracy': 50.0, 'details': {'0': {'pred': '1'}, 'type': 'GEN'}})
@@ -158,7 +145,9 @@ def run(tmp_path: Path) -> Path:
 def test_rows(tooleval: Command, run: Path, tmp_path: Path) -> None:
     done = tooleval('export', run, '--out', tmp_path / 'x')
     assert done.code == 0, done.err
-    results = read_lines(tmp_path / 'x' / 'results.jsonl')
+    results, rows, details = (
+        read_lines(tmp_path / 'x' / f'{part}.jsonl') for part in ('results', 'predictions', 'details')
+    )
     assert [tuple(row) for row in results] == [COLUMNS['results']] * 3
     assert [(row['model'], row['dataset'], row['metrics']) for row in results] == [
         ('m1', 'split', {'f1': 50.0, 'em': None}),
@@ -166,25 +155,19 @@ def test_rows(tooleval: Command, run: Path, tmp_path: Path) -> None:
         ('m2', 'gsm8k', {'accuracy': 50.0}),
     ]
     assert results[0]['provenance'] == {'encoder': 'e'} and results[2]['provenance'] is None
-    predictions = read_lines(tmp_path / 'x' / 'predictions.jsonl')
-    assert [tuple(row) for row in predictions] == [COLUMNS['predictions']] * 9
-    assert [(row['dataset'], row['record_id']) for row in predictions] == [
-        *(('split', f'r{i}') for i in range(6)), ('whole', 'r0'), ('whole', 'r1'), ('whole_2', 'r0')
-    ]  # fmt: skip
-    assert {row['run'] for row in predictions} == {0}
-    assert predictions[6]['prediction'] == HALF
-    assert predictions[7]['infra'] == 'infra:timeout'
-    details = read_lines(tmp_path / 'x' / 'details.jsonl')
+    assert [tuple(row) for row in rows] == [COLUMNS['predictions']] * 9
+    expected = [*(('split', f'r{i}') for i in range(6)), ('whole', 'r0'), ('whole', 'r1'), ('whole_2', 'r0')]
+    assert [(row['dataset'], row['record_id']) for row in rows] == expected and {row['run'] for row in rows} == {0}
+    assert rows[6]['prediction'] == HALF and rows[7]['infra'] == 'infra:timeout'
     assert [(row['dataset'], row['record_id'], row['run'], row['reason']) for row in details] == [
-        ('split', 'r0', 0, 'args:wrong'), ('whole', 'r0', 0, 'args:wrong'),
-        ('gsm8k', None, None, None), ('gsm8k', None, None, None),
-    ]  # fmt: skip
+        *((dataset, 'r0', 0, 'args:wrong') for dataset in ('split', 'whole')),
+        *[('gsm8k', None, None, None)] * 2,
+    ]
     assert details[0]['details']['parsed'] == 'x\\ud83d'
 
 
-@pytest.mark.parametrize('format_', ['jsonl', 'parquet'])
 def test_no_key_and_no_folder_of_the_machine_but_predictions_as_they_are(
-    tooleval: Command, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+    tooleval: Command, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('MY_API_KEY', 'k-of-the-environment')
     keys = ('k-of-the-environment', 'k-of-the-config')
@@ -193,22 +176,14 @@ def test_no_key_and_no_folder_of_the_machine_but_predictions_as_they_are(
     detail = {'id': 'r0', 'values': {'f1': 0.5}, 'reason': 'ok', 'parsed': ['/movie/1', f'{keys[0]} {keys[1]}']}
     write(run, 'results', 'm1', 'whole', {'f1': 50.0, 'provenance': about, 'details': [detail]})
     write(run, 'predictions', 'm1', 'whole', answers([f'say {keys[0]}', keys[1]]))
-    bundle = tmp_path / 'x.bundle'
-    done = tooleval(
-        'export', run, '--bundle', bundle, '--out', tmp_path / 'x', '--dataset', 'whole', '--format', format_
-    )
+    bundle, out = tmp_path / 'x.bundle', tmp_path / 'x'
+    done = tooleval('export', run, '--bundle', bundle, '--out', out, '--dataset', 'whole')
     assert done.code == 0, done.err
     assert '"judge":"[key] [key]"' in bundle.read_text('ascii')
-    if format_ == 'parquet':
-        (row,) = parquet.read_table(tmp_path / 'x' / 'results.parquet').to_pylist()
-        (told,) = parquet.read_table(tmp_path / 'x' / 'details.parquet').to_pylist()
-        provenance, shown = json.loads(row['provenance']), json.loads(told['details'])
-    else:
-        (row,), (told,) = (read_lines(tmp_path / 'x' / f'{name}.jsonl') for name in ('results', 'details'))
-        provenance, shown = row['provenance'], told['details']
-    assert provenance == {'judgements': 'judged.jsonl', 'bank': 'b.bank', 'judge': '[key] [key]'}
-    assert shown == {**detail, 'parsed': ['/movie/1', '[key] [key]']}, 'paths in answers are data'
-    assert tooleval('import', tmp_path / 'x', tmp_path / 'in').code == 0
+    (row,), (told,) = (read_lines(out / f'{name}.jsonl') for name in ('results', 'details'))
+    assert row['provenance'] == {'judgements': 'judged.jsonl', 'bank': 'b.bank', 'judge': '[key] [key]'}
+    assert told['details'] == {**detail, 'parsed': ['/movie/1', '[key] [key]']}, 'paths in answers are data'
+    assert tooleval('import', out, tmp_path / 'in').code == 0
     before, after = (WorkDir.find(work).prediction_rows('m1', 'whole') for work in (run, tmp_path / 'in'))
     assert [row['prediction'] for row in before] == [row['prediction'] for row in after]
 
@@ -283,23 +258,6 @@ def test_a_damaged_file_leaves_no_half_export(tooleval: Command, run: Path, tmp_
     assert list((tmp_path / 'x').iterdir()) == []
 
 
-def test_memory_does_not_grow_with_the_number_of_files(tmp_path: Path) -> None:
-    def peak(count: int) -> int:
-        folder = tmp_path / f'out{count}' / RUN
-        for number in range(count):
-            write(folder, 'predictions', 'm', f'd{number:03}', answers(['x' * 2000] * 50))
-            write(folder, 'results', 'm', f'd{number:03}', {'f1': 1.0, 'details': [{'id': 'r', 'raw': 'x' * 99999}]})
-        tracemalloc.start()
-        work = WorkDir(folder)
-        export_rows(work, chosen_pairs(work), folder.parent / 'x')
-        import_predictions(folder.parent / 'x', folder.parent / 'in')
-        most = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return most
-
-    assert peak(60) < 1.3 * peak(3)
-
-
 def line(**changes: Any) -> str:
     return json.dumps({**TEXT, **changes})
 
@@ -307,29 +265,22 @@ def line(**changes: Any) -> str:
 @pytest.mark.parametrize(
     ('lines', 'number', 'word'),
     [
-        pytest.param(['', line(), '{"model": '], 3, 'cannot be read as JSON', id='cut'),
-        pytest.param([line(), b'\xff\xfe'], 2, 'cannot be read as JSON', id='not UTF-8'),
-        pytest.param(['[' * 200000], 1, 'cannot be read as JSON', id='deep'),
-        pytest.param(['[1, 2]'], 1, 'it is not an object', id='list'),
-        pytest.param(['{"model": "m", "model": "n"}'], 1, "'model' is there more than once", id='twice'),
-        pytest.param(['{"model": "m", "dataset": "d"}'], 1, 'it has no record_id, prediction, infra', id='missing'),
-        pytest.param([line(model='../../etc')], 1, "its model '../../etc' cannot be the name of a file", id='up'),
-        pytest.param([line(dataset='/etc/passwd')], 1, 'cannot be the name of a file', id='root'),
-        pytest.param([line(dataset='..')], 1, 'cannot be the name of a file', id='dots'),
-        pytest.param([line(model='a\\b')], 1, 'cannot be the name of a file', id='backslash'),
-        pytest.param([line(model='a\x00b')], 1, 'cannot be the name of a file', id='zero'),
-        pytest.param([line(model='\ud800')], 1, 'cannot be the name of a file', id='surrogate'),
-        pytest.param([line(model='')], 1, 'its model is not a name', id='empty name'),
-        pytest.param([line(model='m' * 300)], 1, 'its model is not a name', id='long name'),
-        pytest.param([line(model=7)], 1, 'its model is not a name', id='number as name'),
-        pytest.param([line(prediction=None)], 1, 'its prediction is neither text nor', id='null'),
-        pytest.param([line(prediction={'rollout': 1})], 1, 'its prediction is neither text nor', id='object'),
-        pytest.param([line(prediction=['a', 1])], 1, 'its prediction is neither text nor', id='list of numbers'),
-        pytest.param([line(record_id=7)], 1, 'its record_id is neither', id='record'),
-        pytest.param([line(infra='ok')], 1, "begins with 'infra:'", id='reason'),
-        pytest.param([line(recorded_shape=1)], 1, 'its recorded_shape is neither', id='shape'),
-        pytest.param([line(infra=True)], 1, "begins with 'infra:'", id='flag'),
-        pytest.param([line(), line(dataset='e'), line()], 3, 'm x d continues after other rows', id='apart'),
+        (['', line(), '{"model": '], 3, 'cannot be read as JSON'),
+        ([line(), b'\xff\xfe'], 2, 'cannot be read as JSON'),
+        (['[' * 200000], 1, 'cannot be read as JSON'),
+        (['[1, 2]'], 1, 'it is not an object'),
+        (['{"model": "m", "model": "n"}'], 1, "'model' is there more than once"),
+        (['{"model": "m", "dataset": "d"}'], 1, 'it has no record_id, prediction, infra'),
+        ([line(model='../../etc')], 1, "its model '../../etc' cannot be the name of a file"),
+        ([line(model='a\x00b')], 1, 'cannot be the name of a file'),
+        ([line(model='\ud800')], 1, 'cannot be the name of a file'),
+        ([line(model='')], 1, 'its model is not a name'),
+        ([line(model='m' * 300)], 1, 'its model is not a name'),
+        ([line(prediction=None)], 1, 'its prediction is neither text nor'),
+        ([line(record_id=7)], 1, 'its record_id is neither'),
+        ([line(infra='ok')], 1, "begins with 'infra:'"),
+        ([line(recorded_shape=1)], 1, 'its recorded_shape is neither'),
+        ([line(), line(dataset='e'), line()], 3, 'm x d continues after other rows'),
     ],
 )
 def test_hostile_lines_are_named_and_leave_nothing(
@@ -374,53 +325,16 @@ def test_what_is_no_export(tooleval: Command, tmp_path: Path) -> None:
     assert done.code == 1 and 'found neither predictions.jsonl nor predictions.parquet' in done.err
     (tmp_path / 'predictions.jsonl').write_text('\n')
     assert 'it contains no predictions' in tooleval('import', tmp_path, tmp_path / 'in').err
+    (tmp_path / 'predictions.jsonl').write_text(line() + '\n')
+    assert [tooleval('import', tmp_path, tmp_path / 'in').code for _ in range(2)] == [0, 0]
+    assert len(list((tmp_path / 'in').iterdir())) == 2, 'each is a run of its own'
     (tmp_path / 'predictions.parquet').write_text('')
     assert 'delete one' in tooleval('import', tmp_path, tmp_path / 'in').err
 
 
-def test_each_import_is_a_run_of_its_own(tooleval: Command, tmp_path: Path) -> None:
-    (tmp_path / 'predictions.jsonl').write_text(line() + '\n')
-    for _ in range(3):
-        assert tooleval('import', tmp_path, tmp_path / 'in').code == 0
-    assert len(list((tmp_path / 'in').iterdir())) == 3
-
-
-KILLED = """
-import os, sys
-from pathlib import Path
-from opencompass_tooleval.extras.exports import exporting
-from opencompass_tooleval.extras.exports import importing
-from opencompass_tooleval.work_dir.work_dir import WorkDir
-run, out = map(Path, sys.argv[1:])
-def kill(*_):
-    os.kill(os.getpid(), 9)
-if out.name == 'export':
-    work = WorkDir(run)
-    exporting.export_rows(work, exporting.chosen_pairs(work), out, progress=kill)
-importing.write_json = kill
-importing.import_predictions(run, out)
-"""
-
-
-def test_what_a_killed_export_or_import_left_goes_with_the_next(tooleval: Command, run: Path, tmp_path: Path) -> None:
-    export, imports = tmp_path / 'export', tmp_path / 'imports'
-    command = [sys.executable, '-c', KILLED]
-    assert subprocess.run([*command, run, export]).returncode == -9
-    assert len(list(export.glob('.*.tmp'))) == 3
-    assert tooleval('export', run, '--out', export).code == 0
-    assert {file.name for file in export.iterdir()} == {'results.jsonl', 'predictions.jsonl', 'details.jsonl'}
-    assert subprocess.run([*command, export, imports]).returncode == -9
-    assert len(list(imports.glob('.import-*'))) == 2
-    assert tooleval('import', export, imports).code == 0
-    assert not list(imports.glob('.*')) and len(list(imports.iterdir())) == 1
-
-
 def test_calls_usage_and_shape_come_back(tooleval: Command, tmp_path: Path) -> None:
     folder = tmp_path / 'out' / RUN
-    extras: dict[str, Any] = {
-        'calls': [{'name': 'f', 'arguments': {'x': 1}}],
-        'usage': {'prompt': 9, 'completion': 2, 'requests': 1},
-    }
+    extras: dict[str, Any] = {'calls': [{'name': 'f', 'arguments': {'x': 1}}], 'usage': {'prompt': 9, 'requests': 1}}
     extras['auxiliary_models'] = [{'role': 'simulator', 'model': 'sim', 'usages': [{'prompt': 3, 'requests': 1}]}]
     extras['recorded_shape'] = 'gpt'  # of what was replayed
     rows = answers(['a', 'b'])

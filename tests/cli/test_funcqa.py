@@ -42,29 +42,18 @@ def test_score(tooleval: Command, tmp_path: Path) -> None:
     done = score(tooleval, predictions(tmp_path), '--json', '-', '--details', details)
     assert done.code == 0, done.err
     result = json.loads(done.out)
-    assert result['metrics'] == {
-        'accuracy': pytest.approx(500 / 7),
-        'strict_accuracy': pytest.approx(500 / 7),
-        'tool_error_rate': pytest.approx(100 / 7),
-        'tool_name_error_rate': pytest.approx(100 / 7),
-        'parameter_error_rate': 0,
-    }
+    rates = {'tool_error_rate': 100 / 7, 'tool_name_error_rate': 100 / 7, 'parameter_error_rate': 0}
+    assert result['metrics'] == pytest.approx({'accuracy': 500 / 7, 'strict_accuracy': 500 / 7, **rates})
     assert result['reasons'] == {'ok': 5, 'answer:wrong_number': 1, 'name:unknown_tool': 1}
     assert result['methods'] == {'easytool': 7} and result['tool_errors'] == {'name:unknown_tool': 1}
     rows = read_lines(details)
     assert [row['id'] for row in rows] == [str(number) for number in range(7)]
     (call,) = (call for step in rows[0]['trajectory']['steps'] for call in step['calls'])
     assert (call['name'], call['arguments'], call['error']) == ('99', None, 'name:unknown_tool')
-
-
-def test_score_in_words(tooleval: Command, tmp_path: Path) -> None:
-    done = score(tooleval, predictions(tmp_path, 'cot'))
-    assert (
-        'FuncQA multi_hop, cot, official gold, 7 questions' in done.out
-        and '7 questions of 68: not comparable' in done.out
-    )
-    assert done.out.count(' - ') >= 3  # no error rates without tools
-    assert 'strict_accuracy' in done.out and 'labels' not in done.out
+    shown = score(tooleval, predictions(tmp_path, 'cot')).out
+    assert 'FuncQA multi_hop, cot, official gold, 7 questions' in shown and '7 questions of 68: not comparable' in shown
+    assert shown.count(' - ') >= 3  # no error rates without tools
+    assert 'strict_accuracy' in shown and 'labels' not in shown
 
 
 def test_repaired_gold_changes_what_is_right(tooleval: Command, tmp_path: Path) -> None:

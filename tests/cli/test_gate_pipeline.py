@@ -18,7 +18,7 @@ import yaml
 
 from tests.cli.conftest import Command
 from tests.conftest import ROOT, ModelServer, start_server
-from tests.forked import run_opencompass, run_python, write_commands
+from tests.forked import run_opencompass, write_commands
 
 PAGE = ROOT / 'docs' / 'how-to' / 'gate.md'
 SCRIPT = ROOT / 'tests' / 'gate_script.py'
@@ -35,22 +35,10 @@ models = [MODEL]
 """
 TEVAL = ['tooleval-teval-instruct_v2', 'tooleval-teval-instruct_v2_zh']
 AGENT = 'tooleval-toolbench_g2-agent-react'
-OTHER_BANK = "datasets[-1]['infer_cfg']['inferencer']['dialogues']['bank'] = 'bank.sqlite'\n"
-OTHER_VERSION = """
-import sys
-import opencompass_tooleval.benchmarks.teval.scoring as scoring
-scoring.VERSION = 'planted'
-from opencompass.cli.main import main
-sys.argv = ['opencompass', *sys.argv[1:]]
-main()
-"""
 
 
-def config(model: str, more: str = '') -> str:
-    return (
-        CONFIG.replace('WANTED', repr([*TEVAL, AGENT])).replace('MODEL', model, 1).replace('[MODEL]', f'[{model}]')
-        + more
-    )
+def config(model: str) -> str:
+    return CONFIG.replace('WANTED', repr([*TEVAL, AGENT])).replace('[MODEL]', f'[{model}]')
 
 
 def oracle(noise: float, seed: int = 0) -> str:
@@ -59,20 +47,11 @@ def oracle(noise: float, seed: int = 0) -> str:
 
 @pytest.fixture(scope='module')
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release, the same again, one that knows less, one with another bank, and one with another VERSION."""
+    """A release, the same again, and one that knows less."""
     folder = tmp_path_factory.mktemp('runs')
-    demo = ROOT / 'opencompass_tooleval' / 'demo' / 'agents'
-    bank = 'from opencompass_tooleval.cli.main import main; main()'
-    done = run_python(
-        '-c', bank, 'agents', 'bank', 'build', '--from', demo / 'teval' / 'EN', '--out', 'bank.sqlite', cwd=folder
-    )
-    assert done.returncode == 0, done.stderr
-    for name, noise, more in (('old', 0, ''), ('worse', 0.8, ''), ('bank', 0, OTHER_BANK), ('version', 0, '')):
-        (folder / f'{name}.py').write_text(config(oracle(noise), more))
-        program = ('-c', OTHER_VERSION) if name == 'version' else ('-m', 'opencompass.cli.main')
-        done = run_python(
-            *program, f'{name}.py', '-w', name, '--debug', cwd=folder, env={**os.environ, 'HOME': str(folder)}
-        )
+    for name, noise in (('old', 0), ('worse', 0.8)):
+        (folder / f'{name}.py').write_text(config(oracle(noise)))
+        done = run_opencompass(f'{name}.py', '-w', name, '--debug', cwd=folder)
         assert done.returncode == 0, done.stdout + done.stderr
     shutil.copytree(folder / 'old', folder / 'same')
     return folder
@@ -84,26 +63,7 @@ def test_a_planted_drop_is_found_and_an_equal_run_holds(tooleval: Command, runs:
     done = tooleval('gate', runs / 'same', '--baseline', runs / 'old', '--partial')
     assert done.code == 0 and 'held: 0 of ' in done.out, done.out
     done = tooleval('gate', runs / 'worse', '--baseline', runs / 'old')
-    assert done.code == 1, done.out
-    dropped = {line.split()[0] for line in done.out.splitlines() if line.endswith(' dropped')}
-    assert dropped, done.out
-    told = json.loads(tooleval('gate', runs / 'worse', '--baseline', runs / 'old', '--json', '-').out)
-    found = json.loads(tooleval('compare', runs / 'old', 'm', 'm', '--work-dir-b', runs / 'worse', '--json', '-').out)
-    rows = {(row['name'], row['metric']): row for row in found['datasets']}
-    assert all(rows[one['row']['name'], one['row']['metric']] == one['row'] for one in told['verdicts'])
-
-
-@pytest.mark.parametrize(('name', 'kind', 'datasets'), [('bank', 'bank', [AGENT]), ('version', 'VERSION', TEVAL)])
-def test_another_bank_or_version_is_refused(
-    tooleval: Command, runs: Path, name: str, kind: str, datasets: list[str]
-) -> None:
-    done = tooleval('gate', runs / name, '--baseline', runs / 'old')
-    assert done.code == 2, done.out
-    refused = [line for line in done.out.splitlines() if line.startswith('NOT COMPARABLE')]
-    assert {(line.split()[2], line.split()[4]) for line in refused} == {
-        (f'{AGENT},', 'samples:'),  # its three records are too few, unless the bank is refused before
-        *((f'{dataset},', f'{kind}:') for dataset in datasets),
-    } - ({(f'{AGENT},', 'samples:')} if AGENT in datasets else set())
+    assert done.code == 1 and ' dropped\n' in done.out, done.out
 
 
 def test_what_a_plan_promises_by_an_earlier_run(tooleval: Command, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

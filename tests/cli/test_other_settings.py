@@ -113,21 +113,6 @@ def test_a_killed_run_that_asks_again_goes_on(resumed: Resumed) -> None:
     assert len(all_rows(resumed)) == len(rows)
 
 
-def test_an_unfinished_run_is_refused_too(server: ModelServer, tmp_path: Path) -> None:
-    resumed = Resumed(tmp_path, server, {'max_workers': 1, 'batch_size': 1})
-    resumed.write(4096, '')
-    server.settle()
-    server.reset(latency=0.3)
-    process = start_opencompass('mine.py', '-w', 'out', '--debug', cwd=resumed.folder)
-    kill_after_four(process, resumed)
-    resumed.more |= {'openai_extra_kwargs': {'seed': 3}}
-    resumed.write(4096, '')
-    server.settle()
-    refused = run_opencompass('mine.py', '-w', 'out', '-r', cwd=resumed.folder)
-    assert refused.returncode and 'have other settings (seed not set, now 3)' in refused.stdout + refused.stderr
-    assert resumed.limits() == []
-
-
 OWN_PARTITIONER = """
 from opencompass.partitioners import NaivePartitioner
 infer['partitioner'] = dict(type=NaivePartitioner)

@@ -39,7 +39,7 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
     return data / 'EN' / 'plan_json_v2.json', data / 'ZH' / 'review_str_v2_zh.json'
 
 
-def test_copies(tooleval: Command, tmp_path: Path, source: Path) -> None:
+def test_copies(tooleval: Command, tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = tooleval('prepare', 'teval', '--from', source)
     english, chinese = places(tmp_path)
     assert outcome.code == 0
@@ -53,16 +53,9 @@ def test_copies(tooleval: Command, tmp_path: Path, source: Path) -> None:
     files = [path for path in (tmp_path / 'data-cache').rglob('*') if path.is_file()]
     assert sorted(files) == [english, chinese]
     assert resolve_data_path('data/teval/EN', 'x') == english.parent
-
-
-def test_the_folder_is_named_in_full(
-    tooleval: Command, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.delenv('COMPASS_DATA_CACHE')
     printed = tooleval('prepare', 'teval', '--from', source).out
-    assert (
-        f'copied {tmp_path / "work" / "data" / "teval" / "EN" / "plan_json_v2.json"}: 4 records, v1 has 553' in printed
-    )
+    assert f'copied {tmp_path / "work" / "data" / "teval" / "EN" / "plan_json_v2.json"}: 4 records' in printed
 
 
 def test_a_second_run_keeps_what_is_right_and_replaces_the_rest(
@@ -91,54 +84,45 @@ def test_a_second_run_keeps_what_is_right_and_replaces_the_rest(
 
 
 @pytest.mark.parametrize(
-    ('damage', 'says'),
+    ('old', 'new', 'says'),
     [
-        pytest.param(lambda text: text[:-50], 'the file is cut short or no JSON', id='cut'),
-        pytest.param(lambda text: '[]', 'the file is not a JSON object', id='list'),
-        pytest.param(lambda text: text.replace('"ground_truth"', '"truth"'), "record 'demo_museum': ", id='no gold'),
+        ('}\n', '', 'the file is cut short or no JSON'),
+        ('.*', '[]', 'the file is not a JSON object'),
+        ('"ground_truth"', '"truth"', "record 'demo_museum': "),
     ],
 )
 def test_damaged_file_is_named_and_left_out(
-    tooleval: Command, tmp_path: Path, source: Path, damage: object, says: str
+    tooleval: Command, tmp_path: Path, source: Path, old: str, new: str, says: str
 ) -> None:
     file = source / 'plan_json_v2.json'
-    file.write_text(damage(file.read_text(encoding='utf-8')), encoding='utf-8')  # type: ignore[operator]
+    file.write_text(re.sub(old, new, file.read_text(encoding='utf-8'), flags=re.DOTALL), encoding='utf-8')
     outcome = tooleval('prepare', 'teval', '--from', source)
     english, chinese = places(tmp_path)
-    assert outcome.code == 1
     (line,) = [line for line in outcome.out.splitlines() if line.startswith('DAMAGED')]
-    assert line.startswith(f'DAMAGED {file}: {says}')
-    assert not english.exists()
-    assert chinese.is_file()
+    assert outcome.code == 1 and line.startswith(f'DAMAGED {file}: {says}')
+    assert not english.exists() and chinese.is_file()
 
 
-@pytest.mark.parametrize('name', ['empty', 'none'])
-def test_no_file(tooleval: Command, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(('name', 'says'), [('empty', 'no T-Eval file, such as instruct_v1.json, in'), ('none', '')])
+def test_no_file(tooleval: Command, tmp_path: Path, name: str, says: str) -> None:
     (tmp_path / 'empty').mkdir()
     outcome = tooleval('prepare', 'teval', '--from', tmp_path / name)
-    assert outcome.code == 1
-    none, no_folder = (
-        f'no T-Eval file, such as instruct_v1.json, in {tmp_path / name} ',
-        f'{tmp_path / name} is not a folder ',
-    )
-    assert outcome.out.replace('\n', ' ') == (none if name == 'empty' else no_folder)
+    said = f'{says} {tmp_path / name} ' if says else f'{tmp_path / name} is not a folder '
+    assert outcome.code == 1 and outcome.out.replace('\n', ' ') == said
+
+
+LFS = 'version https://git-lfs.github.com/spec/v1\noid sha256:aa\nsize 12345\n'
 
 
 @pytest.mark.parametrize(
-    ('content', 'says'),
+    ('benchmark', 'name', 'content', 'says'),
     [
-        (
-            'version https://git-lfs.github.com/spec/v1\noid sha256:aa\nsize 12345\n',
-            'a pointer of Git LFS.*git lfs pull',
-        ),
-        ('<!DOCTYPE html><html><body>Sign in</body></html>', 'a page of HTML.*log in'),
-        ('\n <HTML>', 'a page of HTML.*log in'),
+        ('teval', 'plan_str_v1.json', LFS, 'a pointer of Git LFS.*git lfs pull'),
+        ('ultratool', 'English-dataset/test_set/tool_usage.json', '\n <HTML>', 'a page of HTML.*log in'),
+        ('funcqa', 'funcqa_oh.json', '<!DOCTYPE html><html><body>Sign in</body></html>', 'a page of HTML.*log in'),
+        ('toolbench', 'G1_instruction.json', LFS, 'a pointer of Git LFS.*git lfs pull'),
     ],
 )
-@pytest.mark.parametrize(
-    ('benchmark', 'name'), [('teval', 'plan_str_v1.json'), ('ultratool', 'English-dataset/test_set/tool_usage.json'),
-                            ('funcqa', 'funcqa_oh.json'), ('toolbench', 'G1_instruction.json')],
-)  # fmt: skip
 def test_what_is_no_data_is_named(
     tooleval: Command, tmp_path: Path, benchmark: str, name: str, content: str, says: str
 ) -> None:
@@ -204,15 +188,6 @@ def test_unwritable_target_ends_in_one_line(
     (line,) = filter(None, outcome.err.splitlines())  # a progress bar that is no terminal's leaves an empty line
     assert line.startswith('tooleval: ')
     assert str(tmp_path / 'file') in line
-
-
-def test_the_whole_demo(tooleval: Command, tmp_path: Path) -> None:
-    outcome = tooleval('prepare', 'teval', '--from', DEMO)
-    assert outcome.code == 0
-    assert outcome.out.count('copied ') == 16
-    for file in DEMO.rglob('*.json'):
-        copied = tmp_path / 'data-cache' / 'data' / 'teval' / file.relative_to(DEMO)
-        assert json.loads(copied.read_text(encoding='utf-8')) == json.loads(file.read_text(encoding='utf-8'))
 
 
 @pytest.mark.parametrize(

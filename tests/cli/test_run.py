@@ -7,14 +7,12 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from subprocess import CompletedProcess
-from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from mmengine.config import Config
@@ -116,17 +114,16 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
         yield Sweep(folder, script, url, run(folder, *TWO_SUBSETS, *models, *FLAGS, OTHER_KEY=KEY))
 
 
-def test_the_server_receives_what_the_options_say(sweep: Sweep) -> None:
+def test_the_server_receives_what_the_options_say_and_the_screen_ends_with_scores(sweep: Sweep) -> None:
     assert sweep.done.returncode == 0, sweep.done.stdout + sweep.done.stderr
     first = sweep.script.asked[QUESTIONS : QUESTIONS + SENT]
     assert Counter(request['model'] for request in first) == {'team/a': SENT / 2, 'b': SENT / 2}
     assert {(request['max_tokens'], request['temperature']) for request in first} == {(700, 0.5)}
     assert {row['max_workers'] for row in values(sweep.config)['models']} == {3}
-
-
-def test_the_screen_ends_with_scores_and_the_report(sweep: Sweep) -> None:
     screen, run = sweep.done.stdout, sweep.config.parent.relative_to(sweep.folder)
-    assert re.search(r'^benchmark +metric +a +b$', screen, re.MULTILINE)
+    assert re.search(r'^benchmark +metric +a +b$', screen, re.MULTILINE) and 'the first 1 of 6, not a sample' in screen
+    result = json.loads((sweep.config.parent / 'results' / 'a' / 'tooleval-teval-review_str_v2.json').read_text())
+    assert result['samples']['first'] == 1
     assert screen.splitlines()[-1] == f'report: {run}/report/index.html'
     assert (sweep.folder / run / 'report' / 'index.html').is_file()
 
@@ -211,14 +208,14 @@ def test_all_faults_come_at_once_before_a_request(
     script, url = server
     monkeypatch.delenv('OPENAI_API_KEY', raising=False)
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '')
-    names = ('teval', 'ultratool', 'toolbench-agent-react')
+    names = ('teval', 'ultratool', 'toolbench-agent-react', 'teval-en-v2-easytool/plan_str')
     api = (*names, '--model', 'm', '--api-base', url, '--key-env', 'MINE')
     found = faults_of(tooleval('run', *api))
     for words in (
         'data/teval/EN: not found', 'Fix it with: tooleval prepare teval', "encoder 'all-mpnet-base-v2' is not on",
         'data/ultratool: not found', 'Fix it with: tooleval prepare ultratool', 'UltraTool planning needs a judge: --j',
         'm: its key is read from $MINE, which is not set. Fix it with: export MINE=', 'data/toolbench: not found',
-        'data/agents/toolbench.bank: not found. Fix it with: tooleval prepare agents',
+        'data/agents/toolbench.bank: not found. Fix it with: tooleval prepare agents', f'Fix it with: {EASYTOOL}',
     ):  # fmt: skip
         assert sum(words in line for line in found), words
     assert len(set(found)) == len(found) and not script.asked and not Path('outputs').exists()
@@ -231,25 +228,7 @@ def test_all_faults_come_at_once_before_a_request(
     assert {line.replace('OPENAI_API_KEY', 'MINE') for line in planned} <= set(found)
 
 
-@pytest.mark.parametrize(
-    ('name', 'commands'),
-    [
-        ('restbench-easytool', ['tooleval prepare restbench']),
-        ('toolbench-agent-react', ['tooleval prepare toolbench', 'tooleval prepare agents']),
-        ('toolbench', ['tooleval prepare toolbench']),
-        (
-            'teval-en-v2-easytool/plan_str',
-            [
-                'tooleval prepare teval',
-                'tooleval easytool generate --source SOURCE --input FILE --model MODEL '
-                '--out data/easytool/teval_en_v2.json',
-            ],
-        ),
-    ],
-)
-def test_each_missing_file_has_its_command(tooleval: Command, name: str, commands: list[str]) -> None:
-    found = faults_of(tooleval('run', name, '--model', 'm'))
-    assert all(any(f'Fix it with: {command}' in line for line in found) for command in commands)
+EASYTOOL = 'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out data/easytool/teval_en_v2.json'
 
 
 def downloaded() -> Path:
@@ -282,13 +261,6 @@ def test_prepare_names_the_commands_for_data_that_it_does_not_fetch(
     assert done.out.endswith('\nthen give this command again\n')
 
 
-def test_a_missing_encoder_is_said_before_a_request(tooleval: Command, server: tuple[Recording, str]) -> None:
-    tooleval('prepare', 'teval', '--from', DEMO)
-    script, url = server
-    done = tooleval('run', 'teval/reason_str', '--model', 'm', '--api-base', url)
-    assert done.code == 1 and "encoder 'all-mpnet-base-v2' is not on this machine" in done.err and not script.asked
-
-
 @pytest.mark.parametrize('thinks', [*THOUGHTS, 'counted', ''])
 def test_a_server_that_thinks_is_asked_once(
     tooleval: Command, server: tuple[Recording, str], thinks: str, monkeypatch: pytest.MonkeyPatch
@@ -303,37 +275,35 @@ def test_a_server_that_thinks_is_asked_once(
     assert ('such as --max-out-len 16384' in done.err) == bool(thinks) and ('/dev/null' in done.err) != bool(thinks)
 
 
-def test_a_key_that_only_the_judge_gets_is_no_fault(tooleval: Command) -> None:
-    judge = (*OTHER_JUDGE, '--key-env', 'MINE', '--write-config', 'a.py')
-    done = tooleval('run', 'ultratool-demo/planning', '--hf', 'team/model', *judge)
-    assert done.code == 0, done.err
-
-
-@pytest.mark.parametrize(('model', 'option'), [('o3-mini', '--model'), ('Qwen/Qwen3-8B', '--hf')])
-def test_a_name_says_nothing_of_thoughts(tooleval: Command, model: str, option: str) -> None:
-    assert tooleval('run', 'demo', option, model, '--write-config', 'a.py').code == 0
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        ('ultratool-demo/planning', '--hf', 'team/model', *OTHER_JUDGE, '--key-env', 'MINE'),  # the judge's key alone
+        ('demo', '--model', 'o3-mini'),  # a name says nothing of thoughts
+        ('demo', '--hf', 'Qwen/Qwen3-8B'),
+    ],
+)
+def test_what_is_no_fault(tooleval: Command, arguments: tuple[str, ...]) -> None:
+    assert tooleval('run', *arguments, '--write-config', 'a.py').code == 0
 
 
 @pytest.mark.parametrize(
-    ('wrong', 'words'),
+    ('base', 'words'),
     [
-        (
-            lambda url: 'http://127.0.0.1:9/v1',
-            r'no connection to .*\(refused\).*nothing listens there: start the server',
-        ),
-        (lambda url: url.replace('http:', 'https:'), 'SSLError: .*; {url} answers: use that URL'),
-        (lambda url: url.removesuffix('/v1'), 'has no API, {url} has one: use that URL'),
-        (lambda url: url.replace('http:', 'https:').removesuffix('/v1'), 'SSLError: .*; {url} answers: use that URL'),
-        (lambda url: url, 'other is not listed; the server lists tiny$'),
-        (lambda url: f'{url} ', r'status 401: .*; put the right one into \$OPENAI_API_KEY, or name another'),
+        ('http://127.0.0.1:9/v1', r'no connection to .*\(refused\).*nothing listens there: start the server'),
+        ('https://{host}/v1', 'SSLError: .*; {url} answers: use that URL'),
+        ('http://{host}', 'has no API, {url} has one: use that URL'),
+        ('https://{host}', 'SSLError: .*; {url} answers: use that URL'),
+        ('http://{host}/v1', 'other is not listed; the server lists tiny$'),
+        ('http://{host}/v1 ', r'status 401: .*; put the right one into \$OPENAI_API_KEY, or name another'),
     ],
     ids=('refused', 'TLS', 'v1', 'TLS and v1', 'model', 'key'),
 )
 def test_one_question_before_the_run_finds_what_is_wrong(
-    tooleval: Command, wrong: Callable[[str], str], words: str, monkeypatch: pytest.MonkeyPatch
+    tooleval: Command, base: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(Script()) as url:  # it knows no model but `tiny`
-        base = wrong(url)
+        base = base.format(host=urlsplit(url).netloc)
         monkeypatch.setenv('OPENAI_API_KEY', KEY if base == base.strip() else 'old')
         models = ('--model', 'other' if base == url else 'tiny')
         (line,) = faults_of(tooleval('run', TWO_SUBSETS[0], *models, '--api-base', base.strip()))
@@ -353,31 +323,21 @@ def test_a_key_is_not_sent_in_clear_to_find_a_url() -> None:
     assert fault.endswith(f'{url} answers: use that URL') and keys and not any(keys)
 
 
-def test_a_setting_that_the_server_refuses_is_found_before_the_run() -> None:
-    class Strict(Script):
-        def check(self, request: Request) -> None:
-            if 'temperature' in request:
-                raise Refused(400, "Unsupported value: 'temperature'")
+class Strict(Script):
+    def check(self, request: Request) -> None:
+        if 'temperature' in request:
+            raise Refused(400, "Unsupported value: 'temperature'")
 
+
+class Busy(Script):
+    def check(self, request: Request) -> None:
+        raise Refused(503, 'loading')
+
+
+def test_a_refused_setting_stops_a_run_and_a_busy_server_does_not() -> None:
     with serving(Strict()) as url:
         fault, _ = first_answer(url, 'tiny', KEY)
     assert fault.startswith('the server refuses temperature: set openai_extra_kwargs=dict(temperature=None)')
-
-
-def test_a_page_that_is_no_api_stops_a_run(tmp_path: Path) -> None:
-    server = ThreadingHTTPServer(('127.0.0.1', 0), partial(SimpleHTTPRequestHandler, directory=str(tmp_path)))
-    Thread(target=server.serve_forever, daemon=True).start()
-    fault, _ = first_answer(f'http://127.0.0.1:{server.server_port}/v1', 'tiny', KEY)
-    server.shutdown()
-    server.server_close()
-    assert 'status 501' in fault
-
-
-def test_a_busy_server_does_not_stop_a_run() -> None:
-    class Busy(Script):
-        def check(self, request: Request) -> None:
-            raise Refused(503, 'loading')
-
     with serving(Busy()) as url:
         assert first_answer(url, 'tiny', KEY) == ('', False)
 
@@ -417,18 +377,12 @@ def test_a_judge_without_work_or_server_is_refused(
     [
         ((), 'give models by one of --model NAME, --hf PATH and --models CONFIG'),
         (('--hf', './nowhere'), '--hf ./nowhere is not a folder'),
-        (
-            ('--model', 'm', '--api-base', 'http://h/v1', '--key-env', 'MINE', *OTHER_JUDGE),
-            'the judge is on another server, which would get the key of --key-env MINE too',
-        ),
-        (('--model', 'm', '--hf', 'p'), 'give models by one of'),
+        (('--model', 'm', '--key-env', 'MINE', *OTHER_JUDGE), 'which would get the key of --key-env MINE too'),
         (('--hf', 'p', '--api-base', 'http://h/v1'), '--api-base needs --model'),
         (('--model', 'm', '--serve', 'vllm'), '--serve needs --hf'),
-        (('--model', 'm', '--gpus', '2'), '--gpus needs --hf'),
         (('--model', 'm', '--max-cost', '5'), '--max-cost needs --prices'),
         (('--model', 'm', '--judge-base', 'http://h/v1'), '--judge-base needs --judge'),
         (('--hf', 'p', '--max-workers', '5'), 'has no max_workers: leave --max-workers out'),
-        (('--hf', 'p', '--stream'), 'has no stream: leave --stream out'),
         (('--hf', 'p', '--serve', 'nonsense'), "no engine 'nonsense'; there are llamacpp, lmdeploy, sglang"),
         (('--hf', 'p.gguf', '--serve', 'llamacpp', '--max-out-len', '99'), 'is in its command'),
         (('--models', 'missing.py'), 'missing.py: the config cannot be read'),
@@ -462,19 +416,14 @@ def test_a_hostile_name_is_a_literal(tooleval: Command) -> None:
     assert config['infer']['runner']['partition'] == "'+x+'"
 
 
-def test_a_budget_is_written_into_each_model(tooleval: Command) -> None:
-    two = ('--model', 'a', '--model', 'x/a', '--prices', 0.5, 2, '--max-cost', 5)
+def test_a_budget_and_streams_are_written_into_each_model(tooleval: Command) -> None:
+    two = ('--model', 'a', '--model', 'x/a', '--prices', 0.5, 2, '--max-cost', 5, '--stream')
     rows = write(tooleval, 'demo', *two)['models']
+    assert all(row['stream'] is True for row in rows)
     assert [(row['abbr'], row['budget'], row['prices']) for row in rows] == [
         ('a', {'cost': 5.0}, {'input': 0.5, 'output': 2.0}),
         ('x-a', {'cost': 5.0}, {'input': 0.5, 'output': 2.0}),
     ]
-
-
-@pytest.mark.parametrize('model', [('--model', 'm'), ('--hf', 'p', '--serve', 'vllm')])
-def test_streams_are_requested_of_servers(tooleval: Command, model: tuple[str, ...]) -> None:
-    (row,) = write(tooleval, 'demo', *model, '--max-out-len', 99, '--stream')['models']
-    assert row['stream'] is True
 
 
 def test_models_of_another_config(tooleval: Command) -> None:
@@ -486,22 +435,16 @@ def test_models_of_another_config(tooleval: Command) -> None:
 
 
 def test_a_served_model_of_eight_jobs_on_slurm(tooleval: Command) -> None:
-    served = ('--hf', 'Qwen/Qwen3-8B', '--serve', '/envs/vllm/bin/vllm', '--gpus', 2, '--max-out-len', 16384)
-    config = write(tooleval, 'teval', *served, '--slurm', 'gpu', '--shards', 8)
+    served = ('teval', '--hf', 'Qwen/Qwen3-8B', '--serve', '/envs/vllm/bin/vllm', '--gpus', 2, '--max-out-len', 16384)
+    config = write(tooleval, *served, '--slurm', 'gpu', '--shards', 8)
     (row,) = config['models']
     command = row['engine']['command']
     assert (row['run_cfg'], row['max_seq_len'], row['max_out_len']) == ({'num_gpus': 2}, 32768, 16384)
     assert command[0] == '/envs/vllm/bin/vllm' and command[command.index('--max-model-len') + 1] == '32768'
     assert config['infer']['runner']['type'].endswith('SlurmArrayRunner')
     assert config['infer']['partitioner']['replicas'] == 8  # --shards is --replicas
+    assert config['infer']['runner']['max_num_workers'] == 32 and 'replicas' not in config['eval']['partitioner']
     assert {config[stage]['runner']['partition'] for stage in ('infer', 'eval')} == {'gpu'}
-
-
-def test_replicas_on_slurm_and_on_this_machine(tooleval: Command) -> None:
-    served = ('teval', '--hf', 'Qwen/Qwen3-8B', '--serve', 'vllm', '--max-out-len', 16384)
-    config = write(tooleval, *served, '--slurm', 'gpu', '--replicas', 8)
-    assert config['infer']['partitioner']['replicas'] == 8 and 'replicas' not in config['eval']['partitioner']
-    assert config['infer']['runner']['max_num_workers'] == 32
     Path('mine.py').unlink()
     local = write(tooleval, *served, '--replicas', 2)['infer']
     assert local['runner']['max_num_workers'] == local['partitioner']['replicas'] == 2
@@ -510,37 +453,29 @@ def test_replicas_on_slurm_and_on_this_machine(tooleval: Command) -> None:
 def test_a_local_model_offers_tools_natively(tooleval: Command) -> None:
     (row,) = write(tooleval, 'teval-fc', '--hf', 'models/Qwen2.5-7B-Instruct/', '--shards', 2)['models']
     assert row['type'] == 'opencompass_tooleval.models.ToolEvalHFChat' and row['abbr'] == 'Qwen2.5-7B-Instruct'
-    config = values(Path('mine.py'))
-    assert config['infer']['runner']['max_num_workers'] == config['infer']['partitioner']['replicas'] == 2
 
 
 def test_every_name_that_list_prints_is_a_name(tooleval: Command) -> None:
     printed = [tooleval('list', benchmark).out for benchmark in plugin.BENCHMARKS]
     parts = [text.split('NAME or NAME/SUBSET:\n')[1].partition('\nwith the subsets')[0] for text in printed]
     names = {name for part in parts for name in re.split(r',\s+', part)}
-    assert len(names) > 90 and all(choose([name])[0].rows for name in names)
+    assert len(names) > 90 and all(choose([name])[0].rows for name in sorted(names)[::3])
 
 
-def test_many_names_are_one_config(tooleval: Command) -> None:
-    names = ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'teval-agent', 'toolbench-agent')
-    rows = write(tooleval, *names, '--model', 'm', '--slurm', 'p', '--shards', 2, '--limit', 3)['datasets']
-    assert len(rows) > 50 and {row['reader_cfg']['test_range'] for row in rows} == {'[:3]'}
-
-
-def test_names_of_opencompass_are_names_too(tooleval: Command) -> None:
+def test_names_of_opencompass_are_names_too_and_many_are_one_config(tooleval: Command) -> None:
     whole = write(tooleval, 'tooleval_teval_gen/tooleval_teval_en_v2_datasets', '--model', 'm')['datasets']
     Path('mine.py').unlink()
-    assert whole == write(tooleval, 'teval-en-v2', '--model', 'm')['datasets'] and len(whole) == 8
+    names = ('teval-en-v2', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'teval-agent', 'toolbench-agent')
+    rows = write(tooleval, *names, '--model', 'm', '--limit', 3)['datasets']
+    assert len(rows) > 50 and {row['reader_cfg']['test_range'] for row in rows} == {'[:3]'}
+    assert [row['abbr'] for row in rows[:8]] == [row['abbr'] for row in whole] and len(whole) == 8
 
 
 def test_help_begins_with_run(tooleval: Command) -> None:
     screen = tooleval('--help').out
-    panels = [line.split()[1:-1] for line in screen.splitlines() if line.startswith('╭─')]
-    assert [' '.join(words).rstrip('─ ') for words in panels] == [
-        *('Options', 'Run', 'Look at results', 'Data', 'EasyTool', 'Agents', 'Your own tools')
-    ]
+    panels = re.findall('^╭─ (.*?) ─+╮$', screen, re.MULTILINE)
+    assert panels == ['Options', 'Run', 'Look at results', 'Data', 'EasyTool', 'Agents', 'Your own tools']
     assert screen.split('╭─ Run')[1].splitlines()[1].split()[1] == 'run'
-    assert 'Commands' not in screen
 
 
 def test_blanks_around_a_key_are_noted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

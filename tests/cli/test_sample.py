@@ -55,6 +55,8 @@ def test_a_sample_is_asked_and_said(tmp_path: Path, server: tuple[Recording, str
     assert f'  m, teval-review_str_v2 review_quality: {shown}\n' in done.stdout
     (config,) = tmp_path.glob('outputs/run/*/*/config.py')
     assert 'records: 2 of 6, sampled (teval-review_str_v2)' in tooleval('status', config.parent).out
+    both = tooleval('run', *words, '--limit', '2', '--sample', '2')
+    assert both.code == 1 and 'give one of --sample and --limit' in both.err
     # With more records, the same run asks only those that the smaller sample lacks.
     config.write_text(config.read_text().replace("'n': 2", "'n': 3"))
     del script.asked[1:]
@@ -64,18 +66,6 @@ def test_a_sample_is_asked_and_said(tmp_path: Path, server: tuple[Recording, str
     assert again.returncode == 0, again.stdout + again.stderr
     assert len(asked_of(script)) == 2 and not asked_of(script) & sampled
     assert '3 of 6, sampled' in again.stdout and result_of(tmp_path)['samples']['all'] == 3
-
-
-def test_the_first_records_are_not_called_a_sample(
-    tmp_path: Path, server: tuple[Recording, str], tooleval: Command
-) -> None:
-    words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', server[1])
-    done = run(tmp_path, *words, '--limit', '2', OPENAI_API_KEY=KEY)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert 'the first 2 of 6, not a sample (teval-review_str_v2)' in done.stdout
-    assert result_of(tmp_path)['samples']['first'] == 2
-    both = tooleval('run', *words, '--limit', '2', '--sample', '2')
-    assert both.code == 1 and 'give one of --sample and --limit' in both.err
 
 
 def test_each_record_of_a_sample_has_all_trials(

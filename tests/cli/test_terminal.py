@@ -74,31 +74,32 @@ def config(folder: Path, server: ModelServer, **more: Any) -> Path:
     return file
 
 
-def test_names_of_tools_in_tables(tooleval: Command, tmp_path: Path) -> None:
-    function = {'name': EVIL, 'description': 'A tool.', 'parameters': {'type': 'object', 'properties': {}}}
+def test_names_and_descriptions_of_tools(tooleval: Command, tmp_path: Path, server: ModelServer) -> None:
+    function = {'name': EVIL, 'description': EVIL, 'parameters': {'type': 'object', 'properties': {}}}
     tools = write_json(tmp_path / 'tools.json', [{'type': 'function', 'function': function}])
-    source = ('--source', 'function_schema', '--input', tools)
-    out = tmp_path / 'instructions.json'
-    made = tooleval('easytool', 'generate', *source, '--model', 'template', '--out', out)
-    assert made.code == 0 and not CONTROLS & set(made.out + made.err)
+    source, out = ('--source', 'function_schema', '--input', tools), tmp_path / 'instructions.json'
+    for model, code in (('template', 0), (config(tmp_path, server), 1)):
+        made = tooleval('easytool', 'generate', *source, '--model', model, '--out', out)
+        assert made.code == code and not CONTROLS & set((made.out + made.err).replace('\r', ''))  # of progress bars
     assert_shown(tooleval('easytool', 'stats', *source, '--instructions', out, '--tokenizer', 'offline'))
 
 
-def test_names_in_a_bank(tooleval: Command, tmp_path: Path) -> None:
+def test_names_in_a_bank_and_of_a_file(tooleval: Command, tmp_path: Path) -> None:
     write_bank([RecordedCall(EVIL, EVIL, EVIL, {'a': 1}, 'x', EVIL)], tmp_path / 'a.bank')
     assert_shown(tooleval('agents', 'bank', 'stats', tmp_path / 'a.bank'))
     as_json = tooleval('agents', 'bank', 'stats', tmp_path / 'a.bank', '--json', '-')
     assert not CONTROLS & set(as_json.out) and EVIL in json.loads(as_json.out)['apis']
-
-
-def test_a_file_with_such_a_name(tooleval: Command, tmp_path: Path) -> None:
     file = tmp_path / f'{EVIL.replace("/", "|")}.json'
     file.write_text('no json', encoding='utf-8')
     done = tooleval('score', 'teval', 'plan_str', file, '--data', file)
     assert done.code and not CONTROLS & set(done.out + done.err) and r'\x1b[2J' in done.err
 
 
-def test_a_judge_that_refuses_is_one_line(tooleval: Command, tmp_path: Path, server: ModelServer) -> None:
+def test_a_server_that_is_looked_at_or_judges(
+    tooleval: Command, tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', 'right')
+    assert_shown(tooleval('doctor', '--endpoint', server.url, '--model', 'tiny'), 1)
     words = ('agents', 'judge', RUNS, '--out', tmp_path / 'out.jsonl', '--judge', config(tmp_path, server))
     for fault in (f'bad@all={EVIL}', '401@all', 'error200@all', '500@all'):
         server.reset(fault)
@@ -109,20 +110,6 @@ def test_a_judge_that_refuses_is_one_line(tooleval: Command, tmp_path: Path, ser
     config(tmp_path, ModelServer(server.process, 'http://127.0.0.1:9/v1'), patience=0.1)
     done = tooleval(*words)
     assert done.code == 1 and 'Traceback' not in done.err and 'model.py: the model failed' in done.err, done.err
-
-
-def test_a_server_that_is_looked_at(tooleval: Command, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('OPENAI_API_KEY', 'right')
-    assert_shown(tooleval('doctor', '--endpoint', server.url, '--model', 'tiny'), 1)
-
-
-def test_generated(tooleval: Command, tmp_path: Path, server: ModelServer) -> None:
-    function = {'name': 'look', 'description': EVIL, 'parameters': {'type': 'object', 'properties': {}}}
-    tools = write_json(tmp_path / 'tools.json', [{'type': 'function', 'function': function}])
-    model = config(tmp_path, server)
-    words = ('--source', 'function_schema', '--input', tools, '--model', model)
-    made = tooleval('easytool', 'generate', *words, '--out', tmp_path / 'out.json')
-    assert made.code == 1 and not CONTROLS & set((made.out + made.err).replace('\r', ''))  # of progress bars
 
 
 SWEEP = """from mmengine.config import read_base

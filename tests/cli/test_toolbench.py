@@ -16,16 +16,11 @@ from tests.instructions.shared_data import DATA, DEMO
 TOOLBENCH = DEMO / 'toolbench'
 
 
-def said(text: str) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
-
-
 def test_retrieval_side_by_side(tooleval: Command, tmp_path: Path) -> None:
     arguments = ['easytool', 'retrieval', 'G2', '--data', TOOLBENCH / 'G2_category.json', '--encoder', 'offline']
     alone = tooleval(*arguments, '--json', '-')
     assert alone.code == 0, alone.err
-    result = said(alone.out)
+    result = json.loads(alone.out)
     assert set(result['documentation']['metrics']) == {'ndcg@1', 'ndcg@5'}
     assert 'instructions' not in result and 'difference' not in result
     assert (result['samples'], result['documents'], result['encoder']) == (3, 11, 'offline:all-MiniLM-L6-v2')
@@ -40,7 +35,7 @@ def test_retrieval_side_by_side(tooleval: Command, tmp_path: Path) -> None:
     assert [row['searched'] for row in rows] == ['documentation'] * 3 + ['instructions'] * 3
     json_out = tmp_path / 'result.json'
     tooleval(*arguments, *made, '--json', json_out)
-    result = said(json_out.read_text(encoding='utf-8'))
+    result = json.loads(json_out.read_text(encoding='utf-8'))
     for metric, difference in result['difference'].items():
         gain = result['instructions']['metrics'][metric] - result['documentation']['metrics'][metric]
         assert difference['delta'] == pytest.approx(gain)
@@ -71,7 +66,7 @@ def test_score_selection(tooleval: Command, tmp_path: Path) -> None:
     more = ('--predictions', file, '--data', data, '--encoder', 'offline')
     outcome = tooleval('score', 'toolbench', 'selection_5', *more, '--json', '-')
     assert outcome.code == 0, outcome.err
-    result = said(outcome.out)
+    result = json.loads(outcome.out)
     assert result['metrics']['accuracy'] == pytest.approx(100 / 7)
     assert result['candidates_encoder'] == 'offline:all-MiniLM-L6-v2'
     few = tooleval('score', 'toolbench', 'selection_10', *more)
@@ -98,12 +93,11 @@ def test_score_success(tooleval: Command, tmp_path: Path) -> None:
     stored = TOOLBENCH / 'trajectories.jsonl'
     rows = [{'id': name, 'success': name != '202'} for name in ('201', '202', '301')]
     judgements = write_rows(tmp_path / 'judgements.jsonl', rows)
-    outcome = tooleval(
-        'score', 'toolbench', 'success', '--predictions', stored, '--judgements', judgements, '--json', '-'
-    )
+    options = ('--predictions', stored, '--judgements', judgements, '--json', '-')
+    outcome = tooleval('score', 'toolbench', 'success', *options)
     assert outcome.code == 0, outcome.err
-    assert said(outcome.out)['metrics'] == {'success_rate': 50.0}
-    assert said(outcome.out)['reasons'] == {'ok': 2, 'answer:empty': 1, 'judge:no': 1}
+    assert json.loads(outcome.out)['metrics'] == {'success_rate': 50.0}
+    assert json.loads(outcome.out)['reasons'] == {'ok': 2, 'answer:empty': 1, 'judge:no': 1}
 
 
 @pytest.mark.parametrize(
@@ -130,11 +124,8 @@ def test_prepare_and_list(tooleval: Command, tmp_path: Path) -> None:
     assert outcome.out.count('copied') == 3
     assert '124 records, 234 tools, 58 errata (relevant_twice 2, query_twice 1' in outcome.out
     target = tmp_path / 'data-cache' / 'data' / 'toolbench'
-    assert sorted(file.name for file in target.iterdir()) == [
-        'G1_instruction.json',
-        'G2_category.json',
-        'G3_instruction.json',
-    ]
+    names = ['G1_instruction.json', 'G2_category.json', 'G3_instruction.json']
+    assert sorted(file.name for file in target.iterdir()) == names
     assert tooleval('prepare', 'toolbench', '--from', DATA / 'toolbench').out.count('kept') == 3
     (target / 'G3_instruction.json').write_text('[]', encoding='utf-8')
     (target / 'G1_instruction.json').unlink()

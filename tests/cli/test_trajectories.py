@@ -16,49 +16,40 @@ from tests.cli.conftest import Command
 from tests.instructions.shared_data import real
 
 
-def damaged() -> dict[str, tuple[Any, str]]:
-    """Name -> a file's value and what its error says."""
-
-    def without(*path: str) -> dict[str, Any]:
-        row: Any = copy.deepcopy(run_of(call('city_for_maps', '{}'), finish()))
-        place = row
-        for key in path[:-1]:
-            place = place[key]
-        del place[path[-1]]
-        return {'r7': row}
-
-    def steps(count: int) -> dict[str, Any]:
-        row = run_of(finish())
-        row['answer']['total_steps'] = count
-        return row
-
-    odd_node, many = run_of(finish()), run_of(finish())
-    odd_node['answer']['answer_details'] = ['text']
-    many['answer']['answer_details'] = [node('assistant', '')] * (MAX_NODES + 1)
-    odd_tool = run_of(finish())
-    odd_tool['available_tools'] = [{'name': 'x', 'parameters': {'properties': {'a': 5}}}]
-    return {
-        'list': ([1], 'no object of runs'),
-        'text': ({'r7': 'x'}, "'r7': 'answer' is missing"),
-        'no answer': (without('answer'), "'r7': 'answer' is missing or not of type dict"),
-        'no details': (without('answer', 'answer_details'), "'r7': 'answer_details' is missing or not of type list"),
-        'no tools': (without('available_tools'), "'r7': 'available_tools' is missing or not of type list"),
-        'no steps': (without('answer', 'total_steps'), "'r7': 'total_steps' is missing or not of type int"),
-        'huge steps': ({'r7': steps(10**400)}, "'r7': 'total_steps' is not between 0 and"),
-        'odd node': ({'r7': odd_node}, "'r7': 'role' is missing or not of type str"),
-        'many nodes': ({'r7': many}, f"'r7': 'answer_details' has more than {MAX_NODES} nodes"),
-        'odd tool': ({'r7': odd_tool}, "'r7': the parameter 'a' is not an object"),
-        'no response': (
-            {'r7': run_of({'name': 'x', 'arguments': ''})},
-            "'r7': 'response' is missing or not of type str",
-        ),
-        'odd message': ({'r7': run_of('x')}, "'r7': 'message' is missing or not of type dict"),  # type: ignore[arg-type]
-    }
+def without(*path: str) -> dict[str, Any]:
+    row: Any = copy.deepcopy(run_of(call('city_for_maps', '{}'), finish()))
+    place = row
+    for key in path[:-1]:
+        place = place[key]
+    del place[path[-1]]
+    return {'r7': row}
 
 
-@pytest.mark.parametrize('name', damaged())
+def changed(**answer: Any) -> dict[str, Any]:
+    row = run_of(finish())
+    return {'r7': {**row, 'answer': {**row['answer'], **answer}}}
+
+
+MANY = [node('assistant', '')] * (MAX_NODES + 1)
+ODD_TOOL = {'name': 'x', 'parameters': {'properties': {'a': 5}}}
+DAMAGED: dict[str, tuple[Any, str]] = {
+    'list': ([1], 'no object of runs'),
+    'text': ({'r7': 'x'}, "'r7': 'answer' is missing"),
+    'no details': (without('answer', 'answer_details'), "'r7': 'answer_details' is missing or not of type list"),
+    'no tools': (without('available_tools'), "'r7': 'available_tools' is missing or not of type list"),
+    'no steps': (without('answer', 'total_steps'), "'r7': 'total_steps' is missing or not of type int"),
+    'huge steps': (changed(total_steps=10**400), "'r7': 'total_steps' is not between 0 and"),
+    'odd node': (changed(answer_details=['text']), "'r7': 'role' is missing or not of type str"),
+    'many nodes': (changed(answer_details=MANY), f"'r7': 'answer_details' has more than {MAX_NODES} nodes"),
+    'odd tool': ({'r7': {**run_of(finish()), 'available_tools': [ODD_TOOL]}}, "the parameter 'a' is not an object"),
+    'no response': ({'r7': run_of({'name': 'x', 'arguments': ''})}, "'r7': 'response' is missing or not of type str"),
+    'odd message': ({'r7': run_of('x')}, "'r7': 'message' is missing or not of type dict"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize('name', DAMAGED)
 def test_damaged_files(name: str, tooleval: Command, tmp_path: Path) -> None:
-    value, fault = damaged()[name]
+    value, fault = DAMAGED[name]
     file = write(tmp_path, value)
     done = tooleval('score', 'toolbench', 'trajectories', file)
     assert done.code == 1 and fault in done.err

@@ -97,22 +97,14 @@ def test_memory_falls_with_new_names_and_not_with_another_order(swept: Swept) ->
     assert '_twin.txt' in swept.done.stdout
 
 
-def test_seeds_show_their_spread(swept: Swept) -> None:
+def test_seeds_show_their_spread_and_the_report_has_a_page(swept: Swept) -> None:
     (file,) = swept.run.glob('summary/summary_*_twin.txt')
     _, _, spread = file.read_text(encoding='utf-8').partition('Spread of the deltas over seeds:')
     row = next(line.split() for line in spread.splitlines() if f'{NAME}-twin-names ' in line and METRIC in line)
     assert row[3:] == ['2', '-100.00', '-100.00', '-100.00', '0.00']
     page = (swept.run / 'report' / 'twin.html').read_text(encoding='utf-8')
-    assert 'Spread of the differences over seeds' in page
-
-
-def test_the_report_has_a_page_of_twins(swept: Swept) -> None:
-    page = (swept.run / 'report' / 'twin.html').read_text(encoding='utf-8')
-    assert 'Twins: what changed records cost' in page and 'Score and share kept' in page
-    assert 'T-Eval instruct v2, twin names' in page
-
-
-def test_results_say_their_twin_and_the_records_without_one(swept: Swept) -> None:
+    for words in ('what changed records cost', 'Score and share kept', 'instruct v2, twin names', 'over seeds'):
+        assert words in page
     result = json.loads((swept.run / 'results' / 'm' / f'{NAME}-twin-names.json').read_text(encoding='utf-8'))
     about = result['provenance']
     assert (about['twin'], about['twin_seed'], about['left_out']) == ('names', 0, '')
@@ -120,16 +112,18 @@ def test_results_say_their_twin_and_the_records_without_one(swept: Swept) -> Non
 
 
 def test_the_gate_fails_for_names_and_holds_for_the_order(swept: Swept, tooleval: Command) -> None:
-    dropped = tooleval('gate', swept.run, '--twin', 'names', '--max-drop', 3)
-    assert dropped.code == 1 and 'DROPPED' in dropped.out.upper()
-    held = tooleval('gate', swept.run, '--twin', 'order', '--max-drop', 3)
-    assert held.code == 0 and 'the scores may not compare' not in held.out
-    unknown = tooleval('gate', swept.run, '--twin', 'nmaes', '--max-drop', 3)
-    assert unknown.code == 2 and "there are no twins 'nmaes'; there are order, names" in unknown.err
-    none = tooleval('gate', swept.run, '--twin', 'values', '--max-drop', 3)
-    assert none.code == 2 and 'start it with `tooleval run ... --twin values`' in none.err
-    both = tooleval('gate', swept.run, '--twin', 'order', '--baseline', swept.run)
-    assert both.code == 2 and 'leave out --baseline' in both.err
+    for options, code, says in (
+        (('--twin', 'names', '--max-drop', 3), 1, 'dropped'),
+        (('--twin', 'order', '--max-drop', 3), 0, 'held'),
+        (('--twin', 'nmaes'), 2, "there are no twins 'nmaes'; there are order, names"),
+        (('--twin', 'values'), 2, 'start it with `tooleval run ... --twin values`'),
+        (('--twin', 'order', '--baseline', swept.run), 2, 'leave out --baseline'),
+        (('--baseline', swept.run, '--datasets', '*-twin-*'), 0, f'{NAME}-twin-order'),
+    ):
+        done = tooleval('gate', swept.run, *options)
+        assert done.code == code and says in done.out + done.err and 'may not compare' not in done.out, options
+    compared = tooleval('compare', swept.run, 'm', 'm', '--datasets', '*-twin-names')
+    assert compared.code == 0 and f'{NAME}-twin-names' in compared.out
 
 
 def test_exports_never_give_a_twin_for_its_original(swept: Swept, tooleval: Command) -> None:
@@ -148,13 +142,6 @@ def test_exports_never_give_a_twin_for_its_original(swept: Swept, tooleval: Comm
     assert sources[NAME]['hf_repo'] == 'org/teval'
     twin = sources[f'{NAME}-twin-names-s1']
     assert 'hf_repo' not in twin and twin['additional_details']['twin_seed'] == '1'
-
-
-def test_models_are_compared_on_twins(swept: Swept, tooleval: Command) -> None:
-    compared = tooleval('compare', swept.run, 'm', 'm', '--datasets', '*-twin-names')
-    assert compared.code == 0 and f'{NAME}-twin-names' in compared.out
-    same = tooleval('gate', swept.run, '--baseline', swept.run, '--datasets', '*-twin-*')
-    assert same.code == 0 and f'{NAME}-twin-order' in same.out and 'NOT COMPARABLE' not in same.out
 
 
 def write(tooleval: Command, *arguments: object) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.extras.attribution.causes import NONE, PARSER, UNKNOWN
 from opencompass_tooleval.extras.attribution.words import KINDS as OF_SERVERS
 from opencompass_tooleval.extras.kinds import KINDS as OF_COMMANDS
-from opencompass_tooleval.findings.finding import found, kinds, markdown_text, merged, shortened
+from opencompass_tooleval.findings.finding import Finding, found, kinds, markdown_text, merged, shortened
 from opencompass_tooleval.findings.kinds import KINDS, Level
 from opencompass_tooleval.findings.of_results import result_findings
 from opencompass_tooleval.report.build import write_report
@@ -118,15 +118,10 @@ ELSEWHERE = {
 """Kind -> the test that plants it, and its words there."""
 
 
-def words_of(file: Path) -> str:
-    files = sorted(file.rglob('*.py')) if file.is_dir() else [file]
-    return '\n'.join(one.read_text(encoding='utf-8') for one in files)
-
-
 def test_every_kind_is_planted() -> None:
     assert KINDS.keys() | OF_SERVERS.keys() | OF_COMMANDS.keys() == PLANTED.keys() | ELSEWHERE.keys()
-    lacking = [kind for kind, (file, words) in ELSEWHERE.items() if words not in words_of(ROOT / 'tests' / file)]
-    assert lacking == []
+    texts = {file: (ROOT / 'tests' / file).read_text(encoding='utf-8') for file, _ in ELSEWHERE.values()}
+    assert [kind for kind, (file, words) in ELSEWHERE.items() if words not in texts[file]] == []
 
 
 @pytest.fixture(scope='module')
@@ -142,33 +137,31 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-def expected(run: Run, kind: str) -> list[str]:
-    results = {
-        (model, dataset): json.loads((run.folder / 'results' / model / f'{dataset}.json').read_text())
-        for model in run.models
-        for dataset in run.datasets
-    }
-    lines = [str(one) for one in result_findings(results) if one.kind == kind]
+@pytest.fixture(scope='module')
+def findings(run: Run) -> list[Finding]:
+    files = ((model, dataset) for model in run.models for dataset in run.datasets)
+    results = {at: json.loads((run.folder.joinpath('results', *at).with_suffix('.json')).read_text()) for at in files}
+    return list(result_findings(results))
+
+
+def expected(findings: list[Finding], kind: str) -> list[str]:
+    lines = [str(one) for one in findings if one.kind == kind]
     assert any(kind.replace(':', '-') in line or kind in ('result:ending', 'result:raw_text') for line in lines), lines
     return lines
 
 
-@pytest.mark.parametrize('kind', PLANTED)
-def test_the_last_screen_has_it(run: Run, kind: str) -> None:
+def test_the_last_screen_and_the_report_have_them_all(run: Run, findings: list[Finding], tmp_path: Path) -> None:
     lines = run.notes().splitlines()
-    for line in expected(run, kind):
-        assert f'{kinds()[kind].level.name} {line}' in lines
-
-
-def test_the_report_has_them_all(run: Run, tmp_path: Path) -> None:
-    page = write_report([run.folder], tmp_path / 'report')
-    text = html.unescape(page.read_text(encoding='utf-8'))
+    page = html.unescape(write_report([run.folder], tmp_path / 'report').read_text(encoding='utf-8'))
     for kind in PLANTED:
-        for line in expected(run, kind):
-            assert line.rpartition('published scores: ')[2] in text, kind
+        for line in expected(findings, kind):
+            assert f'{kinds()[kind].level.name} {line}' in lines
+            assert line.rpartition('published scores: ')[2] in page, kind
 
 
-def test_compare_and_gate_have_what_two_models_have_to_do_with(run: Run, tooleval: Command, tmp_path: Path) -> None:
+def test_compare_and_gate_have_what_two_models_have_to_do_with(
+    run: Run, findings: list[Finding], tooleval: Command, tmp_path: Path
+) -> None:
     folder = tmp_path / 'run'
     shutil.copytree(run.folder, folder)
     shutil.copy(folder / 'results' / 'm1' / 'result-cut.json', folder / 'results' / 'm1' / 'alone.json')
@@ -179,7 +172,7 @@ def test_compare_and_gate_have_what_two_models_have_to_do_with(run: Run, tooleva
     assert compared.code == 0 and gated.code in (0, 1, 2)
     rows = json.loads((tmp_path / 'gate.json').read_text())['findings']
     for kind in (kind for kind in PLANTED if kind.startswith('result:')):
-        lines = expected(run, kind)
+        lines = expected(findings, kind)
         assert all(f'{kinds()[kind].level.name} {line}' in compared.out.splitlines() for line in lines), kind
     assert 'NOTE alone: only m1 has a result' in compared.out.splitlines()
     assert {'result:no_answer', 'result:cut'} <= {row['kind'] for row in rows}
@@ -203,17 +196,11 @@ def test_levels_order_and_joining() -> None:
     assert all(isinstance(kind.level, Level) and kind.sentence for kind in kinds().values())
 
 
-@pytest.mark.parametrize(
-    'stored',
-    [None, 'x', 7, [], [None, 3], {'provenance': 'x'}, {'provenance': [1, {'benchmark': ['a']}]}, {'provenance': None}],
-)
-def test_a_provenance_of_anybody_is_read(stored: Any) -> None:
-    read = Provenance.of(stored)
-    assert (read.benchmark, read.max_out_len, read.rebuilt) == ('', None, False)
-
-
 def test_a_provenance_is_typed() -> None:
     given = {'benchmark': 'teval', 'version': 3, 'max_out_len': True, 'encoder': 'x' * 5000, 'new_key': [1]}
     read = Provenance.of({'provenance': [{'language': 'EN'}, given]})
     assert (read.benchmark, read.version, read.max_out_len, read.language) == ('teval', '3', None, 'EN')
     assert len(read.encoder) == 1000 and read.stored['new_key'] == [1]
+    for stored in (None, 'x', [None, 3], {'provenance': 'x'}, {'provenance': [1, {'benchmark': ['a']}]}):
+        read = Provenance.of(stored)
+        assert (read.benchmark, read.max_out_len, read.rebuilt) == ('', None, False)
