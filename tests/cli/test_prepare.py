@@ -139,16 +139,13 @@ def test_a_byte_order_mark_is_skipped(tooleval: Command, tmp_path: Path, source:
         file.write_bytes(b'\xef\xbb\xbf' + file.read_bytes())
     outcome = tooleval('prepare', 'teval', '--from', source)
     assert outcome.code == 0 and outcome.out.count(' records') == 2
-    rows = [{'id': name, 'prediction': 'Answer: A'} for name in json.loads(demo_file('review_str_v2').read_text())]
-    texts = json.dumps({row['id']: row['prediction'] for row in rows}), '\n'.join(map(json.dumps, rows))
-    scores = []
-    for mark in (b'', b'\xef\xbb\xbf'):
-        for text in texts:
-            (tmp_path / 'answers.json').write_bytes(mark + text.encode())
-            data = ('--data', demo_file('review_str_v2'), '--predictions', tmp_path / 'answers.json')
-            done = tooleval('score', 'teval', 'review_str', *data, '--json', '-')
-            scores.append((done.code, done.out))
-    assert scores[0][0] == 0 and scores[0] == scores[2] and scores[1] == scores[3]
+    answers, data = tmp_path / 'answers.json', demo_file('review_str_v2')
+    names = json.loads(data.read_text())
+    lines = '\n'.join(json.dumps({'id': name, 'prediction': 'Answer: A'}) for name in names)
+    for text in (json.dumps(dict.fromkeys(names, 'Answer: A')), lines):
+        answers.write_bytes(b'\xef\xbb\xbf' + text.encode())
+        done = tooleval('score', 'teval', 'review_str', '--data', data, '--predictions', answers)
+        assert done.code == 0 and '6 samples' in done.out
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ class Recording(Script):
     """Takes any model, and answers everything with a letter."""
 
     thinks = ''
+    url = ''
 
     def check(self, request: Request) -> None:
         assert request['max_tokens']
@@ -74,10 +75,10 @@ class Judging(Recording):
 
 
 @pytest.fixture
-def server() -> Iterator[tuple[Recording, str]]:
+def server() -> Iterator[Recording]:
     script = Recording()
-    with serving(script) as url:
-        yield script, url
+    with serving(script) as script.url:
+        yield script
 
 
 def run(folder: Path, *arguments: str, **settings: str) -> CompletedProcess[str]:
@@ -202,14 +203,13 @@ def faults_of(done: Outcome) -> list[str]:
 
 
 def test_all_faults_come_at_once_before_a_request(
-    tooleval: Command, server: tuple[Recording, str], monkeypatch: pytest.MonkeyPatch
+    tooleval: Command, server: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Data, encoder, key, GPU and judge, as ``tooleval plan`` finds them in the same config."""
-    script, url = server
     monkeypatch.delenv('OPENAI_API_KEY', raising=False)
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '')
     names = ('teval', 'ultratool', 'toolbench-agent-react', 'teval-en-v2-easytool/plan_str')
-    api = (*names, '--model', 'm', '--api-base', url, '--key-env', 'MINE')
+    api = (*names, '--model', 'm', '--api-base', server.url, '--key-env', 'MINE')
     found = faults_of(tooleval('run', *api))
     for words in (
         'data/teval/EN: not found', 'Fix it with: tooleval prepare teval', "encoder 'all-mpnet-base-v2' is not on",
@@ -218,7 +218,7 @@ def test_all_faults_come_at_once_before_a_request(
         'data/agents/toolbench.bank: not found. Fix it with: tooleval prepare agents', f'Fix it with: {EASYTOOL}',
     ):  # fmt: skip
         assert sum(words in line for line in found), words
-    assert len(set(found)) == len(found) and not script.asked and not Path('outputs').exists()
+    assert len(set(found)) == len(found) and not server.asked and not Path('outputs').exists()
     local = faults_of(tooleval('run', *names, '--hf', 'p', '--gpus', 64))
     assert any('64 GPUs' in line for line in local) and any('data/teval/EN: not found' in line for line in local)
     tooleval('run', *api, '--write-config', 'a.py')
@@ -245,12 +245,9 @@ def test_prepare_brings_missing_data(tooleval: Command, monkeypatch: pytest.Monk
     assert faults_of(done) == [f'FAULT m: its key is read from $OPENAI_API_KEY, which is not set. {fix}']
 
 
-def test_prepare_names_the_commands_for_data_that_it_does_not_fetch(
-    tooleval: Command, server: tuple[Recording, str]
-) -> None:
-    script, url = server
-    done = tooleval('run', 'ultratool', 'toolbench', '--model', 'm', '--api-base', url, '--prepare')
-    assert done.code == 1 and not done.err and not script.asked
+def test_prepare_names_the_commands_for_data_that_it_does_not_fetch(tooleval: Command, server: Recording) -> None:
+    done = tooleval('run', 'ultratool', 'toolbench', '--model', 'm', '--api-base', server.url, '--prepare')
+    assert done.code == 1 and not done.err and not server.asked
     commands = [line for line in done.out.splitlines() if line.startswith('  ')]
     assert commands == [
         '  git clone --depth 1 https://github.com/JoeYing1019/UltraTool',
@@ -263,15 +260,14 @@ def test_prepare_names_the_commands_for_data_that_it_does_not_fetch(
 
 @pytest.mark.parametrize('thinks', [*THOUGHTS, 'counted', ''])
 def test_a_server_that_thinks_is_asked_once(
-    tooleval: Command, server: tuple[Recording, str], thinks: str, monkeypatch: pytest.MonkeyPatch
+    tooleval: Command, server: Recording, thinks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OpenAI's own API counts thoughts, and shows none."""
-    script, url = server
     monkeypatch.setenv('OPENAI_API_KEY', KEY)
-    script.thinks = thinks
+    server.thinks = thinks
     folder = '/dev/null' if not thinks else 'out'  # no run can begin there
-    done = tooleval('run', TWO_SUBSETS[0], '--model', 'm', '--api-base', url, '-w', folder)
-    assert done.code == 1 and len(script.asked) == 1
+    done = tooleval('run', TWO_SUBSETS[0], '--model', 'm', '--api-base', server.url, '-w', folder)
+    assert done.code == 1 and len(server.asked) == 1
     assert ('such as --max-out-len 16384' in done.err) == bool(thinks) and ('/dev/null' in done.err) != bool(thinks)
 
 
@@ -361,11 +357,10 @@ def test_a_judge_is_asked_by_what_needs_one(tmp_path: Path) -> None:
 
 
 def test_a_judge_without_work_or_server_is_refused(
-    tooleval: Command, server: tuple[Recording, str], monkeypatch: pytest.MonkeyPatch
+    tooleval: Command, server: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, url = server
     monkeypatch.setenv('OPENAI_API_KEY', KEY)
-    models = ('--model', 'm', '--api-base', url, '--judge', 'j')
+    models = ('--model', 'm', '--api-base', server.url, '--judge', 'j')
     done = tooleval('run', TWO_SUBSETS[0], *models)
     assert done.code == 1 and 'none of these data sets needs a judge: leave --judge out' in done.err
     (line,) = faults_of(tooleval('run', 'ultratool-demo/planning', *models, '--judge-base', 'http://127.0.0.1:9/v1'))

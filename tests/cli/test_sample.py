@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Command
-from tests.cli.test_run import TWO_SUBSETS, Recording, run
+from tests.cli.test_run import TWO_SUBSETS, Recording, run, server
 from tests.forked import run_opencompass
-from tests.models.api.scripted_server import KEY, serving
+from tests.models.api.scripted_server import KEY
+
+__all__ = ['server']
 
 REVIEW = 'tooleval-teval-review_str_v2'
 
@@ -32,19 +33,11 @@ def result_of(folder: Path, dataset: str = REVIEW, model: str = 'm') -> dict[str
     return result
 
 
-@pytest.fixture
-def server() -> Iterator[tuple[Recording, str]]:
-    script = Recording()
-    with serving(script) as url:
-        yield script, url
-
-
-def test_a_sample_is_asked_and_said(tmp_path: Path, server: tuple[Recording, str], tooleval: Command) -> None:
-    script, url = server
-    words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', url)
+def test_a_sample_is_asked_and_said(tmp_path: Path, server: Recording, tooleval: Command) -> None:
+    words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', server.url)
     done = run(tmp_path, *words, '--sample', '2', OPENAI_API_KEY=KEY)
     assert done.returncode == 0, done.stdout + done.stderr
-    sampled, result = asked_of(script), result_of(tmp_path)
+    sampled, result = asked_of(server), result_of(tmp_path)
     assert len(sampled) == 4, 'two records of each language'
     assert result['samples'] == {**result['samples'], 'all': 2, 'of': 6} and 'first' not in result['samples']
     assert {result['provenance'][name] for name in ('sample_seed', 'sample_draw')} == {0, 'queries'}
@@ -59,27 +52,26 @@ def test_a_sample_is_asked_and_said(tmp_path: Path, server: tuple[Recording, str
     assert both.code == 1 and 'give one of --sample and --limit' in both.err
     # With more records, the same run asks only those that the smaller sample lacks.
     config.write_text(config.read_text().replace("'n': 2", "'n': 3"))
-    del script.asked[1:]
+    del server.asked[1:]
     again = run_opencompass(
         str(config), '-r', config.parent.name, '--debug', cwd=tmp_path, env={**os.environ, 'OPENAI_API_KEY': KEY}
     )
     assert again.returncode == 0, again.stdout + again.stderr
-    assert len(asked_of(script)) == 2 and not asked_of(script) & sampled
+    assert len(asked_of(server)) == 2 and not asked_of(server) & sampled
     assert '3 of 6, sampled' in again.stdout and result_of(tmp_path)['samples']['all'] == 3
 
 
 def test_each_record_of_a_sample_has_all_trials(
-    tmp_path: Path, server: tuple[Recording, str], tooleval: Command, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: Recording, tooleval: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('OPENAI_API_KEY', KEY)
-    script, url = server
-    words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', url, '--temperature', '0.5', '--sample', '2')
+    words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', server.url, '--temperature', '0.5', '--sample', '2')
     config = tmp_path / 'mine.py'
     assert tooleval('run', *words, '--write-config', config).code == 0
     config.write_text(config.read_text() + "for _row in datasets:\n    _row['n'] = 3\n")
     done = run_opencompass('mine.py', '--debug', cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    asked = Counter(json.dumps(request['messages']) for request in script.asked)
+    asked = Counter(json.dumps(request['messages']) for request in server.asked)
     assert set(asked.values()) == {3} and len(asked) == 4
     result = result_of(tmp_path)
     assert (result['samples']['all'], result['samples']['of'], len(result['runs'])) == (6, 6, 3)

@@ -33,6 +33,13 @@ models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai
 """
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def write_config(folder: Path, server: ModelServer, share: float = 1) -> None:
     (folder / 'mine.py').write_text(CONFIG.replace('URL', server.url).replace('SHARE', str(share)))
 
@@ -41,11 +48,8 @@ def rows(done: Outcome) -> list[dict[str, Any]]:
     return list(json.loads(done.out))
 
 
-def test_status_while_it_runs_and_after_a_kill(
-    tooleval: Command, canned_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_config(tmp_path, canned_server)
+def test_status_while_it_runs_and_after_a_kill(tooleval: Command, canned_server: ModelServer, folder: Path) -> None:
+    write_config(folder, canned_server)
     canned_server.reset('slow@4-=3600', latency=1)  # the fourth answer does not come while this looks
     process = start_opencompass('mine.py', '-w', 'out', '--debug')
     try:
@@ -53,7 +57,7 @@ def test_status_while_it_runs_and_after_a_kill(
         running: list[dict[str, Any]] = []
         while not running and time.monotonic() < until:
             time.sleep(0.3)
-            if list(tmp_path.glob('out/*/predictions/api/tmp_*.jsonl')):
+            if list(folder.glob('out/*/predictions/api/tmp_*.jsonl')):
                 running = [row for row in rows(tooleval('status', 'out', '--json', '-')) if row['rate']]
         assert running, 'no data set was seen running'
         (row,) = running
@@ -72,10 +76,9 @@ def test_status_while_it_runs_and_after_a_kill(
 
 
 def test_retry_asks_only_what_has_no_answer_and_then_all_is_done(
-    tooleval: Command, canned_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tooleval: Command, canned_server: ModelServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_config(tmp_path, canned_server)
+    write_config(folder, canned_server)
     plan = json.loads(tooleval('plan', 'mine.py', '--json', '-').out)
     (model,) = plan['models']
     assert plan['runner'] == 'ToolEvalLocalRunner' and plan['workers'] == 1
@@ -84,13 +87,13 @@ def test_retry_asks_only_what_has_no_answer_and_then_all_is_done(
     canned_server.reset('500@2-4')
     done = run_opencompass('mine.py', '-w', 'out', '--debug')
     assert done.returncode == 0, done.stdout + done.stderr
-    first = {file.name: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/api/*.json')}
+    first = {file.name: json.loads(file.read_text()) for file in folder.glob('out/*/results/api/*.json')}
     assert sum(result['samples']['infra'] for result in first.values()) == 3
 
     outcome = done.stdout + done.stderr
     assert outcome.count('model api: its key is in the config') == 1 and '$OPENAI_API_KEY' in outcome
     canned_server.reset()
-    private = tmp_path / 'private'
+    private = folder / 'private'
     private.mkdir()
     monkeypatch.setattr('tempfile.tempdir', str(private))
     assert 'would ask them again' in tooleval('retry', 'out', '--dry-run').out
@@ -106,9 +109,9 @@ def test_retry_asks_only_what_has_no_answer_and_then_all_is_done(
     monkeypatch.setattr(retry, 'run_program', lambda command, _: start_python(*command[1:]).wait())  # a fork
     again = tooleval('retry', 'out')
     assert again.code == 0, again.out + again.err
-    assert list(private.iterdir()) == [] and not list(tmp_path.rglob('retry.py'))
+    assert list(private.iterdir()) == [] and not list(folder.rglob('retry.py'))
     assert canned_server.stats()['requests'] == 3
-    second = {file.name: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/api/*.json')}
+    second = {file.name: json.loads(file.read_text()) for file in folder.glob('out/*/results/api/*.json')}
     wanted = {name: (result['samples']['all'], 0) for name, result in first.items()}
     assert {name: (one['samples']['all'], one['samples']['infra']) for name, one in second.items()} == wanted
     assert tooleval('retry', 'out').out == 'every sample has an answer\n'
@@ -120,14 +123,13 @@ def test_retry_asks_only_what_has_no_answer_and_then_all_is_done(
 
 
 def test_retry_takes_what_fails_for_good(
-    tooleval: Command, canned_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tooleval: Command, canned_server: ModelServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_config(tmp_path, canned_server, share=0.005)
+    write_config(folder, canned_server, share=0.005)
     canned_server.reset('500@1-1000')
     done = run_opencompass('mine.py', '-w', 'out', '--debug')
     assert done.returncode == 1 and 'max_infra_share allows 0.50%' in done.stdout + done.stderr
-    assert not list(tmp_path.glob('out/*/results/api/*.json'))
+    assert not list(folder.glob('out/*/results/api/*.json'))
     status = tooleval('status', 'out')
     lines = status.out.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith('FAILED'))
@@ -138,7 +140,7 @@ def test_retry_takes_what_fails_for_good(
     monkeypatch.setattr(retry, 'run_program', lambda command, _: start_python(*command[1:]).wait())  # a fork
     again = tooleval('retry', 'out')
     assert again.code == 0 and again.out.count(': not finished\n') == 2
-    results = [json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/api/*.json')]
+    results = [json.loads(file.read_text()) for file in folder.glob('out/*/results/api/*.json')]
     assert len(results) == 2
     for result in results:
         assert result['samples']['infra'] == result['samples']['all'] > 0
@@ -162,39 +164,29 @@ def test_looking_at_a_run_executes_nothing(tooleval: Command, tmp_path: Path, co
         assert done.code == 1 and 'there is no run of OpenCompass here' in done.err
 
 
-def test_a_part_of_the_records_is_said(
-    tooleval: Command, canned_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_config(tmp_path, canned_server)
+def test_a_part_of_the_records_is_said(tooleval: Command, canned_server: ModelServer, folder: Path) -> None:
+    write_config(folder, canned_server)
     note = 'NOTE the first 2, not a sample: '
     assert note not in tooleval('plan', 'mine.py').out
-    with (tmp_path / 'mine.py').open('a') as config:
+    with (folder / 'mine.py').open('a') as config:
         config.write("for row in datasets:\n    row['reader_cfg']['test_range'] = '[:2]'\n")
     names = 'tooleval-teval-retrieve_str_v2, tooleval-teval-review_str_v2'
     assert f'{note}2 data sets: {names}' in ' '.join(tooleval('plan', 'mine.py').out.split())
-    run = tmp_path / 'out' / '20260101_000000'
-    (run / 'configs').mkdir(parents=True)
-    (run / 'configs' / f'{run.name}.py').write_text(
-        "datasets=[dict(abbr='a', reader_cfg=dict(test_range='[:9]')), dict(abbr='b', reader_cfg=dict()), "
-        "dict(abbr='c', reader_cfg=dict(), sample=dict(n=7)), dict(abbr='d', sample=5)]\n"
-        "models=[dict(abbr='m')]\n"
-    )
-    screen = tooleval('status', 'out').out
-    assert 'NOTE the first 9, not a sample: 1 data set: a; a sample of 7: 1 data set: c\n' in screen
-    assert 'data set: d' not in screen
 
 
-def test_status_shows_the_findings_on_the_results_so_far(tooleval: Command, tmp_path: Path) -> None:
-    run = tmp_path / 'out' / '20260101_000000'
+def test_status_shows_the_findings_on_the_results_so_far_and_parts_of_the_records(tooleval: Command) -> None:
+    run = Path('out', '20260101_000000')
     cut = {'accuracy': 50.0, 'samples': {'all': 100, 'infra': 3, 'cut': 9}, 'provenance': {'scoring': 'strict'}}
     write_result(run, 'm', 'a', {**cut, 'details': []})
-    configs = [f"dict(abbr={name!r}, reader_cfg=dict(test_range='[:9]'))" for name in 'ab']
-    (run / 'configs' / f'{run.name}.py').write_text(f"datasets=[{', '.join(configs)}]\nmodels=[dict(abbr='m')]\n")
-    screen = tooleval('status', tmp_path / 'out').out.splitlines()
+    first = ', '.join(f"dict(abbr={name!r}, reader_cfg=dict(test_range='[:9]'))" for name in 'ab')
+    sampled = "dict(abbr='c', reader_cfg=dict(), sample=dict(n=7)), dict(abbr='d', sample=5)"
+    config = f"datasets=[{first}, {sampled}]\nmodels=[dict(abbr='m')]\n"
+    (run / 'configs' / f'{run.name}.py').write_text(config)
+    screen = tooleval('status', 'out').out.splitlines()
     assert any(line.startswith('WARNING m / a: 3 of 100 samples have no answer') for line in screen), screen
     assert any(line.startswith('WARNING m: 9 of 100 answers were cut') for line in screen)
     assert "NOTE a: not comparable with published scores: scoring='strict', not the published scoring" in screen
-    assert 'NOTE the first 9, not a sample: 1 data set: b' in screen, 'of a, the result says it'
-    told = json.loads(tooleval('status', tmp_path / 'out', '--json', '-').out)
-    assert [row['state'] for row in told] == ['done', 'waiting'] and not any('result' in row for row in told)
+    part = 'NOTE the first 9, not a sample: 1 data set: b; a sample of 7: 1 data set: c'
+    assert part in screen, 'of a, the result says it'
+    told = json.loads(tooleval('status', 'out', '--json', '-').out)
+    assert [row['state'] for row in told] == ['done', *['waiting'] * 3] and not any('result' in row for row in told)
