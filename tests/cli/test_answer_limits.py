@@ -114,9 +114,6 @@ def test_the_server_receives_the_limit_that_counts(sweep: Path, servers: list[Mo
         assert limits_asked(server).keys() == {*published.values(), 77} and limits_asked(server)[77] == of_user
         for dataset, rows in predictions(sweep, model).items():
             assert {row[MAX_OUT_LEN] for row in rows} == {77 if dataset == 'of-the-user' else published[dataset]}
-
-
-def test_the_log_says_which_limit_counts_instead(sweep: Path) -> None:
     log = next(sweep.glob('logs/infer/m1/*.out')).read_text()
     assert "answers have up to 512 tokens, the benchmark's limit, since max_out_len=100 of the model is lower" in log
     assert "answers have up to 77 tokens, fewer than the benchmark's 512" in log

@@ -131,10 +131,9 @@ def test_counts_and_names_of_a_result(
 
 
 KINDS = [
-    *((place, kind) for place in ('results', 'predictions') for kind in ('sparse', 'pipe')),
-    ('configs', 'pipe'),
+    *(('results', 'sparse'), ('predictions', 'pipe'), ('configs', 'pipe')),
     pytest.param('configs', 'sparse', marks=pytest.mark.long),
-    *((place, kind) for place in ('bank', 'tasks', 'data') for kind in ('sparse', 'zero', 'pipe', 'folder')),
+    *(('bank', 'sparse'), ('bank', 'folder'), ('tasks', 'zero'), ('data', 'pipe')),
 ]
 
 

@@ -22,9 +22,12 @@ def test_a_report_is_written_and_shown(tooleval: Command, tmp_path: Path, monkey
     assert opened == [(Path.cwd() / 'pages' / 'index.html').as_uri()]
 
 
-def test_a_folder_that_is_no_run_is_named(tooleval: Command, tmp_path: Path) -> None:
+def test_what_is_missing_is_named(tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = tooleval('report', tmp_path)
     assert done.code == 1 and 'no run of OpenCompass' in done.err and str(tmp_path) in done.err
+    monkeypatch.setattr(report, 'NEEDED', ('jinja2', 'no_such_library'))
+    done = tooleval('report', tmp_path)
+    assert done.code == 1 and 'needs no_such_library' in done.err and 'opencompass-tooleval[report]' in done.err
 
 
 def test_a_report_loads_little_and_has_its_tables_as_files(tmp_path: Path) -> None:
@@ -36,14 +39,6 @@ def test_a_report_loads_little_and_has_its_tables_as_files(tmp_path: Path) -> No
     )
     subprocess.run([sys.executable, '-c', code, run, out], check=True, timeout=1500)
     assert {file.suffix for file in (out / 'files').iterdir()} == {'.csv', '.md', '.tex'}
-
-
-def test_a_library_that_is_not_there_is_named(
-    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(report, 'NEEDED', ('jinja2', 'no_such_library'))
-    done = tooleval('report', tmp_path)
-    assert done.code == 1 and 'needs no_such_library' in done.err and 'opencompass-tooleval[report]' in done.err
 
 
 def test_the_summarizer_writes_one_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
