@@ -105,7 +105,7 @@ NAMES = 'teval, ultratool, restbench, funcqa, toolbench, agents, conformance'
 @pytest.mark.parametrize(
     ('words', 'code', 'said'),
     [
-        ('--help', 0, 'T-Eval, UltraTool, EasyTool, RestBench, FuncQA'),
+        ('--help', 0, 'T-Eval, UltraTool, EasyTool variants, RestBench, FuncQA, ToolBench'),
         ('score teval --help', 0, 'Usage: '),
         ('prepare --help', 0, 'Usage: '),
         ('--version', 0, f'opencompass-tooleval {version("opencompass-tooleval")}\n'),

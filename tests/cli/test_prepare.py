@@ -87,7 +87,7 @@ def test_a_second_run_keeps_what_is_right_and_replaces_the_rest(
     ('old', 'new', 'says'),
     [
         ('}\n', '', 'the file is cut short or no JSON'),
-        ('.*', '[]', 'the file is not a JSON object'),
+        (r'\A.*', '[]', 'the file is not a JSON object'),
         ('"ground_truth"', '"truth"', "record 'demo_museum': "),
     ],
 )

@@ -14,7 +14,7 @@ from opencompass_tooleval.benchmarks.teval.records import TABLE
 from opencompass_tooleval.benchmarks.teval.subsets import SUBSETS
 from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, write_json
 
-REVIEW = 'review_str_v2'
+REVIEW, PLAN = 'review_str_v2', demo_file('plan_json_v2')
 KEYS = [
     *('benchmark', 'subset', 'language', 'protocol', 'scoring', 'encoder', 'version', 'samples', 'metrics', 'reasons'),
     *('standard_errors', 'data_version', 'postprocessor'),
@@ -63,24 +63,18 @@ def test_details_a_table_and_json_in_a_file(tooleval: Command, tmp_path: Path) -
     answers = gold_answers(REVIEW)
     records = list(answers)
     answers |= {records[1]: 'no choice \u2028', records[2]: ''}
-    path, details, out = (
+    path, (details, out) = (
         write_json(tmp_path / 'answers.json', answers),
-        tmp_path / 'details.jsonl',
-        tmp_path / 'out.json',
+        (tmp_path / name for name in ('details', 'out')),
     )
     outcome = tooleval('score', 'teval', 'review_str', *options(REVIEW, path, '--details', details, '--json', out))
     assert outcome.code == 0, outcome.err
     rows = read_lines(details)
     assert [row['id'] for row in rows] == records
     assert all(list(row) == list(rows[0]) for row in rows)
-    assert rows[0] == {
-        'id': 'demo_museum_1',
-        'values': {'parse_rate': 1.0, 'review_quality': 1.0},
-        'reason': 'ok',
-        'parsed': 'A',
-        'parse_method': 'text',
-        'gold': 'A',
-    }
+    values = {'parse_rate': 1.0, 'review_quality': 1.0}
+    first = {'id': records[0], 'values': values, 'reason': 'ok', 'parsed': 'A', 'parse_method': 'text', 'gold': 'A'}
+    assert rows[0] == first
     assert [row['reason'] for row in rows[1:3]] == ['parse:no_choice', 'answer:empty']
     result = json.loads(out.read_text())
     assert list(result) == KEYS and result['reasons'] == {'ok': 4, 'answer:empty': 1, 'parse:no_choice': 1}
@@ -111,18 +105,14 @@ def one_line(text: str) -> str:
         ('review_str', {'--predictions': 'none.json'}, 'none.json: the file is missing'),
         ('review_str', {'--data': 'none.json'}, 'none.json: the file is missing'),
         ('review', {}, "T-Eval has no subset 'review'; it has review_str, instruct"),
-        ('plan_json', {'--data': str(demo_file('plan_json_v2'))}, 'sentence-transformers/all-mpnet-base-v2'),
+        ('plan_json', {'--data': str(PLAN)}, 'hf download sentence-transformers/all-mpnet-base-v2'),
         ('retrieve_str', {}, 'according to its name this is review_str, not retrieve_str'),
         ('review_str', {'--json': 'none/out.json'}, 'cannot write none/out.json'),
         ('review_str', {'--details': 'none/out'}, 'cannot write none/out'),
         ('review_str', {'--predictions': 'one.json'}, "one.json: record 'demo_train_1': no answer is recorded for it"),
         ('review_str', {'--predictions': 'two.json'}, "two.json: record 'other': "),
         # Predictions are looked at before an encoder is asked for.
-        (
-            'plan_json',
-            {'--data': str(demo_file('plan_json_v2')), '--predictions': 'two.json'},
-            'belong to no record of',
-        ),
+        ('plan_json', {'--data': str(PLAN), '--predictions': 'two.json'}, 'belong to no record of the data'),
     ],
 )
 def test_faults_end_in_one_line(
