@@ -127,16 +127,3 @@ def test_prepare_and_list(tooleval: Command, tmp_path: Path) -> None:
     assert tooleval('prepare', 'funcqa', '--from', tmp_path / 'JARVIS').out.count('kept') == 3
     listed = tooleval('list', 'funcqa').out
     assert 'one_hop' in listed and 'multi_hop' in listed and '68' in listed
-
-
-def test_prepare_names_what_is_missing_or_damaged(tooleval: Command, tmp_path: Path) -> None:
-    source = tmp_path / 'source'
-    source.mkdir()
-    (source / 'funcqa_oh.json').write_bytes(DATA.with_name('funcqa_oh.json').read_bytes())
-    (source / 'functions_data.json').write_text('{"0": ', encoding='utf-8')
-    done = tooleval('prepare', 'funcqa', '--from', source)
-    assert done.code == 1 and done.out.count('DAMAGED') == 3
-    assert '13 questions, published are 60' in done.out and 'the file is missing' in done.out
-    assert not (tmp_path / 'data-cache').exists()
-    done = tooleval('prepare', 'funcqa')
-    assert done.code == 1 and 'git clone' in done.out

@@ -39,7 +39,7 @@ from opencompass_tooleval.work_dir.progress import look
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from opencompass_tooleval.work_dir.shards import read_predictions
 from opencompass_tooleval.work_dir.work_dir import WorkDir
-from tests.cli.conftest import Command, demo_file, read_lines, write_json
+from tests.cli.conftest import Command, demo_file, write_json
 
 DEMO = demo_file('review_str_v2').parents[2]
 DEEP = 100_000
@@ -167,17 +167,6 @@ def test_a_damaged_record_is_named(
     (line,) = done.err.splitlines()
     shown = r'\ud800' if name else first
     assert line.startswith(f"tooleval: {data}: record '{shown}': ") and said in line and not details.exists()
-
-
-def test_details_hold_half_a_character(tooleval: Command, tmp_path: Path) -> None:
-    """Of ToolBench's stored trajectories, which have ids of any kind."""
-    rows = [{'id': '\ud800', 'query': 'q', 'final_answer': 'a'}]
-    trajectories = write_json(tmp_path / 'trajectories.json', rows)
-    judgements = write_json(tmp_path / 'judgements.json', [{'id': '\ud800', 'status': 'judged', 'success': True}])
-    details = tmp_path / 'details.jsonl'
-    options = ('--predictions', trajectories, '--judgements', judgements, '--details', details)
-    assert tooleval('score', 'toolbench', 'success', *options).code == 0
-    assert [row['id'] for row in read_lines(details)] == ['\ud800']
 
 
 def test_no_message_is_long(tooleval: Command, tmp_path: Path) -> None:

@@ -219,3 +219,20 @@ def test_only_files_in_the_published_layout_are_taken(
     assert names and all(
         str(source / place / name) in printed for name in names
     )  # read, and too few to be published ones
+
+
+PUBLISHED = {
+    'restbench': ('DAMAGED tmdb', '5 records, published are 100', 'RestGPT'),
+    'funcqa': ('DAMAGED', '13 questions, published are 60', 'git clone'),
+    'toolbench': ('DAMAGED', '3 records, published are 124; 6 tools, published are 234', 'prepare toolbench --from'),
+}
+
+
+@pytest.mark.parametrize('benchmark', PUBLISHED)
+def test_other_records_are_refused_and_their_place_is_said(tooleval: Command, tmp_path: Path, benchmark: str) -> None:
+    damaged, number, place = PUBLISHED[benchmark]
+    done = tooleval('prepare', benchmark, '--from', DEMO.parent / benchmark)
+    assert done.code == 1 and damaged in done.out and number in done.out
+    assert not (tmp_path / 'data-cache' / 'data' / benchmark).exists()
+    done = tooleval('prepare', benchmark)
+    assert done.code == 1 and place in done.out

@@ -79,14 +79,6 @@ def test_prepare_and_list(tooleval: Command, tmp_path: Path) -> None:
     ]
 
 
-def test_prepare_refuses_other_records_and_says_where_the_files_come_from(tooleval: Command) -> None:
-    done = tooleval('prepare', 'restbench', '--from', DEMO)
-    assert done.code == 1
-    assert 'DAMAGED tmdb' in done.out and '5 records, published are 100' in done.out
-    done = tooleval('prepare', 'restbench')
-    assert done.code == 1 and 'RestGPT' in done.out
-
-
 def log_line(question: str, path: list[str]) -> dict[str, Any]:
     return {'ID': 1, 'question': question, 'task_path': ['as text'], 'tool_choice_ls': path}
 

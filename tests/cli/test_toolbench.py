@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -41,22 +40,6 @@ def test_retrieval_side_by_side(tooleval: Command, tmp_path: Path) -> None:
         assert difference['delta'] == pytest.approx(gain)
         assert difference['low'] <= difference['delta'] <= difference['high']
         assert difference['pairs'] == 3
-
-
-@pytest.mark.parametrize(
-    ('change', 'message'),
-    [
-        (['G4'], 'ToolBench has no file'),
-        (['G2', '--unit', 'word'], 'unit is one of api, tool'),
-        (['G2', '--instructions', DEMO / 'restbench' / 'tmdb_tool.json'], '6 tools or APIs have no instruction: Rink'),
-        (['G2', '--json', 'nowhere/result.json'], 'cannot write nowhere'),
-    ],
-)
-def test_retrieval_says_what_is_wrong(tooleval: Command, change: list[Any], message: str) -> None:
-    data = ['--data', TOOLBENCH / 'G2_category.json', '--encoder', 'offline']
-    outcome = tooleval('easytool', 'retrieval', *change, *data)
-    assert outcome.code == 1
-    assert message in outcome.err and outcome.err.count('\n') <= 2
 
 
 def test_score_selection(tooleval: Command, tmp_path: Path) -> None:
@@ -100,20 +83,29 @@ def test_score_success(tooleval: Command, tmp_path: Path) -> None:
     assert json.loads(outcome.out)['reasons'] == {'ok': 2, 'answer:empty': 1, 'judge:no': 1}
 
 
+STORED = ('score', 'toolbench', '--predictions', TOOLBENCH / 'judge_success.jsonl')
+G2 = ('--data', TOOLBENCH / 'G2_category.json')
+RETRIEVAL = ('easytool', 'retrieval', *G2, '--encoder', 'offline')
+OTHER = DEMO / 'restbench' / 'tmdb_tool.json'
+
+
 @pytest.mark.parametrize(
-    ('arguments', 'message'),
+    ('words', 'message'),
     [
-        (['success'], 'add --judgements FILE'),
-        (['calls_g2'], 'add --data FILE'),
-        (['calls_g9'], 'ToolBench has no subset'),
-        (['calls_g2', '--data', TOOLBENCH / 'G2_category.json', '--judgements', 'x'], 'leave out --judgements'),
-        (['calls_g2', '--data', TOOLBENCH / 'G2_category.json'], 'belong to no record'),
+        ((*STORED, 'success'), 'add --judgements FILE'),
+        ((*STORED, 'calls_g2'), 'add --data FILE'),
+        ((*STORED, 'calls_g9'), 'ToolBench has no subset'),
+        ((*STORED, 'calls_g2', *G2, '--judgements', 'x'), 'leave out --judgements'),
+        ((*STORED, 'calls_g2', *G2), 'belong to no record'),
+        ((*RETRIEVAL, 'G4'), 'ToolBench has no file'),
+        ((*RETRIEVAL, 'G2', '--unit', 'word'), 'unit is one of api, tool'),
+        ((*RETRIEVAL, 'G2', '--instructions', OTHER), '6 tools or APIs have no instruction: Rink'),
+        ((*RETRIEVAL, 'G2', '--json', 'nowhere/result.json'), 'cannot write nowhere'),
     ],
 )
-def test_score_says_what_is_wrong(tooleval: Command, arguments: list[Any], message: str) -> None:
-    outcome = tooleval('score', 'toolbench', *arguments, '--predictions', TOOLBENCH / 'judge_success.jsonl')
-    assert outcome.code == 1
-    assert message in outcome.err
+def test_what_is_wrong_is_said(tooleval: Command, words: tuple[Any, ...], message: str) -> None:
+    outcome = tooleval(*words)
+    assert outcome.code == 1 and message in outcome.err and outcome.err.count('\n') <= 2
 
 
 def test_prepare_and_list(tooleval: Command, tmp_path: Path) -> None:
@@ -133,17 +125,3 @@ def test_prepare_and_list(tooleval: Command, tmp_path: Path) -> None:
     rows = {name: next(line for line in listed.splitlines() if line.startswith(name)) for name in ('G1', 'G2', 'G3')}
     assert 'damaged' in rows['G3'] and rows['G2'].count('124 records') == 2 and rows['G1'].split()[-1] == '-'
     assert f'DAMAGED {target / "G3_instruction.json"}' in listed
-
-
-def test_prepare_leaves_out_what_is_not_published(tooleval: Command, tmp_path: Path) -> None:
-    source = tmp_path / 'source'
-    shutil.copytree(TOOLBENCH, source)
-    (source / 'G1_instruction.json').unlink()
-    (source / 'G3_instruction.json').write_text('{', encoding='utf-8')
-    outcome = tooleval('prepare', 'toolbench', '--from', source)
-    assert outcome.code == 1
-    assert outcome.out.count('DAMAGED') == 3
-    assert '3 records, published are 124; 6 tools, published are 234' in outcome.out
-    assert not (tmp_path / 'data-cache').exists()
-    outcome = tooleval('prepare', 'toolbench')
-    assert outcome.code == 1 and 'tooleval prepare toolbench --from' in outcome.out
