@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,15 +12,13 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from mmengine.config import Config
 
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.records import load_samples
 from tests.cli.conftest import DEMO, Command
-from tests.forked import run_python
+from tests.cli.test_run import run, write
 from tests.models.api.scripted_server import KEY, Request, Script, serving
 
-COMMAND = 'from opencompass_tooleval.cli.main import main; main()'
 SUBSET = 'instruct'
 VALUES = re.compile(r' = (.+)$|＝(.+)$', re.MULTILINE)
 
@@ -50,10 +47,6 @@ class Remembering(Script):
         return {'content': self.known.get(key_of(list(request['messages'])), 'A')}
 
 
-def command(folder: Path, *arguments: str) -> CompletedProcess[str]:
-    return run_python('-c', COMMAND, *arguments, cwd=folder, env={**os.environ, 'OPENAI_API_KEY': KEY})
-
-
 @dataclass
 class Swept:
     """The run of the model."""
@@ -78,7 +71,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swept]:
     with serving(Remembering()) as url:
         model = ('--model', 'm', '--api-base', url)
         names = (f'teval-demo/{SUBSET}', *model, '--twin', 'names', 'order', '--seeds', '2', '-w', 'out')
-        yield Swept(folder, command(folder, 'run', *names))
+        yield Swept(folder, run(folder, *names, OPENAI_API_KEY=KEY))
 
 
 NAME = f'tooleval-teval-{SUBSET}_v2'
@@ -144,18 +137,9 @@ def test_exports_never_give_a_twin_for_its_original(swept: Swept, tooleval: Comm
     assert 'hf_repo' not in twin and twin['additional_details']['twin_seed'] == '1'
 
 
-def write(tooleval: Command, *arguments: object) -> list[dict[str, Any]]:
-    outcome = tooleval('run', *arguments, '--model', 'm', '--write-config', 'mine.py')
-    assert outcome.code == 0, outcome.err
-    assert len(Path('mine.py').read_text(encoding='utf-8').splitlines()) <= 40
-    rows: list[dict[str, Any]] = Config.fromfile('mine.py', format_python_code=False).to_dict()['datasets']
-    return rows
-
-
 def test_seeds_are_data_sets(tooleval: Command) -> None:
-    rows = write(
-        tooleval, 'teval-en-v2/plan_json', 'ultratool-en/tool_usage', '--twin', 'values', 'more5', '--seeds', 2
-    )
+    names = ('teval-en-v2/plan_json', 'ultratool-en/tool_usage', '--model', 'm')
+    rows = write(tooleval, *names, '--twin', 'values', 'more5', '--seeds', 2)['datasets']
     names = [row['abbr'] for row in rows]
     plan, usage = 'tooleval-teval-plan_json_v2', 'tooleval-ultratool-tool_usage_en'
     endings = [f'-twin-{kind}{seed}' for kind in ('values', 'more5') for seed in ('', '-s1')]
