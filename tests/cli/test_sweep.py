@@ -130,12 +130,6 @@ def test_retry_takes_what_fails_for_good(
     done = run_opencompass('mine.py', '-w', 'out', '--debug')
     assert done.returncode == 1 and 'max_infra_share allows 0.50%' in done.stdout + done.stderr
     assert not list(folder.glob('out/*/results/api/*.json'))
-    status = tooleval('status', 'out')
-    lines = status.out.splitlines()
-    at = next(i for i, line in enumerate(lines) if line.startswith('FAILED'))
-    failed, _, log = lines[at].partition(': see ')
-    assert status.code == 1 and failed == 'FAILED api x tooleval-teval-retrieve_str_v2' and log.endswith('.out')
-    assert lines[at + 1].startswith('  why:  ') and 'max_infra_share' in lines[at + 1] and Path(log).is_file()
 
     monkeypatch.setattr(retry, 'run_program', lambda command, _: start_python(*command[1:]).wait())  # a fork
     again = tooleval('retry', 'out')
@@ -144,6 +138,19 @@ def test_retry_takes_what_fails_for_good(
     assert len(results) == 2
     for result in results:
         assert result['samples']['infra'] == result['samples']['all'] > 0
+
+
+def test_what_failed_is_told_with_its_log(tooleval: Command, canned_server: ModelServer, folder: Path) -> None:
+    write_config(folder, canned_server)
+    with (folder / 'mine.py').open('a') as config:
+        config.write("datasets = [dict(datasets[0], abbr='tooleval-broken', path='/no/such/folder')]\n")
+    run_opencompass('mine.py', '-w', 'out')
+    outcome = tooleval('status', 'out')
+    lines = outcome.out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith('FAILED'))
+    failed, _, log = lines[at].partition(': see ')
+    assert outcome.code == 1 and failed == 'FAILED api x tooleval-broken' and log.endswith('.out')
+    assert lines[at + 1].startswith('  why:  ') and '/no/such/folder' in lines[at + 1] and Path(log).is_file()
 
 
 @pytest.mark.parametrize('command', ['status', 'retry', 'report', 'export'])
