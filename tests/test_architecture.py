@@ -58,6 +58,7 @@ GLUE_MODULES = {
     'partitioner.py',
     'agents/loops/lagent_bridge.py',
     'extras/preparing/generation.py',
+    'extras/probe/smoke_test.py',  # runs OpenCompass's tasks
 }
 """What may touch OpenCompass beside every ``adapter.py``."""
 DOORS = ('scoring.py', 'records.py', 'prompts.py')
@@ -350,7 +351,6 @@ import sys
 from opencompass_tooleval.catalogue import metrics
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks, find_variant
 from opencompass_tooleval.plugin import VARIANTS
-from opencompass_tooleval.results import gating
 from opencompass_tooleval.results.comparing import Comparer
 Comparer(), list(all_benchmarks()), metrics.all_metrics(), list(map(find_variant, VARIANTS))
 for name in sorted(sys.modules):
@@ -403,7 +403,7 @@ with serving(Script()) as url:
     entry = {'record_id': 'r', 'source': '', 'idx': 0, 'gold_answer': ''}
     (answer,) = ask(model, [Conversation.of([Message('user', 'Count')], entry, None)], 64)
 print(json.dumps(extras(answer)['observed']))
-sys.argv = ['tooleval', 'gate', '--help']
+sys.argv = ['tooleval', 'compare', '--help']
 main()
 """
 
@@ -415,10 +415,10 @@ def test_without_extras_the_plugin_is_imported_and_rows_keep_what_servers_show(w
     assert done.stdout.startswith(str(without_extras)), done.stderr[-2000:]
     row = next((line for line in done.stdout.splitlines() if line.startswith('[{')), '')
     assert '"source": "verbose"' in row and '"raw":' in row, done.stderr[-2000:]
-    assert '--baseline' in done.stdout and '--serving' not in done.stdout
+    assert 'MODEL_A' in done.stdout
 
 
-OF_EXTRAS = re.compile(r"\bextras\b|['\"](?:make|leaderboard|export|record|serve|mcp|live)['\"]")
+OF_EXTRAS = re.compile(r"\bextras\b|['\"](?:make|leaderboard|export|record|serve|mcp|live|gate|doctor)['\"]")
 
 
 @pytest.mark.long

@@ -25,7 +25,7 @@ Size = tuple[int | None, int]
 
 @dataclass(frozen=True)
 class Detectable:
-    """The smallest drop of one score that :func:`~opencompass_tooleval.results.gating.decide` would find.
+    """The smallest drop of one score that ``tooleval gate`` would find.
 
     Attributes:
         dataset: The data set.

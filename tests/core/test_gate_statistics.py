@@ -10,15 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from opencompass_tooleval.core.statistics.drop_test import can_drop, drop_p_value, holm
-from opencompass_tooleval.core.statistics.equivalence import (
-    DIFFERENT,
-    EQUIVALENT,
-    UNDECIDED,
-    difference_p_value,
-    equivalence_of,
-    records_to_decide,
-)
 from opencompass_tooleval.core.statistics.intervals import (
     ALPHA,
     Effect,
@@ -41,6 +32,15 @@ from opencompass_tooleval.core.statistics.power import (
     noise_of,
     power_of,
     trials_of,
+)
+from opencompass_tooleval.extras.gate.drop_test import can_drop, drop_p_value, holm
+from opencompass_tooleval.extras.gate.equivalence import (
+    DIFFERENT,
+    EQUIVALENT,
+    UNDECIDED,
+    difference_p_value,
+    equivalence_of,
+    records_to_decide,
 )
 from tests.cli.test_compare import created
 from tests.core.test_paired_trials import result as result_of_trials

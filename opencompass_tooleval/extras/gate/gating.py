@@ -12,15 +12,6 @@ from opencompass_tooleval.catalogue.comparable import SAMPLES, why_not_comparabl
 from opencompass_tooleval.catalogue.metrics import empty_metrics, lower_is_better, main_metrics
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.statistics.drop_test import can_drop, drop_p_value, holm
-from opencompass_tooleval.core.statistics.equivalence import (
-    DIFFERENT,
-    EQUIVALENT,
-    UNDECIDED,
-    difference_p_value,
-    equivalence_of,
-    records_to_decide,
-)
 from opencompass_tooleval.core.statistics.intervals import ALPHA, Effect, Pairs, Score, effect_of
 from opencompass_tooleval.core.statistics.paired import (
     Result,
@@ -28,9 +19,18 @@ from opencompass_tooleval.core.statistics.paired import (
     metrics_of,
 )
 from opencompass_tooleval.core.statistics.paired_trials import estimate_names
+from opencompass_tooleval.extras.gate.drop_test import can_drop, drop_p_value, holm
+from opencompass_tooleval.extras.gate.equivalence import (
+    DIFFERENT,
+    EQUIVALENT,
+    UNDECIDED,
+    difference_p_value,
+    equivalence_of,
+    records_to_decide,
+)
+from opencompass_tooleval.extras.gate.junit import Case
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.results.comparing import Comparer, Row, Side, compare
-from opencompass_tooleval.results.junit import Case
 from opencompass_tooleval.results.result_row import Results
 
 HELD, DROPPED, INCONCLUSIVE = 'held', 'dropped', 'inconclusive'
@@ -81,7 +81,7 @@ class Verdict:
         p_value: Chance of such a drop if the true drop is ``max_drop``, or of such a difference if the true one is
             ``equivalent``; adjusted for all scores of the gate.
         outcome: :data:`HELD`, :data:`DROPPED` or, in a strict gate, :data:`INCONCLUSIVE`; in a gate for equivalence, an
-            outcome of :mod:`~opencompass_tooleval.core.statistics.equivalence`.
+            outcome of :mod:`~opencompass_tooleval.extras.gate.equivalence`.
         differing: Samples that differ, for a score of a data set that dropped or is not equivalent.
         deciding: Number of records that would decide an undecided score; None if no number would.
         is_estimate: False if no record differs; ``deciding`` is then exact, for records that do not differ.
@@ -138,7 +138,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Judged:
-    """The outcome of a gate for screens and files: the gate of scores, or an option of ``plugin.GATES``.
+    """The outcome of a gate for screens and files: the gate of scores, or of servers (``--serving``).
 
     Attributes:
         name: Name of the gate.
@@ -293,7 +293,7 @@ def decide(
     it dropped, but the p-value without these records is above that level, or the reverse.
 
     With ``rules.equivalent``, scores are equivalent, different or undecided
-    (:func:`~opencompass_tooleval.core.statistics.equivalence.equivalence_of`). The chance that all scores are wrongly
+    (:func:`~opencompass_tooleval.extras.gate.equivalence.equivalence_of`). The chance that all scores are wrongly
     called equivalent is at most that of one score: if one true difference is as large as the margin, its own test must
     err too (an intersection-union test, Berger 1982). A score is never equivalent if the run lacks some of its records.
 
