@@ -213,11 +213,6 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             'Write an HTML report that opens from disk: scores, charts, samples.',
             'Look at results',
         ),
-        'compare': (
-            '.cli.compare:compare_models',
-            'Two models side by side, with 95% intervals, and where they differ.',
-            'Look at results',
-        ),
         'list': ('.cli.listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.', 'Data'),
         'prepare': ('.cli.prepare:prepare_commands', 'Fetch and verify benchmark data.', 'Data'),
         'prompts': (
@@ -278,6 +273,11 @@ COMMANDS[''] |= {
         '.extras.probe.command:run_doctor',
         'Check this machine, or with --endpoint a server; exits with 1 on a fault.',
         'Run',
+    ),
+    'compare': (
+        '.extras.compare.command:compare_models',
+        'Two models side by side, with 95% intervals, and where they differ.',
+        'Look at results',
     ),
     'gate': (
         '.extras.gate.command:run_gate',

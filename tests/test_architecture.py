@@ -351,8 +351,8 @@ import sys
 from opencompass_tooleval.catalogue import metrics
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks, find_variant
 from opencompass_tooleval.plugin import VARIANTS
-from opencompass_tooleval.results.comparing import Comparer
-Comparer(), list(all_benchmarks()), metrics.all_metrics(), list(map(find_variant, VARIANTS))
+from opencompass_tooleval.results.table import Material
+Material, list(all_benchmarks()), metrics.all_metrics(), list(map(find_variant, VARIANTS))
 for name in sorted(sys.modules):
     print(name)
 """
@@ -403,7 +403,7 @@ with serving(Script()) as url:
     entry = {'record_id': 'r', 'source': '', 'idx': 0, 'gold_answer': ''}
     (answer,) = ask(model, [Conversation.of([Message('user', 'Count')], entry, None)], 64)
 print(json.dumps(extras(answer)['observed']))
-sys.argv = ['tooleval', 'compare', '--help']
+sys.argv = ['tooleval', 'report', '--help']
 main()
 """
 
@@ -415,10 +415,10 @@ def test_without_extras_the_plugin_is_imported_and_rows_keep_what_servers_show(w
     assert done.stdout.startswith(str(without_extras)), done.stderr[-2000:]
     row = next((line for line in done.stdout.splitlines() if line.startswith('[{')), '')
     assert '"source": "verbose"' in row and '"raw":' in row, done.stderr[-2000:]
-    assert 'MODEL_A' in done.stdout
+    assert 'WORK_DIR' in done.stdout
 
 
-OF_EXTRAS = re.compile(r"\bextras\b|['\"](?:make|leaderboard|export|record|serve|mcp|live|gate|doctor)['\"]")
+OF_EXTRAS = re.compile(r"\bextras\b|['\"](?:make|leaderboard|export|record|serve|mcp|live|compare|gate|doctor)['\"]")
 
 
 @pytest.mark.long

@@ -11,12 +11,12 @@ import typer
 
 from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.metrics import lower_is_better
-from opencompass_tooleval.cli.compare import change_text, interval_text, number_text, table_lines
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDropOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.statistics.intervals import records_without_difference
 from opencompass_tooleval.extras.attribution.gate import judge_servers
+from opencompass_tooleval.extras.compare.command import change_text, interval_text, number_text, table_lines
 from opencompass_tooleval.extras.gate.equivalence import DIFFERENT, EQUIVALENT, UNDECIDED
 from opencompass_tooleval.extras.gate.gating import (
     DROPPED,

@@ -18,7 +18,8 @@ from opencompass_tooleval.core.statistics.paired import (
     has_no_answer,
     metrics_of,
 )
-from opencompass_tooleval.core.statistics.paired_trials import estimate_names
+from opencompass_tooleval.extras.compare.comparing import Comparer, Row, Side, compare
+from opencompass_tooleval.extras.compare.paired_trials import estimate_names
 from opencompass_tooleval.extras.gate.drop_test import can_drop, drop_p_value, holm
 from opencompass_tooleval.extras.gate.equivalence import (
     DIFFERENT,
@@ -30,7 +31,6 @@ from opencompass_tooleval.extras.gate.equivalence import (
 )
 from opencompass_tooleval.extras.gate.junit import Case
 from opencompass_tooleval.findings.finding import Finding, found
-from opencompass_tooleval.results.comparing import Comparer, Row, Side, compare
 from opencompass_tooleval.results.result_row import Results
 
 HELD, DROPPED, INCONCLUSIVE = 'held', 'dropped', 'inconclusive'
@@ -287,7 +287,7 @@ def decide(
 
     A score dropped if two conditions hold: its p-value, adjusted by Holm's method for all scores of the gate, is at
     most :data:`~opencompass_tooleval.core.statistics.intervals.ALPHA`, and its 95% interval, the one of
-    :func:`~opencompass_tooleval.results.comparing.compare`, lies entirely below ``-max_drop``. For metrics where less
+    :func:`~opencompass_tooleval.extras.compare.comparing.compare`, lies entirely below ``-max_drop``. For metrics where less
     is better, the same applies to a rise. A score is refused if it has too few records to ever show a drop. Records
     that lack an answer, through no fault of the model, count as wrong. A score is refused if they decide the outcome:
     it dropped, but the p-value without these records is above that level, or the reverse.
