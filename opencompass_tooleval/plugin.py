@@ -197,11 +197,6 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             'Run everything on shipped records, without a model: a leaderboard and a report.',
             'Run',
         ),
-        'plan': (
-            '.cli.plan:show_plan',
-            'What a config would run (jobs, samples, tokens), and what would stop it.',
-            'Run',
-        ),
         'status': (
             '.cli.status:show_status',
             'How far a sweep is, what failed and why; exits with 1 on a failure.',
@@ -269,6 +264,11 @@ MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
 REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset', 'ToolEvalConformanceDataset']
 REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator', 'ToolEvalConformanceEvaluator']
 COMMANDS[''] |= {
+    'plan': (
+        '.extras.plan.command:show_plan',
+        'What a config would run (jobs, samples, tokens), and what would stop it.',
+        'Run',
+    ),
     'doctor': (
         '.extras.probe.command:run_doctor',
         'Check this machine, or with --endpoint a server; exits with 1 on a fault.',

@@ -1,4 +1,4 @@
-"""core/drop_test and core/power: by hand, against SciPy, and in simulated gates with planted drops."""
+"""drop_test, equivalence and power: by hand, against SciPy, and in simulated gates with planted drops."""
 
 from __future__ import annotations
 
@@ -23,16 +23,6 @@ from opencompass_tooleval.core.statistics.intervals import (
     t_chance,
     t_quantile,
 )
-from opencompass_tooleval.core.statistics.power import (
-    POWER,
-    Noise,
-    detectable_drop,
-    needed_queries,
-    needed_trials,
-    noise_of,
-    power_of,
-    trials_of,
-)
 from opencompass_tooleval.extras.gate.drop_test import can_drop, drop_p_value, holm
 from opencompass_tooleval.extras.gate.equivalence import (
     DIFFERENT,
@@ -41,6 +31,16 @@ from opencompass_tooleval.extras.gate.equivalence import (
     difference_p_value,
     equivalence_of,
     records_to_decide,
+)
+from opencompass_tooleval.extras.plan.power import (
+    POWER,
+    Noise,
+    detectable_drop,
+    needed_queries,
+    needed_trials,
+    noise_of,
+    power_of,
+    trials_of,
 )
 from tests.cli.test_compare import created
 from tests.core.test_paired_trials import result as result_of_trials

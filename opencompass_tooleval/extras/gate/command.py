@@ -17,6 +17,7 @@ from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.statistics.intervals import records_without_difference
 from opencompass_tooleval.extras.attribution.gate import judge_servers
 from opencompass_tooleval.extras.compare.command import change_text, interval_text, number_text, table_lines
+from opencompass_tooleval.extras.gate.baseline import find_results, save_baseline
 from opencompass_tooleval.extras.gate.equivalence import DIFFERENT, EQUIVALENT, UNDECIDED
 from opencompass_tooleval.extras.gate.gating import (
     DROPPED,
@@ -32,7 +33,6 @@ from opencompass_tooleval.extras.gate.gating import (
 )
 from opencompass_tooleval.extras.gate.junit import Case, Suite, junit_xml
 from opencompass_tooleval.findings.finding import markdown_text
-from opencompass_tooleval.results.baseline import find_results, save_baseline
 from opencompass_tooleval.results.result_row import Results
 from opencompass_tooleval.results.variants import Originals
 from opencompass_tooleval.twins.subsets import KINDS

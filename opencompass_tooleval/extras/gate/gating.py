@@ -287,10 +287,10 @@ def decide(
 
     A score dropped if two conditions hold: its p-value, adjusted by Holm's method for all scores of the gate, is at
     most :data:`~opencompass_tooleval.core.statistics.intervals.ALPHA`, and its 95% interval, the one of
-    :func:`~opencompass_tooleval.extras.compare.comparing.compare`, lies entirely below ``-max_drop``. For metrics where less
-    is better, the same applies to a rise. A score is refused if it has too few records to ever show a drop. Records
-    that lack an answer, through no fault of the model, count as wrong. A score is refused if they decide the outcome:
-    it dropped, but the p-value without these records is above that level, or the reverse.
+    :func:`~opencompass_tooleval.extras.compare.comparing.compare`, lies entirely below ``-max_drop``. For metrics where
+    less is better, the same applies to a rise. A score is refused if it has too few records to ever show a drop.
+    Records that lack an answer, through no fault of the model, count as wrong. A score is refused if they decide the
+    outcome: it dropped, but the p-value without these records is above that level, or the reverse.
 
     With ``rules.equivalent``, scores are equivalent, different or undecided
     (:func:`~opencompass_tooleval.extras.gate.equivalence.equivalence_of`). The chance that all scores are wrongly

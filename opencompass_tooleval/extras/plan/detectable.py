@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from opencompass_tooleval.catalogue.metrics import main_metrics
 from opencompass_tooleval.core.statistics.intervals import RecordValues, deviations_of
 from opencompass_tooleval.core.statistics.paired import metrics_of
-from opencompass_tooleval.core.statistics.power import (
+from opencompass_tooleval.extras.plan.power import (
     Noise,
     detectable_drop,
     needed_queries,
