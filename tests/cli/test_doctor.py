@@ -184,6 +184,9 @@ def test_encoders(monkeypatch: pytest.MonkeyPatch, empty_hub: None) -> None:
     assert (english.level, chinese.level) == (Level.OK, Level.NOTE)
     assert 'it is an English encoder' in chinese.text and 'it is an English encoder' in missing[1].text
     assert 'English' not in missing[0].text
+    monkeypatch.delenv('TOOLEVAL_ENCODER')
+    monkeypatch.setattr('opencompass_tooleval.embedding.locate.importlib.util.find_spec', lambda name: None)
+    assert [finding.level for finding in check_encoders()] == [Level.FAULT, Level.FAULT], 'there is none at all'
 
 
 def test_commands_stand_on_lines_of_their_own() -> None:

@@ -176,6 +176,7 @@ def test_a_rise_of_an_error_rate_is_a_drop(tooleval: Command, place: Place) -> N
     assert tooleval('gate', many, '--baseline', few).code == 1
     assert tooleval('gate', few, '--baseline', many).code == 0
     assert 'tool_error_rate (lower is better)' in tooleval('gate', few, '--baseline', many).out
+    assert 'lower is better: tool_error_rate\n' in tooleval('compare', few, 'm', 'm', '--work-dir-b', many).out
 
 
 def test_gate_and_compare_show_the_same(tooleval: Command, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,10 @@ def test_a_bundle_that_fails_gives_status_1_unless_told_to_go_on(tooleval: Comma
     assert done.code == 1 and 'board/b.bundle' in done.err and 'first line' in done.err
     assert Path('site/index.html').is_file(), 'the others are shown'
     assert tooleval('leaderboard', 'build', 'board', '--out', 'site', '--keep-going').code == 0
-    done = tooleval('leaderboard', 'add', 'board', 'board/b.bundle')
-    assert done.code == 1 and 'first line' in done.err
+    os.mkfifo('pipe.bundle')  # nobody writes into it
+    for name, words in (('board/b.bundle', 'first line'), ('pipe.bundle', 'pipe.bundle: it is not a plain file')):
+        done = tooleval('leaderboard', 'add', 'board', name)
+        assert done.code == 1 and words in done.err
 
 
 def test_what_is_missing_is_named(tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

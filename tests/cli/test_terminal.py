@@ -76,9 +76,10 @@ def config(folder: Path, server: ModelServer, **more: Any) -> Path:
 
 def test_names_and_descriptions_of_tools(tooleval: Command, tmp_path: Path, server: ModelServer) -> None:
     function = {'name': EVIL, 'description': EVIL, 'parameters': {'type': 'object', 'properties': {}}}
-    tools = write_json(tmp_path / 'tools.json', [{'type': 'function', 'function': function}])
-    source, out = ('--source', 'function_schema', '--input', tools), tmp_path / 'instructions.json'
-    for model, code in (('template', 0), (config(tmp_path, server), 1)):
+    tools, out = tmp_path / 'tools.json', tmp_path / 'instructions.json'
+    source = ('--source', 'function_schema', '--input', tools)
+    for model, code, name in ((config(tmp_path, server), 1, 'look'), ('template', 0, EVIL)):
+        write_json(tools, [{'type': 'function', 'function': {**function, 'name': name}}])
         made = tooleval('easytool', 'generate', *source, '--model', model, '--out', out)
         assert made.code == code and not CONTROLS & set((made.out + made.err).replace('\r', ''))  # of progress bars
     assert_shown(tooleval('easytool', 'stats', *source, '--instructions', out, '--tokenizer', 'offline'))
