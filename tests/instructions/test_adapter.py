@@ -83,15 +83,6 @@ def test_missing_tools_are_listed_with_the_command() -> None:
     assert f'--source teval --input {DEMO / "teval" / "EN"} --model template' in said
 
 
-@pytest.mark.parametrize('load', ['teval', 'ultratool'])
-def test_subsets_without_documentation(load: str) -> None:
-    with pytest.raises(ValueError, match='cannot be run with instructions; these can: '):
-        if load == 'teval':
-            ToolEvalTEvalEasyToolDataset.load('tooleval:demo/teval/EN', 'review_str_v2', 'x.json')
-        else:
-            ToolEvalUltraToolEasyToolDataset.load('tooleval:demo/ultratool', 'tool_creation', 'en', 'x.json')
-
-
 def test_results_name_the_instructions() -> None:
     file = 'tooleval:demo/easytool/teval_en.json'
     digest = hashlib.sha256((DEMO / 'easytool' / 'teval_en.json').read_bytes()).hexdigest()

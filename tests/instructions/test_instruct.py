@@ -187,18 +187,10 @@ def test_missing_tools_are_all_listed_once_over_the_whole_file() -> None:
         "instructions.json: 2 tools of plan have no instruction: b, c (first needed by record 'r0'). "
         'Fix it with: make them'
     )
-
-
-def test_a_long_list_of_missing_tools_is_cut_and_counted() -> None:
-    names = [f'tool_{i}' for i in range(MAX_NAMED + 7)]
     lookup = catalogue({})
-    instruct_toolset({'toolset': [{'name': name} for name in names]}, '3', lookup, described=True)
-    with pytest.raises(DataError) as caught:
+    instruct_toolset({'toolset': [{'name': f'tool_{i}'} for i in range(MAX_NAMED + 7)]}, '3', lookup, described=True)
+    with pytest.raises(DataError, match=rf", tool_{MAX_NAMED - 1} and 7 more \(first needed by record '3'\)"):
         lookup.check('usage')
-    said = str(caught.value)
-    assert f'{len(names)} tools of usage' in said
-    assert f', {names[MAX_NAMED - 1]} and 7 more (first needed by record {"3"!r})' in said
-    assert names[MAX_NAMED] not in said
 
 
 def test_a_tool_without_guideline_is_missing_where_it_is_called() -> None:
