@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from opencompass_tooleval.core.statistics.intervals import (
     Pairs,
     RecordValue,
     RecordValues,
-    Score,
     compare_column,
     effect_of,
     intervals_of,
@@ -87,8 +86,7 @@ def pairs(size: int, seed: int, gain: float = 15.0, spread: float = 20.0) -> Pai
     return of(a.tolist(), b.tolist())
 
 
-@pytest.mark.parametrize('size', [8, 37, 400])
-@pytest.mark.parametrize('gain', [-30.0, 30.0])
+@pytest.mark.parametrize(('size', 'gain'), [(8, -30.0), (37, 30.0), (400, 30.0)])
 def test_the_end_towards_0_of_a_significant_difference_is_scipys(size: int, gain: float) -> None:
     known = pairs(size, 1, gain)
     (interval,) = intervals_of({ONE: known}).values()
@@ -133,7 +131,6 @@ def test_the_interval_of_equal_and_of_opposite_values() -> None:
 
 
 def test_signs_of_few_records_are_no_proof() -> None:
-    """Five records that all lost as much have no error, and a chance of 1 in 32."""
     five, six = (interval_of([100] * count, [50] * count) for count in (5, 6))
     assert five.high == 0.0 > six.high == six.delta == -50.0
 
@@ -149,18 +146,10 @@ def test_weights_are_a_ratio_of_sums() -> None:
     assert interval.high == pytest.approx(mean + stats.t.ppf(0.975, 59) * error)
 
 
-@pytest.mark.parametrize(('a', 'b', 'weights'), [
-    pytest.param([], [], None, id='nothing'),
-    pytest.param([1.0], [1.0], [0.0], id='no weight'),
-    pytest.param([1.0], [1.0, 0.0], None, id='lengths'),
-    pytest.param([1.0], [1.0], [1.0, 1.0], id='weights'),
-])  # fmt: skip
-def test_faults(a: list[float], b: list[float], weights: list[float] | None) -> None:
-    with pytest.raises(ValueError):
-        interval_of(a, b, weights)
-
-
-# --- trials -----------------------------------------------------------------------------------------------------------
+def test_faults() -> None:
+    for a, b, weights in (([], [], None), ([1], [1], [0]), ([1], [1, 0], None), ([1], [1], [1, 1])):
+        with pytest.raises(ValueError):
+            interval_of(a, b, weights)
 
 
 def test_the_variance_of_shuffled_trials_against_all_ways_to_shuffle_them() -> None:
@@ -183,9 +172,6 @@ def test_small_differences_of_records_with_more_trials_are_no_small_error() -> N
     assert effect_of({ONE: 1.0}, {ONE: known}).error == pytest.approx(math.sqrt(10 * shuffled) / 40)
     half = known.without({str(i) for i in range(20, 40)})
     assert half is not None and half.shuffled == known.shuffled[:20]
-
-
-# --- columns ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_mean_of_data_sets_against_a_plain_loop() -> None:
@@ -216,20 +202,6 @@ def test_a_mean_of_data_sets_against_a_plain_loop() -> None:
     assert found.pairs == 40 + 17 + 15
 
 
-def test_means_of_data_sets_that_are_alike() -> None:
-    """The mean of two is surer than one by the root of two."""
-    alike = pairs(400, 1)
-    column, both = {('d1', 'f1'): 1.0}, {('d1', 'f1'): alike, ('d2', 'f1'): alike}
-    one, two = effect_of(column, both), effect_of(dict.fromkeys(both, 0.5), both)
-    assert two.error / one.error == pytest.approx(2**-0.5)
-    assert compare_column(column, both) == compare_column(column, {('d1', 'f1'): alike})
-    # Two metrics that are the same are no surer than one.
-    alike = pairs(50, 1)
-    known = {('d', 'f1'): alike, ('d', 'same'): alike}
-    both, one = compare_column(dict.fromkeys(known, 0.5), known), compare_column({('d', 'f1'): 1.0}, known)
-    assert (both.delta, both.low, both.high) == pytest.approx((one.delta, one.low, one.high), abs=1e-8)
-
-
 def test_metrics_that_apply_to_some_records_only() -> None:
     """As T-Eval's instruct: half of the records have one metric, half the other."""
     whole = pairs(40, 1, 40)
@@ -245,23 +217,18 @@ def test_metrics_that_apply_to_some_records_only() -> None:
     assert found.pairs == 40
 
 
-# --- coverage ---------------------------------------------------------------------------------------------------------
-
-
-def covers(known: Mapping[Score, Pairs], truth: float) -> bool:
-    interval = compare_column(dict.fromkeys(known, 1 / len(known)), known)
-    return interval.low <= truth <= interval.high
-
-
 def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
-    for sizes in ((80,), (80, 40)):
-        trials = [{(f'd{i}', 'f1'): pairs(size, 100 * trial + i) for i, size in enumerate(sizes)}
-                  for trial in range(400)]  # fmt: skip
-        assert 0.93 <= np.mean([covers(known, 15.0) for known in trials]) <= 0.99
+    covered = 0
+    for trial in range(400):
+        known = {(f'd{i}', 'f1'): pairs(size, 100 * trial + i) for i, size in enumerate((80, 40))}
+        interval = compare_column(dict.fromkeys(known, 0.5), known)
+        covered += interval.low <= 15.0 <= interval.high
+    assert 0.93 <= covered / 400 <= 0.99
 
 
-@pytest.mark.parametrize(('records', 'trials'), [(12, (1, 1)), (40, (1, 1)), (120, (1, 4)), (40, (16, 1))])
-@pytest.mark.parametrize('points', [0.0, 3.0, 12.0])
+@pytest.mark.parametrize(('records', 'trials', 'points'), [
+    (12, (1, 1), 12.0), (40, (1, 1), 3.0), (120, (1, 4), 3.0), (120, (1, 4), 12.0), (40, (16, 1), 0.0),
+])  # fmt: skip
 def test_it_covers_drops_of_which_few_records_show_something(
     records: int, trials: tuple[int, int], points: float
 ) -> None:
@@ -281,7 +248,6 @@ def test_it_covers_drops_of_which_few_records_show_something(
         (interval,) = intervals_of({ONE: known}).values()
         truth = -0.99 * points
         low, high = low + (truth < interval.low), high + (truth > interval.high)
-    print(f'{records} records, {trials} trials, {points} points: missed in {low / 400:.3f} and {high / 400:.3f}')
     assert low <= stats.binom.ppf(0.999, 400, 0.05) and high <= stats.binom.ppf(0.999, 400, 0.025)
 
 
