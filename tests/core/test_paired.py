@@ -18,7 +18,7 @@ from opencompass_tooleval.core.statistics.paired import (
 
 
 def result(values: Sequence[float | None], metric: str = 'f1', **changes: Any) -> dict[str, Any]:
-    """A result over records ``0``, ``1``, ...; the score is the mean of the values that there are."""
+    """A result over records ``0``, ``1``, ...; the score is the mean of the values."""
     known = [value for value in values if value is not None]
     details = [{'id': str(i), 'values': {metric: value}, 'reason': 'ok'} for i, value in enumerate(values)]
     return {metric: 100 * sum(known) / len(known), 'samples': {'all': len(values)}, 'details': details, **changes}

@@ -40,22 +40,16 @@ def test_records_of_a_query_are_one_cluster() -> None:
     assert apart.high - apart.low > alone.high - alone.low
 
 
-@pytest.mark.parametrize(
-    ('right', 'kept', 'records', 'size'), [(0.6, 0.7, 60, 1), (0.3, 0.9, 120, 3), (0.8, 0.3, 40, 2)]
-)
+@pytest.mark.parametrize(('right', 'kept', 'records', 'size'), [(0.6, 0.7, 60, 1), (0.3, 0.9, 120, 3)])
 def test_the_interval_holds_the_true_share(right: float, kept: float, records: int, size: int) -> None:
     """In at least 93 of 100 draws; the records of a query are right together."""
     rng, held, measured = random.Random(f'{right}{kept}{size}'), 0, 0
+    queries = [str(number // size) for number in range(records)] if size > 1 else None
     for _ in range(400):
-        a: list[float] = []
-        b: list[float] = []
-        for _ in range(records // size):
-            is_right = rng.random() < right
-            is_kept = rng.random() < kept
-            a += [100.0 * is_right] * size
-            b += [100.0 * (is_right and is_kept)] * size
-        queries = [str(number // size) for number in range(len(a))]
-        share = share_of(pairs_of(a, b, queries if size > 1 else None))
+        before = [rng.random() < right for _ in range(records // size)]
+        after = [is_right and rng.random() < kept for is_right in before]
+        a, b = ([100.0 * is_right for is_right in side for _ in range(size)] for side in (before, after))
+        share = share_of(pairs_of(a, b, queries))
         if share is not None:
             measured += 1
             held += share.low <= 100 * kept <= share.high
