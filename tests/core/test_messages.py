@@ -15,13 +15,8 @@ from opencompass_tooleval.models.conversation import ToolEvalConversationTemplat
 
 
 @pytest.mark.parametrize(('messages', 'role_map', 'expected'), [
-    pytest.param([('user', 'a')], {}, [('user', 'a')], id='alone'),
-    pytest.param([('system', 's'), ('user', 'a'), ('assistant', 'b'), ('user', 'c')], {},
-        [('system', 's'), ('user', 'a'), ('assistant', 'b'), ('user', 'c')], id='unchanged'),
-    pytest.param([('user', 'a'), ('user', 'b')], {}, [('user', 'a\nb')], id='neighbours, one newline'),
     pytest.param([('user', 'a\n'), ('user', '\nb')], {}, [('user', 'a\n\n\nb')], id='nothing is stripped'),
     pytest.param([('user', 'a'), ('function', 'b')], {'function': 'user'}, [('user', 'a\nb')], id='map, then merge'),
-    pytest.param([('system', 'a'), ('user', 'b')], {'system': 'user'}, [('user', 'a\nb')], id='system as user'),
     pytest.param([('user', 'a'), ('assistant', ''), ('user', 'b')], {}, [('user', 'a\nb')], id='drop, then merge'),
     pytest.param([('user', ' '), ('assistant', 'b')], {}, [('user', ' '), ('assistant', 'b')], id='a blank stays'),
 ])  # fmt: skip
@@ -35,10 +30,10 @@ def test_neighbours_stay_apart_where_they_shall() -> None:
 
 
 @pytest.mark.parametrize(('messages', 'says'), [
-    pytest.param([('function', 'a')], r"^role 'function' is not one of system, user, assistant$", id='unmapped role'),
-    pytest.param([('tool', '')], r"^role 'tool' is not one of", id='also where the message is empty'),
-    pytest.param([('user', '')], r'^the conversation is empty$', id='only empty messages'),
-    pytest.param([], r'^the conversation is empty$', id='no message'),
+    ([('function', 'a')], r"^role 'function' is not one of system, user, assistant$"),
+    ([('tool', '')], r"^role 'tool' is not one of"),
+    ([('user', '')], r'^the conversation is empty$'),
+    ([], r'^the conversation is empty$'),
 ])  # fmt: skip
 def test_errors(messages: list[tuple[str, str]], says: str) -> None:
     with pytest.raises(ValueError, match=says):
@@ -70,7 +65,7 @@ def test_every_call_has_its_reply_and_an_id() -> None:
         tool_messages(Answer('', calls=(ToolCall('a', {}),)), [])
 
 
-@pytest.mark.parametrize('arguments', ['{"input": [1, 2, 3, 4, 5, 6, 7, 8', [1, 2], 'no json', None])
+@pytest.mark.parametrize('arguments', ['{"input": [1, 2, 3, 4, 5, 6, 7, 8', [1, 2]])
 def test_arguments_that_are_no_object_are_repeated_in_one(arguments: Any) -> None:
     """SmolLM2's call of ``multiply_``, cut: sent back as it was, llama.cpp refused the next round with status 500."""
     answer = Answer('', finish_reason='length', calls=(ToolCall('multiply_', arguments, 'x', '{"input": [1, 2'),))
@@ -82,11 +77,6 @@ def test_arguments_that_are_no_object_are_repeated_in_one(arguments: Any) -> Non
     assert json.loads(message['tool_calls'][0]['function']['arguments']) == call.arguments
 
 
-@pytest.mark.parametrize(('answer', 'reason'), [
-    (Answer('I would look it up'), NO_CALL),
-    (Answer(''), NO_CALL),
-    (Answer('<think>which'), 'answer:truncated_reasoning'),
-    (Answer('', 'infra:timeout'), 'infra:timeout'),
-])  # fmt: skip
-def test_why_there_is_no_call(answer: Answer, reason: str) -> None:
-    assert why_no_call(answer) == reason
+def test_why_there_is_no_call() -> None:
+    answers = (Answer('I would look it up'), Answer('<think>which'), Answer('', 'infra:timeout'))
+    assert list(map(why_no_call, answers)) == [NO_CALL, 'answer:truncated_reasoning', 'infra:timeout']

@@ -21,9 +21,9 @@ def test_a_generation_prompt_is_at_the_end(last: str, more: str) -> None:
     assert lost_parts(prompt, messages, [], TAIL) == ([GENERATION] if last else [])
 
 
-@pytest.mark.parametrize('is_ascii', [True, False])
-def test_a_text_may_be_escaped_as_in_json(is_ascii: bool) -> None:
+def test_a_text_may_be_escaped_as_in_json() -> None:
     messages = [{'role': 'tool', 'content': 'Zeile 1\n第二行 "x"'}]
-    shown = json.dumps({'content': messages[0]['content']}, ensure_ascii=is_ascii)
-    assert lost_parts(f'<tool>{shown}</tool>', messages, []) == []
+    for is_ascii in (True, False):
+        shown = json.dumps({'content': messages[0]['content']}, ensure_ascii=is_ascii)
+        assert lost_parts(f'<tool>{shown}</tool>', messages, []) == []
     assert lost_parts('<tool></tool>', messages, []) == [RESULTS]
