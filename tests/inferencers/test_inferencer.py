@@ -62,13 +62,8 @@ def make_row(record_id: str, *contents: str) -> dict[str, str]:
     """A row whose conversation holds ``contents``, the first as system message."""
     messages = [{'role': 'user' if i else 'system', 'content': content} for i, content in enumerate(contents)]
     gold = f'gold of {record_id}'
-    return {
-        'record_id': record_id,
-        'messages': json.dumps(messages),
-        'record': gold,
-        'gold_answer': gold,
-        'source': 'stub_v2',
-    }
+    row = {'record_id': record_id, 'record': gold, 'gold_answer': gold, 'source': 'stub_v2'}
+    return {**row, 'messages': json.dumps(messages)}
 
 
 def make_rows(count: int) -> list[dict[str, str]]:
@@ -265,9 +260,8 @@ def test_a_prompt_over_the_context_of_a_local_model_is_not_sent(tmp_path: Path) 
 
 def reply_but_for(*failing: str) -> Callable[[Any], Answer | str]:
     """A reply that fails for some records, as an API model does."""
-    return lambda prompt: (
-        Answer('', 'infra:timeout') if prompt.record_id in failing else f'answer to {prompt.record_id}'
-    )
+    timeout = Answer('', 'infra:timeout')
+    return lambda prompt: timeout if prompt.record_id in failing else f'answer to {prompt.record_id}'
 
 
 def test_too_many_failures_end_the_task_and_keep_the_journal(tmp_path: Path) -> None:
@@ -279,14 +273,9 @@ def test_too_many_failures_end_the_task_and_keep_the_journal(tmp_path: Path) -> 
     rows = again.go()
     assert again.model.asked == [['r7']]
     assert [row['prediction'] for row in rows] == [f'answer to r{i}' for i in range(199)]
-
-
-def test_few_failures_are_written_with_their_reason(tmp_path: Path) -> None:
-    run = Run(tmp_path, make_rows(200), StubModel(reply_but_for('r7')), batch_size=32)
-    rows = run.go()
-    assert [(row['record_id'], row['prediction'], row['infra']) for row in rows if row['infra']] == [
-        ('r7', '', 'infra:timeout')
-    ]
+    rows = Run(tmp_path / 'few', make_rows(200), StubModel(reply_but_for('r7')), batch_size=32).go()
+    failed = [(row['record_id'], row['prediction'], row['infra']) for row in rows if row['infra']]
+    assert failed == [('r7', '', 'infra:timeout')]
 
 
 def test_the_number_of_failures_is_counted_after_resuming(tmp_path: Path) -> None:
