@@ -174,34 +174,6 @@ def test_small_differences_of_records_with_more_trials_are_no_small_error() -> N
     assert half is not None and half.shuffled == known.shuffled[:20]
 
 
-def test_a_mean_of_data_sets_against_a_plain_loop() -> None:
-    """Three data sets of different sizes, two metrics of one of them on the same records, weights on another."""
-    known = {('d1', 'f1'): pairs(40, 1, 40), ('d1', 'em'): pairs(40, 2, 40), ('d2', 'f1'): pairs(17, 3, 40)}
-    weighed = pairs(15, 4, 40)
-    weights = tuple(float(1 + i % 4) for i in range(15)), tuple(float(1 + i % 3) for i in range(15))
-    known['d3', 'local'] = Pairs(weighed.ids, weighed.a, weighed.b, *weights)
-    column = {('d1', 'f1'): 0.125, ('d1', 'em'): 0.125, ('d2', 'f1'): 0.25, ('d3', 'local'): 0.5}
-
-    variances, freedoms = [], []
-    for name, size in (('d1', 40), ('d2', 17), ('d3', 15)):
-        parts = np.zeros(size)
-        for (dataset, metric), share in column.items():
-            if dataset == name:
-                one = known[dataset, metric]
-                for sign, values, by in ((-1, one.a, one.weights_a), (1, one.b, one.weights_b)):
-                    mean = np.average(values, weights=by)
-                    parts += sign * share * np.array(by) * (np.array(values) - mean) / np.sum(by)
-        variances.append(size / (size - 1) * np.sum(parts**2))
-        freedoms.append(size - 1)
-    freedom = int(sum(variances) ** 2 / sum(v**2 / f for v, f in zip(variances, freedoms, strict=True)))
-    gains = [share * np.subtract(*reversed(known[score].means())) for score, share in column.items()]
-
-    found = compare_column(column, known)
-    assert found.delta == pytest.approx(sum(gains))
-    assert found.low == pytest.approx(found.delta - stats.t.ppf(0.975, freedom) * math.sqrt(sum(variances)), abs=1e-3)
-    assert found.pairs == 40 + 17 + 15
-
-
 def test_metrics_that_apply_to_some_records_only() -> None:
     """As T-Eval's instruct: half of the records have one metric, half the other."""
     whole = pairs(40, 1, 40)

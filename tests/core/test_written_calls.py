@@ -33,20 +33,19 @@ TOOLS = ToolSet([ToolSchema('weather', '', {'type': 'object', 'properties': PROP
 
 
 F = '<tool_call>{"name": "f"}</tool_call>'
+P = '{"name": "weather", "arguments": {"city": "Paris"}}'
+R = '{"name": "weather", "arguments": {"city": "Rome", "days": 3}}'
 HERMES: list[tuple[str, str | None, Named]] = [
     ('I look.\n<tool_call>\n{"arguments": {"city": "Paris"}, "name": "weather"}\n</tool_call> Wait.', 'I look.\n Wait.',
      [PARIS]),
-    ('<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}</tool_call>\n'
-     '<tool_call>{"name": "weather", "arguments": {"city": "Rome", "days": 3}}', '', [PARIS, ROME]),
-    ('<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}'
-     '<tool_call>{"name": "weather", "arguments": {"city": "Rome", "days": 3}}</tool_call>', '', [PARIS, ROME]),
+    (f'<tool_call>{P}</tool_call>\n<tool_call>{R}', '', [PARIS, ROME]),
+    (f'<tool_call>{P}<tool_call>{R}</tool_call>', '', [PARIS, ROME]),
     ('<tool_call>{"name": "f", "arguments": {"a": "</tool_call>"}}</tool_call>x', 'x', [('f', {'a': '</tool_call>'})]),
     ('<tool_call>{"name": "f", "arguments": "{\\"a\\": 1}"}</tool_call>', '', [('f', {'a': 1})]),
     ('<tool_call>{"name": "f", "arguments": {"a": "b</tool_call>', '', [('f', '{"name": "f", "arguments": {"a": "b')]),
     ("<tool_call>{'name': 'f'}</tool_call> y", 'y', [('', "{'name': 'f'}")]),
     ('<tool_call>[1]</tool_call>', '', [('', '[1]')]),
-    ('<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}\n'
-     '{"name": "weather", "arguments": {"city": "Rome", "days": 3}}</tool_call>', '', [PARIS, ROME]),
+    (f'<tool_call>{P}\n{R}</tool_call>', '', [PARIS, ROME]),
     ('[THINK]I <tool_call>{"name": "f"}</tool_call>[/THINK]No.', f'<think>I {F}</think>No.', []),
     ('<tool_call>', '', [('', '')]),
     ('{"name": "weather", "arguments": {}}', None, []),
@@ -58,8 +57,7 @@ LLAMA: list[tuple[str, str | None, Named]] = [
      [('weather', '{"name": "weather", "parameters": {"city": "Pa')]),
     ('<|python_tag|>brave_search.call(query="a")', '', [('brave_search', {'query': 'a'})]),
     ('<|python_tag|>print(1)', '', [('', 'print(1)')]),
-    ('[{"name": "weather", "parameters": {"city": "Paris"}}, '
-     '{"name": "weather", "parameters": {"city": "Rome", "days": 3}}]', '', [PARIS, ROME]),
+    (f'[{P}, {R}]', '', [PARIS, ROME]),
     ('[{"name": "Bob"}]', None, []),
     ('{"name": "Bob", "age": 3}', None, []),
     ('The call is {"name": "f", "parameters": {}}', None, []),
@@ -92,9 +90,6 @@ PYTHONIC: list[tuple[str, str | None, Named]] = [
     ('f(a=1)', None, []),
     ('[]', None, []),
 ]  # fmt: skip
-TWO = (
-    '{"name": "weather", "arguments": {"city": "Paris"}}, {"name": "weather", "arguments": {"city": "Rome", "days": 3}}'
-)
 TYPED = ('weather', {'city': '7', 'days': 7, 'where': {'lat': 1.5}, 'any': 'x', 'now': True, 'other': '7'})
 BROKEN = 'city": "Par'
 # What is odd in a format: answers as its chat template writes them, ``test_written_answers.py`` reads.
@@ -131,17 +126,17 @@ OTHERS: dict[str, list[tuple[str, str | None, Named]]] = {
         ('<|tool_call_begin|>weather<|tool_call_argument_begin|>{"city": "Paris"}', '', [PARIS]),
         ('<|tool_call_begin|>functions.a.b:12<|tool_call_argument_begin|>{}<|tool_call_end|>', '', [('a.b', {})]),
     ],
-    'granite': [('<|tool_call|>{"name": "weather", "arguments": {"city": "Paris"}}<|/tool_call|>', '', [PARIS])],
+    'granite': [(f'<|tool_call|>{P}<|/tool_call|>', '', [PARIS])],
     'phi4_mini_json': [
         ('Take functools.partial for that.', None, []),
         (f'functools[{{"name": "weather", "arguments": {{"{BROKEN}', '',
          [('weather', f'[{{"name": "weather", "arguments": {{"{BROKEN}')]),
     ],
-    'granite-20b-fc': [('<function_call> {"name": "weather", "arguments": {"city": "Paris"}}', '', [PARIS])],
+    'granite-20b-fc': [(f'<function_call> {P}', '', [PARIS])],
     'internlm': [
         ('I look<|action_start|><|plugin|>\n{"name": "weather", "parameters": {"city": "Paris"}}<|action_end|>',
          'I look', [PARIS])],
-    'lfm2': [(f'<|tool_call_start|>[{TWO}]<|tool_call_end|>Wait.', 'Wait.', [PARIS, ROME])],
+    'lfm2': [(f'<|tool_call_start|>[{P}, {R}]<|tool_call_end|>Wait.', 'Wait.', [PARIS, ROME])],
     'olmo3': [
         ('<function_calls>\nf(a=null, b=true)\n</function_calls>', '', [('f', {'a': None, 'b': True})]),
         ('<function_calls>\nnothing', '', [('', 'nothing')]),
@@ -233,7 +228,6 @@ def test_calls_are_read_and_taken_out(parser: str, text: str, content: str | Non
     assert [(call.name, call.arguments) for call in reading.calls] == calls
 
 
-TWO_CALLS = ', '.join(json.dumps({'name': name, 'parameters': arguments}) for name, arguments in (PARIS, ROME))
 MARKED = '<tool_call>{"name": "f", "arguments": {"a": "</think><think>"}}</tool_call>'
 CALL = ('f', {'a': '</think><think>'})
 TO = '<|start|>assistant to=functions.f<|channel|>'
@@ -283,8 +277,8 @@ def test_end_tokens_are_no_content() -> None:
 
 @pytest.mark.parametrize(('text', 'name', 'calls'), [
     ('[{"name": "weather", "parameters": {"city": "Paris"}}]<|im_end|>', '', [PARIS]),
-    (f'[{TWO_CALLS}]', '', [PARIS, ROME]),
-    (' {"name": "weather", "arguments": {"city": "Paris"}}', '', [PARIS]),
+    (f'[{P}, {R}]', '', [PARIS, ROME]),
+    (f' {P}', '', [PARIS]),
     ('{"city": "Paris"}', 'weather', [PARIS]),
     ('{"name": "weather", "parameters": {"city": "Paris"}}', 'weather', [PARIS]),
     ('{"name": "Bob"}', 'weather', [('weather', {'name': 'Bob'})]),
@@ -372,10 +366,7 @@ def test_too_long_an_answer_has_no_calls() -> None:
 @pytest.mark.parametrize(('text', 'parser', 'marked'), [
     ('<｜DSML｜ calls>\n<｜DSML｜ invoke name="weather">', 'deepseek_v32', 'deepseek_v41'),
     ('<|open|>tools<|sep|>weather<|close|>tools<|sep|>', 'kimi_k3', 'kimi_k3'),
-    (']<]minimax[>[<tool_call>]<]minimax[>[ weather', 'minimax_m3', 'minimax_m3'),
     ('<tool_call>weather\n<arg_key>', 'qwen3_coder', 'glm45'),
-    ('<tool_call>{"name": "weather"}</tool_call>', 'hermes', ''),
-    ('<think><tool_call>{"name": "weather"}</think>No.', 'mistral', ''),
     ('A <tool_call> is a mark.', 'mistral', ''),
     ('The weather is fine.', 'hermes', ''),
 ])  # fmt: skip

@@ -172,22 +172,6 @@ def test_what_is_answered_is_not_asked_again_and_what_is_beyond_the_data_is_drop
     assert [row['prediction'].startswith('earlier') for row in rows] == [i in (0, 3, 5) for i in range(8)]
 
 
-def test_every_place_to_cut_the_journal(tmp_path: Path) -> None:
-    """Wherever a killed process stopped writing, the next run ends with the same file."""
-    run = Run(tmp_path, make_rows(3))
-    write_journal(run, [0, 1])
-    whole = run.journal.read_bytes()
-    first = whole.index(b'\n') + 1
-    for length in (0, 1, first - 1, first, first + 1, len(whole) - 1, len(whole)):
-        run = Run(tmp_path / str(length), make_rows(3))
-        run.folder.mkdir()
-        run.journal.write_bytes(whole[:length])
-        rows = run.go()
-        kept = whole[:length].count(b'\n')
-        assert [row['prediction'].startswith('earlier') for row in rows] == [i < kept for i in range(3)]
-        assert [row['record_id'] for row in rows] == ['r0', 'r1', 'r2']
-
-
 def test_a_cut_line_is_cut_off_before_more_is_written(tmp_path: Path) -> None:
     """Otherwise the next answer would be glued to the half line, and be lost when the run is killed again."""
     run = Run(tmp_path, make_rows(8), dies_on('r5'), batch_size=1)

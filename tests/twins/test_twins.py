@@ -27,11 +27,10 @@ from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import locate_encoder
 from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset, ToolEvalUltraToolEasyToolDataset
 from opencompass_tooleval.tool_docs.api_list import find_api_list
-from opencompass_tooleval.twins import names
 from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset, find_class, kinds_of, open_twins
 from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
 from opencompass_tooleval.twins.translation import Translation
-from opencompass_tooleval.twins.twin import Changes, LeftOutError
+from opencompass_tooleval.twins.twin import LeftOutError
 from opencompass_tooleval.twins.values import Material, draw
 from tests.agents.support import calling
 from tests.instructions.shared_data import DEMO, real
@@ -258,19 +257,6 @@ def test_what_has_no_twins_is_refused() -> None:
     assert list(ToolEvalTwinDataset.check_settings({'original': 'none'}))
 
 
-def test_records_without_a_twin_are_counted_by_reason() -> None:
-    def open_file(rows: Any) -> Any:
-        def make(record_id: str, raw: Any, rng: random.Random) -> Any:
-            raise LeftOutError('reason one' if record_id < 'b' else 'reason two')
-
-        return make
-
-    changes = Changes(open_file, 'order')
-    with pytest.raises(ValueError, match=r'no record has a twin .*reason one: 1, reason two: 2'):
-        changes({'a': 0, 'b': 0, 'c': 0})
-    assert changes.left_out == Counter({'reason two': 2, 'reason one': 1})
-
-
 USAGE = {'path': 'tooleval:demo/ultratool', 'name': 'tool_usage', 'language': 'en'}
 
 
@@ -336,13 +322,6 @@ def test_a_file_with_too_many_names_has_no_twins_and_a_reason(kind: str) -> None
     changes = open_twins('toolbench', 'calls_g2', kind, 0, None)
     with pytest.raises(ValueError, match=r'no record has a twin .*\(it has too many names: 2\)'):
         changes(rows)
-
-
-def test_names_that_a_record_already_uses_up_leave_it_out() -> None:
-    pool = Pool(PLAIN, 0)
-    everything = ' '.join(f'{first}_{second}' for first in names._FIRST for second in names._SECOND)
-    with pytest.raises(LeftOutError, match='too few new names'):
-        pool.draw([], ['a'], everything, random.Random(0))
 
 
 def test_a_record_of_toolbench_without_another_tool_is_left_out() -> None:
