@@ -1,8 +1,9 @@
-"""core/intervals: against SciPy and a plain loop, by hand, and their coverage."""
+"""Intervals of differences and of shares: against SciPy and by hand, and their coverage."""
 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,7 @@ from opencompass_tooleval.core.statistics.intervals import (
     shuffled_variance,
     unseen_drop,
 )
+from opencompass_tooleval.core.statistics.ratio import Share, share_kept
 
 ONE = ('', 'f1')
 
@@ -246,3 +248,37 @@ def test_the_interval_of_a_sample() -> None:
     assert looks[0] < low and looks[1] > high
     graded = score_interval(of_values(*[0.6, 0.7, 0.65] * 40), 0.0)
     assert graded[1] - graded[0] < 0.3 * (high - low), 'graded values vary less'
+
+
+def share_of(pairs: Pairs) -> Share | None:
+    return share_kept(pairs, compare_column({ONE: 1.0}, {ONE: pairs}))
+
+
+def test_the_share_and_what_has_none() -> None:
+    share = share_of(of([100.0] * 50 + [0.0] * 50, [100.0] * 40 + [0.0] * 60))
+    assert share is not None and share.kept == pytest.approx(80) and share.low < 80 < share.high < 100
+    assert share_of(of([100.0] * 9 + [0.0] * 91, [0.0] * 100)) is None  # below the floor
+    assert share_of(of([100.0] + [0.0] * 3, [0.0] * 4)) is None  # no larger than its error
+    share = share_of(of([100.0] * 20, [100.0] * 20))
+    assert share is not None and share.kept == 100 and share.low < 90 and share.high > 110
+
+
+def test_records_of_a_query_are_one_cluster_of_a_share() -> None:
+    alone = share_of(of([100.0, 0.0] * 40, [100.0, 0.0, 0.0, 0.0] * 20))
+    apart = share_of(grouped(of([100.0] * 40 + [0.0] * 40, [100.0] * 20 + [0.0] * 60), 10))
+    assert alone is not None and apart is not None and apart.high - apart.low > alone.high - alone.low
+
+
+@pytest.mark.parametrize(('right', 'kept', 'records', 'size'), [(0.6, 0.7, 60, 1), (0.3, 0.9, 120, 3)])
+def test_the_interval_holds_the_true_share(right: float, kept: float, records: int, size: int) -> None:
+    """In at least 93 of 100 draws; the records of a query are right together."""
+    rng, held, measured = random.Random(f'{right}{kept}{size}'), 0, 0
+    for _ in range(400):
+        before = [rng.random() < right for _ in range(records // size)]
+        after = [is_right and rng.random() < kept for is_right in before]
+        a, b = ([100.0 * is_right for is_right in side for _ in range(size)] for side in (before, after))
+        share = share_of(grouped(of(a, b), size))
+        if share is not None:
+            measured += 1
+            held += share.low <= 100 * kept <= share.high
+    assert measured > 350 and held / measured >= 0.93

@@ -1,4 +1,4 @@
-"""core/messages: roles, empty messages, neighbours, and messages after native calls."""
+"""Messages: roles, neighbours, native calls, and parts of a request that a prompt lacks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import Message, messages_text, normalise, tool_messages
 from opencompass_tooleval.core.calls.one_call import NO_CALL, why_no_call
+from opencompass_tooleval.core.calls.prompt_parts import GENERATION, RESULTS, lost_parts
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 
@@ -80,3 +81,24 @@ def test_arguments_that_are_no_object_are_repeated_in_one(arguments: Any) -> Non
 def test_why_there_is_no_call() -> None:
     answers = (Answer('I would look it up'), Answer('<think>which'), Answer('', 'infra:timeout'))
     assert list(map(why_no_call, answers)) == [NO_CALL, 'answer:truncated_reasoning', 'infra:timeout']
+
+
+TAIL = '<|im_start|>assistant\n'
+
+
+@pytest.mark.parametrize('last', ['And now?', 'assistant', '', '{"a": "b\\nc"}'])
+@pytest.mark.parametrize('more', ['', '<think>\n', '<think>\n\n</think>\n\n'])
+def test_a_generation_prompt_is_at_the_end(last: str, more: str) -> None:
+    turns = (('user', 'How?'), ('assistant', 'So.'), ('user', last))
+    messages = [{'role': role, 'content': content} for role, content in turns]
+    prompt = ''.join(f'<|im_start|>{role}\n{content}<|im_end|>\n' for role, content in turns)
+    assert lost_parts(prompt + TAIL + more, messages, [], TAIL) == []
+    assert lost_parts(prompt, messages, [], TAIL) == ([GENERATION] if last else [])
+
+
+def test_a_text_may_be_escaped_as_in_json() -> None:
+    messages = [{'role': 'tool', 'content': 'Zeile 1\n第二行 "x"'}]
+    for is_ascii in (True, False):
+        shown = json.dumps({'content': messages[0]['content']}, ensure_ascii=is_ascii)
+        assert lost_parts(f'<tool>{shown}</tool>', messages, []) == []
+    assert lost_parts('<tool></tool>', messages, []) == [RESULTS]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 from typing import Any
 
 import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer, extras, with_extras
 from opencompass_tooleval.core.calls.messages import Message, messages_text, normalise, read_messages
-from opencompass_tooleval.core.calls.one_call import one_call
+from opencompass_tooleval.core.calls.one_call import keeps_to, one_call
 from opencompass_tooleval.core.calls.tool_calls import (
     MAX_ARGUMENT_CHARS,
     ToolCall,
@@ -124,3 +126,26 @@ def test_a_total_knows_what_all_of_its_parts_know() -> None:
     assert total_usage([Usage(1, 2, 3, seconds=0.5, requests=2), None]) == Usage(
         1, 2, 3, seconds=0.5, requests=3, incomplete=known
     )
+
+
+def test_a_reference_to_a_url_is_not_fetched() -> None:
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        reached = threading.Event()
+
+        def accept() -> None:
+            try:
+                server.accept()
+                reached.set()
+            except OSError:  # closed at the end
+                return
+
+        threading.Thread(target=accept, daemon=True).start()
+        url = f'http://127.0.0.1:{server.getsockname()[1]}/schema.json'
+        with pytest.raises(Exception, match='Unresolvable'):
+            keeps_to({'a': 1}, {'properties': {'a': {'$ref': url}}})
+        assert not reached.wait(0.2)
+
+
+def test_a_reference_within_the_schema_is_followed() -> None:
+    schema = {'properties': {'a': {'$ref': '#/$defs/A'}}, '$defs': {'A': {'type': 'integer'}}}
+    assert keeps_to({'a': 1}, schema) and not keeps_to({'a': 'x'}, schema)
