@@ -14,6 +14,7 @@ from scipy import stats
 
 from opencompass_tooleval.core.statistics.intervals import (
     ALPHA,
+    Effect,
     Interval,
     Pairs,
     RecordValue,
@@ -47,18 +48,17 @@ def grouped(whole: Pairs, size: int) -> Pairs:
     return replace(whole, queries=tuple(f'q{place // size}' for place in range(len(whole.ids))))
 
 
-def means_of(whole: Pairs, size: int) -> Pairs:
-    """One record per query, with the mean of its records."""
-    a, b = (np.reshape(side, (-1, size)).mean(1) for side in (whole.a, whole.b))
-    return of(a.tolist(), b.tolist())
+def same_but_for_records(effect: Effect, expected: Effect) -> None:
+    for name in ('delta', 'error', 'freedom', 'differing', 'queries', 'largest'):
+        assert getattr(effect, name) == pytest.approx(getattr(expected, name)), name
 
 
 def test_records_of_a_query_count_as_one() -> None:
     whole = pairs(120, 7)
-    effect, expected = (effect_of({ONE: 1.0}, {ONE: one}) for one in (grouped(whole, 6), means_of(whole, 6)))
+    means = of(*(np.reshape(side, (-1, 6)).mean(1).tolist() for side in (whole.a, whole.b)))
+    effect, expected = (effect_of({ONE: 1.0}, {ONE: one}) for one in (grouped(whole, 6), means))
     assert (effect.records, effect.queries, effect.freedom) == (120, 20, 19)
-    for name in ('delta', 'error', 'freedom', 'differing', 'queries', 'step', 'largest'):
-        assert getattr(effect, name) == pytest.approx(getattr(expected, name)), name
+    same_but_for_records(effect, expected)
     without = grouped(whole, 6).without({'0', '1', '2', '3', '4', '5'})
     assert without is not None and len(without.ids) == 114 and effect_of({ONE: 1.0}, {ONE: without}).queries == 19
     assert grouped(whole, 60).without({str(i) for i in range(60)}) is None, 'one query is left'
@@ -73,8 +73,7 @@ def test_data_sets_that_ask_the_same_queries_are_not_independent() -> None:
     halves = dict.fromkeys(both, 0.5)
     a, b = (tuple((np.array(first) + second) / 2) for first, second in ((one.a, other.a), (one.b, other.b)))
     effect, expected = effect_of(halves, both), effect_of({ONE: 1.0}, {ONE: of(a, b)})
-    for name in ('delta', 'error', 'freedom', 'differing', 'queries', 'largest'):
-        assert getattr(effect, name) == pytest.approx(getattr(expected, name)), name
+    same_but_for_records(effect, expected)
     apart = effect_of(halves, {('d', 'm'): one, ('e', 'm'): other})
     assert (effect.queries, apart.queries, effect.records, apart.records) == (40, 80, 80, 80)
     part = {('d', 'm'): grouped(one, 1), ('e', 'm'): grouped(pairs(10, 9), 1)}

@@ -41,7 +41,6 @@ class StubModel(BaseModel):
         self._reply = reply or (lambda prompt: f'answer to {prompt.record_id}')
 
     def records_asked(self) -> list[str]:
-        """Ids of the records in the order in which they were asked."""
         return [record for batch in self.asked for record in batch]
 
     def parse_template(self, prompt_template: Any, mode: str) -> Any:
