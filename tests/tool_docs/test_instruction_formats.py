@@ -93,7 +93,12 @@ def test_published_fields() -> None:
 
 
 STANDARDISED = {'3': {'ID': 3, **BELLS, 'standardized_name': 'bell_tower'}}
-MORE = {**SUM, 'ID': 'a', 'Usage': {**SUM['Usage'], 'optional_parameters': [{'name': 'y'}]}}
+MORE = {
+    **SUM,
+    'ID': 'a',
+    'standardized_name': 'more_',
+    'Usage': {**SUM['Usage'], 'optional_parameters': [{'name': 'y'}]},
+}
 MADE_UP = [
     ('toolbench', [BELLS]),
     ('toolbench', STANDARDISED),
