@@ -21,7 +21,6 @@ from opencompass_tooleval.core.statistics.equivalence import (
 from opencompass_tooleval.core.statistics.intervals import (
     ALPHA,
     Effect,
-    Pairs,
     RecordValue,
     RecordValues,
     effect_of,
@@ -42,6 +41,7 @@ from opencompass_tooleval.core.statistics.power import (
     trials_of,
 )
 from tests.cli.test_compare import created
+from tests.core.test_intervals import of
 from tests.core.test_paired_trials import result as result_of_trials
 from tools.gate_false_alarms import (
     CHANGES,
@@ -72,16 +72,10 @@ def test_holm_by_hand() -> None:
     assert can_drop([]) == [] and can_drop([6, 6]) == [False, False], '2 * 0.5**6 is above the level'
 
 
-def paired(before: Any, after: Any, weights: Any = None) -> Pairs:
-    ids = tuple(f'r{i}' for i in range(len(before)))
-    ones = tuple(float(weight) for weight in weights) if weights is not None else (1.0,) * len(ids)
-    return Pairs(ids, tuple(map(float, before)), tuple(map(float, after)), ones, ones)
-
-
 def test_one_score_is_the_paired_t_test() -> None:
     generator = np.random.default_rng(0)
     before, after = generator.normal(50, 20, (2, 40))
-    effect = effect_of({('d', 'm'): 1.0}, {('d', 'm'): paired(before, after)})
+    effect = effect_of({('d', 'm'): 1.0}, {('d', 'm'): of(before, after)})
     expected = stats.ttest_rel(after, before, alternative='less')
     assert (effect.freedom, effect.differing) == (39, 40)
     assert drop_p_value(effect, 0) == pytest.approx(expected.pvalue)
@@ -92,7 +86,7 @@ def test_one_score_is_the_paired_t_test() -> None:
 def test_a_column_has_satterthwaites_error_and_scores_of_one_data_set_share_records() -> None:
     generator = np.random.default_rng(1)
     first, second = (generator.normal(50, scale, (2, size)) for scale, size in ((30, 12), (5, 60)))
-    pairs = {('x', 'm'): paired(*first), ('y', 'm'): paired(*second)}
+    pairs = {('x', 'm'): of(*first), ('y', 'm'): of(*second)}
     effect = effect_of({('x', 'm'): 0.5, ('y', 'm'): 0.5}, pairs)
     parts = [(row[1] - row[0]) / 2 for row in (first, second)]
     welch = stats.ttest_ind(parts[0], -parts[1], equal_var=False)
@@ -106,10 +100,10 @@ def test_a_column_has_satterthwaites_error_and_scores_of_one_data_set_share_reco
 
 
 def test_a_few_records_that_all_got_worse_are_no_proof() -> None:
-    effect = effect_of({('d', 'm'): 1.0}, {('d', 'm'): paired([100] * 5, [0] * 5)})
+    effect = effect_of({('d', 'm'): 1.0}, {('d', 'm'): of([100] * 5, [0] * 5)})
     assert (effect.delta, effect.error, effect.freedom, effect.differing) == (-100.0, 0.0, 4, 5)
     assert drop_p_value(effect, 0) == 0.5**5 > ALPHA
-    assert drop_p_value(effect_of({('d', 'm'): 1.0}, {('d', 'm'): paired([1] * 9, [1] * 9)}), 0) == 1.0
+    assert drop_p_value(effect_of({('d', 'm'): 1.0}, {('d', 'm'): of([1] * 9, [1] * 9)}), 0) == 1.0
 
 
 def test_the_smallest_drop_has_the_power_that_was_asked_for() -> None:
@@ -168,14 +162,13 @@ def test_trials_of_a_result_are_read_one_by_one() -> None:
 
 
 def draw(chance: Any, trials: int, generator: np.random.Generator) -> RecordValues:
-    """Values of all records, each with its chance of being right, over some trials."""
     rights = generator.binomial(trials, chance) / trials
     return {f'r{i}': RecordValue(float(right), float(trials)) for i, right in enumerate(rights)}
 
 
 def gate(datasets: list[tuple[Any, Any]], max_drop: float = 0.0) -> list[bool]:
     """Decides as work_dir/gating does: the test of all together, and the interval of each."""
-    pairs = {(f'd{i}', 'm'): paired(100 * a, 100 * b) for i, (a, b) in enumerate(datasets)}
+    pairs = {(f'd{i}', 'm'): of(100 * a, 100 * b) for i, (a, b) in enumerate(datasets)}
     p_values = holm([drop_p_value(effect_of({score: 1.0}, pairs), max_drop) for score in pairs])
     return [
         p_value <= ALPHA and intervals_of({score: pairs[score]})[score].high < -max_drop
@@ -233,7 +226,6 @@ def test_drops_of_graded_values() -> None:
 @pytest.mark.parametrize(('drop', 'runs'), [(0.0, 300), *(pytest.param(*case, marks=pytest.mark.long)
                                             for case in ((0.0, RUNS), (-6.0, RUNS)))])  # fmt: skip
 def test_equal_and_better_systems_raise_few_false_alarms(drop: float, runs: int) -> None:
-    """Eight data sets at once, with repeated trials of different numbers."""
     generator = np.random.default_rng(4)
     alarms = 0
     for _ in range(runs):
@@ -258,7 +250,7 @@ def test_an_allowed_drop_is_no_alarm_and_a_larger_one_is_found() -> None:
 def binary(better: int, worse: int, records: int) -> Effect:
     before = [0] * better + [100] * (records - better)
     after = [100] * better + [0] * worse + [100] * (records - better - worse)
-    return effect_of({('d', 'm'): 1.0}, {('d', 'm'): paired(before, after)})
+    return effect_of({('d', 'm'): 1.0}, {('d', 'm'): of(before, after)})
 
 
 @pytest.mark.parametrize(('better', 'worse', 'records', 'margin', 'outcome'), [

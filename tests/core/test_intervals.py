@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,13 +38,13 @@ def interval_of(a: Sequence[float], b: Sequence[float], weights: Sequence[float]
     return intervals_of({ONE: of(a, b, weights)})[ONE]
 
 
-def of(a: Sequence[float], b: Sequence[float], weights: Sequence[float] | None = None) -> Pairs:
-    shares = (1.0,) * len(a) if weights is None else tuple(weights)
-    return Pairs(tuple(map(str, range(len(a)))), tuple(map(float, a)), tuple(map(float, b)), shares, shares)
+def of(a: Iterable[float], b: Iterable[float], weights: Iterable[float] | None = None) -> Pairs:
+    before, after = tuple(map(float, a)), tuple(map(float, b))
+    shares = (1.0,) * len(before) if weights is None else tuple(weights)
+    return Pairs(tuple(map(str, range(len(before)))), before, after, shares, shares)
 
 
 def grouped(whole: Pairs, size: int) -> Pairs:
-    """The same records, of queries with so many records each."""
     return replace(whole, queries=tuple(f'q{place // size}' for place in range(len(whole.ids))))
 
 

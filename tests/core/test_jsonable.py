@@ -124,7 +124,6 @@ def test_as_json_reads_it_whole_or_damaged(monkeypatch: pytest.MonkeyPatch, piec
 
 
 def test_members_come_one_by_one() -> None:
-    """The second is not at hand yet when the first is; a name that occurs twice comes twice."""
     pieces = iter(['{"a": [1, 2], ', '"a": {}}', ''])
     rows = members(lambda most: next(pieces))
     assert next(rows) == ('a', [1, 2])

@@ -25,7 +25,6 @@ COARSE: st.SearchStrategy[Matrix] = SHAPES.flatmap(
 
 
 def best_weight(weights: Matrix, threshold: float) -> float:
-    """The largest sum over matchings of pairs above ``threshold``, by scipy."""
     gains = np.where(weights > threshold, weights, 0.0)
     return float(gains[linear_sum_assignment(gains, maximize=True)].sum())
 

@@ -42,7 +42,6 @@ def test_errors(messages: list[tuple[str, str]], says: str) -> None:
 
 
 def ids(*given: str, earlier: int = 0) -> list[str]:
-    """The ids of calls after they were replied to."""
     calls = tuple(ToolCall('a', {'n': number}, call_id) for number, call_id in enumerate(given))
     first, *told = tool_messages(Answer('', calls=calls), [str(n) for n in range(len(calls))], earlier)
     assert [call.arguments for call in first.calls] == [call.arguments for call in calls]

@@ -23,7 +23,6 @@ from opencompass_tooleval.core.text.reading import (
 
 
 def nested(depth: int) -> str:
-    """A number inside ``depth`` lists."""
     return '[' * depth + '1' + ']' * depth
 
 

@@ -62,7 +62,6 @@ BASES = (
 
 
 def collected() -> list[str]:
-    """Answers of the golden tables, each once."""
     texts = dict.fromkeys(BASES)
     for name in ('restbench_scoring', 'teval_scoring', 'ultratool_reading', 'ultratool_scoring'):
         rows = json.loads((CASES / f'{name}.json').read_text(encoding='utf-8'))
@@ -92,13 +91,11 @@ def ultratool(scoring: str, reading: str, lists: str) -> Callable[[Answer], Any]
 
 
 def toolbench_judge(text: str) -> Any:
-    """The reading as the golden table has it."""
     said = read_reply(text)
     return f'Verdict(success={said.value == "yes"}, why={said.why!r})' if isinstance(said, Opinion) else said
 
 
 def of_text(read: Callable[[str], Any]) -> Callable[[Answer], Any]:
-    """A reader that looks at nothing but text."""
     return lambda answer: read(answer.text)
 
 
@@ -150,7 +147,6 @@ def in_order(value: Any) -> Any:
 
 
 def outcome(name: str) -> dict[str, Any]:
-    """Counts and digest of a reader over all mutated answers."""
     counts, digest = Counter[str](), hashlib.sha256()
     for answer in mutated():
         word, value = shown(READERS[name](answer))

@@ -41,7 +41,6 @@ def test_columns_are_resolved_down_to_data_sets() -> None:
 
 
 def result_of(trials: int, queries: Sequence[str] = (), **values: Any) -> dict[str, Any]:
-    """A result of several trials: metric -> per trial a value per record."""
     scores = []
     for trial in range(trials):
         for place in range(len(next(iter(values.values()))[0])):

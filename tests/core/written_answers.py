@@ -114,7 +114,6 @@ def _each(call: str, between: str = '', around: str = '{}') -> Writer:
 
 
 def _elements(begin: str, element: Element, end: str, around: str = '{}', between: str = '') -> Writer:
-    """Calls with an element for each argument."""
 
     def write(calls: Calls, draw: random.Random) -> str:
         written = (

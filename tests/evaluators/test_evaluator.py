@@ -258,7 +258,6 @@ class RightAnswers(ById):
 
 
 def test_trials_have_their_average_and_both_estimators() -> None:
-    """By which numbers, :mod:`tests.core.test_trials` computes."""
     answers = ['w', 'x', 'no', 'no', 'w', 'no', 'no', 'no', 'w', 'no', 'no', 'z']
     result = evaluate(RightAnswers(), numbered('w', 'x', 'y', 'z'), answers)
     assert list(result)[-2:] == ['trials', 'details']

@@ -25,7 +25,6 @@ class Countdown:
         self._more = more
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
-        """Begins one; it ends in all answers, joined."""
         said = []
         for number in range(int(row['record_id'][1:]) % 4 + self._more):
             said.append(
@@ -48,7 +47,6 @@ class Run(InferencerRun):
 
 
 def expected(index: int) -> str:
-    """What the dialogue about a row ends in."""
     return '|'.join(f'<gold of r{index}, round {number}>' for number in range(index % 4 + 1))
 
 
@@ -72,7 +70,6 @@ def test_each_round_is_one_batch_of_all_that_go_on(tmp_path: Path) -> None:
 
 
 def fails_on(what: str, answer: Callable[[], Answer]) -> StubModel:
-    """A model that gives no answer to ``what``."""
     return StubModel(lambda prompt: answer() if what in where(prompt) else f'<{where(prompt)}>')
 
 

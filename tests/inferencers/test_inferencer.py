@@ -90,7 +90,6 @@ class Run:
         return self.folder / 'stub.json'
 
     def go(self) -> list[dict[str, Any]]:
-        """Runs it, and returns the predictions file in the order of its keys."""
         settings: dict[str, Any] = {
             'model': self.model,
             'max_out_len': 16,
@@ -116,7 +115,6 @@ class Run:
 
 
 def write_journal(run: Run, indices: Sequence[int], **changes: Any) -> None:
-    """Writes a journal as an earlier run would have left it."""
     lines = []
     for index in indices:
         row = {'idx': index, 'origin_prompt': [], 'prediction': f'earlier answer to r{index}', 'infra': None}
@@ -126,7 +124,6 @@ def write_journal(run: Run, indices: Sequence[int], **changes: Any) -> None:
 
 
 def dies_on(record: str) -> StubModel:
-    """A model that is killed when it is asked about a record."""
 
     def reply(prompt: Any) -> str:
         if prompt.record_id == record:
@@ -242,7 +239,6 @@ def test_a_prompt_over_the_context_of_a_local_model_is_not_sent(tmp_path: Path) 
 
 
 def reply_but_for(*failing: str) -> Callable[[Any], Answer | str]:
-    """A reply that fails for some records, as an API model does."""
     timeout = Answer('', 'infra:timeout')
     return lambda prompt: timeout if prompt.record_id in failing else f'answer to {prompt.record_id}'
 

@@ -72,7 +72,6 @@ def _broken(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _golds() -> dict[str, tuple[str, list[Step]]]:
-    """Request -> record, and what is called in each round."""
     golds = {}
     for service in RESTBENCH:
         tools = open_toolbox(DEMO / 'restbench' / service.document, None, 'function_calling')

@@ -56,7 +56,6 @@ def result(folder: Path, model: str, name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope='module')
 def server() -> Iterator[ModelServer]:
-    """The server of ``calling_script.py``."""
     running = start_server('--script', f'{SCRIPT}:calls')
     yield running
     running.stop()
@@ -64,7 +63,6 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture(scope='module')
 def ran(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The server and the oracle on all demo records."""
     folder = tmp_path_factory.mktemp('calling')
     (folder / 'sweep.py').write_text(CONFIG.replace('URL', repr(server.url)), encoding='utf-8')
     done = run_opencompass('sweep.py', '-w', 'out', '--debug', cwd=folder)
@@ -163,7 +161,6 @@ def test_the_table_has_them_beside_the_others(ran: Path) -> None:
 
 
 def test_recorded_calls_have_the_same_scores(ran: Path) -> None:
-    """``tooleval score`` on the predictions."""
 
     def same(name: str, run: RecordedRun) -> None:
         outcome, scored = result(ran, 'api', name), run.score(name)

@@ -19,7 +19,6 @@ ROW = {
 
 
 def calling(*names: str, text: str = '') -> Answer:
-    """An answer with calls."""
     return Answer(text, calls=tuple(ToolCall(name, {}, f'id-{name}') for name in names))
 
 

@@ -114,7 +114,6 @@ def test_toolbench_groups_by_tool(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 
 
 def test_a_toolbench_document(tmp_path: Path) -> None:
-    """Table 7: one tool's own document."""
     api = {'name': 'Ring', 'description': 'rings', 'required_parameters': [], 'optional_parameters': []}
     whole = {'tool_description': 'All bells', 'home_url': 'https://x', 'tool_name': 'Bells', 'api_list': [api]}
     (doc,) = load_docs('toolbench', write(tmp_path, whole))

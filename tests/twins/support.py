@@ -31,7 +31,6 @@ TEVAL, ULTRATOOL = kinds_of(teval), kinds_of(ultratool)
 
 
 def teval_pairs(file: Path, kind: str, seed: int = 0) -> list[tuple[Sample, Sample, Translation]]:
-    """Records of a file with their twins and translations, without those that have no twin."""
     subset, _, _ = split_stem(file.stem)
     originals = {sample.record.id: sample for sample in load_samples(file, subset)}
     changes = Changes(TEVAL[kind], kind, seed)
