@@ -36,6 +36,7 @@ CALL = '<|start|>assistant<|channel|>commentary to=functions.find <|constrain|>j
     pytest.param(f'{FINAL}B<|end|>{ANALYSIS}but', 'B', None, id='unfinished channel after the answer'),
     pytest.param('analysisWe need a letter.assistantfinalB', 'B', None, id='channels without special tokens'),
     pytest.param('analysis.run', 'analysis.run', None, id='a name that begins like a channel'),
+    pytest.param('[THINK]a', '', TRUNCATED_REASONING, id='Mistral, unclosed'),
     pytest.param('a\n[/THINK]\nB', '\nB', None, id='Mistral, opened by the prompt'),
     pytest.param('<think:6124c78e>a</think:6124c78e>B', 'B', None, id='Hunyuan'),
     pytest.param('<mm:think>a <think></mm:think>B', 'B', None, id='MiniMax'),

@@ -88,6 +88,7 @@ def test_a_login_in_an_address_comes_back_as_basic() -> None:
     ({'extra_query': {'subscription': 'abcdefgh12'}}, '?subscription=abcdefgh12', 'abcdefgh12'),
     ({'headers': {'Cookie': 'a=1; session=abcdefgh12'}}, 'session=abcdefgh12', 'abcdefgh12'),
     ({'headers': {'X-Auth': 'abcdefgh12'}}, 'X-Auth: abcdefgh12', 'abcdefgh12'),
+    ({'a': [{'api_key': 'abcdefgh12'}]}, 'abcdefgh12', 'abcdefgh12'),
     ({'key': ['abcdefgh12', 'ijklmnop34']}, 'ijklmnop34', 'ijklmnop34'),
     ({'proxy': 'http://me:abcdefgh12@proxy'}, 'abcdefgh12', 'abcdefgh12'),
 ])  # fmt: skip

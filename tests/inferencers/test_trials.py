@@ -87,10 +87,10 @@ class Repeated:
 
 @pytest.fixture(scope='module')
 def repeated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Repeated]:
-    """Every data set of the demo but the other language of T-Eval, and the shipped requests, by abbr."""
+    """Every subset of the demo in one language, without those with instructions, and the shipped requests, by abbr."""
     folder = tmp_path_factory.mktemp('trials')
     datasets = Config.fromfile(DEMO, format_python_code=False)['datasets']
-    datasets = [row for row in datasets if not row['abbr'].endswith('_v2_zh')]
+    datasets = [row for row in datasets if not row['abbr'].endswith(('_v2_zh', '_en', 'easytool'))]
     datasets += Config.fromfile(REQUESTS, format_python_code=False)['tooleval_conformance_datasets']
     for dataset in datasets:
         dataset['n'] = 4
@@ -112,7 +112,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Repeated]:
 
 def test_every_shipped_data_set_has_its_trials(repeated: dict[str, Repeated]) -> None:
     seen = {(one.result['provenance']['benchmark'], one.result['provenance']['subset']) for one in repeated.values()}
-    assert set(TABLES) == {benchmark for benchmark, _ in seen} and len(repeated) > 40
+    assert set(TABLES) == {benchmark for benchmark, _ in seen} and len(repeated) > 35
     for name, one in repeated.items():
         rule, result = one.evaluator.binary_metrics, one.result
         trials = result['trials']
@@ -139,4 +139,4 @@ def test_what_is_right_in_some_trials_lies_between(repeated: dict[str, Repeated]
                 assert all(low <= high + 1e-9 for low, high in pairwise(rising))
                 assert by_kind['pass^1']['value'] == pytest.approx(by_kind['pass@1']['value'])
                 wavering += rising[0] < rising[-1]
-    assert wavering > 40
+    assert wavering > 30
