@@ -29,6 +29,7 @@ from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDatas
 from opencompass_tooleval.report.variant_figures import rankings_table
 from opencompass_tooleval.results.variants import Gain, change_of_lead, gains_of
 from opencompass_tooleval.tool_docs.api_list import find_api_list
+from opencompass_tooleval.twins import names
 from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset, find_class, kinds_of, open_twins
 from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
 from opencompass_tooleval.twins.translation import Translation
@@ -324,6 +325,9 @@ def test_a_file_with_too_many_names_has_no_twins_and_a_reason(kind: str) -> None
     changes = open_twins('toolbench', 'calls_g2', kind, 0, None)
     with pytest.raises(ValueError, match=r'no record has a twin .*\(it has too many names: 2\)'):
         changes(rows)
+    everything = ' '.join(f'{first}_{second}' for first in names._FIRST for second in names._SECOND)
+    with pytest.raises(LeftOutError, match='too few new names'):
+        Pool(PLAIN, 0).draw([], ['a'], everything, random.Random(0))
 
 
 def test_a_record_of_toolbench_without_another_tool_is_left_out() -> None:
