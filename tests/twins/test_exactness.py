@@ -134,7 +134,7 @@ def translated_answer(answer: Any, new: Translation) -> Any:
 
 
 @pytest.mark.parametrize(('folder', 'model', 'language', 'kind'), [
-    *(('Chinese-dataset', 'gpt-3.5', 'zh', kind) for kind in ULTRATOOL),
+    *(('Chinese-dataset', 'gpt-3.5', 'zh', kind) for kind in ('order', 'names', 'values', 'more5')),
     ('Chinese-dataset', 'gpt-4', 'zh', 'names'),
     ('English-dataset', 'gpt-4', 'en', 'names'),
     ('English-dataset', 'gpt-4', 'en', 'values'),
@@ -153,14 +153,14 @@ def test_published_answers_of_ultratool(folder: str, model: str, language: str, 
     rules = UltraToolProtocol('official', 'span')
     before, after = score_ultratool(originals, answers, rules), score_ultratool(twin_records, translated, rules)
     differ = [a.id for a, b in zip(before, after, strict=True) if a.values != b.values]
-    assert len(differ) <= {'values': 20, 'names': 1, 'plain': 1}.get(kind, 0)
+    assert len(differ) <= {'values': 20, 'names': 1}.get(kind, 0)
     golds = [json.dumps(record.raw['reference'], ensure_ascii=False) for record in originals]
     of_twins = [json.dumps(raw['reference'], ensure_ascii=False) for raw in twins.values()]
     oracle = values_of(score_ultratool(originals, golds, rules))
     assert values_of(score_ultratool(twin_records, of_twins, rules)) == oracle
     memorised = [score.values['local_levenshtein'] or 0 for score in score_ultratool(twin_records, golds, rules)]
     mean = 100 * sum(memorised) / len(memorised)
-    assert {'names': mean == 0, 'plain': mean == 0, 'values': 50 < mean < 70}.get(kind, mean > 99), mean
+    assert {'names': mean == 0, 'values': 50 < mean < 70}.get(kind, mean > 99), mean
 
 
 def test_published_created_tools() -> None:
