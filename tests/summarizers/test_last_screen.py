@@ -103,11 +103,7 @@ def lines(*missing: tuple[str, str, str], most: int | None = None) -> list[str]:
 
 def test_a_data_set_is_named_once() -> None:
     head, *rest = lines(('m', 'd', 'd: DataError: no file. Fix it with: tooleval prepare teval'))
-    assert rest == [
-        '  why:  no file.',
-        '  fix: tooleval prepare teval',
-        '  then: opencompass CONFIG -w out -r run',
-    ]
+    assert rest == ['  why:  no file.', '  fix: tooleval prepare teval', '  then: opencompass CONFIG -w out -r run']
     assert head.count(' d:') == 1
 
 

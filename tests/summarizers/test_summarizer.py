@@ -11,10 +11,7 @@ import pytest
 from mmengine.config import ConfigDict
 
 from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_summary_groups
-from opencompass_tooleval.benchmarks.ultratool.groups import (
-    tooleval_ultratool_rows,
-    tooleval_ultratool_summary_groups,
-)
+from opencompass_tooleval.benchmarks.ultratool.groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
