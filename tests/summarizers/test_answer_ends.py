@@ -20,15 +20,11 @@ def _choice(finish: str, **message: Any) -> tuple[int, Any]:
 
 
 _HOSTILE = 'bad \x1b[31mred\x1b[0m. Fix it with: rm -rf x'
+_HALF = {'message': {'content': 'half'}, 'finish_reason': 'error', 'error': {'message': 'gone'}}
+_LIMIT = {'message': "Unsupported parameter: 'max_tokens' is not", 'code': 'unsupported_parameter'}
 REPLIES: dict[str, tuple[int, Any]] = {
-    'broken': (
-        200,
-        {'choices': [{'message': {'content': 'half'}, 'finish_reason': 'error', 'error': {'message': 'gone'}}]},
-    ),
-    'limit': (
-        400,
-        {'error': {'message': "Unsupported parameter: 'max_tokens' is not", 'code': 'unsupported_parameter'}},
-    ),
+    'broken': (200, {'choices': [_HALF]}),
+    'limit': (400, {'error': _LIMIT}),
     'hostile': (400, {'error': {'message': f'{_HOSTILE} (request NUMBER)'}}),
     'swallowed': _choice('stop', content='', reasoning_content='Answer: A'),
     'odd': _choice('reason of tomorrow'),
@@ -42,14 +38,10 @@ from opencompass_tooleval.models import ToolEvalOpenAI
 with read_base():
     from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
 
-datasets = [row for row in datasets if row['abbr'] in DATASETS]
+datasets = [row for row in datasets if row['abbr'] == 'tooleval-teval-review_str_v2']
 models = [dict(type=ToolEvalOpenAI, abbr=name, path='tiny', key='none', openai_api_base=f'URL/{name}/v1', retry=1,
                backoff=0.001, max_out_len=64, run_cfg=dict(num_gpus=0)) for name in NAMES]
 """
-
-
-def _filled(values: dict[str, str]) -> str:
-    return re.sub('|'.join(values), lambda name: values[name[0]], CONFIG)
 
 
 @contextmanager
@@ -84,16 +76,11 @@ def serving(asked: Counter[str]) -> Iterator[str]:
 def test_the_last_screen_and_status_quote_the_server(tmp_path: Path) -> None:
     asked: Counter[str] = Counter()
     with serving(asked) as url:
-        values = {
-            'URL': url,
-            'NAMES': repr([name for name in REPLIES if name != 'stopped']),
-            'DATASETS': "['tooleval-teval-review_str_v2']",
-        }
-        (tmp_path / 'mine.py').write_text(_filled(values))
+        (tmp_path / 'mine.py').write_text(CONFIG.replace('URL', url).replace('NAMES', repr([*REPLIES])))
         done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path)
     count = asked['odd']
     assert done.returncode == 1 and count > 1, done.stdout
-    assert asked == {name: count * (1 + (name == 'broken')) for name in REPLIES if name != 'stopped'}
+    assert asked == {name: count * (1 + (name == 'broken')) for name in REPLIES}
     said = done.stdout[done.stdout.index('Each table') :]
     command = 'from opencompass_tooleval.cli.main import main; main()'
     status = run_python('-c', command, 'status', 'out', cwd=tmp_path)
@@ -107,27 +94,13 @@ def test_the_last_screen_and_status_quote_the_server(tmp_path: Path) -> None:
         assert f'{count} samples have no answer: status 400: bad \\x1b[31mred\\x1b[0m. Fix it with: rm -rf x' in flat
         assert f'fix: correct {config} as the server says then: opencompass {config} -w' in flat
         assert '\x1b' not in shown and 'fix: rm' not in flat and 'for the same reason' not in flat
-    assert f'WARNING swallowed: {count} answers are empty: all of their text is thoughts' in said
+    flat = re.sub(r'\s+', ' ', said)
+    thoughts = f'WARNING swallowed: {count} answers are empty: all of their text is thoughts, although the model'
+    assert thoughts in flat and 'Start the server without --reasoning-parser' in flat
     assert f"NOTE {count} answers ended for the reason 'reason of tomorrow', which is unknown" in said
     assert f'WARNING cut: {count} of {count} answers were cut at' in said
+    stopped = f'WARNING stopped: {count} of {count} answers were cut. The server stopped them at about 12 tokens'
+    assert f'{stopped}, before your limit of ' in flat
     (journal,) = tmp_path.glob('out/*/predictions/hostile/tmp_*.jsonl')
     rows = [json.loads(line) for line in journal.read_text().splitlines()]
     assert all(row['server_words'].startswith('status 400: bad') for row in rows if row.get('infra'))
-
-
-def test_answers_that_are_all_thoughts_and_the_limit_of_a_server_are_named(tmp_path: Path) -> None:
-    asked: Counter[str] = Counter()
-    with serving(asked) as url:
-        values = {'URL': url, 'NAMES': "['swallowed', 'stopped']", 'DATASETS': "['tooleval-funcqa-one_hop-zero_shot']"}
-        (tmp_path / 'mine.py').write_text(_filled(values))
-        done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path)
-    said = (
-        f'WARNING swallowed: {asked["swallowed"]} answers are empty: all of their text is thoughts, although the model'
-    )
-    assert done.returncode == 0 and said in done.stdout and 'Start the server without --reasoning-parser' in done.stdout
-    stopped = f'WARNING stopped: {asked["stopped"]} of {asked["stopped"]} answers were cut. The'
-    flat = re.sub(r'\s+', ' ', done.stdout)
-    assert (
-        f'{stopped} server stopped them at about 12 tokens, before your limit of 512 (funcqa-one_hop-zero_shot): '
-        in flat
-    )
