@@ -137,6 +137,8 @@ OTHER_JUDGES = 'gpt-4o-mini', 'gpt-4.1-nano', 'not-gpt-4', 'gpt-4-mini'
     [
         (about(encoder='offline:x', language='EN'), 'another sentence encoder: offline:x'),
         (about(encoder='all-mpnet-base-v2', language='EN'), None),
+        (about(encoder='all-mpnet-base-v2', language='ZH'), 'another sentence encoder: all-mpnet-base-v2'),
+        (about(encoder='thenlper/gte-large-zh', language='ZH'), None),
         (about(rebuilt=True), 'data built by this package'),
         *((about(judge=name, judge_hash='x'), None) for name in OFFICIAL_JUDGES),
         *((about(judge=name, judge_hash='x'), f'judged by {name}; the paper used GPT-4') for name in OTHER_JUDGES),
@@ -436,15 +438,6 @@ def test_names_keep_their_ends_and_stay_different() -> None:
     radar = to_plotly(figure)
     assert len({trace['name'] for trace in radar['data']}) == len(set(radar['data'][0]['theta'])) == 3
     assert radar['layout']['polar']['angularaxis'] == {'type': 'category'}
-
-
-def test_heat_maps_number_their_categories() -> None:
-    rows = Series('m', (1.0, 2.0, 3.0)), Series('m', (4.0, 5.0, 6.0))
-    chart = to_plotly(Figure('n', 's', 't', 'heat', ('1', '<b>', '1'), rows))
-    (heat,), layout = chart['data'], chart['layout']
-    assert (heat['x'], heat['y']) == ([0, 1, 2], [0, 1])
-    assert layout['xaxis']['ticktext'] == ['1', '&lt;b&gt;', '1']
-    assert layout['yaxis']['automargin'] and layout['yaxis']['ticktext'] == ['m', 'm']
 
 
 def test_points_are_named() -> None:

@@ -19,7 +19,6 @@ from opencompass_tooleval.report.trajectories import (
     matches_of,
     opinions_of,
     read_trajectory,
-    said_in,
     shown_rounds,
     shown_trajectory,
 )
@@ -31,24 +30,6 @@ def read(trajectory: Trajectory) -> dict[str, Any]:
     whole = read_trajectory(trajectory.to_json())
     assert whole is not None and shown_rounds(whole) is None
     return shown_trajectory(whole, {})
-
-
-def test_a_trajectory_is_read() -> None:
-    """Its texts are in :mod:`tests.report.test_browser_agents`."""
-    shown = read(chain())
-    assert (shown['loop'], shown['path'], shown['omitted_observations'], shown['all']) == (
-        'react',
-        (0, 1, 2, 3, 4),
-        2,
-        5,
-    )
-    assert [step['parent'] for step in shown['steps']] == [-1, 0, 1, 2, 3]
-    first, second = shown['steps'][:2]
-    assert first['calls'][0]['arguments']['passengers'] == {'adults': 2, 'children': []}
-    assert not {'whole', 'error'} & set(first['calls'][0]) and second['calls'][0]['error'] == 'unable'
-    assert second['calls'][1]['whole'] == 5321 and second['calls'][1]['seen'] == len(second['calls'][1]['observation'])
-    assert shown['tokens'] == [None, None], 'two steps do not say theirs'
-    assert said_in(shown)[2] == 'Now the hotel.\nHotel.book {}'
 
 
 def test_all_texts_of_a_trajectory_are_bounded_together() -> None:

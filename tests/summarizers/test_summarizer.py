@@ -205,24 +205,6 @@ def test_infra_warning(run: Run, infra: int, samples: int, warned: int) -> None:
     assert run.notes().count(f'WARNING m1 / d1: {infra} of {samples} {said}') == run.notes().count('WARNING') == warned
 
 
-@pytest.mark.parametrize(
-    ('encoder', 'language', 'foreign'),
-    [
-        ('offline:all-MiniLM-L6-v2', 'EN', True),
-        ('all-mpnet-base-v2', 'EN', False),
-        ('all-mpnet-base-v2', 'ZH', True),
-        ('thenlper/gte-large-zh', 'ZH', False),
-        (None, 'EN', False),
-    ],
-)
-def test_foreign_encoder(run: Run, encoder: str | None, language: str, foreign: bool) -> None:
-    run.fill(provenance={'encoder': encoder, 'language': language})
-    run.summarize()
-    said = f'NOTE d1, d2: not comparable with published scores: another sentence encoder: {encoder}\n'
-    assert (said in run.notes()) is foreign
-    assert run.notes().count('NOTE') == foreign
-
-
 SIZE = 'the published number of records is unknown'
 RECORDED = 'calls are answered from recordings; the papers used live tools'
 SMALL = {'simulator': 'small', 'simulator_prompt': 'tooleval', 'simulated_by': 'small, prompt tooleval'}
@@ -231,7 +213,6 @@ PAPERS = 'the papers used ChatGPT and GPT-4 of their time'
 
 
 BY_A = {'judge': 'a', 'judge_hash': 'x'}
-GIVEN = {'simulator': 'small', 'simulator_prompt': 'given'}
 SIMULATORS = 'simulator differs: small (m1); none (m2)', 'simulator prompt differs: tooleval (m1); none (m2)'
 OF_A, OF_B = (f'judged by {judge}; {PAPERS}' for judge in 'ab')
 
@@ -242,10 +223,7 @@ OF_A, OF_B = (f'judged by {judge}; {PAPERS}' for judge in 'ab')
         ({}, {}, [], [RECORDED]),
         (SMALL, SMALL, [], [RECORDED, BY_SMALL]),
         (SMALL, {}, SIMULATORS, [RECORDED, BY_SMALL]),
-        (BY_A, BY_A, [], [OF_A, RECORDED]),
         (BY_A, {**BY_A, 'judge': 'b'}, ['judge differs: a (m1); b (m2)'], [OF_A, OF_B, RECORDED]),
-        (SMALL, GIVEN, ['simulator prompt differs: tooleval (m1); given (m2)'], [RECORDED, BY_SMALL]),
-        ({'bank': 'ab'}, {'bank': 'cd'}, ['bank differs: ab (m1); cd (m2)'], [RECORDED]),
     ],
 )
 def test_what_answered_agents_is_told(

@@ -17,8 +17,8 @@ REFUSED = 'd: AskingEndedError: http://127.0.0.1:1/v1: status {}: {{"error": {{"
 
 NOBODY = 'no connection to 127.0.0.1:18999 (refused)'
 START = 'start the server, or correct `openai_api_base` in CONFIG'
-LOST = f'd: InfraFailureError: d: 2 of 2 samples have no answer (infra:connection 2); 2 of them: {NOBODY}. The other '
-AWAY = f'd: AskingEndedError: http://127.0.0.1:18999/v1: not reached for 9 s (patience): {NOBODY}. Everything answered'
+LOST = f'd: InfraFailureError: d: 2 of 2 samples have no answer (infra:connection 2); 2 of them: {NOBODY}.'
+AWAY = f'd: AskingEndedError: http://127.0.0.1:18999/v1: not reached for 9 s (patience): {NOBODY}.'
 FETCH, INSTALL = 'hf download e', "pip install 'x[offline]'"
 
 
