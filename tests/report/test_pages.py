@@ -119,13 +119,6 @@ def test_one_model_and_missing_subsets(tmp_path: Path) -> None:
     assert any(title and 'tooleval-teval-plan_str_v2' in title for title in missing)
 
 
-def test_runs_are_named_so_that_they_are_told_apart(tmp_path: Path) -> None:
-    runs = [tmp_path / folder / 'ours' for folder in 'ab']
-    for run in runs:
-        add(run, 'm', REVIEW, result_of([detail('r')]))
-    assert '1 data set,' in (text := Tags(write_report(runs, tmp_path / 'out')).text) and 'of a/ours, b/ours.' in text
-
-
 def test_retrieval_results_are_found(tmp_path: Path) -> None:
     run, files = plain_run(tmp_path / 'run'), tmp_path / 'out' / 'files'
     write_report([run], tmp_path / 'out')

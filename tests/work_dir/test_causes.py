@@ -29,8 +29,6 @@ FETCH, INSTALL = 'hf download e', "pip install 'x[offline]'"
         (f"d: EncoderMissingError: encoder 'e' is not on this machine; fetch it with: {FETCH}", FETCH),
         (f"d: EncoderMissingError: encoder 'offline' is not installed; install it with: {INSTALL}", INSTALL),
         (REFUSED.format(401), "put the right key where the model's config reads it"),
-        (REFUSED.format(402), 'add credit to the account'),
-        (REFUSED.format(403), 'take a key that may use this model'),
         (REFUSED.format(404), "correct the model's `path`"),
         ("d: ValueError: scoring 'oficial' is not one of official, strict", 'correct CONFIG'),
         ("d: TypeError: load() got an unexpected keyword argument 'x'", 'correct CONFIG'),

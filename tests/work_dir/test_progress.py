@@ -75,14 +75,6 @@ def run(tmp_path: Path) -> Run:
     return Run(tmp_path)
 
 
-def test_only_the_data_set_that_failed_has_failed(run: Run) -> None:
-    run.add_log(TASK + RETRIED)
-    assert {run.cell(name).state for name in ('plan_v2', 'plan_v2_zh')} == {State.WAITING}
-    run.add_log(TASK + FAILED_ZH + TRACEBACK.format('DataError: no plan_v2: gone') + TASK)
-    assert run.cell('plan_v2_zh').state is State.FAILED and 'DataError: no plan_v2' in run.error('plan_v2_zh')
-    assert {run.cell(name).state for name in ('plan_v2', 'easytool-plan_v2')} == {State.WAITING}
-
-
 def test_a_shard_is_of_its_data_set(run: Run) -> None:
     log = run.add_log(FAILED_ZH.replace('plan_v2_zh', 'plan_v2_1'), 'plan_v2_1', age=9)
     run.add_log('fine', 'plan_v2_0')
@@ -111,10 +103,14 @@ def test_what_ended_a_task_failed_all_that_is_left_of_it(run: Run, end: str, err
         assert run.cell('plan_v2_zh').state is State.RUNNING
 
 
-def test_a_failure_of_one_is_not_what_ended_the_others(run: Run) -> None:
+def test_only_the_data_set_that_failed_has_failed(run: Run) -> None:
+    run.add_log(TASK + RETRIED)
+    assert {run.cell(name).state for name in ('plan_v2', 'plan_v2_zh')} == {State.WAITING}
+    trace = TRACEBACK.format('DataError: no plan_v2: gone')
+    run.add_log(TASK + FAILED_ZH + trace + TASK)
+    assert run.cell('plan_v2_zh').state is State.FAILED and 'DataError: no plan_v2' in run.error('plan_v2_zh')
+    assert {run.cell(name).state for name in ('plan_v2', 'easytool-plan_v2')} == {State.WAITING}
     said = TRACEBACK.format('TaskFailedError: 1 data sets failed:\nplan_v2_zh: DataError: gone')
-    run.add_log(TASK + FAILED_ZH + TRACEBACK.format('DataError: gone'))
-    assert run.cell().state is State.WAITING
     run.add_log(TASK + FAILED_ZH + END + said)
     assert run.error('plan_v2_zh') == 'plan_v2_zh: DataError: gone'
 
@@ -148,19 +144,17 @@ def test_what_is_the_reason_where_no_data_set_is_named(run: Run) -> None:
 
 
 def test_samples_are_counted_once_and_only_with_an_answer(run: Run) -> None:
+    """Of dialogues, not their rounds; and no time is negative, where an earlier data set was larger."""
     answered = {'record_id': 'a', 'infra': None}
     rows = [(0, None), (1, 'infra:timeout'), (2, None), (2, None), (3, 'infra:server'), (3, None)]
     run.journal(*({'idx': index, **answered, 'infra': infra} for index, infra in rows))
-    with exclusive(run.lock(), 4):
-        cell = run.cell()
+    rounds = ({'key': str(number % 4), 'round': number // 4, 'answer': 'x'} for number in range(10))
+    run.journal(*rounds, dataset='dialogues')
+    with exclusive(run.lock(), 4), exclusive(run.lock('dialogues'), 3):
+        cell, of_dialogues = run.cell(), run.cell('dialogues')
     assert (cell.state, cell.answered, cell.samples) == (State.RUNNING, 3, 4)
-
-
-def test_dialogues_are_counted_and_not_their_rounds(run: Run) -> None:
-    run.journal(*({'key': str(number % 4), 'round': number // 4, 'answer': 'x'} for number in range(10)))
-    with exclusive(run.lock(), 4):
-        cell = run.cell()
-    assert (cell.answered, cell.samples, cell.rate, cell.seconds_left) == (4, 4, None, None)
+    assert (of_dialogues.answered, of_dialogues.rate, of_dialogues.seconds_left) == (3, None, None)
+    assert Cell('m', 'd', State.RUNNING, 10, 4, 2.0).seconds_left == 0
 
 
 def test_each_replica_has_its_rate(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,13 +177,6 @@ def test_each_replica_has_its_rate(run: Run, capsys: pytest.CaptureFixture[str])
         rounds = {(1 << 32) + number: {'key': f'a{number}', 'round': 0} for number in range(3)}
         claims.journal.append({**rounds, 18: {'record_id': 'a1', 'infra': None}})
         assert (run.cell().answered, run.cell().samples) == (13, 20)  # a0 and a2 have begun, a1 has ended
-
-
-def test_no_time_is_negative(run: Run) -> None:
-    assert Cell('m', 'd', State.RUNNING, 10, 4, 2.0).seconds_left == 0
-    run.journal(*({'record_id': 'a', 'infra': None} for _ in range(6)))  # of an earlier, larger data set
-    with exclusive(run.lock(), 4):
-        assert run.cell().answered == 4
 
 
 def test_a_job_that_waits_for_its_server_says_so(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -177,17 +177,6 @@ def test_one_dies_in_the_middle(tmp_path: Path, number: int) -> None:
     assert max(worker.end for worker in workers) <= 1.1 * ideal
 
 
-def test_a_model_that_takes_hundreds_at_once_leaves_some_for_the_others(tmp_path: Path) -> None:
-    workers, asked, _ = simulate(tmp_path, [1.0] * 4, 256, 400)
-    plan = plan_of(tmp_path / 'data.json')
-    assert asked == Counter(range(400))
-    lengths = [stop - start for start, stop in pairwise([0, *plan.stops])]
-    of_each = Counter[int]()
-    for number, length in enumerate(lengths):
-        of_each[claimers(tmp_path / 'data.json', number)[-1]] += length
-    assert max(of_each.values()) <= 1.5 * 400 / len(workers)
-
-
 @pytest.mark.parametrize('sweep', ['x', 'y'], ids=['the same sweep', 'a later one'])
 def test_a_replica_that_is_started_again_gets_what_it_left(tmp_path: Path, sweep: str) -> None:
     killed, again = (Claims(tmp_path / 'data.json', Replica(0, 2, one)) for one in ('x', sweep))

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from mmengine.config import ConfigDict
-from opencompass.partitioners import NumWorkerPartitioner
 from opencompass.utils import build_dataset_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
@@ -68,29 +67,16 @@ def demo_dataset(**changes: Any) -> ConfigDict:
     return ConfigDict(abbr='data', type=ToolEvalTEvalDataset, **about)
 
 
-class Sized(NumWorkerPartitioner):  # type: ignore[misc]
-    """OpenCompass's, with the right size: its own is that of the range of the range."""
-
-    def get_size(self, dataset: Any) -> int:
-        return len(build_dataset_from_cfg(dataset).test)
-
-
 @pytest.mark.parametrize(
-    ('test_range', 'wanted'),
-    [('', '0123456'), ('[1:3]', '12'), ('[::6]', '06'), ('[:5][3:]', '34'), (2, None), (0.5, None)],
+    ('test_range', 'wanted'), [('', '0123456'), ('[1:3]', '12'), ('[:5][3:]', '34'), (2, None), (0.5, None)]
 )
-def test_a_range_selects_records_of_which_each_is_repeated(test_range: Any, wanted: str | None, tmp_path: Path) -> None:
+def test_a_range_selects_records_of_which_each_is_repeated(test_range: Any, wanted: str | None) -> None:
     dataset = demo_dataset(test_range=test_range)
     once = build_dataset_from_cfg(dataset).test['record_id']
     everything = build_dataset_from_cfg(demo_dataset()).test['record_id']
     assert wanted is None or once == [everything[int(number)] for number in wanted if int(number) < len(everything)]
     dataset['n'] = 3
     assert build_dataset_from_cfg(dataset).test['record_id'] == once * 3
-    if not isinstance(test_range, str):  # OpenCompass's partitioner writes '2[0:3]'
-        return
-    parts = Sized(str(tmp_path), num_worker=2, min_task_size=1).split_dataset(dataset)
-    asked = [record for part in parts for record in build_dataset_from_cfg(part).test['record_id']]
-    assert len(parts) == 2 and asked == once * 3
 
 
 CONFIG = """

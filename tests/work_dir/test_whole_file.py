@@ -95,17 +95,13 @@ def test_pipes_and_devices_are_written_in_place(tmp_path: Path) -> None:
 
 
 def test_errors_name_the_file(tmp_path: Path) -> None:
-    with pytest.raises(NotADirectoryError) as caught:
+    with pytest.raises(NotADirectoryError, match='/dev/null/a'):
         write_whole(Path('/dev/null/a'), 'x')
-    assert caught.value.filename == '/dev/null/a'
-    with pytest.raises(IsADirectoryError) as is_folder:
+    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
         write_whole(tmp_path, 'x')
-    assert str(tmp_path) in str(is_folder.value)
     with pytest.raises(OSError, match=r'No space left on device: .*/a') as full, naming(tmp_path / 'a'):
         raise OSError(28, 'No space left on device')
     assert full.value.errno == 28
-    with pytest.raises(FileNotFoundError, match='other'), naming(tmp_path / 'a'):
-        (tmp_path / 'other').read_text()
     with pytest.raises(OSError, match='in words'), naming(tmp_path / 'a'):
         raise OSError('in words')
 
