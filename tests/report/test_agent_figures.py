@@ -25,9 +25,8 @@ from tests.report.test_pages import Tags
 
 
 def scored(model: str, breakdown_: Any, dataset: str = DATASET, **changes: Any) -> ModelResult:
-    return ModelResult(
-        model, dataset, WorkDir(Path('run')), model, {'breakdown': breakdown_, 'provenance': PROVENANCE, **changes}
-    )
+    result = {'breakdown': breakdown_, 'provenance': PROVENANCE, **changes}
+    return ModelResult(model, dataset, WorkDir(Path('run')), model, result)
 
 
 def figures_of(*entries: ModelResult) -> dict[str, Figure]:
@@ -100,26 +99,21 @@ def test_scores_with_repaired_gold_stand_beside_the_official_ones() -> None:
     assert [row[1:] for row in repaired.rows] == [('m', words_of_metric('arguments').name, '97.25', '98.50')]
 
 
-def provenance(**changes: Any) -> dict[str, Any]:
-    return {**PROVENANCE, 'bank': 'a', 'simulator': None, 'max_steps': 20, **changes}
-
-
 def test_models_that_do_not_compare_are_told() -> None:
-    def told(*provenances: dict[str, Any]) -> list[str]:
-        return list(map(str, unlike({(f'm{i}', DATASET): {'provenance': one} for i, one in enumerate(provenances)})))
+    """What does not compare, by setting, is in :mod:`tests.report.test_leaderboard`."""
 
-    assert told(provenance(), provenance(opencompass='0.6')) == []
-    (bank,) = told(provenance(), provenance(bank='b'), provenance(bank='b'))
+    def told(*changes: dict[str, Any]) -> list[str]:
+        abouts = [{**PROVENANCE, 'bank': 'a', 'simulator': None, 'max_steps': 20, **one} for one in changes]
+        return list(map(str, unlike({(f'm{i}', DATASET): {'provenance': one} for i, one in enumerate(abouts)})))
+
+    (bank,) = told({}, {'bank': 'b'}, {'bank': 'b'})
     assert bank.endswith(': not comparable, since bank differs: a (m0); b (m1, m2)')
-    (simulator,) = told(provenance(), provenance(simulator='big', simulated_by='big'))
+    (simulator,) = told({}, {'simulator': 'big', 'simulated_by': 'big'})
     assert 'simulator differs: none (m0); big (m1)' in simulator, 'told once'
-    assert len(told(provenance(), provenance(max_steps=5, stateful_tools='x'))) == 2
-    assert told(provenance(), provenance(**{SEED: 0})) == [], 'a sample is a part of all records'
-    (seed,) = told(provenance(), provenance(**{SEED: 0}), provenance(**{SEED: 1}))
+    assert len(told({}, {'max_steps': 5, 'stateful_tools': 'x'})) == 2
+    assert told({}, {SEED: 0}) == [], 'a sample is a part of all records'
+    (seed,) = told({}, {SEED: 0}, {SEED: 1})
     assert seed.endswith(': 0 (m1); 1 (m2)')
-    native = provenance()
-    del native['loop']
-    assert told(native, provenance())[0].endswith(': not comparable, since loop differs: none (m0); react (m1)')
 
 
 def test_a_page_of_agents(tmp_path: Path) -> None:

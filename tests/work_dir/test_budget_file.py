@@ -12,7 +12,7 @@ import pytest
 from opencompass_tooleval.core.scoring.prices import Budget, Prices
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import other_row, other_usage, summary_of
-from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask, ledger_file, not_asked_line, read_ledger
+from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask, ledger_file, read_ledger
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive
 from tests.work_dir.processes import hold, kill
@@ -115,22 +115,6 @@ def test_what_was_spent_before_there_was_a_ledger_counts(tmp_path: Path) -> None
                 file.write_bytes(damage)
             ledger(tmp_path, 'a', budget, name, is_auxiliary).note_not_asked('begun', 3, 10)
             assert read_ledger(file).spent == pytest.approx(spent)
-
-
-def test_what_was_not_asked_is_said_until_it_is_asked(tmp_path: Path) -> None:
-    budget = Budget('cost', 5.0, PRICES)
-    ledger_of_a = ledger(tmp_path, 'a', budget)
-    assert not_asked_line(tmp_path, 'm', budget) == ''
-    ledger_of_a.note_not_asked('plan', 100, 500)
-    ledger_of_a.note_not_asked('review', 20, 43)
-    ledger_of_a.note_not_asked('retrieve', 0, 10)
-    assert not_asked_line(tmp_path, 'm', budget) == (
-        'm: the budget of 5.00 is used up (0.00 spent): 120 of 553 requests were not sent (plan, review). Raise budget '
-        'in its config, and run again with -r: only these are asked'
-    )
-    ledger_of_a.note_not_asked('plan', 0, 500)
-    ledger_of_a.note_not_asked('review', 0, 43)
-    assert not_asked_line(tmp_path, 'm', budget) == ''
 
 
 def test_a_ledger_is_no_link_to_something_else(tmp_path: Path) -> None:
