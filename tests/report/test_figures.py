@@ -274,9 +274,8 @@ def test_every_pair_of_a_variant_has_a_label_in_both_charts() -> None:
 def test_charts_have_places_for_measured_values_only() -> None:
     some = [one for one in teval_entries('a', 0) if 'plan' in one.dataset or 'review' in one.dataset]
     drawn = figures_of(material(*some))
-    assert [name for name in drawn if 'teval_v2' in name] == ['tooleval-teval_v2-formats-0'], (
-        'no radar of two abilities'
-    )
+    names = [name for name in drawn if 'teval_v2' in name]
+    assert names == ['tooleval-teval_v2-formats-0'], 'no radar of two abilities'
     assert drawn['tooleval-teval_v2-formats-0'].labels == ('plan',)
     one_domain = {'breakdown': {'domains': {'Music': {'overall': 90.0}}}}
     found = figures_of(material(scored('m', 'tooleval-ultratool-planning_en', overall=50.0, **one_domain)))

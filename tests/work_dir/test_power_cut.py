@@ -71,7 +71,7 @@ def test_what_is_asked_again_has_no_result(tmp_path: Path) -> None:
     result.write_text('{}')
     reopen(file, result)
     assert [row['prediction'] for row in Journal(tmp_path / 'tmp_d.jsonl').rows()] == ['paid for']
-    assert [left.name for left in tmp_path.iterdir()] == ['tmp_d.jsonl']
+    assert [left.name for left in tmp_path.glob('*.json*')] == ['tmp_d.jsonl']
 
 
 WHOLE = json.dumps({'0': {'prediction': 'a'}, '1': {'prediction': 'b'}}, indent=4).encode()
