@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.core.scoring.prices import Budget, Prices
+from opencompass_tooleval.core.scoring.prices import Budget, Prices, budget_of
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import other_row, other_usage, summary_of
 from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask, ledger_file, read_ledger
@@ -124,3 +124,10 @@ def test_a_ledger_is_no_link_to_something_else(tmp_path: Path) -> None:
     os.mkfifo(file)
     with pytest.raises(ValueError, match='not a plain file'):
         ledger(tmp_path, name='../../x').reserve(1, 1)
+
+
+def test_what_is_no_budget() -> None:
+    wrong = [{'cost': value} for value in (0, -1, 'a lot')]
+    for value in (5, {}, *wrong, {'token': 5}, {'cost': 5, 'tokens': 5}, {'tokens': True}):
+        with pytest.raises(ValueError, match=r'should be dict\(cost=...\) or dict\(tokens=...\), a number above 0'):
+            budget_of({'budget': value, 'prices': {'input': 1, 'output': 1}})

@@ -6,6 +6,8 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -50,3 +52,12 @@ def test_handlers_are_put_back_and_ignored_signals_stay_ignored() -> None:
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_other_threads_are_left_alone() -> None:
+    def work() -> None:
+        with Interrupts() as interrupts:
+            interrupts.sleep(0.01)
+
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(work).result()
