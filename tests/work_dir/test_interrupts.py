@@ -7,7 +7,6 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
