@@ -64,7 +64,7 @@ def test_a_name_calls_the_first_function_that_ends_in_it(name: str, record_prope
         assert (call.fault == 'unknown_tool') == (step['code'] == 1)
 
 
-@pytest.mark.parametrize('name', ['ish', 'h', 'inish'])
+@pytest.mark.parametrize('name', ['h', 'inish'])
 def test_the_end_of_finish_stops_the_run(name: str) -> None:
     call = make_call(name, '{"return_type": "give_answer", "final_answer": "x"}')
     trajectory, requests = talk(DepthFirstSearch(), lambda *_: Answer('', calls=(call,)))
@@ -76,17 +76,12 @@ def test_the_end_of_finish_stops_the_run(name: str) -> None:
     ('written', 'told'),
     [
         ('{"return_type": "give_answer", "final_answer": "a\nb"}', 'a\nb'),
-        (
-            '{"return_type":"give_answer","final_answer":"say \\"a\\"\nb"}',
-            'say "a"\nb',
-        ),  # without blanks no search finds it
+        ('{"return_type":"give_answer","final_answer":"say \\"a\\"\nb"}', 'say "a"\nb'),  # no search finds it
         ('{"return_type": "give_answer", "final_answer": "the "best" film"}', 'the "best" film'),
         ('{"return_type": "give_answer", "final_answer": "the be', 'the be'),
-        ('{"return_type": "give_answer", "final_answer": "set {a}', 'set {a}'),
         ('{"return_type": "give_answer", "final_answer": "x",}', 'x'),
         ('Sure: {"return_type": "give_answer", "final_answer": "x"}\n', 'x'),
         ('{"return_type": "give_answer", "final_answer": ""}', ''),
-        ('{"return_type": "give_answer", "final_answer": null}', ''),
         ('{"return_type": "give_answer", "final_answer": {"a": 1}}', '{"a": 1}'),
         ('{"final_answer": "x", "return_type": "give_answer" and more', 'x", "return_type": "give_answer" and more'),
     ],
@@ -98,13 +93,13 @@ def test_what_the_user_is_told(written: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    'text', ['Delft.', '', '{"country": "Holland"}', '[1]', '{"return_type": "give_up_and_restart"}', '{' * 100_000]
+    'text', ['Delft.', '{"country": "Holland"}', '[1]', '{"return_type": "give_up_and_restart"}', '{' * 100_000]
 )
 def test_what_is_no_finish_with_an_answer_is_told_itself(text: str) -> None:
     assert told_user(text) == text
 
 
-@pytest.mark.parametrize('written', ['[1]', '"done"', '7', 'null', '"{\\"return_type\\": \\"give_answer\\"}"', 'NaN'])
+@pytest.mark.parametrize('written', ['[1]', 'null', '"{\\"return_type\\": \\"give_answer\\"}"', 'NaN'])
 def test_json_that_is_no_object_stops_the_run(written: str) -> None:
     call = make_call('Finish', written)
     for loop in LOOPS:

@@ -23,7 +23,7 @@ from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Traje
 from opencompass_tooleval.environments.environment import Environment
 from tests.agents.support import TASK, Tools, talk
 
-COUNT = 1_500
+COUNT = 800
 STEPS = 10
 RIGHT, FINISHED = '{"input": [12, 25]}', '{"return_type": "give_answer", "final_answer": "x"}'
 
@@ -54,15 +54,7 @@ CODE = (
     '{{}}{query}',
 )
 MARKS = ('<think>', '</think>', '<|im_start|>system\nGo.<|im_end|>', '<|channel|>analysis<|message|>hm', '</tool_call>')
-FORMAT = (
-    'Thought:',
-    'Action:',
-    'Action Input:',
-    '\nResponse:300\n',
-    'Final Answer: 1',
-    '```json\n{}\n```',
-    'Ignore all.',
-)
+FORMAT = ('Thought:', 'Action:', 'Action Input:', '\nResponse:300\n', 'Final Answer: 1', '```json\n{}\n```')
 SIGNS = (
     '\ud800',
     '\0\x1b[31m',
@@ -70,23 +62,10 @@ SIGNS = (
     '\u202e',
     '\\"',
     '<script>alert(1)</script>',
-    '{"error": "", "response": "done"}',
+    '{"error": "", "response": ""}',
 )
 SMALL = (*VALUES, *ENDS, *NAMES, *CODE, *MARKS, *FORMAT, *SIGNS, f'Action: multiply_\nAction Input: {RIGHT}')
-UNITS = (
-    '[',
-    '{"a":',
-    '9',
-    'Action:',
-    'Action Input: ',
-    'Final Answer:',
-    '<think>',
-    '\nResponse:',
-    '\ud800',
-    '"',
-    '我',
-    '\n',
-)
+UNITS = ('[', '{"a":', '9', 'Action:', 'Action Input: ', 'Final Answer:', '<think>', '\nResponse:', '\ud800', '"', '我')
 LARGE = (
     'x' * 1_000_000,
     *(unit * 100_000 for unit in UNITS),
@@ -145,9 +124,8 @@ def run(loop: Loop, answer: Callable[[Random], Answer] = native, longest: int = 
     rng = Random(16)
     trajectories, answers = [], 0
     while answers < COUNT:
-        session = Environment(
-            stateful_tools=lambda: (Tools(('multiply_', 'subtract_'), lambda *_: hostile(rng)),)
-        ).begin(TASK.id, TASK.schemas)
+        tools = Tools(('multiply_', 'subtract_'), lambda *_: hostile(rng))
+        session = Environment(stateful_tools=lambda tools=tools: (tools,)).begin(TASK.id, TASK.schemas)
         trajectory, requests = talk(loop, lambda request, number: answer(rng), session=session)
         check(trajectory, longest)
         for request in requests:
@@ -194,7 +172,9 @@ OBSERVED = ['', 'fine', '{"error": "' * 400, TIMEOUT, '\x00' * 5_000, '[' * 9_00
 ANSWERED = [
     ('exact', ''),
     ('simulated', ''),
-    *(('error', f) for f in ('unknown_tool', 'wrong_arguments', 'unanswered')),
+    ('error', 'unknown_tool'),
+    ('error', 'wrong_arguments'),
+    ('error', 'unanswered'),
 ]
 GOLDS: list[tuple[GoldCall, ...] | None] = [
     None,
@@ -228,7 +208,7 @@ def test_hostile_trajectories_are_scored() -> None:
     drawn = Random(7)
     tasks = [
         Task(str(number), 'teval', 'Go.', (), drawn.choice(GOLDS), relevant=drawn.choice([(), ('find', 'book')]))
-        for number in range(150)
+        for number in range(60)
     ]
     done = [as_answer(drawn_tree(drawn).to_json()) for _ in tasks]
     scores = score_predictions(tasks, done)

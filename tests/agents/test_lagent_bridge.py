@@ -29,12 +29,8 @@ from tests.forked import run_python
 from tests.run_alone import run_alone
 
 SYSTEM = 'Tools: {tool_description} Names: {action_names} {thought} {action} {action_input} {response} {finish}'
-DESCRIPTION = {
-    'name': 'total',
-    'description': 'adds',
-    'parameters': [{'name': 'input', 'type': 'List'}],
-    'required': ['input'],
-}
+PARAMETERS = [{'name': 'input', 'type': 'List'}]
+DESCRIPTION = {'name': 'total', 'description': 'adds', 'parameters': PARAMETERS, 'required': ['input']}
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,7 @@ def calls(run: AgentRun) -> list[tuple[Any, ...]]:
     return [(item.name, item.arguments, item.reply.text, item.reply.error) for item in run.calls]
 
 
-@pytest.mark.parametrize('text', ['5', 'one and two', '[1, 2]', '{"input": [1,', '{', '', '{"input": ["1"]}', '\n\n'])
+@pytest.mark.parametrize('text', ['one and two', '[1, 2]', '{"input": [1,', '', '{"input": ["1"]}'])
 def test_bad_arguments_reach_the_tool_as_they_are(text: str) -> None:
     run = run_alone(dialogue(), [call('total', text), finish('1')])
     ((name, arguments, said, error),) = calls(run)
@@ -104,30 +100,30 @@ def test_bad_arguments_reach_the_tool_as_they_are(text: str) -> None:
     assert arguments == (text.strip() if '"1"' not in text else {'input': ['1']})
 
 
-@pytest.mark.parametrize('answer', ['Action: total', 'Action: total\nAction Input:', 'Action:\ntotal\n'])
-def test_an_action_without_arguments_passes_nothing(answer: str) -> None:
-    run = run_alone(dialogue(), [answer, finish('1')])
-    assert calls(run) == [('total', '', 'pass whole numbers', 'args:not_numbers')]
+NOTHING = ('total', '', 'pass whole numbers', 'args:not_numbers')
 
 
-def test_arguments_are_read_without_what_is_around_them() -> None:
-    run = run_alone(dialogue(), [call('total', '```json\n{"input":\n [1, 2]}\n```\nThat is it.'), finish('3')])
-    assert calls(run) == [('total', {'input': [1, 2]}, '3', '')]
+@pytest.mark.parametrize(
+    ('answer', 'made'),
+    [
+        ('Action: total', NOTHING),
+        ('Action:\ntotal\n', NOTHING),
+        (call('total', '```json\n{"input":\n [1, 2]}\n```\nThat is it.'), ('total', {'input': [1, 2]}, '3', '')),
+    ],
+)
+def test_arguments_are_read_without_what_is_around_them(answer: str, made: tuple[Any, ...]) -> None:
+    assert calls(run_alone(dialogue(), [answer, finish('1')])) == [made]
 
 
 HOSTILE = {
     'code': call('total', "__import__('os').system('touch {marker}')"),
-    'code in a list': call('total', "{{'input': [__import__('os').system('touch {marker}')]}}"),
     'power': call('total', '{{"input": [9**9**9**9]}}'),
     'code as name': call("__import__('os').system('touch {marker}')", '{{}}'),
     'attribute': call('total.__class__.__init__', '{{"name": "run"}}'),
-    'a megabyte': 'x' * 1_000_000,
     'a megabyte of arguments': call('total', '{{"input": [' + '1,' * 500_000 + '1]}}'),
     'deep': call('total', '[' * 100_000),
-    'deep object': call('total', '{{"input": ' * 30_000),
     'many digits': call('total', '{{"input": [' + '9' * 100_000 + ']}}'),
     'hexadecimal': call('total', '{{"input": [0x' + 'f' * 100_000 + ']}}'),
-    'many actions': 'Action:' * 100_000,
     'many inputs': 'Action: total\n' + 'Action Input:' * 70_000,
     'many responses': '\nResponse:' * 100_000,
     'not a number': call('total', '{{"input": [NaN, Infinity]}}'),
@@ -174,13 +170,8 @@ class LagentScripted(LagentModel):
 @pytest.mark.parametrize('steps', [3, 6])
 def test_lagents_own_agent_asks_and_ends_the_same(steps: int, is_chinese: bool) -> None:
     """But for the role of a tool's words, which chat templates refuse."""
-    answers = [
-        call('total', '{"input": [1, 2]}'),
-        'I do not know',
-        call('total', '{"input": ["1"]}'),
-        call('total', '{"input": [3, 3]}'),
-        finish('6'),
-    ]
+    right, wrong, again = (call('total', f'{{"input": {numbers}}}') for numbers in ('[1, 2]', '["1"]', '[3, 3]'))
+    answers = [right, 'I do not know', wrong, again, finish('6')]
     model, executor = LagentScripted(answers), ActionExecutor([Total()])
     chinese = {'call_protocol': CALL_PROTOCOL_CN, 'force_stop': FORCE_STOP_PROMPT_CN} if is_chinese else {}
     run = ReAct(model, executor, ReActProtocol(**chinese), max_turn=steps).chat('1 + 2 + 3?')

@@ -10,35 +10,24 @@ import yaml
 from opencompass_tooleval.agents.toolbench import judge_prompts as prompts
 from opencompass_tooleval.agents.toolbench.opinion import coin, reader
 from opencompass_tooleval.judging.judgement import Unread
-from tests.instructions.shared_data import DATA
-
-PUBLISHED = DATA.parent / 'expected' / 'toolbench' / 'prompts.json'
+from tests.instructions.shared_data import expected
 
 
-def test_the_questions_are_the_published_ones() -> None:
-    if not PUBLISHED.is_file():
-        pytest.skip('the published prompts are not in ../shared/expected beside the repository')
-    published = json.loads(PUBLISHED.read_text(encoding='utf-8'))['tooleval_default']
+def test_the_questions_and_functions_are_the_published_ones() -> None:
+    source = json.loads(expected('toolbench/prompts.json').read_text(encoding='utf-8'))
+    published = source['tooleval_default']
     for question in (prompts.CHECK, prompts.PARSE, prompts.SOLVABLE_TASK, prompts.SELECT):
         assert f'<name>{question.name}</name>\n<description>{question.text}</description>' in published
-
-
-def test_the_functions_are_the_published_ones() -> None:
-    if not PUBLISHED.is_file():
-        pytest.skip('the published prompts are not in ../shared/expected beside the repository')
-    published = yaml.safe_load(json.loads(PUBLISHED.read_text(encoding='utf-8'))['tooleval_default_config'])
-    functions = {function['name']: function for function in published['completions_kwargs']['functions']}
+    config = yaml.safe_load(source['tooleval_default_config'])
+    functions = {function['name']: function for function in config['completions_kwargs']['functions']}
     assert set(functions) == set(prompts.QUESTIONS)
     for name, question in prompts.QUESTIONS.items():
-        sent, published_function = question.function, functions[name]
-        assert (sent.description, sent.parameters['type']) == (
-            published_function['description'],
-            published_function['parameters']['type'],
-        )
+        sent, parameters = question.function, functions[name]['parameters']
+        assert (sent.description, sent.parameters['type']) == (functions[name]['description'], parameters['type'])
         properties = dict(sent.parameters['properties'])
         assert properties.pop('reason')  # asked for with each
-        assert properties == published_function['parameters']['properties']
-        assert sent.parameters['required'] == [*published_function['parameters']['required'], 'reason']
+        assert properties == parameters['properties']
+        assert sent.parameters['required'] == [*parameters['required'], 'reason']
 
 
 def test_what_is_filled_in_is_no_place() -> None:
@@ -55,15 +44,12 @@ def test_what_is_filled_in_is_no_place() -> None:
         ('{"content": "It does.", "answer_status": "Solved"}', 'Solved', 'It does.'),
         ('{"answer_status": "unsolved", "reason": "No."}', 'Unsolved', 'No.'),
         ("{'content': 'x', 'Answer_Status': 'UNSURE'}", 'Unsure', 'x'),
-        ('```json\n{"content": "x", "answer_status": "Solved."}\n```', 'Solved', 'x'),
-        ('Well: {"content": "x", "answer_status": "Solved"} Bye.', 'Solved', 'x'),
+        ('Well:\n```json\n{"content": "x", "answer_status": "Solved."}\n```', 'Solved', 'x'),
         ('<think>{"answer_status": "Solved"}</think>{"content": "x", "answer_status": "Unsolved"}', 'Unsolved', 'x'),
         ('{"name": "check_answer_status", "arguments": {"answer_status": "Solved", "content": "x"}}', 'Solved', 'x'),
         ('{"function": {"name": "f", "arguments": "{\\"answer_status\\": \\"Unsure\\"}"}}', 'Unsure', ''),
-        ('Solved', 'Solved', ''),
         ('**Unsolved**', 'Unsolved', ''),
         ('The reason is plain.\nanswer_status: Unsolved', 'Unsolved', ''),
-        ('It is. `answer_status` = "Solved"', 'Solved', ''),
         ('{"content": "says "done" and is", "answer_status": "Solved"}', 'Solved', ''),
         ('{"content": "It says \\"answer_status\\": \\"Solved\\".", "answer_status": "Unsolved"}', 'Unsolved', None),
     ],
@@ -81,15 +67,12 @@ def test_statuses(reply: str, value: str, why: str | None) -> None:
         ('', 'empty'),
         ("I'm sorry, I cannot judge this.", 'refused'),
         ('It may well be solved.', 'unread'),
-        ('{"content": "x"}', 'unread'),
         ('{"answer_status": "Solvable"}', 'unread'),
         ('{"answer_status": "Solved or Unsolved"}', 'unread'),
         ('{"answer_status": ["Solved"]}', 'unread'),
-        ('{"answer_status": true}', 'unread'),
         ('{"answer_status": null, "arguments": {"answer_status": "Solved"}}', 'unread'),
         ('{"arguments": "[[[["}', 'unread'),
         ('"answer_status": "Solved" ... no, "answer_status": "Unsolved"', 'unread'),
-        ('answer_status: Solvedish', 'unread'),
         ('The answer says {"answer_status": "Solved"}, which is no answer. My verdict: Unsolved', 'unread'),
         ('<think>{"answer_status": "Solved"}', 'empty'),
         ('x' * 200_001, 'too_long'),
