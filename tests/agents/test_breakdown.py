@@ -12,6 +12,7 @@ from opencompass_tooleval.agents.scoring.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.scoring.scoring import AgentScore, score_predictions, score_trajectory
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.observation import SOURCES
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 
 TASK = Task('q', 'teval', 'Go.', ())
@@ -43,15 +44,7 @@ def test_counts() -> None:
     assert counted['prompt'] == {'total': 30, 'mean': 30, 'p50': 30, 'p95': 30}
     assert counted['seconds']['total'] == 1.5
     assert counted['waste'] == {'repeated_call': 1, 'unknown_tool': 1, 'invalid_call': 0, 'repeated_after_error': 0}
-    assert counted['sources'] == {
-        'exact': 3,
-        'other_task': 1,
-        'nearest': 0,
-        'function': 0,
-        'simulated': 1,
-        'live': 0,
-        'error': 1,
-    }
+    assert counted['sources'] == {**dict.fromkeys(SOURCES, 0), 'exact': 3, 'other_task': 1, 'simulated': 1, 'error': 1}
     assert counted['shares']['exact'] == 0.5 and sum(counted['shares'].values()) == pytest.approx(1)
     assert counted['simulated_by'] == {'small, prompt tooleval': 1}
     assert counted['tools'] == {'find': {'exact': 3, 'simulated': 1}, 'book': {'other_task': 1}}

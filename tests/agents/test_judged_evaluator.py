@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
+import opencompass_tooleval.models.openai_model  # noqa: F401 (registers the judge's class)
 from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings

@@ -28,9 +28,7 @@ def test_dialogues_with_live_tools(tmp_path: Path) -> None:
     log = CallLog(tmp_path / 'calls.jsonl')
     gold = (
         GoldCall('add_note', {'text': 'kept in /fixture'}),
-        GoldCall('read_notes', {}),
-        GoldCall('fail', {}),
-        GoldCall('unannotated', {}),
+        *(GoldCall(name, {}) for name in ('read_notes', 'fail', 'unannotated')),
     )
     with LiveTools(parse_server(NOTES), fixture, allow=['add_note'], ahead=1, log=log) as live:
         task = Task('q1', 'live', 'Keep a note.', live.tools, gold)

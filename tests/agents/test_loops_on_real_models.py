@@ -66,8 +66,7 @@ def check_looping(trajectories: list[Trajectory]) -> None:
 
 
 def test_a_local_model_that_calls(calling: Path) -> None:
-    model = local(calling)
-    check_looping(run(FunctionCalling(max_steps=3), model))
+    check_looping(run(FunctionCalling(max_steps=3), local(calling)))
 
 
 def test_a_local_model_that_talks(tiny_model: Path, tmp_path: Path) -> None:
@@ -91,10 +90,10 @@ def test_a_local_model_that_writes(tiny_model: Path) -> None:
 
 
 def test_a_conversation_over_a_local_models_limit_loses_its_oldest_observation(calling: Path) -> None:
+    environment = Environment(stateful_tools=lambda: (Tools((NAME,), lambda *_: 'word ' * 200),))
+
     def much() -> Session:
-        return Environment(stateful_tools=lambda: (Tools((NAME,), lambda *_: 'word ' * 200),)).begin(
-            TASK.id, TASK.schemas
-        )
+        return environment.begin(TASK.id, TASK.schemas)
 
     loop = FunctionCalling(max_steps=4)
     (whole, *_) = run(loop, local(calling), much)
@@ -144,18 +143,10 @@ def test_searches_with_a_model_that_calls(calling: Path) -> None:
         assert second > first + 100
 
 
-def test_a_search_with_a_model_that_talks(tiny_model: Path, tmp_path: Path) -> None:
-    model = local(with_template(tiny_model, tmp_path, HERMES), 8192)
-    for trajectory in run(DepthFirstSearch(max_depth=2), model):
-        assert [step.parent for step in trajectory.steps] == [-1, 0, 0, -1, 3, 3]
-        assert all(step.text and not step.calls for step in trajectory.steps)
-
-
 def test_easytools_method_with_a_model_that_nobody_can_read(tiny_model: Path) -> None:
     for trajectory in run(EasyTool(max_requests=2), local(tiny_model)):
-        assert [(step.purpose, step.reason) for step in trajectory.steps] == [
-            ('task_decompose', 'parse:not_a_literal')
-        ] * 2
+        steps = [(step.purpose, step.reason) for step in trajectory.steps]
+        assert steps == [('task_decompose', 'parse:not_a_literal')] * 2
         assert (trajectory.stopped, trajectory.final_answer) == ('plan:no_tasks', '')
     (cut, *_) = run(EasyTool(), local(tiny_model, 64))
     assert (cut.stopped, cut.steps) == ('limit:context', ())
@@ -163,7 +154,6 @@ def test_easytools_method_with_a_model_that_nobody_can_read(tiny_model: Path) ->
 
 def test_a_served_model_that_calls(served: str, calling: Path) -> None:  # noqa: F811
     """Over the real ``transformers serve``, with ``tools``."""
-    model = ToolEvalOpenAI(
-        str(calling), key='none', openai_api_base=served, retry=0, max_workers=1, timeout=120, max_seq_len=8192
-    )
+    options = {'key': 'none', 'retry': 0, 'max_workers': 1, 'timeout': 120, 'max_seq_len': 8192}
+    model = ToolEvalOpenAI(str(calling), openai_api_base=served, **options)
     check_looping(run(FunctionCalling(max_steps=3), model))

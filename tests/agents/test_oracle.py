@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +15,7 @@ from opencompass_tooleval.agents.loops.loops import make_loop
 from opencompass_tooleval.agents.scoring.breakdown import breakdown
 from opencompass_tooleval.agents.scoring.scoring import METRICS, WASTE, AgentScore, score_predictions, score_trajectory
 from opencompass_tooleval.agents.tasks.records import find_subset, load_data
-from opencompass_tooleval.agents.tasks.task import Task, example_arguments
+from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.tasks.tools import find_tools
 from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
@@ -57,17 +56,10 @@ def check(loop: str, tasks: Sequence[Task], folder: Path) -> Sequence[AgentScore
     total = aggregate(scores, METRICS)
     assert {metric: total.metrics[metric] for metric in GOOD} == FULL
     assert total.reasons == {'ok': len(tasks)} and total.metrics['unknown_tool_rate'] == 0
-    calls = [
-        [(call.name, call.arguments) for call in score.trajectory.path_calls] for score in scores if score.trajectory
-    ]
+    done_calls = (score.trajectory.path_calls for score in scores if score.trajectory)
+    calls = [[(call.name, call.arguments) for call in path] for path in done_calls]
     assert calls == [[(call.name, call.arguments) for call in task.gold or ()] for task in tasks]
-    again = carried_out(loop, tasks, folder / 'second')
-    assert again == done
-    details = [
-        [json.dumps(score.to_detail()) for score in score_predictions(tasks, list(map(as_answer, predictions)))]
-        for predictions in (done, again)
-    ]
-    assert details[0] == details[1]
+    assert carried_out(loop, tasks, folder / 'second') == done
     return scores
 
 
@@ -132,10 +124,7 @@ def test_toolbench(subset: str, tasks: int, too_many: int) -> None:
 
 def made_of(calls: Sequence[tuple[str, object]]) -> Trajectory:
     """A trajectory of such calls, a step each."""
-    steps = [
-        Step('', (AnsweredCall(*name_and_arguments, 'fine', 'exact'),), place - 1)
-        for place, name_and_arguments in enumerate(calls)
-    ]
+    steps = [Step('', (AnsweredCall(*made, 'fine', 'exact'),), place - 1) for place, made in enumerate(calls)]
     return Trajectory('react', tuple(steps), 'Done.', path=tuple(range(len(steps))))
 
 
@@ -143,7 +132,7 @@ def made_of(calls: Sequence[tuple[str, object]]) -> Trajectory:
 def sampled() -> Sequence[Task]:
     """T-Eval's queries, or the demo's where those are not at hand."""
     if (DATA / TEVAL).exists():
-        return published('teval').tasks[::4]
+        return published('teval').tasks[::10]
     return load_data(DEMO / 'agents' / TEVAL, 'teval').tasks
 
 
@@ -163,11 +152,8 @@ def test_each_deviation_costs_its_own_metrics(sampled: Sequence[Task]) -> None:
         assert less['call_recall'] == less['call_order'] == pytest.approx(1 - 1 / size), task.id
         assert (less['call_precision'], less['arguments']) == ((1, 1) if size > 1 else (0, 0))
         more = values([*gold[:place], ('Nowhere.go', {}), *gold[place:]])
-        shares = {
-            'call_precision': pytest.approx(size / (size + 1)),
-            'call_f1': pytest.approx(2 * size / (2 * size + 1)),
-        }
-        assert more == {**full, **shares}
+        f1 = pytest.approx(2 * size / (2 * size + 1))
+        assert more == {**full, 'call_precision': pytest.approx(size / (size + 1)), 'call_f1': f1}
         permuted = drawn.sample(gold, size)
         turned = values(permuted)
         assert {**turned, 'call_order': 1} == full and (turned['call_order'] == 1) == (permuted == gold), task.id
@@ -175,20 +161,3 @@ def test_each_deviation_costs_its_own_metrics(sampled: Sequence[Task]) -> None:
         others = values([*gold[:place], (gold[place][0], {'another': 'argument'}), *gold[place + 1 :]])
         assert others == {**full, 'arguments': pytest.approx(1 - 1 / size)}
     assert moved > len(sampled) // 2
-
-
-@pytest.mark.parametrize(
-    ('schema', 'arguments'),
-    [
-        ({}, {}),
-        ({'properties': {'a': {'type': 'integer'}, 'b': {}}, 'required': ['a']}, {'a': 1}),
-        (
-            {'properties': {'a': {'type': ['number', 'null']}, 'b': {'example_value': 7}}, 'required': ['a', 'b']},
-            {'a': 1, 'b': 7},
-        ),
-        ({'properties': {'a': True, 'b': {'type': []}}, 'required': ['a', 'b', 'c']}, dict.fromkeys('abc', 'text')),
-        ({'properties': None, 'required': None}, {}),
-    ],
-)
-def test_example_arguments_of_any_schema(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
-    assert example_arguments(schema) == arguments

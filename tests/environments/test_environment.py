@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
-from opencompass_tooleval.core.calls.observation import SOURCES, Observation
+from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
-from opencompass_tooleval.environments.environment import Environment, shares
+from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS
 from opencompass_tooleval.environments.teval_tools import teval_functions
 from tests.agents.support import funcqa_functions
@@ -53,8 +53,8 @@ def bank(tmp_path: Path) -> Bank:
 def test_recorded_order_and_then_the_last_again(bank: Bank) -> None:
     environment = Environment(bank)
     session = environment.begin('1')
-    answers = [session.call('search', '{"q": " a "}') for _ in range(4)]
-    assert answers == [Observation(text, 'exact', error='') for text in ('one 1', 'one 2', 'one 2', 'one 2')]
+    answers = [session.call('search', '{"q": " a "}') for _ in range(3)]
+    assert answers == [Observation(text, 'exact', error='') for text in ('one 1', 'one 2', 'one 2')]
     assert environment.begin('1').call('search', {'q': 'a'}).text == 'one 1'
 
 
@@ -75,23 +75,15 @@ def test_the_file_that_is_preferred_comes_first_and_others_are_exact_too(bank: B
     assert two.call('only', {'q': 'a'}) == Observation('the only one', 'exact', error='')
 
 
-def test_tasks_have_a_state_each_and_so_have_two_tries_of_one(bank: Bank) -> None:
-    environment = Environment(bank)
-    first, second = environment.begin('1'), environment.begin('1')
-    assert [first.call('search', {'q': 'a'}).text for _ in range(2)] == ['one 1', 'one 2']
-    assert second.call('search', {'q': 'a'}).text == 'one 1'
-
-
-def test_elsewhere_prefers_what_went_well(bank: Bank) -> None:
+def test_elsewhere_prefers_what_went_well_and_nearest_is_the_only_recorded_call(bank: Bank) -> None:
     session = Environment(bank).begin('9')
     assert session.call('search', {'q': 'c'}) == Observation('whole', 'other_task', error='')
     assert session.call('search', {'q': 'a'}) == Observation('one 1', 'other_task', error='')
-
-
-def test_nearest_is_the_only_recorded_call(bank: Bank) -> None:
     session = Environment(bank).begin('1')
     assert session.call('only', {'q': 'z'}) == Observation('the only one', 'nearest', error='')
     assert session.call('search', {'q': 'z'}).fault == 'unanswered'  # two recorded: neither is it
+    schemas = {'search': {'type': 'object', 'properties': {'x': {}}, 'required': ['x']}}
+    assert Environment(bank).begin('1', schemas).call('search', {'q': 'a'}).source == 'exact'  # whatever they say
 
 
 def test_an_error_in_other_input_is_no_nearest_answer(tmp_path: Path) -> None:
@@ -123,16 +115,10 @@ def test_errors_are_the_tools(bank: Bank) -> None:
         assert (wrong.source, wrong.fault) == ('error', 'wrong_arguments') and said in wrong.text
 
 
-def test_what_is_recorded_answers_whatever_the_schema_says(bank: Bank) -> None:
-    schemas = {'search': {'type': 'object', 'properties': {'x': {}}, 'required': ['x']}}
-    assert Environment(bank).begin('1', schemas).call('search', {'q': 'a'}).source == 'exact'
-
-
 def test_a_name_with_braces_is_no_field() -> None:
     session = Environment(errors=TEVAL_ERRORS).begin('1')
-    assert session.call('{name.__class__}{parameter}', {}).text.endswith(
-        'check the action name: {name.__class__}{parameter}'
-    )
+    name = '{name.__class__}{parameter}'
+    assert session.call(name, {}).text.endswith(f'check the action name: {name}')
 
 
 def test_a_function_comes_before_what_was_recorded_elsewhere(bank: Bank) -> None:
@@ -172,23 +158,6 @@ def test_where_a_function_can_only_guess_it_learns_from_elsewhere(bank: Bank) ->
     assert session.call('PPT.add_text_image_page', page).text == "{'status': 'added page'}"
 
 
-def test_funcqa() -> None:
-    session = Environment(stateful_tools=funcqa_functions).begin('1')
-    assert session.call('add_', '{"input": [1, 2.5]}') == Observation('3.5', 'function')
-    wrong = session.call('divide_', {'input': [1, 0]})
-    assert (wrong.source, wrong.fault) == ('error', 'wrong_arguments')
-
-
-def test_shares_are_of_all_observations() -> None:
-    assert shares({'exact': 1, 'other_task': 1, 'error': 2}) == {
-        **dict.fromkeys(SOURCES, 0.0),
-        'exact': 0.25,
-        'other_task': 0.25,
-        'error': 0.5,
-    }
-    assert set(shares({}).values()) == {0.0}
-
-
 TEXTS = ['', '\udc80', '\0', '{"a":' * 300, '[' * 5_000, "'; DROP TABLE calls; --", '%s{0}{name}', '١٢:٠٠', '9' * 5_000]
 DEEP = [json.loads('[' * depth + ']' * depth) for depth in (90, 500)]
 VALUES: list[Any] = [*TEXTS, None, True, 1e400, -1, 1 << 9_999, float('nan'), [], {}, [1] * 500, *DEEP]
@@ -211,14 +180,14 @@ def test_hostile_calls_get_an_answer_each(bank: Bank) -> None:
     environment = Environment(bank, functions, TEVAL_ERRORS)
     sessions, sources = [environment.begin(str(task)) for task in range(7)], Counter[str]()
     names = ['search', 'only', *(name for tool in functions() for name in tool.names)]
-    for place in range(2_000):
+    for place in range(1_000):
         name, arguments = _hostile(draw, long, names)
         observation = sessions[place % 7].call(name, arguments)
         sources[observation.source] += 1
         assert len(observation.text) <= MAX_CHARS
         assert bool(observation.fault) == (observation.source == 'error')
         observation.text.encode()
-    assert sources['function'] > 40 and sources['error'] > 100
+    assert sources['function'] > 20 and sources['error'] > 50
 
 
 def test_tools_that_are_offered_later(bank: Bank) -> None:

@@ -31,7 +31,6 @@ from tests.engines import command_lines
 from tests.extras.mcp_servers.servers import NOTES, installed
 
 LIMITS = Limits(message_bytes=1_000_000)
-SHORT = Limits(call_seconds=3, message_bytes=1_000_000)
 SERVER = parse_server(NOTES, limits=LIMITS)
 
 
@@ -121,21 +120,19 @@ def test_threads_share_few_processes(fixture: Path) -> None:
             said(trial, 'add_note', text=str(number))
             return said(trial, 'read_notes')
 
-    with LiveTools(SERVER, fixture, allow=['*'], most=2, ahead=1) as tools, ThreadPoolExecutor(6) as threads:
-        assert list(threads.map(try_one, range(6))) == [f'first\n{number}' for number in range(6)]
+    with LiveTools(SERVER, fixture, allow=['*'], most=2, ahead=1) as tools, ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(try_one, range(4))) == [f'first\n{number}' for number in range(4)]
 
 
-@pytest.mark.parametrize(('tool', 'error'), [('hang', 'timeout'), ('huge', 'too_large'), ('crash', 'disconnected')])
-def test_a_server_that_fails_fails_its_trial_alone(fixture: Path, tool: str, error: str) -> None:
-    with LiveTools(parse_server(NOTES, limits=SHORT), fixture) as live:
-        environment = Environment(errors=LIVE_ERRORS, live=live)
-        session, other = environment.begin('a'), environment.begin('b')
-        observed = session.call(tool, {})
-        assert (observed.source, observed.fault, observed.error) == ('error', 'unanswered', error)
-        assert session.call('read_notes', {}).error == 'disconnected'
-        assert other.call('read_notes', {}) == Observation('first', 'live', error='')
-        session.close()
-        other.close()
+def test_a_server_that_fails_fails_its_trial_alone(live: LiveTools) -> None:
+    environment = Environment(errors=LIVE_ERRORS, live=live)
+    session, other = environment.begin('a'), environment.begin('b')
+    observed = session.call('crash', {})
+    assert (observed.source, observed.fault, observed.error) == ('error', 'unanswered', 'disconnected')
+    assert session.call('read_notes', {}).error == 'disconnected'
+    assert other.call('read_notes', {}) == Observation('first', 'live', error='')
+    session.close()
+    other.close()
 
 
 def test_a_session_answers_live_and_from_what_is_frozen(live: LiveTools, tmp_path: Path) -> None:
@@ -237,10 +234,7 @@ def test_a_daemon_of_a_server_ends_with_its_trial(fixture: Path) -> None:
     assert not running(mark)
 
 
-@pytest.mark.parametrize(
-    'end', [pytest.param('sys.exit()', marks=pytest.mark.long), 'os.kill(os.getpid(), signal.SIGKILL)']
-)
-def test_a_program_that_ends_without_closing_leaves_nothing(fixture: Path, tmp_path: Path, end: str) -> None:
+def test_a_program_that_is_killed_leaves_nothing(fixture: Path, tmp_path: Path) -> None:
     mark = f'mark-{os.getpid()}-{time.monotonic_ns()}'
     code = f"""
 import os, signal, sys
@@ -250,25 +244,20 @@ from opencompass_tooleval.extras.mcp_servers.server import parse_server
 
 trial = LiveTools(parse_server({with_daemon(mark)!r}), Path({str(fixture)!r}), ahead=1).begin('a')
 assert trial.call('read_notes', {{}}).text == 'first'
-print(trial.running.connection.state.pid, flush=True)
+print('started', flush=True)
 sys.stdin.read()
-{end}
+os.kill(os.getpid(), signal.SIGKILL)
 """
     copies = tmp_path / 'copies'
     copies.mkdir()
     env = {**os.environ, 'TMPDIR': str(copies), 'PYTHONPATH': str(ROOT)}
-    command = [sys.executable, '-c', code]
-    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
+    with subprocess.Popen([sys.executable, '-c', code], env=env, **pipes) as process:
         assert process.stdin is not None and process.stdout is not None
-        pid = int(process.stdout.readline())
-        assert running(mark)
+        assert process.stdout.readline() == 'started\n' and running(mark)
         process.stdin.close()
-    assert process.returncode in (0, -signal.SIGKILL)
-    if process.returncode:  # it goes on without the program; whether a server is killed is tested elsewhere
-        end_of_test = time.monotonic() + 1500
-        while ([*copies.iterdir()] or running(mark)) and time.monotonic() < end_of_test:
-            time.sleep(0.05)
+    assert process.returncode == -signal.SIGKILL
+    end_of_test = time.monotonic() + 1500  # it goes on without the program
+    while ([*copies.iterdir()] or running(mark)) and time.monotonic() < end_of_test:
+        time.sleep(0.05)
     assert not [*copies.iterdir()] and not running(mark)
-    if not process.returncode:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)

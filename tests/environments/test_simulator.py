@@ -7,20 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.simulator import (
-    MAX_REQUESTS,
-    Simulator,
-    read_simulated,
-    simulator_message,
-)
+from opencompass_tooleval.environments.simulator import MAX_REQUESTS, Simulator, read_simulated, simulator_message
 from opencompass_tooleval.environments.simulator_prompts import SYSTEM_PROMPTS
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLE_CHARS
-from tests.conftest import ROOT
+from tests.instructions.shared_data import expected
 from tests.run_alone import run_alone
 
 REPLY = '```json\n{"error": "", "response": {"films": ["Dune"]}}\n```'
@@ -59,31 +54,11 @@ def test_only_what_nothing_answers_is_simulated_and_only_once(bank: Bank) -> Non
     session = environment.begin('9')
     assert run_alone(session.ask('films', {'year': 3}), []).source == 'other_task'
     assert run_alone(session.ask('nothing', {}), []).fault == 'unknown_tool'
+    assert run_alone(Environment(bank).begin('9').ask('films', {'year': 1999}), []).fault == 'unanswered'
     assert run_alone(session.ask('films', {'year': 1999}), [REPLY]) == Observation(SAID, 'simulated')
     assert list(cache.values()) == [SAID]
     again = Environment(bank, simulator=Simulator('m', cache=cache)).begin('10')
     assert run_alone(again.ask('films', '{"year": 1999.0}'), []) == Observation(SAID, 'simulated')
-
-
-def test_without_a_simulator_it_is_the_tools_error(bank: Bank) -> None:
-    assert run_alone(Environment(bank).begin('9').ask('films', {'year': 1999}), []).fault == 'unanswered'
-
-
-def test_the_turn_is_system_and_user(bank: Bank) -> None:
-    dialogue = Simulator('m').simulate('films', {}, DOCUMENT, [])
-    request = next(dialogue)
-    assert [message.role for message in request.messages] == ['system', 'user']
-    assert request.messages[0].content == SYSTEM_PROMPTS['tooleval']
-    assert request.model == 'simulator'
-
-
-def test_an_unreadable_reply_is_asked_again_and_never_kept(bank: Bank) -> None:
-    cache: dict[str, str] = {}
-    session = Environment(bank, simulator=Simulator('m', cache=cache)).begin('9')
-    refused = run_alone(session.ask('films', {'year': 1999}), ['I cannot do that.'] * MAX_REQUESTS)
-    assert refused.fault == 'unanswered' and 'API not working' in refused.text and cache == {}
-    assert run_alone(session.ask('films', {'year': 1999}), ['', REPLY]) == Observation(SAID, 'simulated')
-    assert list(cache.values()) == [SAID]
 
 
 def test_a_reply_that_came_meanwhile_stands(bank: Bank) -> None:
@@ -138,8 +113,6 @@ def test_the_digest_stands_for_call_documentation_prompt_and_model() -> None:
         ("{'error': None, 'response': [1]}", '{"error": "", "response": [1]}'),
         ('{"error": "Not found"}', None),
         ('[]', None),
-        ('', None),
-        ('{' * 100_000, None),
         ('{"response": ' * 50_000, None),
         ('{"response": "' + 'x' * 1_000_000 + '"}', None),
         ('{"response": ' + '9' * 5_000 + '}', None),
@@ -152,18 +125,6 @@ def test_replies(reply: str, said: str | None) -> None:
 def test_no_reply_is_longer_than_what_is_read() -> None:
     said = read_simulated('{"error": "' + 'é' * 60_000 + '", "response": "' + '\\u00e9' * 20_000 + '"}')
     assert said is not None and len(said) <= MAX_CHARS
-
-
-def test_two_that_ask_at_once_get_the_same(bank: Bank) -> None:
-    simulator = Simulator('m')
-    first, second = (simulator.simulate('films', {'year': 1999}, DOCUMENT) for _ in range(2))
-    next(first), next(second)
-    said = []
-    for dialogue, reply in ((first, REPLY), (second, '{"response": "other"}')):
-        with pytest.raises(StopIteration) as end:
-            dialogue.send(as_answer(reply))
-        said.append(end.value.value)
-    assert said == [SAID, SAID]
 
 
 # Prompts
@@ -179,10 +140,7 @@ def test_prompts_have_names() -> None:
 
 
 def test_published_prompts_are_those_of_the_source_code() -> None:
-    file = ROOT.parent / 'shared' / 'expected' / 'toolbench' / 'prompts.json'
-    if not file.is_file():
-        pytest.skip(f'{file} is not here')
-    published = json.loads(file.read_text(encoding='utf-8'))
+    published = json.loads(expected('toolbench/prompts.json').read_text(encoding='utf-8'))
     as_sent = {
         'stabletoolbench': published['simulator'][0],
         'mirrorapi': published['mirrorapi']['SFT_SYSTEM'],

@@ -23,7 +23,6 @@ from opencompass_tooleval.environments.stabletoolbench import (
     read_mirrorapi,
     read_simulated,
     simulator_message,
-    standard_category,
 )
 from tests.instructions.shared_data import DEMO, expected
 from tests.official import Recorder
@@ -84,12 +83,8 @@ def test_the_published_messages_to_mirrorapi_are_sent(published: dict[str, Any],
 def test_the_published_message_to_a_general_model_is_sent(published: dict[str, Any], tmp_path: Path) -> None:
     case = published['stabletoolbench_user_message']
     (api,) = case['api_doc']['api_info']
-    document = {
-        'api_name': api['name'],
-        'api_description': api['description'],
-        'tool_description': case['api_doc']['tool_description'],
-        'required_parameters': [],
-    }
+    described = {'api_description': api['description'], 'tool_description': case['api_doc']['tool_description']}
+    document = {'api_name': api['name'], **described, 'required_parameters': []}
     file = tmp_path / 'cache' / 'Data' / 'imdb_for_Data' / 'find_it.json'
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(case['cached']), encoding='utf-8')
@@ -110,11 +105,8 @@ def test_the_published_message_to_a_general_model_is_sent(published: dict[str, A
         ('{"error":"No key","response":"', {'error': 'No key', 'response': ''}),
         ('Sure. {"error": "",\n "response": "a', {'error': '', 'response': 'a'}),
         ('{"mechanism_of_the_api": "a "b"", "error": "c "d"", "response": "e', {'error': 'c "d"', 'response': 'e'}),
-        ('{"mechanism_of_the_api": "a", "response": "e', None),
         ('{"error": "", "response": ""', {'error': '', 'response': '"'}),
-        ('{"error": "", "response": {}}', None),
         ('{"error": "", "response": "\ud800"}', {'error': '', 'response': '\\ud800'}),
-        ('null', None),
         ('[' * 100_000, None),
         ('{"error": "", "response": "' + 'é' * 100_000, None),
         ('{"error": "", "response": "a' + ' ' * MAX_CHARS + '"}', None),
@@ -129,15 +121,12 @@ def test_replies_of_mirrorapi(reply: str, response: dict[str, str] | None) -> No
     [
         ('```json\n{"error": "", "response": "é"}\n```', '{"error": "", "response": "\\u00e9"}'),
         ('{"response": {"a": [1]}, "error": "", "more": 1}', '{"response": {"a": [1]}, "error": "", "more": 1}'),
-        ('{"error": "Not found"}', '{"error": "Not found"}'),
         ('{"response": 1}', '{"error": "", "response": 1}'),
         ('<think>{"error": 1}</think>{"error": "", "response": "a"}', '{"error": "", "response": "a"}'),
         ('Here it is: {"error": "", "response": "a"}', None),
         ("{'error': '', 'response': 'a'}", None),
         ('{"error": "", "response": "{"a": 1}"}', None),
-        ('{}', None),
         ('["error"]', None),
-        ('', None),
         ('{"error": "", "response": ' + '[' * 100_000, None),
     ],
 )
@@ -150,10 +139,8 @@ def test_an_unreadable_reply_is_asked_again_and_not_kept(system: str) -> None:
     simulator = Simulator('m', system)
     session = Environment(simulator=simulator).begin('1', {'find': {}}, {'find': DOCUMENT})
     read = '{"error": "", "response": "a"}'
-    assert run_alone(session.ask('find', {}), ['I cannot.'] * MAX_REQUESTS) == Observation(
-        NO_RESPONSE, 'error', 'unanswered'
-    )
-    assert simulator.cache == {}
+    refused = run_alone(session.ask('find', {}), ['I cannot.'] * MAX_REQUESTS)
+    assert (refused, simulator.cache) == (Observation(NO_RESPONSE, 'error', 'unanswered'), {})
     assert run_alone(session.ask('find', {}), ['I cannot.', read]) == Observation(read, 'simulated')
     assert run_alone(session.ask('find', {}), []) == Observation(read, 'simulated')
 
@@ -197,35 +184,20 @@ def test_mirrorapi_takes_objects_only() -> None:
 
 
 def test_documentation_of_other_benchmarks_is_shown_whole() -> None:
-    schema = {
-        'type': 'object',
-        'properties': {'q': {'type': 'string', 'description': 'words'}, 'n': {'type': 'integer'}, 'x': 1},
-        'required': ['q'],
-    }
+    properties = {'q': {'type': 'string', 'description': 'words'}, 'n': {'type': 'integer'}, 'x': 1}
+    schema = {'type': 'object', 'properties': properties, 'required': ['q']}
     document = {'name': 'films', 'description': 'Finds.', 'arguments': schema, 'results': {'type': 'object'}}
     general = simulator_message(document, [], 'films', {}).split('\n')[0]
     assert general == f'API Documentation:{ {"tool_description": "", "api_info": [document]} }'
+    required = "[{'name': 'q', 'type': 'STRING', 'description': 'words', 'default': ''}]"
+    optional = "[{'name': 'n', 'type': 'INTEGER', 'description': '', 'default': ''}]"
     asked = mirrorapi_message(document, [], 'films', {})
-    assert (
-        asked is not None
-        and (
-            "'required_parameters': [{'name': 'q', 'type': 'STRING', 'description': 'words', 'default': ''}], "
-            "'optional_parameters': [{'name': 'n', 'type': 'INTEGER', 'description': '', 'default': ''}]"
-        )
-        in asked
-    )
+    assert asked is not None
+    assert f"'required_parameters': {required}, 'optional_parameters': {optional}" in asked
     only_schema = mirrorapi_message({'name': 'Films.find', 'parameters': schema}, [], 'Films.find', {})
     assert only_schema is not None and "'tool_name': 'films'" in only_schema and "{'name': 'q'" in only_schema
     for odd in (None, [], {'parameters': []}, {'arguments': {'properties': [1], 'required': 'q'}}):
         assert mirrorapi_message(odd, [], 'n', {}) and simulator_message(odd, [], 'n', {})
-
-
-@pytest.mark.parametrize(
-    ('category', 'folder'),
-    [('Data', 'Data'), ('News, Media', 'News_Media'), ('Video/Images', 'Video_Images'), ('eCommerce', 'eCommerce')],
-)
-def test_categories_are_named_as_the_cache_names_them(category: str, folder: str) -> None:
-    assert standard_category(category) == folder
 
 
 def test_published_forms_share_nothing_that_was_simulated() -> None:
@@ -253,9 +225,8 @@ def test_all_that_is_json_goes_to_a_published_simulator(task: Task) -> None:
         for name, passed in ((hidden, {'country': 'gb'}), (shown, {}), (shown, '{"unknown": 1}')):
             assert run_alone(session.ask(name, passed), [reply]) == Observation(reply, 'simulated')
         refused = run_alone(session.ask(shown, '{"harbour": '), [])
-        assert refused == Observation(
-            json.dumps({'error': 'Tool input parse error...\n', 'response': ''}), 'error', 'wrong_arguments'
-        )
+        said = json.dumps({'error': 'Tool input parse error...\n', 'response': ''})
+        assert refused == Observation(said, 'error', 'wrong_arguments')
         assert run_alone(session.ask('nothing', {}), []).fault == 'unknown_tool'
     empty = Environment(simulator=Simulator('m', 'stabletoolbench')).begin(task.id, task.schemas, task.documents)
     assert next(empty.ask(hidden, '')).messages[1].content.endswith('API Input:{}\n')
@@ -263,24 +234,15 @@ def test_all_that_is_json_goes_to_a_published_simulator(task: Task) -> None:
 
 def test_the_checks_are_a_named_parameter(task: Task) -> None:
     hidden = next(name for name in task.schemas if not task.schemas[name]['properties'])
-
-    def environment(system: str, checks: str | None) -> Environment:
-        return Environment(simulator=Simulator('m', system), argument_checks=checks)
-
-    for system, checks, goes_on in (
-        ('stabletoolbench', 'schema', False),
-        ('tooleval', None, False),
-        ('Be an API.', None, False),
-        ('tooleval', 'json', True),
-    ):
-        session = environment(system, checks).begin(task.id, task.schemas, task.documents)
-        if goes_on:
-            assert next(session.ask(hidden, {'country': 'gb'})).model == 'simulator'
-        else:
-            assert run_alone(session.ask(hidden, {'country': 'gb'}), []).fault == 'wrong_arguments'
-    assert Environment().argument_checks == 'schema'
+    for system, checks in (('stabletoolbench', 'schema'), ('tooleval', None), ('Be an API.', None)):
+        environment = Environment(simulator=Simulator('m', system), argument_checks=checks)
+        session = environment.begin(task.id, task.schemas, task.documents)
+        assert run_alone(session.ask(hidden, {'country': 'gb'}), []).fault == 'wrong_arguments'
+    environment = Environment(simulator=Simulator('m', 'tooleval'), argument_checks='json')
+    session = environment.begin(task.id, task.schemas, task.documents)
+    assert next(session.ask(hidden, {'country': 'gb'})).model == 'simulator'
     with pytest.raises(ValueError, match="argument_checks is 'none'; it is one of schema, json"):
-        environment('tooleval', 'none')
+        Environment(argument_checks='none')
 
 
 def test_the_only_recorded_call_answers_no_call_that_breaks_the_schema(task: Task, tmp_path: Path) -> None:
