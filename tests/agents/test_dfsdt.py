@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
-from opencompass_tooleval.agents.loops.finish import finish_call
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.names import function_of
 from opencompass_tooleval.core.calls.answer import Answer, extras, with_extras
@@ -19,20 +18,16 @@ from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.environment import Environment
-from tests.agents.support import NUMBERS, PRODUCT, REST, TASK, calling, drive, session_of, talk
+from tests.agents.support import NUMBERS, PRODUCT, REST, TASK, bank_of, calling, drive, finishing, session_of, talk
 
 SEARCH = DepthFirstSearch()
 REACT = ToolBenchReAct()
 
 
-def finishing(answer: str) -> tuple[str, Any]:
-    return 'Finish', finish_call(answer).arguments
-
-
 GIVES_UP = calling(('Finish', {'return_type': 'give_up_and_restart'}))
-CALL, THOUGHT, DONE = calling(PRODUCT), Answer('Hm.'), calling(finishing('258'))
+CALL, THOUGHT, DONE = calling(PRODUCT), Answer('Hm.'), calling(finishing())
 BOTH = calling(PRODUCT, text='Let me see.')
 LETTERS = {'c': CALL, 't': THOUGHT, 'b': BOTH, 'g': GIVES_UP, 'f': DONE}
 
@@ -138,19 +133,19 @@ def test_stabletoolbench_carries_out_all_calls_of_an_answer(loop: DepthFirstSear
     assert (trajectory.final_answer, [len(step.calls) for step in trajectory.steps]) == ('258', [2, 1])
     trajectory, _ = drive(loop, calling(PRODUCT, give_up))
     assert trajectory.stopped == 'finish:gave_up' and trajectory.path == (0,)
-    trajectory, requests = drive(loop, calling(PRODUCT, finishing('258'), REST))
+    trajectory, requests = drive(loop, calling(PRODUCT, finishing(), REST))
     assert (len(requests), trajectory.final_answer) == (1, '258')
     assert [call.name for call in trajectory.steps[0].calls] == ['multiply_', 'Finish']
 
 
 @pytest.mark.parametrize('name', ['functions.Finish', 'a.b.Finish'])
 def test_what_follows_the_last_dot_of_a_name_is_the_name(name: str) -> None:
-    trajectory, requests = drive(SEARCH, calling((name, finish_call('258').arguments)))
+    trajectory, requests = drive(SEARCH, calling((name, finishing()[1])))
     assert (len(requests), trajectory.final_answer) == (1, '258')
     trajectory, requests = drive(SEARCH, calling(('functions.multiply_', PRODUCT[1])), DONE)
     assert [(call.name, call.observation) for call in trajectory.calls] == [('multiply_', '300')]
     assert requests[1].messages[2].calls[0].name == 'multiply_'
-    trajectory, _ = drive(DepthFirstSearch(**STABLE), calling((name, finish_call('258').arguments)), GIVES_UP)
+    trajectory, _ = drive(DepthFirstSearch(**STABLE), calling((name, finishing()[1])), GIVES_UP)
     assert trajectory.final_answer == '' and trajectory.calls[0].fault == 'unknown_tool'
 
 
@@ -288,8 +283,7 @@ def test_whatever_is_answered_it_is_a_bounded_tree(
 def test_a_search_calls_the_environment_again_in_each_branch(tmp_path: Any) -> None:
     """What is recorded twice is answered in recorded order, whatever the branch."""
     calls = [RecordedCall('f', TASK.id, PRODUCT[0], PRODUCT[1], text) for text in ('first', 'second')]
-    write_bank(calls, tmp_path / 'bank')
-    session = Environment(Bank(tmp_path / 'bank')).begin(TASK.id, TASK.schemas)
+    session = Environment(bank_of(tmp_path, calls)).begin(TASK.id, TASK.schemas)
     script = [CALL, CALL, GIVES_UP, CALL, DONE]
     trajectory, _ = talk(SEARCH, lambda _, number: script[number], session=session)
     assert [call.observation for call in trajectory.calls] == ['first', 'second', 'second']

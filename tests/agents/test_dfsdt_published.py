@@ -16,9 +16,9 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.environment import Environment, Session
-from tests.agents.support import talk
+from tests.agents.support import bank_of, talk
 from tests.agents.test_toolbench_answers import EXAMPLE, comparable
 
 pytestmark = pytest.mark.skipif(not EXAMPLE.is_dir(), reason='no published search of ToolBench at hand')
@@ -85,8 +85,7 @@ def session_of(folder: Path, task: Task, answers: list[Answered]) -> Session:
         for answer in answers
         if answer.name and answer.name != 'Finish'
     ]
-    write_bank(calls, folder / 'bank')
-    return Environment(Bank(folder / 'bank')).begin(task.id, task.schemas)
+    return Environment(bank_of(folder, calls)).begin(task.id, task.schemas)
 
 
 def as_published(request: ModelRequest) -> list[dict[str, Any]]:

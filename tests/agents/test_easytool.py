@@ -27,14 +27,14 @@ from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.bank import Bank, RecordedCall
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
-from tests.agents.support import Tools, talk
+from tests.agents.support import Tools, bank_of, talk
 from tests.agents.test_hostile_loops import native
 from tests.instructions.shared_data import expected
 from tests.official import Recorder
@@ -85,8 +85,7 @@ BEGINNINGS = {template.partition('{')[0]: purpose for template, purpose in metho
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    write_bank(RECORDED, tmp_path / 'bank')
-    return Environment(Bank(tmp_path / 'bank')).begin(TASK.id, TASK.schemas)
+    return Environment(bank_of(tmp_path, RECORDED)).begin(TASK.id, TASK.schemas)
 
 
 def purpose_of(request: ModelRequest) -> str:
@@ -244,8 +243,7 @@ def test_of_a_call_that_fails_with_all_names_the_model_is_shown_nothing() -> Non
 
 
 def test_a_name_that_the_tool_has_and_a_recorded_one_stay(tmp_path: Path) -> None:
-    write_bank([RecordedCall('f', 'q1', 'find_for_museum', {'ID': 5}, 'open')], tmp_path / 'bank')
-    bank = Environment(Bank(tmp_path / 'bank'))
+    bank = Environment(bank_of(tmp_path, [RecordedCall('f', 'q1', 'find_for_museum', {'ID': 5}, 'open')]))
     assert at_the_museum('{"id": 5}', bank, ['id']) == ([{'id': 5}], 'open')  # the only recorded call of the task
     assert at_the_museum('{"ID": 5}', bank, ['is_id']) == ([{'ID': 5}], 'open')
 

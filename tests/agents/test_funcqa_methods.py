@@ -52,11 +52,13 @@ def in_turn(stage: str, *answers: str) -> Callable[[ModelRequest], str]:
     return reply
 
 
-@pytest.mark.parametrize('method', WITHOUT_LAGENT)
+@pytest.mark.parametrize('method', METHODS)
 @pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
 @pytest.mark.parametrize('answers', ['official', 'repaired'])
 def test_a_perfect_model_scores_100(method: str, subset: Any, answers: str) -> None:
     """On the published records; tests of the adapter do the same with the demo's."""
+    if method == 'react':
+        pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
     file = real(f'funcqa/{subset.file}')
     dialogues = FuncQADialogues(method, str(real('easytool/functions_data.json')))
     for record in load_records(file, subset.name, answers):
@@ -64,7 +66,7 @@ def test_a_perfect_model_scores_100(method: str, subset: Any, answers: str) -> N
         score = score_trajectory(record, trajectory)
         assert (score.values['accuracy'], score.values['strict_accuracy'], score.reason) == (1, 1, 'ok'), record
         assert [call.name for call in trajectory.calls] == (
-            [step.tool for step in record.steps] if method in ('easytool', 'function_calling') else []
+            [step.tool for step in record.steps] if method not in ('zero_shot', 'cot') else []
         )
 
 
@@ -306,13 +308,6 @@ def test_calls_are_carried_out_and_answered() -> None:
     last = Answer('<think>258</think>Answer: 258')
     trajectory, requests = in_turns(calling(PRODUCT, text='<think>first</think>Well,'), calling(REST), last)
     assert all(request.tools and request.tools.tools == TOOLS and not request.may_be_too_long for request in requests)
-    assert [(message.role, message.content) for message in requests[2].messages[1:]] == [
-        ('user', RECORD.question),
-        ('assistant', 'Well,'),
-        ('tool', '300'),
-        ('assistant', ''),
-        ('tool', '258'),
-    ]
     assert (trajectory.final_answer, trajectory.stopped) == ('Answer: 258', '')
     assert [entry.asked for entry in trajectory.steps] == [RECORD.question, '300', '258']
     assert trajectory.steps[0].text.splitlines()[0] == '<think>first</think>Well,'

@@ -12,14 +12,10 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.scoring.usage import Usage
-from tests.agents.support import PRODUCT, REST, TASK, calling, drive
+from tests.agents.support import PRODUCT, REST, TASK, calling, drive, finishing
 
 TEXT = FunctionCalling()
 TOOL = FunctionCalling(stop_on='tool')
-
-
-def finishing(answer: str) -> tuple[str, dict[str, str]]:
-    return 'Finish', {'return_type': 'give_answer', 'final_answer': answer}
 
 
 def test_calls_are_carried_out_and_told():
@@ -85,7 +81,7 @@ def test_chinese_tasks_have_chinese_prompts(loop, end):
 
 
 def test_finish_ends_it():
-    trajectory, requests = drive(TOOL, calling(PRODUCT), calling(REST, finishing('258'), PRODUCT))
+    trajectory, requests = drive(TOOL, calling(PRODUCT), calling(REST, finishing(), PRODUCT))
     assert [tool.name for tool in requests[0].tools.tools] == ['multiply_', 'subtract_', 'Finish']
     assert requests[0].messages[0].content == prompts.FUNCTION_CALLING_FINISH['EN']
     assert [call.name for call in trajectory.calls] == ['multiply_', 'subtract_']
@@ -108,10 +104,10 @@ def test_calls_without_an_id_get_one_of_their_own():
 def test_giving_up_ends_it_and_a_finish_that_says_nothing_does_not():
     trajectory, _ = drive(TOOL, calling((' Finish ', '{"return_type": "give_up_and_restart", "final_answer": "x"}')))
     assert (trajectory.final_answer, trajectory.stopped, len(trajectory.steps)) == ('', 'finish:gave_up', 1)
-    trajectory, requests = drive(TOOL, calling(('Finish', 'broken')), calling(finishing('258')))
+    trajectory, requests = drive(TOOL, calling(('Finish', 'broken')), calling(finishing()))
     assert 'must have "return_type"' in requests[1].messages[-1].content
     assert (trajectory.final_answer, trajectory.calls, len(requests)) == ('258', (), 2)
-    elsewhere, _ = drive(TEXT, calling(finishing('258')), Answer('258'))
+    elsewhere, _ = drive(TEXT, calling(finishing()), Answer('258'))
     assert elsewhere.calls[0].fault == 'unknown_tool'  # where the answer is a text, it is no tool
 
 
@@ -120,7 +116,7 @@ def test_only_two_texts_one_after_the_other_end_without_a_finish():
     assert [step.reason for step in trajectory.steps] == ['call:none', 'call:none']
     assert [m.content for m in requests[1].messages[2:]] == ['It is 258.', prompts.GO_ON_FINISH['EN']]
     assert (trajectory.final_answer, trajectory.stopped) == ('', 'finish:missing')
-    trajectory, _ = drive(TOOL, Answer('Hm.'), calling(PRODUCT), Answer('Hm.'), calling(finishing('258')))
+    trajectory, _ = drive(TOOL, Answer('Hm.'), calling(PRODUCT), Answer('Hm.'), calling(finishing()))
     assert (trajectory.final_answer, len(trajectory.steps)) == ('258', 4)
 
 
@@ -130,7 +126,7 @@ def test_calls_are_bounded_and_finish_is_none():
     trajectory, _ = drive(FunctionCalling(max_calls=2), calling(PRODUCT, REST))
     assert [(len(step.calls), step.reason) for step in trajectory.steps] == [(2, ''), (0, 'limit:calls')]
     loop = FunctionCalling(stop_on='tool', max_calls=2)
-    trajectory, _ = drive(loop, calling(('Finish', {}), PRODUCT, REST), calling(finishing('258')))
+    trajectory, _ = drive(loop, calling(('Finish', {}), PRODUCT, REST), calling(finishing()))
     assert (len(trajectory.calls), trajectory.final_answer, trajectory.stopped) == (2, '258', '')
-    trajectory, _ = drive(loop, calling(PRODUCT, REST, PRODUCT, finishing('258')))
+    trajectory, _ = drive(loop, calling(PRODUCT, REST, PRODUCT, finishing()))
     assert (len(trajectory.calls), trajectory.final_answer, trajectory.stopped) == (2, '', 'limit:calls')

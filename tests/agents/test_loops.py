@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -22,23 +21,21 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
-from tests.agents.support import PRODUCT, REST, TASK, calling, drive, session_of, talk
+from tests.agents.support import PRODUCT, REST, TASK, action, calling, drive, finishing, session_of, talk
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
 from opencompass_tooleval.agents.loops.react import PROMPTS, ReAct
 
 TRUNCATED = Answer('', 'infra:truncated')
-DONE = ('Finish', {'return_type': 'give_answer', 'final_answer': '258'})
-
-
-def written(name: str, arguments: Any) -> Answer:
-    """A call in text."""
-    return Answer(f'Thought: so\nAction: {name}\nAction Input: {json.dumps(arguments)}')
 
 
 NATIVE = (lambda *call: calling(call), Answer('It is 258.'), lambda message: message.role == 'tool')
-FINISHING = (lambda *call: calling(call), calling(DONE), lambda message: message.role == 'tool')
-IN_TEXT = (written, Answer('Final Answer: It is 258.'), lambda message: message.content.startswith('Response:'))
+FINISHING = (lambda *call: calling(call), calling(finishing()), lambda message: message.role == 'tool')
+IN_TEXT = (
+    lambda *call: Answer(action(*call)),
+    Answer('Final Answer: It is 258.'),
+    lambda message: message.content.startswith('Response:'),
+)
 """How a model calls, how it ends, and which messages are observations."""
 KINDS: dict[str, tuple[type[Loop], Any]] = {
     'function_calling': (FunctionCalling, NATIVE),

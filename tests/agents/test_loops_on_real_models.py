@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
-from opencompass_tooleval.agents.loops.easytool import EasyTool
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.core.calls.answer import Answer
@@ -79,16 +78,6 @@ def test_a_local_model_that_talks(tiny_model: Path, tmp_path: Path) -> None:
     assert {trajectory.stopped for trajectory in required} == {'finish:missing'}
 
 
-def test_a_local_model_that_writes(tiny_model: Path) -> None:
-    pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
-    from opencompass_tooleval.agents.loops.react import ReAct
-
-    model = local(tiny_model)
-    for trajectory in run(ReAct(max_steps=3), model):
-        assert [step.reason for step in trajectory.steps] == ['format:no_match'] * 3
-        assert trajectory.stopped == 'finish:missing'
-
-
 def test_a_conversation_over_a_local_models_limit_loses_its_oldest_observation(calling: Path) -> None:
     environment = Environment(stateful_tools=lambda: (Tools((NAME,), lambda *_: 'word ' * 200),))
 
@@ -141,15 +130,6 @@ def test_searches_with_a_model_that_calls(calling: Path) -> None:
         # The second child is shown what the first did: it is asked more.
         first, second = (step.usage['prompt'] for step in trajectory.steps[1:3] if step.usage)
         assert second > first + 100
-
-
-def test_easytools_method_with_a_model_that_nobody_can_read(tiny_model: Path) -> None:
-    for trajectory in run(EasyTool(max_requests=2), local(tiny_model)):
-        steps = [(step.purpose, step.reason) for step in trajectory.steps]
-        assert steps == [('task_decompose', 'parse:not_a_literal')] * 2
-        assert (trajectory.stopped, trajectory.final_answer) == ('plan:no_tasks', '')
-    (cut, *_) = run(EasyTool(), local(tiny_model, 64))
-    assert (cut.stopped, cut.steps) == ('limit:context', ())
 
 
 def test_a_served_model_that_calls(served: str, calling: Path) -> None:  # noqa: F811

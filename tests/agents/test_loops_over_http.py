@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
-from opencompass_tooleval.agents.loops.finish import finish_call
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.tasks.task import Task
@@ -19,7 +18,7 @@ from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from tests.agents.support import TOOLS, Tools
+from tests.agents.support import TOOLS, Tools, finishing
 from tests.models.api.scripted_server import KEY, Request, Script, call, serving
 
 KINDS = ('right', 'lazy', 'looping', 'unknown', 'broken', 'parallel', 'chatting', 'empty', 'long')
@@ -160,7 +159,7 @@ def test_actions_in_text() -> None:
 # Searches
 
 SEARCHES = ('right', 'lazy', 'looping', 'unknown', 'broken', 'parallel', 'restarting', 'vague', 'empty', 'long')
-ANSWER = ('Finish', json.dumps(finish_call('258').arguments))
+ANSWER = ('Finish', json.dumps(finishing()[1]))
 GIVES_UP = ('Finish', '{"return_type": "give_up_and_restart"}')
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -11,22 +10,13 @@ from opencompass_tooleval.agents.loops.context import LEFT_OUT
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.scoring.usage import Usage
-from tests.agents.support import PRODUCT, REST, TASK, drive
+from tests.agents.support import PRODUCT, REST, TASK, action, drive, final
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
 from opencompass_tooleval.agents.loops.react import ReAct
 
 LOOP = ReAct()
 FORMAT = 'Response:Please follow the format\n'
-
-
-def action(name: str, arguments: object, thought: str = 'so') -> str:
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return f'Thought: {thought}\nAction: {name}\nAction Input: {text}'
-
-
-def final(answer: str) -> str:
-    return f'Thought: done\nFinal Answer: {answer}'
 
 
 def test_actions_are_carried_out_and_told():
@@ -67,12 +57,47 @@ def test_tools_are_shown_as_their_documentation_has_them():
     assert "{'name': 'multiply_', 'description': 'Short.'}" in request.messages[0].content
 
 
-@pytest.mark.parametrize('arguments', ['{"input": [1', '7', '{"number": 1}'])
-def test_bad_arguments_are_told(arguments):
-    trajectory, requests = drive(LOOP, action('multiply_', arguments), final('no'))
+@pytest.mark.parametrize(
+    ('answer', 'passed'),
+    [
+        (action('multiply_', '{"input": [1'), '{"input": [1'),
+        (action('multiply_', '7'), '7'),
+        (action('multiply_', '{"number": 1}\nThat is it.'), {'number': 1}),
+        ('Action:\nmultiply_\n', ''),
+    ],
+)
+def test_bad_arguments_are_told(answer, passed):
+    trajectory, requests = drive(LOOP, answer, final('no'))
     (call,) = trajectory.calls
+    assert (call.name, call.arguments) == ('multiply_', passed)
     assert (call.source, call.fault, trajectory.final_answer) == ('error', 'wrong_arguments', 'no')
     assert requests[1].messages[-1].content == f'Response:{call.observation}\n'
+
+
+HOSTILE = {
+    'code': action('multiply_', "__import__('os').system('touch MARKER')"),
+    'power': action('multiply_', '{"input": [9**9**9**9]}'),
+    'code as name': action("__import__('os').system('touch MARKER')", '{}'),
+    'attribute': action('multiply_.__class__.__init__', '{"name": "run"}'),
+    'a megabyte of arguments': action('multiply_', '{"input": [' + '1,' * 500_000 + '1]}'),
+    'deep': action('multiply_', '[' * 100_000),
+    'many digits': action('multiply_', '{"input": [' + '9' * 100_000 + ']}'),
+    'hexadecimal': action('multiply_', '{"input": [0x' + 'f' * 100_000 + ']}'),
+    'many inputs': 'Action: multiply_\n' + 'Action Input:' * 70_000,
+    'many responses': '\nResponse:' * 100_000,
+    'not a number': action('multiply_', '{"input": [NaN, Infinity]}'),
+    'surrogate': action('multiply_\udc80', '{"input": ["\udc80"]}'),
+    'template': action('multiply_', '{"input": "{tool_description} %s {0.__class__}"}'),
+}
+
+
+@pytest.mark.parametrize('kind', HOSTILE)
+def test_hostile_answers(kind, tmp_path):
+    marker = tmp_path / 'executed'
+    answer = HOSTILE[kind].replace('MARKER', str(marker))
+    trajectory, _ = drive(ReAct(max_steps=4), answer, answer, answer, final('1'))
+    assert trajectory.final_answer == '1' and all(call.fault for call in trajectory.calls)
+    assert not marker.exists()
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_not_the_same(one: Any, other: Any) -> None:
 TOO_MUCH = {
     'long': {'a': 'x' * 1_000_000},
     'long text': 'x' * 1_000_000,
-    'deep': json.loads('[' * 101 + ']' * 101),
+    'deep': json.loads('{"a": ' * 101 + '1' + '}' * 101),
     'wide': {'a': [0] * (MAX_VALUES + 1)},
     'huge': {'a': 1 << 20_000},
 }

@@ -45,12 +45,6 @@ def test_what_is_put_in_comes_out(bank: Bank) -> None:
     assert other_task is not None and other_task.response == 'fourth'
 
 
-def test_elsewhere_is_another_task_and_what_went_well_first(bank: Bank) -> None:
-    assert bank.recorded_for_other_task('1', 'search', key({'q': 'a'})) == CALLS[2]
-    assert bank.recorded_for_other_task('2', 'search', key({'q': 'a'})) == CALLS[0]
-    assert bank.recorded_for_other_task('1', 'other', key({'q': 'a'})) is None
-
-
 def test_the_digest_stands_for_all_that_is_in_it(bank: Bank, tmp_path: Path) -> None:
     write_bank(CALLS, tmp_path / 'again')
     write_bank(CALLS[:3], tmp_path / 'less')

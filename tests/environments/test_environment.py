@@ -14,11 +14,11 @@ import pytest
 from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
 from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.bank import Bank, RecordedCall
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS
 from opencompass_tooleval.environments.teval_tools import teval_functions
-from tests.agents.support import funcqa_functions
+from tests.agents.support import bank_of, funcqa_functions
 
 RESERVE = {'room_id': '103', 'start_time': '14:00', 'end_time': '16:00'}
 BOOKED = "{'state': 'Book this room successfully.'}"
@@ -46,8 +46,7 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
 
 @pytest.fixture
 def bank(tmp_path: Path) -> Bank:
-    write_bank(CALLS, tmp_path / 'bank')
-    return Bank(tmp_path / 'bank')
+    return bank_of(tmp_path, CALLS)
 
 
 def test_recorded_order_and_then_the_last_again(bank: Bank) -> None:
@@ -63,8 +62,7 @@ def test_what_the_recording_says_of_an_error_goes_with_the_observation(bank: Ban
     assert environment.begin('2').call('search', {'q': 'c'}) == Observation('broken', 'exact', error='server')
     assert environment.begin('1').call('TimeTool.get_weekday', {}).error is None
     assert environment.begin('1', SCHEMAS).call('silent', {}).error is None
-    write_bank([RecordedCall('one', '2', 'search', {'q': 'c'}, 'broken', 'unable')], tmp_path / 'other')
-    alone = Environment(Bank(tmp_path / 'other'))
+    alone = Environment(bank_of(tmp_path, [RecordedCall('one', '2', 'search', {'q': 'c'}, 'broken', 'unable')]))
     assert alone.begin('1').call('search', {'q': 'c'}) == Observation('broken', 'other_task', error='unable')
     assert alone.begin('2').call('search', {'q': 'd'}) == Observation('broken', 'nearest', error='unable')
 
@@ -89,13 +87,12 @@ def test_elsewhere_prefers_what_went_well_and_nearest_is_the_only_recorded_call(
 def test_an_error_in_other_input_is_no_nearest_answer(tmp_path: Path) -> None:
     """A small real model named three adults and a bicycle, and was asked how many bicycles it brings."""
     refused = RecordedCall('one', '1', 'get_fare', {'adults': 3}, 'how many bicycles?', 'input')
-    write_bank([refused], tmp_path / 'refused')
     call = {'adults': 3, 'bicycles': 1}
-    assert Environment(Bank(tmp_path / 'refused')).begin('1').call('get_fare', call).fault == 'unanswered'
-    assert Environment(Bank(tmp_path / 'refused')).begin('1').call('get_fare', {'adults': 3}).error == 'input'
-    write_bank([refused, RecordedCall('one', '1', 'get_fare', {'adults': 2}, '96')], tmp_path / 'two')
-    answer = Environment(Bank(tmp_path / 'two')).begin('1').call('get_fare', call)
-    assert answer == Observation('96', 'nearest', error='')
+    session = Environment(bank_of(tmp_path, [refused])).begin('1')
+    assert session.call('get_fare', call).fault == 'unanswered'
+    assert session.call('get_fare', {'adults': 3}).error == 'input'
+    two = bank_of(tmp_path, [refused, RecordedCall('one', '1', 'get_fare', {'adults': 2}, '96')])
+    assert Environment(two).begin('1').call('get_fare', call) == Observation('96', 'nearest', error='')
 
 
 def test_errors_are_the_tools(bank: Bank) -> None:

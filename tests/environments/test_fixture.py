@@ -84,18 +84,6 @@ def test_a_command_names_the_copy_and_never_the_original(tmp_path: Path, monkeyp
         assert shlex.split(filled) == shlex.split(expected), given
 
 
-def test_a_server_that_is_given_the_file_writes_to_its_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    notes = Path('shop.txt')
-    notes.write_text('first\n')
-    command = on_copies(shlex.join([sys.executable, str(NOTES_SERVER), 'shop.txt']), notes)
-    live = LiveTools(parse_server(command), notes.absolute(), allow=['*'])
-    with unchanged(notes), live, live.begin('a') as a:
-        assert a.call('add_note', {'text': 'of a'}).text == 'added'
-        assert a.call('read_notes', {}).text == 'first\nof a'
-    assert notes.read_text() == 'first\n'
-
-
 def test_a_changed_original_is_told_in_capitals(tmp_path: Path) -> None:
     notes = tmp_path / 'notes.txt'
     notes.write_text('first\n')

@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.core.calls.observation import Observation
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.call_log import CallLog, logged_tools
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
@@ -26,9 +25,10 @@ from opencompass_tooleval.environments.simulator import SIMULATOR, Simulator
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial
 from opencompass_tooleval.extras.mcp_servers.server import Limits, parse_server
+from tests.agents.support import bank_of
 from tests.conftest import ROOT
 from tests.engines import command_lines
-from tests.extras.mcp_servers.servers import NOTES, installed
+from tests.extras.mcp_servers.servers import NOTES
 
 LIMITS = Limits(message_bytes=1_000_000)
 SERVER = parse_server(NOTES, limits=LIMITS)
@@ -136,8 +136,8 @@ def test_a_server_that_fails_fails_its_trial_alone(live: LiveTools) -> None:
 
 
 def test_a_session_answers_live_and_from_what_is_frozen(live: LiveTools, tmp_path: Path) -> None:
-    write_bank([RecordedCall('x', '', 'clock', {}, 'noon')], tmp_path / 'bank')
-    environment = Environment(Bank(tmp_path / 'bank'), errors=LIVE_ERRORS, live=live)
+    bank = bank_of(tmp_path, [RecordedCall('x', '', 'clock', {}, 'noon')])
+    environment = Environment(bank, errors=LIVE_ERRORS, live=live)
     session = environment.begin('a', {'clock': {}, 'read_notes': {}, 'fail': {}, 'outside_schema': {}})
     assert session.call('clock', '{}') == Observation('noon', 'other_task', error='')
     assert session.call('read_notes', '') == Observation('first', 'live', error='')
@@ -173,12 +173,11 @@ def test_everything_is_recorded(fixture: Path, tmp_path: Path) -> None:
     with log.file.open('a') as file:
         file.write('\n{"file": "torn')  # as a kill leaves it
     CallLog(log.file).add(RecordedCall('notes 1.0', 'c', 'read_notes', {}, 'later'))
-    sources = find_sources([log.file])
-    write_bank(read_sources(sources), tmp_path / 'bank')
-    session = Environment(Bank(tmp_path / 'bank')).begin('b')
+    environment = Environment(bank_of(tmp_path, read_sources(find_sources([log.file]))))
+    session = environment.begin('b')
     assert session.call('read_notes', {}) == Observation('first\n/fixture b', 'exact', error='')
     assert session.call('fail', {}).error == 'tool_error'
-    assert Environment(Bank(tmp_path / 'bank')).begin('c').call('read_notes', {}).text == 'later'
+    assert environment.begin('c').call('read_notes', {}).text == 'later'
     listed = {tool['name'] for tool in logged_tools(log.file)}
     assert {'add_note', 'read_notes'} <= listed and 'unannotated' not in listed
 
@@ -190,27 +189,6 @@ def test_the_alias_stands_for_the_copy_and_for_nothing_else() -> None:
     assert copy.inward(passed) == {'a': ['/tmp/x/repo', 'cat /tmp/x/repo/b.txt'], '/tmp/x/repo': others}
     shown = copy.outward('in /tmp/x/repo. And /tmp/x/repo/a, /tmp/x/repo2')
     assert shown == 'in /fixture. And /fixture/a, /tmp/x/repo2'
-
-
-@pytest.mark.long
-def test_64_trials_of_a_published_server_at_the_same_time(tmp_path: Path) -> None:
-    repository = tmp_path / 'repository'
-    repository.mkdir()
-    subprocess.run(['git', 'init', '-q', str(repository)], check=True)
-    server = parse_server(f'{installed("git", tmp_path)} --repository {{fixture}}')
-
-    def try_one(number: int) -> str:
-        with tools.begin(str(number)) as trial:
-            (folder_of(trial) / f'{number}.txt').write_text('x')
-            first = trial.call('git_add', {'repo_path': '/fixture', 'files': [f'{number}.txt']})
-            assert not first.error, first
-            everyone.wait()
-            return said(trial, 'git_status', repo_path='/fixture')
-
-    everyone = threading.Barrier(64)
-    with LiveTools(server, repository, allow=['git_add'], ahead=4) as tools, ThreadPoolExecutor(64) as threads:
-        statuses = list(threads.map(try_one, range(64)))
-    assert [f'new file:   {number}.txt' in status for number, status in enumerate(statuses)] == [True] * 64
 
 
 DAEMON = 'import os, sys, time; os.fork() and sys.exit(); os.setsid(); os.fork() and sys.exit(); time.sleep(300)'

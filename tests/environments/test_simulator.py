@@ -10,11 +10,12 @@ import pytest
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.bank import Bank, RecordedCall
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.simulator import MAX_REQUESTS, Simulator, read_simulated, simulator_message
 from opencompass_tooleval.environments.simulator_prompts import SYSTEM_PROMPTS
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLE_CHARS
+from tests.agents.support import bank_of
 from tests.instructions.shared_data import expected
 from tests.run_alone import run_alone
 
@@ -28,8 +29,7 @@ DOCUMENT = {'name': 'films', 'description': 'Lists films.'}
 
 @pytest.fixture
 def bank(tmp_path: Path) -> Bank:
-    write_bank(CALLS, tmp_path / 'bank')
-    return Bank(tmp_path / 'bank')
+    return bank_of(tmp_path, CALLS)
 
 
 def test_the_message_has_documentation_examples_and_input() -> None:
@@ -94,15 +94,18 @@ def test_the_digest_stands_for_call_documentation_prompt_and_model() -> None:
     simulator = Simulator('m')
     same = simulator.digest('films', {'a': 1, 'b': ' x'}, DOCUMENT)
     assert simulator.digest('films', '{"b": "x", "a": 1.0}', DOCUMENT) == same
+    published = ('stabletoolbench', 'mirrorapi', 'mirrorapi_cot')
+    as_text = Simulator('m', 'stabletoolbench').prompt
     others = [
         simulator.digest('films', {'a': '1', 'b': 'x'}, DOCUMENT),
         simulator.digest('other', {'a': 1, 'b': 'x'}, DOCUMENT),
         simulator.digest('films', {'a': 1, 'b': 'x'}, DOCUMENT, CALLS[:1]),
         Simulator('n').digest('films', {'a': 1, 'b': 'x'}, DOCUMENT),
-        Simulator('m', 'Be another API.').digest('films', {'a': 1, 'b': 'x'}, DOCUMENT),
+        # The prompt of a published form, given as a text, is asked in our form.
+        *(Simulator('m', prompt).digest('films', {'a': 1, 'b': 'x'}, DOCUMENT) for prompt in (*published, as_text)),
         simulator.digest('films', {'a': 1, 'b': 'x'}, {}),
     ]
-    assert len({same, *others}) == 7
+    assert len({same, *others}) == 10
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from opencompass_tooleval.agents.tasks.records import load_data
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.environments.simulator import MAX_REQUESTS, Simulator
@@ -24,6 +24,7 @@ from opencompass_tooleval.environments.stabletoolbench import (
     read_simulated,
     simulator_message,
 )
+from tests.agents.support import bank_of
 from tests.instructions.shared_data import DEMO, expected
 from tests.official import Recorder
 from tests.run_alone import run_alone
@@ -88,8 +89,8 @@ def test_the_published_message_to_a_general_model_is_sent(published: dict[str, A
     file = tmp_path / 'cache' / 'Data' / 'imdb_for_Data' / 'find_it.json'
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(case['cached']), encoding='utf-8')
-    write_bank(read_sources(find_sources([tmp_path / 'cache'])), tmp_path / 'bank')
-    environment = Environment(Bank(tmp_path / 'bank'), simulator=Simulator('m', 'stabletoolbench'))
+    bank = bank_of(tmp_path, read_sources(find_sources([tmp_path / 'cache'])))
+    environment = Environment(bank, simulator=Simulator('m', 'stabletoolbench'))
     session = environment.begin('1', {'find_it_for_imdb': {}}, {'find_it_for_imdb': document})
     request = next(session.ask('find_it_for_imdb', json.dumps(case['input'])))
     assert request.messages[1].content == case['message']
@@ -165,13 +166,9 @@ def test_the_last_examples_are_left_out_until_the_others_fit() -> None:
 
 def test_inputs_are_shown_as_python_has_them() -> None:
     assert simulator_message(DOCUMENT, [], 'n', [1, None]).endswith('\nAPI Input:[1, None]\n')
-    passed = {'toolbench_key': 'k', 'b': 1.0, 'a': 'it\'s "x"\n'}
-    assert mirrorapi_message(DOCUMENT, [], 'n', passed) == (
-        "API doc:\n{'api_name': 'Find It', 'api_description': 'Finds films.', 'required_parameters': [{'name': 'q', "
-        "'type': 'STRING', 'description': '', 'default': 'Dune'}], 'optional_parameters': [], 'tool_description': '', "
-        "'tool_name': 'film_index', 'tool_category': 'News_Media'}\n\n"
-        "Request:\n{'b': 1.0, 'a': 'it\\'s \"x\"\\n'}"
-    )
+    message = mirrorapi_message(DOCUMENT, [], 'n', {'toolbench_key': 'k', 'b': 1.0, 'a': 'it\'s "x"\n'})
+    assert message is not None and "'tool_name': 'film_index', 'tool_category': 'News_Media'}\n\n" in message
+    assert message.endswith("Request:\n{'b': 1.0, 'a': 'it\\'s \"x\"\\n'}")
     long = {'q': '\ud800' + 'x' * 1_000_000}
     for message in (simulator_message(DOCUMENT, [], 'n', long), mirrorapi_message(DOCUMENT, [], 'n', long)):
         assert message is not None and len(message) <= 2 * MAX_CHARS and message.encode()
@@ -198,13 +195,6 @@ def test_documentation_of_other_benchmarks_is_shown_whole() -> None:
     assert only_schema is not None and "'tool_name': 'films'" in only_schema and "{'name': 'q'" in only_schema
     for odd in (None, [], {'parameters': []}, {'arguments': {'properties': [1], 'required': 'q'}}):
         assert mirrorapi_message(odd, [], 'n', {}) and simulator_message(odd, [], 'n', {})
-
-
-def test_published_forms_share_nothing_that_was_simulated() -> None:
-    digests = {Simulator('m', system).digest('n', {}, DOCUMENT) for system in ('tooleval', *PUBLISHED)}
-    # The same prompt given as a text is asked in our form.
-    as_text = Simulator('m', Simulator('m', 'stabletoolbench').prompt)
-    assert len({*digests, as_text.digest('n', {}, DOCUMENT)}) == 5
 
 
 # What is checked before a simulator is asked
@@ -248,9 +238,9 @@ def test_the_checks_are_a_named_parameter(task: Task) -> None:
 def test_the_only_recorded_call_answers_no_call_that_breaks_the_schema(task: Task, tmp_path: Path) -> None:
     shown = next(name for name in task.schemas if task.schemas[name]['properties'])
     passed = {'harbour': 'Hull', 'date': '2024-01-01'}
-    write_bank([RecordedCall('runs', task.id, shown, passed, 'recorded')], tmp_path / 'bank')
-    simulator = Simulator('m', 'stabletoolbench')
-    session = Environment(Bank(tmp_path / 'bank'), simulator=simulator).begin(task.id, task.schemas, task.documents)
+    bank = bank_of(tmp_path, [RecordedCall('runs', task.id, shown, passed, 'recorded')])
+    environment = Environment(bank, simulator=Simulator('m', 'stabletoolbench'))
+    session = environment.begin(task.id, task.schemas, task.documents)
     assert run_alone(session.ask(shown, {**passed, 'date': '2024-01-02'}), []).source == 'nearest'
     assert next(session.ask(shown, {'harbour': 'Hull'})).model == 'simulator'
 
@@ -261,8 +251,8 @@ def test_of_equal_arguments_those_that_are_written_the_same_answer(tmp_path: Pat
         recorded({'b': 2, 'a': 1}, 'second'),
         RecordedCall('cache', '', 'find_it_for_film_index', {'a': 1.0, 'b': 2}, 'third', 'server'),
     ]
-    write_bank(calls, tmp_path / 'bank')
-    environment = Environment(Bank(tmp_path / 'bank'), simulator=Simulator('m', 'stabletoolbench'))
+    bank = bank_of(tmp_path, calls)
+    environment = Environment(bank, simulator=Simulator('m', 'stabletoolbench'))
     for passed, response in (
         ('{"b": 2, "a": 1}', 'second'),
         ('{"a": 1.0, "b": 2}', 'third'),
@@ -270,14 +260,13 @@ def test_of_equal_arguments_those_that_are_written_the_same_answer(tmp_path: Pat
     ):
         observed = environment.begin('1').call('find_it_for_film_index', passed)
         assert (observed.text, observed.source) == (response, 'other_task')
-    plain = Environment(Bank(tmp_path / 'bank')).begin('1')
-    assert plain.call('find_it_for_film_index', '{"b": 2, "a": 1}').text == 'first'
+    assert Environment(bank).begin('1').call('find_it_for_film_index', '{"b": 2, "a": 1}').text == 'first'
 
 
 def test_the_servers_own_key_is_an_argument_like_any_other_but_for_mirrorapi(tmp_path: Path) -> None:
-    write_bank([recorded({'a': 1}, 'first')], tmp_path / 'bank')
+    bank = bank_of(tmp_path, [recorded({'a': 1}, 'first')])
     for system, shown in (('stabletoolbench', "{'a': 1, 'toolbench_key': 'k'}"), ('mirrorapi', "{'a': 1}")):
-        session = Environment(Bank(tmp_path / 'bank'), simulator=Simulator('m', system)).begin('1')
+        session = Environment(bank, simulator=Simulator('m', system)).begin('1')
         asked = next(session.ask('find_it_for_film_index', {'a': 1, 'toolbench_key': 'k'}))
         assert asked.messages[-1].content.rstrip().endswith(shown)
 
@@ -288,8 +277,8 @@ def test_examples_are_in_the_caches_order_errors_too(tmp_path: Path) -> None:
         RecordedCall('cache', '', 'find', {'q': 'bad'}, '{"error": "no", "response": ""}', 'server'),
         RecordedCall('cache', '', 'find', {'q': 'good'}, '{"error": "", "response": "g"}'),
     ]
-    write_bank(calls, tmp_path / 'bank')
+    bank = bank_of(tmp_path, calls)
     for system, order in (('stabletoolbench', ['bad', 'good', 'run']), ('tooleval', ['run', 'good', 'bad'])):
-        environment = Environment(Bank(tmp_path / 'bank'), simulator=Simulator('m', system))
+        environment = Environment(bank, simulator=Simulator('m', system))
         message = next(environment.begin('1').ask('find', {'q': 'new'})).messages[1].content
         assert sorted(order, key=message.index) == order
