@@ -50,7 +50,6 @@ class Tools:
         self.names, self._answer = tuple(names), answer
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        """What the function returns."""
         answer = self._answer(name, arguments)
         return FunctionAnswer(answer) if isinstance(answer, str) else answer
 
@@ -76,12 +75,10 @@ def published(subset: str) -> Data:
 
 
 def session_of(task: Task = TASK) -> Session:
-    """Numbers are worked out."""
     return Environment(stateful_tools=funcqa_functions).begin(task.id, task.schemas)
 
 
 def oracle(request: ModelRequest, number: int = 0) -> Answer:
-    """What a perfect model answers."""
     if request.tools is None:
         return Answer(request.gold)
     text, calls = read_answer(request.gold)
@@ -89,7 +86,6 @@ def oracle(request: ModelRequest, number: int = 0) -> Answer:
 
 
 def calling(*calls: tuple[str, Any], text: str = '') -> Answer:
-    """An answer that calls tools."""
     return Answer(text, calls=tuple(ToolCall(name, arguments, f'id{n}') for n, (name, arguments) in enumerate(calls)))
 
 
@@ -100,7 +96,6 @@ def action(name: str, arguments: Any, thought: str = 'so') -> str:
 
 
 def final(answer: str) -> str:
-    """The end in lagent's format."""
     return f'Thought: done\nFinal Answer: {answer}'
 
 
@@ -110,7 +105,6 @@ def finishing(answer: str = '258') -> tuple[str, dict[str, Any]]:
 
 
 def bank_of(folder: Path, calls: Iterable[RecordedCall]) -> Bank:
-    """A bank in a folder."""
     write_bank(calls, folder / 'bank')
     return Bank(folder / 'bank')
 

@@ -57,8 +57,6 @@ models = [
 
 
 class Agents(Script):
-    """A server whose models behave as they are called."""
-
     tasks = TASKS
 
     def models(self) -> Any:
@@ -101,7 +99,6 @@ class Agents(Script):
 
 
 def calling(*calls: tuple[str, str]) -> dict[str, Any]:
-    """A message with calls."""
     return {'content': None, 'tool_calls': [call(*made, place) for place, made in enumerate(calls)]}
 
 
@@ -123,19 +120,16 @@ def run(
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where all of them are run."""
     return tmp_path_factory.mktemp('behaviours')
 
 
 @pytest.fixture(scope='module')
 def results(folder: Path) -> Iterator[dict[str, dict[str, Any]]]:
-    """Model -> its result."""
     with serving(Agents()) as url:
         yield run(folder, url, MODELS)
 
 
 def trajectories(folder: Path, model: str) -> list[Trajectory]:
-    """What a model did."""
     (file,) = folder.glob(f'out/*/predictions/{model}/*.json')
     return [parse_trajectory(row['prediction']) for row in json.loads(file.read_text()).values()]
 

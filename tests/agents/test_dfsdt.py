@@ -17,7 +17,7 @@ from opencompass_tooleval.core.calls.answer import Answer, extras, with_extras
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
-from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.environment import Environment
 from tests.agents.support import NUMBERS, PRODUCT, REST, TASK, bank_of, calling, drive, finishing, session_of, talk
@@ -32,11 +32,6 @@ BOTH = calling(PRODUCT, text='Let me see.')
 LETTERS = {'c': CALL, 't': THOUGHT, 'b': BOTH, 'g': GIVES_UP, 'f': DONE}
 
 
-def searched(loop: DepthFirstSearch, script: str) -> Trajectory:
-    """What comes of answers, a letter each; the last is repeated."""
-    return drive(loop, *(LETTERS[letter] for letter in script))[0]
-
-
 @pytest.mark.parametrize(
     ('script', 'parents', 'path', 'stopped'),
     [
@@ -48,16 +43,14 @@ def searched(loop: DepthFirstSearch, script: str) -> Trajectory:
         ('gc', [-1], [0], 'finish:gave_up'),  # two back from below the root: nothing is left
         ('cgcg', [-1, 0, -1, 2], [2, 3], 'finish:gave_up'),
         ('cggf', [-1, 0, -1], [2], 'finish:gave_up'),  # a give-up below the root ends all
-        ('tttt', [-1, 0, 1, 2, 2, 1, 5, 5, 0, 8, 9, 9, 8, 12, 12,
-                  -1, 15, 16, 17, 17, 16, 20, 20, 15, 23, 24, 24, 23, 27, 27], [15, 23, 27, 29], 'limit:steps'),
         ('ttgf', [-1, 0, 1, 0], [0, 3], ''),  # a thought is a node: two back from below the second is the first
         ('btf', [-1, 0, 0], [0, 2], ''),  # 3 deep, and a thought is the fourth
         ('bccf', [-1, 0, 0, -1], [3], ''),  # 3 deep: one more is asked, and it is 5 deep
         ('ctcf', [-1, 0, 1, 1], [0, 1, 3], ''),
     ],
-)  # fmt: skip
+)
 def test_the_order_of_the_search(script: str, parents: list[int], path: list[int], stopped: str) -> None:
-    trajectory = searched(DepthFirstSearch(max_depth=4), script)
+    trajectory, _ = drive(DepthFirstSearch(max_depth=4), *(LETTERS[letter] for letter in script))
     assert [step.parent for step in trajectory.steps] == parents
     assert (list(trajectory.path), trajectory.stopped) == (path, stopped)
     assert trajectory.final_answer == ('' if stopped else '258')
@@ -230,6 +223,14 @@ def test_the_diversity_prompt_shows_what_a_call_passed_as_it_was_written() -> No
     for answer in (first, kept):
         _, requests = drive(DepthFirstSearch(max_depth=2), answer, DONE)
         assert f'"arguments": {json.dumps(written)},' in requests[1].messages[-1].content
+
+
+def test_react_is_one_chain_and_an_empty_answer_is_a_thought() -> None:
+    trajectory, requests = drive(REACT, Answer(''))
+    assert (len(requests), trajectory.path, trajectory.stopped) == (12, tuple(range(12)), 'limit:steps')
+    assert {step.reason for step in trajectory.steps} == {'answer:empty'}
+    trajectory, requests = drive(REACT, CALL, GIVES_UP)
+    assert (len(requests), trajectory.stopped, trajectory.loop) == (2, 'finish:gave_up', 'toolbench_react')
 
 
 def test_no_room_at_all_goes_back() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +16,17 @@ from opencompass_tooleval.agents.loops import easytool as method
 from opencompass_tooleval.agents.loops import easytool_prompts as prompts
 from opencompass_tooleval.agents.loops.easytool import EasyTool
 from opencompass_tooleval.agents.loops.easytool_tools import tools_of
-from opencompass_tooleval.agents.loops.loops import make_loop
-from opencompass_tooleval.agents.loops.prompts import GOLD_ANSWER
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
-from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
-from opencompass_tooleval.environments.bank import Bank, RecordedCall
+from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
-from opencompass_tooleval.models.dialogue_runner import DialogueRunner
-from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from tests.agents.support import Tools, bank_of, talk
-from tests.agents.test_hostile_loops import native
 from tests.instructions.shared_data import expected
 from tests.official import Recorder
 
@@ -56,7 +47,6 @@ TASK = Task(
     tuple(ToolSchema(name, f'the function {name}', PLACE) for name in APIS),
     instructions=GUIDELINES,
 )
-GOLD = (GoldCall('search_for_maps', {'place': 'Delft'}), GoldCall('now_for_weather', {'place': None}))
 RECORDED = (
     RecordedCall('f', 'q1', 'search_for_maps', {'place': 'Delft'}, 'in Holland'),
     RecordedCall('f', 'q1', 'search_for_maps', {'place': 'Rome'}, 'in Italy ' * 200),
@@ -75,10 +65,6 @@ ONE_TASK = {
     'answer_generation_direct': ['I just know.'],
     'answer_check': ['{"Choice": "Yes"}'],
     'answer_summarize': ['Delft is in Holland.'],
-}
-TWO_TASKS = {
-    'task_decompose': ['{"Tasks": ["Find Delft", "Look out there"]}'],
-    'task_topology': ['[{"task": "Find Delft", "id": 1, "dep": -1}, {"task": "Look out there", "id": 2, "dep": [1]}]'],
 }
 BEGINNINGS = {template.partition('{')[0]: purpose for template, purpose in method._PURPOSES.items()}
 
@@ -311,8 +297,6 @@ def test_limits(session: Session) -> None:
 
 
 class ByWord(ExactSimilarity):
-    """How many words two texts share."""
-
     name = 'words'
 
     def matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
@@ -349,54 +333,3 @@ def test_tools_without_instructions_are_shown_with_their_documentation() -> None
     assert maps.description == 'Maps\nsearch_for_maps: does search_for_maps'
     expected_entry = {'name': 'Clock.now', 'description': 'does Clock.now', 'parameters': PLACE}
     assert clock.apis == {'Clock.now': expected_entry}
-
-
-@pytest.mark.parametrize('retrieve', [False, True])
-def test_oracle_comes_to_the_end_to_the_byte(session: Session, tmp_path: Path, retrieve: bool) -> None:
-    known = replace(TASK, gold=GOLD)
-    guessed = replace(TASK, id='q2', relevant=('route_for_maps',))
-    none = replace(TASK, id='q3')
-
-    def run() -> list[str]:
-        environment = Environment(Bank(tmp_path / 'bank'))
-        options = {'retrieve': True, 'similarity': ByWord} if retrieve else {}
-        loop = make_loop('easytool', **options)
-        dialogues = {
-            task.id: loop.run(task, environment.begin(task.id, task.schemas)) for task in (known, guessed, none)
-        }
-        outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
-        return [outcome.value.to_json() for outcome in outcomes.values()]
-
-    first = run()
-    assert first == run()
-    trajectories = [parse_trajectory(text) for text in first]
-    assert [(call.name, call.arguments) for call in trajectories[0].calls] == [(c.name, c.arguments) for c in GOLD]
-    assert [call.name for call in trajectories[1].calls] == ['route_for_maps']
-    assert trajectories[2].calls == ()
-    assert {(trajectory.final_answer, trajectory.stopped) for trajectory in trajectories} == {(GOLD_ANSWER, '')}
-
-
-def test_hostile_answers(session: Session) -> None:
-    draw = random.Random(7)
-    odd = [
-        '{"Parameters": {"place": [[[]]]}}',
-        '{"ID": [1]}',
-        '[{"task": {}, "id": [], "dep": "1"}]',
-        '{"Tasks": "ab"}',
-    ]
-    asked, tasks = 0, 0
-    while asked < 800:
-        right = Scripted(**TWO_TASKS)
-
-        def model(request: ModelRequest, number: int, right: Scripted = right) -> Answer | str:
-            if draw.random() < 0.6:
-                return right(request, number)
-            return draw.choice(odd) if draw.random() < 0.3 else native(draw)
-
-        trajectory, requests = talk(EasyTool(), model, TASK, session)
-        assert parse_trajectory(trajectory.to_json()).stopped == trajectory.stopped
-        assert len(requests) <= 500
-        texts = [step.text for step in trajectory.steps]
-        assert len(texts) == len(requests) or trajectory.stopped == 'limit:context'
-        asked, tasks = asked + len(requests), tasks + 1
-    assert tasks > 2

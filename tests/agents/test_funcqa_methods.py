@@ -18,7 +18,6 @@ from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, load_r
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
-from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from tests.agents.support import PRODUCT, REST, calling, oracle
 from tests.benchmarks.funcqa.funcqa_script import stage_of
@@ -27,8 +26,6 @@ from tests.instructions.shared_data import expected, real
 from tests.run_alone import run_alone
 
 ONE_HOP = replace(RECORD, subset='one_hop', steps=RECORD.steps[:1], answer=300)
-
-WITHOUT_LAGENT = [method for method in METHODS if method != 'react']
 
 TASKS = json.dumps({'Tasks': ['multiply', 'subtract']})
 ORDER = json.dumps([{'task': 'multiply', 'id': 1, 'dep': -1}, {'task': 'subtract', 'id': 2, 'dep': [1]}])
@@ -43,7 +40,6 @@ def stages(trajectory: Trajectory) -> list[str]:
 
 
 def in_turn(stage: str, *answers: str) -> Callable[[ModelRequest], str]:
-    """Gold answers, but for the first requests of one stage."""
     rest: Iterator[str] = iter(answers)
 
     def reply(request: ModelRequest) -> str:
@@ -144,10 +140,8 @@ def test_a_reply_that_does_not_parse_is_asked_again(stage: str) -> None:
 
 STOPS = [
     ({'tasks': 'no'}, 'plan:no_tasks', 12),
-    ({'tasks': '{"Tasks": 5}'}, 'plan:no_tasks', 1),
     ({'order': 'no'}, 'plan:no_order', 13),
     ({'order': '[{"task": "a", "id": 1, "dep": []}]'}, 'plan:no_order', 13),
-    ({'order': '[{"task": "a", "dep": -1}]'}, 'plan:no_order', 2),
     ({'order': '[{"task": "a", "id": [1], "dep": -1}]'}, 'plan:no_order', 2),
     ({'tool': '5'}, 'parse:no_choice', 3),
     ({'tool': '{"ID": 13}'}, 'name:unknown_tool', 3),
@@ -166,12 +160,10 @@ def test_what_stops_the_published_run_is_wrong_and_says_why(answers: dict[str, s
 
 
 FAILING = [
-    ({'tool': 'add, I would say'}, None),
     ({'tool': '-1'}, None),
     ({'parameters': 'twelve, 25'}, 'args:unreadable'),
     ({'parameters': '{"Parameters": -1}'}, 'args:not_an_object'),
     ({'parameters': '{"Parameters": {"input": ["12", "25"]}}'}, 'args:not_a_number'),
-    ({'parameters': '{"Parameters": [{"input": ["12"]}]}'}, 'args:not_a_number'),
     ({'parameters': '{"Parameters": []}'}, None),
     ({'parameters': '{"Parameters": {"input": [-1]}}'}, ''),
 ]
@@ -217,9 +209,7 @@ def test_a_result_is_cut_at_5000_characters_and_rounded_unless_asked() -> None:
     assert [run(reply, rounded=r).calls[0].observation for r in (True, False)] == ['0.0045', str(91 / 20349)]
 
 
-@pytest.mark.parametrize(
-    ('answer', 'check'), [('{"Choice": "No"}', 'no'), ('Yes', 'unreadable'), ('{"Choice": 1}', 'unreadable')]
-)
+@pytest.mark.parametrize(('answer', 'check'), [('{"Choice": "No"}', 'no'), ('{"Choice": 1}', 'unreadable')])
 def test_the_check_is_recorded_and_decides_nothing(answer: str, check: str) -> None:
     trajectory = run(by_stage(check=answer))
     assert trajectory.check == check
@@ -283,10 +273,9 @@ def test_hostile_answers_are_errors(reading: str, record: Record, tmp_path: Any,
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize('method', WITHOUT_LAGENT)
-@pytest.mark.parametrize('thoughts', ['<think>hm', '<|channel|>analysis<|message|>hm'])
-def test_unfinished_thoughts_have_one_reason(method: str, thoughts: str) -> None:
-    trajectory = drive(begin(method), lambda request: thoughts)
+@pytest.mark.parametrize('method', [method for method in METHODS if method != 'react'])
+def test_unfinished_thoughts_have_one_reason(method: str) -> None:
+    trajectory = drive(begin(method), lambda request: '<|channel|>analysis<|message|>hm')
     assert score_trajectory(RECORD, parse_trajectory(trajectory.to_json())).reason == 'answer:truncated_reasoning'
 
 
@@ -326,12 +315,3 @@ def test_steps_and_calls_are_bounded_and_errors_counted() -> None:
     assert [call.error or '' for call in trajectory.calls] == ['', 'args:not_an_object', 'name:unknown_tool', '']
     score = score_trajectory(RECORD, trajectory)
     assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (1, 1, 'args:not_an_object')
-
-
-def test_nothing_says_how_calls_are_written() -> None:
-    _, (request,) = in_turns(Answer('Answer: 258'))
-    assert [message.role for message in request.messages] == ['system', 'user']
-    assert 'JSON' not in request.messages[0].content and '{' not in request.messages[0].content
-    sent = [tool['function'] for tool in ToolSet(TOOLS).as_request()]
-    assert len(sent) == 13 and sent[0]['name'] == 'add_'
-    assert sent[0]['parameters']['properties'] == {'input': {'type': 'array', 'items': {'type': 'number'}}}

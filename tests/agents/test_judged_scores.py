@@ -15,7 +15,7 @@ from opencompass_tooleval.agents.toolbench.judgements import match_answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.recorded.toolbench_judgements import judged_by_files, judged_lines
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError
-from tests.agents.judged_support import Says, answer, call, judge_answers, run, status
+from tests.agents.judged_support import answer, call, judge_answers, run, status
 
 HUNDRED = [answer(query_id=str(number)) for number in range(100)]
 UNFINISHED = answer(query_id='2', nodes=[call()])
@@ -122,25 +122,6 @@ def test_only_judgements_of_the_very_answer_count() -> None:
     assert match_answer(answered, []).fault == 'no_judgement'
     assert answered.digest != replace(answered, nodes=[call(), *answered.nodes]).digest
     assert answered.digest == replace(answered, query='Another?', tools=[]).digest
-
-
-def test_success_is_easytools() -> None:
-    settings = JudgeSettings(('success',))
-    ((place, judging),) = AgentGrading([answer()], settings).dialogues().items()
-    found, asked = run(judging, lambda item: '{"Reason": "It does.", "Choice": "Yes"}')
-    assert asked[0].prompt.endswith("user's question: Where was Vermeer born?\nThis is the response: Delft.\nOutput:")
-    judged = judge_answers([answer()], AgentGrading([answer()]).collected({place: found}), ('success',))
-    assert (judged[0].values, judged[0].opinions['success'][0].why) == ({'success_rate': 1.0}, 'It does.')
-
-
-def test_both_solved_and_passed_are_asked_for_once() -> None:
-    asked = AgentGrading([answer()], JudgeSettings(('solved', 'pass'), judgements_per_answer=2)).dialogues()
-    assert list(asked) == [('1', 'solved', 0), ('1', 'solved', 1)]
-    unsolvable = '{"task_status": "Unsolvable"}'
-    says: Says = lambda item: unsolvable if 'task' in item.id else status('Unsolved')  # noqa: E731
-    found = {place: run(judging, says)[0] for place, judging in asked.items()}
-    (judged,) = judge_answers([answer()], AgentGrading([answer()]).collected(found), ('solved', 'pass'))
-    assert judged.values == {'solved_rate': 0.0, 'pass_rate': 1.0}
 
 
 @pytest.mark.parametrize(

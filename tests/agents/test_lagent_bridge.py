@@ -29,7 +29,6 @@ DESCRIPTION = {'name': 'total', 'description': 'adds', 'parameters': PARAMETERS,
 
 
 def total(arguments: Any) -> str:
-    """What the tool says."""
     numbers = arguments.get('input') if isinstance(arguments, dict) else None
     if not isinstance(numbers, list) or not all(isinstance(number, int) for number in numbers):
         return 'pass whole numbers'
@@ -37,8 +36,6 @@ def total(arguments: Any) -> str:
 
 
 class Total(BaseAction):
-    """The tool as an action of lagent."""
-
     def __init__(self) -> None:
         super().__init__(DESCRIPTION, BaseParser)
 
@@ -48,8 +45,6 @@ class Total(BaseAction):
 
 
 class LagentScripted(LagentModel):
-    """Given answers; keeps what it is asked."""
-
     def __init__(self, answers: list[str]) -> None:
         super().__init__('')
         self.answers = iter(answers)

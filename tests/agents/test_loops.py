@@ -17,6 +17,7 @@ from opencompass_tooleval.agents.loops.prompts import GOLD_ANSWER
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
+from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
@@ -51,9 +52,10 @@ KINDS: dict[str, tuple[type[Loop], Any]] = {
         ('function_calling', {'stop_on': 'tool'}),
         *(('react', {'prompts': prompts}) for prompts in PROMPTS),
         ('toolbench_react', {}),
+        ('easytool', {'retrieve': True, 'similarity': ExactSimilarity}),
     ],
 )
-def test_oracle_replays_the_gold_calls_to_the_byte(name: str, options: dict[str, str]) -> None:
+def test_oracle_replays_the_gold_calls_to_the_byte(name: str, options: dict[str, Any]) -> None:
     guessed = replace(TASK, id='q2', gold=None, relevant=('subtract_',))
 
     def run() -> list[str]:

@@ -68,16 +68,6 @@ def test_a_local_model_that_calls(calling: Path) -> None:
     check_looping(run(FunctionCalling(max_steps=3), local(calling)))
 
 
-def test_a_local_model_that_talks(tiny_model: Path, tmp_path: Path) -> None:
-    folder = with_template(tiny_model, tmp_path, HERMES)
-    model = local(folder)
-    first = run(FunctionCalling(max_steps=3), model)
-    assert all(trajectory.final_answer and not trajectory.calls for trajectory in first)
-    assert [trajectory.to_json() for trajectory in first] == [first[0].to_json()] * 3
-    required = run(FunctionCalling(max_steps=3, stop_on='tool'), model)
-    assert {trajectory.stopped for trajectory in required} == {'finish:missing'}
-
-
 def test_a_conversation_over_a_local_models_limit_loses_its_oldest_observation(calling: Path) -> None:
     environment = Environment(stateful_tools=lambda: (Tools((NAME,), lambda *_: 'word ' * 200),))
 
@@ -96,8 +86,6 @@ def test_a_conversation_over_a_local_models_limit_loses_its_oldest_observation(c
 
 
 class CallsTwice(ToolEvalHFChat):
-    """Makes every call of the model twice in one answer."""
-
     def read_calls(self, answer: Answer, tools: ToolSet) -> Answer:
         once = super().read_calls(answer, tools)
         return replace(once, calls=once.calls * 2)

@@ -9,16 +9,14 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.toolbench import prompts
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from tests.agents.support import TOOLS, Tools, finishing
+from tests.agents.support import TOOLS, Tools
 from tests.models.api.scripted_server import KEY, Request, Script, call, serving
 
 KINDS = ('right', 'lazy', 'looping', 'unknown', 'broken', 'parallel', 'chatting', 'empty', 'long')
@@ -89,7 +87,6 @@ class Writing(Agent):
 
 
 def carried_out(loop: Loop, script: Script, kinds: tuple[str, ...] = KINDS) -> dict[str, Trajectory]:
-    """Kind of model -> what came of it."""
     environment = Environment(stateful_tools=lambda: (Multiplied(),))
     tasks = [Task(kind, 'http', f'{kind} model: what is 12 * 25 - 42?', TOOLS) for kind in kinds]
     dialogues = {task.id: loop.run(task, environment.begin(task.id, task.schemas)) for task in tasks}
@@ -157,79 +154,3 @@ def test_actions_in_text() -> None:
 
 
 # Searches
-
-SEARCHES = ('right', 'lazy', 'looping', 'unknown', 'broken', 'parallel', 'restarting', 'vague', 'empty', 'long')
-ANSWER = ('Finish', json.dumps(finishing()[1]))
-GIVES_UP = ('Finish', '{"return_type": "give_up_and_restart"}')
-
-
-class Searching(Calling):
-    """Calls natively, and ends with ``Finish``."""
-
-    def kind(self, request: Request) -> str:
-        """The request's first word; of the one that restarts, also where it is."""
-        messages = request['messages']
-        word = next(str(item['content']) for item in messages if item['role'] == 'user').split()[0]
-        if word != 'restarting':
-            return word
-        if prompts.DIVERSITY[1] in str(messages[-1]['content']):
-            return 'was here before'
-        return 'other way' if any(item.get('content') == 'Another way.' for item in messages) else word
-
-    def answers(self, kind: str, step: int) -> tuple[str, list[tuple[str, str]]]:
-        if kind == 'right':
-            return '', [[PRODUCT], [REST], [ANSWER]][step]
-        return {
-            'restarting': ('', [PRODUCT if step == 0 else GIVES_UP]),
-            'was here before': ('Another way.', [REST]),
-            'other way': ('', [ANSWER]),
-            'lazy': ('', [ANSWER]),
-            'looping': ('', [PRODUCT]),
-            'unknown': ('', [('divide_', '{}')] if step == 0 else [ANSWER]),
-            'broken': ('', [('multiply_', '{"input": [12, ')] if step == 0 else [ANSWER]),
-            'parallel': ('', [PRODUCT, REST] if step == 0 else [ANSWER]),
-            'vague': ('', [('Finish', '{"final_answer": "258"}')] if step == 0 else [ANSWER]),
-            'empty': ('', []),
-            'long': ('', [('multiply_', f'{{"input": [{step}, 0]}}')] if step < 5 else [ANSWER]),
-        }[kind]
-
-
-def test_depth_first_search() -> None:
-    done = carried_out(DepthFirstSearch(max_depth=6, max_observation=15_000), Searching(), SEARCHES)
-    assert ended(done) == {
-        'right': ('258', '', 3),
-        'lazy': ('258', '', 1),
-        'looping': ('', 'limit:steps', 14),  # 2 + 4 + 8
-        'unknown': ('258', '', 2),
-        'broken': ('258', '', 2),
-        'parallel': ('258', '', 2),
-        'restarting': ('258', '', 4),
-        'vague': ('258', '', 2),
-        'empty': ('', 'limit:steps', 126),
-        'long': ('', 'limit:steps', 14),
-    }
-    assert told(done['right']) == [('multiply_', '300'), ('subtract_', '258')]
-    assert told(done['unknown']) == [('divide_', 'unknown_tool')]
-    assert told(done['broken']) == [('multiply_', 'wrong_arguments')]
-    assert told(done['parallel']) == [('multiply_', '300')]
-    assert {step.reason for step in done['empty'].steps} == {'answer:empty'}
-    assert [step.parent for step in done['restarting'].steps] == [-1, 0, -1, 2]
-    assert done['restarting'].path == (2, 3)
-    assert told(done['restarting']) == [('multiply_', '300'), ('subtract_', '258')]
-
-
-def test_toolbenchs_react() -> None:
-    done = carried_out(ToolBenchReAct(max_observation=15_000), Searching(), SEARCHES)
-    assert ended(done) == {
-        'right': ('258', '', 3),
-        'lazy': ('258', '', 1),
-        'looping': ('', 'limit:steps', 6),
-        'unknown': ('258', '', 2),
-        'broken': ('258', '', 2),
-        'parallel': ('258', '', 2),
-        'restarting': ('', 'finish:gave_up', 2),
-        'vague': ('258', '', 2),
-        'empty': ('', 'limit:steps', 12),
-        'long': ('258', '', 6),
-    }
-    assert (len(done['long'].calls), done['long'].omitted_observations, done['right'].omitted_observations) == (5, 3, 0)

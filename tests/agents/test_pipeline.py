@@ -48,7 +48,6 @@ def read(folder: Path, kind: str, model: str) -> dict[str, Any]:
 
 
 def without_path(rows: dict[str, Any]) -> dict[str, Any]:
-    """Rows of predictions without the name of the model that gave them."""
     return {index: {**row, 'sampling': None} for index, row in rows.items()}
 
 

@@ -94,19 +94,6 @@ def test_functions_are_those_of_the_published_runs(file: Path) -> None:
         assert tasks[key].query == runs[key]['query']
 
 
-@pytest.mark.parametrize(
-    ('text', 'name'),
-    [
-        ('/api/Ice__Rink--Rates!', 'api_ice_rink_rates'),
-        ('168predict', 'get_168predict'),
-        ('\u5929\u6c14 API', '\u5929\u6c14_api'),
-        ('___', ''),
-    ],
-)
-def test_standard_names(text: str, name: str) -> None:
-    assert standard_name(text) == name
-
-
 def test_a_function_of_toolbench_by_hand() -> None:
     parameters = [
         {'name': 'id', 'type': 'NUMBER', 'description': 'd' * 300, 'default': ''},
@@ -128,21 +115,6 @@ def test_a_function_of_toolbench_by_hand() -> None:
     assert function_of(no_required).parameters['properties'] == {}
     (renamed, known) = next(iter(RENAMED_TOOLS.items()))
     assert f'"{standard_name(known)}"' in function_of({**api, 'tool_name': renamed}).description
-
-
-def test_functions_with_one_name_are_offered_once(tmp_path: Path) -> None:
-    row = json.loads((DEMO / 'toolbench' / 'G2_category.json').read_text(encoding='utf-8'))[0]
-    again = {**row['api_list'][0], 'api_name': 'opening-hours'}
-    row['api_list'].append(again)
-    row['relevant APIs'].append([again['tool_name'], again['api_name']])
-    file = tmp_path / 'G2_category.json'
-    file.write_text(json.dumps([row]), encoding='utf-8')
-    data = load_data(file, 'toolbench_g2')
-    (task,) = data.tasks
-    assert [erratum.kind for erratum in data.errata] == ['shared_name']
-    assert len(task.tools) == len(row['api_list']) - 1
-    assert task.relevant == ('opening_hours_for_rink_rates', 'next_departures_for_stop_watch')
-    assert task.documents['opening_hours_for_rink_rates']['api_name'] == 'Opening Hours'
 
 
 def test_values_of_ultratool_have_the_types_of_the_documentation(tmp_path: Path) -> None:

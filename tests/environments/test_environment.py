@@ -157,29 +157,22 @@ def test_where_a_function_can_only_guess_it_learns_from_elsewhere(bank: Bank) ->
 
 TEXTS = ['', '\udc80', '\0', '{"a":' * 300, '[' * 5_000, "'; DROP TABLE calls; --", '%s{0}{name}', '١٢:٠٠', '9' * 5_000]
 DEEP = [json.loads('[' * depth + ']' * depth) for depth in (90, 500)]
-VALUES: list[Any] = [*TEXTS, None, True, 1e400, -1, 1 << 9_999, float('nan'), [], {}, [1] * 500, *DEEP]
+VALUES: list[Any] = ['x' * 1_000_000, *TEXTS, None, True, 1e400, -1, 1 << 9_999, float('nan'), [], {}, [1] * 500, *DEEP]
 
 
-def _hostile(draw: random.Random, long: str, names: list[str]) -> tuple[Any, Any]:
-    parameters = ['q', 'file_path', 'text', 'title', 'room_id', 'start_time', 'end_time', 'input', 'image', 'keywords']
-    name: Any = draw.choice([*names, *names, *TEXTS, None, 7, ['a']])
-    if draw.random() < 0.01:
-        return draw.choice([name, long]), draw.choice([long, {'text': long, 'file_path': 'outputs/' + '../' * 50}])
-    if draw.random() < 0.2:
-        return name, draw.choice(VALUES)
-    return name, {draw.choice([*parameters, *TEXTS]): draw.choice(VALUES) for _ in range(draw.randrange(4))}
+PARAMETERS = ['q', 'file_path', 'text', 'title', 'room_id', 'start_time', 'end_time', 'input', 'image', 'keywords']
 
 
 def test_hostile_calls_get_an_answer_each(bank: Bank) -> None:
     draw = random.Random(0)
-    long = 'x' * 1_000_000
     functions = lambda: (*teval_functions(), *funcqa_functions())  # noqa: E731
     environment = Environment(bank, functions, TEVAL_ERRORS)
     sessions, sources = [environment.begin(str(task)) for task in range(7)], Counter[str]()
     names = ['search', 'only', *(name for tool in functions() for name in tool.names)]
     for place in range(1_000):
-        name, arguments = _hostile(draw, long, names)
-        observation = sessions[place % 7].call(name, arguments)
+        name = draw.choice([*names, *names, *TEXTS, None, 7, ['a']])
+        passed = {draw.choice([*PARAMETERS, *TEXTS]): draw.choice(VALUES) for _ in range(draw.randrange(4))}
+        observation = sessions[place % 7].call(name, passed if draw.random() < 0.8 else draw.choice(VALUES))
         sources[observation.source] += 1
         assert len(observation.text) <= MAX_CHARS
         assert bool(observation.fault) == (observation.source == 'error')

@@ -43,7 +43,6 @@ DOCUMENT = {
 
 @pytest.fixture
 def published() -> dict[str, Any]:
-    """What the published code did."""
     content: dict[str, Any] = json.loads(expected('stabletoolbench/simulator.json').read_text(encoding='utf-8'))
     return content
 
@@ -103,13 +102,10 @@ def test_the_published_message_to_a_general_model_is_sent(published: dict[str, A
     ('reply', 'response'),
     [
         ('{"error": "", "response": "{"a": "b"}"}', {'error': '', 'response': '{"a": "b"}"}'}),
-        ('{"error":"No key","response":"', {'error': 'No key', 'response': ''}),
         ('Sure. {"error": "",\n "response": "a', {'error': '', 'response': 'a'}),
         ('{"mechanism_of_the_api": "a "b"", "error": "c "d"", "response": "e', {'error': 'c "d"', 'response': 'e'}),
-        ('{"error": "", "response": ""', {'error': '', 'response': '"'}),
         ('{"error": "", "response": "\ud800"}', {'error': '', 'response': '\\ud800'}),
         ('[' * 100_000, None),
-        ('{"error": "", "response": "' + 'é' * 100_000, None),
         ('{"error": "", "response": "a' + ' ' * MAX_CHARS + '"}', None),
     ],
 )
@@ -122,13 +118,11 @@ def test_replies_of_mirrorapi(reply: str, response: dict[str, str] | None) -> No
     [
         ('```json\n{"error": "", "response": "é"}\n```', '{"error": "", "response": "\\u00e9"}'),
         ('{"response": {"a": [1]}, "error": "", "more": 1}', '{"response": {"a": [1]}, "error": "", "more": 1}'),
-        ('{"response": 1}', '{"error": "", "response": 1}'),
         ('<think>{"error": 1}</think>{"error": "", "response": "a"}', '{"error": "", "response": "a"}'),
         ('Here it is: {"error": "", "response": "a"}', None),
         ("{'error': '', 'response': 'a'}", None),
         ('{"error": "", "response": "{"a": 1}"}', None),
         ('["error"]', None),
-        ('{"error": "", "response": ' + '[' * 100_000, None),
     ],
 )
 def test_replies_of_a_general_model(reply: str, response: str | None) -> None:

@@ -14,8 +14,6 @@ from tests.instructions.shared_data import real
 
 
 class World:
-    """The tools of one task."""
-
     def __init__(self) -> None:
         self.tools: dict[str, FunctionTool] = {name: tool for tool in teval_functions() for name in tool.names}
 
