@@ -140,10 +140,7 @@ def test_what_follows_the_last_dot_of_a_name_is_the_name(name: str) -> None:
     assert requests[1].messages[2].calls[0].name == 'multiply_'
     trajectory, _ = drive(DepthFirstSearch(**STABLE), calling((name, finishing()[1])), GIVES_UP)
     assert trajectory.final_answer == '' and trajectory.calls[0].fault == 'unknown_tool'
-
-
-def test_a_dotted_name_that_the_task_has_stays() -> None:
-    tool = replace(TASK.tools[0], name='Numbers.multiply_')
+    tool = replace(TASK.tools[0], name='Numbers.multiply_')  # a dotted name that the task has stays
     task = replace(TASK, tools=(tool, *TASK.tools))
     trajectory, _ = talk(SEARCH, lambda *_: calling(('Numbers.multiply_', PRODUCT[1])), task, session_of(TASK))
     assert {call.name for call in trajectory.calls} == {'Numbers.multiply_'}

@@ -28,7 +28,7 @@ def test_list_prepare_and_the_bank_that_is_the_next_step(tooleval: Command, tmp_
     assert built.code == 0 and f'{bank}: 4 calls' in built.out
     lines = [' '.join(line.split()) for line in tooleval('list', 'agents').out.splitlines()]
     assert 'teval 553 tasks, 2660 gold calls 4 tasks, 12 gold calls, 4 recorded calls, 0 errata' in lines
-    assert 'bank teval - 4 recorded calls, 4 tasks' in lines and 'toolbench_g1 163 tasks -' in lines
+    assert 'bank teval - 4 recorded calls, 3 tasks' in lines and 'toolbench_g1 163 tasks -' in lines
     bank.unlink()
     (tmp_path / 'data-cache' / 'data' / 'teval' / 'EN' / 'review_str_v1.json').unlink()
     empty = tooleval(*command[1:])

@@ -10,11 +10,10 @@ import pytest
 from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
 from opencompass_tooleval.agents.loops.finish import UNREADABLE, read_finish, told_user
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
-from opencompass_tooleval.agents.toolbench.judged_answer import of_trajectory
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.trajectory import GAVE_UP
-from tests.agents.support import TASK, talk
+from tests.agents.support import talk
 from tests.agents.test_toolbench_published_runs import session, task
 from tests.instructions.shared_data import expected
 from tests.official import Recorder
@@ -110,10 +109,3 @@ def test_json_that_is_no_object_stops_the_run(written: str) -> None:
 def test_a_text_that_means_ill_is_read_in_no_time() -> None:
     for text in ('{"final_answer": "' + ' }' * 200_000, '[' * 200_000, '"return_type": "' * 20_000, '9' * 100_000):
         assert isinstance(read_finish(text).is_end, bool)
-
-
-def test_an_empty_answer_is_an_answer_of_nothing() -> None:
-    call = make_call('Finish', '{"return_type": "give_answer", "final_answer": ""}')
-    trajectory, requests = talk(DepthFirstSearch(), lambda *_: Answer('', calls=(call,)))
-    assert (trajectory.final_answer, trajectory.stopped, len(requests)) == ('', '', 1)
-    assert of_trajectory(TASK, trajectory).told == ''

@@ -32,7 +32,6 @@ def gold_of(text: str) -> list[GoldCall]:
 @pytest.mark.parametrize(
     ('calls', 'gold', 'expected'),
     [
-        ('', 'a1', Match(0, 0, 0, False)),
         ('a1', '', Match(0, 0, 0, False)),
         ('a1 b2', 'a1 b2', Match(2, 2, 2, True)),
         ('b2 a1', 'a1 b2', Match(2, 2, 1, False)),
@@ -42,7 +41,6 @@ def gold_of(text: str) -> list[GoldCall]:
         ('a2 b1 a2', 'b1 a2', Match(2, 2, 2, False)),
         ('c1', 'a1', Match(0, 0, 0, False)),
         ('a7 a2', 'a? a2', Match(2, 2, 2, True)),
-        ('a2 a7', 'a? a2', Match(2, 2, 1, False)),
         ('a2 b1 a2', 'a? b1 a2', Match(3, 3, 3, True)),
     ],
 )
@@ -66,12 +64,9 @@ def test_partners_are_those_that_are_counted() -> None:
         assert all(made[p.call].name == g.name for p, g in zip(partners, gold, strict=True) if p.call is not None)
 
 
-def test_an_open_argument_has_to_be_passed() -> None:
+def test_an_open_argument_has_to_be_passed_and_values_are_compared_as_the_environment_does() -> None:
     assert match_calls([AnsweredCall('a', {}, '', 'exact')], gold_of('a?')).same == 0
     assert match_calls([AnsweredCall('a', {'x': 1, 'y': 2}, '', 'exact')], gold_of('a?')).same == 0
-
-
-def test_arguments_are_compared_as_the_environment_does() -> None:
     assert match_calls([AnsweredCall('a', '{"x": 1.0}', '', 'exact')], gold_of('a1')).is_equal
 
 

@@ -156,10 +156,7 @@ def test_an_answer_without_finish_gets_one() -> None:
     assert (row['answer']['final_answer'], row['answer']['method']) == ('Holland', 'easytool')
     back = stored_answer(read_run('7', row)).trajectory
     assert (back.final_answer, back.stopped, len(back.calls)) == ('Holland', '', 2)
-
-
-def test_what_ends_lagents_agent_is_no_call() -> None:
-    """A judge would see a tool that does not exist, and a call more would count."""
+    # What ends lagent's agent is no call: a judge would see a tool that does not exist.
     end = called('FinishAction', 'Holland', '', '')
     steps = (Step('', (called('search_for_map', {'name': 'Delft'}),)), Step('', (end,), 0))
     row = to_toolbench(TASK, Trajectory('react', steps, 'Holland', path=(0, 1)))

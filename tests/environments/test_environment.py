@@ -110,12 +110,8 @@ def test_errors_are_the_tools(bank: Bank) -> None:
     ):
         wrong = session.call('only', arguments)
         assert (wrong.source, wrong.fault) == ('error', 'wrong_arguments') and said in wrong.text
-
-
-def test_a_name_with_braces_is_no_field() -> None:
-    session = Environment(errors=TEVAL_ERRORS).begin('1')
-    name = '{name.__class__}{parameter}'
-    assert session.call(name, {}).text.endswith(f'check the action name: {name}')
+    name = '{name.__class__}{parameter}'  # is no field of a format
+    assert Environment(errors=TEVAL_ERRORS).begin('1').call(name, {}).text.endswith(f'check the action name: {name}')
 
 
 def test_a_function_comes_before_what_was_recorded_elsewhere(bank: Bank) -> None:

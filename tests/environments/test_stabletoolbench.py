@@ -158,7 +158,7 @@ def test_the_last_examples_are_left_out_until_the_others_fit() -> None:
     assert examples(calls[:1] * 5).count("'q'") == 3
 
 
-def test_inputs_are_shown_as_python_has_them() -> None:
+def test_inputs_are_shown_as_python_has_them_and_mirrorapi_takes_objects_only() -> None:
     assert simulator_message(DOCUMENT, [], 'n', [1, None]).endswith('\nAPI Input:[1, None]\n')
     message = mirrorapi_message(DOCUMENT, [], 'n', {'toolbench_key': 'k', 'b': 1.0, 'a': 'it\'s "x"\n'})
     assert message is not None and "'tool_name': 'film_index', 'tool_category': 'News_Media'}\n\n" in message
@@ -166,9 +166,6 @@ def test_inputs_are_shown_as_python_has_them() -> None:
     long = {'q': '\ud800' + 'x' * 1_000_000}
     for message in (simulator_message(DOCUMENT, [], 'n', long), mirrorapi_message(DOCUMENT, [], 'n', long)):
         assert message is not None and len(message) <= 2 * MAX_CHARS and message.encode()
-
-
-def test_mirrorapi_takes_objects_only() -> None:
     assert mirrorapi_message(DOCUMENT, [], 'n', [1]) is None
     session = Environment(simulator=Simulator('m', 'mirrorapi')).begin('1', {'find': {}})
     assert run_alone(session.ask('find', '[1]'), []) == Observation(NO_RESPONSE, 'error', 'unanswered')
