@@ -46,12 +46,11 @@ def test_prepare_says_where_the_tasks_come_from(tooleval: Command) -> None:
     assert '\n  tooleval agents bank build --from data/teval/EN --out data/agents/teval.bank\n' in done.out
 
 
-@pytest.mark.skipif(not (DATA / 'toolbench').is_dir(), reason='no published data at hand')
+@pytest.mark.skipif(not (DATA / 'teval').is_dir(), reason='no published data at hand')
 def test_prepare_takes_the_published_files(tooleval: Command) -> None:
-    done = tooleval('prepare', 'agents', '--from', DATA)
+    done = tooleval('prepare', 'agents', '--from', DATA / 'teval')
     assert done.code == 0 and 'DAMAGED' not in done.out
     assert '553 tasks, 2660 gold calls, 487 recorded calls, 37 errata (unfit_gold 12, gold_type 25)' in done.out
-    assert '163 tasks, 7 errata' in done.out and '1000 tasks, 2381 gold calls' in done.out
 
 
 def test_every_subset_has_a_config() -> None:

@@ -262,7 +262,7 @@ HOSTILE = [
 def test_hostile_answers_are_errors(reading: str, record: Record, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     for text in HOSTILE:
-        trajectory = run(lambda request, text=text: text, record, reading=reading)
+        trajectory = run(lambda request, text=text: text, record, reading=reading, max_requests=2)
         assert parse_trajectory(trajectory.to_json()).calls == trajectory.calls
         assert score_trajectory(record, trajectory).values['strict_accuracy'] == 0
         assert all(call.error for call in trajectory.calls)

@@ -99,7 +99,6 @@ def test_a_trajectory_keeps_everything() -> None:
 
 WRONG = {
     'name': (action('product', '{"input": [12, 15]}'), 'name:unknown_tool', 'product', {'input': [12, 15]}),
-    'dotted name': (action('add_.__init__.x', '{}'), 'name:unknown_tool', 'add_.__init__.x', {}),
     'text': (action('add_', 'twelve'), 'args:not_an_object', 'add_', 'twelve'),
     'no arguments': ('Action: add_', 'args:not_an_object', 'add_', ''),
     'parameter': (action('add_', '{"numbers": [1]}'), 'args:missing', 'add_', {'numbers': [1]}),

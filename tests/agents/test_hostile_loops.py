@@ -21,7 +21,7 @@ from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_traject
 from opencompass_tooleval.environments.environment import Environment
 from tests.agents.support import TASK, Tools, talk
 
-COUNT = 800
+COUNT = 400
 STEPS = 10
 RIGHT, FINISHED = '{"input": [12, 25]}', '{"return_type": "give_answer", "final_answer": "x"}'
 

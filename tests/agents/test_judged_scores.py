@@ -126,7 +126,13 @@ def test_only_judgements_of_the_very_answer_count() -> None:
 
 @pytest.mark.parametrize(
     ('name', 'value'),
-    [*((name, 'odd') for name in ('kinds', 'answer_order', 'win_rule')), ('judgements_per_answer', 0)],
+    [
+        ('kinds', ()),
+        ('win_rule', 'x'),
+        ('answer_order', 'x'),
+        ('judgements_per_answer', 0),
+        ('comparisons_per_answer', 1_001),
+    ],
 )
 def test_settings_that_cannot_be(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=name):

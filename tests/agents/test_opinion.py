@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from opencompass_tooleval.agents.toolbench import judge_prompts as prompts
-from opencompass_tooleval.agents.toolbench.opinion import coin, reader
+from opencompass_tooleval.agents.toolbench.opinion import reader
 from opencompass_tooleval.judging.judgement import Unread
 from tests.instructions.shared_data import expected
 
@@ -112,9 +112,3 @@ def test_who_repeats_the_question_chooses_nothing(question: prompts.Question) ->
     for reply in (prompt, prompt.splitlines()[-1], f'{prompt}\n```json\n{prompt.splitlines()[-1]}\n```'):
         assert isinstance(reader(question)(reply), Unread)
     assert isinstance(reader(question)(f'{question.key}: {" or ".join(question.options)}'), Unread)
-
-
-def test_a_coin_falls_both_ways_and_the_same_way_again() -> None:
-    throws = [coin('x', number) for number in range(1_000)]
-    assert throws == [coin('x', number) for number in range(1_000)]
-    assert 400 < sum(throws) < 600

@@ -94,7 +94,7 @@ def reasons_of(subset: str, loop: str, invalid: float = 0, every: int = 1, **opt
 
 
 @pytest.mark.parametrize(
-    ('subset', 'every'), [pytest.param('ultratool_zh', 1, marks=pytest.mark.long), ('ultratool_en', 5)]
+    ('subset', 'every'), [pytest.param('ultratool_zh', 1, marks=pytest.mark.long), ('ultratool_en', 10)]
 )
 def test_ultratool(subset: str, every: int) -> None:
     assert reasons_of(subset, 'function_calling', every=every) == {'ok': 1000 // every}

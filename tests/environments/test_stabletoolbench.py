@@ -106,6 +106,7 @@ def test_the_published_message_to_a_general_model_is_sent(published: dict[str, A
         ('{"mechanism_of_the_api": "a "b"", "error": "c "d"", "response": "e', {'error': 'c "d"', 'response': 'e'}),
         ('{"error": "", "response": "\ud800"}', {'error': '', 'response': '\\ud800'}),
         ('[' * 100_000, None),
+        ('{"error": "", "response": "' + 'é' * 100_000, None),
         ('{"error": "", "response": "a' + ' ' * MAX_CHARS + '"}', None),
     ],
 )
