@@ -67,7 +67,7 @@ class Finish:
 def read_finish(arguments: Any, name: str = FINISH.name, written: str | None = None) -> Finish:
     """Parses the arguments of ``Finish``, an object or its text, as ToolBench's runner does.
 
-        Text is parsed as JSON, with control characters allowed. If this fails, it is searched for ``"return_type": "``
+    Text is parsed as JSON, with control characters allowed. If this fails, it is searched for ``"return_type": "``
     and ``"final_answer": "``, so that an answer with bare quotes, or a truncated one, counts. An empty answer counts
     too. The call does not end the task if ``return_type`` is missing or unknown, or if ``give_answer`` has no answer.
     The published run stops at JSON that is not an object, and at a name that only ends ``Finish``, such as ``ish``:
