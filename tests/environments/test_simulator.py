@@ -63,14 +63,14 @@ def test_only_what_nothing_answers_is_simulated_and_only_once(bank: Bank) -> Non
 
 def test_a_reply_that_came_meanwhile_stands(bank: Bank) -> None:
     simulator = Simulator('m')
-    unread, last = (simulator.simulate('films', {'year': 1999}, DOCUMENT) for _ in range(2))
-    next(unread), next(last)
+    unread, last, other = (simulator.simulate('films', {'year': 1999}, DOCUMENT) for _ in range(3))
+    next(unread), next(last), next(other)
     for _ in range(MAX_REQUESTS - 1):
         last.send(Answer('no JSON'))
     assert run_alone(simulator.simulate('films', {'year': 1999}, DOCUMENT), [REPLY]) == SAID
-    for dialogue in (unread, last):
+    for dialogue, reply in ((unread, 'no JSON'), (last, 'no JSON'), (other, '{"error": "", "response": "other"}')):
         with pytest.raises(StopIteration) as end:
-            dialogue.send(Answer('no JSON'))
+            dialogue.send(Answer(reply))
         assert end.value.value == SAID
 
 
