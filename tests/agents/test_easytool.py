@@ -259,10 +259,8 @@ def test_several_apis_and_several_calls(session: Session) -> None:
         ({'choose_tool': ['no'], 'answer_check': ['no']}, '', {'choose_tool': 60, 'answer_generation': 5}),
         ({'tool_check': ['no']}, '', {'tool_check': 12, 'choose_tool': 1}),  # then a tool is needed
         ({'choose_API': ['no']}, '', {'choose_API': 12, 'answer_generation': 1}),
-        ({'choose_API': ['("search_for_maps",)']}, '', {'choose_API': 12, 'answer_generation': 1}),
         ({'choose_API': ['["guess", ["x"], 7]']}, '', {'choose_API': 1, 'choose_parameter': 0, 'answer_generation': 1}),
         ({'choose_parameter': ['no']}, '', {'choose_parameter': 12, 'answer_generation': 1}),
-        ({'choose_parameter': ['{"Parameters": "x"}']}, '', {'choose_parameter': 1, 'answer_generation': 1}),
         ({'choose_parameter': ['{"Parameters": ["x"]}']}, 'args:unreadable', {'answer_generation': 0}),
         ({'answer_summarize': ['']}, 'finish:missing', {'answer_summarize': 1, 'answer_check': 2}),
     ],

@@ -126,7 +126,7 @@ def test_calls_are_bounded_and_finish_is_none():
     trajectory, _ = drive(FunctionCalling(max_calls=2), calling(PRODUCT, REST))
     assert [(len(step.calls), step.reason) for step in trajectory.steps] == [(2, ''), (0, 'limit:calls')]
     loop = FunctionCalling(stop_on='tool', max_calls=2)
-    trajectory, _ = drive(loop, calling(('Finish', {}), PRODUCT, REST), calling(finishing()))
+    trajectory, _ = drive(loop, calling(('Finish', {}), PRODUCT), calling(REST, finishing()))
     assert (len(trajectory.calls), trajectory.final_answer, trajectory.stopped) == (2, '258', '')
     trajectory, _ = drive(loop, calling(PRODUCT, REST, PRODUCT, finishing()))
     assert (len(trajectory.calls), trajectory.final_answer, trajectory.stopped) == (2, '', 'limit:calls')

@@ -66,10 +66,7 @@ def test_statuses(reply: str, value: str, why: str | None) -> None:
     [
         ('', 'empty'),
         ("I'm sorry, I cannot judge this.", 'refused'),
-        ('It may well be solved.', 'unread'),
         ('{"answer_status": "Solvable"}', 'unread'),
-        ('{"answer_status": "Solved or Unsolved"}', 'unread'),
-        ('{"answer_status": ["Solved"]}', 'unread'),
         ('{"answer_status": null, "arguments": {"answer_status": "Solved"}}', 'unread'),
         ('{"arguments": "[[[["}', 'unread'),
         ('"answer_status": "Solved" ... no, "answer_status": "Unsolved"', 'unread'),

@@ -157,7 +157,6 @@ NOTE = {
     [
         ({'text': 'a', 'number': 1, 'color': 'Dark', 'day': '1', 'odd': [1], 'any': None}, [], None, ()),
         ({'text': 101}, ['gold_type'], {'text': '101'}, ()),
-        ({'text': True}, ['gold_type'], {'text': True}, ('text',)),
         ({'text': 'a', 'number': ' 12 '}, ['gold_type'], {'text': 'a', 'number': 12}, ()),
         ({'text': 'a', 'number': 'many'}, ['gold_type'], {'text': 'a', 'number': 'many'}, ('number',)),
         ({'text': 'a', 'number': None}, ['gold_type'], {'text': 'a'}, ()),

@@ -85,7 +85,6 @@ def test_scores(done: Trajectory, expected: list[float | None], reason: str) -> 
     [
         ('parse:not_json', 'limit:steps', 'parse:not_json'),
         ('answer:truncated_reasoning', 'finish:missing', 'answer:truncated_reasoning'),
-        ('call:none', 'finish:missing', 'finish:missing'),
         ('parse:not_json', '', 'ok'),
     ],
 )

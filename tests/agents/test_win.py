@@ -73,6 +73,18 @@ def test_by_toolbench_who_passes_alone_wins_every_round_unasked(
     assert names(asked).count('select_better_answer') == (3 if rule == 'select_better_answer' else 0)
 
 
+@pytest.mark.parametrize(('solved', 'rules'), [(3, {'only_passed'}), (2, {'only_passed', 'only_solved'})])
+def test_by_toolbench_a_noisy_judge_decides_by_the_majority_and_a_coin(solved: int, rules: set[str]) -> None:
+    """Of four judgements of an answer so many are that it is solved."""
+
+    def says(item: JudgeItem) -> str:
+        is_solved = 'Leiden' not in item.prompt and int(item.id.split('/')[-1]) < solved
+        return labelled('Solved' if is_solved else 'Unsolved', 'Unsolved')(item)
+
+    pairs = [(answer('Own: Delft.', query), answer('Reference: Leiden.', query)) for query in map(str, range(20))]
+    assert {run(judge_rounds(*pair, 1), says)[0][0].decided_by for pair in pairs} == rules
+
+
 def test_by_toolbench_an_unreadable_label_is_no_round_and_no_reference_loses() -> None:
     opinions, _ = run(judge_rounds(CANDIDATE, REFERENCE, 2), lambda item: '')
     assert [(opinion.value, opinion.fault) for opinion in opinions] == [('', 'empty')] * 2
@@ -125,6 +137,12 @@ def test_both_orders_come_in_turn_and_random_ones_differ() -> None:
     drawn = [reference_first(str(query), 0, 'random', 0) for query in range(200)]
     assert 70 < sum(drawn) < 130
     assert drawn != [reference_first(str(query), 0, 'random', 1) for query in range(200)]
+
+
+def test_a_round_uses_the_judgement_that_there_is() -> None:
+    _, asked = run(judge_round(CANDIDATE, REFERENCE, number=5, times=4), judge('Solved', 'Solved'))
+    statuses = ['1/reference/check_answer_status/1', '1/check_answer_status/1']
+    assert [item.id for item in asked] == [*statuses, '1/select_better_answer/5']
 
 
 @pytest.mark.parametrize('question', ['check_answer_status', 'select_better_answer'])

@@ -16,7 +16,6 @@ from opencompass_tooleval.environments.arguments import (
 SAME: list[tuple[Any, Any]] = [
     ({'a': 1, 'b': 2}, {'b': 2, 'a': 1}),
     ({'a': 1}, {'a': 1.0}),
-    ({'a': 1e22}, {'a': 10**22}),
     ({'a': [{'x': 1, 'y': [2.0]}]}, {'a': [{'y': [2], 'x': 1}]}),
     ({'a': '  New   York\n'}, {'a': 'New York'}),
     ({' a ': 1}, {'a': 1}),
@@ -34,7 +33,6 @@ OTHER: list[tuple[Any, Any]] = [
     ({'a': 1}, {'a': True}),
     ({'a': None}, {}),
     ({'a': ''}, {}),
-    ({'a': 'x'}, {'a': 'X'}),
     ({'a': 'x y'}, {'a': 'xy'}),
     ({'a': [1, 2]}, {'a': [2, 1]}),
     ({}, []),

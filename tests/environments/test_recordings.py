@@ -142,7 +142,6 @@ def test_runs_that_are_too_deep_or_there_twice_say_so(tmp_path: Path, steps: int
 
 LARGE: dict[str, tuple[str, str, str, str]] = {
     'lines': ('a.json', '', '{"id": 1, "query": "where", "answer": "there"}\n', ''),
-    'blanks': ('a.json', '', ' ', ''),
     'runs': ('a.json', '', '{"1": {"answer": {"answer_details": []}}}\n', ''),
     'a cache of zeros': ('a/b/c.json', '{"a": [', '0,', '0]}'),
 }

@@ -50,7 +50,6 @@ def test_generated_values_are_fields(name: str) -> None:
         ('[{"a": 1}]', '[{"a": 1}, {"a": 1}]', '\'[{"a": 1}]\' and \'[{"a": 1}, {"a": 1}]\''),
         ('1732451000123', '1732451000124', "text: '1732451000123' and '1732451000124'"),
         ('[{"id": "7f3e9a21"}]', '[{"id": "8f3e9a21"}]', "[].id: '7f3e9a21' and '8f3e9a21'"),
-        ('', 'new', "'' and 'new'"),
     ],
 )
 def test_counters_entries_and_what_is_only_generated_are_none(one: str, other: str, shown: str) -> None:
