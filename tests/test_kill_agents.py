@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -104,7 +103,6 @@ def server() -> Iterator[ModelServer]:
 class Baseline:
     """The sweep that nobody interrupts."""
 
-    sweep: AgentSweep
     table: bytes
     trajectories: dict[str, bytes]
     requests: int
@@ -120,18 +118,7 @@ def baseline(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> B
     rows = [row for file in files if file for row in json.loads(file.read_text()).values()]
     sources = [call.source for row in rows for call in parse_trajectory(row['prediction']).calls]
     assert sources.count(SIMULATED) > 10 and len(set(sources)) > 2
-    return Baseline(sweep, table, trajectories(sweep), requests)
-
-
-def test_what_was_simulated_is_not_simulated_again(server: ModelServer, baseline: Baseline, tmp_path: Path) -> None:
-    """In a second sweep with the first one's files."""
-    server.reset()
-    second = AgentSweep(tmp_path / 'second', server)
-    for abbr in DATASETS:
-        shutil.copy(baseline.sweep.folder / f'{abbr}.sqlite', second.folder)
-    assert second.finish() == baseline.table
-    assert trajectories(second) == baseline.trajectories
-    assert second.requests() == baseline.requests - sum(map(baseline.sweep.simulated, DATASETS))
+    return Baseline(table, trajectories(sweep), requests)
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,16 @@ class Testbed:
     def tell(self, *command: str) -> None:
         subprocess.run(command, check=True, capture_output=True)
 
+    def requeue(self, element: str) -> None:
+        """Takes away an element that runs, which starts again at once."""
+        self.tell('scontrol', 'requeue', element)
+        self.start_again(element)
+
+    def start_again(self, element: str) -> None:
+        self.wait_for('PENDING')
+        time.sleep(1.2)  # the node refuses a start within the second of the stop
+        self.tell('scontrol', 'update', f'JobId={element}', 'StartTime=now')
+
     def stop_controller(self) -> None:
         subprocess.run([SCRIPT, 'stop', self.folder], check=True)
 
@@ -140,6 +150,13 @@ class NodesTestbed(Testbed):
         while set(self.nodes.values()) != {'idle'}:
             assert time.monotonic() < end, self.nodes
             time.sleep(0.5)
+
+
+def write_programs(folder: Path, programs: dict[str, str]) -> None:
+    """Writes scripts of a shell that stand for Slurm's programs and others."""
+    for name, script in programs.items():
+        (folder / name).write_text(f'#!/bin/bash\n{script}\n')
+        (folder / name).chmod(0o755)
 
 
 @pytest.fixture(scope='session')
