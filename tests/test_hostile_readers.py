@@ -24,7 +24,7 @@ import pytest
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.toolbench import judge_prompts as toolbench_judge_prompts
+from opencompass_tooleval.agents.toolbench import judge_prompts as QUESTIONS
 from opencompass_tooleval.agents.toolbench.answers import load_answers
 from opencompass_tooleval.agents.toolbench.grading import AgentGrading
 from opencompass_tooleval.agents.toolbench.judged_answer import of_run as judged_of_run
@@ -39,7 +39,6 @@ from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.teval.records import query_of
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
-from opencompass_tooleval.benchmarks.toolbench import success
 from opencompass_tooleval.benchmarks.toolbench.records import find_file, load_data
 from opencompass_tooleval.benchmarks.toolbench.request import make_request
 from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
@@ -73,7 +72,7 @@ from opencompass_tooleval.core.text import redaction
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_members import members
 from opencompass_tooleval.core.text.jsonable import bounded_text
-from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
+from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
@@ -219,14 +218,15 @@ def _yaml(text: str) -> object:
     return None
 
 
-def _log(before: str, after: str, text: str) -> None:
+def _log(text: str) -> None:
     """What people see of a log."""
     (_folder() / 'run' / 'configs').mkdir(parents=True, exist_ok=True)
-    log = _file(f'{before}{text}{after}', 'run/logs/infer/m/d.out')
-    last_error(log)
-    last_error(log, 'd')
-    WorkDir(_folder() / 'run').log('m', 'd', 'infer')
-    runs_table(read_runs([_folder() / 'run']))
+    for content in (text, f'Traceback (most recent call last):\n{text}', f'FAILED d: {text} PREEMPT'):
+        log = _file(content, 'run/logs/infer/m/d.out')
+        last_error(log)
+        last_error(log, 'd')
+        WorkDir(_folder() / 'run').log('m', 'd', 'infer')
+        runs_table(read_runs([_folder() / 'run']))
 
 
 def _instructions(text: str) -> None:
@@ -517,17 +517,24 @@ def _translated(text: str) -> list[Any]:
     return [new.text(text), new.words(text), new.data({text[:900]: [text]}), near]
 
 
+BEGINNINGS = {
+    'pythonic': ['[f(a='],
+    'lfm2': ['<|tool_call_start|>[f(a='],
+    'olmo3': ['<function_calls>f(a='],
+    'llama3_json': ['{"name": '],
+    'llama_function': ['<function=f>{'],
+    'none': ['{"name": '],
+}
+"""Name of a format -> further beginnings of calls, beside the marks in its template."""
+WRITTEN = 'formats', 'scanning', 'named_formats', 'nested_formats', 'pythonic_formats', 'xml_formats', 'reading'
+
 READERS: Mapping[str, Reader] = {
     'thoughts': Reader(strip_reasoning, ('core/calls/answer.py', 'core/calls/harmony.py')),
     'refused thoughts': Reader(
         lambda text: (refused_members(text, MEMBERS), thoughts_member(text)), ('core/calls/sent.py',)
     ),
-    'fence': Reader(unfence),
-    'end marks': Reader(lambda text: cut_at(text, ('<eoa>', '\nuser'))),
-    'literal': Reader(parse_literal),
-    'between brackets': Reader(
-        lambda text: [parse_enclosed(text, *ends) for ends in (('[', ']'), ('{', '}'), ('', ''))]
-    ),
+    'fence and end marks': Reader(lambda text: (unfence(text), cut_at(text, ('<eoa>', '\nuser')))),
+    'literal': Reader(lambda text: [parse_enclosed(text, *ends) for ends in ('[]', '{}', ('', ''))]),
     'what somebody said': Reader(bounded_text),
     'members of an object': Reader(_members, ('core/text/json_members.py',)),
     'T-Eval, ids': Reader(
@@ -553,22 +560,19 @@ READERS: Mapping[str, Reader] = {
         for place, scoring in enumerate(ultratool_protocol.SCORINGS)
         for list_choice in [ultratool_protocol.LIST_CHOICES[(number + place) % 2]]
     },
-    **{
-        f'UltraTool, judge of {task}': Reader(
-            lambda text, task=task: judge.parse_scores(text, task), ('benchmarks/ultratool/judge.py',)
-        )
-        for task in ('planning', 'tool_creation')
-    },
-    'UltraTool, prompt of the judge': Reader(lambda text: judge.judge_prompt('planning', 'en', text, text, text)),
+    'UltraTool, judge': Reader(
+        lambda text: [judge.parse_scores(text, task) for task in ('planning', 'tool_creation')],
+        ('benchmarks/ultratool/judge.py',),
+    ),
     'UltraTool, annotated calls': Reader(_call, ('benchmarks/ultratool/calls.py',)),
     'UltraTool, names of tools': Reader(name_words, ('extras/preparing/ultratool_tools.py',)),
     'UltraTool, language': Reader(
         lambda text: ultratool_records.guess_language(Path('a'), text), ('benchmarks/ultratool/records.py',)
     ),
-    'RestBench': Reader(lambda text: _detail(restbench.score_answer(make_path_record(['GET /a']), text)),
-           ('benchmarks/restbench/answers.py',)),
-    'RestBench, one step': Reader(lambda text: _detail(restbench.score_answer(make_path_record(['GET /a']), [text])),
-           ('benchmarks/restbench/paths.py',)),
+    'RestBench': Reader(
+        lambda text: [_detail(restbench.score_answer(make_path_record(['GET /a']), said)) for said in (text, [text])],
+        ('benchmarks/restbench/answers.py', 'benchmarks/restbench/paths.py'),
+    ),
     'RestBench, choices': Reader(
         lambda text: [read_choices(part, {1: 'a'}) for part in (text, f'[{{"ID": "{text[:-20]}"}}]')]
     ),
@@ -580,14 +584,10 @@ READERS: Mapping[str, Reader] = {
     'ToolBench, responses': Reader(lambda text: [error_kind(part) for part in (text, '{"error": "' + text)],
            ('benchmarks/toolbench/responses.py',)),
     'ToolBench, stored runs': Reader(_stored_run, ('benchmarks/toolbench/trajectories.py',)),
-    **{
-        f'agents, judge, {question.name}': Reader(reader(question), ('agents/toolbench/opinion.py',))
-        for question in (
-            toolbench_judge_prompts.CHECK,
-            toolbench_judge_prompts.SOLVABLE_TASK,
-            toolbench_judge_prompts.SELECT,
-        )
-    },
+    'agents, judge': Reader(
+        lambda text: [reader(getattr(QUESTIONS, name))(text) for name in ('CHECK', 'SOLVABLE_TASK', 'SELECT')],
+        ('agents/toolbench/opinion.py',),
+    ),
     'tasks, an answer as a result': Reader(lambda text: (guess_result(text), flow(text)), ('extras/tasks/writing.py',)),
     'results of one line': Reader(
         lambda text: [
@@ -606,13 +606,12 @@ READERS: Mapping[str, Reader] = {
         ],
         ('extras/mcp_servers/volatile.py',),
     ),
-    'agents, prompt of the judge': Reader(lambda text: toolbench_judge_prompts.CHECK.prompt(query=text, answer=text),
+    'agents, prompt of the judge': Reader(lambda text: QUESTIONS.CHECK.prompt(query=text, answer=text),
            ('agents/toolbench/judge_prompts.py',)),
     'agents, answers to be judged': Reader(_judged_answer),
     'agents, judgements': Reader(
         lambda text: _load(AgentGrading(()).read, [{'id': text, 'solved': [{'value': text}]}])
     ),
-    'ToolBench, prompt of the judge': Reader(lambda text: success.question_of(text, text, text).prompt),
     'RestBench, ToolBench and FuncQA, native calls': Reader(_native),
     'FuncQA, number': Reader(funcqa_reading.read_number, ('benchmarks/funcqa/reading.py',)),
     'FuncQA, calculation': Reader(_calculation, ('benchmarks/funcqa/records.py',)),
@@ -634,24 +633,13 @@ READERS: Mapping[str, Reader] = {
     'calls as text': Reader(
         lambda text: (
             [
-                read_reference(f'{mark}{text}'[:MAX_CHARS], name, opened_thoughts=mark == '[f(a=')
-                for name in FORMATS
-                for mark in ('', '<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '[f(a=', '<function=', '{"name": ')
+                read_reference(f'{mark}{text}'[:MAX_CHARS], name, opened_thoughts=bool(mark))
+                for name, row in FORMATS.items()
+                for mark in ('', *(''.join(marks) for marks in row.templates[:1]), *BEGINNINGS.get(name, ()))
             ]
             + [read_required_calls(text, name) for name in ('', 'f')]
         ),
-        tuple(
-            f'core/calls/written/{part}.py'
-            for part in (
-                'formats',
-                'scanning',
-                'named_formats',
-                'nested_formats',
-                'pythonic_formats',
-                'xml_formats',
-                'reading',
-            )
-        ),
+        tuple(f'core/calls/written/{part}.py' for part in WRITTEN),
     ),
     'server that is looked at': Reader(
         _probed,
@@ -691,8 +679,9 @@ READERS: Mapping[str, Reader] = {
     'generated description': Reader(
         lambda text: read_description(text, ['Map.route'], 'Map'), ('extras/preparing/reply.py',)
     ),
-    'generated example': Reader(lambda text: read_example(text, 'Map.route')),
-    'generated example, cue': Reader(lambda text: read_example(f'One scenario for "{text}', 'Map.route')),
+    'generated example': Reader(
+        lambda text: [read_example(said, 'Map.route') for said in (text, f'One scenario for "{text}')]
+    ),
     'values of an example': Reader(_example, ('tool_docs/value_types.py', 'tool_docs/tool_doc.py')),
     'documentation, first sentence': Reader(first_sentence, ('tool_docs/first_sentence.py',)),
     'documentation, template': Reader(lambda text: template_instruction(_doc(text)), ('tool_docs/template.py',)),
@@ -705,16 +694,7 @@ READERS: Mapping[str, Reader] = {
     'OpenAPI document': Reader(_openapi, ('tool_docs/sources/openapi.py',)),
     'YAML': Reader(lambda text: [_yaml(beginning + text[:MAX_CHARS]) for beginning in ('', 'a: ', '- ', "'", '{a: ')],
            ('tool_docs/yaml_text.py',)),
-    **{
-        f'log, {name}': Reader(
-            partial(_log, before, after), ('work_dir/work_dir.py', 'results/table.py', 'report/provenance.py')
-        )
-        for name, (before, after) in {
-            'plain': ('', ''),
-            'traceback': ('Traceback (most recent call last):\n', ''),
-            'error by name': ('FAILED d: ', ' PREEMPT'),
-        }.items()
-    },
+    'log': Reader(_log, ('work_dir/work_dir.py', 'results/table.py', 'report/provenance.py')),
     'config of a run': Reader(lambda text: [_load(read_dumped, part, 'a.py') for part in (text, f'a = {text}')],
            ('work_dir/dumped_config.py',)),
     'reply of a simulator': Reader(
@@ -735,12 +715,12 @@ READERS: Mapping[str, Reader] = {
     'tokens of a prompt': Reader(lambda text: estimate_tokens([text]), ('work_dir/prompt_tokens.py',)),
     'Slurm': Reader(_squeue, ('runners/slurm/syntax.py',)),
     'engine on nodes': Reader(_engine_on_nodes, ('models/api/engine_nodes.py',)),
-    **{
-        f'table of a report, {write.__name__}': Reader(
-            lambda text, write=write: write(Table('a', 'a', ('x', 'y'), (('z', text),))), ('report/files.py',)
-        )
-        for write in (to_csv, to_markdown, to_latex)
-    },
+    'table of a report': Reader(
+        lambda text: [
+            write(Table('a', 'a', ('x', 'y'), (('z', text),))) for write in (to_csv, to_markdown, to_latex)
+        ],
+        ('report/files.py',),
+    ),
 }  # fmt: skip
 
 
