@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,8 @@ from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.conftest import ROOT, load_tool
+
 SCRIPT = ROOT / 'tools' / 'check_official.py'
 
 TESTS = """
@@ -44,12 +44,7 @@ def test_another():
 
 @pytest.fixture(scope='module')
 def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location('check_official', SCRIPT)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # a data class looks its module up
-    spec.loader.exec_module(module)
-    return module
+    return load_tool('check_official')
 
 
 def run(folder: Path, *options: str, failing: int = 0, tests: str = TESTS) -> subprocess.CompletedProcess[str]:

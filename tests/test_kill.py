@@ -13,26 +13,17 @@ from random import Random
 
 import pytest
 
-from tests.conftest import ModelServer, start_server
+from tests.conftest import ModelServer, start_server, sweep_of
 from tests.forked import Fork, start_opencompass
 
 IN_FLIGHT = 4
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-wanted = ['tooleval-teval-review_str_v2', 'tooleval-ultratool-planning_zh']
-datasets = [row for row in datasets if row['abbr'] in wanted]
-server = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base='URL', retry=2, timeout=30,
-              max_workers=IN_FLIGHT, max_out_len=64, query_per_second=1000, max_seq_len=100000)
-models = [dict(server, abbr='api', run_cfg=dict(num_gpus=0))]
+DATASETS = ('tooleval-teval-review_str_v2', 'tooleval-ultratool-planning_zh')
+JUDGED = """
 for row in datasets:
     if row['name'] == 'planning':
         row['eval_cfg']['evaluator']['judge_cfg'] = dict(server, abbr='judge')
 """
+CONFIG = sweep_of(*DATASETS, more=JUDGED, max_workers=IN_FLIGHT)
 
 
 @dataclass
@@ -46,8 +37,11 @@ class Sweep:
 
     def __post_init__(self) -> None:
         self.folder.mkdir()
-        config = self.config.replace('URL', self.server.url).replace('IN_FLIGHT', str(IN_FLIGHT))
-        (self.folder / 'mine.py').write_text(config)
+        self.write()
+
+    def write(self, more: str = '') -> None:
+        """Writes the config, with more Python at its end."""
+        (self.folder / 'mine.py').write_text(self.config.replace('URL', self.server.url) + more)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -61,8 +55,11 @@ class Sweep:
     def finish(self, *more: str) -> bytes:
         status = self.start(*more).wait(1500)
         assert status == 0, (self.folder / 'said.txt').read_text(errors='replace')[-5000:]
-        tables = sorted(self.folder.glob('out/*/summary/summary_*[0-9].csv'), key=lambda file: file.stat().st_mtime)
-        return tables[-1].read_bytes()
+        return self.table()
+
+    def table(self) -> bytes:
+        tables = self.folder.glob('out/*/summary/summary_*[0-9].csv')
+        return max(tables, key=lambda file: file.stat().st_mtime).read_bytes()
 
     def kill_when(self, reached: Callable[[], bool]) -> bool:
         """Starts and kills every process of the sweep at once; False if it ended before."""

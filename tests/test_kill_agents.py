@@ -20,27 +20,16 @@ from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import SimulatorStore
 from opencompass_tooleval.work_dir.journal import MODEL, Journal
-from tests.conftest import ModelServer, start_server
+from tests.conftest import ModelServer, start_server, sweep_of
 from tests.test_kill import IN_FLIGHT, Sweep
 
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-wanted = ['tooleval-teval-agent-fc', 'tooleval-toolbench_g1-agent-fc', 'tooleval-toolbench_g2-agent-dfsdt']
-datasets = [row for row in datasets if row['abbr'] in wanted]
-server = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base='URL', retry=2, timeout=30,
-              max_workers=IN_FLIGHT, max_out_len=64, query_per_second=1000, max_seq_len=100000)
-models = [dict(server, abbr='api', run_cfg=dict(num_gpus=0))]
+DATASETS = ('tooleval-teval-agent-fc', 'tooleval-toolbench_g1-agent-fc', 'tooleval-toolbench_g2-agent-dfsdt')
+SIMULATE = """
 for row in datasets:
-    row['n'] = 2
     simulator = dict(model=dict(server, abbr='simulator'), cache=row['abbr'] + '.sqlite')
     row['infer_cfg']['inferencer']['dialogues']['simulator'] = simulator
 """
-DATASETS = ('tooleval-teval-agent-fc', 'tooleval-toolbench_g1-agent-fc', 'tooleval-toolbench_g2-agent-dfsdt')
+CONFIG = sweep_of(*DATASETS, more=f"{SIMULATE}    row['n'] = 2\n", max_workers=IN_FLIGHT)
 POINTS = 20
 MOST_LOST = 2 * (IN_FLIGHT + IN_FLIGHT)
 """What is in flight to the model and to the simulator, and what had come in the moment before."""

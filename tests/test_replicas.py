@@ -12,29 +12,12 @@ import pytest
 from mmengine.config import Config
 
 from opencompass_tooleval.work_dir.replicas import claims_folder
-from tests.conftest import ModelServer, start_server
+from tests.conftest import ModelServer, start_server, sweep_of
 from tests.forked import Fork, start_python
+from tests.test_kill_agents import SIMULATE
 
 IN_FLIGHT = 3
 TRIALS = 12
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets
-
-server = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base='URL', retry=2, timeout=30,
-              max_workers=IN_FLIGHT, max_out_len=64, query_per_second=1000, max_seq_len=100000)
-models = [dict(server, abbr='api', run_cfg=dict(num_gpus=0))]
-datasets = [[row for row in datasets if row['abbr'] == 'ABBR']]
-for row in datasets[0]:
-    row['n'] = TRIALS
-    if 'dialogues' in row['infer_cfg']['inferencer']:
-        simulator = dict(model=dict(server, abbr='simulator'), cache=row['abbr'] + '.sqlite')
-        row['infer_cfg']['inferencer']['dialogues']['simulator'] = simulator
-work_dir = 'run'
-"""
 PLAIN, AGENT = 'tooleval-teval-review_str_v2', 'tooleval-teval-agent-fc'
 SCRIPTS = {PLAIN: 'kill_script.py', AGENT: 'kill_agents_script.py'}
 
@@ -51,9 +34,10 @@ class Tasks:
     def start(self, server: ModelServer, number: int = 0, of: int = 1, sweep: str = 'a') -> Fork:
         self._started += 1
         source, params = self.folder / 'source.py', self.folder / f'{self._started}.py'
-        words = {'URL': server.url, 'IN_FLIGHT': IN_FLIGHT, 'ABBR': self.abbr, 'TRIALS': TRIALS}
-        source.write_text(re.sub('|'.join(words), lambda match: str(words[match.group()]), CONFIG))
+        more = f"{SIMULATE if self.abbr == AGENT else ''}datasets[0]['n'] = {TRIALS}\nwork_dir = 'run'\n"
+        source.write_text(sweep_of(self.abbr, more=more, openai_api_base=server.url, max_workers=IN_FLIGHT))
         content = Config.fromfile(source).to_dict()
+        content['datasets'] = [content['datasets']]
         if of > 1:
             content['replica'] = {'number': number, 'of': of, 'sweep': sweep}
         Config(content, format_python_code=False).dump(params)

@@ -13,25 +13,18 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.work_dir.lock import is_held
-from tests.conftest import ROOT, ModelServer
+from tests.conftest import ROOT, ModelServer, sweep_of
 from tests.engines import PATIENCE, until
 from tests.forked import start_opencompass
 
 SAID = 'tooleval: interrupted; answers so far are kept, go on with: '
 BAR = re.compile(r' *\d+%\|[^\r\n\[]*\[[^\]\r\n]*\]')
 """A progress bar, of iterations per second or seconds per iteration; what is written after it may be in its line."""
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-datasets = [row for row in datasets if row['abbr'] == 'tooleval-teval-review_str_v2']
-models = [dict(type=ToolEvalOpenAI, abbr=f'api{number}', path='tiny', key='right', openai_api_base='URL', max_workers=1)
-          for number in range(4)]
+FOUR = """
+models = [dict(models[0], abbr=f'api{number}') for number in range(4)]
 infer['runner']['max_num_workers'] = 2
 """
+CONFIG = sweep_of('tooleval-teval-review_str_v2', more=FOUR, max_workers=1, timeout=600)
 
 
 def lines_of(said: str) -> list[str]:
