@@ -128,7 +128,6 @@ def test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues(
     status_of = run_python('-c', TOOLEVAL, 'status', 'out', cwd=sweep.folder, env=sweep.environment)
     assert f'WARNING api: the budget of {limit:,} tokens is used up' in status_of.stdout
 
-    assert run(limit, '-r')[2]['requests'] == 0
     again = run_python('-c', TOOLEVAL, 'retry', 'out', cwd=sweep.folder, env=sweep.environment)
     assert again.returncode == 1 and 'is used up' in again.stdout and received(server)['requests'] == 0
 
@@ -160,7 +159,3 @@ def test_killed_requests_count_and_do_not_stay_reserved(
     assert status == 1 and 'WARNING api: the budget of ' in printed, printed
     assert limit - SLACK * 2e-6 < cost_of(received(server)) <= limit + in_flight * (LONGEST + 2 * 600) / 1e6
     assert sweep.ledgers['api.cost.json']['in_flight'] == {}
-    server.settle()
-    status, printed = sweep.run(f'budget=dict(cost={2 * (cost + cost_of(undisturbed.judge))})', '-r')
-    assert status == 0, printed
-    assert sweep.table() == undisturbed.table

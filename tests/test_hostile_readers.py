@@ -22,8 +22,6 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
-from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
-from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench import judge_prompts as QUESTIONS
 from opencompass_tooleval.agents.toolbench.answers import load_answers
 from opencompass_tooleval.agents.toolbench.grading import AgentGrading
@@ -73,8 +71,6 @@ from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_members import members
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.core.text.reading import parse_enclosed
-from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.functions import FunctionAnswer
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
 from opencompass_tooleval.extras.attribution.causes import RawText
 from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
@@ -143,10 +139,10 @@ def _mixed(alphabet: str, length: int) -> str:
     return ''.join(random.Random(0).choices(alphabet, k=length))
 
 
-BLANKS, QUOTES, BRACKETS, MARKS = ' \t\n\r', '\'"`“”', '[]{}()<>', ':：,，.。=|/\\-*#_'
-LETTERS, DIGITS = 'aABE我', '01'
+BLANKS, QUOTES, BRACKETS, MARKS = ' \t\n\r', '\'"`“', '[]{}()<>', ':：,，.=|/\\-*#_'
+LETTERS, DIGITS = 'aA我', '0'
 WORDS = (
-    '\r\n', ' \n', '[{', '{"', '":', '",', "':", 'a ', 'A:', 'a:\t', '1 ', '1.', '1, ', '- ', '* ', '->', '```', '"a"',
+    '\r\n', '[{', '{"', '":', '",', 'a ', 'A:', 'a:\t', '1 ', '1.', '- ', '->', '```', '"a"',
     '[1', ']{', '{a', 'a=', '(a', 'a.a', 'Error ', 'Task [', 'CANCELLED ', 'Answer ', 'answer is ', '答案', 'json',
     'GET /', '/a/', '<think>', '</think>', '<|channel|>', '\\"', '\\boxed{', 'Option ', 'http://', '1. ', '**', '10^',
     '\\frac{1}', '[a](', '${',
@@ -327,40 +323,6 @@ def _react(text: str) -> None:
         '{tool_description}{action_names}{thought}{action}{action_input}{response}{finish}'
     )
     protocol.parse(text, bridge.ShownTools())
-
-
-def _loops(text: str) -> None:
-    """What a model under test may say to an agent's loop, as text and as calls, and what a tool may return."""
-    environment = Environment(stateful_tools=lambda: (_Telling(text),))
-    calls = tuple(make_call(*call) for call in (('tool', '{}'), (text, {}), ('tool', text), ('Finish', text)))
-    answer = Answer(text, calls=calls)
-    for loop in (FunctionCalling(max_steps=3), FunctionCalling(max_steps=3, stop_on='tool')):
-        dialogue = loop.run(_TASK, environment.begin('task'))
-        with contextlib.suppress(StopIteration):
-            next(dialogue)
-            dialogue.send(as_answer(answer))
-            dialogue.send(Answer(text))
-    react = pytest.importorskip('opencompass_tooleval.agents.loops.react').ReAct(max_steps=3)
-    dialogue = react.run(_TASK, environment.begin('task'))
-    with contextlib.suppress(StopIteration):
-        next(dialogue)
-        dialogue.send(Answer(f'Thought: so\nAction: tool\nAction Input: {text}'))
-        dialogue.send(as_answer(text))
-
-
-_TASK = Task('task', 'hostile', 'What?', (ToolSchema('tool', '', {'type': 'object'}),))
-
-
-@dataclass
-class _Telling:
-    text: str
-    names = ('tool',)
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        return FunctionAnswer(self.text)
-
-    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """There is nothing to learn."""
 
 
 def _engine_on_nodes(text: str) -> None:
@@ -675,7 +637,6 @@ READERS: Mapping[str, Reader] = {
     'FuncQA, parameters': Reader(lambda text: call_tool('add_', {'input': [text, 1]})),
     'FuncQA, trajectory': Reader(_trajectory),
     'FuncQA, ReAct': Reader(_react),
-    'loops of agents': Reader(_loops),
     'generated description': Reader(
         lambda text: read_description(text, ['Map.route'], 'Map'), ('extras/preparing/reply.py',)
     ),

@@ -11,11 +11,14 @@ import sys
 import termios
 import time
 from contextlib import suppress
+from io import StringIO
+from logging import StreamHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opencompass.runners.base import BaseRunner
+from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.runners import SlurmArrayRunner, ToolEvalLocalRunner
@@ -27,7 +30,7 @@ from tests.engines import until
 
 @pytest.mark.parametrize('kind', [ToolEvalLocalRunner, SlurmArrayRunner])
 def test_a_base_class_that_raises_after_failed_tasks_does_not_end_the_run(
-    kind: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def summarize(runner: Any, status: Any) -> None:
         if any(code for _, code in status):
@@ -39,8 +42,10 @@ def test_a_base_class_that_raises_after_failed_tasks_does_not_end_the_run(
     monkeypatch.setattr(BaseRunner, '__call__', call)
     monkeypatch.setattr(BaseRunner, 'summarize', summarize)
     monkeypatch.setattr(kind, 'launch', lambda runner, tasks: [(task, 1) for task in tasks])
+    screen = StringIO()
+    monkeypatch.setattr(get_logger(), 'handlers', [StreamHandler(screen)])
     kind(task={'type': ToolEvalInferTask})(['a', 'b'])
-    assert 'RuntimeError: 2 tasks failed' in ''.join(capfd.readouterr())
+    assert 'RuntimeError: 2 tasks failed' in screen.getvalue()
 
 
 def task(folder: Path, *datasets: str, **model: Any) -> dict[str, Any]:

@@ -41,14 +41,18 @@ RETRIEVE = "'tooleval-teval-retrieve_str_v2'"
 COT = (RETRIEVE, "'tooleval-funcqa-one_hop-cot'")
 
 
-def plan_of(folder: Path, *changes: tuple[str, str]) -> ModelPlan:
-    """Writes the config with some words replaced, and plans it for a run."""
+def write(folder: Path, *changes: tuple[str, str]) -> Path:
+    """Writes the config with some words replaced."""
     text = CONFIG
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
     (folder / 'sweep.py').write_text(text)
-    (model,) = make_plan(folder / 'sweep.py', folder / 'run').models
+    return folder / 'sweep.py'
+
+
+def plan_of(folder: Path, *changes: tuple[str, str]) -> ModelPlan:
+    (model,) = make_plan(write(folder, *changes), folder / 'run').models
     return model
 
 
@@ -122,9 +126,7 @@ def test_a_temperature_that_is_not_sent_is_a_note_or_a_fault(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], temperature: str, of_dataset: str, is_fault: bool, words: str
 ) -> None:
     added = OPENAI.replace('OF_DATASET', of_dataset).replace('TEMPERATURE', temperature)
-    plan_of(tmp_path, ('infer[', f'{added}\ninfer['))
-    capsys.readouterr()
-    assert show_plan(tmp_path / 'sweep.py') == is_fault
+    assert show_plan(write(tmp_path, ('infer[', f'{added}\ninfer['))) == is_fault
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith(('NOTE', 'FAULT'))]
     (line,) = [line for line in lines if 'max_out_len=9' not in line]
     assert line.startswith(f'{"FAULT" if is_fault else "NOTE"} {words}')
@@ -152,9 +154,9 @@ def test_what_an_agent_is_offered_is_counted_and_what_is_not_is_said(
     assert plan.prompts_by == f'data sets: 3 by {ESTIMATE}'
     assert plan.not_counted == (
         'the later rounds of 7 dialogues',
+        'the judge replayed-judge (data sets: 1)',
         'the judge gpt (data sets: 1)',
         'the simulator sim (data sets: 1)',
-        'the judge replayed-judge (data sets: 1)',
     )
     counted = 0
     for dataset in Config.fromfile(tmp_path / 'sweep.py', format_python_code=False)['datasets']:
