@@ -184,22 +184,22 @@ class Reader:
     modules: tuple[str, ...] = ()
 
 
-@cache
-def _folder() -> Path:
-    folder = tempfile.TemporaryDirectory()  # removed with the last reference to it
-    _KEPT.append(folder)
-    return Path(folder.name)
-
-
-_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+_KEPT = tempfile.TemporaryDirectory()
+_FOLDER = Path(_KEPT.name)
 
 
 def _file(content: object, name: str = 'file.json') -> Path:
     """A file with a text, or with a value as JSON."""
-    file = _folder() / name
+    file = _FOLDER / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(content if isinstance(content, str) else json.dumps(content), encoding='utf-8', newline='')
     return file
+
+
+def _read(read: Callable[[str], object], text: str, refused: type[Exception] = ValueError) -> None:
+    """Reads a text, which may be refused."""
+    with contextlib.suppress(refused):
+        read(text)
 
 
 def _load(load: Callable[[Path], object], content: object, name: str = 'file.json') -> None:
@@ -208,21 +208,15 @@ def _load(load: Callable[[Path], object], content: object, name: str = 'file.jso
         load(_file(content, name))
 
 
-def _yaml(text: str) -> object:
-    with contextlib.suppress(ValueError):
-        return load_yaml(text)
-    return None
-
-
 def _log(text: str) -> None:
     """What people see of a log."""
-    (_folder() / 'run' / 'configs').mkdir(parents=True, exist_ok=True)
+    (_FOLDER / 'run' / 'configs').mkdir(parents=True, exist_ok=True)
     for content in (text, f'Traceback (most recent call last):\n{text}', f'FAILED d: {text} PREEMPT'):
         log = _file(content, 'run/logs/infer/m/d.out')
         last_error(log)
         last_error(log, 'd')
-        WorkDir(_folder() / 'run').log('m', 'd', 'infer')
-        runs_table(read_runs([_folder() / 'run']))
+        WorkDir(_FOLDER / 'run').log('m', 'd', 'infer')
+        runs_table(read_runs([_FOLDER / 'run']))
 
 
 def _instructions(text: str) -> None:
@@ -243,21 +237,23 @@ def _calculation(text: str) -> None:
             _load(lambda file: load_questions(file, 'one_hop'), [row])
 
 
+def _run_of(text: str, details: list[Any]) -> dict[str, Any]:
+    answer = {'method': text, 'total_steps': 1, 'final_answer': text, 'answer_details': details}
+    return {'query': text, 'available_tools': [], 'answer': answer}
+
+
 def _judged_answer(text: str) -> None:
     message = {'name': text, 'arguments': text, 'response': text}
     details = [{'role': 'tool', 'message': message}, {'role': 'assistant', 'message': text}]
-    answer = {'method': text, 'total_steps': 1, 'final_answer': text, 'answer_details': details}
-    judged = judged_of_run(read_run(text, {'query': text, 'available_tools': [], 'answer': answer}))
+    judged = judged_of_run(read_run(text, _run_of(text, details)))
     assert max(map(len, (judged.content, judged.compared.content, judged.task))) <= MAX_CHARS
     assert judged.told is not None and judged.digest and not judged.is_finished
 
 
 def _stored_run(text: str) -> None:
     message = {'name': 'Finish', 'arguments': text, 'response': text}
-    details = [{'role': 'tool', 'message': message}]
-    answer = {'method': text, 'total_steps': 1, 'final_answer': text, 'answer_details': details}
     for load in (load_runs, load_answers):
-        _load(load, {'1': {'query': text, 'available_tools': [], 'answer': answer}})
+        _load(load, {'1': _run_of(text, [{'role': 'tool', 'message': message}])})
 
 
 def _detail(score: SampleScore) -> None:
@@ -290,12 +286,8 @@ def _native(text: str) -> None:
     """What a server may say of calls: any name, and arguments that are any text or any JSON."""
     record = make_path_record(['GET /movie/popular'])
     tools = [ToolSchema(name, '', {'type': 'object'}) for name in record.tools]
-    for name, arguments in (
-        (text, {}),
-        ('GET /movie/popular', text),
-        ('Rink Rates.Prices', {text: text}),
-        (text, text),
-    ):
+    named = ('GET /movie/popular', text), ('Rink Rates.Prices', {text: text})
+    for name, arguments in ((text, {}), *named, (text, text)):
         answer = Answer(text, calls=(make_call(name, arguments, text),) * 2)
         _detail(restbench.score_calls(record, answer, tools))
         _detail(score_native_calls(_request(), answer))
@@ -313,8 +305,7 @@ def _doc(text: str) -> ToolDoc:
 def _call(text: str) -> None:
     for read in (call_name, partial(parse_call, properties=('a', 'x'))):
         for annotation in (text, f'f({text})', f'f(x={text})'):
-            with contextlib.suppress(CallError):
-                read(annotation)
+            _read(read, annotation, CallError)
 
 
 def _react(text: str) -> None:
@@ -336,14 +327,8 @@ def _engine_on_nodes(text: str) -> None:
 def _squeue(text: str) -> None:
     read_states(text)
     read_jobs(text)
-    for read in (read_job_id, read_array_limit):
-        with contextlib.suppress(ValueError):
-            read(text)
-
-
-def _reply(read: Callable[[str], object], text: str) -> None:
-    with contextlib.suppress(replies.Unreadable):
-        read(text)
+    _read(read_job_id, text)
+    _read(read_array_limit, text)
 
 
 def _server(text: str) -> None:
@@ -372,21 +357,14 @@ def _attribution(text: str) -> None:
     observer._special_tokens = frozenset([text[:40]]), [text[:9]]  # type: ignore[misc]
     observer._special_tokens_in(text)
     record = {'raw': text, 'error': text, 'names': [text], 'tools': [{'function': text}], 'originals': {text: text}}
-    for observed in (
-        text,
-        [record],
-        [{'raw': text, 'tool_choice': text}],
-        [{'calls': [{'name': text}], 'names': [text]}],
-    ):
+    records = [record], [{'raw': text, 'tool_choice': text}], [{'calls': [{'name': text}], 'names': [text]}]
+    for observed in (text, *records):
         attribution_of_row({'prediction': text, 'observed': observed, 'tools': [text]})
     calls = tuple(make_call(name, text) for name in ('find', text[:300]))
     for served in (Answer(text), Answer(f'<think>{text}'), Answer(text, calls=calls)):
         attribute(served, RawText(text, 'ids'), Asked('hermes', tools, 'required', opened_thoughts=bool(served.calls)))
-        for raw in (
-            f'<tool_call>{text}',
-            f'{{"name": "find"{text}',
-            f'{text}<tool_call>{{"name": "find", "arguments": {{}}}}',
-        ):
+        call = '<tool_call>{"name": "find", "arguments": {}}'
+        for raw in (f'<tool_call>{text}', f'{{"name": "find"{text}', text + call):
             for name in ('none', 'hermes'):
                 asked = Asked(name, tools, special_tokens=(text[:40],), stop_words=(text[:20],))
                 attribute(replace(served, text=text[::2]), RawText(raw, 'ids'), asked)
@@ -434,8 +412,7 @@ def _trajectory(text: str) -> None:
 
 def _members(text: str) -> None:
     for before in ('', '{', '{"a": ', '{"a": "'):
-        with contextlib.suppress(ValueError):
-            list(members(io.StringIO(before + text).read))
+        _read(lambda said: list(members(io.StringIO(said).read)), before + text)
 
 
 def _causes(text: str) -> None:
@@ -578,16 +555,10 @@ READERS: Mapping[str, Reader] = {
     'FuncQA, number': Reader(funcqa_reading.read_number, ('benchmarks/funcqa/reading.py',)),
     'FuncQA, calculation': Reader(_calculation, ('benchmarks/funcqa/records.py',)),
     **{
-        f'EasyTool, {read.__name__}, {reading}': Reader(partial(_reply, partial(read, reading=reading)))
-        for read in (
-            replies.read_tasks,
-            replies.read_topology,
-            replies.read_choice,
-            replies.read_choice_at_end,
-            replies.read_names,
-            replies.read_need,
-            replies.read_parameters,
+        f'EasyTool, {name}, {reading}': Reader(
+            partial(_read, partial(getattr(replies, f'read_{name}'), reading=reading), refused=replies.Unreadable)
         )
+        for name in ('tasks', 'topology', 'choice', 'choice_at_end', 'names', 'need', 'parameters')
         for reading in replies.READINGS
     },
     'FuncQA, check': Reader(replies.read_check),
@@ -653,8 +624,10 @@ READERS: Mapping[str, Reader] = {
     'documentation in a prompt': Reader(find_api_list, ('tool_docs/api_list.py',)),
     'instructions': Reader(_instructions, ('tool_docs/instruction_formats.py',)),
     'OpenAPI document': Reader(_openapi, ('tool_docs/sources/openapi.py',)),
-    'YAML': Reader(lambda text: [_yaml(beginning + text[:MAX_CHARS]) for beginning in ('', 'a: ', '- ', "'", '{a: ')],
-           ('tool_docs/yaml_text.py',)),
+    'YAML': Reader(
+        lambda text: [_read(load_yaml, mark + text[:MAX_CHARS]) for mark in ('', 'a: ', '- ', "'", '{a: ')],
+        ('tool_docs/yaml_text.py',),
+    ),
     'log': Reader(_log, ('work_dir/work_dir.py', 'results/table.py', 'report/provenance.py')),
     'config of a run': Reader(lambda text: [_load(read_dumped, part, 'a.py') for part in (text, f'a = {text}')],
            ('work_dir/dumped_config.py',)),
