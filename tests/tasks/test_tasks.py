@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import shlex
@@ -16,7 +15,6 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from mmengine.config import ConfigDict
-from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.records import load_samples
@@ -26,9 +24,7 @@ from opencompass_tooleval.report.provenance import runs_table
 from opencompass_tooleval.results.table import read
 from opencompass_tooleval.tasks import infer_task
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask, to_json
-from opencompass_tooleval.tasks.first_prompts import quiet
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
-from opencompass_tooleval.tasks.smoke_test import run_trial
 from opencompass_tooleval.tasks.task_process import MODULE, as_module
 from opencompass_tooleval.work_dir.lock import exclusive, sweep_lock
 from tests.conftest import ROOT
@@ -215,9 +211,3 @@ def test_trials_that_cannot_differ_are_told_before_inference(monkeypatch: pytest
         'd3: n=3 asks for every record 3 times, and the answers may all be the same: it samples at temperature 0. '
         "Set a temperature above 0 in the model's config, or leave out n"
     ]
-
-
-def test_the_smoke_test_runs_here_and_the_process_logs_again_what_goes_wrong() -> None:
-    with quiet('INFO'):  # whatever level an earlier test has left
-        assert run_trial() > 0
-        assert all(get_logger().isEnabledFor(level) for level in (logging.INFO, logging.WARNING, logging.ERROR))
