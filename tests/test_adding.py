@@ -101,4 +101,4 @@ print(metrics_of(('grounded',)), [(one.values, one.reason) for one in judged], w
 
 def test_a_loop_and_a_judges_metric(run: Run) -> None:
     values = "[({'grounded_rate': 1.0}, 'ok'), ({'grounded_rate': 0.0}, 'judge:no')]"
-    assert run(CARRY_OUT + JUDGE) == f"Forty-two.\\n('grounded_rate',) {values} Grounded\\n"
+    assert run(CARRY_OUT + JUDGE) == f"Forty-two.\n('grounded_rate',) {values} Grounded\n"

@@ -52,15 +52,14 @@ with read_base():
 
 by_abbr = {row['abbr']: row for row in tooleval_teval_en_v2_datasets}
 datasets = [by_abbr[f'tooleval-teval-{name}_v2'] for name in ('review_str', 'retrieve_str', 'instruct')]
-datasets.insert(1, dict(by_abbr['tooleval-teval-plan_str_v2'], path='/no/such/folder'))
 models = [dict(type=Counting, abbr=name, path='PATH/{dataset}.jsonl', batch_size=64, run_cfg=dict(num_gpus=0))
-          for name in ('replay', 'other')]
+          for name in ('replay', 'second', 'third')]
 """
 
 
 @pytest.fixture(scope='module')
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """review_str and instruct are answered; plan_str has no data, retrieve_str no file of answers.
+    """review_str and instruct are answered; retrieve_str has no file of answers.
 
     All paths hold a blank: the working directory's, the model's and the interpreter's.
     """
@@ -95,16 +94,15 @@ def test_a_sweep_imports_opencompass_once(run: tuple[subprocess.CompletedProcess
     """In the command, in what forks the tasks, and in the tasks of both stages."""
     done, folder = run
     logs = list(folder.glob('out/*/logs/*/*/*.out'))
-    assert len(logs) == 4
+    assert len(logs) == 6
     imported = '\n'.join([done.stderr, *(log.read_text() for log in logs)])
     for module in ('torch', 'transformers', 'opencompass.datasets'):
         assert len(re.findall(rf'import time: .*\| +{re.escape(module)}$', imported, re.MULTILINE)) == 1, module
 
 
 def test_a_task_of_teval_loads_few_modules_and_no_extra(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
-    """At its first data set: to say what is missing for another one it needs the tables of all benchmarks."""
     tasks = [json.loads(file.read_text().splitlines()[0]) for file in (run[1] / 'counted').iterdir()]
-    assert len(tasks) == 2 and len({server for server, _ in tasks}) == 1, 'forks of one process'
+    assert len(tasks) == 3 and len({server for server, _ in tasks}) == 1, 'forks of one process'
     for _, modules in tasks:
         loaded = [name for name in modules if name.startswith('opencompass_tooleval')]
         assert len(loaded) <= MOST
@@ -127,15 +125,12 @@ def test_a_task_is_named_by_its_model_and_how_many_data_sets(task: Any) -> None:
 def test_what_failed_is_said(run: tuple[subprocess.CompletedProcess[str], Path]) -> None:
     done, folder = run
     assert done.returncode == 1
-    for name in ('plan_str_v2', 'retrieve_str_v2'):
-        assert f'MISSING replay x tooleval-teval-{name}: no result; see ' in done.stdout
-    assert done.stdout.count('MISSING') == 2 * 2
+    assert 'MISSING replay x tooleval-teval-retrieve_str_v2: no result; see ' in done.stdout
+    assert done.stdout.count('MISSING') == 3
     (log,) = folder.glob('out/*/logs/infer/replay/*.out')
     text = log.read_text()
-    assert 'TaskFailedError: 2 data sets failed' in text
-    assert 'FAILED tooleval-teval-plan_str_v2: DataError' in text
+    assert 'TaskFailedError: 1 data sets failed' in text
     assert 'FAILED tooleval-teval-retrieve_str_v2: DataError' in text
-    assert 'tooleval prepare teval' in text
     (log,) = folder.glob('out/*/logs/eval/replay/*.out')
     assert 'FileNotFoundError: there are no predictions: neither ' in log.read_text()
 
