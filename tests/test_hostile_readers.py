@@ -457,7 +457,7 @@ def _translated(text: str) -> list[Any]:
 
 
 BEGINNINGS = {
-    'pythonic': ['[f(a='],
+    'pythonic': ['<|python_start|>[f(a='],
     'lfm2': ['<|tool_call_start|>[f(a='],
     'olmo3': ['<function_calls>f(a='],
     'llama3_json': ['{"name": '],
@@ -465,6 +465,8 @@ BEGINNINGS = {
     'none': ['{"name": '],
 }
 """Name of a format -> further beginnings of calls, beside the marks in its template."""
+THOUGHTS = '[f(a='
+"""Beginning of a text within thoughts."""
 WRITTEN = 'formats', 'scanning', 'named_formats', 'nested_formats', 'pythonic_formats', 'xml_formats', 'reading'
 
 READERS: Mapping[str, Reader] = {
@@ -566,9 +568,9 @@ READERS: Mapping[str, Reader] = {
     'calls as text': Reader(
         lambda text: (
             [
-                read_reference(f'{mark}{text}'[:MAX_CHARS], name, opened_thoughts=bool(mark))
+                read_reference(f'{mark}{text}'[:MAX_CHARS], name, opened_thoughts=mark == THOUGHTS)
                 for name, row in FORMATS.items()
-                for mark in ('', *(''.join(marks) for marks in row.templates[:1]), *BEGINNINGS.get(name, ()))
+                for mark in ('', THOUGHTS, *(''.join(marks) for marks in row.templates[:1]), *BEGINNINGS.get(name, ()))
             ]
             + [read_required_calls(text, name) for name in ('', 'f')]
         ),
