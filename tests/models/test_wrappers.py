@@ -14,7 +14,6 @@ from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
 from opencompass_tooleval.benchmarks.teval.records import SUFFIXES, TABLE, CallGold, Sample, file_stem, load_samples
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
-from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.models.model_calls import adapt_model, ask, exceeds_context, token_length
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.conftest import ROOT, ModelServer
@@ -29,24 +28,15 @@ MESSAGES = [
     {'role': 'function', 'content': '{"sky": "clear"}'},
     {'role': 'user', 'content': 'Go on.'},
 ]
-MERGED = [
-    {'role': 'system', 'content': 'You have tools.\n'},
-    {'role': 'user', 'content': 'What is the weather in 临安?'},
-    {'role': 'assistant', 'content': '{"name": "SkyReport.get"}'},
-    {'role': 'user', 'content': '{"sky": "clear"}\nGo on.'},
-]
+MERGED = [*MESSAGES[:3], {'role': 'user', 'content': '{"sky": "clear"}\nGo on.'}]
 
 
 def make_conversation(messages: list[dict[str, str]] = MESSAGES, **template: str) -> Conversation:
     """A conversation as the inferencer makes it from a row."""
-    row = {
-        'record_id': 'r7',
-        'messages': json.dumps(messages),
-        'source': 'stub_v2',
-        'idx': 7,
-        'gold_answer': 'the gold answer',
-    }
-    return ToolEvalConversationTemplate('{messages}', **template).generate_item(row)
+    row = {'record_id': 'r7', 'source': 'stub_v2', 'idx': 7, 'gold_answer': 'the gold answer'}
+    return ToolEvalConversationTemplate('{messages}', **template).generate_item(
+        {**row, 'messages': json.dumps(messages)}
+    )
 
 
 def demo_conversations(language: str, stem: str) -> list[Conversation]:
@@ -57,7 +47,6 @@ def demo_conversations(language: str, stem: str) -> list[Conversation]:
 
 
 def demo_samples(language: str, stem: str) -> list[Sample]:
-    """The records of one demo file."""
     return load_samples(DEMO / language / f'{stem}.json', stem.split('_v2')[0])
 
 
@@ -98,14 +87,6 @@ def sent(model: OpenAI, conversation: Conversation) -> list[dict[str, str]]:
     return cast(list[dict[str, str]], json.loads(request)['messages'])
 
 
-def test_chat_wrapper_renders_the_merged_messages(
-    chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = chat.tokenizer.apply_chat_template(MERGED, add_generation_prompt=True, tokenize=False)
-    assert rendered(chat, [make_conversation()], monkeypatch) == [expected]
-    assert expected.startswith('<|im_start|>system\nYou have tools.\n<|im_end|>\n<|im_start|>user\n')
-
-
 def test_chat_wrapper_with_the_system_prompt_as_user(
     chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,20 +101,6 @@ def test_chat_wrapper_with_the_system_prompt_as_user(
     count = len(chat.tokenizer(expected, add_special_tokens=False)['input_ids'])
     assert token_length(chat, conversations[1]) == count != token_length(chat, conversations[0])
     assert 'apply_chat_template' not in vars(chat.tokenizer)
-
-
-def test_the_model_and_its_tokenizer_stay_as_they_are_while_it_is_asked(
-    chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tokenizer, generate, during = chat.tokenizer, chat.model.generate, list[Any]()
-
-    def spy(*args: Any, **kwargs: Any) -> Any:
-        during.append((chat.tokenizer is tokenizer, 'apply_chat_template' in vars(tokenizer)))
-        return generate(*args, **kwargs)
-
-    monkeypatch.setattr(chat.model, 'generate', spy)
-    assert len(ask(chat, [make_conversation(system_role='user')], 1)) == 1
-    assert during == [(True, False)]
 
 
 def test_a_chat_template_that_takes_no_two_user_turns_is_named(
@@ -161,15 +128,8 @@ def test_base_wrapper_sees_every_message_and_no_marks(
 def test_api_wrappers_send_the_merged_messages(
     wrapper: type[OpenAI], tiny_model: Path, echo_server: ModelServer
 ) -> None:
-    model = wrapper(
-        path='tiny',
-        key='none',
-        openai_api_base=echo_server.url,
-        query_per_second=100,
-        max_seq_len=8192,
-        tokenizer_path=str(tiny_model),
-        temperature=0,
-    )
+    settings: dict[str, Any] = {'query_per_second': 100, 'tokenizer_path': str(tiny_model), 'temperature': 0}
+    model = wrapper(path='tiny', key='none', openai_api_base=echo_server.url, max_seq_len=8192, **settings)
     assert sent(model, make_conversation()) == MERGED
     roles = [message['role'] for message in sent(model, make_conversation(system_role='user'))]
     assert roles == ['user', 'user', 'assistant', 'user', 'user']
@@ -184,27 +144,12 @@ def test_api_wrappers_send_the_merged_messages(
 def test_batch_sizes_agree(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """The model decodes greedily in float32, and its rotary positions do not see the padding on the left."""
     model = request.getfixturevalue(name)
-    conversations = [*demo_conversations('EN', 'review_str_v2'), *demo_conversations('EN', 'plan_str_v2')]
+    conversations = [*demo_conversations('EN', 'review_str_v2'), *demo_conversations('EN', 'plan_str_v2')][-9:]
     lengths = [model.get_token_len(conversation) for conversation in conversations]
     assert len(set(lengths)) > 1  # there is something to pad
     one = [model.generate_from_template([prompt], max_out_len=24)[0] for prompt in conversations]
-    eight = [
-        answer
-        for start in range(0, len(conversations), 8)
-        for answer in model.generate_from_template(conversations[start : start + 8], max_out_len=24)
-    ]
-    assert one == eight
+    assert one == model.generate_from_template(conversations, max_out_len=24)
     assert len(set(one)) > len(one) // 2
-    alone = [model.parse_template(prompt, mode='gen') for prompt in conversations]
-    assert alone == model.parse_template(conversations, mode='gen')
-
-
-def test_the_record_id_reaches_the_model(chat: HuggingFacewithChatTemplate, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-    monkeypatch.setattr(chat, 'generate', lambda inputs, max_out_len: seen.extend(inputs) or [''] * len(inputs))
-    chat.generate_from_template([make_conversation(), make_conversation()], max_out_len=1)
-    assert [(prompt.record_id, prompt.source, prompt.position) for prompt in seen] == [('r7', 'stub_v2', 7)] * 2
-    assert OracleModel().generate_from_template([make_conversation()], max_out_len=1) == ['the gold answer']
 
 
 def test_the_context_is_counted_in_the_model_s_own_tokens(
