@@ -52,7 +52,7 @@ def streaming(steps: list[bytes | float], ends: bool = True) -> Iterator[RawServ
 
 def answer_of(url: str, **settings: Any) -> Answer:
     model = ToolEvalOpenAI(
-        'tiny', key=KEY, openai_api_base=url, backoff=0.001, **{'retry': 0, 'stream': True, 'timeout': 60, **settings}
+        'tiny', key=KEY, openai_api_base=url, backoff=0.001, **{'retry': 0, 'stream': True, 'timeout': 1500, **settings}
     )
     (answer,) = model.answers(prompts(1), 16)
     return answer
@@ -62,7 +62,7 @@ def answer_of(url: str, **settings: Any) -> Answer:
     ('steps', 'ends', 'settings', 'text', 'reason'),
     [
         pytest.param([*HI, DONE], True, {}, 'hi', None, id='right'),
-        pytest.param([ALIVE, 0.5] * 5 + [*HI, DONE], True, {'idle_timeout': 2}, 'hi', None, id='comments'),
+        pytest.param([ALIVE, 0.4] * 10 + [*HI, DONE], True, {'idle_timeout': 3}, 'hi', None, id='comments'),
         pytest.param([HI[0], ENDLESS], True, {'idle_timeout': 1}, '', 'infra:timeout', id='idle'),
         pytest.param([ENDLESS], True, {'idle_timeout': 1}, '', 'infra:timeout', id='idle from the start'),
         pytest.param([ALIVE, 0.1] * 600, True, {'timeout': 1}, '', 'infra:timeout', id='too long'),
