@@ -18,13 +18,7 @@ from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, parse_scores
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.judging import judge as judging
-from opencompass_tooleval.judging.judge import (
-    TRIES,
-    Judge,
-    judge_cfg_from_env,
-    judge_settings,
-    settings_hash,
-)
+from opencompass_tooleval.judging.judge import TRIES, Judge, judge_cfg_from_env, judge_settings, settings_hash
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, single
 from opencompass_tooleval.judging.judgement import UnjudgedError, Unread
 from opencompass_tooleval.models.model_calls import AskingEndedError
@@ -556,18 +550,3 @@ def test_created_tools_are_judged_one_by_one(scripted: Script) -> None:
     assert Scripted.asked == ['r0/1.1', 'r0/1.2']
     assert [detail['values']['overall'] for detail in result['details']] == pytest.approx([0.5, 0.6, 0.0])
     assert result['provenance']['judge_prompt'] == prompt_hash('tool_creation', 'zh')
-
-
-def test_judgements_from_a_file_ask_nobody(tmp_path: Path) -> None:
-    file = tmp_path / 'judgements.jsonl'
-    rows = [{'id': f'r{i}', 'step': '', 'scores': dict.fromkeys(LABELS['planning'], 5 + i)} for i in range(3)]
-    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
-    cfg = {'type': 'NoSuchModel', 'path': 'x'}
-    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg, judgements=str(file))
-    result = evaluate(evaluator, plans(3), plan_answers(3))
-    assert result['overall'] == pytest.approx(60.0)
-    assert result['provenance']['judge'] == str(file)
-    with pytest.raises(UnjudgedError, match='1 of 4 could not be judged, for example record r3'):
-        evaluate(evaluator, plans(4), plan_answers(4))
-    with pytest.raises(ValueError, match="have judgements but are not scored, such as record 'r2'"):
-        evaluate(evaluator, plans(2), plan_answers(2))

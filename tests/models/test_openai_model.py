@@ -86,15 +86,6 @@ def test_what_a_sample_costs_others(canned_server: ModelServer) -> None:
     assert [None if one is None else one.text for one in ended.value.answers] == [ANSWER] * 3 + [None] * 3
 
 
-def test_a_prompt_over_the_context_is_not_sent(canned_server: ModelServer) -> None:
-    model = make_model(canned_server, max_seq_len=500)
-    texts = ('word ' * 900, 'short')
-    answers = model.answers([PromptList([{'role': 'HUMAN', 'prompt': it, 'content': it}]) for it in texts], 16)
-    assert [answer.text for answer in answers] == ['', ANSWER]
-    assert answers[0].reason == 'infra:truncated'
-    assert canned_server.stats()['requests'] == 1
-
-
 @pytest.mark.parametrize(('kind', 'settings', 'words'), [
     ('401', {}, 'status 401'), ('402', {}, 'status 402: .*Insufficient Balance'), ('403', {}, 'status 403'),
     ('404', {}, 'status 404'), ('quota', {}, 'status 429 .status 402.: .*exceeded your current quota'),
