@@ -1,4 +1,4 @@
-"""``opencompass -a vllm`` and ``-a lmdeploy``, OpenAISDK and concurrent inference: what the engine or server receives.
+"""``opencompass -a vllm`` and ``-a lmdeploy``, and concurrent inference: what the engine receives, or why not.
 
 LMDeploy cannot be installed here. ``engine_stand_ins`` has what OpenCompass imports of it, with its signatures; the
 wrapper is the real one.
@@ -14,14 +14,14 @@ import pytest
 from mmengine.config import Config
 from opencompass.utils.run import change_accelerator
 
-from tests.conftest import ROOT, ModelServer
+from tests.conftest import ROOT
 from tests.forked import run_opencompass
 
 STAND_INS = ROOT / 'tests' / 'models' / 'engine_stand_ins'
 
 CONFIG = """
 from mmengine.config import read_base
-from opencompass.models import HuggingFacewithChatTemplate, OpenAISDK
+from opencompass.models import HuggingFacewithChatTemplate
 from opencompass_tooleval.models import ToolEvalHFChat
 
 with read_base():
@@ -74,23 +74,21 @@ def refused(file: Path, *more: str) -> str:
     return done.stderr
 
 
-def test_settings_that_contradict_each_other_end_the_run(tiny_model: Path, tmp_path: Path) -> None:
+def test_settings_that_contradict_each_other_and_models_that_are_not_replaced_end_the_run(
+    tiny_model: Path, tmp_path: Path
+) -> None:
     settings = {
         'do_sample=True, temperature=0.4': 'temperature 0.4',
         'top_k=1': 'top_k=1, which is temperature 0',
         'do_sample=False': 'do_sample=False, which is temperature 0',
     }
-    models = (f"dict(models[0], abbr='m{place}', generation_kwargs=dict({it}))" for place, it in enumerate(settings))
-    file = config(tmp_path, tiny_model, f'models = [{", ".join(models)}]\n')
-    said = refused(file, '-a', 'lmdeploy')
+    models = [f"dict(models[0], abbr='m{place}', generation_kwargs=dict({it}))" for place, it in enumerate(settings)]
+    models.append("dict(models[0], abbr='ours', type=ToolEvalHFChat)")
+    said = refused(config(tmp_path, tiny_model, f'models = [{", ".join(models)}]\n'), '-a', 'lmdeploy')
+    assert 'tooleval: ours: opencompass -a lmdeploy does not replace ToolEvalHFChat' in said
     for place, words in enumerate(settings.values()):
         fault = f"the model's config sets {words}, the data set 0.7: remove one of them"
         assert f'tooleval: m{place}-lmdeploy: {fault}' in said
-
-
-def test_a_model_that_is_not_accelerated_ends_the_run(tiny_model: Path, tmp_path: Path) -> None:
-    said = refused(config(tmp_path, tiny_model, "models[0]['type'] = ToolEvalHFChat\n"), '-a', 'vllm')
-    assert 'tooleval: tiny-hf: opencompass -a vllm does not replace ToolEvalHFChat' in said
 
 
 @pytest.mark.parametrize(
@@ -100,22 +98,6 @@ def test_the_shipped_config_is_accelerated(engine: str, kind: str) -> None:
     file = ROOT / 'opencompass_tooleval' / 'configs' / 'models' / 'tooleval_hf_qwen2_5_7b_instruct.py'
     (model,) = change_accelerator(Config.fromfile(file, format_python_code=False)['models'], engine)
     assert model['type'].endswith(kind) and model['abbr'] == f'qwen2.5-7b-instruct-{engine}'
-
-
-SDK = """
-models = [dict(type=OpenAISDK, abbr='sdk', path='tiny', key='right', openai_api_base='URL', query_per_second=100,
-               tokenizer_path='PATH', max_out_len=64, batch_size=8, run_cfg=dict(num_gpus=0))]
-"""
-
-
-def test_openai_sdk_gets_a_data_sets_temperature(echo_server: ModelServer, tiny_model: Path, tmp_path: Path) -> None:
-    """It ignores the argument of its ``generate``."""
-    file = config(tmp_path, tiny_model, SDK.replace('URL', echo_server.url) + 'datasets = datasets[:1]\n')
-    done = run_opencompass(file, '-w', tmp_path / 'out', cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (predictions,) = (tmp_path / 'out').rglob('predictions/*/*.json')
-    requests = [json.loads(row['prediction']) for row in json.loads(predictions.read_text()).values()]
-    assert {request['temperature'] for request in requests} == {0.7}
 
 
 def test_opencompass_s_concurrent_task_ends_the_run_at_once(tiny_model: Path, tmp_path: Path) -> None:

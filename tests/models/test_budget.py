@@ -197,23 +197,20 @@ def test_a_judge_whose_cost_is_unknown_is_refused_where_it_would_count(server: M
         AuxiliaryModel(judge_cfg(server, budget={'tokens': 5}))
 
 
-def test_a_simulator_without_budget_leaves_tasks_unanswered(tmp_path: Path) -> None:
+def test_a_simulator_without_budget_leaves_tasks_unanswered(server: ModelServer, tmp_path: Path) -> None:
     """They are no zeros: the data set has no result, and is noted in the simulator's ledger."""
-    script = ROOT / 'tests' / 'spending_script.py'
-    model, simulator = (start_server('--script', f'{script}:{role}') for role in ('model', 'simulator'))
+    config = Config.fromfile(DEMO / 'tooleval_agent_demo_gen.py', format_python_code=False)
+    (dataset,) = (row for row in config['tooleval_agent_datasets'] if row['abbr'] == 'tooleval-teval-agent-fc')
+    simulating = judge_cfg(server, abbr='sim', budget={'tokens': 100})
+    simulator = {'model': simulating, 'cache': str(tmp_path / 'cache.sqlite')}
+    dataset['infer_cfg']['inferencer']['dialogues']['simulator'] = simulator
+    model = start_server('--script', f'{ROOT / "tests" / "spending_script.py"}:model')
     try:
-        config = Config.fromfile(DEMO / 'tooleval_agent_demo_gen.py', format_python_code=False)
-        (dataset,) = (row for row in config['tooleval_agent_datasets'] if row['abbr'] == 'tooleval-teval-agent-fc')
-        simulating = judge_cfg(simulator, abbr='sim', budget={'tokens': 100})
-        dataset['infer_cfg']['inferencer']['dialogues']['simulator'] = {
-            'model': simulating, 'cache': str(tmp_path / 'cache.sqlite')
-        }  # fmt: skip
         asked = ConfigDict(judge_cfg(model, abbr='m', run_cfg={'num_gpus': 0}))
         with pytest.raises(TaskFailedError, match=rf'{InfraFailureError.__name__}: .*infra:simulator:budget'):
             ToolEvalInferTask(ConfigDict(models=[asked], datasets=[[dataset]], work_dir=str(tmp_path))).run()
-        spent = state(tmp_path, simulating, 'sim', is_auxiliary=True)
-        assert spent.spent == simulator.stats()['requests'] == 0
-        assert list(spent.not_asked) == ['m x tooleval-teval-agent-fc'] and not list(tmp_path.glob('budgets/*.json'))
     finally:
         model.stop()
-        simulator.stop()
+    spent = state(tmp_path, simulating, 'sim', is_auxiliary=True)
+    assert spent.spent == server.stats()['requests'] == 0
+    assert list(spent.not_asked) == ['m x tooleval-teval-agent-fc'] and not list(tmp_path.glob('budgets/*.json'))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,9 +11,12 @@ from opencompass.models import VLLM, HuggingFacewithChatTemplate, OpenAISDK, Tur
 from opencompass.models.vllm_with_tf_above_v4_33 import VLLMwithChatTemplate
 
 from opencompass_tooleval.models.fixed_models import OracleModel
+from opencompass_tooleval.models.model_calls import ask
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.models.same_answers import why_same_answers
-from opencompass_tooleval.models.sampling import sampling_options
+from opencompass_tooleval.models.sampling import sampling_options, sampling_view
+from tests.conftest import ModelServer
+from tests.models.test_wrappers import make_conversation
 
 SAMPLED = {'temperature': 0.7}
 
@@ -49,6 +54,15 @@ def test_two_temperatures_are_refused(model: Any) -> None:
     assert sampling_options(model, 0.2)['temperature'] == 0.2
 
 
+def test_openai_sdk_ignores_the_argument_and_is_asked_through_a_view(
+    echo_server: ModelServer, tiny_model: Path
+) -> None:
+    settings = {'openai_api_base': echo_server.url, 'tokenizer_path': str(tiny_model), 'max_seq_len': 8192}
+    sdk = OpenAISDK(path='tiny', key='none', retry=1, **settings)
+    (answer,) = ask(sampling_view(sdk, 0.7), [make_conversation()], 6, sampling_options(sdk, 0.7))
+    assert json.loads(answer.text)['temperature'] == 0.7 and sdk.temperature is None
+
+
 class Deaf:
     def generate(self, inputs: list[str], max_out_len: int) -> list[str]:
         return inputs
@@ -74,12 +88,12 @@ def made(kind: type, **settings: Any) -> Any:
     (made(ToolEvalOpenAI, temperature=0.7), '', COLD, ''),
     (made(ToolEvalOpenAI, openai_extra_kwargs={'temperature': 0.6}), '', '', ''),
     (made(ToolEvalOpenAI, path='o3-mini'), '', '', ''),
-    (made(ToolEvalOpenAI, temperature=1, openai_extra_kwargs={'seed': 7}), SEEDED, COLD, SEEDED),
+    (made(ToolEvalOpenAI, temperature=1, openai_extra_kwargs={'seed': 7}), SEEDED, SEEDED, SEEDED),
     (made(OpenAISDK), '', COLD, ''),
     (made(HuggingFacewithChatTemplate, generation_kwargs={'temperature': 0.7}), GREEDY, GREEDY, ''),
     (made(HuggingFacewithChatTemplate, generation_kwargs={'do_sample': True, 'temperature': 1}), '', GREEDY, ''),
     (made(VLLMwithChatTemplate), COLD, COLD, ''),
-    (made(VLLMwithChatTemplate, generation_kwargs={'temperature': 1, 'seed': 7}), SEEDED, COLD, SEEDED),
+    (made(VLLMwithChatTemplate, generation_kwargs={'temperature': 1, 'seed': 7}), SEEDED, SEEDED, SEEDED),
     (made(VLLM), '', COLD, ''),
     (made(TurboMindModelwithChatTemplate), GREEDY, GREEDY, ''),
     (made(TurboMindModelwithChatTemplate, gen_config={'do_sample': True}), '', GREEDY, ''),

@@ -14,7 +14,7 @@ from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
 from opencompass_tooleval.benchmarks.teval.records import SUFFIXES, TABLE, CallGold, Sample, file_stem, load_samples
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
-from opencompass_tooleval.models.model_calls import adapt_model, ask, exceeds_context, token_length
+from opencompass_tooleval.models.model_calls import adapt_model, ask, token_length
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.conftest import ROOT, ModelServer
 
@@ -150,20 +150,6 @@ def test_batch_sizes_agree(name: str, request: pytest.FixtureRequest, tmp_path: 
     one = [model.generate_from_template([prompt], max_out_len=24)[0] for prompt in conversations]
     assert one == model.generate_from_template(conversations, max_out_len=24)
     assert len(set(one)) > len(one) // 2
-
-
-def test_the_context_is_counted_in_the_model_s_own_tokens(
-    chat: HuggingFacewithChatTemplate, base: HuggingFaceBaseModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A prompt that just fits is sent, and one token more is not; both are longer in bytes than the limit."""
-    conversation = demo_conversations('EN', 'plan_str_v2')[0]
-    for model in (chat, base):
-        (text,) = rendered(model, [conversation], monkeypatch)
-        tokens = len(model.tokenizer(text, add_special_tokens=False)['input_ids'])
-        monkeypatch.setattr(model, 'max_seq_len', tokens + 8)
-        assert not exceeds_context(model, conversation)
-        monkeypatch.setattr(model, 'max_seq_len', tokens - 8)
-        assert exceeds_context(model, conversation)
 
 
 def gold_texts(sample: Sample) -> Iterator[str]:
