@@ -6,14 +6,13 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mmengine.config import Config
 from opencompass.utils import build_model_from_cfg
-from opencompass.utils.prompt import PromptList
 
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.served_model import ToolEvalServed
@@ -21,8 +20,11 @@ from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.work_dir import last_error
 from tests.conftest import ROOT, load_tool
-from tests.engines import command_lines, none_left, processes, scripted_engine, serve_engine, until, until_gone
+from tests.engines import command_lines, processes, scripted_engine, serve_engine, until, until_gone
 from tests.forked import Fork, start_opencompass
+from tests.models.test_shared_model import PLAN, REVIEW, ask, asked, nothing_left
+
+__all__ = ['nothing_left']  # a fixture
 
 CONFIG = """
 from mmengine.config import read_base
@@ -36,17 +38,6 @@ models = [dict(type=ToolEvalServed, abbr='served', path='PATH', engine=ENGINE, t
                batch_size=2, max_out_len=OUT_LEN, max_seq_len=100000, query_per_second=1000, patience=100000,
                run_cfg=dict(num_gpus=0))]
 """
-REVIEW, PLAN = 'tooleval-teval-review_str_v2', 'tooleval-teval-plan_json_v2'
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(tmp_path: Path) -> Iterator[None]:
-    with none_left(tmp_path):
-        yield
-
-
-def ask(text: str) -> PromptList:
-    return PromptList([{'role': 'HUMAN', 'prompt': text, 'content': text}])
 
 
 @pytest.fixture
@@ -164,10 +155,6 @@ def log_of(folder: Path, kind: str = 'out') -> str:
     return log.read_text()
 
 
-def questions(folder: Path) -> int:
-    return len((folder / 'asked').read_text()) if (folder / 'asked').exists() else 0
-
-
 def test_a_sweep_whose_engine_is_killed_and_that_goes_on(tmp_path: Path) -> None:
     write_config(tmp_path, scripted_engine(tmp_path, '--fault', 'once'), abbrs=(REVIEW, PLAN))
     assert start(tmp_path).wait() == 1
@@ -178,11 +165,10 @@ def test_a_sweep_whose_engine_is_killed_and_that_goes_on(tmp_path: Path) -> None
     for dataset in (REVIEW, PLAN):
         assert 'ended by SIGKILL: RuntimeError: out of memory, or so (log: ' in last_error(log, dataset)
     assert not processes(tmp_path)
-    asked = questions(tmp_path)
-    assert asked == 2 and not list(tmp_path.glob('out/*/predictions/served/*.json'))
+    assert asked(tmp_path) == 2 and not list(tmp_path.glob('out/*/predictions/served/*.json'))
     assert start(tmp_path, '-r').wait() == 0, (tmp_path / 'said.txt').read_text()
     count = len(rows_of(tmp_path)) + len(rows_of(tmp_path, PLAN))
-    assert questions(tmp_path) == count  # nothing is asked twice
+    assert asked(tmp_path) == count  # nothing is asked twice
     assert log_of(tmp_path, 'engine.log').count('loading the weights') == 2
     assert not processes(tmp_path)
 
@@ -197,7 +183,7 @@ def test_a_sweep_that_is_killed_leaves_no_engine(tmp_path: Path, whom: str, load
     fault = ('--fault', 'loading') if loading else ('--latency', '2')
     write_config(tmp_path, scripted_engine(tmp_path, *fault))
     sweep = start(tmp_path)
-    until(lambda: len(processes(tmp_path)) == 2 and (loading or questions(tmp_path)))
+    until(lambda: len(processes(tmp_path)) == 2 and (loading or asked(tmp_path)))
     (lock,) = tmp_path.glob('out/*/predictions/served/.*.lock')
     task = int(json.loads(lock.read_text())['process'])
     if loading:
@@ -220,7 +206,7 @@ def test_shards_have_an_engine_each_on_gpus_of_their_own_and_keys_are_nowhere(tm
         )
     environment = {**os.environ, 'CUDA_VISIBLE_DEVICES': '3,5'}
     sweep = start_opencompass('mine.py', '-w', 'out', cwd=tmp_path, env=environment, output=tmp_path / 'said.txt')
-    until(lambda: questions(tmp_path))
+    until(lambda: asked(tmp_path))
     engine = next(number for number, words in processes(tmp_path).items() if 'engine_script' in words)
     variables = Path(f'/proc/{engine}/environ').read_bytes().split(b'\0')
     (key,) = [variable.partition(b'=')[2] for variable in variables if variable.startswith(b'ENGINE_KEY=')]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from opencompass.utils.prompt import PromptList
 
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.forked import start_python
+from tests.models.test_openai_model import prompts
 
 serving = pytest.importorskip('transformers.commands.serving', reason='no transformers serve in this version')
 
@@ -50,13 +50,12 @@ def test_its_streams_are_answers(served: str, tiny_model: Path) -> None:
     message = {'model': str(tiny_model), 'messages': [{'role': 'user', 'content': 'question'}], 'stream': False}
     raw = httpx.post(f'{served}/chat/completions', json=message, timeout=120)
     assert 'event-stream' in raw.headers['content-type']  # else this tests nothing
-    asked = [PromptList([{'role': 'HUMAN', 'prompt': text, 'content': text}]) for text in ('question', 'another')]
     both = []
     for stream in (False, True):
         settings = {'retry': 0, 'max_workers': 1, 'timeout': 120, 'max_seq_len': 8192, 'stream': stream}
         model = ToolEvalOpenAI(str(tiny_model), key='none', openai_api_base=served, **settings)
-        both.append([(answer.text, answer.reason, answer.finish_reason) for answer in model.answers(asked, 8)])
-        first, second = model.answers(asked, 8)
+        both.append([(answer.text, answer.reason, answer.finish_reason) for answer in model.answers(prompts(2), 8)])
+        first, second = model.answers(prompts(2), 8)
     assert both[0] == both[1]
     for answer in (first, second):
         assert answer.text and (answer.reason, answer.finish_reason) == (None, 'stop')

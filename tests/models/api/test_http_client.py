@@ -276,4 +276,5 @@ def test_a_packed_reply_that_unpacks_to_nothing_ends(
     packed = packer.compress(b'{') + packer.flush(zlib.Z_SYNC_FLUSH) + b'\x00\x00\x00\xff\xff' * 500_000
     head = b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n'
     with serving_raw(head + packed) as server:
-        assert 'more than 1 MB' in failure_of(get, server.url).words
+        failure = failure_of(get, server.url)
+    assert 'more than 1 MB' in failure.words and failure.reason == 'infra:bad_response' and failure.again
