@@ -114,7 +114,7 @@ def test_the_model_sees_tools_calls_and_answers(chat: ToolEvalHFChat, monkeypatc
     says(chat, 'ok', 'ok')
     prompts = [prompt(*ROUNDS), prompt(*ROUNDS[:2], tools=None)]
     usages = [answer.usage for answer in ask(chat, prompts, 8)]
-    tokens = [len(ids) for ids in chat.tokenizer(seen, add_special_tokens=False)['input_ids']]
+    tokens = [len(chat.tokenizer.encode(text, add_special_tokens=False)) for text in seen]
     assert [usage.prompt for usage in usages if usage and usage.counted] == tokens
     offered = [json.loads(line) for line in seen[0].splitlines() if line.startswith('{"type": "function"')]
     assert offered == TOOLS.as_request()

@@ -158,12 +158,13 @@ class _CountsCalls(ToolEvalCallsEvaluator):
         return {}
 
     def score_samples(self, references: Any, answers: Any) -> list[SampleScore]:
-        return [SampleScore('', {'calls': float(len(answer.calls))}, answer.reason or 'ok') for answer in answers]
+        both = zip(references, answers, strict=True)
+        return [SampleScore(name, {'calls': float(len(answer.calls))}, answer.reason or 'ok') for name, answer in both]
 
 
 def test_an_evaluator_gets_the_calls_also_for_what_is_the_same_in_trials() -> None:
     names, calls = ['0', '1', '2'], [calls_payload([ToolCall('a', {})]), [], None]
-    scores = _CountsCalls().score(['', '', ''], names, names, [None, None, 'infra:timeout'], calls)
+    scores = _CountsCalls().score(names, names, names, [None, None, 'infra:timeout'], calls)
     assert [(score.values['calls'], score.reason) for score in scores] == [(1, 'ok'), (0, 'ok'), (0, 'infra:timeout')]
     rows = Dataset.from_list([{'record_id': '0'}] * 2)
     columns = {'predictions': ['', ''], 'references': ['0', '0'], 'record_id': ['0', '0'], 'infra': [None, None]}

@@ -131,7 +131,6 @@ COMMAND = ['server', '{port}']
     pytest.param({**HF, 'tool_parser': 'hermess'}, "tool_parser is 'hermess'; there are", id='parser'),
     pytest.param({**SERVED, 'engine': {'command': COMMAND, 'helth': '/'}}, 'engine does not read helth', id='engine'),
     pytest.param({**SERVED, 'engine': {'command': ['server']}}, '{port} is missing', id='no port'),
-    pytest.param({**SERVED, 'engine': {'command': 'server {port}'}}, 'command is a list of words', id='no list'),
     pytest.param({**SERVED, 'engine': {'command': COMMAND}, 'key': 'k'}, 'key: an engine that', id='key'),
     *(
         pytest.param({**API, 'meta_template': {'round': ROLES, **more}}, said, id=f'meta_template {said}')
