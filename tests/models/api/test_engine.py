@@ -97,13 +97,6 @@ def test_one_that_is_never_healthy(tmp_path: Path, never: threading.Event) -> No
     assert not processes(tmp_path)
 
 
-def test_one_that_is_not_wanted_any_more_while_it_loads(tmp_path: Path, never: threading.Event) -> None:
-    engine = engine_of(tmp_path, '--fault', 'loading')
-    threading.Timer(0.5, never.set).start()
-    engine.start(tmp_path / 'log', never)
-    assert not engine.is_started and not processes(tmp_path)
-
-
 def test_a_port_that_was_taken_meanwhile(tmp_path: Path, never: threading.Event) -> None:
     """Somebody binds it after it was chosen, and answers; the engine gets another one."""
     engine = engine_of(tmp_path, '--fault', 'taken')
@@ -146,18 +139,6 @@ def test_one_that_does_not_hear_the_word_is_killed(tmp_path: Path, never: thread
     engine.start(tmp_path / 'log', never)
     engine.stop()
     assert not processes(tmp_path)
-
-
-def test_one_that_ends_by_itself_is_noticed(tmp_path: Path, never: threading.Event) -> None:
-    engine = engine_of(tmp_path)
-    engine.start(tmp_path / 'log', never)
-    (process,) = [number for number, words in processes(tmp_path).items() if 'engine_script' in words]
-    os.kill(process, signal.SIGKILL)
-    until(engine.is_lost)
-    with pytest.raises(EngineError, match=r'^ended by SIGKILL: '):
-        engine.check()
-    assert not processes(tmp_path)  # its helper, too
-    engine.stop()
 
 
 def start_starter(folder: Path, *arguments: str) -> subprocess.Popen[str]:
