@@ -1,4 +1,4 @@
-"""core/drop_test and core/power: by hand, against SciPy, and in simulated gates with planted drops."""
+"""drop_test, equivalence and power: by hand, against SciPy, and in simulated gates with planted drops."""
 
 from __future__ import annotations
 
@@ -10,15 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from opencompass_tooleval.core.statistics.drop_test import can_drop, drop_p_value, holm
-from opencompass_tooleval.core.statistics.equivalence import (
-    DIFFERENT,
-    EQUIVALENT,
-    UNDECIDED,
-    difference_p_value,
-    equivalence_of,
-    records_to_decide,
-)
 from opencompass_tooleval.core.statistics.intervals import (
     ALPHA,
     Effect,
@@ -32,7 +23,16 @@ from opencompass_tooleval.core.statistics.intervals import (
     t_chance,
     t_quantile,
 )
-from opencompass_tooleval.core.statistics.power import (
+from opencompass_tooleval.extras.gate.drop_test import can_drop, drop_p_value, holm
+from opencompass_tooleval.extras.gate.equivalence import (
+    DIFFERENT,
+    EQUIVALENT,
+    UNDECIDED,
+    difference_p_value,
+    equivalence_of,
+    records_to_decide,
+)
+from opencompass_tooleval.extras.plan.power import (
     POWER,
     Noise,
     detectable_drop,
