@@ -160,7 +160,7 @@ def test_a_local_model_gets_batches_within_its_budget_of_tokens(tiny_model: Path
 
 def judge_cfg(server: ModelServer, **more: Any) -> dict[str, Any]:
     return {'type': ToolEvalOpenAI, 'abbr': 'gpt', 'path': 'tiny', 'key': 'none', 'openai_api_base': server.url,
-            'max_out_len': 100, 'max_workers': 8, **more}  # fmt: skip
+            'max_out_len': 100, 'max_workers': 8, 'query_per_second': None, **more}  # fmt: skip
 
 
 def judge(cfg: Mapping[str, Any], folder: Path, count: int = 10) -> int:

@@ -203,10 +203,12 @@ def test_a_round_that_a_template_refuses_is_that_sample_s_failure(chat: ToolEval
     assert 'apply_chat_template' not in vars(chat.tokenizer)
 
 
-def test_a_parser_may_be_named(chat: ToolEvalHFChat) -> None:
+def test_a_parser_may_be_named_and_must_be_known(chat: ToolEvalHFChat) -> None:
     chat._tool_parser = 'llama3_json'
     says(chat, '{"name": "add", "parameters": {}}')
     assert [call.name for call in ask(chat, [prompt()], 60)[0].calls] == ['add']
+    with pytest.raises(ValueError, match="tool_parser is 'xml'; there are auto, mistral"):
+        ToolEvalHFChat('path', tool_parser='xml')
 
 
 def test_calls_of_another_format_are_reported_once(chat: ToolEvalHFChat, caplog: pytest.LogCaptureFixture) -> None:

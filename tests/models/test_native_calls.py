@@ -123,6 +123,7 @@ def test_a_kept_answer_whose_calls_cannot_be_read_is_asked_for_again(server: Mod
 def test_the_oracle_calls_a_damaged_one_otherwise_and_recorded_calls_are_replayed(tmp_path: Path) -> None:
     (right,) = ask(OracleModel(), [prompt()], 64)
     assert (right.text, right.calls) == ('look', (ToolCall('Weather.of', {'city': 'Rome'}),))
+    assert OracleModel().generate([prompt()], 64) == ['look']  # as OpenCompass's own inferencers ask
     (wrong,) = ask(OracleModel(noise=1.0), [prompt()], 64)
     assert [call.name for call in wrong.calls] == ['Weather.of'] and wrong.calls != right.calls
     calls = calls_payload([ToolCall('Weather.of', {'city': 'Rome'}, 'call_7')])

@@ -141,6 +141,17 @@ def test_one_that_does_not_hear_the_word_is_killed(tmp_path: Path, never: thread
     assert not processes(tmp_path)
 
 
+def test_the_death_of_its_guard_is_its_own(tmp_path: Path, never: threading.Event) -> None:
+    engine = engine_of(tmp_path)
+    engine.start(tmp_path / 'log', never)
+    (process,) = [number for number, words in processes(tmp_path).items() if 'engine_script' in words]
+    guard = int(Path(f'/proc/{process}/stat').read_text().rpartition(')')[2].split()[1])
+    os.kill(guard, signal.SIGKILL)
+    until(engine.is_lost)
+    until(lambda: process not in processes(tmp_path))
+    engine.stop()
+
+
 def start_starter(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, '-c', STARTER, str(folder), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
