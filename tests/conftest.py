@@ -76,7 +76,6 @@ LONGEST = (
     'tasks/test_tasks.py',
     'models/api/test_engine.py',
     'cli/test_copied_configs.py',
-    'instructions/test_variants_pipeline.py',
     'benchmarks/ultratool/test_pipeline.py',
     'benchmarks/restbench/test_pipeline.py',
     'benchmarks/toolbench/test_pipeline.py',
