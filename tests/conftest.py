@@ -74,8 +74,6 @@ LONGEST = (
     'cli/test_run.py',
     'cli/test_gate_pipeline.py',
     'tasks/test_tasks.py',
-    'models/test_local_chat_pipeline.py',
-    'models/test_dead_server.py',
     'models/api/test_engine.py',
     'cli/test_copied_configs.py',
     'benchmarks/ultratool/test_pipeline.py',
