@@ -22,8 +22,9 @@ from opencompass_tooleval.models.api import http_client
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.models.settings import setting_faults
-from tests.conftest import start_server
+from tests.conftest import ModelServer, start_server
 from tests.extras.attribution.test_shapes import warnings
+from tests.inferencers.test_inferencer import Run, make_rows
 from tests.models.api.raw_server import RawServer, serving_raw
 from tests.models.api.scripted_server import KEY, Refused, Request, Script, serving
 from tests.models.test_openai_model import make_model, prompts
@@ -164,3 +165,17 @@ def test_streamed_answers_to_conformance_equal_the_whole_ones() -> None:
     finally:
         server.stop()
     assert both[0] == both[1] and sum(len(answer.calls) for answer in both[0]) > 20
+
+
+@pytest.mark.parametrize('first', [True, False])
+def test_a_run_continues_with_or_without_streams(canned_server: ModelServer, tmp_path: Path, first: bool) -> None:
+    canned_server.reset('402@5-')
+    runs = {
+        stream: Run(tmp_path, make_rows(8), make_model(canned_server, stream=stream, max_workers=1))  # type: ignore[arg-type]
+        for stream in (True, False)
+    }
+    with pytest.raises(Exception, match='402'):
+        runs[first].go()
+    canned_server.reset()
+    assert len(runs[not first].go()) == 8
+    assert [asked['stream'] for asked in canned_server.stats()['asked']] == [not first] * 4
