@@ -194,10 +194,6 @@ class StrictVerbose(Strict, LlamaCpp):
     """A strict server with one of the later ways."""
 
 
-def _without_tools(request: Request) -> None:
-    request.pop('tools', None)
-
-
 def _without(role: str) -> Callable[[Request], None]:
     def leave_out(request: Request) -> None:
         request['messages'] = [message for message in request['messages'] if message['role'] != role]
@@ -211,20 +207,13 @@ def _without_calls(request: Request) -> None:
         message['content'] = message['content'] or ''
 
 
-def _nothing(request: Request) -> None:
-    """Changes nothing: these faults are in the rendered text."""
-
-
-FAULTS: Mapping[str, Callable[[Request], None]] = {
-    '': _nothing,
-    'tools': _without_tools,
+FAULTS: Mapping[str, Callable[[Request], object]] = {
+    'tools': lambda request: request.pop('tools', None),
     'system': _without('system'),
     'results': _without('tool'),
     'calls': _without_calls,
-    'objects': _nothing,
-    'generation': _nothing,
-    'front': _nothing,
 }
+"""Those that are not in the rendered text."""
 LIMIT = 500
 """Tokens of the context of a server that cuts the front of a prompt."""
 
@@ -244,7 +233,7 @@ class ServingScript(Script):
     def prompt(self, request: Request) -> str:
         request = copy.deepcopy(request)
         fault = self.shape.prompt
-        FAULTS[fault](request)
+        FAULTS.get(fault, len)(request)
         for message in request['messages'] if fault != 'objects' else ():
             for call in message.get('tool_calls') or ():
                 call['function']['arguments'] = json.loads(call['function']['arguments'])
@@ -285,9 +274,7 @@ class ServingScript(Script):
 
     def stream(self, message: dict[str, Any], finish: str) -> bytes:
         calls = [{'index': place, **call} for place, call in enumerate(message.get('tool_calls') or ())]
-        choices: list[dict[str, Any]] = [
-            {'index': 0, 'delta': {**message, 'tool_calls': calls}, 'finish_reason': None},
-            {'index': 0, 'delta': {}, 'finish_reason': finish},
-        ]
+        deltas = (({**message, 'tool_calls': calls}, None), ({}, finish))
+        choices = [{'index': 0, 'delta': delta, 'finish_reason': end} for delta, end in deltas]
         lines = [f'data: {json.dumps({"choices": [choice]})}\n\n' for choice in choices]
         return ''.join([*lines, 'data: [DONE]\n\n']).encode()

@@ -35,15 +35,10 @@ def bare(text: str) -> str:
     return re.sub(r'[\s"]+', '', text)  # the paper lost line breaks, and a quotation mark in two of its prompts
 
 
-def test_there_are_the_paper_s_prompt_and_three_more() -> None:
-    assert VARIANTS == ('paper', '1', '2', '3') == tuple(GUIDELINE_TASKS)
-    for tasks in (DESCRIPTION_TASKS, GUIDELINE_TASKS):
-        assert len(set(tasks.values())) == 4
-
-
 @pytest.mark.skipif(not PAPER.is_file(), reason='the paper is not at ../shared/papers')
 @pytest.mark.parametrize('variant', VARIANTS)
 def test_wording_is_the_paper_s(variant: str) -> None:
+    assert VARIANTS == ('paper', '1', '2', '3') == tuple(GUIDELINE_TASKS)
     text = PAPER.read_text(encoding='utf-8')
     listing = ''.join(text.partition('Listing 2:')[2].split('```')[1::2])  # a figure stands in the middle of prompt 2
     paper = bare(text if variant == 'paper' else listing)
@@ -61,12 +56,9 @@ def test_description_prompt_in_whole() -> None:
     assert json.loads(documentation)['operationId'] and cue == 'Tool usage description:'
     assert description == "'/gardens/{garden_id}/plants' is a tool that can get the plants that grow in a garden."
     assert asked == 'DOC\nTool usage description:'
-
-
-def test_several_functions_are_shown_as_a_list() -> None:
     (message,) = description_prompt('1', 'DOC', several=True)
-    assert 'This tool has 2 multiple built-in functions:\n1. ' in message.content
     assert message.content.startswith('Your assignment involves developing')
+    assert 'This tool has 2 multiple built-in functions:\n1. ' in message.content
 
 
 def test_guideline_prompt_in_whole() -> None:
@@ -76,9 +68,6 @@ def test_guideline_prompt_in_whole() -> None:
     assert "One scenario for 'Plant Search' of 'Garden Planner' is:\n{" in first
     assert second.endswith('"Parameters": {}}')
     assert asked == "'T' can do.\n'F' is to do.\n{\"required_parameters\": []}\nOne scenario for 'F' of 'T' is:"
-
-
-def test_rest_functions_are_shown_a_call() -> None:
     (rest,) = guideline_prompt('3', '/x', 'GET /x', '', '', True)
     (other,) = guideline_prompt('3', '/x', 'x', '', '', False)
     assert '{"input": "GET /gardens/456/plants?colour=red"}' in rest.content and 'GET /gardens' not in other.content

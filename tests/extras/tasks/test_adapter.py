@@ -15,7 +15,6 @@ from opencompass_tooleval.extras.tasks.adapter import TaskDialogues, ToolEvalTas
 from opencompass_tooleval.extras.tasks.metrics import NAMES
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
-from opencompass_tooleval.report.names import family_of, title_of
 from opencompass_tooleval.work_dir.trust import UntrustedError
 from tests.cli.conftest import Command
 from tests.conftest import ModelServer, start_server
@@ -29,9 +28,8 @@ def evaluated(file: Path) -> dict[str, Any]:
     """The result of the oracle on a file."""
     rows = ToolEvalTasksDataset.load(str(file))
     begin = TaskDialogues(str(file))
-    outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=8, threads=begin.threads).run(
-        {row['record_id']: begin(row) for row in rows}
-    )
+    runner = DialogueRunner(OracleModel(), None, 100, batch_size=8, threads=begin.threads)
+    outcomes = runner.run({row['record_id']: begin(row) for row in rows})
     begin.close()
     evaluator = ToolEvalTasksEvaluator(str(file))
     predictions = [outcomes[row['record_id']].value for row in rows]
@@ -80,10 +78,8 @@ def test_tooleval_run_with_documentation_and_with_instructions(
     done = tooleval(*words, '--trust', '--instructions', write_instructions(tmp_path / 'guide.json'))
     assert done.code == 0, done.out[-3000:] + done.err[-3000:]
     results = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/*/*.json')}
-    assert {name: result['solved'] for name, result in results.items()} == {
-        'tooleval-tasks_shop': 100.0,
-        'tooleval-tasks_shop-easytool': 100.0,
-    }
+    solved = {name: result['solved'] for name, result in results.items()}
+    assert solved == {'tooleval-tasks_shop': 100.0, 'tooleval-tasks_shop-easytool': 100.0}
     (table,) = tmp_path.glob('out/*/summary/summary_*_easytool.txt')
     assert 'tasks_shop' in table.read_text() and 'solved' in table.read_text()
     pages = {page.name: page.read_text(encoding='utf-8') for page in tmp_path.glob('out/*/report/*.html')}
@@ -110,19 +106,8 @@ def test_a_server_that_writes_to_the_fixture_fails_the_run(tmp_path: Path) -> No
 def write_instructions(file: Path) -> Path:
     """EasyTool instructions for the tools of the shop."""
     guide = {'description': 'Carries out one thing.', 'required_parameters': [], 'optional_parameters': []}
-    rows = {
-        name: {
-            'tool_name': name,
-            'tool_description': 'A tool of the shop.',
-            'tool_guidelines': {name: {'name': name, **guide}},
-        }
-        for name in ('find', 'change', 'add_note', 'write', 'set_open')
-    }
+    about = {'tool_description': 'A tool of the shop.'}
+    names = ('find', 'change', 'add_note', 'write', 'set_open')
+    rows = {name: {'tool_name': name, 'tool_guidelines': {name: {'name': name, **guide}}, **about} for name in names}
     file.write_text(json.dumps(rows))
     return file
-
-
-def test_names_for_people() -> None:
-    assert family_of('tooleval-tasks_notes') == 'tasks'
-    assert title_of('tooleval-tasks_notes') == 'Own tools notes'
-    assert title_of('tooleval-tasks_notes-easytool').startswith('Own tools notes')

@@ -86,18 +86,9 @@ CASES: dict[str, tuple[list[dict[str, Any]], Change]] = {
         lambda state: rows_of(state, 'shop.db:orders').pop(0),
     ),
     'values of a file': (
-        [
-            {
-                'file': 'todo.json',
-                'set': {'hours.open': '9', 'tags': ['b', 'c'], 'new.one': 'true'},
-            }
-        ],
+        [{'file': 'todo.json', 'set': {'hours.open': '9', 'tags': ['b', 'c'], 'new.one': 'true'}}],
         lambda state: state.update(
-            {
-                'todo.json:hours.open': 9,
-                'todo.json:tags': Items(['b', 'c']),
-                'todo.json:new.one': True,
-            }
+            {'todo.json:hours.open': 9, 'todo.json:tags': Items(['b', 'c']), 'todo.json:new.one': True}
         ),
     ),
     'a value that is gone': (
@@ -214,7 +205,7 @@ def test_what_was_observed_is_written_as_effects_that_are_read_back(name: str) -
         assert wrong_changes(expected_changes(read, start()), changes(start(), harmed)), (harm, read)
 
 
-@pytest.mark.parametrize('seed', range(40))
+@pytest.mark.parametrize('seed', range(12))
 def test_any_state_is_described_by_its_own_effects(seed: int) -> None:
     rng = random.Random(seed)
     after = start()
@@ -254,17 +245,14 @@ def test_values_that_another_run_has_otherwise_are_left_free() -> None:
         ({'table': 'order', 'insert': {'id': '1'}}, 'has no table order'),
         ({'table': 'orders', 'where': {'id': '99'}, 'set': {'status': 'x'}}, 'has no row or line'),
         ({'table': 'orders', 'where': {'nr': '42'}, 'set': {'status': 'x'}}, 'has no column nr; it has id, customer'),
-        ({'table': 'orders', 'where': {'id': '42'}, 'set': {'stat': 'x'}}, 'has no column stat'),
         ({'table': 'orders', 'insert': {'stat': 'x'}}, 'has no column stat'),
         ({'table': 'orders'}, 'an effect has one of'),
-        ({'table': 'orders', 'insert': {'id': '1'}, 'delete': {'id': '1'}}, 'an effect has one of'),
         ({'insert': {'id': '1'}}, 'an effect names one of'),
         ({'file': 'notes.txt', 'remove': ['nine']}, 'has no row or line nine'),
         ({'file': 'nowhere.txt', 'is': 'gone'}, 'is not there'),
         ({'file': 'notes.txt', 'is': 'new'}, 'is there at the start'),
         ({'file': 'notes.txt', 'is': 'better'}, 'it is one of new, gone, changed'),
         ({'file': 'todo.json', 'unset': ['minutes']}, 'has no value minutes'),
-        ({'file': 'n.txt', 'same_as': 'nowhere.txt'}, 'is not there'),
         ({'table': 'orders', 'where': {'id': '42'}, 'set': 'x'}, 'an effect has one of'),
     ],
 )
@@ -287,12 +275,10 @@ def test_words_mean_values(words: Any, value: Any, is_same: bool) -> None:
     assert means(words, value) is is_same
 
 
-@pytest.mark.parametrize(
-    'text', ['3', '[]', '{"removed": 3}', '{"added": {}}', '{"removed": []}', '{"removed": [[[]]]}']
-)
-def test_a_difference_of_somebody_else_is_data(text: str) -> None:
+def test_a_difference_of_somebody_else_is_data() -> None:
     expected = expected_changes([{'table': 'orders', 'insert': {'item': 'x'}}], start())
-    assert wrong_changes(expected, {'shop.db:orders': text})
+    for text in ('3', '[]', '{"removed": 3}', '{"added": {}}', '{"removed": []}', '{"removed": [[[]]]}'):
+        assert wrong_changes(expected, {'shop.db:orders': text})
     with pytest.raises(ValueError, match=r'.'):
         wrong_changes(expected, {'shop.db:orders': '{'})
 
@@ -311,15 +297,11 @@ def test_effects_on_as_many_rows_as_are_allowed_are_compared(wrong: bool) -> Non
     assert ('added {"a": "z"' in found['x.db:t']) if wrong else found == {}
 
 
-def test_effects_on_too_many_rows_are_refused() -> None:
-    rows = [{'id': number, 'a': 'x'} for number in range(3_000)]
-    state = {'x.db': 'database', 'x.db:t': Items(rows, False, {'id': ANY, 'a': None})}
+def test_too_many_rows_are_refused_and_more_than_can_be_shown_is_never_right() -> None:
+    rows = Items([{'id': number, 'a': 'x'} for number in range(3_000)], False, {'id': ANY, 'a': None})
     with pytest.raises(ValueError, match='more than 2,000 rows'):
-        expected_changes([{'table': 't', 'where': {'a': 'x'}, 'set': {'a': 'y'}}], state)
-
-
-def test_more_than_can_be_shown_is_never_right() -> None:
+        expected_changes([{'table': 't', 'where': {'a': 'x'}, 'set': {'a': 'y'}}], {'x.db': 'database', 'x.db:t': rows})
     many = {f'{number}.txt': 'text' for number in range(3_000)}
     assert wrong_changes({}, changes({}, many))
-    rows = {'x:t': Items([{'a': number} for number in range(5_000)], False)}
-    assert wrong_changes({}, changes({}, rows)) == {'x:t': 'changed: {"more": 5000}'}
+    state = {'x:t': Items([{'a': number} for number in range(5_000)], False)}
+    assert wrong_changes({}, changes({}, state)) == {'x:t': 'changed: {"more": 5000}'}
