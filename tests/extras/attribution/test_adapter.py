@@ -100,12 +100,6 @@ def test_what_all_names_of_calls_have_in_common_is_counted(tmp_path: Path) -> No
     assert result[SERVING]['names'] == {names: 2} and read is not None and read.names == {names: 2}
 
 
-def test_damaged_names_are_left_out() -> None:
-    for names in ('x', ['x'], {'x': 1}, {"the names of all calls end with 'x'": True}):
-        read = read_faults({SERVING: {'causes': {UNKNOWN: 1}, 'points': {}, 'names': names}})
-        assert read is not None and read.names == {}
-
-
 @pytest.mark.parametrize('damaged', ['text', {'cause': 'serving:other'}, {'cause': PARSER, 'written': {'calls': 3}}])
 def test_a_damaged_attribution_is_unknown_and_changes_no_score(tmp_path: Path, damaged: Any) -> None:
     result = evaluated(tmp_path, Equality(), numbered('x', 'y'), ['x', 'y'], [damaged, none()])

@@ -114,6 +114,27 @@ CASES: dict[str, list[Case]] = {
     'the format is unknown': [
         (answer(ANSWER), ANSWER, NO_FORMAT, UNKNOWN),
         (answer(ANSWER), ANSWER, Asked('none'), NONE),
+        (answer('', ROME), llama(*ROME), NO_FORMAT, UNKNOWN),
+    ],
+    'marks of one format around an offered tool are enough': [
+        (given, written, NO_FORMAT, cause)
+        for written, causes in (
+            (f'<tool_calls>{hermes(ROME)}</tool_calls>', (NONE, PARSER)),  # marks of two formats, and calls in one
+            (coder('get_weather', city='Rome'), (NONE, PARSER)),
+            (kimi(*ROME), (NONE, PARSER)),
+            (hermes(('no_such_tool', '{}')), (UNKNOWN, UNKNOWN)),
+            ('<tool_call>', (UNKNOWN, UNKNOWN)),
+            (f'{hermes(ROME)}[TOOL_CALLS]get_weather[ARGS]{{"city": "Paris"}}', (UNKNOWN, UNKNOWN)),  # two formats
+        )
+        for given, cause in zip((answer('', ROME), answer('')), causes, strict=True)
+    ],
+    'a message of harmony that SGLang returned as it was': [
+        (answer(raw), raw, HARMONY, PARSER)
+        for header in (
+            'commentary to=functions.get_weather <|constrain|>json',
+            'analysis to=functions.get_weather code',
+        )
+        for raw in [f'<|channel|>{header}<|message|>{ROME[1]}<|call|>']
     ],
     'marks of the format around a text without tools': [
         (answer('It is sunny.'), MUSE, Asked('muse'), NONE),
@@ -190,28 +211,6 @@ def test_causes(name: str) -> None:
         assert attribute(given, RawText(raw, IDS), request).cause == cause, (given, raw)
 
 
-def test_an_unknown_format_is_no_acquittal() -> None:
-    found = attribute(answer('', ROME), RawText(llama(*ROME), IDS), NO_FORMAT)
-    note = 'the format of calls is unknown: set tokenizer_path or tool_parser'
-    assert (found.cause, found.note) == (UNKNOWN, note)
-
-
-@pytest.mark.parametrize(
-    ('written', 'causes'),
-    [
-        (f'<tool_calls>{hermes(ROME)}</tool_calls>', (NONE, PARSER)),  # marks of two formats, and calls in one
-        (coder('get_weather', city='Rome'), (NONE, PARSER)),
-        (kimi(*ROME), (NONE, PARSER)),
-        (hermes(('no_such_tool', '{}')), (UNKNOWN, UNKNOWN)),
-        ('<tool_call>', (UNKNOWN, UNKNOWN)),
-        (f'{hermes(ROME)}[TOOL_CALLS]get_weather[ARGS]{{"city": "Paris"}}', (UNKNOWN, UNKNOWN)),  # two formats
-    ],
-)
-def test_marks_of_one_format_around_an_offered_tool_are_enough(written: str, causes: tuple[str, str]) -> None:
-    found = [attribute(given, RawText(written, IDS), NO_FORMAT).cause for given in (answer('', ROME), answer(''))]
-    assert tuple(found) == causes
-
-
 def test_calls_in_another_order_have_a_cause_of_their_own() -> None:
     raw = RawText(hermes(ROME, PARIS, ROME) + END, IDS)
     found = attribute(answer('', PARIS, ROME, ROME), raw, PLAIN)
@@ -248,16 +247,6 @@ def test_a_call_whose_marks_are_in_the_text_is_not_among_the_thoughts(thoughts: 
         assert attribute(answer(f'<think>{thoughts}</think>{left}'), raw, PLAIN).note == 'of 1 calls 1 lost'
     hidden = answer(f'<think>{thoughts}{hermes(ROME)}</think>')
     assert attribute(hidden, raw, PLAIN).note == 'a call is among the thoughts'
-
-
-@pytest.mark.parametrize(
-    'header', ['commentary to=functions.get_weather <|constrain|>json', 'analysis to=functions.get_weather code']
-)
-def test_a_call_of_harmony_whose_marks_are_in_the_text_is_lost(header: str) -> None:
-    """SGLang returns such messages as they are."""
-    raw = f'<|channel|>{header}<|message|>{ROME[1]}<|call|>'
-    found = attribute(answer(raw), RawText(raw, IDS), HARMONY)
-    assert (found.cause, found.note) == (PARSER, 'of 1 calls 1 lost')
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,9 @@ def test_a_result_from_anybody_breaks_nothing() -> None:
     assert [read_faults(one) for one in hostile] == [None] * 3
     bounds = {'low': None, 'high': float('nan')}
     odd = {'accuracy': {'served': 1, 'written': 'x', 'lost': 3}, 'b': [], 'c': {**LOSS, **bounds}}
-    read = read_faults({'serving': {'causes': {PARSER: 2}, 'points': odd}})
-    assert read and list(read.points) == ['c'] and str(read.points['c']) == '3.5 points'
+    names: Any = {'x': 1, "the names of all calls end with 'x'": True}
+    read = read_faults({'serving': {'causes': {PARSER: 2}, 'points': odd, 'names': names}})
+    assert read and read.names == {} and list(read.points) == ['c'] and str(read.points['c']) == '3.5 points'
 
 
 def test_recorded_answers_that_say_what_the_model_wrote(tooleval: Command, tmp_path: Path) -> None:

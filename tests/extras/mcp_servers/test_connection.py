@@ -73,6 +73,9 @@ def check_answers(names: list[str], answers: list[ToolAnswer]) -> None:
 def test_stdio(tmp_path: Path) -> None:
     async def work(connection: Connection) -> None:
         assert (connection.name, connection.protocol) == ('notes 1.0', '2026-07-28')
+        first = documentation((await connection.tools())[0])
+        assert first.keys() == {'name', 'description', 'inputSchema', 'outputSchema', 'annotations'}
+        assert first['annotations'] == {'readOnlyHint': True}
         check_answers(*await ask_all(connection))
         assert await connection.call('add_note', {'text': 'a'}) == ToolAnswer('added')
         assert await connection.call('read_notes', {}) == ToolAnswer('a')
@@ -165,12 +168,9 @@ def test_a_server_that_writes_errors_without_end_is_answered(tmp_path: Path) -> 
     assert [answer.error for answer in answers] == ['', '', ''] and len(said) <= 4_000
 
 
-def test_a_list_without_end_is_an_error(tmp_path: Path) -> None:
+def test_a_list_without_end_and_one_that_does_not_parse(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match='the list of its tools has no end'):
         with_server(notes(tmp_path, ENDLESS='1'), Connection.tools)
-
-
-def test_a_list_that_does_not_parse_names_the_tool_and_the_field(tmp_path: Path) -> None:
     script = tmp_path / 'server.py'
     script.write_text(
         f'import sys; sys.path.insert(0, {str(NOTES_SERVER.parent)!r}); import notes_server\n'
@@ -179,15 +179,6 @@ def test_a_list_that_does_not_parse_names_the_tool_and_the_field(tmp_path: Path)
     )
     with pytest.raises(ServerError, match=r'does not list its tools \(ValidationError: tools\.2\.description: Input'):
         with_server(parse_server(shlex.join([sys.executable, str(script)])), Connection.tools)
-
-
-def test_documentation_is_what_the_server_lists(tmp_path: Path) -> None:
-    async def work(connection: Connection) -> list[dict[str, object]]:
-        return [documentation(tool) for tool in await connection.tools()]
-
-    first = with_server(notes(tmp_path), work)[0]
-    assert first.keys() == {'name', 'description', 'inputSchema', 'outputSchema', 'annotations'}
-    assert first['annotations'] == {'readOnlyHint': True}
 
 
 @pytest.mark.parametrize(

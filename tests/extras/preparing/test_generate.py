@@ -259,8 +259,12 @@ HOSTILE = {
 def test_hostile_replies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr('os.system', lambda command: pytest.fail(f'it ran {command}'))
     fault = run_alone(exemplify(SHOP, DETAILS, DESCRIBED, Options()), [HOSTILE[name]] * TRIES)
-    description = read_description(HOSTILE[name], ['Details', 'Search'], 'Shop')
-    made = assemble(SHOP, merge(SHOP, [description]), {'Details': fault, 'Search': fault})
+    dialogue = describe(SHOP, Options())
+    next(dialogue)
+    with pytest.raises(StopIteration) as end:
+        for _ in range(TRIES):
+            dialogue.send(as_answer(HOSTILE[name]))
+    made = assemble(SHOP, merge(SHOP, [end.value.value]), {'Details': fault, 'Search': fault})
     assert isinstance(fault, Flaw) and fault.code.startswith('example:')
     assert len(dump_instructions([made.instruction]).encode('utf-8')) < 10_000
     assert all(len(one.fault.message) < 500 for one in made.listed)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.preparing.easytool_generate import easytool_generate
 from opencompass_tooleval.extras.preparing.validate import check_example
@@ -205,29 +204,17 @@ def test_a_tiny_model_knows_nothing_and_what_its_library_raises_is_said(
     cfg = tmp_path / 'cfg.py'
     text = (
         'from opencompass.models import HuggingFacewithChatTemplate\n'
-        "models = [dict(type=HuggingFacewithChatTemplate, abbr='tiny', path='{}',"
-        ' max_seq_len=8192, max_out_len=24, batch_size=16, run_cfg=dict(num_gpus=0))]\n'
+        "models = [dict(type=HuggingFacewithChatTemplate, abbr='tiny', path='{}', {})]\n"
     )
-    cfg.write_text(text.format(tmp_path / 'no_model'))
+    cfg.write_text(text.format(tmp_path / 'no_model', ''))
     with pytest.raises(DataError, match=r'cfg\.py: the model failed \(\w+Error: .*run again'):
         run(docs, cfg, tmp_path / 'out.json')
-    cfg.write_text(text.format(tiny_model))
+    settings = 'max_seq_len=8192, max_out_len=24, batch_size=16, run_cfg=dict(num_gpus=0)'
+    cfg.write_text(text.format(tiny_model, settings))
     status, report = run(docs, cfg, tmp_path / 'out.json')
     assert status == 1 and (report['tools'], report['described'], report['examples']) == (TOOLS, 0, 0)
     assert sum(one['function'] != '' for one in report['listed']) == FUNCTIONS
     assert report['tokens'] > 1_000 and not (tmp_path / 'out.json').exists()
-
-
-def test_by_rule(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / 'out.json'
-    options = {'--source': 'toolbench', '--input': docs, '--model': 'template', '--out': out}
-    words = [str(word) for pair in options.items() for word in pair]
-    monkeypatch.setattr('sys.argv', ['tooleval', 'easytool', 'generate', *words])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert not end.value.code
-    expected = [template_instruction(doc) for doc in load_docs('toolbench', docs)]
-    assert list(load_instructions(out).values()) == expected
 
 
 def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
@@ -248,7 +235,7 @@ def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
     assert easytool_generate('toolbench', docs, 'template', tmp_path / 'new' / 'out.json') == 0  # makes its folder
 
 
-def test_a_document_in_yaml(tmp_path: Path) -> None:
+def test_a_document_in_yaml_by_rule(tmp_path: Path) -> None:
     spec, out = tmp_path / 'oas.yaml', tmp_path / 'out.json'
     spec.write_text(
         'openapi: 3.1.0\npaths:\n  /bells:\n    get:\n      summary: Lists the bells.\n      parameters:\n'
@@ -257,3 +244,6 @@ def test_a_document_in_yaml(tmp_path: Path) -> None:
     assert easytool_generate('openapi', spec, 'template', out) == 0
     (tool,) = load_instructions(out).values()
     assert tool.name == '/bells' and [parameter.name for parameter in tool.functions[0].required] == ['tower']
+    assert [tool] == [template_instruction(doc) for doc in load_docs('openapi', spec)]
+    with pytest.raises(DataError, match='already exists and is finished'):
+        easytool_generate('openapi', spec, 'template', out)
