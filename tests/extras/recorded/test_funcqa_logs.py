@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ ENTRY: dict[str, Any] = {
     'execute_log': {'api_result_ls': [[CALL]], 'call_result_ls': ['300']},
     'check': 1,
 }
+
+
+OTHER = Record('8', 'multi_hop', 'Another?', 1, 1, 'official', RECORD.steps)
 
 
 def read(folder: Path, *entries: Any, records: tuple[Record, ...] = (RECORD,)) -> list[LoggedQuestion]:
@@ -82,9 +86,8 @@ def test_an_entry(tmp_path: Path) -> None:
 
 
 def test_the_order_is_that_of_the_records(tmp_path: Path) -> None:
-    other = Record('8', 'multi_hop', 'Another?', 1, 1, 'official', RECORD.steps)
     entries = [{**ENTRY, 'question': 'Another?', 'final_answer': 'other'}, ENTRY]
-    logged = read(tmp_path, *entries, records=(RECORD, other))
+    logged = read(tmp_path, *entries, records=(RECORD, OTHER))
     assert [question.trajectory.final_answer for question in logged] == ['They are 258 of 300.', 'other']
 
 
@@ -109,12 +112,11 @@ def test_checks_that_are_all_0_are_no_labels(tmp_path: Path) -> None:
 
 
 def test_json_lines_and_what_is_no_log(tmp_path: Path) -> None:
-    other = Record('8', 'multi_hop', 'Another?', 1, 1, 'official', RECORD.steps)
     file = tmp_path / 'log.jsonl'
     file.write_text(json.dumps(ENTRY) + '\n', encoding='utf-8')
     assert load_log(file, [RECORD])
     file.write_text(json.dumps(ENTRY) + '\n' + json.dumps({**ENTRY, 'question': 'Another?'}) + '\n', encoding='utf-8')
-    assert len(load_log(file, [RECORD, other]) or []) == 2
+    assert len(load_log(file, [RECORD, OTHER]) or []) == 2
     huge = json.dumps([{**ENTRY, 'ID': 10**4000}])
     for text in (huge, '[]', '[5]', '{"0": {}}', '[{"question": "a"}]', 'x', '[' * 10**5):
         file.write_text(text, encoding='utf-8')
@@ -145,6 +147,6 @@ def test_a_damaged_log_is_named(entries: list[Any], message: str, tmp_path: Path
 
 
 def test_a_log_that_lacks_questions_is_refused(tmp_path: Path) -> None:
-    others = tuple(Record(f'{n}', 'multi_hop', f'{n}?', 1, 1, 'official', RECORD.steps) for n in range(2))
+    others = [replace(OTHER, id=f'{n}', question=f'{n}?') for n in range(2)]
     with pytest.raises(DataError, match="record '0': the log lacks its question and 1 more"):
         read(tmp_path, ENTRY, records=(RECORD, *others))
