@@ -16,11 +16,8 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.extras.preparing.build_ultratool import build_ultratool
 from opencompass_tooleval.extras.preparing.ultratool_rows import creation_row, planning_row, usage_row
+from tests.cli.conftest import read_lines
 from tests.extras.preparing.test_ultratool_rows import REAL, needs_real_data, tool, write_samples
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
 
 
 def write_lines(path: Path, rows: Sequence[Any]) -> Path:

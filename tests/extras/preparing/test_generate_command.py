@@ -175,6 +175,7 @@ def test_failures_are_no_instructions_and_are_asked_again(
     assert right.stats()['requests'] == 3 and len(load_instructions(out)) == TOOLS and not leftovers(tmp_path)
 
 
+@pytest.mark.long
 def test_after_a_kill_nothing_is_asked_twice(right: ModelServer, docs: Path, tmp_path: Path) -> None:
     out, cfg = tmp_path / 'out.json', config(tmp_path / 'cfg.py', right.url, max_workers=2)
     right.reset(latency=0.5)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,10 +24,9 @@ from opencompass_tooleval.extras.preparing.reply import Description, read_descri
 from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
-from tests.conftest import ROOT
+from tests.instructions.shared_data import ROOT, real
 
 PAPER = ROOT.parent / 'shared' / 'papers' / 'easytool.md'
-DATA = ROOT.parent / 'shared' / 'data'
 
 
 def bare(text: str) -> str:
@@ -93,10 +91,9 @@ def test_demonstrated_descriptions_can_be_read() -> None:
         assert read.purpose.endswith('.') and 'https' not in description
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason='the data is not at ../shared/data')
 def test_demonstrations_are_about_tools_of_no_benchmark() -> None:
     for file in ('toolbench/G1_instruction.json', 'toolbench/G2_category.json', 'restbench/specs/tmdb_oas.json'):
-        text = Path(DATA / file).read_text(encoding='utf-8')
+        text = real(file).read_text(encoding='utf-8')
         assert 'Garden Planner' not in text and '/gardens' not in text
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +14,7 @@ from opencompass_tooleval.tool_docs.sources import load_docs
 from opencompass_tooleval.tool_docs.template import template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.tool_docs.value_types import expected, from_text
-from tests.conftest import ROOT
-
-DATA = ROOT.parent / 'shared' / 'data'
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason='the data is not at ../shared/data')
+from tests.instructions.shared_data import real
 
 
 def p(name: str, type_name: str = '', default: Any = ABSENT, **extra: Any) -> Parameter:
@@ -132,11 +128,10 @@ def test_values_in_a_path_are_text() -> None:
     assert expected('number', from_text('number', 'nan')) and expected('integer', from_text('integer', '9' * 5000))
 
 
-@needs_data
 def test_published_examples_pass() -> None:
-    docs = {doc.name: doc for doc in load_docs('openapi', DATA / 'restbench' / 'specs' / 'tmdb_oas.json')}
-    tmdb = load_instructions(DATA / 'easytool' / 'tmdb_tool.json')
-    funcqa = load_instructions(DATA / 'easytool' / 'functions_data.json')
+    docs = {doc.name: doc for doc in load_docs('openapi', real('restbench/specs/tmdb_oas.json'))}
+    tmdb = load_instructions(real('easytool/tmdb_tool.json'))
+    funcqa = load_instructions(real('easytool/functions_data.json'))
     for tool in funcqa.values():
         docs[tool.name] = ToolDoc(tool.name, '', tuple(FunctionDoc(f.name, '', f.required) for f in tool.functions))
     assert (len(tmdb), len(funcqa)) == (54, 13)
@@ -146,14 +141,13 @@ def test_published_examples_pass() -> None:
             assert check_example(docs[tool.name], function.name, function.example) == [], tool.name
 
 
-@needs_data
 @pytest.mark.parametrize(
     ('kind', 'file', 'count'),
     [('openapi', 'restbench/specs/tmdb_oas.json', 54), ('toolbench', 'toolbench/G2_category.json', 200)],
 )
 def test_what_the_rules_make_passes(kind: str, file: str, count: int) -> None:
     checked = 0
-    for doc in load_docs(kind, Path(DATA / file)):
+    for doc in load_docs(kind, real(file)):
         for function in template_instruction(doc).functions:
             assert function.example is not None
             assert check_example(doc, function.name, function.example) == []

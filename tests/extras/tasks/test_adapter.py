@@ -68,13 +68,12 @@ def server() -> Iterator[ModelServer]:
     started.stop()
 
 
+@pytest.mark.long
 def test_tooleval_run_with_documentation_and_with_instructions(
     tmp_path: Path, tooleval: Command, server: ModelServer
 ) -> None:
     file = write_shop(tmp_path / 'new with care.yaml with x' / 'shop', trusted=False)
     words = ('run', file, '--model', 'clerk', '--api-base', server.url, '-w', tmp_path / 'out', '--max-out-len', 500)
-    refused = tooleval(*words)
-    assert refused.code == 1 and 'run the command again with --trust' in refused.err
     done = tooleval(*words, '--trust', '--instructions', write_instructions(tmp_path / 'guide.json'))
     assert done.code == 0, done.out[-3000:] + done.err[-3000:]
     results = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/*/*.json')}
@@ -84,6 +83,12 @@ def test_tooleval_run_with_documentation_and_with_instructions(
     assert 'tasks_shop' in table.read_text() and 'solved' in table.read_text()
     pages = {page.name: page.read_text(encoding='utf-8') for page in tmp_path.glob('out/*/report/*.html')}
     assert 'Own tools shop' in pages['tasks.html']
+
+
+def test_tooleval_run_of_what_somebody_else_made_is_refused(tmp_path: Path, tooleval: Command) -> None:
+    file = write_shop(tmp_path / 'shop', trusted=False)
+    refused = tooleval('run', file, '--model', 'clerk', '--api-base', 'http://127.0.0.1:9/v1', '-w', tmp_path / 'out')
+    assert refused.code == 1 and 'run the command again with --trust' in refused.err
 
 
 @pytest.mark.parametrize('options', [('--trust',), ('--instructions', 'guide.json')])

@@ -44,7 +44,7 @@ def found(server: str, folder: Path) -> str:
     pytest.skip(f'the server {server} is in no environment of $TOOLEVAL_MCP_SERVERS')
 
 
-@pytest.mark.parametrize('server', [pytest.param(one, marks=LONG * (one not in ('git', 'memory'))) for one in FIXTURES])
+@pytest.mark.parametrize('server', [pytest.param(one, marks=LONG * (one != 'memory')) for one in FIXTURES])
 def test_every_score_is_what_a_person_would_give(server: str, folder: Path, tmp_path: Path) -> None:
     file = write_files(server, tmp_path / server, found(server, folder))
     load_tasks(file).trustee.trust()
