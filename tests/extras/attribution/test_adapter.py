@@ -205,7 +205,8 @@ def test_native_calls_that_a_parser_lost(task: Any, file: str, name: str, tmp_pa
     ('task', 'file', 'name', 'metric'),
     [
         (ToolEvalEvalTask, 'teval', 'tooleval-teval-instruct_v2', 'string_args_em_metric'),
-        (OpenICLEvalTask, 'ultratool', 'tooleval-ultratool-tool_usage_awareness_zh', 'local_accuracy'),
+        (ToolEvalEvalTask, 'ultratool', 'tooleval-ultratool-tool_usage_awareness_zh', 'local_accuracy'),
+        (OpenICLEvalTask, 'teval', 'tooleval-teval-instruct_v2', 'string_args_em_metric'),
     ],
 )
 def test_a_text_as_written_is_postprocessed_like_the_served_one(
