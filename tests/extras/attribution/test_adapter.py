@@ -176,6 +176,7 @@ def run_task(task: Any, folder: Path, row: ConfigDict, stored: dict[str, Any]) -
     [
         (ToolEvalEvalTask, 'teval', 'tooleval-teval-instruct_v2-fc'),
         (OpenICLEvalTask, 'fc', 'tooleval-restbench-tmdb-fc'),
+        (ToolEvalEvalTask, 'fc', 'tooleval-toolbench-calls_g2-fc'),
     ],
 )
 def test_native_calls_that_a_parser_lost(task: Any, file: str, name: str, tmp_path: Path) -> None:
