@@ -12,15 +12,19 @@ from hypothesis import strategies as st
 
 from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
 from opencompass_tooleval.agents.tasks.task import Task
+from opencompass_tooleval.agents.toolbench.answers import load_answers
 from opencompass_tooleval.agents.toolbench.names import function_of
 from opencompass_tooleval.core.calls.answer import Answer, extras, with_extras
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
-from opencompass_tooleval.core.calls.tool_calls import make_call
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
-from opencompass_tooleval.environments.bank import RecordedCall
+from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
+from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from tests.agents.support import NUMBERS, PRODUCT, REST, TASK, bank_of, calling, drive, finishing, session_of, talk
+from tests.agents.test_toolbench_answers import RUNS
+from tests.environments.test_playback import CALLS
 
 SEARCH = DepthFirstSearch()
 REACT = ToolBenchReAct()
@@ -276,6 +280,36 @@ def test_whatever_is_answered_it_is_a_bounded_tree(
         assert len(requests) == max_model_calls
     assert parse_trajectory(trajectory.to_json()) == trajectory
     assert drive(loop, *script)[0] == trajectory  # as after a kill
+
+
+@pytest.fixture(scope='module')
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
+    file = tmp_path_factory.mktemp('bank') / 'bank'
+    write_bank(read_sources(find_sources([RUNS])), file)
+    return Bank(file)
+
+
+@pytest.mark.skipif(not RUNS.is_dir(), reason='no published runs of ToolBench at hand')
+@pytest.mark.parametrize('name', CALLS)
+def test_published_calls_played_back_through_the_loop(bank: Bank, name: str) -> None:
+    """Each call gets its recorded response, whole, and the final answer is the file's."""
+    environment = Environment(bank, preferred_source=name)
+    loop = ToolBenchReAct(max_depth=100, max_observation=20_000, runner='stabletoolbench')  # names with dots stay
+    played = (0, 0)
+    for stored in load_answers(RUNS / name):
+        steps = stored.trajectory.steps
+        answers = [Answer(step.text, calls=tuple(ToolCall(c.name, c.arguments) for c in step.calls)) for step in steps]
+        answers[-1] = calling(finishing(stored.trajectory.final_answer))  # the files write it as text that is no JSON
+        task = Task(stored.task.id, 'toolbench', stored.task.query, ())  # so that no name is the end of another
+        session = environment.begin(task.id)
+        trajectory, requests = talk(loop, lambda _, number, answers=answers: answers[number], task, session)
+        assert [(c.name, c.arguments, c.observation, c.source) for c in trajectory.calls] == [
+            (c.name, c.arguments, c.observation, 'exact') for c in stored.trajectory.calls
+        ]
+        assert (trajectory.final_answer, trajectory.stopped) == (stored.trajectory.final_answer.strip(), '')
+        assert len(requests) == len(steps)
+        played = (played[0] + 1, played[1] + len(trajectory.calls))
+    assert played == CALLS[name]
 
 
 def test_a_search_calls_the_environment_again_in_each_branch(tmp_path: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -72,6 +73,14 @@ def test_prompts_are_the_published_ones_byte_for_byte() -> None:
     for name, (system, prompt) in published.items():
         of_toolbench_too = getattr(easytool_prompts, name.upper(), None)
         assert (system, prompt) == (easytool_prompts.SYSTEM, getattr(prompts, name.upper(), of_toolbench_too))
+
+
+def test_prompts_have_the_published_digest() -> None:
+    """The comparison above needs the published prompts; this needs nothing."""
+    texts = [
+        text for module in (easytool_prompts, prompts) for name, text in sorted(vars(module).items()) if name.isupper()
+    ]
+    assert hashlib.sha256('\0'.join(texts).encode()).hexdigest()[:16] == '8a6b60a41f8e5338'
 
 
 def test_what_is_filled_in_is_pythons_text_of_lists_and_dicts() -> None:
