@@ -65,15 +65,14 @@ def stored_row(answer: Answer, tools: ToolSet | None = None, record_id: str = 'r
     return stored
 
 
-class Engine:
-    """How an engine returns raw text; this one ignores what it does not know.
+Members = dict[str, Any]
 
-    Args:
-        tokenizer: The model's tokenizer.
-    """
+
+class Engine:
+    """How an engine returns raw text; this one ignores what it does not know."""
 
     members: Sequence[str] = ()
-    """Members of a request, beside those of every server."""
+    """Members of a request that ask for it, beside those of every server."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         self.tokenizer = tokenizer
@@ -85,8 +84,9 @@ class Engine:
     def check(self, request: Request) -> None:
         """Raises :class:`Refused` for members that it refuses."""
 
-    def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
-        """Adds the raw text to a reply."""
+    def texts(self, prompt: str, raw: str) -> tuple[Members, Members]:
+        """What a reply and its choice have then."""
+        return {}, {}
 
 
 class VLLM(Engine):
@@ -94,35 +94,26 @@ class VLLM(Engine):
 
     members = ('return_token_ids',)
 
-    def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
-        if request.get('return_token_ids'):
-            page['prompt_token_ids'] = self.ids(prompt)
-            page['choices'][0]['token_ids'] = self.ids(raw)
+    def texts(self, prompt: str, raw: str) -> tuple[Members, Members]:
+        return {'prompt_token_ids': self.ids(prompt)}, {'token_ids': self.ids(raw)}
 
 
-class SGLang(Engine):
+class SGLang(VLLM):
     """The same under other names."""
-
-    members = ('return_token_ids',)
 
     def check(self, request: Request) -> None:
         if request.get('stream') and request.get('return_token_ids'):
             raise Refused(400, 'return_token_ids is not supported with stream')
 
-    def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
-        if request.get('return_token_ids'):
-            more = {'prompt_token_ids': self.ids(prompt), 'response_token_ids': self.ids(raw)}
-            page['choices'][0].update(more)
+    def texts(self, prompt: str, raw: str) -> tuple[Members, Members]:
+        return {}, {'prompt_token_ids': self.ids(prompt), 'response_token_ids': self.ids(raw)}
 
 
-class LMDeploy(Engine):
+class LMDeploy(VLLM):
     """Ids of the answer alone."""
 
-    members = ('return_token_ids',)
-
-    def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
-        if request.get('return_token_ids'):
-            page['choices'][0]['output_ids'] = self.ids(raw)
+    def texts(self, prompt: str, raw: str) -> tuple[Members, Members]:
+        return {}, {'output_ids': self.ids(raw)}
 
 
 class LlamaCpp(Engine):
@@ -130,9 +121,8 @@ class LlamaCpp(Engine):
 
     members = ('verbose',)
 
-    def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
-        if request.get('verbose'):
-            page['__verbose'] = {'content': raw, 'prompt': prompt}
+    def texts(self, prompt: str, raw: str) -> tuple[Members, Members]:
+        return {'__verbose': {'content': raw, 'prompt': prompt}}, {}
 
 
 class Logprobs(Engine):
@@ -140,9 +130,8 @@ class Logprobs(Engine):
 
     members = ('logprobs',)
 
-    def add(self, request: Request, page: dict[str, Any], prompt: str, raw: str) -> None:
-        if request.get('logprobs'):
-            page['choices'][0]['logprobs'] = {'content': [self.row(token) for token in self.ids(raw)]}
+    def texts(self, prompt: str, raw: str) -> tuple[Members, Members]:
+        return {}, {'logprobs': {'content': [self.row(token) for token in self.ids(raw)]}}
 
     def row(self, token: int) -> dict[str, Any]:
         return {'token': self.tokenizer.decode([token]), 'bytes': list(self.bytes(token)), 'logprob': -0.1}
@@ -194,10 +183,6 @@ class StrictVerbose(Strict, LlamaCpp):
     """A strict server with one of the later ways."""
 
 
-def _without_tools(request: Request) -> None:
-    request.pop('tools', None)
-
-
 def _without(role: str) -> Callable[[Request], None]:
     def leave_out(request: Request) -> None:
         request['messages'] = [message for message in request['messages'] if message['role'] != role]
@@ -211,20 +196,13 @@ def _without_calls(request: Request) -> None:
         message['content'] = message['content'] or ''
 
 
-def _nothing(request: Request) -> None:
-    """Changes nothing: these faults are in the rendered text."""
-
-
-FAULTS: Mapping[str, Callable[[Request], None]] = {
-    '': _nothing,
-    'tools': _without_tools,
+FAULTS: Mapping[str, Callable[[Request], object]] = {
+    'tools': lambda request: request.pop('tools', None),
     'system': _without('system'),
     'results': _without('tool'),
     'calls': _without_calls,
-    'objects': _nothing,
-    'generation': _nothing,
-    'front': _nothing,
 }
+"""Those that are not in the rendered text."""
 LIMIT = 500
 """Tokens of the context of a server that cuts the front of a prompt."""
 
@@ -244,7 +222,7 @@ class ServingScript(Script):
     def prompt(self, request: Request) -> str:
         request = copy.deepcopy(request)
         fault = self.shape.prompt
-        FAULTS[fault](request)
+        FAULTS.get(fault, len)(request)
         for message in request['messages'] if fault != 'objects' else ():
             for call in message.get('tool_calls') or ():
                 call['function']['arguments'] = json.loads(call['function']['arguments'])
@@ -278,16 +256,14 @@ class ServingScript(Script):
             return self.stream(message, finish)
         prompt = self.prompt(request)
         usage = {'prompt_tokens': len(self.engine.ids(prompt)), 'completion_tokens': len(self.engine.ids(raw))}
-        choice = {'index': 0, 'message': message, 'finish_reason': finish}
-        page = {'object': 'chat.completion', 'choices': [choice], 'usage': usage}
-        self.engine.add(request, page, prompt, raw)
-        return page
+        is_asked = any(map(request.get, self.engine.members))
+        in_page, in_choice = self.engine.texts(prompt, raw) if is_asked else ({}, {})
+        choice = {'index': 0, 'message': message, 'finish_reason': finish, **in_choice}
+        return {'object': 'chat.completion', 'choices': [choice], 'usage': usage, **in_page}
 
     def stream(self, message: dict[str, Any], finish: str) -> bytes:
         calls = [{'index': place, **call} for place, call in enumerate(message.get('tool_calls') or ())]
-        choices: list[dict[str, Any]] = [
-            {'index': 0, 'delta': {**message, 'tool_calls': calls}, 'finish_reason': None},
-            {'index': 0, 'delta': {}, 'finish_reason': finish},
-        ]
+        deltas = (({**message, 'tool_calls': calls}, None), ({}, finish))
+        choices = [{'index': 0, 'delta': delta, 'finish_reason': end} for delta, end in deltas]
         lines = [f'data: {json.dumps({"choices": [choice]})}\n\n' for choice in choices]
         return ''.join([*lines, 'data: [DONE]\n\n']).encode()

@@ -7,7 +7,7 @@ families' chat templates have.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,27 +17,12 @@ from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.extras.attribution.causes import ERROR, LIMIT, NONE, PARSER, REASONING, TEMPLATE
 
 PLACE = {'type': 'object', 'properties': {'lat': {'type': 'number'}, 'lon': {'type': 'number'}}}
+WEATHER = {'city': {'type': 'string'}, 'days': {'type': 'integer'}, 'hourly': {'type': 'boolean'}}
+HOTEL = {'place': {'$ref': '#/$defs/Place'}, 'price': {'type': 'number'}, 'number': {'type': 'string'}}
 TOOLS = (
+    ToolSchema('get_weather', 'The weather of a city.', {'type': 'object', 'properties': WEATHER}),
     ToolSchema(
-        'get_weather',
-        'The weather of a city.',
-        {
-            'type': 'object',
-            'properties': {'city': {'type': 'string'}, 'days': {'type': 'integer'}, 'hourly': {'type': 'boolean'}},
-        },
-    ),
-    ToolSchema(
-        'find_hotel',
-        'Hotels near a place.',
-        {
-            'type': 'object',
-            'properties': {
-                'place': {'$ref': '#/$defs/Place'},
-                'price': {'type': 'number'},
-                'number': {'type': 'string'},
-            },
-            '$defs': {'Place': PLACE},
-        },
+        'find_hotel', 'Hotels near a place.', {'type': 'object', 'properties': HOTEL, '$defs': {'Place': PLACE}}
     ),
 )
 SYSTEM = 'You plan journeys. Today is the first of May, and the traveller lives in Copenhagen.'
@@ -147,9 +132,6 @@ FAULTS = (
     Shape('special tokens are stripped before the parser', 'vllm 16190', 'mistral',
           f'[TOOL_CALLS][{{"name": "get_weather", "arguments": {ROME[1]}}}]</s>', PARSER, LOST,
           content=f'[{{"name": "get_weather", "arguments": {ROME[1]}}}]'),
-    Shape('special tokens are stripped before the parser, Kimi', 'vllm 25281', 'kimi_k2',
-          f'<|tool_calls_section_begin|>{kimi(*ROME)}<|tool_calls_section_end|>{END}', PARSER, LOST,
-          content=f'functions.get_weather:0{ROME[1]}'),
     Shape('braces in the text after the calls discard them', 'vllm 49923', 'llama3_json',
           f'{llama(*ROME)} I write {{city}} for the city.<|eot_id|>', PARSER, LOST,
           content=f'{llama(*ROME)} I write {{city}} for the city.'),
@@ -161,16 +143,9 @@ FAULTS = (
           'of 2 calls 1 lost, 1 changed', calls=[('get_weather', ROME[1] + PARIS[1])]),
     Shape('arguments are encoded twice', 'vllm 54964', 'hermes', hermes(ROME) + END, PARSER, CHANGED,
           calls=[('get_weather', json.dumps(ROME[1]))]),
-    Shape(
-        'arguments are lost',
-        'vllm 54964',
-        'deepseek_v31',
-        f'<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{ROME[1]}<｜tool▁call▁end｜>'
-        '<｜tool▁calls▁end｜><｜end▁of▁sentence｜>',
-        PARSER,
-        CHANGED,
-        calls=[('get_weather', EMPTY)],
-    ),
+    Shape('arguments are lost', 'vllm 54964', 'deepseek_v31',
+          f'<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{ROME[1]}<｜tool▁call▁end｜>'
+          '<｜tool▁calls▁end｜><｜end▁of▁sentence｜>', PARSER, CHANGED, calls=[('get_weather', EMPTY)]),
     Shape('an object of a referenced type becomes text', 'vllm 46924', 'qwen3_coder',
           coder('find_hotel', place='{"lat": 41.9, "lon": 12.5}') + END, PARSER, CHANGED,
           calls=[('find_hotel', json.dumps({'place': '{"lat": 41.9, "lon": 12.5}'}))]),
@@ -183,19 +158,9 @@ FAULTS = (
     Shape('a decimal for an integer empties the calls', 'mlx-lm 1417', 'glm45',
           glm('get_weather', city='Rome', days='230.0') + '<|observation|>', PARSER, LOST, content='',
           finish='tool_calls'),
-    Shape(
-        'numbers become texts',
-        'vllm 47906',
-        'minimax_m2',
-        '<minimax:tool_call>\n<invoke name="find_hotel">\n<parameter name="price">120.5</parameter>\n</invoke>\n'
-        '</minimax:tool_call>[e~[',
-        PARSER,
-        CHANGED,
-        calls=[('find_hotel', '{"price": "120.5"}')],
-    ),
-    Shape('types differ in a stream', 'vllm 49316', 'qwen3_coder',
-          coder('get_weather', city='Rome', hourly='true') + END, PARSER, CHANGED,
-          calls=[called('Rome', hourly='true')]),
+    Shape('numbers become texts', 'vllm 47906', 'minimax_m2',
+          '<minimax:tool_call>\n<invoke name="find_hotel">\n<parameter name="price">120.5</parameter>\n</invoke>\n'
+          '</minimax:tool_call>[e~[', PARSER, CHANGED, calls=[('find_hotel', '{"price": "120.5"}')]),
     Shape('the first token is missing', 'vllm 48931', 'kimi_k2', f'{kimi(*ROME)}<|tool_calls_section_end|>{END}',
           PARSER, LOST, content=kimi(*ROME)),
     Shape('the id of a call has another form', 'vllm 48931', 'kimi_k2',
@@ -203,12 +168,8 @@ FAULTS = (
           content=''),
     Shape('a parser of another format', 'vllm 46863', 'llama3_json', f'{llama(*ROME)}<|eot_id|>', PARSER, LOST,
           content=llama(*ROME)),
-    Shape('text before the call', 'vllm 22917', 'hermes', f'I look it up.\n{hermes(ROME)}{END}', PARSER, LOST,
-          content=f'I look it up.\n{hermes(ROME)}'),
     Shape('a call is made up', '', 'hermes', f'{ANSWER}{END}', PARSER, 'of 0 calls 1 made up', content=ANSWER,
           calls=[called('Berlin')]),
-    Shape('a call comes twice', 'vllm 53965', 'hermes', hermes(ROME) + END, PARSER, 'of 1 calls 1 made up',
-          calls=[ROME, ROME]),
     Shape('a parser for requests without tools', '', 'hermes', hermes(ROME) + END, PARSER, 'text was parsed as a call',
           calls=[ROME], tools=()),
     Shape('the answer is among the thoughts', 'vllm 19017', 'hermes', ANSWER + END, REASONING,
@@ -226,9 +187,6 @@ FAULTS = (
           PARSER, LOST, thoughts=THOUGHTS),
     Shape('a parse error', 'llama.cpp 27733', 'hermes', '', ERROR, 'Failed to parse input at pos 41', status=500,
           error='Failed to parse input at pos 41: <tool_call>'),
-    Shape("a parse error of the history's arguments", 'llama.cpp 25510', 'hermes', '', ERROR,
-          'Failed to parse tool call arguments as JSON', status=500,
-          error='Failed to parse tool call arguments as JSON: [json.exception.parse_error.101]', messages=HISTORY),
     Shape('a parse error as finish reason', 'lmdeploy 0.18', 'hermes', hermes(ROME) + END, ERROR,
           'the server could not parse the answer', content=hermes(ROME), finish='parse_error'),
     Shape('the template has no tools', 'llama.cpp 27129', 'hermes', ANSWER + END, TEMPLATE, 'the prompt lacks tools',
@@ -295,13 +253,3 @@ RIGHT = (
           hermes(('no_such_tool', EMPTY)) + END, NONE, content=''),
 )  # fmt: skip
 """What servers do rightly, also if it looks wrong."""
-
-PROMPT_FAULTS: Mapping[str, str] = {
-    'tools': 'tools',
-    'system': 'system text',
-    'calls': 'earlier calls',
-    'results': "tools' results",
-    'objects': 'objects of arguments',
-    'generation': 'the generation prompt',
-    'front': 'the first half',
-}

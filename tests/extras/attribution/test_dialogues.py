@@ -63,30 +63,23 @@ def row_of(script: Losing, journal: Path) -> dict[str, Any]:
     return read
 
 
-def test_a_lost_call_is_found_in_its_step(tmp_path: Path) -> None:
+def test_a_lost_call_is_found_in_its_step_and_tools_are_stored_once(tmp_path: Path) -> None:
     row = row_of(Losing(), tmp_path / 'j.jsonl')
     attribution = attribution_of_row(row)
     assert attribution is not None and (attribution.cause, attribution.note) == (PARSER, 'of 1 calls 1 lost')
-    assert attribution.raw == f'{hermes(REST)}<|im_end|>' and attribution.written is None, (
-        'what follows would be different'
-    )
+    assert attribution.raw == f'{hermes(REST)}<|im_end|>'
+    assert attribution.written is None, 'what follows would be different'
     trajectory = parse_trajectory(row['prediction'])
     assert [step.observed for step in trajectory.steps] == [1, 2]
     assert [place for place, _ in members_of_steps(trajectory.steps, row)] == [1]
-    assert [step.get('serving', {}).get('cause') for step in shown_trajectory(trajectory, row)['steps']] == [
-        None,
-        PARSER,
-    ]
-    causes = [one.cause for record in records_of(row) or () if (one := attribution_of_all([record]))]
-    assert causes == [NONE, PARSER]
-
-
-def test_the_tools_are_stored_once(tmp_path: Path) -> None:
-    row = row_of(Losing(), tmp_path / 'j.jsonl')
+    shown = shown_trajectory(trajectory, row)['steps']
+    assert [step.get('serving', {}).get('cause') for step in shown] == [None, PARSER]
     first, second = row['observed']
     assert len(first['tools']) == len(TOOLS) and second['tools'] == 'same'
     records = records_of(row)
     assert records is not None and records[0].tools == records[1].tools
+    causes = [one.cause for record in records if (one := attribution_of_all([record]))]
+    assert causes == [NONE, PARSER]
     assert 'tools' not in (tmp_path / 'j.jsonl').read_text(encoding='utf-8')
 
 

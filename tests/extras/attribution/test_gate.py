@@ -17,7 +17,6 @@ from opencompass_tooleval.extras.attribution.causes import (
     ERROR,
     LIMIT,
     NONE,
-    ORDER,
     PARSER,
     REASONING,
     TEMPLATE,
@@ -53,10 +52,8 @@ def place(tmp_path: Path) -> Place:
     [
         ({NONE: 100}, None, (), 0, 'servers: held: no result of 1 lost more than --max-drop points'),
         ({NONE: 88, PARSER: 12}, LOSS, (), 1, "3.5 points [2.1, 4.9] by the server's parser"),
-        ({NONE: 88, ORDER: 12}, LOSS, (), 1, "3.5 points [2.1, 4.9] by the server's order of calls"),
         ({NONE: 88, PARSER: 12}, LOSS, ('--max-drop', 3.5), 0, 'servers: held'),
         ({NONE: 88, PARSER: 12}, LOSS, ('--max-drop', 3.4), 1, 'servers: lost'),
-        ({NONE: 88, PARSER: 12}, LOSS, ('--metric', 'accuracy'), 1, 'servers: lost'),
         ({NONE: 88, PARSER: 12}, LOSS, ('--metric', 'other*'), 2, 'm: not judged, since no score matches --metric'),
         ({NONE: 99, REASONING: 1}, {**LOSS, 'lost': 0.0, 'low': -1, 'high': 1}, (), 0, 'servers: held'),
         ({NONE: 97, TEMPLATE: 3}, None, ('--max-drop', 50), 1, '3 of 100 prompts reached the model without its tools'),
@@ -65,13 +62,7 @@ def place(tmp_path: Path) -> Place:
         # A dialogue cannot be scored again: its lost calls changed all that followed.
         ({NONE: 97, PARSER: 3}, None, (), 1, "3 of 100 answers changed by the server's parser: up to 3.0 points"),
         ({NONE: 97, PARSER: 3}, None, ('--max-drop', 3), 0, 'servers: held'),
-        (
-            {NONE: 60, UNKNOWN: 40},
-            None,
-            (),
-            0,
-            'NOTE tooleval-ultratool-planning_en, m: what the model wrote is unknown',
-        ),
+        ({NONE: 60, UNKNOWN: 40}, None, (), 0, f'NOTE {DATASET}, m: what the model wrote is unknown'),
         ({UNKNOWN: 100}, None, (), 2, 'servers: nothing to judge'),
         (None, None, (), 2, 'servers: nothing to judge'),
     ],
@@ -91,7 +82,7 @@ def test_one_result_without_attribution_is_a_note(tooleval: Command, place: Plac
     assert done.code == 0 and 'NOTE other, m: not judged, since it is unknown what the model wrote' in done.out
 
 
-@pytest.mark.parametrize(('baseline', 'loss', 'code'), [(80, None, 0), (80, LOSS, 1), (99, None, 1), (99, LOSS, 1)])
+@pytest.mark.parametrize(('baseline', 'loss', 'code'), [(80, None, 0), (80, LOSS, 1), (99, None, 1)])
 def test_together_with_a_baseline_either_fails(
     tooleval: Command, place: Place, tmp_path: Path, baseline: int, loss: Any, code: int
 ) -> None:
@@ -119,66 +110,47 @@ def test_a_result_from_anybody_breaks_nothing() -> None:
         {'serving': {'causes': {PARSER: 1 << 70}, 'points': []}},
     ]
     assert [read_faults(one) for one in hostile] == [None] * 3
-    odd = {
-        'accuracy': {'served': 1, 'written': 'x', 'lost': 3},
-        'b': [],
-        'c': {**LOSS, 'low': None, 'high': float('nan')},
-    }
-    read = read_faults({'serving': {'causes': {PARSER: 2}, 'points': odd}})
-    assert read and list(read.points) == ['c'] and str(read.points['c']) == '3.5 points'
+    bounds = {'low': None, 'high': float('nan')}
+    odd = {'accuracy': {'served': 1, 'written': 'x', 'lost': 3}, 'b': [], 'c': {**LOSS, **bounds}}
+    names: Any = {'x': 1, "the names of all calls end with 'x'": True}
+    read = read_faults({'serving': {'causes': {PARSER: 2}, 'points': odd, 'names': names}})
+    assert read and read.names == {} and list(read.points) == ['c'] and str(read.points['c']) == '3.5 points'
 
 
 def test_recorded_answers_that_say_what_the_model_wrote(tooleval: Command, tmp_path: Path) -> None:
     gold = gold_answers('instruct_v2')
-    rows = [
-        {'id': name, 'prediction': '', 'serving': {'cause': REASONING, 'written': {'text': f'<think>a</think>{text}'}}}
-        if number
-        else {'id': name, 'prediction': text, 'serving': {'cause': NONE}}
-        for number, (name, text) in enumerate(gold.items())
-    ]
-    file = tmp_path / 'instruct_v2.jsonl'
+    rows = []
+    for name, text in gold.items():
+        serving = {'cause': REASONING, 'written': {'text': f'<think>a</think>{text}'}} if rows else {'cause': NONE}
+        rows.append({'id': name, 'prediction': '' if rows else text, 'serving': serving})
+    file, out, lost = tmp_path / 'instruct_v2.jsonl', tmp_path / 'o.json', len(gold) - 1
     file.write_text(''.join(json.dumps(row) + '\n' for row in rows))
-    done = tooleval(
-        'score', 'teval', 'instruct', file, '--data', demo_file('instruct_v2'), '--json', tmp_path / 'o.json'
-    )
+    done = tooleval('score', 'teval', 'instruct', file, '--data', demo_file('instruct_v2'), '--json', out)
     assert done.code == 0, done.err
-    told = json.loads((tmp_path / 'o.json').read_text())
-    lost = len(gold) - 1
-    assert told['serving']['causes'] == {NONE: len(gold) - lost, REASONING: lost}
+    told = json.loads(out.read_text())
+    assert told['serving']['causes'] == {NONE: 1, REASONING: lost}
     points = told['serving']['points']['json_args_em_metric']
     assert points['written'] == 100.0 and points['served'] == told['metrics']['json_args_em_metric'] < 100
     assert f"instruct were lost by the server's parsing of thoughts ({lost} of {len(gold)} answers)" in done.out
 
 
-def test_attributions_are_exported_and_imported(tooleval: Command, place: Place, tmp_path: Path) -> None:
+def test_attributions_and_records_are_exported_and_imported(tooleval: Command, place: Place, tmp_path: Path) -> None:
+    """The columns of an export have no tools, without which a lost call is no fault."""
     run = place({NONE: 99, PARSER: 1}, LOSS)
-    row = {'prediction': 'x', 'record_id': 'r0', 'infra': None, 'serving': {'cause': PARSER, 'raw': 'r'}}
+    record = Observed(f'{hermes(ROME)}<|im_end|>', 'ids', 'hermes')
+    observed = stored_row(Answer('', observed=(record,)), ToolSet(TOOLS))
+    before = attribution_of_row(observed)
+    assert before is not None and before.cause == PARSER and before.written is not None
+    old = {'prediction': 'x', 'record_id': 'r1', 'infra': None, 'serving': {'cause': PARSER, 'raw': 'r'}}
     file = run / 'predictions' / 'm' / f'{DATASET}.json'
     file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({'0': row}))
+    file.write_text(json.dumps({'0': observed, '1': old}))
     assert tooleval('export', run, '-o', tmp_path / 'files').code == 0
     (result,) = read_lines(tmp_path / 'files' / 'results.jsonl')
     assert result['serving']['points'] == {'accuracy': LOSS}
-    (prediction,) = read_lines(tmp_path / 'files' / 'predictions.jsonl')
-    assert prediction['serving'] == row['serving']
+    assert read_lines(tmp_path / 'files' / 'predictions.jsonl')[1]['serving'] == old['serving']
     assert tooleval('import', tmp_path / 'files', tmp_path / 'new').code == 0
     (imported,) = tmp_path.glob('new/*/predictions/m/*.json')
-    assert json.loads(imported.read_text())['0']['serving'] == row['serving']
-
-
-def test_records_are_exported_with_their_tools_and_imported(tooleval: Command, place: Place, tmp_path: Path) -> None:
-    """The columns of an export have no tools, without which a lost call is no fault."""
-    run = place({PARSER: 1}, LOSS)
-    tools = ToolSet(TOOLS)
-    record = Observed(f'{hermes(ROME)}<|im_end|>', 'ids', 'hermes')
-    row = stored_row(Answer('', observed=(record,)), tools)
-    before = attribution_of_row(row)
-    assert before is not None and before.cause == PARSER and before.written is not None
-    file = run / 'predictions' / 'm' / f'{DATASET}.json'
-    file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({'0': row}))
-    assert tooleval('export', run, '-o', tmp_path / 'files').code == 0
-    assert tooleval('import', tmp_path / 'files', tmp_path / 'new').code == 0
-    (imported,) = tmp_path.glob('new/*/predictions/m/*.json')
-    read = json.loads(imported.read_text())['0']
-    assert 'tools' not in read and attribution_of_row(read) == before
+    read = json.loads(imported.read_text())
+    assert 'tools' not in read['0'] and attribution_of_row(read['0']) == before
+    assert read['1']['serving'] == old['serving']

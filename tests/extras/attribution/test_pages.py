@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,17 +26,14 @@ LOSS = {'served': 50.0, 'written': 60.0, 'lost': 10.0, 'low': 4.0, 'high': 18.0}
 def served_run(folder: Path, raw: str = '<tool_call>A</tool_call>', note: str = 'of 1 calls 1 lost') -> Path:
     """Of 20 answers the server lost 2; an agent of which one step lost a call; a data set without raw texts."""
     lost = {'cause': PARSER, 'note': note, 'raw': raw[:500], 'written': {'review_quality': 1.0}}
-    details = [
-        detail(f'r{i}', 0.0, 'review:wrong', **({'serving': lost} if i < 2 else {})) if i < 10 else detail(f'r{i}')
-        for i in range(20)
-    ]
+    details = [detail(f'r{i}', 0.0, 'review:wrong', **({'serving': lost} if i < 2 else {})) for i in range(10)]
+    details += [detail(f'r{i}') for i in range(10, 20)]
     causes = {NONE: 18, PARSER: 2}
     add(folder, 'm', REVIEW, result_of(details, serving={'causes': causes, 'points': {'review_quality': LOSS}}))
-    rows = {
-        str(i): {'origin_prompt': 'Ask', 'prediction': 'served', 'record_id': f'r{i}', 'infra': None}
-        | ({'serving': {**lost, 'raw': raw, 'written': {'text': f'read {raw}'}}} if i < 2 else {})
-        for i in range(20)
-    }
+    about = {'origin_prompt': 'Ask', 'infra': None}
+    rows: dict[str, Any] = {str(i): {'prediction': 'served', 'record_id': f'r{i}', **about} for i in range(20)}
+    for i in ('0', '1'):
+        rows[i]['serving'] = {**lost, 'raw': raw, 'written': {'text': f'read {raw}'}}
     write(folder, 'predictions', 'm', REVIEW, rows)
     one = detail('t0', 0.0, 'finish:missing', serving={'cause': TEMPLATE, 'note': 'the prompt lacks tools'})
     agents = {'benchmark': 'agents', 'subset': 'teval', 'loop': 'fc'}
@@ -45,8 +43,8 @@ def served_run(folder: Path, raw: str = '<tool_call>A</tool_call>', note: str = 
     trajectory = Trajectory('fc', (Step('a'), Step('b', parent=0, observed=fault)), path=(0, 1))
     text = trajectory.to_json().replace('"observed"', '"serving"')  # as earlier versions wrote it
     assert '"serving"' in text
-    row = {'origin_prompt': 'Ask', 'prediction': text, 'record_id': 't0', 'infra': None}
-    write(folder, 'predictions', 'm', AGENT, {'0': {**row, 'serving': fault}})
+    row = {'prediction': text, 'record_id': 't0', 'serving': fault, **about}
+    write(folder, 'predictions', 'm', AGENT, {'0': row})
     unknown = result_of([detail('u')], serving={'causes': {UNKNOWN: 1}, 'points': {}})
     add(folder, 'm', 'tooleval-teval-plan_json_v2', unknown)
     return folder

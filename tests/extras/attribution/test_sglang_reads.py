@@ -56,11 +56,6 @@ def is_json(text: Any) -> bool:
         return False
 
 
-def is_large(value: Any) -> bool:
-    items = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
-    return (isinstance(value, int) and abs(value) >= 2**63) or any(map(is_large, items))
-
-
 def any_value(is_cause: Callable[[Any, Any], bool]) -> Cause:
     return lambda answer: any(is_cause(schema, value) for schema, value in values_of(answer))
 
@@ -74,45 +69,35 @@ def within(is_cause: Callable[[Any], bool]) -> Cause:
     return lambda answer: test([arguments for _, arguments in answer.calls])
 
 
-UNTYPED = {
-    'a schema without type, such as a reference, means a text': any_value(lambda schema, _: 'type' not in schema)
-}
-NULLABLE = {
-    'a list of types is an error, or only null of it counts': any_value(
-        lambda schema, _: isinstance(schema.get('type'), list)
-    )
-}
+def is_odd_in_python(value: Any) -> bool:
+    return value == '日期' or (isinstance(value, (int, float)) and (value < 0 or 'e' in repr(value)))
+
+
+def is_large(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) >= 2**63
+
+
+def is_none_or_exponent(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and 'e' in repr(value))
+
+
+# A schema without a type, such as a reference, means a text. A list of types is an error, or only null of it counts.
+UNTYPED = {'no type': any_value(lambda schema, _: 'type' not in schema)}
+NULLABLE = {'a list of types': any_value(lambda schema, _: isinstance(schema.get('type'), list))}
 BLANKS = {'blanks around a text are removed': has(r'^\s|\s$')}
 NULL_TEXT = {'a text "null" is null': has('^null$')}
 JSON_TEXT = {'a text that is JSON becomes a value': any_value(lambda _, value: is_json(value))}
 NO_ARGUMENTS = {'a call without arguments is lost': lambda answer: any(not arguments for _, arguments in answer.calls)}
-NO_SCHEMA = {
-    'a list within a value without schema becomes an object, an empty text too': any_value(
-        lambda _, value: isinstance(value, (dict, list)) and bool(value)
-    )
-}
-LARGE = {
-    'a whole number beyond 64 bits becomes a float': within(
-        lambda value: isinstance(value, int) and abs(value) >= 2**63
-    )
-}
+# A list within a value without a schema becomes an object, an empty text too.
+NO_SCHEMA = {'a value without a schema': any_value(lambda _, value: isinstance(value, (dict, list)) and bool(value))}
+LARGE = {'a whole number beyond 64 bits becomes a float': within(is_large)}
 NO_SPACE = {'a list needs a blank before it': lambda answer: '[TOOL_CALLS][' in answer.raw}
 NAMES = {'a name that is no name of Python, or begins with _, is lost': has('^_private$|^Maps-route$')}
-PYTHON = {
-    'a number below zero or with an exponent, or a key in Chinese, is an error': within(
-        lambda value: value == '日期' or (isinstance(value, (int, float)) and (value < 0 or 'e' in repr(value)))
-    )
-}
-HARMONY = {
-    'a message without role, with its recipient in the role, or in analysis is lost': lambda answer: bool(
-        re.search(r'to=functions\.\S+<\|channel|^<\|channel\|>commentary to=|analysis to=', answer.raw)
-    )
-}
-AS_TEXT = {
-    'None, and a number with an exponent, are texts': within(
-        lambda value: value is None or (isinstance(value, float) and 'e' in repr(value))
-    )
-}
+PYTHON = {'a number below zero or with an exponent, or a key in Chinese, is an error': within(is_odd_in_python)}
+LOST_HEADER = r'to=functions\.\S+<\|channel|^<\|channel\|>commentary to=|analysis to='
+# Its recipient stands in the role, or it is in the channel analysis, or it has no role.
+HARMONY = {'a message with an odd header is lost': lambda answer: bool(re.search(LOST_HEADER, answer.raw))}
+AS_TEXT = {'None, and a number with an exponent, are texts': within(is_none_or_exponent)}
 
 
 def mark(pattern: str) -> Mapping[str, Cause]:
@@ -183,6 +168,11 @@ def as_text(calls: Any) -> str:
     return json.dumps(plain(calls), sort_keys=True)
 
 
+def our_calls(answer: WrittenAnswer) -> str:
+    read = read_reference(answer.raw, answer.format_name, answer.tools, answer.opened_thoughts)
+    return as_text([(call.name, call.arguments) for call in read.calls])
+
+
 def question(answer: WrittenAnswer, oracle: Oracle) -> dict[str, Any]:
     suffix = re.sub(r'<think|>', '', (FAMILIES[answer.family].think or ('', ''))[0])
     marks = ['tool_calls', 'tool_call', 'arg_key', 'arg_value', 'think', 'tool_sep']
@@ -191,9 +181,8 @@ def question(answer: WrittenAnswer, oracle: Oracle) -> dict[str, Any]:
         'text': answer.raw if answer.family == 'gpt-oss' else without_end_tokens(answer.raw),
         'tools': answer.tools.as_request(),
         'calls': oracle.calls,
-        'reasoning': oracle.reasoning
-        if answer.thoughts or oracle.is_framed
-        else '',  # a server knows if the prompt has thoughts
+        # a server knows if the prompt has thoughts
+        'reasoning': oracle.reasoning if answer.thoughts or oracle.is_framed else '',
         'opened': answer.opened_thoughts,
         'vocabulary': [f'<{mark}{suffix}>' for mark in marks],
     }
@@ -224,11 +213,9 @@ def by_sglang() -> dict[str, list[Any]]:
 def test_sglang_reads_the_same_calls(family: str, by_sglang: dict[str, list[Any]]) -> None:
     causes, found = ORACLES[family].causes, set()
     for answer, reply in by_sglang[family]:
-        theirs = reply['calls']
-        ours = read_reference(answer.raw, answer.format_name, answer.tools, answer.opened_thoughts).calls
-        if as_text([(call.name, call.arguments) for call in ours]) != as_text(theirs):
+        if our_calls(answer) != as_text(reply['calls']):
             named = {name for name, is_cause in causes.items() if is_cause(answer)}
-            assert named, (answer.raw, answer.calls, theirs)
+            assert named, (answer.raw, answer.calls, reply)
             found |= named
     assert found == set(causes), 'a cause without a difference'
 
@@ -245,8 +232,7 @@ TEXT_FAULTS = {
 def test_what_sglang_makes_of_an_answer_is_no_fault(family: str, by_sglang: dict[str, list[Any]]) -> None:
     found = set()
     for answer, reply in by_sglang[family]:
-        ours = read_reference(answer.raw, answer.format_name, answer.tools, answer.opened_thoughts).calls
-        if as_text([(call.name, call.arguments) for call in ours]) != as_text(reply['calls']):
+        if our_calls(answer) != as_text(reply['calls']):
             continue  # see above
         text = f'<think>{reply["thoughts"]}</think>{reply["content"]}' if reply['thoughts'] else reply['content']
         served = Answer(text, None, 'stop', calls=tuple(ToolCall(*call) for call in reply['calls']))

@@ -36,10 +36,13 @@ def fill(folder: Path, **provenance: Any) -> WorkDir:
     return WorkDir(run)
 
 
+def sealed(body: bytes, mark: str = 'tooleval-bundle 1') -> bytes:
+    return f'{mark} {hashlib.sha256(body).hexdigest()}\n'.encode() + body
+
+
 def pack(content: object, mark: str = 'tooleval-bundle 1') -> bytes:
     """A bundle of any content, with the right digest."""
-    body = json.dumps(content).encode() + b'\n'
-    return f'{mark} {hashlib.sha256(body).hexdigest()}\n'.encode() + body
+    return sealed(json.dumps(content).encode() + b'\n', mark)
 
 
 def content_of(file: Path) -> Any:
@@ -149,29 +152,20 @@ def _set(*path: Any) -> Callable[[Any], None]:
 FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     'no results': (_set('results', None), 'results is not a list'),
     'a result that is text': (_set('results', 0, 'x'), 'not a JSON object'),
-    'a number that is text': (_set('results', 0, 'metrics', 'review_quality', '99'), 'a score is not a number'),
-    'a yes in place of a number': (_set('results', 0, 'metrics', 'review_quality', True), 'not a number'),
+    'a yes in place of a number': (_set('results', 0, 'metrics', 'review_quality', True), 'a score is not a number'),
     'not a number': (_set('results', 0, 'metrics', 'review_quality', float('nan')), 'number beyond'),
-    'infinity': (_set('results', 0, 'provenance', 'x', float('inf')), 'number beyond'),
     'a huge number': (_set('results', 0, 'samples', 'all', 10**400), 'number beyond'),
     'a huger number': (_set('results', 0, 'samples', 'all', 1 << 11_000), 'too large a number'),
     'a score above 100': (_set('results', 0, 'metrics', 'review_quality', 150.0), 'below 0 or above 100'),
-    'a score below 0': (_set('results', 0, 'metrics', 'review_quality', -5.0), 'below 0 or above 100'),
     'a negative error': (_set('results', 0, 'standard_errors', 'review_quality', -3.0), 'a number below 0'),
     'fewer samples than none': (_set('results', 0, 'samples', 'all', -9), 'all is not a count'),
     'a correlation above 1': (_set('results', 0, 'correlations', [['a', 'd', 'b', 2]]), 'below -1 or above 1'),
     'samples of nothing': (_set('results', 0, 'samples', 'infra', None), 'infra is not a count'),
-    'a benchmark that is a list': (
-        _set('results', 0, 'provenance', 'benchmark', ['teval']),
-        'benchmark is not a string',
-    ),
+    'a benchmark that is a list': (_set('results', 0, 'provenance', 'benchmark', ['x']), 'benchmark is not a string'),
     'a folder in a name': (_set('results', 0, 'dataset', '../../up'), 'cannot be the name of a file'),
-    'a hidden name': (_set('results', 0, 'dataset', '.x'), 'cannot be the name of a file'),
     'a line in a name': (_set('results', 0, 'dataset', 'a\nb'), 'cannot be the name of a file'),
-    'a long name': (_set('results', 0, 'dataset', 'a' * 300), 'not a name'),
     'a model without a name': (_set('results', 0, 'model', ''), 'not a name'),
     'a model that is not listed': (_set('results', 0, 'model', 'n'), 'differ from those in its results'),
-    'a model without a result': (_set('models', {'m': {}, 'n': {}}), 'differ from those in its results'),
     'a long text': (_set('package', 'x' * 9000), 'text of more than'),
     'a date to come': (_set('date', '9999-12-31 23:59'), 'in the future'),
     'a date of no run': (_set('date', '0001-01-01 00:00'), 'before 2023'),
@@ -199,7 +193,6 @@ def test_a_fault_is_named(made: Path, fault: str) -> None:
     ('content', 'message'),
     [
         (b'', 'first line'),
-        (b'x' * 1000, 'first line'),
         (b'[' * 200_000, 'first line'),
         (pack({}, 'tooleval-bundle 2'), 'first line'),
         (pack([]), 'not a JSON object'),
@@ -212,12 +205,12 @@ def test_what_is_no_bundle_is_named(tmp_path: Path, content: bytes, message: str
         read_bundle(tmp_path / 'x.bundle')
 
 
-@pytest.mark.parametrize('key', ['"package":', '"metrics":{'])
-def test_a_key_is_there_once(made: Path, key: str) -> None:
-    body = made.read_bytes().partition(b'\n')[2].decode('ascii')
-    again = f'{key}"x",' if key.endswith(':') else f'{key}"a":1,"a":2,'
-    text = body.replace(key, f'{again}{key}' if key.endswith(':') else again, 1)
-    made.write_bytes(b'tooleval-bundle 1 ' + hashlib.sha256(text.encode()).hexdigest().encode() + b'\n' + text.encode())
+@pytest.mark.parametrize(
+    ('key', 'again'), [('"package":', '"package":"x","package":'), ('"metrics":{', '"metrics":{"a":1,"a":2,')]
+)
+def test_a_key_is_there_once(made: Path, key: str, again: str) -> None:
+    body = made.read_bytes().partition(b'\n')[2]
+    made.write_bytes(sealed(body.replace(key.encode(), again.encode(), 1)))
     with pytest.raises(DataError, match='there more than once'):
         read_bundle(made)
 

@@ -7,10 +7,7 @@ import os
 import select
 import shlex
 import signal
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +27,7 @@ from opencompass_tooleval.environments.live_source import (
 from opencompass_tooleval.extras.mcp_servers.connection import Connection, ToolAnswer, connect, documentation
 from opencompass_tooleval.extras.mcp_servers.server import Limits, Server, parse_server
 from opencompass_tooleval.extras.mcp_servers.stdio import ServerState, bounded_stdio
-from tests.extras.mcp_servers.servers import NOTES, NOTES_SERVER
+from tests.extras.mcp_servers.servers import NOTES, NOTES_SERVER, notes_over_http
 
 T = TypeVar('T')
 LIMITS = Limits(message_bytes=1_000_000)
@@ -51,19 +48,9 @@ def notes(folder: Path, **env: str) -> Server:
 
 
 @pytest.fixture(scope='module')
-def http_server() -> Iterator[Server]:
-    with socket.socket() as free:
-        free.bind(('127.0.0.1', 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, NOTES_SERVER, '--http', str(port)])
-    while process.poll() is None:
-        with socket.socket() as waiting:
-            if waiting.connect_ex(('127.0.0.1', port)) == 0:
-                break
-        time.sleep(0.05)
-    yield parse_server(f'http://127.0.0.1:{port}/mcp', limits=LIMITS)
-    process.kill()
-    process.wait()
+def http_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with notes_over_http(tmp_path_factory.mktemp('notes')) as url:
+        yield parse_server(url, limits=LIMITS)
 
 
 async def ask_all(connection: Connection) -> tuple[list[str], list[ToolAnswer]]:
@@ -86,6 +73,9 @@ def check_answers(names: list[str], answers: list[ToolAnswer]) -> None:
 def test_stdio(tmp_path: Path) -> None:
     async def work(connection: Connection) -> None:
         assert (connection.name, connection.protocol) == ('notes 1.0', '2026-07-28')
+        first = documentation((await connection.tools())[0])
+        assert first.keys() == {'name', 'description', 'inputSchema', 'outputSchema', 'annotations'}
+        assert first['annotations'] == {'readOnlyHint': True}
         check_answers(*await ask_all(connection))
         assert await connection.call('add_note', {'text': 'a'}) == ToolAnswer('added')
         assert await connection.call('read_notes', {}) == ToolAnswer('a')
@@ -95,26 +85,19 @@ def test_stdio(tmp_path: Path) -> None:
 
 
 def test_streamable_http(http_server: Server) -> None:
+    """A huge answer is not read, and a slow one is not awaited."""
+
     async def work(connection: Connection) -> None:
         assert connection.name == 'notes 1.0'
         check_answers(*await ask_all(connection))
+        huge = await connection.call('huge', {})
+        assert huge.error == TOO_LARGE and '1,000,000 bytes' in huge.text
 
-    with_server(http_server, work)
-
-
-def test_a_slow_answer_over_http_is_not_awaited(http_server: Server) -> None:
-    async def work(connection: Connection) -> None:
+    async def wait(connection: Connection) -> None:
         assert (await connection.call('hang', {})).error == TIMEOUT
 
-    with_server(replace(http_server, limits=SHORT), work)
-
-
-def test_a_huge_answer_over_http_is_not_read(http_server: Server) -> None:
-    async def work(connection: Connection) -> ToolAnswer:
-        return await connection.call('huge', {})
-
-    answer = with_server(http_server, work)
-    assert answer.error == TOO_LARGE and '1,000,000 bytes' in answer.text
+    with_server(http_server, work)
+    with_server(replace(http_server, limits=SHORT), wait)
 
 
 @pytest.mark.parametrize(
@@ -185,12 +168,9 @@ def test_a_server_that_writes_errors_without_end_is_answered(tmp_path: Path) -> 
     assert [answer.error for answer in answers] == ['', '', ''] and len(said) <= 4_000
 
 
-def test_a_list_without_end_is_an_error(tmp_path: Path) -> None:
+def test_a_list_without_end_and_one_that_does_not_parse(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match='the list of its tools has no end'):
         with_server(notes(tmp_path, ENDLESS='1'), Connection.tools)
-
-
-def test_a_list_that_does_not_parse_names_the_tool_and_the_field(tmp_path: Path) -> None:
     script = tmp_path / 'server.py'
     script.write_text(
         f'import sys; sys.path.insert(0, {str(NOTES_SERVER.parent)!r}); import notes_server\n'
@@ -199,15 +179,6 @@ def test_a_list_that_does_not_parse_names_the_tool_and_the_field(tmp_path: Path)
     )
     with pytest.raises(ServerError, match=r'does not list its tools \(ValidationError: tools\.2\.description: Input'):
         with_server(parse_server(shlex.join([sys.executable, str(script)])), Connection.tools)
-
-
-def test_documentation_is_what_the_server_lists(tmp_path: Path) -> None:
-    async def work(connection: Connection) -> list[dict[str, object]]:
-        return [documentation(tool) for tool in await connection.tools()]
-
-    first = with_server(notes(tmp_path), work)[0]
-    assert first.keys() == {'name', 'description', 'inputSchema', 'outputSchema', 'annotations'}
-    assert first['annotations'] == {'readOnlyHint': True}
 
 
 @pytest.mark.parametrize(

@@ -53,41 +53,24 @@ def test_sound_files(samples: list[PlanSample]) -> None:
     ('task', 'change', 'expected'),
     [
         ('planning', {'reference': 'x'}, 'row that differs from the plan'),
-        ('tool_usage_awareness', {'reference': []}, 'row that differs from the plan'),
         ('tool_usage_awareness', {'reference': []}, 'step that is asked, without gold'),
         ('tool_creation', {'toolset': [tool('mail')]}, 'withheld tool among the tools to look at'),
-        ('tool_creation', {'toolset': [tool('mail_tool')]},
-         'tool to look at that could do a withheld step, by our criterion'),
-        ('tool_creation', {'reference': [{'step': '2.1 Mail', 'tool': tool('mail')}]},
-         'gold tool that differs from the toolset of the plan'),
-        ('tool_creation', {'reference': [{'step': '9. None', 'tool': tool('mail', 'to')}]},
-         'gold step that is not in the input'),
+        ('tool_creation', {'reference': [{'step': '2.1 Mail', 'tool': tool('mail')}]}, 'gold tool that differs from'),
+        ('tool_creation', {'reference': [{'step': '9. None', 'tool': tool('mail', 'to')}]}, 'gold step that is not in'),
         ('tool_usage', {'toolset': []}, 'gold tool not in the toolset'),
-        ('tool_usage', {'reference': []}, 'step whose call was left out, with its tool'),
-    ],
-)  # fmt: skip
-def test_planted_faults(task: str, change: dict[str, Any], expected: str, samples: list[PlanSample]) -> None:
-    files = official_files(samples[0])
-    files[task][0].update(change)
-    assert f'{task}: {expected}' in counts(files, samples)
-
-
-@pytest.mark.parametrize(
-    ('param', 'expected'),
-    [
-        ({}, 'step without any argument'),
-        ({'to': ''}, 'empty value'),
-        ({'to': 'true'}, 'boolean, written true or false'),
-        ({'to': 'a.json'}, 'value that the published reading alters in a right answer'),
-        ({'to': '张三'}, 'value in Chinese script in an English file'),
-        ({'other': 'x'}, 'gold argument not in the properties of its tool'),
-        ({}, 'argument of the plan that is left out otherwise'),
+        ('tool_usage', {}, 'step without any argument'),
+        ('tool_usage', {'other': 'x'}, 'gold argument not in the properties of its tool'),
+        ('tool_usage', {}, 'argument of the plan that is left out otherwise'),
     ],
 )
-def test_planted_values(param: dict[str, str], expected: str, samples: list[PlanSample]) -> None:
+def test_planted_faults(task: str, change: dict[str, Any], expected: str, samples: list[PlanSample]) -> None:
+    """Those that the official files have stand below."""
     files = official_files(samples[0])
-    files['tool_usage'][0]['reference'][-1]['param'] = param
-    assert f'tool_usage: {expected}' in counts(files, samples)
+    if task == 'tool_usage' and 'toolset' not in change:
+        files[task][0]['reference'][-1]['param'] = change
+    else:
+        files[task][0].update(change)
+    assert any(found.startswith(f'{task}: {expected}') for found in counts(files, samples))
 
 
 def test_other_length(samples: list[PlanSample]) -> None:

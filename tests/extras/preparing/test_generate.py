@@ -22,7 +22,7 @@ from opencompass_tooleval.extras.preparing.generate import (
 from opencompass_tooleval.extras.preparing.prompts import VARIANTS
 from opencompass_tooleval.extras.preparing.reply import Description, read_description, read_example
 from opencompass_tooleval.extras.preparing.split import Limit, split
-from opencompass_tooleval.extras.preparing.validate import Flaw, check_example
+from opencompass_tooleval.extras.preparing.validate import Flaw
 from opencompass_tooleval.tool_docs.instruction import Example, Parameter
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from opencompass_tooleval.tool_docs.template import template_instruction
@@ -73,19 +73,6 @@ def asked(dialogue: Dialogue[Any], answers: Sequence[str]) -> tuple[Any, list[st
     raise AssertionError('it asks for more')
 
 
-def always(dialogue: Dialogue[Any], answer: str) -> Any:
-    """What a dialogue ends in if every answer is the same."""
-    next(dialogue)
-    with pytest.raises(StopIteration) as end:
-        for _ in range(TRIES):
-            dialogue.send(as_answer(answer))
-    return end.value.value
-
-
-def example_of(*answers: str, options: Options = Options()) -> Any:  # noqa: B008  (frozen)
-    return run_alone(exemplify(SHOP, DETAILS, DESCRIBED, options), list(answers))
-
-
 def test_right_at_once() -> None:
     example, (question,) = asked(exemplify(SHOP, DETAILS, DESCRIBED, Options()), [RIGHT])
     assert example == Example('if you want product 7', {'id': 7})
@@ -96,16 +83,12 @@ def test_right_at_once() -> None:
 
 
 @pytest.mark.parametrize('code', WRONG)
-def test_a_fault_is_named_and_fixed(code: str) -> None:
+def test_a_fault_is_named_and_fixed_or_listed(code: str) -> None:
     example, (_, second) = asked(exemplify(SHOP, DETAILS, DESCRIBED, Options()), [WRONG[code], RIGHT])
     assert isinstance(example, Example)
     named = {'unknown_function': "'Search'", 'missing_parameter': "'id' is missing", 'wrong_type': "not 'seven'"}
     assert named.get(code, '') in second and second.startswith('This cannot be used. ') and len(second) < 300
-
-
-@pytest.mark.parametrize('code', WRONG)
-def test_never_right_is_listed(code: str) -> None:
-    fault = example_of(*[WRONG[code]] * TRIES)
+    fault = run_alone(exemplify(SHOP, DETAILS, DESCRIBED, Options()), [WRONG[code]] * TRIES)
     assert isinstance(fault, Flaw) and fault.code == f'example:{code}'
     made = assemble(SHOP, DESCRIBED, {'Details': fault, 'Search': Example('s', {'query': 'x'})})
     assert [(one.function, one.fault.code) for one in made.listed] == [('Details', f'example:{code}')]
@@ -117,21 +100,15 @@ def test_never_right_is_listed(code: str) -> None:
     [
         f'<think>{{"Scenario": "no", "Parameters": {{}}}}</think>{RIGHT}',
         f'Sure!\n```json\n{RIGHT}\n```\nAsk for more.',
-        f'```\n{RIGHT}\n```',
         f"One scenario for 'Details' of 'Shop' is: {RIGHT}.",
         f'{{}} and then: {RIGHT} {{"Scenario": "another", "Parameters": {{}}}}',
         RIGHT.replace('"', "'"),
-        '{"Parameters": {"id": 7}, "Scenario": "if you want product 7"}',
     ],
 )
 def test_replies_are_read(reply: str) -> None:
     assert read_example(reply, 'Details') == Example('if you want product 7', {'id': 7})
-
-
-def test_names_with_quotes_and_braces_are_no_other_function() -> None:
-    for name in ("User's posts", 'GET /movie/{movie_id}', '"x"'):
-        cue = f"One scenario for '{name}' of 'T' is: "
-        assert read_example(cue + RIGHT, name) == Example('if you want product 7', {'id': 7})
+    for name in ("User's posts", 'GET /movie/{movie_id}', '"x"'):  # quotes and braces are no other function
+        assert read_example(f"One scenario for '{name}' of 'T' is: {RIGHT}", name) == read_example(RIGHT, name)
 
 
 @pytest.mark.parametrize('variant', VARIANTS)
@@ -151,12 +128,7 @@ def test_description(variant: str) -> None:
     ('reply', 'purpose', 'functions'),
     [
         ('Sells.\nThis tool has 1 multiple built-in functions:\n1. Details is to get', 'Sells.', {'Details': 'Get'}),
-        (
-            'Sells in v. 1. It has:\n1. **Details**: gets\n2. `Search` - finds',
-            'Sells in v. 1.',
-            {'Details': 'Gets', 'Search': 'Finds'},
-        ),
-        ('Sells.', 'Sells.', {}),
+        ('In v. 1. It has:\n1. **Details**: gets\n2. `Search` - b', 'In v. 1.', {'Details': 'Gets', 'Search': 'B'}),
         ('Sells. 1. good 2. cheap', 'Sells. 1. good 2. cheap', {}),
         ('1) Details can get x', '', {'Details': 'Get x'}),
         ('```\nSells.\n```', 'Sells.', {}),
@@ -186,15 +158,12 @@ def test_lines_that_a_model_left_out_come_from_the_documentation() -> None:
 @pytest.mark.parametrize(
     ('reply', 'code', 'said'),
     [
-        ('', 'empty', 'empty'),
         ('<think>and so on', 'empty', 'empty'),
         ('x' * 10_000, 'too_long', 'longer than 2500'),
         ("Sells. 1. 'Details' can get. 2. 'Buy' can buy.", 'unknown_function', "'Buy'"),
         ('sorry {', 'refusal', 'a refusal or an apology, and no description of the tool. It has a brace'),
-        ("I'm sorry, but I cannot describe the shop.", 'refusal', 'a refusal'),
         ("'Shop' can sell. {", 'bracket', 'without its counterpart'),
         ('This tool can be used by you.', 'unrelated', 'no word of the documentation'),
-        ('很抱歉，我无法完成这个请求。', 'refusal', 'a refusal'),
     ],
 )
 def test_a_bad_description_is_asked_for_again_and_then_listed(reply: str, code: str, said: str) -> None:
@@ -204,9 +173,6 @@ def test_a_bad_description_is_asked_for_again_and_then_listed(reply: str, code: 
     made = assemble(SHOP, merge(SHOP, [read]), dict.fromkeys(('Details', 'Search'), Example('s', {})))
     assert [(one.function, one.fault.code) for one in made.listed] == [('', f'description:{code}')]
     assert made.instruction.description == template_instruction(SHOP).description
-
-
-# --- longer than the context ----------------------------------------------------------------------------------------
 
 
 MANY = tool(*(function(f'f{number}', f'Does {number}. {"More words. " * 40}') for number in range(12)))
@@ -233,10 +199,6 @@ def test_long_documentation_is_split_by_function_and_merged_in_order() -> None:
     lines = ' '.join(f"{number + 1}. 'f{number}': Do f{number}" for number in range(12))
     assert merged.text == f"'Shop' can sell. This tool has 12 APIs: {lines}" and merged.fault is None
     assert merged.purpose == "'Shop' can sell." and list(merged.functions) == [f'f{number}' for number in range(12)]
-    assert merge(MANY, described) == merged
-
-
-def test_without_need_nothing_is_split() -> None:
     assert split(MANY, Limit(), 'paper') == [MANY] == split(MANY, Limit(100_000, len), 'paper')
 
 
@@ -246,11 +208,8 @@ def test_one_function_that_is_too_long_is_shown_shorter() -> None:
     parts = split(long, limit, 'paper')
     assert [[one.name for one in part.functions] for part in parts] == [['f'], ['Search']]
     (message,) = next(describe(parts[0], Options(limit=limit))).messages
-    assert (
-        limit.fits([message])
-        and 'Does f. More words.' in message.content
-        and '"required_parameters"' in message.content
-    )
+    assert limit.fits([message])
+    assert 'Does f. More words.' in message.content and '"required_parameters"' in message.content
 
 
 def test_what_cannot_be_asked_is_listed() -> None:
@@ -280,8 +239,6 @@ def test_asking_again_stays_within_the_limit() -> None:
         assert end.value.value.code == 'example:not_json'
 
 
-# --- hostile replies ------------------------------------------------------------------------------------------------
-
 HOSTILE = {
     'import': '{"Scenario": "s", "Parameters": {"id": __import__("os").system("exit 1")}}',
     'import in text': '{"Scenario": "s", "Parameters": {"id": "__import__(\'os\').system(\'exit 1\')"}}',
@@ -290,8 +247,6 @@ HOSTILE = {
     'deep': '{"Scenario": "s", "Parameters": {"id": ' + '[' * 150 + ']' * 150 + '}}',
     'infinity': '{"Scenario": "s", "Parameters": {"id": 1e999}}',
     'surrogate': '{"Scenario": "\\ud800", "Parameters": {"id": "\\ud800"}}',
-    'null byte': '{"Scenario": "s\x00", "Parameters": {"id": "\x00"}}',
-    'set': '{"Scenario": "s", "Parameters": {"id": {1, 2}}}',
     'keys': '{"Scenario": "s", "Parameters": {7: 7, None: 1}}',
     'not objects': '{"Scenario": {"a": 1}, "Parameters": [1]}',
     'numbers': ' '.join(f'{number}. a' for number in range(1, 20_000)),
@@ -303,16 +258,13 @@ HOSTILE = {
 @pytest.mark.parametrize('name', HOSTILE)
 def test_hostile_replies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr('os.system', lambda command: pytest.fail(f'it ran {command}'))
-    fault = example_of(*[HOSTILE[name]] * TRIES)
-    description = always(describe(SHOP, Options()), HOSTILE[name])
-    made = assemble(SHOP, merge(SHOP, [description]), {'Details': fault, 'Search': fault})
+    fault = run_alone(exemplify(SHOP, DETAILS, DESCRIBED, Options()), [HOSTILE[name]] * TRIES)
+    dialogue = describe(SHOP, Options())
+    next(dialogue)
+    with pytest.raises(StopIteration) as end:
+        for _ in range(TRIES):
+            dialogue.send(as_answer(HOSTILE[name]))
+    made = assemble(SHOP, merge(SHOP, [end.value.value]), {'Details': fault, 'Search': fault})
     assert isinstance(fault, Flaw) and fault.code.startswith('example:')
     assert len(dump_instructions([made.instruction]).encode('utf-8')) < 10_000
     assert all(len(one.fault.message) < 500 for one in made.listed)
-
-
-def test_a_right_example_with_text_that_looks_like_code_is_only_text() -> None:
-    text = "__import__('os').system('exit 1')"
-    example = Example('s', {'query': text})
-    assert check_example(SHOP, 'Search', example) == []
-    assert read_example(json.dumps({'Scenario': 's', 'Parameters': {'query': text}}), 'Search') == example

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.preparing.easytool_generate import easytool_generate
 from opencompass_tooleval.extras.preparing.validate import check_example
@@ -51,11 +50,8 @@ def docs(tmp_path: Path) -> Path:
 def config(path: Path, url: str, **more: Any) -> Path:
     model = {'abbr': 'api', 'path': 'tiny', 'key': 'none', 'openai_api_base': url, 'retry': 0, 'backoff': 0.01}
     model |= {'query_per_second': 1000, 'max_seq_len': 8192, 'max_out_len': 256, **more}
-    path.write_text(
-        'from opencompass_tooleval.models.openai_model import ToolEvalOpenAI\n'
-        f'models = [dict(type=ToolEvalOpenAI, **{model})]\n',
-        encoding='utf-8',
-    )
+    text = f'models = [dict(type=ToolEvalOpenAI, **{model})]\n'
+    path.write_text(f'from opencompass_tooleval.models.openai_model import ToolEvalOpenAI\n{text}')
     return path
 
 
@@ -89,18 +85,9 @@ def test_a_perfect_model(right: ModelServer, docs: Path, tmp_path: Path, capsys:
     right.reset(latency=0.2)
     status, report = run(docs, config(tmp_path / 'cfg.py', right.url), out, prompt='2')
     assert status == 0 and not leftovers(tmp_path)
-    counts = {
-        key: report[key] for key in ('tools', 'functions', 'examples', 'calls', 'from_earlier_run', 'listed', 'failed')
-    }
-    assert counts == {
-        'tools': TOOLS,
-        'functions': FUNCTIONS,
-        'examples': FUNCTIONS,
-        'calls': TOOLS + FUNCTIONS,
-        'from_earlier_run': 0,
-        'listed': [],
-        'failed': {},
-    }
+    expected = {'tools': TOOLS, 'functions': FUNCTIONS, 'examples': FUNCTIONS, 'calls': TOOLS + FUNCTIONS}
+    assert report.items() >= (expected | {'from_earlier_run': 0}).items()
+    assert (report['listed'], report['failed']) == ([], {})
     assert right.stats()['requests'] == TOOLS + FUNCTIONS and right.stats()['most_in_flight'] > 1
     made = load_instructions(out)
     for doc in load_docs('toolbench', docs):
@@ -116,17 +103,6 @@ def test_a_perfect_model(right: ModelServer, docs: Path, tmp_path: Path, capsys:
     with pytest.raises(DataError, match='already exists and is finished'):
         run(docs, tmp_path / 'cfg.py', out)
     assert right.stats()['requests'] == TOOLS + FUNCTIONS
-
-
-def test_what_the_library_of_a_model_raises_is_said(docs: Path, tmp_path: Path) -> None:
-    cfg = tmp_path / 'cfg.py'
-    cfg.write_text(
-        'from opencompass.models import HuggingFacewithChatTemplate\n'
-        f"models = [dict(type=HuggingFacewithChatTemplate, abbr='none', path='{tmp_path / 'no_model'}')]\n",
-        encoding='utf-8',
-    )
-    with pytest.raises(DataError, match=r'cfg\.py: the model failed \(\w+Error: .*run again'):
-        run(docs, cfg, tmp_path / 'out.json')
 
 
 def test_what_is_wrong_is_fixed(servers: dict[str, ModelServer], docs: Path, tmp_path: Path) -> None:
@@ -151,9 +127,8 @@ def test_what_stays_wrong_is_listed(
     printed = capsys.readouterr().out
     assert 'FAILED no reply of api could be used, so nothing is written' in printed
     assert not out.exists() and not leftovers(tmp_path)  # the same command asks again
-    assert (
-        printed.count('LISTED ') == TOOLS + FUNCTIONS and 'LISTED Clock: now: no example (example:not_json: ' in printed
-    )
+    assert printed.count('LISTED ') == TOOLS + FUNCTIONS
+    assert 'LISTED Clock: now: no example (example:not_json: ' in printed
 
 
 def test_restbench_and_funcqa_documents(right: ModelServer, tmp_path: Path) -> None:
@@ -200,6 +175,7 @@ def test_failures_are_no_instructions_and_are_asked_again(
     assert right.stats()['requests'] == 3 and len(load_instructions(out)) == TOOLS and not leftovers(tmp_path)
 
 
+@pytest.mark.long
 def test_after_a_kill_nothing_is_asked_twice(right: ModelServer, docs: Path, tmp_path: Path) -> None:
     out, cfg = tmp_path / 'out.json', config(tmp_path / 'cfg.py', right.url, max_workers=2)
     right.reset(latency=0.5)
@@ -219,44 +195,32 @@ def test_after_a_kill_nothing_is_asked_twice(right: ModelServer, docs: Path, tmp
     second = [asked['digest'] for asked in right.stats()['asked']]
     assert status == 0 and report['examples'] == FUNCTIONS and report['calls'] == len(second)
     assert len(set(first) & set(second)) <= 2 * 2  # what was in flight, or on its way to the disk
-    assert (
-        len({*first, *second}) == TOOLS + FUNCTIONS
-        and report['from_earlier_run'] + report['calls'] == TOOLS + FUNCTIONS
-    )
+    assert len({*first, *second}) == report['from_earlier_run'] + report['calls'] == TOOLS + FUNCTIONS
     assert not leftovers(tmp_path)
 
 
-def test_a_tiny_model_knows_nothing(tiny_model: Path, docs: Path, tmp_path: Path) -> None:
+def test_a_tiny_model_knows_nothing_and_what_its_library_raises_is_said(
+    tiny_model: Path, docs: Path, tmp_path: Path
+) -> None:
     cfg = tmp_path / 'cfg.py'
-    cfg.write_text(
+    text = (
         'from opencompass.models import HuggingFacewithChatTemplate\n'
-        f"models = [dict(type=HuggingFacewithChatTemplate, abbr='tiny', path={str(tiny_model)!r},"
-        ' max_seq_len=8192, max_out_len=24, batch_size=16, run_cfg=dict(num_gpus=0))]\n',
-        encoding='utf-8',
+        "models = [dict(type=HuggingFacewithChatTemplate, abbr='tiny', path='{}', {})]\n"
     )
+    cfg.write_text(text.format(tmp_path / 'no_model', ''))
+    with pytest.raises(DataError, match=r'cfg\.py: the model failed \(\w+Error: .*run again'):
+        run(docs, cfg, tmp_path / 'out.json')
+    settings = 'max_seq_len=8192, max_out_len=24, batch_size=16, run_cfg=dict(num_gpus=0)'
+    cfg.write_text(text.format(tiny_model, settings))
     status, report = run(docs, cfg, tmp_path / 'out.json')
     assert status == 1 and (report['tools'], report['described'], report['examples']) == (TOOLS, 0, 0)
     assert sum(one['function'] != '' for one in report['listed']) == FUNCTIONS
     assert report['tokens'] > 1_000 and not (tmp_path / 'out.json').exists()
 
 
-def test_by_rule(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / 'out.json'
-    options = {'--source': 'toolbench', '--input': docs, '--model': 'template', '--out': out}
-    words = [str(word) for pair in options.items() for word in pair]
-    monkeypatch.setattr('sys.argv', ['tooleval', 'easytool', 'generate', *words])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert not end.value.code
-    expected = [template_instruction(doc) for doc in load_docs('toolbench', docs)]
-    assert list(load_instructions(out).values()) == expected
-    with pytest.raises(DataError, match='already exists and is finished'):
-        easytool_generate('toolbench', docs, 'template', out)
-
-
 def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
     out, cfg = tmp_path / 'out.json', tmp_path / 'cfg.py'
-    cfg.write_text('datasets = []\n', encoding='utf-8')
+    cfg.write_text('datasets = []\n')
     for model, said in ((cfg, 'no models'), (tmp_path / 'none.py', 'the config is missing')):
         with pytest.raises(DataError, match=said):
             easytool_generate('toolbench', docs, str(model), out)
@@ -272,7 +236,7 @@ def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
     assert easytool_generate('toolbench', docs, 'template', tmp_path / 'new' / 'out.json') == 0  # makes its folder
 
 
-def test_a_document_in_yaml(tmp_path: Path) -> None:
+def test_a_document_in_yaml_by_rule(tmp_path: Path) -> None:
     spec, out = tmp_path / 'oas.yaml', tmp_path / 'out.json'
     spec.write_text(
         'openapi: 3.1.0\npaths:\n  /bells:\n    get:\n      summary: Lists the bells.\n      parameters:\n'
@@ -281,3 +245,6 @@ def test_a_document_in_yaml(tmp_path: Path) -> None:
     assert easytool_generate('openapi', spec, 'template', out) == 0
     (tool,) = load_instructions(out).values()
     assert tool.name == '/bells' and [parameter.name for parameter in tool.functions[0].required] == ['tower']
+    assert [tool] == [template_instruction(doc) for doc in load_docs('openapi', spec)]
+    with pytest.raises(DataError, match='already exists and is finished'):
+        easytool_generate('openapi', spec, 'template', out)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,25 +24,19 @@ from opencompass_tooleval.extras.preparing.reply import Description, read_descri
 from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
-from tests.conftest import ROOT
+from tests.instructions.shared_data import ROOT, real
 
 PAPER = ROOT.parent / 'shared' / 'papers' / 'easytool.md'
-DATA = ROOT.parent / 'shared' / 'data'
 
 
 def bare(text: str) -> str:
     return re.sub(r'[\s"]+', '', text)  # the paper lost line breaks, and a quotation mark in two of its prompts
 
 
-def test_there_are_the_paper_s_prompt_and_three_more() -> None:
-    assert VARIANTS == ('paper', '1', '2', '3') == tuple(GUIDELINE_TASKS)
-    for tasks in (DESCRIPTION_TASKS, GUIDELINE_TASKS):
-        assert len(set(tasks.values())) == 4
-
-
 @pytest.mark.skipif(not PAPER.is_file(), reason='the paper is not at ../shared/papers')
 @pytest.mark.parametrize('variant', VARIANTS)
 def test_wording_is_the_paper_s(variant: str) -> None:
+    assert VARIANTS == ('paper', '1', '2', '3') == tuple(GUIDELINE_TASKS)
     text = PAPER.read_text(encoding='utf-8')
     listing = ''.join(text.partition('Listing 2:')[2].split('```')[1::2])  # a figure stands in the middle of prompt 2
     paper = bare(text if variant == 'paper' else listing)
@@ -61,12 +54,9 @@ def test_description_prompt_in_whole() -> None:
     assert json.loads(documentation)['operationId'] and cue == 'Tool usage description:'
     assert description == "'/gardens/{garden_id}/plants' is a tool that can get the plants that grow in a garden."
     assert asked == 'DOC\nTool usage description:'
-
-
-def test_several_functions_are_shown_as_a_list() -> None:
     (message,) = description_prompt('1', 'DOC', several=True)
-    assert 'This tool has 2 multiple built-in functions:\n1. ' in message.content
     assert message.content.startswith('Your assignment involves developing')
+    assert 'This tool has 2 multiple built-in functions:\n1. ' in message.content
 
 
 def test_guideline_prompt_in_whole() -> None:
@@ -76,9 +66,6 @@ def test_guideline_prompt_in_whole() -> None:
     assert "One scenario for 'Plant Search' of 'Garden Planner' is:\n{" in first
     assert second.endswith('"Parameters": {}}')
     assert asked == "'T' can do.\n'F' is to do.\n{\"required_parameters\": []}\nOne scenario for 'F' of 'T' is:"
-
-
-def test_rest_functions_are_shown_a_call() -> None:
     (rest,) = guideline_prompt('3', '/x', 'GET /x', '', '', True)
     (other,) = guideline_prompt('3', '/x', 'x', '', '', False)
     assert '{"input": "GET /gardens/456/plants?colour=red"}' in rest.content and 'GET /gardens' not in other.content
@@ -104,10 +91,9 @@ def test_demonstrated_descriptions_can_be_read() -> None:
         assert read.purpose.endswith('.') and 'https' not in description
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason='the data is not at ../shared/data')
 def test_demonstrations_are_about_tools_of_no_benchmark() -> None:
     for file in ('toolbench/G1_instruction.json', 'toolbench/G2_category.json', 'restbench/specs/tmdb_oas.json'):
-        text = Path(DATA / file).read_text(encoding='utf-8')
+        text = real(file).read_text(encoding='utf-8')
         assert 'Garden Planner' not in text and '/gardens' not in text
 
 

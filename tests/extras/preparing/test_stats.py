@@ -39,9 +39,6 @@ def test_tokens_of_what_is_rendered() -> None:
     assert (stats.before, stats.after, stats.mean_before, stats.mean_after) == (100, 12, 50.0, 6.0)
     assert (stats.reduction, stats.tools[0].reduction) == (88.0, 85.0)
     assert (stats.only_documented, stats.only_instructed) == (('c',), ('d',))
-
-
-def test_no_tool_in_common() -> None:
     with pytest.raises(ValueError, match='no tool of the documentation'):
         token_stats(DOCS, {}, words)
 
@@ -73,12 +70,8 @@ def prepare(folder: Path) -> tuple[Path, Path]:
 def stats(tooleval: Command, folder: Path, *more: object) -> Any:
     documentation, instructions = prepare(folder)
     files = ('--input', documentation, '--instructions', instructions)
-    return tooleval('easytool', 'stats', '--source', 'function_schema', *files, *more)
-
-
-def test_the_packaged_tokenizer_by_name() -> None:
-    text = 'concise tool instructions, unabbreviatedly'
-    assert load_counter('offline')(text) == load_counter(str(PACKAGED))(text) > 4
+    source = () if '--source' in more else ('--source', 'function_schema')
+    return tooleval('easytool', 'stats', *source, *files, *more)
 
 
 def test_the_command(tooleval: Command, tmp_path: Path) -> None:
@@ -103,68 +96,58 @@ def test_the_command(tooleval: Command, tmp_path: Path) -> None:
     assert json.loads(piped.out) == result
 
 
-def test_a_folder_without_a_tokenizer(tooleval: Command, tmp_path: Path) -> None:
-    outcome = stats(tooleval, tmp_path, '--tokenizer', tmp_path)
-    assert outcome.code == 1 and 'contains no tokenizer' in outcome.err and 'Traceback' not in outcome.err
-    outcome = stats(tooleval, tmp_path, '--tokenizer', 'gpt2')
-    assert outcome.code == 1 and 'neither cl100k_base, offline nor a folder' in outcome.err
+@pytest.mark.parametrize(
+    ('source', 'tokenizer', 'says'),
+    [
+        ('function_schema', '.', 'contains no tokenizer'),
+        ('function_schema', 'gpt2', 'neither cl100k_base, offline nor a folder'),
+        ('yaml', PACKAGED, "no source 'yaml'"),
+        ('openapi', PACKAGED, 'functions.json'),
+    ],
+)
+def test_faults_of_the_user(tooleval: Command, tmp_path: Path, source: str, tokenizer: str, says: str) -> None:
+    outcome = stats(tooleval, tmp_path, '--source', source, '--tokenizer', tokenizer)
+    assert outcome.code == 1 and says in outcome.err and 'Traceback' not in outcome.err
 
 
-def test_faults_of_the_users_files(tooleval: Command, tmp_path: Path) -> None:
-    documentation, instructions = prepare(tmp_path)
-    files = ('--input', documentation, '--instructions', instructions, '--tokenizer', PACKAGED)
-    outcome = tooleval('easytool', 'stats', '--source', 'yaml', *files)
-    assert outcome.code == 1 and "no source 'yaml'" in outcome.err
-    outcome = tooleval('easytool', 'stats', '--source', 'openapi', *files)
-    assert outcome.code == 1 and 'functions.json' in outcome.err
+@pytest.fixture
+def without_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An empty cache and a proxy that is not there."""
+    from tiktoken import registry
 
-
-def test_cl100k_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """An empty cache and a proxy that is not there: what a machine without a network has."""
     monkeypatch.setenv('TIKTOKEN_CACHE_DIR', str(tmp_path))
     monkeypatch.setenv('HTTPS_PROXY', 'http://127.0.0.1:9')
-    forget_encodings(monkeypatch)
-    with pytest.raises(ValueError, match=r'cl100k_base is missing.*TIKTOKEN_CACHE_DIR.*--tokenizer offline'):
-        load_counter('cl100k_base')
+    monkeypatch.setattr(registry, 'ENCODINGS', {})
 
 
+@pytest.mark.usefixtures('without_network')
 def test_without_its_file_the_packaged_tokenizer_counts_and_is_named(
     monkeypatch: pytest.MonkeyPatch, tooleval: Command, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv('TIKTOKEN_CACHE_DIR', str(tmp_path))
-    monkeypatch.setenv('HTTPS_PROXY', 'http://127.0.0.1:9')
-    forget_encodings(monkeypatch)
     outcome = stats(tooleval, tmp_path)
     assert outcome.code == 0, outcome.err
     assert 'tokens of offline' in outcome.out
     assert "NOTE counted with the packaged encoder's tokenizer, not the paper's: the file of cl100k_base" in outcome.out
     piped = stats(tooleval, tmp_path, '--json', '-')
     assert json.loads(piped.out)['tokenizer'] == 'offline' and 'NOTE counted' in piped.err
-    assert stats(tooleval, tmp_path, '--tokenizer', 'cl100k_base').code == 1
+    with pytest.raises(ValueError, match=r'cl100k_base is missing.*TIKTOKEN_CACHE_DIR.*--tokenizer offline'):
+        load_counter('cl100k_base')
     monkeypatch.setattr('opencompass_tooleval.embedding.locate.importlib.util.find_spec', lambda name: None)
     without = stats(tooleval, tmp_path)
     assert without.code == 1 and 'cl100k_base is missing' in without.err
 
 
+@pytest.mark.usefixtures('without_network')
 def test_cl100k_of_a_package_that_carries_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its folder is looked for; the package is not imported."""
     package = tmp_path / 'litellm'
     package.mkdir()
     (package / '__init__.py').write_text('raise RuntimeError', encoding='utf-8')
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv('TIKTOKEN_CACHE_DIR', '')  # so that it is put back
     monkeypatch.delenv('TIKTOKEN_CACHE_DIR')
-    monkeypatch.setenv('HTTPS_PROXY', 'http://127.0.0.1:9')
-    forget_encodings(monkeypatch)
     with pytest.raises(ValueError, match='is missing'):
         load_counter('cl100k_base')
     assert os.environ['TIKTOKEN_CACHE_DIR'] == str(package / 'litellm_core_utils' / 'tokenizers')
-
-
-def forget_encodings(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tiktoken import registry
-
-    monkeypatch.setattr(registry, 'ENCODINGS', {})
 
 
 def test_tmdb_beside_the_paper() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -29,25 +29,9 @@ def test_found_and_repaired(samples: list[PlanSample]) -> None:
     rows = published(samples)
     before = json.dumps(rows)
     errata = find_errata(rows, samples)
-    assert [asdict(erratum) for erratum in errata] == [
-        {
-            'row': 0,
-            'step': '1.2 Write',
-            'tool': 'file_write',
-            'argument': 'text',
-            'published': 'H',
-            'repaired': 'Hi, you',
-            'kind': 'cut',
-        },
-        {
-            'row': 0,
-            'step': '2.1 Mail',
-            'tool': 'mail',
-            'argument': 'to',
-            'published': '"x"',
-            'repaired': 'x',
-            'kind': 'quoted',
-        },
+    assert [astuple(erratum) for erratum in errata] == [
+        (0, '1.2 Write', 'file_write', 'text', 'H', 'Hi, you', 'cut'),
+        (0, '2.1 Mail', 'mail', 'to', '"x"', 'x', 'quoted'),
     ]
     assert count_kinds(errata, KINDS) == {'cut': 1, 'quoted': 1}
     assert repair_rows(rows, errata) == [usage_row(sample) for sample in samples]

@@ -19,7 +19,7 @@ from opencompass_tooleval.extras.preparing.ultratool_rows import (
     published_withheld,
     usage_row,
 )
-from opencompass_tooleval.extras.preparing.ultratool_tools import ToolPool, name_words, same_function
+from opencompass_tooleval.extras.preparing.ultratool_tools import ToolPool, same_function
 
 REAL = Path(__file__).resolve().parents[4] / 'shared' / 'data' / 'ultratool'
 FOLDERS = ('Chinese-dataset', 'English-dataset')
@@ -54,19 +54,10 @@ def write_samples(path: Path) -> Path:
         'tools': [tool('file_write', 'path', 'text'), tool('mail', 'to')],
         'domain': 'Document',
     }
-    others = [
-        {
-            'question': 'q',
-            'plan': [{'step': '1. S', 'tool': f'{word}()'}],
-            'tools': [tool(word, results=(word,))],
-            'domain': 'Other',
-        }
-        for word in (
-            f'{first}_{second}'
-            for first in ('ant', 'bee', 'cat', 'dog', 'elk')
-            for second in ('ash', 'fir', 'oak', 'yew')
-        )
-    ]
+    others = []
+    for word in (f'{a}_{b}' for a in ('ant', 'bee', 'cat', 'dog', 'elk') for b in ('ash', 'fir', 'oak', 'yew')):
+        plan, tools = [{'step': '1. S', 'tool': f'{word}()'}], [tool(word, results=(word,))]
+        others.append({'question': 'q', 'plan': plan, 'tools': tools, 'domain': 'Other'})
     path.write_text('\n'.join(json.dumps(row) for row in (full, *others)), encoding='utf-8')
     return path
 
@@ -80,38 +71,24 @@ def first_row(task: str, samples: list[PlanSample], **options: Any) -> dict[str,
     return build_rows(task, samples, **options)[0]
 
 
-def test_planning(samples: list[PlanSample]) -> None:
+def test_planning_usage_and_usage_awareness(samples: list[PlanSample]) -> None:
     assert first_row('planning', samples) == {
         'input': 'Write it.\n',
         'reference': '1. Files\n1.1 Think\n1.2 Write\n1.3 Write again\n2. Mail\n2.1 Mail',
         'domain': 'Document',
         'rebuilt': True,
     }
-
-
-def test_usage_awareness(samples: list[PlanSample]) -> None:
     row = first_row('tool_usage_awareness', samples)
-    assert row['input'][0] == {'step': '1. Files'}
-    assert row['input'][1] == {'step': '1.1 Think', 'tool': ''}
+    assert row['input'][:2] == [{'step': '1. Files'}, {'step': '1.1 Think', 'tool': ''}]
     assert [item['tool'] for item in row['reference']] == ['0', '1', '1', '1']
-
-
-def test_usage(samples: list[PlanSample]) -> None:
     row = first_row('tool_usage', samples)
     assert list(row) == ['question', 'input', 'toolset', 'reference', *ADDED]
     assert row['input'][2] == {'step': '1.2 Write', 'tool': 'file_write', 'param': ''}
     assert [item['name'] for item in row['toolset']] == ['file_write', 'mail']
-    assert [item['param'] for item in row['reference']] == [
-        {'path': 'a', 'text': 'Hi, you'},
-        {'path': 'b'},
-        {'to': 'x'},
-    ]
-
-
-def test_usage_as_published(samples: list[PlanSample]) -> None:
+    params = [item['param'] for item in row['reference']]
+    assert params == [{'path': 'a', 'text': 'Hi, you'}, {'path': 'b'}, {'to': 'x'}]
     row = usage_row(samples[0], without={'mail'}, published=True)
-    assert [item['name'] for item in row['toolset']] == ['file_write']
-    assert row['input'][5] == {'step': '2.1 Mail'}
+    assert ([item['name'] for item in row['toolset']], row['input'][5]) == (['file_write'], {'step': '2.1 Mail'})
     assert [item['param'] for item in row['reference']] == [{'path': 'a', 'text': 'H'}, {'path': 'b'}]
 
 
@@ -126,11 +103,7 @@ def test_creation_asks_once_for_a_tool(samples: list[PlanSample]) -> None:
     assert awareness['toolset'][:2] == row['toolset']
     names = {item['name'] for item in awareness['toolset']}
     assert 'mail' in names and 'file_write' not in names
-
-
-def test_nothing_withheld_leaves_a_row_of_tool_creation_out(samples: list[PlanSample]) -> None:
-    withheld = {sample.row: {'file_write'} for sample in samples}
-    assert len(build_rows('tool_creation', samples, withheld=withheld)) == 1
+    assert len(build_rows('tool_creation', samples, withheld=withheld)) == 1, 'a row of which nothing is withheld'
 
 
 @pytest.mark.parametrize('task', TASKS)
@@ -160,9 +133,7 @@ def test_too_few_tools(samples: list[PlanSample]) -> None:
     ('one', 'other', 'same'),
     [
         (tool('file_write', 'a'), tool('FileWrite', 'b'), True),
-        (tool('query_balance', 'a'), tool('account_balance_query', 'b'), True),
         (tool('search_flights', 'a'), tool('flight_inquiry_tool', 'b'), True),
-        (tool('book_flight', 'a'), tool('book_hotel', 'b'), False),
         (tool('alarm_set', 'a'), tool('alarm_delete', 'b'), False),
         (tool('ant', 'a', 'b'), tool('bee', 'b', 'a'), True),
         (tool('ant', 'a'), tool('bee', 'a', results=('other',)), False),
@@ -173,10 +144,6 @@ def test_too_few_tools(samples: list[PlanSample]) -> None:
 def test_same_function(one: dict[str, Any], other: dict[str, Any], same: bool) -> None:
     assert same_function(one, other) is same
     assert same_function(other, one) is same
-
-
-def test_name_words() -> None:
-    assert name_words('queryHotelBookings') == name_words('hotel_booking_search_tool') == {'look', 'hotel', 'book'}
 
 
 @pytest.mark.parametrize(
@@ -251,11 +218,9 @@ class TestRealData:
 
     def test_usage_inputs_and_toolsets(self, folder: str) -> None:
         """The 92 other rows are those that call book_flight or hotel_booking: the authors left those two tools out."""
-        rows, built = official(folder, 'tool_usage'), rebuilt(folder, 'tool_usage')
-        other = set()
-        for number, (one, right) in enumerate(zip(built, rows, strict=True)):
-            if any(one[key] != right[key] for key in ('question', 'input', 'toolset')):
-                other.add(number)
+        rows, keys = official(folder, 'tool_usage'), ('question', 'input', 'toolset')
+        pairs = enumerate(zip(rebuilt(folder, 'tool_usage'), rows, strict=True))
+        other = {number for number, (one, right) in pairs if any(one[key] != right[key] for key in keys)}
         assert len(rows) - len(other) == 908
         calling = {s.row for s in real_samples(folder) if {call.tool for call in s.calls.values()} & PUBLISHED_WITHOUT}
         assert other == calling

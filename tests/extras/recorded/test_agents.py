@@ -46,17 +46,15 @@ def scored(name: str) -> tuple[RecordedRun, Scored, dict[str, Any]]:
 @pytest.mark.parametrize('name', CALLS)
 def test_published_runs(name: str) -> None:
     run, result, rows = scored(name)
-    called = {
-        task: [message['name'] for message in tool_messages(row['answer']['answer_details'])]
-        for task, row in rows.items()
-    }
+    answers = {task: row['answer'] for task, row in rows.items()}
+    called = {task: [one['name'] for one in tool_messages(row['answer_details'])] for task, row in answers.items()}
     assert (len(result.scores), result.breakdown['calls']['total']) == CALLS[name]
     assert [score.id for score in result.scores] == list(rows)
     assert result.total.metrics['finish_rate'] == 100
     assert result.breakdown['shares']['exact'] == 1
-    for row_score, row in zip(result.scores, rows.values(), strict=True):
+    for row_score, answer in zip(result.scores, answers.values(), strict=True):
         detail = row_score.to_detail()
-        assert detail['final_answer'] == row['answer']['final_answer']
+        assert detail['final_answer'] == answer['final_answer']
         assert detail['calls']['calls'] == len(called[row_score.id])
     if 'retrieve' in name:
         assert result.total.metrics['call_recall'] is None
@@ -64,9 +62,7 @@ def test_published_runs(name: str) -> None:
     subset, data = data_of(name)
     needed = {task.id: set(task.relevant) for task in load_data(data, subset).tasks}
     recall = fmean(len(tools & set(called[task])) / len(tools) for task, tools in needed.items())
-    precision = fmean(
-        len(tools & set(called[task])) / len(set(called[task])) if called[task] else 0 for task, tools in needed.items()
-    )
+    precision = fmean(len(tools & set(called[task])) / (len(set(called[task])) or 1) for task, tools in needed.items())
     assert result.total.metrics['call_recall'] == pytest.approx(100 * recall)
     assert result.total.metrics['call_precision'] == pytest.approx(100 * precision)
     assert any(f'{len(rows) - len(needed)} of {len(rows)} runs belong to tasks' in note for note in run.notes)
@@ -79,22 +75,14 @@ def test_errors_of_the_published_runs_by_kind() -> None:
     assert counts == ERRORS
 
 
-@pytest.fixture
-def g1(tmp_path: Path) -> Path:
-    runs = json.loads(RUNS.read_text())
+def test_a_task_without_a_run_is_named(tmp_path: Path) -> None:
+    rows, data = json.loads(RUNS.read_text()), tmp_path / 'G1_instruction.json'
     records = json.loads((DEMO / 'toolbench' / 'G1_instruction.json').read_text())
-    (tmp_path / 'G1_instruction.json').write_text(
-        json.dumps([record for record in records if str(record['query_id']) in runs])
-    )
-    return tmp_path / 'G1_instruction.json'
-
-
-def test_a_task_without_a_run_is_named(g1: Path, tmp_path: Path) -> None:
-    rows = json.loads(RUNS.read_text())
+    data.write_text(json.dumps([record for record in records if str(record['query_id']) in rows]))
     first = next(iter(rows))
     (tmp_path / 'runs.json').write_text(json.dumps({task: row for task, row in rows.items() if task != first}))
     with pytest.raises(DataError, match=f'1 of .* tasks have no run: {first}'):
-        score('toolbench_g1', tmp_path / 'runs.json', data=g1)
+        score('toolbench_g1', tmp_path / 'runs.json', data=data)
 
 
 def predictions_of(folder: Path, *done: str) -> Path:
@@ -126,10 +114,8 @@ def test_faulty_gold_is_said_beside_the_official_scores(tmp_path: Path) -> None:
     file.write_text(json.dumps(plans), encoding='utf-8')
     run, result = score('teval', predictions_of(tmp_path, *by_schema(file)), data=file)
     assert result.total.metrics['all_calls_right'] == 75
-    assert (
-        '1 gold calls of 1 tasks equal no valid call; '
-        'repaired: call_order 100.00, arguments 100.00, all_calls_right 100.00'
-    ) in run.lines(result.breakdown)
+    repaired = 'repaired: call_order 100.00, arguments 100.00, all_calls_right 100.00'
+    assert f'1 gold calls of 1 tasks equal no valid call; {repaired}' in run.lines(result.breakdown)
     assert result.breakdown['repaired']['all_calls_right'] == 100
     run, sound = score('teval', predictions_of(tmp_path, *by_schema(PLANS)), data=PLANS)
     assert 'repaired' not in sound.breakdown and not any('repaired' in line for line in run.lines(sound.breakdown))
@@ -150,17 +136,11 @@ def test_predictions(tmp_path: Path) -> None:
 )
 def test_two_models_have_the_same_published_calls(group: str, expected: tuple[float, ...]) -> None:
     """As docs/explanation/agents.md says: only the final answers differ."""
-    (_, first, rows), (_, second, other_rows) = (
-        scored(f'{name}_easytool__{group}.json.gz') for name in ('chatgpt', 'gpt-4')
-    )
-    for result in (first, second):
+    models = [scored(f'{name}_easytool__{group}.json.gz') for name in ('chatgpt', 'gpt-4')]
+    for _, result, _ in models:
         metrics = [result.total.metrics[name] for name in ('call_recall', 'call_precision', 'call_f1')]
         assert metrics == pytest.approx(expected, abs=0.005)
-    calls = [
-        [list(tool_messages(row['answer']['answer_details'])) for row in of_model.values()]
-        for of_model in (rows, other_rows)
-    ]
+    first, second = ([row['answer'] for row in rows.values()] for _, _, rows in models)
+    calls = [[list(tool_messages(row['answer_details'])) for row in answers] for answers in (first, second)]
     assert calls[0] == calls[1]
-    assert [row['answer']['final_answer'] for row in rows.values()] != [
-        row['answer']['final_answer'] for row in other_rows.values()
-    ]
+    assert [row['final_answer'] for row in first] != [row['final_answer'] for row in second]

@@ -25,6 +25,11 @@ Call = tuple[str, dict[str, Any]]
 REPO = {'repo_path': '/fixture'}
 BOOK = {'path': '/fixture/shop.xlsx', 'sheet': 'Items'}
 
+
+def write(file: str, content: str) -> Call:
+    return 'write_file', {'path': f'/fixture/{file}', 'content': content}
+
+
 OTHER_PATHS: dict[str, dict[str, list[Call]]] = {
     'git': {
         'stage-notes': [('git_status', REPO), ('git_add', {**REPO, 'files': ['./notes.txt']}), ('git_status', REPO)],
@@ -62,25 +67,15 @@ OTHER_PATHS: dict[str, dict[str, list[Call]]] = {
         'total': [('read_query', {'query': 'SELECT price FROM orders'})],
     },
     'filesystem': {
-        'write': [('write_file', {'path': '/fixture/hello.txt', 'content': 'Hello, Marta\n'})],
-        'edit': [('write_file', {'path': '/fixture/list.txt', 'content': 'bread\noat milk\ntea\nsoap\n'})],
+        'write': [write('hello.txt', 'Hello, Marta\n')],
+        'edit': [write('list.txt', 'bread\noat milk\ntea\nsoap\n')],
         'move': [
             ('read_text_file', {'path': '/fixture/old.txt'}),
             ('move_file', {'source': '/fixture/old.txt', 'destination': '/fixture/archive/new.txt'}),
             ('move_file', {'source': '/fixture/archive/new.txt', 'destination': '/fixture/archive/old.txt'}),
         ],
-        'settings': [
-            (
-                'write_file',
-                {
-                    'path': '/fixture/settings.json',
-                    'content': '{"debug": false, "server": {"port": 8081, "host": "a"}}',
-                },
-            )
-        ],
-        'prices': [
-            ('write_file', {'path': '/fixture/prices.csv', 'content': 'item,price\r\n"lamp",20.5\r\n"pen",3\r\n'})
-        ],
+        'settings': [write('settings.json', '{"debug": false, "server": {"port": 8081, "host": "a"}}')],
+        'prices': [write('prices.csv', 'item,price\r\n"lamp",20.5\r\n"pen",3\r\n')],
         'where': [
             ('directory_tree', {'path': '/fixture'}),
             ('read_multiple_files', {'paths': ['/fixture/old.txt', '/fixture/archive/2024.txt']}),
@@ -129,7 +124,7 @@ OTHER_PATHS: dict[str, dict[str, list[Call]]] = {
 HARMS: dict[str, list[Call]] = {
     'git': [('git_create_branch', {**REPO, 'branch_name': 'spam'})],
     'sqlite': [('write_query', {'query': "UPDATE customers SET name='x' WHERE id=8"})],
-    'filesystem': [('write_file', {'path': '/fixture/spam.txt', 'content': 'x'})],
+    'filesystem': [write('spam.txt', 'x')],
     'memory': [('create_entities', {'entities': [{'name': 'Spam', 'entityType': 'x', 'observations': []}]})],
     'todo': [('add_todo', {'text': 'spam'})],
     'excel': [('write_range', {**BOOK, 'sheet': 'Notes', 'at': 'Z9', 'rows': [['spam']]})],
@@ -140,12 +135,7 @@ HARMS: dict[str, list[Call]] = {
 
 def program(server: str) -> str:
     """Returns the program of a server; of an environment below ``$TOOLEVAL_MCP_SERVERS``."""
-    command = next(
-        line.removeprefix('server: ').split()[0]
-        for line in (TASKS / f'{server}.yaml').read_text(encoding='utf-8').splitlines()
-        if line.startswith('server: ')
-    )
-    return command
+    return (TASKS / f'{server}.yaml').read_text(encoding='utf-8').split()[1]
 
 
 def write_files(server: str, folder: Path, found: str) -> Path:
@@ -226,51 +216,54 @@ def _todo(folder: Path) -> None:
     (folder / 'project' / '.claude' / 'todos.md').write_text('\n'.join(lines) + '\n')
 
 
-def _excel(folder: Path) -> None:
-    """Writes a workbook by hand: two sheets, with texts in their cells."""
-    (folder / 'books').mkdir()
+def write_workbook(file: Path, sheets: dict[str, str], shared: str = '') -> None:
+    """Writes a workbook by hand: sheets by their names, as XML of rows, and shared texts."""
     main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'
     office = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
     package = 'http://schemas.openxmlformats.org/package/2006'
     kind = 'application/vnd.openxmlformats-officedocument.spreadsheetml'
-    rows: list[list[Any]] = [['item', 'price'], ['lamp', 20.5], ['pen', 2], ['mug', 9]]
-
-    def sheet(rows: list[list[Any]]) -> str:
-        cells = ''
-        for number, row in enumerate(rows, 1):
-            cells += f'<row r="{number}">'
-            for column, value in zip('AB', row, strict=False):
-                written = f'<v>{value}</v>' if not isinstance(value, str) else f'<is><t>{value}</t></is>'
-                of = '' if not isinstance(value, str) else ' t="inlineStr"'
-                cells += f'<c r="{column}{number}"{of}>{written}</c>'
-            cells += '</row>'
-        return f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>'
-
-    parts = {
+    types, listed, related = '', '', ''
+    parts = {}
+    for number, (name, rows) in enumerate(sheets.items(), 1):
+        place = f'worksheets/sheet{number}.xml'
+        types += f'<Override PartName="/xl/{place}" ContentType="{kind}.worksheet+xml"/>'
+        listed += f'<sheet name="{name}" sheetId="{number}" r:id="r{number}"/>'
+        related += f'<Relationship Id="r{number}" Type="{office}/worksheet" Target="{place}"/>'
+        parts[f'xl/{place}'] = f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>'
+    parts |= {
         '[Content_Types].xml': f'<Types xmlns="{package}/content-types">'
         '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
-        + ''.join(
-            f'<Override PartName="/xl/worksheets/sheet{number}.xml" ContentType="{kind}.worksheet+xml"/>'
-            for number in (1, 2)
-        )
-        + '</Types>',
+        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>{types}</Types>',
         '_rels/.rels': f'<Relationships xmlns="{package}/relationships">'
         f'<Relationship Id="r1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        'xl/workbook.xml': f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets><sheet name="Items" sheetId="1" '
-        'r:id="r1"/><sheet name="Notes" sheetId="2" r:id="r2"/></sheets></workbook>',
-        'xl/_rels/workbook.xml.rels': f'<Relationships xmlns="{package}/relationships">'
-        + ''.join(
-            f'<Relationship Id="r{number}" Type="{office}/worksheet" Target="worksheets/sheet{number}.xml"/>'
-            for number in (1, 2)
-        )
-        + '</Relationships>',
-        'xl/worksheets/sheet1.xml': sheet(rows),
-        'xl/worksheets/sheet2.xml': sheet([['Count the mugs']]),
+        'xl/workbook.xml': f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{listed}</sheets></workbook>',
+        'xl/_rels/workbook.xml.rels': f'<Relationships xmlns="{package}/relationships">{related}</Relationships>',
     }
-    with zipfile.ZipFile(folder / 'books' / 'shop.xlsx', 'w') as archive:
+    if shared:
+        parts['xl/sharedStrings.xml'] = shared.replace('<sst', f'<sst xmlns="{main}"')
+    with zipfile.ZipFile(file, 'w') as archive:
         for name, content in parts.items():
             archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>\n{content}')
+
+
+def _excel(folder: Path) -> None:
+    (folder / 'books').mkdir()
+    items = [('item', 'price'), ('lamp', 20.5), ('pen', 2), ('mug', 9)]
+
+    def cells(*rows: tuple[Any, ...]) -> str:
+        written = ''
+        for number, row in enumerate(rows, 1):
+            written += f'<row r="{number}">'
+            for column, value in zip('AB', row, strict=False):
+                text, kind = (
+                    (f'<is><t>{value}</t></is>', 'inlineStr') if isinstance(value, str) else (f'<v>{value}</v>', 'n')
+                )
+                written += f'<c r="{column}{number}" t="{kind}">{text}</c>'
+            written += '</row>'
+        return written
+
+    sheets = {'Items': cells(*items), 'Notes': cells(('Count the mugs',))}
+    write_workbook(folder / 'books' / 'shop.xlsx', sheets)
 
 
 FIXTURES = {

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 from opencompass_tooleval.extras.tasks.task_file import load_tasks
-from tests.extras.mcp_servers.servers import QUICK_PYTHON
+from tests.extras.mcp_servers.servers import NOTES_SERVER, QUICK_PYTHON
 
-SERVER = shlex.join([*QUICK_PYTHON, str(Path(__file__).with_name('shop_server.py'))])
+SERVER = shlex.join([*QUICK_PYTHON, str(NOTES_SERVER.with_name('shop_server.py'))])
 
 SQL = """
 CREATE TABLE customers(id INTEGER PRIMARY KEY, name TEXT);

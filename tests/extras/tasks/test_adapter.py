@@ -15,11 +15,11 @@ from opencompass_tooleval.extras.tasks.adapter import TaskDialogues, ToolEvalTas
 from opencompass_tooleval.extras.tasks.metrics import NAMES
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel
-from opencompass_tooleval.report.names import family_of, title_of
 from opencompass_tooleval.work_dir.trust import UntrustedError
 from tests.cli.conftest import Command
 from tests.conftest import ModelServer, start_server
 from tests.extras.tasks.shop import SERVER, TASKS, write_shop
+from tests.models.api.scripted_server import KEY, Script, serving
 
 AGENTS = Path(__file__).with_name('shop_agents.py')
 PERFECT = {name: 100.0 if name in ('solved', 'finish_rate') else 0.0 for name in NAMES}
@@ -29,9 +29,8 @@ def evaluated(file: Path) -> dict[str, Any]:
     """The result of the oracle on a file."""
     rows = ToolEvalTasksDataset.load(str(file))
     begin = TaskDialogues(str(file))
-    outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=8, threads=begin.threads).run(
-        {row['record_id']: begin(row) for row in rows}
-    )
+    runner = DialogueRunner(OracleModel(), None, 100, batch_size=8, threads=begin.threads)
+    outcomes = runner.run({row['record_id']: begin(row) for row in rows})
     begin.close()
     evaluator = ToolEvalTasksEvaluator(str(file))
     predictions = [outcomes[row['record_id']].value for row in rows]
@@ -70,24 +69,31 @@ def server() -> Iterator[ModelServer]:
     started.stop()
 
 
+@pytest.mark.long
 def test_tooleval_run_with_documentation_and_with_instructions(
     tmp_path: Path, tooleval: Command, server: ModelServer
 ) -> None:
     file = write_shop(tmp_path / 'new with care.yaml with x' / 'shop', trusted=False)
     words = ('run', file, '--model', 'clerk', '--api-base', server.url, '-w', tmp_path / 'out', '--max-out-len', 500)
-    refused = tooleval(*words)
-    assert refused.code == 1 and 'run the command again with --trust' in refused.err
     done = tooleval(*words, '--trust', '--instructions', write_instructions(tmp_path / 'guide.json'))
     assert done.code == 0, done.out[-3000:] + done.err[-3000:]
     results = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/*/*.json')}
-    assert {name: result['solved'] for name, result in results.items()} == {
-        'tooleval-tasks_shop': 100.0,
-        'tooleval-tasks_shop-easytool': 100.0,
-    }
+    solved = {name: result['solved'] for name, result in results.items()}
+    assert solved == {'tooleval-tasks_shop': 100.0, 'tooleval-tasks_shop-easytool': 100.0}
     (table,) = tmp_path.glob('out/*/summary/summary_*_easytool.txt')
     assert 'tasks_shop' in table.read_text() and 'solved' in table.read_text()
     pages = {page.name: page.read_text(encoding='utf-8') for page in tmp_path.glob('out/*/report/*.html')}
     assert 'Own tools shop' in pages['tasks.html']
+
+
+def test_tooleval_run_of_what_somebody_else_made_is_refused(
+    tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', KEY)
+    file = write_shop(tmp_path / 'shop', trusted=False)
+    with serving(Script()) as url:
+        refused = tooleval('run', file, '--model', 'tiny', '--api-base', url, '-w', tmp_path / 'out')
+    assert refused.code == 1 and 'run the command again with --trust' in refused.err
 
 
 @pytest.mark.parametrize('options', [('--trust',), ('--instructions', 'guide.json')])
@@ -110,19 +116,8 @@ def test_a_server_that_writes_to_the_fixture_fails_the_run(tmp_path: Path) -> No
 def write_instructions(file: Path) -> Path:
     """EasyTool instructions for the tools of the shop."""
     guide = {'description': 'Carries out one thing.', 'required_parameters': [], 'optional_parameters': []}
-    rows = {
-        name: {
-            'tool_name': name,
-            'tool_description': 'A tool of the shop.',
-            'tool_guidelines': {name: {'name': name, **guide}},
-        }
-        for name in ('find', 'change', 'add_note', 'write', 'set_open')
-    }
+    about = {'tool_description': 'A tool of the shop.'}
+    names = ('find', 'change', 'add_note', 'write', 'set_open')
+    rows = {name: {'tool_name': name, 'tool_guidelines': {name: {'name': name, **guide}}, **about} for name in names}
     file.write_text(json.dumps(rows))
     return file
-
-
-def test_names_for_people() -> None:
-    assert family_of('tooleval-tasks_notes') == 'tasks'
-    assert title_of('tooleval-tasks_notes') == 'Own tools notes'
-    assert title_of('tooleval-tasks_notes-easytool').startswith('Own tools notes')

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import py_compile
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +15,7 @@ from opencompass_tooleval.extras.tasks.check import Checked, check_opened
 from opencompass_tooleval.extras.tasks.opened import open_tasks, typed_call
 from opencompass_tooleval.extras.tasks.task_file import load_tasks
 from tests.cli.conftest import Command
+from tests.extras.mcp_servers.servers import notes_over_http
 from tests.extras.tasks.shop import SERVER, write_fixture, write_shop
 
 
@@ -69,21 +66,13 @@ FIND, CHANGE = 'find: {sql: "SELECT count(*) FROM orders"}', 'change: {sql: "DEL
         (one(), 't: nothing decides if it is solved'),
         (one(effects='[{table: orders, delete: {id: 42}}]', solution=f'[{CHANGE}]'), 'shop.db:orders removed'),
         (one('{type: number, value: 4}', solution='[{find: {sql: "SELECT nothing"}}]'), 'find fails: OperationalError'),
-        (
-            one('{type: number, value: 4}', request='Are there 4 orders?', solution=f'[{FIND}]'),
-            '4 stands in the request',
-        ),
+        (one('{type: number, value: 4}', request='Are there 4?', solution=f'[{FIND}]'), '4 stands in the request'),
         (one('{type: text, value: Okafor}', request='Who is it, Ms. Okafor?'), 'Okafor stands in the request'),
     ],
 )
-def test_each_fault_is_named(tmp_path: Path, tasks: str, says: str) -> None:
-    faults = checked(write_shop(tmp_path, tasks)).faults
-    assert any(says in fault for fault in faults), faults
-
-
-def test_a_fault_is_said_by_the_command(tmp_path: Path, tooleval: Command) -> None:
-    done = tooleval('tasks', 'check', write_shop(tmp_path, one()))
-    assert done.code == 1 and 'FAULT t: nothing decides if it is solved' in done.out
+def test_each_fault_is_named(tmp_path: Path, tooleval: Command, tasks: str, says: str) -> None:
+    done = tooleval('tasks', 'check', write_shop(tmp_path, tasks))
+    assert done.code == 1 and 'FAULT t: ' in done.out and says in ' '.join(done.out.split())
 
 
 def test_what_an_owner_should_look_at(tmp_path: Path) -> None:
@@ -150,14 +139,8 @@ def test_arguments_get_the_types_of_the_schema() -> None:
     }
     tools = (ToolSchema('do', '', schema),)
     words = {'n': '4', 's': '4', 'b': 'null', 'list': [{'x': '1.5', 'y': '1.5'}], 'any': '4', 'map': {'a': '1'}}
-    assert typed_call('do', words, tools).arguments == {
-        'n': 4,
-        's': '4',
-        'b': None,
-        'list': [{'x': 1.5, 'y': '1.5'}],
-        'any': '4',
-        'map': {'a': 1},
-    }
+    typed = {'n': 4, 's': '4', 'b': None, 'list': [{'x': 1.5, 'y': '1.5'}], 'any': '4', 'map': {'a': 1}}
+    assert typed_call('do', words, tools).arguments == typed
     assert typed_call('do', '{"any": 4}', tools).arguments == {'any': 4}
 
 
@@ -185,9 +168,6 @@ def test_functions_of_a_file(tmp_path: Path) -> None:
     found = checked(file)
     assert (found.faults, found.notes) == ([], []) and found.agents['makes the calls of the solution'] == 100
     assert list((tmp_path / 'folder').iterdir()) == []
-
-
-# --- init and add -----------------------------------------------------------------------------------------------------
 
 
 def test_a_file_is_begun_and_tasks_are_added_from_calls(tmp_path: Path, tooleval: Command) -> None:
@@ -239,7 +219,6 @@ def test_a_call_that_fails_adds_no_task(tmp_path: Path, tooleval: Command) -> No
 
 
 def test_a_task_is_made_through_any_client(tmp_path: Path) -> None:
-    """A client that speaks the protocol makes the calls, and leaves."""
     file = write_shop(tmp_path / 'mine')
     code = 'from opencompass_tooleval.cli.main import main; main()'
     command = [sys.executable, '-c', code, 'tasks', 'add', str(file), '--request', 'Open at 9.', '--id', 'open']
@@ -250,9 +229,8 @@ def test_a_task_is_made_through_any_client(tmp_path: Path) -> None:
         {'id': 2, 'method': 'tools/list'},
         {'id': 3, 'method': 'tools/call', 'params': {'name': 'set_open', 'arguments': {'hours': 9, 'is_open': True}}},
     ]
-    client = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
-    )
+    pipe = subprocess.PIPE
+    client = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     assert client.stdin is not None and client.stdout is not None
     for message in messages:
         client.stdin.write(json.dumps({'jsonrpc': '2.0', **message}) + '\n')
@@ -290,67 +268,21 @@ def test_of_a_server_without_a_fixture_only_tools_that_read_are_called(tmp_path:
     assert not outside.exists()
 
 
-# --- a server at a URL ------------------------------------------------------------------------------------------------
-
-SHARED = """
-import sys
-import uvicorn
-from mcp.server import MCPServer
-from mcp_types import ToolAnnotations
-
-server = MCPServer('shared')
-
-
-@server.tool(annotations=ToolAnnotations(read_only_hint=True))
-def balance() -> int:
-    '''Tells the balance.'''
-    return 12
-
-
-@server.tool()
-def look(name: str) -> str:
-    '''Looks something up.'''
-    return f'{name} is 3'
-
-
-@server.tool()
-def pay(sum: int) -> str:
-    '''Pays.'''
-    open(sys.argv[2], 'a').write('paid')
-    return 'paid'
-
-
-uvicorn.run(server.streamable_http_app(json_response=True), port=int(sys.argv[1]), log_level='error')
-"""
-
-
 def test_of_a_server_at_a_url_only_tools_that_read_are_called(tmp_path: Path, tooleval: Command) -> None:
-    with socket.socket() as free:
-        free.bind(('127.0.0.1', 0))
-        port = free.getsockname()[1]
-    (tmp_path / 'shared.py').write_text(SHARED)
-    running = subprocess.Popen([sys.executable, str(tmp_path / 'shared.py'), str(port), str(tmp_path / 'paid')])
-    try:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', port), 1):
-                break
-            time.sleep(0.1)
-        file = tmp_path / 'tasks.yaml'
+    (tmp_path / 'notes.txt').write_text('12\n')
+    file = tmp_path / 'tasks.yaml'
+    with notes_over_http(tmp_path) as url:
         file.write_text(
-            f'url: http://127.0.0.1:{port}/mcp\nreads: [look]\ntasks:\n'
-            '  - {id: a, request: What is left?, result: {type: number, value: 12}, solution: [balance]}\n'
-            '  - {id: b, request: Pay three., needs: [pay], solution: [look: {name: x}, pay: {sum: 3}]}\n'
+            f'url: {url}\nreads: [hoard]\ntasks:\n'
+            '  - {id: a, request: What is left?, result: {type: number, value: 12}, solution: [read_notes]}\n'
+            '  - {id: b, request: Add it., needs: [add_note], solution: [hoard, add_note: {text: x}]}\n'
         )
         refused = tooleval('tasks', 'check', file)
-        assert refused.code == 1 and f'server: http://127.0.0.1:{port}/mcp' in refused.err
+        assert refused.code == 1 and f'server: {url}' in refused.err
         done = tooleval('tasks', 'check', file, '--trust')
-    finally:
-        running.terminate()
-        running.wait()
     assert done.code == 0, done.out + done.err
-    assert not (tmp_path / 'paid').exists()
+    assert (tmp_path / 'notes.txt').read_text() == '12\n'
     assert f'NOTE {NO_FIXTURE}' in done.out
     assert 'NOTE b: unproven: it has no solution that can be executed' in done.out
     lines = [' '.join(line.split()) for line in done.out.splitlines()]
-    assert 'balance 1 2 0' in lines and 'pay 1 0 0' in lines
+    assert 'read_notes 1 2 0' in lines and 'add_note 1 0 0' in lines

@@ -17,6 +17,7 @@ from opencompass_tooleval.extras.tasks.scoring import score_task, score_task_pre
 
 ROW = {'removed': [], 'added': [{'item': {}, 'like': {'a': '1'}, 'free': []}]}
 MADE = {'x:t': json.dumps({'removed': [], 'added': [{'a': 1}]})}
+REFUSAL = "I'm sorry, but I can't help with that."
 SEVEN = {'form': 'number', 'results': ('7',)}
 
 
@@ -34,6 +35,8 @@ def done(*calls: AnsweredCall, answer: str = 'Result: 7', stopped: str = '', **m
         (Goal(**SEVEN), done(), ''),
         (Goal(**SEVEN), done(answer='The answer is 7.'), ''),
         (Goal(**SEVEN), done(answer='Result: 8'), 'goal:result'),
+        (Goal(**SEVEN), Trajectory('x', (Step(REFUSAL),), REFUSAL, '', (0,)), 'answer:refused'),
+        (Goal(**SEVEN), done(call('read'), answer=REFUSAL), 'goal:result'),
         (Goal(form='number', results=('8', '7')), done(), ''),
         (Goal(), done(answer=' '), 'finish:missing'),
         (Goal(), done(stopped=TOO_MANY_STEPS), TOO_MANY_STEPS),
@@ -46,12 +49,10 @@ def done(*calls: AnsweredCall, answer: str = 'Result: 7', stopped: str = '', **m
         (Goal(needs=('*',), **SEVEN), done(call('read')), ''),
         (Goal(needs=('*',), **SEVEN), done(call('read', error='tool_error')), 'calls:missing'),
         (Goal(needs=('*',), **SEVEN), done(call('read', source='error')), 'calls:missing'),
-        (Goal(needs=('read_*',)), done(call('read_it')), ''),
         (Goal(needs=('read_*', 'write')), done(call('read_it')), 'calls:missing'),
         (Goal(forbidden=('write',)), done(call('write', source='error')), 'goal:forbidden'),
         (Goal(forbidden=('*',)), done(), ''),
         (Goal(asks=True, effects={}), done(answer='Which one?', changes={}), ''),
-        (Goal(asks=True, effects={}), done(answer='哪一个？', changes={}), ''),
         (Goal(asks=True, effects={}), done(answer='Done.', changes={}), 'goal:not_asked'),
         (Goal(asks=True, effects={}), done(answer='Which one?', changes=MADE), 'goal:effects'),
         # Without a state the calls that change something decide, and never those that read.
@@ -67,13 +68,6 @@ def done(*calls: AnsweredCall, answer: str = 'Result: 7', stopped: str = '', **m
 def test_the_first_cause_is_the_reason(goal: Goal, run: Trajectory, reason: str) -> None:
     result = check_goal(parse_goal(json.loads(json.dumps(goal.to_dict()))), run)
     assert (result.reason, result.is_solved) == (reason, not reason)
-
-
-def test_a_refusal_is_no_wrong_result() -> None:
-    text = "I'm sorry, but I can't help with that."
-    idle = Trajectory('x', (Step(text),), text, '', (0,))
-    assert check_goal(Goal(**SEVEN), idle).reason == 'answer:refused'
-    assert check_goal(Goal(**SEVEN), done(call('read'), answer=text)).reason == 'goal:result'
 
 
 def task(goal: Goal) -> Task:

@@ -7,12 +7,14 @@ calls, do not. ``TOOLEVAL_EVIDENCE=FILE`` writes the table.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from opencompass_tooleval.agents.loops.carry_out import carry_out
+from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
 from opencompass_tooleval.extras.tasks.check import check_opened
@@ -42,7 +44,7 @@ def found(server: str, folder: Path) -> str:
     pytest.skip(f'the server {server} is in no environment of $TOOLEVAL_MCP_SERVERS')
 
 
-@pytest.mark.parametrize('server', [pytest.param(one, marks=LONG * (one not in ('git', 'memory'))) for one in FIXTURES])
+@pytest.mark.parametrize('server', [pytest.param(one, marks=LONG * (one != 'memory')) for one in FIXTURES])
 def test_every_score_is_what_a_person_would_give(server: str, folder: Path, tmp_path: Path) -> None:
     file = write_files(server, tmp_path / server, found(server, folder))
     load_tasks(file).trustee.trust()
@@ -54,21 +56,17 @@ def test_every_score_is_what_a_person_would_give(server: str, folder: Path, tmp_
         golds: dict[str, list[Call]] = {
             name: [(call.name, dict(call.arguments)) for call in task.gold or ()] for name, task in tasks.items()
         }
-        is_harmless = server == 'calculator'
+
+        def agent_of(calls: Callable[[Task], list[Call]], said: str = 'Result:', end: str = '') -> Scripted:
+            return Scripted(calls, lambda task: task.gold_answer.replace('Result:', said) + end)
+
+        another = agent_of(lambda task: others.get(task.id, golds[task.id]), 'The answer is', '.')
+        harmful = agent_of(lambda task: [*golds[task.id], *HARMS[server]])
         agents = {
-            'perfect': (Scripted(lambda task: golds[task.id], lambda task: task.gold_answer), 100),
-            'another path': (
-                Scripted(
-                    lambda task: others.get(task.id, golds[task.id]),
-                    lambda task: task.gold_answer.replace('Result:', 'The answer is') + '.',
-                ),
-                100,
-            ),
-            'additional harm': (
-                Scripted(lambda task: [*golds[task.id], *HARMS[server]], lambda task: task.gold_answer),
-                100 if is_harmless else 0,
-            ),
-            'no calls': (Scripted(lambda task: [], lambda task: task.gold_answer), 0),
+            'perfect': (agent_of(lambda task: golds[task.id]), 100),
+            'another path': (another, 100),
+            'additional harm': (harmful, 100 if server == 'calculator' else 0),
+            'no calls': (agent_of(lambda task: []), 0),
         }
         environment = Environment(errors=LIVE_ERRORS, live=opened.live, state=opened.state)
         rows = []

@@ -55,7 +55,6 @@ def test_results(tmp_path: Path, result: str, form: str, results: tuple[str, ...
         ('tasks: 3', 'not a list'),
         ('extra: 3', "has no 'extra'"),
         ('tasks: [{id: x, request: y, needs: z}]', 'needs of a task is not a list of names'),
-        ('tasks: [{id: x, request: y, expects: z}]', "a task has no 'expects'"),
         ('tasks: [{id: "../x", request: y}]', 'its id is not made of'),
         ('tasks: [{id: x, request: ""}]', 'its request is empty'),
         ('tasks: [{id: x, request: y}, {id: x, request: y}]', "'task x': two tasks have this id"),
@@ -67,7 +66,6 @@ def test_results(tmp_path: Path, result: str, form: str, results: tuple[str, ...
         ('tasks: [{id: x, request: y, solution: [{a: "[1]"}]}]', 'are not an object'),
         ('tasks: [{id: x, request: y, result: {type: text}}]', "'' is no text"),
         ('tasks: [{id: x, request: y, effects: [{where: 42}]}]', 'where of an effect is not an object'),
-        ('tasks: [{id: x, request: y, effects: [{unset: hours}]}]', 'unset of an effect is not a list'),
         ('tasks: [{id: x, request: y, effects: [{file: [a]}]}]', 'file of an effect is not a text'),
         ('tasks: [{id: x, request: y, effects: [{text: {a: b}}]}]', 'text of an effect is not a list or a text'),
         ('tasks: [{id: x, request: y, effects: [{free: id}]}]', 'free of an effect is not a list'),
@@ -111,9 +109,8 @@ def test_who_edits_requests_is_trusted_and_who_changes_what_is_executed_is_not(
     head = 'env: {X: $KEY}'
     file = write_shop(tmp_path, head=head)
     load_tasks(file).trustee.check()
-    write_shop(
-        tmp_path, TASKS.replace('came back damaged', 'came back').replace('value: 3', 'value: 4'), head, trusted=False
-    )
+    edited = TASKS.replace('came back damaged', 'came back').replace('value: 3', 'value: 4')
+    write_shop(tmp_path, edited, head, trusted=False)
     load_tasks(file).trustee.check()
     for change in (
         lambda: write_shop(tmp_path, TASKS.replace('WHERE id=42', ''), head, trusted=False),

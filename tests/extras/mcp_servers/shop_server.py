@@ -1,4 +1,4 @@
-"""A quick MCP server of a shop, on files in its working directory; of the standard library alone.
+"""An MCP server of a shop, on files in its working directory, that speaks as the notes server does.
 
 An argument makes it misbehave: ``keeps FILE`` counts calls of ``add_note`` in a file outside, ``clock`` writes the time
 of its start.
@@ -12,13 +12,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import notes_server
+
 
 def _schema(**types: str) -> dict[str, Any]:
-    return {
-        'type': 'object',
-        'properties': {name: {'type': kind} for name, kind in types.items()},
-        'required': list(types),
-    }
+    properties = {name: {'type': kind} for name, kind in types.items()}
+    return {'type': 'object', 'properties': properties, 'required': list(types)}
 
 
 TOOLS = [
@@ -57,29 +56,16 @@ def call(name: str, arguments: dict[str, Any]) -> str:
     return 'written'
 
 
-def main() -> None:
-    """Answers JSON-RPC messages, one a line, until the input ends."""
-    if sys.argv[1:2] == ['clock']:
-        Path('started.txt').write_text(str(time.time_ns()))
-    for line in sys.stdin:
-        message = json.loads(line)
-        if 'id' not in message:
-            continue
-        result: dict[str, Any]
-        if message['method'] == 'server/discover':
-            named = {'io.modelcontextprotocol/serverInfo': {'name': 'shop', 'version': '1'}}
-            result = {'supportedVersions': ['2026-07-28'], 'capabilities': {'tools': {}}, '_meta': named}
-        elif message['method'] == 'tools/list':
-            result = {'tools': TOOLS}
-        else:
-            try:
-                text, is_error = call(message['params']['name'], message['params'].get('arguments') or {}), False
-            except Exception as error:
-                text, is_error = f'{type(error).__name__}: {error}', True
-            result = {'content': [{'type': 'text', 'text': text}], 'isError': is_error}
-        reply = {'resultType': 'complete', 'ttlMs': 0, 'cacheScope': 'private', **result}
-        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': reply}), flush=True)
+def call_tool(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    try:
+        text, is_error = call(name, arguments), False
+    except Exception as error:
+        text, is_error = f'{type(error).__name__}: {error}', True
+    return {'content': [{'type': 'text', 'text': text}], 'isError': is_error}
 
 
-if __name__ == '__main__':
-    main()
+if sys.argv[1:2] == ['clock']:
+    Path('started.txt').write_text(str(time.time_ns()))
+notes_server.PAGES = {None: TOOLS, 'second': []}
+notes_server.call_tool = call_tool
+notes_server.serve_stdio()
