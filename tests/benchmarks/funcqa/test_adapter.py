@@ -59,12 +59,6 @@ def test_the_oracle_scores_100(method: str) -> None:
         )
 
 
-def test_every_method_of_the_table_is_there() -> None:
-    pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
-    for method in METHODS:
-        FuncQADialogues(method, INSTRUCTIONS)
-
-
 def test_what_is_wrong_is_said_before_anything_is_asked(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match='zero_shot, cot, react, easytool'):
         FuncQADialogues('dfsdt')

@@ -28,23 +28,17 @@ def trajectory(answer: str, *calls: AnsweredCall, method: str = 'easytool', stop
 
 TOLERANCE = [
     (258, '258', 1),
-    (258, '258.258', 1),
-    (258, '258.2581', 0),
     (258, '257.742', 1),
     (258, '257.7419', 0),
     (258, '-258', 0),
-    (258, '2.58e2', 1),
     (0.1, '0.1001', 1),
     (0.1, '0.10011', 0),
-    (-3.4881, '-3.4881', 1),
     (-3.4881, '3.4881', 0),
     (0, '0.001', 1),
-    (0, '0.0011', 0),
     (0.1607, '16.07%', 1),
     (3.23, '3.23%', 1),
     (0.1607, '16.07', 0),
     (0.0045, '91/20349', 0),
-    (1235591280, '1,235,591,280', 1),
 ]
 
 
@@ -60,12 +54,8 @@ def test_tolerance(gold: float, said: str, right: int) -> None:
 
 LABELLED = [
     (0.1685, 'It is 0.17.', 1, 0, 'answer:another_number', '0.17'),
-    (0.1685, 'It is 0.1685.', 1, 1, 'ok', '0.1685'),
     (258, 'Of 300 pears 258 are left when 42 are sold.', 1, 0, 'answer:another_number', '258'),
     (258, '300, 257.742, 42', 1, 0, 'answer:another_number', '257.742'),
-    (258, '1,258 or 2.58', 0, 0, 'answer:wrong_number', '2.58'),
-    (0.0045, 'about 0.00447', 1, 0, 'answer:another_number', '0.00447'),
-    (2.8e-05, 'It is 2.8 x 10^-5.', 1, 1, 'ok', '0.000028'),
     (0.000028, 'It is 2.81 x 10^-5.', 0, 0, 'answer:wrong_number', '0.0000281'),
     (-1.2345, 'log(x) = -1.23', 1, 0, 'answer:another_number', '-1.23'),
     (258, 'I do not know.', 0, 0, 'answer:no_number', None),
@@ -99,8 +89,6 @@ ACCOUNTS = [
     ('Answer: 258', (FINE,), (1, 1, 0, 0, 0), 'ok'),
     ('Answer: 258', (NAME, FINE), (1, 1, 1, 1, 0), 'name:unknown_tool'),
     ('Answer: 258', (FINE, ARGS, FINE), (1, 1, 1, 0, 1), 'args:not_a_list'),
-    ('Answer: 258', (ARGS, NAME, NAME), (1, 1, 1, 1, 1), 'args:not_a_list'),
-    ('Answer: 1', (NAME,), (0, 0, 1, 1, 0), 'name:unknown_tool'),
     ('Answer: 1', (FINE,), (0, 0, 0, 0, 0), 'answer:wrong_number'),
     ('I give up.', (FINE,), (0, 0, 0, 0, 0), 'answer:no_number'),
     ('', (FINE,), (0, 0, 0, 0, 0), 'answer:empty'),
@@ -152,18 +140,11 @@ def test_the_denominator_is_all_questions() -> None:
     assert said['tools'] == {'add_': 3} and said['rounds'] == 3 and said['methods'] == {'easytool': 3}
 
 
-def test_without_any_answer_nothing_is_full_marks() -> None:
-    (score,) = score_predictions([RECORD], [Answer('', 'infra:server')])
-    assert (score.values['accuracy'], score.reason, score.trajectory) == (0, 'infra:server', None)
-
-
 @pytest.mark.parametrize(
     'more',
     [
-        {'tasks': [5]},
         {'tasks': [{'done': 1}]},
         {'final_answer': 5},
-        {'settings': []},
         {'steps': [{'text': '', 'calls': [{'name': 1}]}]},
     ],
 )
@@ -171,14 +152,3 @@ def test_damaged_trajectories_are_faults(more: dict[str, object]) -> None:
     text = json.dumps({**trajectory('258').to_dict(), **more})
     with pytest.raises(ValueError, match="question '7': this is not a trajectory"):
         score_predictions([RECORD], [as_answer(text)])
-
-
-@pytest.mark.parametrize('text', ['258', '{"calls": 5}', '{"calls": [{}], "rounds": []}', '[' * 10**5])
-def test_what_is_no_trajectory_is_a_fault_and_no_zero(text: str) -> None:
-    with pytest.raises(ValueError, match="question '7': this is not a trajectory"):
-        score_predictions([RECORD], [as_answer(text)])
-
-
-def test_counts_must_agree() -> None:
-    with pytest.raises(ValueError, match='1 records, but 0 predictions'):
-        score_predictions([RECORD], [])

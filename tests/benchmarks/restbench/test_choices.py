@@ -23,8 +23,8 @@ from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.literal_reply import TRIES
 from opencompass_tooleval.core.errors import DataError
+from tests.benchmarks.hostile import HOSTILE
 from tests.benchmarks.restbench.support import DEMO, SHARED, TOOLS
-from tests.benchmarks.restbench.test_hostile import HOSTILE
 from tests.instructions.shared_data import real
 from tests.run_alone import run_alone
 
@@ -46,31 +46,21 @@ def record(*path: str) -> Record:
         (chosen(1, 4), [1, 4], '', []),
         ('[{"Task": "x", "ID": 1}, {"Task": "y", "ID": -1}]', [1], '', []),
         (chosen([1, 2], 3), [1, 2, 3], '', []),
-        (chosen(1.0, True), [1, 1], '', []),
         ('  [{"ID": 2}]\n\nThese are the tools [{"ID": 1}].', [2], '', []),
         ('<think>[{"ID": 1}]\n\n</think>[{"ID": 2}]', [2], '', []),
-        ('({"ID": 1},)', [1], '', []),
         (chosen(), [], '', []),
         (chosen(1, 99), [1], '', ['99']),  # skipped
         (chosen('99', 1, '-1'), [1], '', ['99']),
         (chosen('1'), [], 'id:quoted', []),
-        (chosen(1.5), [], 'id:quoted', []),
         (chosen([1, '2']), [], 'id:quoted', []),
         (chosen(99, [1, 98]), [], 'id:unknown_in_list', ['99', '98']),
-        (chosen([1, -1]), [], 'id:unknown_in_list', ['-1']),
-        (chosen([[1]]), [], 'id:unknown_in_list', ['[1]']),
         (chosen('one'), [], 'id:not_a_number', []),
-        (chosen(None), [], 'id:not_a_number', []),
         ('[{"ID": 1e999}]', [], 'id:not_a_number', []),
         ('[{"Task": "x"}]', [], 'id:missing', []),
-        ('["GET /search/movie"]', [], 'id:missing', []),
         ('{"Task": "x", "ID": 1}', [], 'parse:not_a_list', []),
-        ('15', [], 'parse:not_a_list', []),
         (chosen(*[1] * 101), [], 'parse:too_many_calls', []),
-        (chosen([1] * 101), [], 'parse:too_many_calls', []),
         ('```json\n[{"ID": 1}]\n```', [], 'parse:not_json', []),
         ('[{"Task": null, "ID": 1}]', [], 'parse:not_a_literal', []),
-        ('Sure:\n\n[{"ID": 1}]', [], 'parse:not_json', []),
         ('\n\n[{"ID": 1}]', [], 'parse:not_json', []),
         ('', [], 'answer:empty', []),
         (Answer('', 'infra:timeout'), [], 'infra:timeout', []),

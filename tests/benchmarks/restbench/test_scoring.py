@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.restbench.records import TABLE, gold_answer
-from opencompass_tooleval.benchmarks.restbench.scoring import breakdown, is_subsequence, score_answer, score_answers
+from opencompass_tooleval.benchmarks.restbench.scoring import breakdown, score_answer, score_answers
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from tests.benchmarks.restbench.support import cases, loaded, make_record
@@ -25,13 +25,6 @@ def test_golden(case: dict[str, Any]) -> None:
     assert score.reason == case['reason']
     assert score.gold == list(record.path)
     json.dumps(score.to_detail(), allow_nan=False)
-
-
-@pytest.mark.parametrize(
-    ('gold', 'path', 'holds'), [('ab', 'xaybz', True), ('ab', 'ba', False), ('aa', 'a', False), ('', '', True)]
-)
-def test_subsequence(gold: str, path: str, holds: bool) -> None:
-    assert is_subsequence(gold, path) is holds
 
 
 def test_details_say_what_was_read_and_how() -> None:

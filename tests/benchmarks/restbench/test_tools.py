@@ -63,10 +63,6 @@ def test_prompts_differ_in_the_tools_only() -> None:
     assert all(name in prompt for prompt in prompts for name in documented.inventory.names)
 
 
-def test_the_order_is_the_document_s(tmp_path: Path) -> None:
-    assert open_toolbox(DOCUMENT, changed(tmp_path, list.reverse)).texts == open_toolbox(DOCUMENT, INSTRUCTIONS).texts
-
-
 @pytest.mark.parametrize(
     ('change', 'message'),
     [

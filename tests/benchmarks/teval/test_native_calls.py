@@ -131,7 +131,6 @@ def test_descriptions_become_json_schema() -> None:
     [
         (Answer('', calls=(LIST_OPEN,)), (1, 1), 'ok'),
         (Answer('MuseumGuide.list_open(city="Ghent")'), (0, 0), 'call:none'),
-        (Answer(''), (0, 0), 'call:none'),
         (Answer('<think>I wonder'), (0, 0), 'answer:truncated_reasoning'),
         (Answer('', 'infra:timeout'), (0, 0), 'infra:timeout'),
         (Answer('', calls=(LIST_OPEN, LIST_OPEN)), (0, 1), 'call:several'),
@@ -139,7 +138,6 @@ def test_descriptions_become_json_schema() -> None:
         (Answer('', calls=(ToolCall(LIST_OPEN.name, '{"city": "Gh'),)), (0, 0.25), 'args:not_an_object'),
         (called(city=7, limit=3), (1, 0.75), 'call:schema'),
         (called(city='Gent', limit=3), (1, 0.75), 'args:wrong'),
-        (called(city='Ghent'), (1, 0.75), 'args:missing'),
     ],
 )  # fmt: skip
 def test_instruct_by_hand(answer: Answer, values: tuple[float, float], reason: str) -> None:

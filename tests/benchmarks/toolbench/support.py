@@ -55,28 +55,3 @@ def write_rows(path: Path, rows: Iterable[Any]) -> Path:
     """Writes JSON lines and returns ``path``."""
     path.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
     return path
-
-
-HOSTILE = {
-    'code': "__import__('os').system('touch was_here')",
-    'power': '9**9**9**9',
-    'brackets': '[' * 100_000,
-    'closed brackets': '[' * 100_000 + ']' * 100_000,
-    'deep object': '{"tool": ' * 5_000 + '"x"' + '}' * 5_000,
-    'deep parameters': '[{"tool": "a", "api": "b", "parameters": {"c": ' + '[' * 500 + ']' * 500 + '}}]',
-    'opening braces in prose': 'so: ' + '{ ' * 90_000,
-    'huge number': '[{"tool": "a", "api": "b", "parameters": {"c": 1' + '0' * 10_000 + '}}]',
-    'hex': '[{"tool": "a", "api": "b", "parameters": {"c": 0x' + 'f' * 100_000 + '}}]',
-    'nan': '[{"tool": "a", "api": "b", "parameters": {"c": NaN, "d": Infinity}}]',
-    'null': '[null, null]',
-    'names that are no text': '[{"tool": ["a"], "api": {"b": 1}, "parameters": 3}]',
-    'tool that is no text': '{"tool": {"tool": {"tool": "x"}}}',
-    'surrogates': '{"tool": "\\ud83d", "api": "\\udc00"}',
-    'set': "{'tool', 'api'}",
-    'very long': 'x' * 1_000_000,
-    'empty': '',
-    'blanks': ' \n\t ',
-    'thoughts that never end': '<think>' + '{"tool": "x"} ' * 1_000,
-    'many calls': json.dumps([{'tool': 'a', 'api': 'b'}] * 5_000),
-}
-"""Answers that must cost no time, run nothing and raise nothing."""

@@ -41,15 +41,6 @@ def test_a_failure_that_is_stored_is_one(scripted: Script, tmp_path: Path) -> No
     assert Scripted.asked == ['r0']
 
 
-def test_judgements_from_a_file_ask_nobody(scripted: Script, tmp_path: Path) -> None:
-    file = write_rows(tmp_path / 'j.jsonl', [{'id': f'r{i}', 'success': i == 0} for i in range(3)])
-    cfg = {'type': 'NoSuchModel', 'path': 'x'}
-    evaluator = ToolEvalToolBenchSuccessEvaluator(judge_cfg=cfg, judgements=str(file))
-    result = evaluate(evaluator, stored(tmp_path, 3))
-    assert result['success_rate'] == pytest.approx(100 / 3)
-    assert result['provenance']['judge'] == str(file)
-
-
 def placed(evaluator: ToolEvalToolBenchSuccessEvaluator, run: Path, model: str) -> ToolEvalToolBenchSuccessEvaluator:
     """The evaluator in a run where this model has answered."""
     (run / 'predictions' / model).mkdir(parents=True, exist_ok=True)

@@ -67,12 +67,9 @@ def broken(change: Callable[[list[dict[str, Any]]], object], folder: Path) -> Pa
     [
         (lambda r: r.clear(), 'not a list of records'),
         (lambda r: r[1].pop('query_id'), "record 'row 1': field 'query_id'"),
-        (lambda r: r[1].update(query_id=True), "record 'row 1': field 'query_id'"),
         (lambda r: r[1].update(query_id=201), "record '201': two records"),
         (lambda r: r[1].update(query=' '), "record '202': field 'query'"),
-        (lambda r: r[1].update(api_list=[]), "record '202': field 'api_list'"),
         (lambda r: r[1].update(api_list=[{'tool_name': 'x'}]), "record '202': field 'api_list'"),
-        (lambda r: r[1].pop('relevant APIs'), "record '202': field 'relevant APIs'"),
         (lambda r: r[1].update({'relevant APIs': [['Coin Press']]}), "record '202': field 'relevant APIs'"),
         (lambda r: r[1].update({'relevant APIs': [['Coin Press', 'Mint']]}), "record '202'.*Mint.*not in its api_list"),
         (lambda r: r[1]['api_list'][0].update(required_parameters=3), "Search Bread.*'required_parameters'"),

@@ -30,7 +30,8 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from opencompass_tooleval.tool_docs.template import template_instruction
-from tests.benchmarks.toolbench.support import DEMO, HOSTILE, Words, demo
+from tests.benchmarks.hostile import HOSTILE
+from tests.benchmarks.toolbench.support import DEMO, Words, demo
 from tests.instructions.shared_data import DATA, real
 
 SIZES = (5, 10, 20, 50)
@@ -120,13 +121,9 @@ CHOICE = Choice('r', 'a request', 'Loaf Finder', ('Verse Box ', 'Loaf Finder', '
         ('{"tool": "Loaf Finder"}', 'literal'),
         ("{'tool': 'Loaf Finder'}", 'literal'),
         ('{"tool": "Loaf Finder", "sure": true}', 'json'),
-        ('{"tool_name": "Loaf Finder"}', 'literal'),
         ('[{"tool": " Loaf  Finder "}]', 'literal'),
-        ('"Loaf Finder"', 'literal'),
         ('```json\n{"tool": "Loaf Finder"}\n```', 'fence'),
-        ('The best is {"tool": "Loaf Finder"}.', 'prose'),
         ('Not {"tool": "Coin Press"}, but {"tool": "Loaf Finder"} since it bakes [sic].', 'prose'),
-        ('Loaf Finder', 'bare'),
         ('**Loaf Finder**.', 'bare'),
         ('<think>{"tool": "Coin Press"}</think>{"tool": "Loaf Finder"}', 'literal'),
         ({'tool': 'Loaf Finder'}, 'value'),
@@ -147,16 +144,12 @@ def test_right(answer: Any, parse_method: str) -> None:
     ('answer', 'reason', 'unknown'),
     [
         ('{"tool": "Verse Box"}', 'name:wrong', 0.0),
-        ('{"tool": "Coin Press"}', 'name:wrong', 0.0),
         ('C++ Runner', 'name:wrong', 0.0),
-        ('{"tool": "Bread Finder"}', 'name:unknown_tool', 1.0),
         ('{"tool": "loaf finder"}', 'name:unknown_tool', 1.0),  # names are to be written exactly as they are shown
         ('{"tool": "Loaf Finder, Coin Press"}', 'name:unknown_tool', 1.0),
         ('["Loaf Finder", "Coin Press"]', 'parse:no_choice', 0.0),  # all of them is no choice
-        ('Loaf Finder or Coin Press', 'parse:no_choice', 0.0),
         ('I cannot help.', 'answer:refused', 0.0),
         ('{"tool": ""}', 'parse:no_choice', 0.0),
-        ('{"tool": 3}', 'parse:no_choice', 0.0),
         ('', 'answer:empty', 0.0),
         ('<think>Loaf Finder', 'answer:truncated_reasoning', 0.0),
         (Answer('', 'infra:timeout'), 'infra:timeout', 0.0),
@@ -194,19 +187,14 @@ def numbered(**changes: Any) -> Choice:
     ('answer', 'reason', 'parsed'),
     [
         ('{"ID": 12}', 'ok', 'B'),
-        ("{'ID': '12'}", 'ok', 'B'),
         ('I take the second.\n\n  {"ID": 12}\n', 'ok', 'B'),
         ('{"ID": 7}', 'name:wrong', 'A'),
         ('{"ID": 99}', 'name:unknown_tool', 'ID 99'),
-        ('{"ID": 12.0}', 'name:unknown_tool', 'ID 12.0'),
         ('{"ID": [12]}', 'name:unknown_tool', 'ID [12]'),
         ('{"id": 12}', 'id:missing', None),
-        ('[{"ID": 12}]', 'id:missing', None),
-        ('12', 'id:missing', None),
         ('{"ID": 12}\n\nThis is it.', 'parse:not_json', None),
         ('```\n{"ID": 12}\n```', 'parse:not_json', None),
         ('{"ID": null}', 'parse:not_a_literal', None),
-        ('{"tool": "B"}', 'id:missing', None),
         ('', 'answer:empty', None),
         (Answer('', 'infra:timeout'), 'infra:timeout', None),
     ],

@@ -22,9 +22,10 @@ from opencompass_tooleval.benchmarks.toolbench.success import (
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import answer_digest
-from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError, Unread
+from opencompass_tooleval.judging.judgement import Judgement, Opinion, Unread
 from opencompass_tooleval.judging.yes_no import read_reply
-from tests.benchmarks.toolbench.support import DEMO, HOSTILE, write_rows
+from tests.benchmarks.hostile import HOSTILE
+from tests.benchmarks.toolbench.support import write_rows
 from tests.instructions.shared_data import DATA
 
 PAPER = DATA.parent / 'papers' / 'easytool.md'
@@ -53,20 +54,17 @@ def test_what_is_filled_in_is_no_placeholder() -> None:
     ('reply', 'success', 'why'),
     [
         ('{"Reason": "It does.", "Choice": "Yes"}', True, 'It does.'),
-        ('{"Reason": "It does not.", "Choice": "No"}', False, 'It does not.'),
         ("{'reason': 'x', 'choice': 'YES'}", True, 'x'),
         ('```json\n{"Reason": "x", "Choice": "no."}\n```', False, 'x'),
         ('Here you are: {"Reason": "x", "Choice": "Yes"} Bye.', True, 'x'),
         ('<think>{"Choice": "No"}</think>{"Reason": "x", "Choice": "Yes"}', True, 'x'),
         ('YES', True, ''),
-        ('No.', False, ''),
         (
             '{"Reason": "It says "done" and is.", "Choice": "Yes"}',
             True,
             'It says "done" and is.',
         ),  # quotes that are not escaped
         ('{"Reason": "cut off, "Choice": "No"', False, 'cut off'),
-        ('{"Choice": "No", "Reason": "behind it', False, ''),
         ('{"Reason": "The text says \\"Choice\\": \\"No\\".", "Choice": "Yes"}', True, 'The text says "Choice": "No".'),
     ],
 )
@@ -79,15 +77,11 @@ def test_replies(reply: str, success: bool, why: str) -> None:
     [
         '',
         'I am not sure.',
-        '{"Reason": "x"}',
         '{"Reason": "x", "Choice": "Maybe"}',
         '{"Reason": "x", "Choice": "Yes or No"}',
-        '{"Reason": "x", "Choice": null}',
-        '{"Choice": ["Yes"]}',
         '{"Reason": "broken " quotes, "Choice": "Yes"} {"Choice": "No"}',
         '<think>{"Choice": "Yes"}',
         'Yes, since the answer is no good',
-        '[]',
     ],
 )
 def test_what_says_neither_is_never_a_no(reply: str) -> None:
@@ -130,17 +124,11 @@ def test_every_shape_of_trajectories_is_read(tmp_path: Path) -> None:
     assert [parse_final_answer(one.to_payload()) for one in expected] == expected
 
 
-def test_failures_are_kept(tmp_path: Path) -> None:
-    file = write_rows(tmp_path / 'f.jsonl', [{'id': 1, 'query': 'q', 'prediction': '', 'infra': 'infra:timeout'}])
-    assert load_final_answers(file) == [FinalAnswer('1', 'q', '', 'infra:timeout')]
-
-
 @pytest.mark.parametrize(
     ('rows', 'said'),
     [
         ([{'id': 1, 'answer': 'x'}], "record '1': the trajectory has no 'query'"),
         ([{'id': 1, 'query': 'q'}], "record '1': the trajectory has no text in 'final_answer'"),
-        ([{'id': 1, 'query': 'q', 'answer': ['x']}], "record '1': the trajectory has no text"),
         ([{'id': 1, 'query': 'q', 'answer': 'x', 'infra': 'late'}], "record '1': 'infra'"),
         ([{'id': 1, 'query': 'q', 'answer': 'x'}] * 2, "record '1': two trajectories"),
         ([3, 4], "record '0': the trajectory is not an object"),
@@ -193,20 +181,6 @@ def graded(
     return grading.check(grading.score(judgements))
 
 
-def test_one_percent_unjudged_may_be() -> None:
-    judgements = [said(str(i), i % 2 == 0) for i in range(100)]
-    judgements[7] = Judgement('7', status='unjudged')
-    scores = graded(many(100), judgements)
-    assert [score.id for score in scores if score.reason == 'judge:unjudged'] == ['7']
-    with pytest.raises(UnjudgedError, match='2 of 100 could not be judged, for example record 7'):
-        graded(many(100), judgements[:-1])
-
-
-def test_foreign_judgements_are_an_error() -> None:
-    with pytest.raises(ValueError, match="1 records have judgements but are not scored, such as record '5'"):
-        graded(many(2), [said(name, True) for name in ('0', '1', '5')])
-
-
 def test_judgements_survive_a_file(tmp_path: Path) -> None:
     trajectories = [FinalAnswer(str(i), 'q', '' if i == 1 else 'a') for i in range(150)]
     of_a = answer_digest('a')
@@ -257,11 +231,6 @@ def test_judgements_may_be_replies(tmp_path: Path) -> None:
 def test_damaged_judgements_are_named(rows: list[Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"f.jsonl: record '1': .*{said}"):
         SuccessGrading((), ()).read(write_rows(tmp_path / 'f.jsonl', rows))
-
-
-def test_the_demo_can_be_read() -> None:
-    trajectories = load_final_answers(DEMO / 'trajectories.jsonl')
-    assert [bool(one.answer) for one in trajectories] == [True, True, False, True]
 
 
 def test_content_in_parts_is_its_text(tmp_path: Path) -> None:

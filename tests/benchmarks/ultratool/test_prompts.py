@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.prompts import FIELDS, INSTRUCTIONS, build_prompt
 from tests.benchmarks.ultratool.support import DATA, ROOT, SHARED, real
-from tests.extras.preparing.test_ultratool_rows import REAL, needs_real_data, official, rebuilt
 from tests.official import Recorder
 
 PROMPTS = SHARED / 'expected' / 'ultratool' / 'prompts'
@@ -32,11 +29,6 @@ EXAMPLE = {
     'toolset': [],
     'reference': [{'step': "1. It's", 'tool': None, 'param': {'a': True}}],
 }
-
-
-def test_zero_shot_calls_the_question_of_planning_a_plan() -> None:
-    prompt = build_prompt('planning', 'en', {'input': 'Buy a ticket.\n'}, None)
-    assert prompt == f'{INSTRUCTIONS["en"]["planning"]}\n\nPlan: \nBuy a ticket.\n\nOutput: '
 
 
 GOLDEN = json.loads((ROOT / 'tests' / 'cases' / 'ultratool_prompts.json').read_text(encoding='utf-8'))
@@ -68,9 +60,6 @@ def test_published_template(task: str, language: str, shots: int) -> None:
     row = {key: f'{{{key}}}' for key in ('question', 'input', 'toolset')}
     example = {key: f'{{example_{key}}}' for key in ('question', 'input', 'toolset', 'reference')}
     assert build_prompt(task, language, row, example if shots else None) == published
-    values = {**ROW, **{f'example_{key}': value for key, value in EXAMPLE.items()}}
-    filled = re.sub(r'\{((?:example_)?(?:question|input|toolset|reference))\}', lambda m: str(values[m[1]]), published)
-    assert digest(filled) == GOLDEN[f'{task}_{language}'][shots]
 
 
 @pytest.mark.official(
@@ -99,14 +88,6 @@ def test_prompt_of_the_example(task: str, language: str) -> None:
     assert build_prompt(task, language, example, example) == published['prompt_of_the_example_row']
 
 
-@pytest.mark.parametrize(('language', 'task'), CASES)
-def test_the_gold_is_nowhere(language: str, task: str) -> None:
-    for example in (EXAMPLE, None):
-        assert 'SECRET' not in build_prompt(task, language, ROW, example)
-        bare = {key: value for key, value in ROW.items() if key not in ('reference', 'domain')}
-        assert build_prompt(task, language, bare, example) == build_prompt(task, language, ROW, example)
-
-
 @pytest.mark.parametrize(
     ('task', 'language', 'row', 'example', 'said'),
     [
@@ -120,30 +101,3 @@ def test_the_gold_is_nowhere(language: str, task: str) -> None:
 def test_faults_are_said(task: str, language: str, row: dict[str, Any], example: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         build_prompt(task, language, row, example)
-
-
-def leaks(task: str, row: dict[str, Any], prompt: str) -> list[str]:
-    """Gold texts that a prompt holds and the fields it is made from do not."""
-    given = '\n'.join(str(row[key]) for _, key in FIELDS[task])
-    golds: list[str] = [str(row['reference'])]
-    if task == 'planning':
-        golds = row['reference'].split('\n')
-    for item in row['reference'] if task != 'planning' else ():
-        golds.append(str(item))
-        golds += [str(value) for value in item.get('param', {}).values() if len(str(value)) > 6]
-    return [gold for gold in golds if gold and gold in prompt and gold not in given]
-
-
-@needs_real_data
-@pytest.mark.parametrize(('language', 'task'), CASES)
-def test_real_rows_hold_no_gold(language: str, task: str) -> None:
-    folder = FOLDERS[language]
-    file = REAL / folder / 'example' / f'{task}.json'
-    example = json.loads(file.read_text(encoding='utf-8'))
-    is_official = Path(REAL / folder / 'test_set' / f'{task}.json').is_file()
-    rows = official(folder, task) if is_official else rebuilt(folder, task)
-    frame = build_prompt(task, language, dict.fromkeys(('question', 'input', 'toolset'), ''), example)
-    for row in rows:
-        prompt = build_prompt(task, language, row, example)
-        assert str(example['reference']) in prompt
-        assert [gold for gold in leaks(task, row, prompt) if gold not in frame] == []

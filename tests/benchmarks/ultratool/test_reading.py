@@ -34,21 +34,13 @@ def test_three_dots_in_a_list() -> None:
     assert parsed.value == [{'step': '1.1 a', 'tool': {'name': ...}}, ...]
 
 
-def test_an_unknown_rule_is_named() -> None:
-    with pytest.raises(ValueError, match="list_choice 'first' is not one of last, span"):
-        Protocol(list_choice='first')
-
-
 @pytest.mark.parametrize(
     ('answer', 'expected'),
     [
         ('[]', True),
         (' [{"a": null}]\n', True),
         ('```json\n[1]\n```', True),
-        ("[{'a': 1}]", False),
-        ('Here: []', False),
         ('{"a": 1}', False),
-        ('', False),
         ([], True),
         (None, False),
     ],

@@ -99,12 +99,6 @@ def test_answers_in_other_shapes_need_the_records(tmp_path: Path) -> None:
     assert result(tmp_path, predictions=answers, data=data)['metrics']['local_levenshtein'] == 100.0
 
 
-def test_standard_output_is_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path / 'gpt.json', [{'data': RAW, 'init output': RIGHT}])
-    score_recorded(ULTRATOOL, 'tool_usage', file, json_out='-')
-    assert json.loads(capsys.readouterr().out)['samples'] == 1
-
-
 def test_answers_of_other_records_are_refused(tmp_path: Path) -> None:
     file = write(tmp_path / 'gpt.json', [{'data': RAW, 'init output': RIGHT}])
     other = write(tmp_path / 'tool_usage.json', [{**RAW, 'input': [{'step': '1.1 c'}]}])
@@ -113,11 +107,6 @@ def test_answers_of_other_records_are_refused(tmp_path: Path) -> None:
     more = write(tmp_path / 'more.json', [RAW, RAW])
     with pytest.raises(DataError, match='1 answers for 2 records'):
         result(tmp_path, predictions=file, data=more)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r'none\.json: the file is missing'):
-        result(tmp_path, predictions=tmp_path / 'none.json')
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
 from opencompass_tooleval.benchmarks.ultratool.prompts import FIELDS
-from opencompass_tooleval.benchmarks.ultratool.protocol import list_choice_of, prompt_style_of
+from opencompass_tooleval.benchmarks.ultratool.protocol import list_choice_of
 from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE, PROMPT_STYLES
-from opencompass_tooleval.instructions.adapter import ToolEvalUltraToolEasyToolDataset
 from tests.benchmarks.ultratool.support import CASES, SHARED, real
 
 DEMO = 'tooleval:demo/ultratool'
@@ -62,18 +61,6 @@ def test_the_prompt_styles_are_the_published_settings() -> None:
     assert PROMPT_STYLES['open']['max_out_len'] == open_models['max_new_tokens'] and not open_models['system']
 
 
-def test_the_default_is_open() -> None:
-    assert DEFAULT_PROMPT_STYLE == 'open'
-    assert first('tool_usage', 'en') == first('tool_usage', 'en', prompt_style='open')
-
-
-def test_with_instructions_the_system_prompt_is_the_same() -> None:
-    data = ToolEvalUltraToolEasyToolDataset.load(
-        DEMO, 'tool_usage', 'en', 'tooleval:demo/easytool/ultratool_en.json', prompt_style='gpt'
-    )
-    assert [message['role'] for message in json.loads(data[0]['messages'])] == ['system', 'user']
-
-
 def test_an_unknown_prompt_style_is_named() -> None:
     with pytest.raises(ValueError, match="no prompt style 'gpt4'; it has gpt, open"):
         first('tool_usage', 'en', prompt_style='gpt4')
@@ -89,27 +76,5 @@ def test_a_prompt_style_fixes_the_reading(prompt_style: str, list_choice: str) -
     other = {'span': 'last', 'last': 'span'}[list_choice]
     with pytest.raises(ValueError, match=f"prompt_style='{prompt_style}' implies list_choice='{list_choice}'"):
         ToolEvalUltraToolEvaluator('tool_usage', 'zh', prompt_style=prompt_style, list_choice=other)
-
-
-def test_without_a_prompt_style_the_list_choice_decides() -> None:
-    spanning = ToolEvalUltraToolEvaluator('tool_usage', 'zh', list_choice='span')
-    assert (spanning.rules.list_choice, spanning.provenance()['prompt_style']) == ('span', None)
-    assert ToolEvalUltraToolEvaluator('tool_usage', 'zh').provenance()['prompt_style'] == 'open'
-
-
-@pytest.mark.parametrize(
-    ('shapes', 'list_choice', 'prompt_style'),
-    [
-        (['gpt', 'gpt'], 'span', 'gpt'),
-        (['open'], 'last', 'open'),
-        (['gpt'], 'last', None),
-        (['gpt', 'open'], 'last', None),
-        ([None, 'gpt'], 'last', None),
-        ([None], 'last', None),
-        ([], 'last', None),
-    ],
-)
-def test_recorded_answers_name_their_prompt_style(
-    shapes: list[str | None], list_choice: str, prompt_style: str | None
-) -> None:
-    assert prompt_style_of(shapes, list_choice) == prompt_style
+    assert DEFAULT_PROMPT_STYLE == 'open'
+    assert first('tool_usage', 'en') == first('tool_usage', 'en', prompt_style='open')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from opencompass_tooleval.benchmarks.ultratool.judge import LABELS
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record, find_subset
-from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_answers, score_judgements
+from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_judgements
 from opencompass_tooleval.catalogue.benchmark import find_benchmark
 from opencompass_tooleval.core.calls.answer import as_answer, clean
 from opencompass_tooleval.core.errors import DataError
@@ -50,11 +50,18 @@ def plans(count: int) -> list[Record]:
 
 
 def evaluate(
-    records: Sequence[Record], answers: Sequence[str], run: Path, model: str, **evaluator: Any
+    records: Sequence[Record],
+    answers: Sequence[str],
+    run: Path,
+    model: str,
+    more: Sequence[Mapping[str, Any]] = (),
+    **evaluator: Any,
 ) -> dict[str, Any]:
     """What OpenCompass's task does, after a run that left these predictions."""
     subset = records[0].subset.name
     rows = {str(i): {'prediction': a, 'record_id': r.id} for i, (r, a) in enumerate(zip(records, answers, strict=True))}
+    for row, fields in zip(rows.values(), more, strict=False):
+        row |= fields
     file = run / 'predictions' / model / 'set.json'
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(rows), encoding='utf-8')
@@ -78,38 +85,6 @@ def test_the_authors_rows_say_what_they_judged(tmp_path: Path) -> None:
     with pytest.raises(UnjudgedError, match=r'1 of 2 .* record 1 \(judgement of another answer\)') as caught:
         evaluate(plans(2), ['1. a', '1. c'], tmp_path, 'other', judgements=str(file))
     assert 'give each model its own file' in str(caught.value)
-
-
-def test_our_rows_say_what_they_judged(tmp_path: Path) -> None:
-    grading = ScoresGrading(plans(2), ANSWERS, PLANNING, RULES)
-    subset_scores = grading.score(grading.read(silent_rows(tmp_path, 8)))
-    assert all(len(step.answer_digest) == 32 for score in subset_scores for step in score.steps)
-    rows = [
-        {'id': score.id, 'step': '', 'scores': scores('planning', 8), 'answer_digest': score.steps[0].answer_digest}
-        for score in subset_scores
-    ]
-    file = lines(tmp_path / 'new.jsonl', rows)
-    assert evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(file))['overall'] == pytest.approx(80.0)
-    with pytest.raises(UnjudgedError, match='2 of 2'):
-        evaluate(plans(2), ANSWERS[::-1], tmp_path, 'n', judgements=str(file))
-
-
-def silent_rows(folder: Path, score: float, name: str = 'silent.jsonl') -> Path:
-    """Rows that do not say what they judged."""
-    return lines(folder / name, [{'id': str(i), 'step': '', 'scores': scores('planning', score)} for i in range(2)])
-
-
-def test_rows_that_do_not_say_serve_one_model(tmp_path: Path) -> None:
-    file = silent_rows(tmp_path, 7)
-    assert evaluate(plans(2), ANSWERS, tmp_path, 'first', judgements=str(file))['overall'] == pytest.approx(70.0)
-    with pytest.raises(ValueError, match='cannot serve second and first'):
-        evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=str(file))
-    by_model = {'second': str(silent_rows(tmp_path, 6, 'second.jsonl'))}
-    result = evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=by_model)
-    assert result['overall'] == pytest.approx(60.0)
-    assert result['provenance']['judgements'] == by_model['second']
-    with pytest.raises(ValueError, match='names no file for model third'):
-        evaluate(plans(2), ANSWERS, tmp_path, 'third', judgements=by_model)
 
 
 @pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
@@ -207,38 +182,6 @@ def test_judgements_of_created_tools_that_are_of_other_data(tmp_path: Path) -> N
             load_judgements(lines(tmp_path / 'y.json', [row]), CREATION, RULES)
 
 
-def test_judgements_of_the_real_answers_in_the_authors_shape(tmp_path: Path) -> None:
-    rows = published('gpt-3.5', 'tool_creation')[:50]
-    records = [row.record for row in rows if row.record]
-    answers = [str(row.answer) for row in rows]
-    gpt = Protocol('official', 'span')
-    read = score_answers(records, answers, gpt)
-    made = [
-        {
-            'data': {'data': record.raw, 'init output': answer, 'golden': record.raw['reference']},
-            'step': step.text,
-            'eval': eval_of('tool_creation', 8),
-        }
-        for record, answer, score in zip(records, answers, read, strict=True)
-        for step, scored in zip(record.reference, score.steps, strict=True)
-        if scored.reason == 'judge:not_asked'
-    ]
-    file = lines(tmp_path / 'tool_creation_eval.json', made)
-    grading = ScoresGrading(records, answers, CREATION, gpt)
-    judged = grading.score(grading.read(file))
-    assert sum(step.reason == 'judge:below_full' for score in judged for step in score.steps) == len(made) > 60
-    assert not [step for score in judged for step in score.steps if step.fault]
-
-
-# What the file says counts
-
-
-def test_a_missing_plan_has_no_use_for_a_judgement(tmp_path: Path) -> None:
-    result = evaluate(plans(2), ['', '1. b'], tmp_path, 'm', judgements=str(silent_rows(tmp_path, 8)))
-    assert result['overall'] == pytest.approx(40.0)
-    assert result['reasons'] == {'answer:empty': 1, 'judge:below_full': 1}
-
-
 def test_what_a_file_could_not_judge_keeps_its_reason(tmp_path: Path) -> None:
     rows = [{'id': '0', 'status': 'unjudged', 'fault': 'range:overall'}, {'id': '1', 'scores': scores('planning', 11)}]
     with pytest.raises(UnjudgedError, match=r'2 of 2 .*: 2 out of range'):
@@ -254,39 +197,33 @@ def test_several_answers_judged_need_the_answers(tmp_path: Path) -> None:
         score_recorded(ULTRATOOL, 'planning', judgements=file)
 
 
-# Which list counts
-
-
 TWO_LISTS = '[{"step": "1.1 b", "param": {"x": "1"}}] [{"step": "1.1 b", "tool": "t", "param": {"x": "12"}}]'
 
 
 @pytest.mark.parametrize(
-    ('shapes', 'setting', 'list_choice', 'value'),
+    ('shapes', 'setting', 'prompt_style', 'list_choice', 'value'),
     [
-        (['gpt', 'gpt'], {}, 'span', 0.0),
-        (['open', 'open'], {}, 'last', 100.0),
-        (['gpt', 'open'], {}, 'last', 100.0),
-        ([None, None], {}, 'last', 100.0),
-        (['gpt', 'gpt'], {'list_choice': 'last'}, 'last', 100.0),
-        ([None, None], {'list_choice': 'span'}, 'span', 0.0),
+        (['gpt', 'gpt'], {}, 'gpt', 'span', 0.0),
+        (['open', 'open'], {}, 'open', 'last', 100.0),
+        (['gpt', 'open'], {}, None, 'last', 100.0),
+        ([None, None], {}, 'open', 'last', 100.0),
+        (['gpt', 'gpt'], {'list_choice': 'last'}, None, 'last', 100.0),
+        ([None, None], {'list_choice': 'span'}, None, 'span', 0.0),
     ],
 )
 def test_the_shape_of_what_is_replayed_chooses_the_list(
-    shapes: list[str | None], setting: dict[str, Any], list_choice: str, value: float, tmp_path: Path
+    shapes: list[str | None],
+    setting: dict[str, Any],
+    prompt_style: str | None,
+    list_choice: str,
+    value: float,
+    tmp_path: Path,
 ) -> None:
-    raw = {
-        'question': 'q',
-        'input': [{'step': '1.1 b', 'tool': 't', 'param': ''}],
-        'toolset': [{'name': 't', 'arguments': {'properties': {'x': {}}}}],
-        'reference': [{'step': '1.1 b', 'tool': 't', 'param': {'x': '12'}}],
-    }
+    reference = [{'step': '1.1 b', 'tool': 't', 'param': {'x': '12'}}]
+    toolset = [{'name': 't', 'arguments': {'properties': {'x': {}}}}]
+    raw = {'question': 'q', 'input': reference, 'toolset': toolset, 'reference': reference}
     records = [make_record('tool_usage', raw, str(i)) for i in range(2)]
-    rows = {str(i): {'prediction': TWO_LISTS, 'recorded_shape': shape} for i, shape in enumerate(shapes)}
-    file = tmp_path / 'predictions' / 'm' / 'set.json'
-    file.parent.mkdir(parents=True)
-    file.write_text(json.dumps(rows), encoding='utf-8')
-    evaluator = ToolEvalUltraToolEvaluator('tool_usage', 'zh', **setting)
-    evaluator._out_dir = str(tmp_path / 'results' / 'm' / 'set')
-    dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
-    result = evaluate_rows(evaluator, dataset, [TWO_LISTS] * 2)
+    rows = [{'recorded_shape': shape} for shape in shapes]
+    result = evaluate(records, [TWO_LISTS] * 2, tmp_path, 'm', rows, **setting)
     assert (result['provenance']['list_choice'], result['local_levenshtein']) == (list_choice, value)
+    assert result['provenance']['prompt_style'] == prompt_style
