@@ -80,14 +80,8 @@ def test_scores() -> None:
     ]
     assert [score.values['correct_path_rate'] for score in scores] == [1, 0, 1, 0, 0, 0]
     assert [score.values['tool_name_error_rate'] for score in scores] == [0, 0, 1, 0, 0, 0]
-    assert [score.reason for score in scores] == [
-        'ok',
-        'calls:order',
-        'name:unknown_tool',
-        'id:quoted',
-        'answer:refused',
-        'calls:missing',
-    ]
+    reasons = ['ok', 'calls:order', 'name:unknown_tool', 'id:quoted', 'answer:refused', 'calls:missing']
+    assert [score.reason for score in scores] == reasons
     assert scores[2].to_detail()['unknown_tools'] == ['99'] and scores[2].rules == ('skipped',)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from opencompass_tooleval.benchmarks.teval import records
 from opencompass_tooleval.benchmarks.teval.native_calls import (
     NativeSample,
     native_sample,
@@ -20,7 +19,7 @@ from opencompass_tooleval.benchmarks.teval.native_calls import (
 )
 from opencompass_tooleval.benchmarks.teval.prompts import INSTRUCT_SYSTEM, NEXT_CALL_SYSTEM
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
-from opencompass_tooleval.benchmarks.teval.records import Record, Sample, load_samples, native_subset
+from opencompass_tooleval.benchmarks.teval.records import Sample, load_samples, native_subset
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.one_call import keeps_to
@@ -33,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[3]
 DEMO, SHARED = ROOT / 'opencompass_tooleval' / 'demo', ROOT.parent / 'shared'
 INSTRUCT, STEP = 'instruct', 'reason_retrieve_understand_json'
 LIST_OPEN = ToolCall('MuseumGuide.list_open', {'city': 'Ghent', 'date': '2025-04-12', 'limit': 3})
+RETURNS = '\nReturns: '
 THOUGHT = 'First I have to know which museums in Ghent are open on 12 April 2025.'
 
 
@@ -69,28 +69,14 @@ def test_gold_calls_are_right(subset: str, language: str) -> None:
         assert set(scored.values.values()) == {1.0}
 
 
-def test_a_record_is_typed_once_where_it_is_loaded_and_once_where_it_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
-    typed: list[str] = []
-
-    def parse_record(record_id: str, *args: Any) -> Record:
-        typed.append(record_id)
-        return plain(record_id, *args)
-
-    plain = records.parse_record
-    monkeypatch.setattr(records, 'parse_record', parse_record)
-    samples = demo(STEP)
-    shipped = [sample.payload for sample in samples]
-    expected = [sample.record for sample in samples]
-    assert len(typed) == len(samples)
-    assert [parse_native_payload(payload, STEP) for payload in shipped] == expected
-    assert len(typed) == 2 * len(samples)
-
-
 def test_what_is_asked_is_the_request_and_the_steps_so_far_as_calls() -> None:
     instruct, first, second = demo(INSTRUCT)[0], demo(STEP)[0], demo(STEP)[1]
     assert [message.role for message in instruct.messages] == ['system', 'user']
     assert instruct.messages[0].content == INSTRUCT_SYSTEM['EN']
-    assert [tool.name for tool in instruct.tools.tools] == ['MuseumGuide.list_open']
+    (tool,) = instruct.tools.tools
+    types = {name: part['type'] for name, part in tool.parameters['properties'].items()}
+    assert (tool.name, types) == (LIST_OPEN.name, {'city': 'string', 'date': 'string', 'limit': 'number'})
+    assert tool.parameters['required'] == ['city', 'date']
     assert first.messages[0].content == NEXT_CALL_SYSTEM['EN'] and len(first.messages) == 2
     assert first.tools.tools[-1].name == 'FinishAction' and first.tools.parallel is False
     call = ToolCall(LIST_OPEN.name, LIST_OPEN.arguments, 'call_0')
@@ -109,21 +95,10 @@ def test_tools_say_what_the_prompt_says_that_they_return(subset: str, language: 
         if (span := find_api_list(sample.messages[0].content))
     ]
     offered = [
-        {
-            tool.name: json.loads(tool.description.partition('\nReturns: ')[2])
-            for tool in sample.tools.tools
-            if 'Returns' in tool.description
-        }
+        {tool.name: json.loads(text) for tool in sample.tools.tools if (text := tool.description.partition(RETURNS)[2])}
         for sample in demo(subset, language)
     ]
     assert offered == returned and any(returned)
-
-
-def test_descriptions_become_json_schema() -> None:
-    schema = demo(INSTRUCT)[0].tools.tools[0].parameters
-    types = {name: part['type'] for name, part in schema['properties'].items()}
-    assert types == {'city': 'string', 'date': 'string', 'limit': 'number'}
-    assert schema['required'] == ['city', 'date']
 
 
 @pytest.mark.parametrize(
@@ -190,7 +165,7 @@ def test_the_real_apis_and_gold_calls() -> None:
         for schema in schemas.values():
             Draft202012Validator.check_schema(dict(schema))
         for api in span.apis:
-            shown = tool_schema(api).description.removeprefix(f'{api["description"]}\nReturns: ')
+            shown = tool_schema(api).description.removeprefix(api['description'] + RETURNS)
             assert json.loads(shown) == api['return_data']
         calls = [step for step in record['ground_truth'] if step['name'] != 'FinishAction']
         counts.update(keeps_to(step['args'], schemas[step['name']]) for step in calls)

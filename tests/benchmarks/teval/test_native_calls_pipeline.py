@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.benchmarks.support import run
 from tests.cli.conftest import Command, tooleval
 from tests.conftest import ROOT, start_server
-from tests.forked import start_opencompass
 
 __all__ = ['tooleval']  # a fixture
 
@@ -44,11 +44,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     servers = {name: start_server('--script', f'{SCRIPT}:{name}') for name in ('right', 'clumsy')}
     try:
         urls = {name: server.url for name, server in servers.items()}
-        text = CONFIG.replace('DATASETS', repr([PLAIN, NATIVE])).replace('URLS', repr(urls))
-        (folder / 'mine.py').write_text(text, encoding='utf-8')
-        printed = folder / 'printed.txt'
-        done = start_opencompass('mine.py', '-w', 'out', '--debug', cwd=folder, output=printed)
-        assert done.wait() == 0, printed.read_text(encoding='utf-8', errors='replace')[-3000:]
+        run(folder, CONFIG.replace('DATASETS', repr([PLAIN, NATIVE])).replace('URLS', repr(urls)))
     finally:
         for server in servers.values():
             server.stop()

@@ -107,11 +107,10 @@ def test_steps_share_the_query_of_their_id_or_of_their_request(tmp_path: Path) -
 
 
 PLAN = {'origin_prompt': PROMPT, 'meta': {'prompt_type': 'str', 'API_list': ['a.b']}}
-INSTRUCT = {
-    'origin_prompt': PROMPT,
-    'meta_data': {'response_format': 'json'},
-    'ground_truth': {'action': 'a', 'args': {}},
-}
+FINISH = {'id': 0, 'name': 'FinishAction', 'args': {}}
+ACTION = {'action': 'a', 'args': {}}
+INSTRUCT = {'origin_prompt': PROMPT, 'meta_data': {'response_format': 'json'}, 'ground_truth': ACTION}
+STRING = {**INSTRUCT, 'meta_data': {'response_format': 'string'}}
 FAULTS: dict[str, tuple[str, Any, str]] = {
     'no prompt': ('review_str', {'ground_truth': REVIEW['ground_truth']}, "'origin_prompt' is missing"),
     'prompt is not a list': ('review_str', {**REVIEW, 'origin_prompt': {}}, 'not a list of messages'),
@@ -125,22 +124,10 @@ FAULTS: dict[str, tuple[str, Any, str]] = {
     'gold without thought': ('reason_str', {**REVIEW, 'ground_truth': {'name': 'a'}}, "has no 'thought'"),
     'gold without args': ('understand_str', {**REVIEW, 'ground_truth': {'thought': 'a'}}, "has no 'args'"),
     'plan without steps': ('plan_str', {**PLAN, 'ground_truth': []}, 'not a list of steps'),
-    'plan of finish only': (
-        'plan_str',
-        {**PLAN, 'ground_truth': [{'id': 0, 'name': 'FinishAction', 'args': {}}]},
-        'not a list of steps',
-    ),
-    'plan without apis': (
-        'plan_str',
-        {'origin_prompt': PROMPT, 'meta': {}, 'ground_truth': [{'id': 0, 'name': 'a', 'args': {}}]},
-        "'API_list' is missing",
-    ),
+    'plan of finish only': ('plan_str', {**PLAN, 'ground_truth': [FINISH]}, 'not a list of steps'),
+    'plan without apis': ('plan_str', {**PLAN, 'meta': {}, 'ground_truth': [CALL]}, "'API_list' is missing"),
     'instruct without template': ('instruct', INSTRUCT, "'template' is missing"),
-    'instruct with half a template': (
-        'instruct',
-        {**INSTRUCT, 'meta_data': {'response_format': 'string'}, 'template': {'thought_start': ''}},
-        'needs the texts',
-    ),
+    'instruct with half a template': ('instruct', {**STRING, 'template': {'thought_start': ''}}, 'needs the texts'),
     'instruct without args': ('instruct', {**INSTRUCT, 'ground_truth': {'action': 'a'}}, "a dict 'args'"),
 }
 
@@ -155,23 +142,13 @@ def test_faulty_records_are_named(name: str, tmp_path: Path) -> None:
         assert part in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ('content', 'said'),
-    [
-        ('{"a": {"b": 1', 'cut short'),
-        ('[]', 'not a JSON object'),
-    ],
-    ids=['truncated', 'list'],
-)
-def test_faulty_files_are_named(content: str, said: str, tmp_path: Path) -> None:
-    file = written(tmp_path, content)
-    with pytest.raises(DataError, match=said) as caught:
-        load_samples(file, 'review_str')
-    assert str(file) in str(caught.value)
-    assert 'tooleval prepare teval' in str(caught.value)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_faulty_files_are_named(tmp_path: Path) -> None:
+    for content, said in (('{"a": {"b": 1', 'cut short'), ('[]', 'not a JSON object')):
+        file = written(tmp_path, content)
+        with pytest.raises(DataError, match=said) as caught:
+            load_samples(file, 'review_str')
+        assert str(file) in str(caught.value)
+        assert 'tooleval prepare teval' in str(caught.value)
     with pytest.raises(DataError, match='the file is missing'):
         load_samples(tmp_path / 'plan_json_v2.json', 'plan_json')
 

@@ -39,8 +39,14 @@ def write(folder: Path, rows: list[Any], name: str = 'test_set/tool_usage.json')
 
 
 def test_a_record(tmp_path: Path) -> None:
-    (record,) = load_records(write(tmp_path, [USAGE]), 'tool_usage', 'zh')
-    assert (record.id, record.language, record.question, record.domain, record.rebuilt) == ('0', 'zh', 'q', '', False)
+    (record,) = load_records(write(tmp_path, [{**USAGE, 'domain': 'Hotel'}]), 'tool_usage', 'zh')
+    assert (record.id, record.language, record.question, record.domain, record.rebuilt) == (
+        '0',
+        'zh',
+        'q',
+        'Hotel',
+        False,
+    )
     assert [(step.number, step.tool, step.param) for step in record.steps] == [('1.', None, None), ('1.1', 't', None)]
     assert record.toolset[0].name == 't' and record.toolset[0].properties == {'x'}
     assert record.reference[0].param == {'x': '1'}

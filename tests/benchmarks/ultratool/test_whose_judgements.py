@@ -87,14 +87,16 @@ def test_the_authors_rows_say_what_they_judged(tmp_path: Path) -> None:
     assert 'give each model its own file' in str(caught.value)
 
 
-@pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
-def test_published_judgements_are_of_their_model(model: str, tmp_path: Path) -> None:
-    other = {'gpt-3.5': 'gpt-4', 'gpt-4': 'gpt-3.5'}[model]
-    file = real(PREDICTIONS / model / 'eval' / 'planning_eval.json')
-    request = {'benchmark': ULTRATOOL, 'subset': 'planning', 'judgements': file, 'json_out': str(tmp_path / 'out.json')}
-    score_recorded(**request, predictions=PREDICTIONS / model / 'planning.json')
-    said = json.loads((tmp_path / 'out.json').read_text(encoding='utf-8'))
-    assert round(said['metrics']['overall'], 2) == {'gpt-3.5': 69.50, 'gpt-4': 76.39}[model]
+@pytest.mark.parametrize(('model', 'other', 'overall'), [('gpt-3.5', 'gpt-4', 69.50), ('gpt-4', 'gpt-3.5', 76.39)])
+def test_published_judgements_are_of_their_model(model: str, other: str, overall: float, tmp_path: Path) -> None:
+    """With the answers, alone, and with those of another model."""
+    file, out = real(PREDICTIONS / model / 'eval' / 'planning_eval.json'), tmp_path / 'out.json'
+    request = {'benchmark': ULTRATOOL, 'subset': 'planning', 'judgements': file, 'json_out': str(out)}
+    for more in ({'predictions': PREDICTIONS / model / 'planning.json'}, {}):
+        score_recorded(**request, **more)
+        said = json.loads(out.read_text(encoding='utf-8'))
+        assert round(said['metrics']['overall'], 2) == overall
+        assert (said['samples'], said['language']) == (1000, 'zh')
     with pytest.raises(UnjudgedError, match='of another answer'):
         score_recorded(**request, predictions=PREDICTIONS / other / 'planning.json')
 
@@ -106,9 +108,6 @@ def test_no_published_plan_is_cut_to_nothing(model: str) -> None:
         assert row.record is not None
         grading = ScoresGrading([row.record], [], PLANNING, RULES)
         assert list(item_digests(grading.items_of(row.record, clean(as_answer(row.answer))))) == ['']
-
-
-# Created tools
 
 
 def creation_steps(record: int) -> list[dict[str, Any]]:
