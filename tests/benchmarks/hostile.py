@@ -9,7 +9,6 @@ import json
 
 
 def with_value(value: str) -> str:
-    """A step with a value in all places."""
     return '[{"id": 0, "name": %s, "step": "1.1 b", "tool": %s, "args": %s}]' % (value, value, value)  # noqa: UP031
 
 
@@ -44,6 +43,7 @@ HOSTILE: dict[str, str] = {
     'surrogates_in_a_list': with_value('"\ud800"'),
     'escaped_surrogates': r'["GET /\ud800", "GET /movie/\udfff"]',
     'nan': with_value('NaN'),
+    'nan_in_an_object': '{"thought": NaN, "name": Infinity, "args": {"days": NaN}}',
     'infinite': '[{"id": 1e999, "name": Infinity, "tool": "a", "api": "b", "args": {"c": -Infinity}}]',
     'huge_decimal': with_value('9' * 100_000),
     'huge_hex': with_value('0x' + 'f' * 100_000),
@@ -55,7 +55,7 @@ HOSTILE: dict[str, str] = {
     'format': '["GET /{0.__class__.__mro__}", "GET /movie/{movie_id!r}"]',
     'escapes': r'[{"step": "1.1 \d\x"}]',
     'sets': with_value('{1, 2}'),
-    'bytes_and_tuples': with_value('{(1, 2): b"x"}'),
+    'sets_in_an_object': '{"thought": {1, 2}, "name": b"x", "args": {(1, 2): {3}}}',
     'unhashable': '{[]: 1}',
     'number_keys': '[{1: 2, "step": "1.1 b", "tool": 1, "param": {1: 2}}]',
     'nothing_in_a_list': '[None, 1, "a", [], (), {}]',

@@ -11,8 +11,7 @@ import pytest
 
 from opencompass_tooleval.benchmarks.restbench.records import TABLE, gold_answer
 from opencompass_tooleval.benchmarks.toolbench.success import SuccessGrading
-from tests.benchmarks.support import outcome_of, run
-from tests.benchmarks.toolbench.support import write_rows
+from tests.benchmarks.support import outcome_of, run, write_rows
 from tests.conftest import ModelServer, start_server
 from tests.instructions.shared_data import DEMO
 
@@ -73,7 +72,6 @@ def record_paths(folder: Path) -> None:
 
 
 def record(folder: Path, name: str, answers: dict[Any, str]) -> None:
-    """Answers to be replayed."""
     write_rows(folder / f'{name}.jsonl', ({'id': str(number), 'prediction': text} for number, text in answers.items()))
 
 
@@ -104,7 +102,6 @@ def judge() -> Iterator[ModelServer]:
 
 @pytest.fixture(scope='module')
 def ran(judge: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the run."""
     folder = tmp_path_factory.mktemp('demo')
     record_paths(folder)
     record_calls(folder)

@@ -25,7 +25,6 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def snapshot(hub: Path, repo: str, files: tuple[str, ...]) -> Path:
-    """Puts ``repo`` into the cache as a download leaves it."""
     base = hub / f'models--{repo.replace("/", "--")}'
     folder = base / 'snapshots' / ('0' * 40)
     folder.mkdir(parents=True)
@@ -136,13 +135,3 @@ def test_fingerprint_changes_with_a_file(tmp_path: Path, name: str, content: byt
     before = files.fingerprint
     (files.path / name).write_bytes(content)
     assert files.fingerprint != before
-
-
-def test_fingerprint_reads_files_of_up_to_two_mebibytes_whole(tmp_path: Path) -> None:
-    files = encoder_folder(tmp_path / 'a')
-    path = files.path / 'tokenizer.json'
-    path.write_bytes(bytes(1 << 21))
-    before = files.fingerprint
-    for place in ((1 << 20) - 1, 1 << 20):
-        path.write_bytes(bytes(place) + b'\1' + bytes((1 << 21) - place - 1))
-        assert files.fingerprint != before, place

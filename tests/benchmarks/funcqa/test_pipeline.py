@@ -63,7 +63,6 @@ def swept(folder: Path, models: str, subset: str = '') -> Path:
 
 @pytest.fixture(scope='module')
 def ran(servers: dict[str, ModelServer], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the two servers."""
     models = ', '.join(f'dict(api, abbr={name!r}, openai_api_base={server.url!r})' for name, server in servers.items())
     return swept(tmp_path_factory.mktemp('funcqa'), f'[{models}]')
 
@@ -73,7 +72,6 @@ def result(ran: Path, model: str, subset: str, method: str) -> Any:
 
 
 def trajectories(ran: Path, model: str, subset: str, method: str) -> list[Trajectory]:
-    """The trajectories in the predictions file."""
     rows = outcome_of(ran, model, f'funcqa-{subset}-{method}', 'predictions')
     assert [row['record_id'] for row in rows.values()] == [str(number) for number in range(COUNTS[subset])]
     return [parse_trajectory(row['prediction']) for row in rows.values()]

@@ -63,15 +63,13 @@ def test_damaged_records_are_named(change: Callable[[dict[str, Any]], Any], mess
     assert 'tmdb.json' in str(caught.value) and 'tooleval prepare restbench' in str(caught.value)
 
 
-@pytest.mark.parametrize('text', ['[{"query"', '{}', '[]', '[' * 100_000])
+@pytest.mark.parametrize('text', ['[{"query"', '{}', '[' * 100_000])
 def test_files_that_are_no_list_of_records(text: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r'cut short or no JSON|not a list of records'):
         load_records(write(tmp_path, text), 'tmdb', INVENTORY)
 
 
 def test_what_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r'none\.json: the file cannot be read'):
-        load_records(tmp_path / 'none.json', 'tmdb', INVENTORY)
     with pytest.raises(ValueError, match='no subset'):
         load_records(write(tmp_path, [ROW]), 'imdb', INVENTORY)
     with pytest.raises(ValueError, match='gold official and repaired'):

@@ -38,7 +38,6 @@ RELAXED = settings(derandomize=True, deadline=None, max_examples=30, suppress_he
 
 
 def assert_same(score: SampleScore, expected: dict[str, float]) -> None:
-    """Every metric of the reference within the tolerance, and no other."""
     applicable = {metric: value for metric, value in score.values.items() if value is not None}
     assert set(applicable) == set(expected), score
     for metric, value in expected.items():
@@ -56,7 +55,6 @@ def noisy_answers(samples: list[Sample], noise: float) -> list[str]:
 
 
 def compare_real(kind: str, samples: list[Sample], noise: float) -> None:
-    """Scores real records by both, sample by sample and in the mean."""
     answers = noisy_answers(samples, noise)
     scores = score_answers(
         [sample.record for sample in samples], list(map(as_answer, answers)), V1, offline_similarity()
@@ -75,6 +73,7 @@ def compare_real(kind: str, samples: list[Sample], noise: float) -> None:
         assert mean == pytest.approx(100 * np.mean([result[metric] for result in results]), abs=1e-4)
 
 
+PLANS = ('plan_json', 'plan_str')
 OF_PLANS = (
     'plans, sample by sample, beside the evaluator of OpenCompass',
     'a plan of nothing but its end is 0; that evaluator raises an error',
@@ -83,30 +82,19 @@ OF_PLANS = (
 
 @pytest.mark.official('T-Eval', *OF_PLANS)
 @pytest.mark.parametrize(
-    ('subset', 'noise'),
+    ('subset', 'noise', 'is_whole'),
     [
-        ('plan_json', 0.6),
-        *(
-            pytest.param(*case, marks=pytest.mark.long)
-            for case in (('plan_json', 0.0), ('plan_str', 0.0), ('plan_str', 0.6))
-        ),
+        ('plan_json', 0.6, False),
+        *(pytest.param(subset, noise, True, marks=pytest.mark.long) for subset in PLANS for noise in (0.0, 0.6)),
     ],
 )
-def test_real_plans(subset: str, noise: float, record_property: Recorder) -> None:
+def test_real_plans(subset: str, noise: float, is_whole: bool, record_property: Recorder) -> None:
     samples = real_samples(subset)
-    record_property('cases', 12)
     repeated = [sample for sample in samples if repeats_a_step(sample)]
     assert len(repeated) == 16
-    compare_real('plan', [*repeated[:6], *samples[:6]], noise)
-
-
-@pytest.mark.official('T-Eval', *OF_PLANS)
-@pytest.mark.long
-@pytest.mark.parametrize('subset', ['plan_json', 'plan_str'])
-@pytest.mark.parametrize('noise', [0.0, 0.6])
-def test_all_real_plans(subset: str, noise: float, record_property: Recorder) -> None:
-    record_property('cases', len(real_samples(subset)))
-    compare_real('plan', real_samples(subset), noise)
+    compared = samples if is_whole else [*repeated[:6], *samples[:6]]
+    record_property('cases', len(compared))
+    compare_real('plan', compared, noise)
 
 
 @pytest.mark.official('T-Eval', 'reviews, sample by sample, beside the evaluator of OpenCompass')
@@ -135,7 +123,6 @@ WRAPPERS = st.sampled_from([*WRAPPED, '{} {}', '\n\n{}', "'{}'", '[{}]', '{}<|im
 
 
 def written(value: Any) -> st.SearchStrategy[str]:
-    """A value as models write values."""
     return st.sampled_from([json.dumps(value), json.dumps(value, ensure_ascii=False), repr(value), str(value) + ','])
 
 
@@ -168,7 +155,6 @@ PLAN_RAW = {
 
 
 def compare_generated(kind: str, subset: str, raw: dict[str, Any], answer: str) -> None:
-    """Compares one answer to a record made by hand."""
     score = score_answer(make_record(subset, raw), as_answer(answer), V1, offline_similarity())
     if score.reason == 'plan:only_finish':
         with pytest.raises((RuntimeError, ValueError, IndexError)):
@@ -216,7 +202,6 @@ Case = tuple[str, str, dict[str, Any], str]
 
 
 def cases(kind: str, subset: str, raws: st.SearchStrategy[Any], answers: st.SearchStrategy[str]) -> Any:
-    """Records of a subset and answers to them."""
     return st.tuples(st.just(kind), st.just(subset), raws, answers)
 
 
@@ -326,10 +311,3 @@ def test_aggregate_of_instruct_is_the_reference_before_rounding() -> None:
     total = aggregate(scores, make_record('instruct', INSTRUCT_JSON).subset.metrics)
     for metric, value in evaluator._post_process(results).items():
         assert value == pytest.approx(total.metrics[metric] / 100, abs=5e-5)  # it rounds to four digits
-
-
-def test_absent_format_is_not_measured() -> None:
-    score = score_answer(make_record('instruct', INSTRUCT_JSON), Answer('{}'), V1)
-    total = aggregate([score], score.values)
-    assert total.metrics['string_format_metric'] is None  # NaN in the reference
-    assert total.metrics['json_format_metric'] == 0.0

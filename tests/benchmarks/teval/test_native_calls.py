@@ -27,6 +27,9 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_answer
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
 from opencompass_tooleval.tool_docs.api_list import find_api_list
+from tests.cli.conftest import Command, tooleval
+
+__all__ = ['tooleval']  # a fixture
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO, SHARED = ROOT / 'opencompass_tooleval' / 'demo', ROOT.parent / 'shared'
@@ -37,24 +40,20 @@ THOUGHT = 'First I have to know which museums in Ghent are open on 12 April 2025
 
 
 def demo_samples(subset: str, language: str = 'EN') -> list[Sample]:
-    """The demo records of a subset."""
     suffix = '_zh' if language == 'ZH' else ''
     return list(load_samples(DEMO / 'teval' / language / f'{subset}_v2{suffix}.json', subset))
 
 
 def demo(subset: str, language: str = 'EN') -> list[NativeSample]:
-    """The same, to be asked with native calls."""
     return [native_sample(sample, language) for sample in demo_samples(subset, language)]
 
 
 def score(subset: str, answer: Answer, number: int = 0) -> SampleScore:
-    """One answer to a demo record."""
     record = parse_native_payload(demo(subset)[number].payload, subset)
     return score_native_answers([record], [answer], Protocol('v2'), ExactSimilarity())[0]
 
 
 def called(**arguments: Any) -> Answer:
-    """A call of the first tool, on the right day."""
     return Answer('', calls=(ToolCall(LIST_OPEN.name, {'date': '2025-04-12', **arguments}),))
 
 
@@ -147,6 +146,24 @@ def test_arguments_that_are_no_json_are_not_right_where_none_are_asked_for() -> 
     unknown = Answer('', calls=(ToolCall('Finish', 'none'),))
     (wrong,) = score_native_answers([record], [unknown], Protocol('v2'), ExactSimilarity())
     assert (wrong.values['args'], wrong.reason) == (0.0, 'name:unknown_tool')
+
+
+def test_recorded_calls_are_scored_by_the_command(tooleval: Command, tmp_path: Path) -> None:
+    file, out = tmp_path / 'answers.jsonl', tmp_path / 'scores.json'
+    with file.open('w', encoding='utf-8') as stream:
+        for number, sample in enumerate(demo_samples(INSTRUCT)):
+            _, (call,) = read_answer(native_sample(sample, 'EN').gold_answer)
+            right = {'name': call.name, 'arguments': call.arguments}
+            wrong = [[], [right, right], [{**right, 'name': 'buy'}], [{**right, 'arguments': '{"start": "Gent'}]]
+            calls = wrong[number] if number < len(wrong) else [right]
+            stream.write(json.dumps({'id': sample.record.id, 'prediction': '', 'calls': calls}) + '\n')
+    data = DEMO / 'teval' / 'EN' / 'instruct_v2.json'
+    done = tooleval('score', 'teval', INSTRUCT, file, '--data', data, '--method', 'function_calling', '--json', out)
+    assert done.code == 0, done.err
+    result = json.loads(out.read_text(encoding='utf-8'))
+    wrong_ones = dict.fromkeys(('call:none', 'call:several', 'name:unknown_tool', 'args:not_an_object'), 1)
+    assert result['reasons'] == {'ok': 22, **wrong_ones}
+    assert result['metrics']['json_format_metric'] == pytest.approx(100 * 22 / 26)
 
 
 def test_other_subsets_ask_for_no_calls() -> None:

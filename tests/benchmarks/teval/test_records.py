@@ -84,15 +84,8 @@ def test_real_data() -> None:
 
 
 def test_steps_share_the_query_of_their_id_or_of_their_request(tmp_path: Path) -> None:
-    asked = {
-        'query_3_1_0': 'same',
-        'query_3_1_2': 'other',
-        'demo_1': 'Book.',
-        'demo_2': 'Book.',
-        'demo_3': 'Cancel.',
-        'query_3': 'Cancel.',
-        '7': 'query_3_1',
-    }
+    asked = {'query_3_1_0': 'same', 'query_3_1_2': 'other', 'demo_1': 'Book.', 'demo_2': 'Book.'}
+    asked |= {'demo_3': 'Cancel.', 'query_3': 'Cancel.', '7': 'query_3_1'}
     content = {
         key: {'origin_prompt': [{'role': 'user', 'content': text}, PROMPT[2]], 'ground_truth': CALL}
         for key, text in asked.items()
@@ -107,7 +100,8 @@ def test_steps_share_the_query_of_their_id_or_of_their_request(tmp_path: Path) -
 
 
 PLAN = {'origin_prompt': PROMPT, 'meta': {'prompt_type': 'str', 'API_list': ['a.b']}}
-FINISH = {'id': 0, 'name': 'FinishAction', 'args': {}}
+STEP = {'id': 0, 'name': 'a', 'args': {}}
+FINISH = {**STEP, 'name': 'FinishAction'}
 ACTION = {'action': 'a', 'args': {}}
 INSTRUCT = {'origin_prompt': PROMPT, 'meta_data': {'response_format': 'json'}, 'ground_truth': ACTION}
 STRING = {**INSTRUCT, 'meta_data': {'response_format': 'string'}}
@@ -125,7 +119,7 @@ FAULTS: dict[str, tuple[str, Any, str]] = {
     'gold without args': ('understand_str', {**REVIEW, 'ground_truth': {'thought': 'a'}}, "has no 'args'"),
     'plan without steps': ('plan_str', {**PLAN, 'ground_truth': []}, 'not a list of steps'),
     'plan of finish only': ('plan_str', {**PLAN, 'ground_truth': [FINISH]}, 'not a list of steps'),
-    'plan without apis': ('plan_str', {**PLAN, 'meta': {}, 'ground_truth': [CALL]}, "'API_list' is missing"),
+    'plan without apis': ('plan_str', {**PLAN, 'meta': {}, 'ground_truth': [STEP]}, "'API_list' is missing"),
     'instruct without template': ('instruct', INSTRUCT, "'template' is missing"),
     'instruct with half a template': ('instruct', {**STRING, 'template': {'thought_start': ''}}, 'needs the texts'),
     'instruct without args': ('instruct', {**INSTRUCT, 'ground_truth': {'action': 'a'}}, "a dict 'args'"),

@@ -18,9 +18,10 @@ from opencompass_tooleval.benchmarks.teval.scoring import score_answer, score_an
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity, Similarity
 from opencompass_tooleval.core.text.reading import parse_literal
+from tests.benchmarks.support import cases
 from tests.benchmarks.teval.support import ROOT, make_record, offline_similarity, real_samples, repeats_a_step
 
-CASES = json.loads((Path(__file__).parents[2] / 'cases' / 'teval_scoring.json').read_text(encoding='utf-8'))
+CASES = cases('teval_scoring')
 DEMO = ROOT / 'opencompass_tooleval' / 'demo' / 'teval'
 
 
@@ -122,17 +123,9 @@ def test_a_missing_encoder_is_an_error_not_a_zero() -> None:
 
 
 def test_subsets_without_comparison_need_no_encoder() -> None:
-    needing = {s.name: tuple(p for p in PROTOCOLS if Protocol(p).needs_encoder(s)) for s in TABLE}
-    assert needing == {
-        'instruct': (),
-        'plan_json': ('v1', 'v2'),
-        'plan_str': ('v1', 'v2'),
-        'reason_str': ('v1', 'v2'),
-        'retrieve_str': (),
-        'understand_str': ('v1',),
-        'reason_retrieve_understand_json': ('v1', 'v2'),
-        'review_str': (),
-    }
+    needing = {p: [s.name for s in TABLE if Protocol(p).needs_encoder(s)] for p in PROTOCOLS}
+    compared = ['plan_json', 'plan_str', 'reason_str', 'reason_retrieve_understand_json']
+    assert needing == {'v1': [*compared[:3], 'understand_str', compared[3]], 'v2': compared}
 
 
 ROUTE = {'thought': 'Find the way.', 'name': 'Map.route', 'args': {'place': 'Rome'}}

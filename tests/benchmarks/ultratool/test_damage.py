@@ -29,7 +29,6 @@ FULL_WIDTH = {',': '，', ':': '：', '"': '”', '(': '（', ')': '）', '[': '
 
 
 def without(text: str, rng: Random, copies: int) -> str:
-    """The text with so many copies of one of its brackets."""
     places = [i for i, char in enumerate(text) if char in '[]{}']
     place = rng.choice(places) if places else 0
     return text[:place] + text[place : place + 1] * copies + text[place + 1 :]
@@ -74,7 +73,6 @@ def content(score: StepsScore) -> Any:
 
 
 def drawn(count: int, seed: int) -> Iterator[tuple[Record, str, Protocol, Random]]:
-    """Published answers, each with rules."""
     rng = Random(seed)
     rows = [row for model, task in SOURCES for row in published(model, task) if row.record]
     for _ in range(count):

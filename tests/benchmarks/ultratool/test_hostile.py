@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import product
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -16,25 +16,18 @@ from tests.benchmarks.ultratool.support import make_record
 from tests.growth import in_linear_time
 
 TOOLSET = [{'name': 't', 'arguments': {'properties': {'x': {}}}}]
+
+
+def record(task: str, gold: Any, **more: Any) -> Record:
+    step = {'step': '1.1 b', 'tool': gold, **more}
+    return make_record(task, {'input': [{'step': '1.1 b'}], 'toolset': TOOLSET, 'reference': [step]})
+
+
 RECORDS: dict[str, Record] = {
-    'tool_usage': make_record(
-        'tool_usage',
-        {
-            'input': [{'step': '1.1 b', 'tool': 't', 'param': ''}],
-            'toolset': TOOLSET,
-            'reference': [{'step': '1.1 b', 'tool': 't', 'param': {'x': 'abc'}}],
-        },
-    ),
-    'tool_usage_awareness': make_record(
-        'tool_usage_awareness', {'input': [{'step': '1.1 b'}], 'reference': [{'step': '1.1 b', 'tool': '1'}]}
-    ),
-    'tool_selection': make_record(
-        'tool_selection',
-        {'input': [{'step': '1.1 b'}], 'toolset': TOOLSET, 'reference': [{'step': '1.1 b', 'tool': 't'}]},
-    ),
-    'tool_creation': make_record(
-        'tool_creation', {'input': [{'step': '1.1 b'}], 'reference': [{'step': '1.1 b', 'tool': {'name': 't'}}]}
-    ),
+    'tool_usage': record('tool_usage', 't', param={'x': 'abc'}),
+    'tool_usage_awareness': record('tool_usage_awareness', '1'),
+    'tool_selection': record('tool_selection', 't'),
+    'tool_creation': record('tool_creation', {'name': 't'}),
     'planning': make_record('planning', {'input': 'q', 'reference': '1. a'}),
 }
 
@@ -56,7 +49,7 @@ REPAIR += [
 @pytest.mark.parametrize('scoring', SCORINGS)
 @pytest.mark.parametrize('task', RECORDS)
 def test_hostile(task: str, scoring: str, capfd: pytest.CaptureFixture[str]) -> None:
-    for text, list_choice in product([*HOSTILE.values(), *REPAIR], LIST_CHOICES):
+    for text, list_choice in zip([*HOSTILE.values(), *REPAIR], cycle(LIST_CHOICES), strict=False):
         score = score_answer(RECORDS[task], text, Protocol(scoring, list_choice), [])
         json.dumps(score.to_detail(), allow_nan=False).encode('utf-8')
     assert 'pwned' not in capfd.readouterr().out

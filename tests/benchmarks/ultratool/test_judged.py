@@ -26,6 +26,7 @@ from opencompass_tooleval.benchmarks.ultratool.scoring import (
 )
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement import UnjudgedError
+from tests.benchmarks.support import write_rows
 from tests.benchmarks.ultratool.support import load_judgements, make_record
 
 CREATION = find_subset('tool_creation')
@@ -121,12 +122,6 @@ def test_which_tools_are_judged(items: list[Any], official: bool, strict: bool) 
         assert created == ({'1.1': {'name': 'x'}} if counts else {})
 
 
-def write(folder: Path, rows: list[Any]) -> Path:
-    file = folder / 'judgements.jsonl'
-    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
-    return file
-
-
 def test_files_of_judgements(tmp_path: Path) -> None:
     scores = dict.fromkeys(dimensions(CREATION), 8)
     rows: list[Any] = [
@@ -135,7 +130,7 @@ def test_files_of_judgements(tmp_path: Path) -> None:
         {'id': '4', 'step': '1.1', 'scores': {**scores, 'overall': 11}},
         {'id': '5', 'step': '1.1', 'scores': scores, 'why': 'a text, as older versions wrote it'},
     ]
-    read = load_judgements(write(tmp_path, rows), CREATION, Protocol())
+    read = load_judgements(write_rows(tmp_path / 'judgements.jsonl', rows), CREATION, Protocol())
     assert [(item.id, item.step, item.status) for item in read] == [
         ('3', '1.1', 'judged'),
         ('3', '1.2', 'missing'),
@@ -151,7 +146,7 @@ def published(score: Any) -> dict[str, Any]:
 
 
 def test_the_zeros_of_the_published_judgements_count_officially_only(tmp_path: Path) -> None:
-    file = write(tmp_path, [published(0), published('8')])
+    file = write_rows(tmp_path / 'judgements.jsonl', [published(0), published('8')])
     assert [item.status for item in load_judgements(file, PLANNING, Protocol())] == ['judged', 'judged']
     assert [item.status for item in load_judgements(file, PLANNING, Protocol('strict'))] == ['unjudged', 'judged']
 
@@ -167,7 +162,7 @@ def test_the_zeros_of_the_published_judgements_count_officially_only(tmp_path: P
 )
 def test_damaged_files_are_named(tmp_path: Path, rows: list[Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        load_judgements(write(tmp_path, rows), PLANNING, Protocol())
+        load_judgements(write_rows(tmp_path / 'judgements.jsonl', rows), PLANNING, Protocol())
 
 
 GOLD = {'name': 'query_rate', 'description': '查询汇率', 'required': True}

@@ -10,9 +10,9 @@ from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read, without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.reading_official import PARSE_METHODS
 from opencompass_tooleval.core.calls.answer import Answer
-from tests.benchmarks.ultratool.support import cases
+from tests.benchmarks.support import cases
 
-READING = cases('reading')
+READING = cases('ultratool_reading')
 
 
 @pytest.mark.parametrize('case', READING, ids=lambda case: case['source'])
@@ -27,11 +27,6 @@ def test_every_parse_method_has_a_case() -> None:
         (reading, parse_method) for reading, methods in PARSE_METHODS.items() for parse_method, _ in methods
     }
     assert parse_methods <= seen
-
-
-def test_three_dots_in_a_list() -> None:
-    parsed = read('[{"step": "1.1 a", "tool": {"name": ...}}, ...]', 'tools', Protocol())
-    assert parsed.value == [{'step': '1.1 a', 'tool': {'name': ...}}, ...]
 
 
 @pytest.mark.parametrize(

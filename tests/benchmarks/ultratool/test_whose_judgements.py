@@ -15,13 +15,13 @@ from opencompass_tooleval.benchmarks.ultratool.judge import LABELS
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record, find_subset
-from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_judgements
 from opencompass_tooleval.catalogue.benchmark import find_benchmark
 from opencompass_tooleval.core.calls.answer import as_answer, clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.recorded.score import score_recorded
 from opencompass_tooleval.judging.grading import item_digests
 from opencompass_tooleval.judging.judgement import UnjudgedError
+from tests.benchmarks.support import write_rows
 from tests.benchmarks.ultratool.support import PREDICTIONS, load_judgements, make_record, published, real
 from tests.judging.support import evaluate as evaluate_rows
 
@@ -30,18 +30,11 @@ RULES = Protocol()
 ULTRATOOL = find_benchmark('ultratool')
 
 
-def lines(file: Path, rows: Sequence[Any]) -> Path:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
-    return file
-
-
 def scores(task: str, score: float) -> dict[str, float]:
     return dict.fromkeys(LABELS[task], score)
 
 
 def eval_of(task: str, score: float) -> list[dict[str, Any]]:
-    """``eval`` of the authors' rows."""
     return [{'打分理由': 'w', labels[0]: score} for labels in LABELS[task].values()]
 
 
@@ -79,7 +72,7 @@ def test_the_authors_rows_say_what_they_judged(tmp_path: Path) -> None:
         {'data': {'data': record.raw, 'init output': answer}, 'eval': eval_of('planning', 8)}
         for record, answer in zip(plans(2), ANSWERS, strict=True)
     ]
-    file = lines(tmp_path / 'x.json', rows)
+    file = write_rows(tmp_path / 'x.json', rows)
     result = evaluate(plans(2), ANSWERS, tmp_path, 'right', judgements=str(file))
     assert result['overall'] == pytest.approx(80.0)
     with pytest.raises(UnjudgedError, match=r'1 of 2 .* record 1 \(judgement of another answer\)') as caught:
@@ -142,7 +135,7 @@ def creation_rows(records: Sequence[Record], answers: Sequence[str], shape: str 
 def test_the_authors_judgements_of_created_tools(shape: str, tmp_path: Path) -> None:
     records = creations(3)
     answers = [json.dumps(creation_steps(0)), '[]', json.dumps(creation_steps(2)[1:])]
-    file = lines(tmp_path / 'tool_creation_eval.json', creation_rows(records, answers, shape))
+    file = write_rows(tmp_path / 'tool_creation_eval.json', creation_rows(records, answers, shape))
     result = evaluate(records, answers, tmp_path, 'm', judgements=str(file))
     # flat over judged tools; of a sample with none, each gold step is 0
     assert result['overall'] == pytest.approx((40 + 50 + 0 + 0 + 50) / 5)
@@ -155,43 +148,31 @@ def test_the_authors_judgements_of_created_tools(shape: str, tmp_path: Path) -> 
 def test_created_tools_of_another_answer_may_be_the_same_tool(tmp_path: Path) -> None:
     """What was judged is a tool; the text around it does not matter."""
     records, answers = creations(1), [json.dumps(creation_steps(0))]
-    file = lines(tmp_path / 'x.json', creation_rows(records, answers))
+    file = write_rows(tmp_path / 'x.json', creation_rows(records, answers))
     again = [f'Here: {json.dumps(creation_steps(0)[::-1])}']
     assert evaluate(records, again, tmp_path, 'm', judgements=str(file))['overall'] == pytest.approx(45.0)
 
 
-def test_judgements_of_created_tools_alone(tmp_path: Path) -> None:
-    records = creations(2)
-    answers = [json.dumps(creation_steps(0)[:1]), json.dumps(creation_steps(1))]
-    file = lines(tmp_path / 'x.json', creation_rows(records, answers))
-    alone = score_judgements(CREATION, load_judgements(file, CREATION, RULES), RULES)
-    assert [[step.reason for step in score.steps] for score in alone] == [
-        ['judge:below_full', 'tool:missing'],
-        ['judge:below_full', 'judge:below_full'],
-    ]
-    assert aggregate_scores(alone, CREATION.metrics).metrics['overall'] == pytest.approx((40 + 40 + 50) / 3)
-
-
 def test_judgements_of_created_tools_that_are_of_other_data(tmp_path: Path) -> None:
-    file = lines(tmp_path / 'x.json', creation_rows(creations(1), [json.dumps(creation_steps(0))]))
+    file = write_rows(tmp_path / 'x.json', creation_rows(creations(1), [json.dumps(creation_steps(0))]))
     with pytest.raises(DataError, match="record '0': it judges a record that is not in the data"):
         load_judgements(file, CREATION, RULES, creations(5)[1:])
     for row in ({'eval': []}, {'eval': [], 'data': {}, 'step': ' '}, {'eval': [], 'data': 5, 'step': '1.1 x'}):
         with pytest.raises(DataError, match="needs 'data' and the text of its 'step'"):
-            load_judgements(lines(tmp_path / 'y.json', [row]), CREATION, RULES)
+            load_judgements(write_rows(tmp_path / 'y.json', [row]), CREATION, RULES)
 
 
 def test_what_a_file_could_not_judge_keeps_its_reason(tmp_path: Path) -> None:
     rows = [{'id': '0', 'status': 'unjudged', 'fault': 'range:overall'}, {'id': '1', 'scores': scores('planning', 11)}]
     with pytest.raises(UnjudgedError, match=r'2 of 2 .*: 2 out of range'):
-        evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(lines(tmp_path / 'x.jsonl', rows)))
+        evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(write_rows(tmp_path / 'x.jsonl', rows)))
     with pytest.raises(UnjudgedError, match='1 no judgement'):
-        evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(lines(tmp_path / 'x.jsonl', rows[:1])))
+        evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(write_rows(tmp_path / 'x.jsonl', rows[:1])))
 
 
 def test_several_answers_judged_need_the_answers(tmp_path: Path) -> None:
     rows = [{'id': '0', 'scores': scores('planning', 5), 'answer_digest': digest * 16} for digest in ('ab', 'cd')]
-    file = lines(tmp_path / 'x.jsonl', rows)
+    file = write_rows(tmp_path / 'x.jsonl', rows)
     with pytest.raises(DataError, match='judges several answers'):
         score_recorded(ULTRATOOL, 'planning', judgements=file)
 
