@@ -59,7 +59,10 @@ def test_what_is_wrong_is_said_before_anything_is_asked(tmp_path: Path) -> None:
 
 def test_instructions_of_tools_with_two_functions_are_refused(tmp_path: Path) -> None:
     file = tmp_path / 'tools.json'
-    doubled = [replace(tool, functions=(*tool.functions, *tool.functions)) for tool in INSTRUCTED.values()]
+    doubled = [
+        replace(tool, functions=(tool.functions[0], replace(tool.functions[0], name='b')))
+        for tool in INSTRUCTED.values()
+    ]
     file.write_text(dump_instructions(doubled), encoding='utf-8')
     with pytest.raises(DataError, match='add_'):
         FuncQADialogues('easytool', str(file))

@@ -193,6 +193,8 @@ def test_the_denominator_is_all_questions() -> None:
     [
         {'tasks': [{'done': 1}]},
         {'final_answer': 5},
+        {'settings': []},
+        {'format': 5},
         {'steps': [{'text': '', 'calls': [{'name': 1}]}]},
     ],
 )
@@ -200,3 +202,5 @@ def test_damaged_trajectories_are_faults(more: dict[str, object]) -> None:
     text = json.dumps({**trajectory('258').to_dict(), **more})
     with pytest.raises(ValueError, match="question '7': this is not a trajectory"):
         score_predictions([RECORD], [as_answer(text)])
+    with pytest.raises(ValueError, match='1 records, but 0 predictions'):
+        score_predictions([RECORD], [])

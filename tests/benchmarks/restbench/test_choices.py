@@ -58,8 +58,10 @@ def record(*path: str) -> Record:
         ('[{"Task": "x"}]', [], 'id:missing', []),
         ('{"Task": "x", "ID": 1}', [], 'parse:not_a_list', []),
         (chosen(*[1] * 101), [], 'parse:too_many_calls', []),
+        (chosen([1] * 101), [], 'parse:too_many_calls', []),
         ('```json\n[{"ID": 1}]\n```', [], 'parse:not_json', []),
         ('', [], 'answer:empty', []),
+        (['GET /search/movie'], [], 'parse:not_text', []),
         (Answer('', 'infra:timeout'), [], 'infra:timeout', []),
     ],
 )

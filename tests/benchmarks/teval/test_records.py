@@ -108,9 +108,11 @@ STRING = {**INSTRUCT, 'meta_data': {'response_format': 'string'}}
 FAULTS: dict[str, tuple[str, Any, str]] = {
     'no prompt': ('review_str', {'ground_truth': REVIEW['ground_truth']}, "'origin_prompt' is missing"),
     'prompt is not a list': ('review_str', {**REVIEW, 'origin_prompt': {}}, 'not a list of messages'),
+    'prompt text is no json': ('review_str', {**REVIEW, 'origin_prompt': '[{'}, 'not JSON'),
     'odd role': ('review_str', {**REVIEW, 'origin_prompt': [{'role': 'narrator', 'content': ''}]}, "'role', one of"),
     'no content': ('review_str', {**REVIEW, 'origin_prompt': [{'role': 'user'}]}, "text 'content'"),
     'no gold': ('review_str', {'origin_prompt': PROMPT}, "'ground_truth' is missing"),
+    'choice F': ('review_str', {**REVIEW, 'ground_truth': {'answer': 'F'}}, 'A to E'),
     'json review': ('review_str', {**REVIEW, 'meta_data': {'response_format': 'json'}}, "format 'json'"),
     'meta_data is not an object': ('review_str', {**REVIEW, 'meta_data': 'str'}, "'meta_data' is not an object"),
     'no record': ('review_str', [], 'the record is not a JSON object'),

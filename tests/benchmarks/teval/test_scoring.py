@@ -122,8 +122,11 @@ def test_a_missing_encoder_is_an_error_not_a_zero() -> None:
         score_answers([sample.record], [Answer('[]')], Protocol('v2'))
 
 
-def test_subsets_without_comparison_need_no_encoder() -> None:
+def test_subsets_without_comparison_need_no_encoder_and_rules_are_known() -> None:
     needing = {p: [s.name for s in TABLE if Protocol(p).needs_encoder(s)] for p in PROTOCOLS}
+    for rules in (('v3', 'official'), ('v1', 'lenient')):
+        with pytest.raises(ValueError, match='is not one of'):
+            Protocol(*rules)
     compared = ['plan_json', 'plan_str', 'reason_str', 'reason_retrieve_understand_json']
     assert needing == {'v1': [*compared[:3], 'understand_str', compared[3]], 'v2': compared}
 

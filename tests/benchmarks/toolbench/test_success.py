@@ -195,6 +195,7 @@ def test_reasons_are_bounded_text(tmp_path: Path) -> None:
     [
         ([{'id': '1', 'status': 'perhaps', 'success': True}], "'status'"),
         ([{'id': '1', 'success': 1}], "'success' must be"),
+        ([{'id': '1', 'status': 'unjudged', 'success': True}], "'success' must be"),
         ([{'id': '1', 'success': True}] * 2, 'judged twice'),
     ],
 )

@@ -44,6 +44,11 @@ def test_json_as_it_stands(answer: Any, expected: bool) -> None:
     assert is_json(answer) is expected
 
 
+def test_an_unknown_rule_is_named() -> None:
+    with pytest.raises(ValueError, match="list_choice 'first' is not one of last, span"):
+        Protocol(list_choice='first')
+
+
 def test_thoughts_are_dropped() -> None:
     assert without_thoughts('<think>[1]?</think>[2]') == Answer('[2]')
     assert without_thoughts('[2]') == Answer('[2]')

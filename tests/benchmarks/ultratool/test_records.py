@@ -71,6 +71,7 @@ def test_what_is_rebuilt_says_so() -> None:
         ({'input': []}, "field 'reference' is missing"),
         ({**USAGE, 'reference': []}, 'there is nothing to score'),
         ({**USAGE, 'reference': [{'step': ' '}]}, 'begins with its number'),
+        ({**USAGE, 'reference': [{'step': '1 a', 'tool': 5, 'param': {}}]}, 'is not a name'),
         ({**USAGE, 'reference': [{'step': '1 a', 'tool': 't', 'param': ''}]}, 'is not an object'),
         ({**USAGE, 'toolset': [{'description': ''}]}, "needs a 'name'"),
     ],
@@ -84,7 +85,10 @@ def test_faults_name_file_row_and_fix(tmp_path: Path, row: Any, message: str) ->
     assert 'tooleval prepare ultratool' in str(caught.value)
 
 
-def test_missing_and_empty_files(tmp_path: Path) -> None:
+def test_missing_and_empty_files_and_awareness_that_is_no_bit(tmp_path: Path) -> None:
+    file = write(tmp_path, [{'input': [], 'reference': [{'step': '1.1 b', 'tool': 'yes'}]}])
+    with pytest.raises(DataError, match='neither 0 nor 1'):
+        load_records(file, 'tool_usage_awareness', 'zh')
     with pytest.raises(DataError, match='is missing'):
         load_records(tmp_path / 'none.json', 'tool_usage', 'zh')
     with pytest.raises(DataError, match='is empty'):

@@ -67,6 +67,7 @@ def test_the_shape_of_the_file_chooses_the_list(tmp_path: Path) -> None:
     assert result(tmp_path, predictions=gpt, list_choice='last')['metrics']['local_levenshtein'] == 100.0
     assert result(tmp_path, predictions=other)['metrics']['local_levenshtein'] == 100.0
     assert result(tmp_path, predictions=other)['list_choice'] == 'last'
+    assert result(tmp_path, predictions=other)['prompt_style'] == 'open'
     assert result(tmp_path, predictions=other, list_choice='span')['metrics']['local_levenshtein'] == 0.0
     assert result(tmp_path, predictions=gpt, list_choice='last')['prompt_style'] is None
 
@@ -93,6 +94,7 @@ def test_answers_of_other_records_are_refused(tmp_path: Path) -> None:
     ('fields', 'message'),
     [
         ({'subset': 'planning'}, 'add --predictions or --judgements'),
+        ({'subset': 'planning', 'predictions': 'none.json'}, 'none.json: the file is missing'),
         ({'subset': 'tool_usage', 'judgements': 'x', 'predictions': 'x'}, 'leave out --judgements'),
         ({'subset': 'tool_usage'}, 'add --predictions FILE'),
         ({'subset': 'tool_usage', 'predictions': 'x', 'gold': 'repaired'}, 'add --data FILE'),

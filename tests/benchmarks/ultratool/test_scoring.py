@@ -42,6 +42,8 @@ def answer(values: list[str]) -> str:
 def test_local_metrics_are_means_over_steps_not_over_samples() -> None:
     records = [usage(['a'], 'Train', '0'), usage(['a', 'b', 'c'], 'Alarm', '1')]
     scores = score_answers(records, [answer(['a']), answer(['x', 'y', 'z'])], Protocol())
+    with pytest.raises(ValueError, match='2 records, but 1 answers'):
+        score_answers(records, ['[]'], Protocol())
     metrics = records[0].subset.metrics
     total = aggregate_scores(scores, metrics)
     assert total.metrics['local_levenshtein'] == 25.0

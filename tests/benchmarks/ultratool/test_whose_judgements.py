@@ -181,23 +181,18 @@ TWO_LISTS = '[{"step": "1.1 b", "param": {"x": "1"}}] [{"step": "1.1 b", "tool":
 
 
 @pytest.mark.parametrize(
-    ('shapes', 'setting', 'prompt_style', 'list_choice', 'value'),
+    ('shapes', 'setting', 'list_choice', 'value'),
     [
-        (['gpt', 'gpt'], {}, 'gpt', 'span', 0.0),
-        (['open', 'open'], {}, 'open', 'last', 100.0),
-        (['gpt', 'open'], {}, None, 'last', 100.0),
-        ([None, None], {}, 'open', 'last', 100.0),
-        (['gpt', 'gpt'], {'list_choice': 'last'}, None, 'last', 100.0),
-        ([None, None], {'list_choice': 'span'}, None, 'span', 0.0),
+        (['gpt', 'gpt'], {}, 'span', 0.0),
+        (['open', 'open'], {}, 'last', 100.0),
+        (['gpt', 'open'], {}, 'last', 100.0),
+        ([None, None], {}, 'last', 100.0),
+        (['gpt', 'gpt'], {'list_choice': 'last'}, 'last', 100.0),
+        ([None, None], {'list_choice': 'span'}, 'span', 0.0),
     ],
 )
 def test_the_shape_of_what_is_replayed_chooses_the_list(
-    shapes: list[str | None],
-    setting: dict[str, Any],
-    prompt_style: str | None,
-    list_choice: str,
-    value: float,
-    tmp_path: Path,
+    shapes: list[str | None], setting: dict[str, Any], list_choice: str, value: float, tmp_path: Path
 ) -> None:
     reference = [{'step': '1.1 b', 'tool': 't', 'param': {'x': '12'}}]
     toolset = [{'name': 't', 'arguments': {'properties': {'x': {}}}}]
@@ -206,4 +201,3 @@ def test_the_shape_of_what_is_replayed_chooses_the_list(
     rows = [{'recorded_shape': shape} for shape in shapes]
     result = evaluate(records, [TWO_LISTS] * 2, tmp_path, 'm', rows, **setting)
     assert (result['provenance']['list_choice'], result['local_levenshtein']) == (list_choice, value)
-    assert result['provenance']['prompt_style'] == prompt_style
