@@ -185,16 +185,6 @@ SWEEP_CHECKS = [
 ]
 """Checks of the remaining work: functions that take a :class:`~opencompass_tooleval.models.preflight.Sweep`."""
 
-MACHINE_CHECKS = [
-    '.cli.doctor:check_versions',
-    '.cli.doctor:check_registry',
-    '.cli.doctor:check_running',
-    '.cli.doctor:check_data',
-    '.cli.doctor:check_encoders',
-    '.cli.doctor:check_optional',
-]
-"""Checks of ``tooleval doctor``, in order: functions without arguments that yield findings."""
-
 COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     '': {
         'run': (
@@ -207,35 +197,15 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
             'Run everything on shipped records, without a model: a leaderboard and a report.',
             'Run',
         ),
-        'plan': (
-            '.cli.plan:show_plan',
-            'What a config would run (jobs, samples, tokens), and what would stop it.',
-            'Run',
-        ),
         'status': (
             '.cli.status:show_status',
             'How far a sweep is, what failed and why; exits with 1 on a failure.',
             'Run',
         ),
         'retry': ('.cli.retry:retry_sweep', 'Ask again only what got no answer through no fault of the model.', 'Run'),
-        'doctor': (
-            '.cli.doctor:run_doctor',
-            'Check this machine, or with --endpoint a server; exits with 1 on a fault.',
-            'Run',
-        ),
         'report': (
             '.cli.report:show_report',
             'Write an HTML report that opens from disk: scores, charts, samples.',
-            'Look at results',
-        ),
-        'compare': (
-            '.cli.compare:compare_models',
-            'Two models side by side, with 95% intervals, and where they differ.',
-            'Look at results',
-        ),
-        'gate': (
-            '.cli.gate:run_gate',
-            'Fail a build if a run dropped below a baseline; exits with 0, 1, or 2.',
             'Look at results',
         ),
         'list': ('.cli.listing:show_list', 'Benchmarks, subsets, published counts, and what is on disk.', 'Data'),
@@ -270,12 +240,6 @@ ADDED: dict[str, list[str]] = {}
 * ``steps``: takes the steps of a trajectory and its prediction, and yields the index and the new keys of a step.
 """
 
-GATES: dict[str, tuple[str, str]] = {}
-"""Option of ``tooleval gate`` -> a function that judges a run, and the help.
-
-The function takes run, model and rules, and returns a :class:`~opencompass_tooleval.results.gating.Judged`.
-"""
-
 # --- extras -----------------------------------------------------------------------------------------------------------
 USERS |= {'tasks': '.extras.tasks.metrics:BENCHMARK'}
 OF_EXTRAS |= {'tasks', 'conformance'}
@@ -300,6 +264,26 @@ MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
 REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset', 'ToolEvalConformanceDataset']
 REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator', 'ToolEvalConformanceEvaluator']
 COMMANDS[''] |= {
+    'plan': (
+        '.extras.plan.command:show_plan',
+        'What a config would run (jobs, samples, tokens), and what would stop it.',
+        'Run',
+    ),
+    'doctor': (
+        '.extras.probe.command:run_doctor',
+        'Check this machine, or with --endpoint a server; exits with 1 on a fault.',
+        'Run',
+    ),
+    'compare': (
+        '.extras.compare.command:compare_models',
+        'Two models side by side, with 95% intervals, and where they differ.',
+        'Look at results',
+    ),
+    'gate': (
+        '.extras.gate.command:run_gate',
+        'Fail a build if a run dropped below a baseline; exits with 0, 1, or 2.',
+        'Look at results',
+    ),
     'import': (
         '.extras.exports.import_predictions:import_run',
         'Make a run of what tooleval export wrote, to score it.',
@@ -346,7 +330,7 @@ COMMANDS['easytool'] = {
         'How well tools are found by documentation and by instructions: NDCG, side by side.',
     ),
 }
-OPTIONS |= {'doctor': '.extras.probe.command:with_endpoint', 'run': '.extras.tasks.commands:with_tasks'}
+OPTIONS |= {'run': '.extras.tasks.commands:with_tasks'}
 DATASETS = '.extras.tasks.commands:datasets_of'
 ADDED |= {
     'result': ['.extras.attribution.adapter:add_faults'],
@@ -354,12 +338,6 @@ ADDED |= {
     'cause': ['.extras.attribution.pages:cause_of'],
     'sample': ['.extras.attribution.pages:members_of_sample'],
     'steps': ['.extras.attribution.pages:members_of_steps'],
-}
-GATES |= {
-    'serving': (
-        '.extras.attribution.gate:judge_servers',
-        'Fail too for points that the server lost, and for its errors.',
-    ),
 }
 COMMANDS['leaderboard'] = {
     'build': ('.extras.leaderboard.command:build_site', 'Write the site; exits with 1 where a bundle is left out.'),

@@ -78,7 +78,6 @@ LONGEST = (
     'models/test_dead_server.py',
     'models/api/test_engine.py',
     'cli/test_copied_configs.py',
-    'instructions/test_variants_pipeline.py',
     'benchmarks/ultratool/test_pipeline.py',
     'benchmarks/test_demo_pipeline.py',
     'inferencers/test_trials.py',

@@ -758,7 +758,7 @@ def test_texts_are_read_in_linear_time(name: str, length: int) -> None:
 
 
 WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
-    'cli/doctor.py': 'what doctor itself says',
+    'extras/probe/doctor.py': 'what doctor itself says',
     'cli/run.py': 'one class of characters, in names that the user gives',
     'cli/run_config.py': 'one class of characters, in names that the user gives',
     'core/model_name.py': 'names and addresses of models that the user gives',

@@ -18,7 +18,7 @@ from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged, dimen
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_judgements
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
-from opencompass_tooleval.results.comparing import Comparer
+from opencompass_tooleval.extras.compare.comparing import Comparer
 from tests.cli.conftest import Command, read_lines
 from tests.core.test_paired import result as result_of
 from tests.core.test_paired_trials import result as result_of_trials

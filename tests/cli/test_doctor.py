@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.cli import doctor
-from opencompass_tooleval.cli.doctor import (
+from opencompass_tooleval.extras.probe import doctor
+from opencompass_tooleval.extras.probe.doctor import (
     PINS,
     check_data,
     check_encoders,

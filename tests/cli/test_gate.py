@@ -16,8 +16,8 @@ import pytest
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.result import SampleScore
-from opencompass_tooleval.results.baseline import find_results
-from opencompass_tooleval.results.gate_plan import detectable
+from opencompass_tooleval.extras.gate.baseline import find_results
+from opencompass_tooleval.extras.plan.detectable import detectable
 from tests.cli.conftest import Command
 from tests.cli.test_compare import METRICS, result, rows, scores, write
 from tests.core.test_paired_trials import result as result_of_trials

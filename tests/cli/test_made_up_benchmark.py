@@ -22,11 +22,11 @@ from opencompass_tooleval.catalogue.benchmark import (
     DataFiles,
     RecordedRun,
 )
-from opencompass_tooleval.cli.doctor import check_data
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
+from opencompass_tooleval.extras.probe.doctor import check_data
 from opencompass_tooleval.findings.kinds import Level
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from tests.cli.conftest import Command, write_json

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.cli.plan import _print_jobs
+from opencompass_tooleval.extras.plan.command import _print_jobs
 from opencompass_tooleval.tasks.planned_jobs import ModelPlan, Plan
 from tests.cli.conftest import Command
 

@@ -38,30 +38,18 @@ def test_exact() -> None:
     assert list(aggregate(scores, ['x']).reasons) == ['ok', 'infra:timeout', 'parse:not_json']
 
 
-@given(st.lists(UNIT, min_size=2, max_size=50))
-def test_mean_and_standard_error_are_those_of_numpy(values: list[float]) -> None:
-    total = aggregate(scores_of(*values), ['m'])
-    assert total.metrics['m'] == pytest.approx(100 * np.mean(values), abs=1e-9)
-    assert total.standard_errors['m'] == pytest.approx(100 * np.std(values, ddof=1) / np.sqrt(len(values)), abs=1e-9)
-
-
-@given(st.lists(UNIT, min_size=2, max_size=20), st.integers(2, 4))
-def test_samples_of_one_record_are_clustered(values: list[float], runs: int) -> None:
-    once, several = (aggregate(scores_of(*values) * count, ['m']) for count in (1, runs))
-    assert several.metrics['m'] == pytest.approx(once.metrics['m'], abs=1e-9)
-    assert several.standard_errors['m'] == pytest.approx(once.standard_errors['m'], abs=1e-9)
-
-
-@given(st.lists(UNIT | st.none(), min_size=1, max_size=30))
-def test_none_is_left_out_of_the_metric_but_not_of_the_samples(values: list[float | None]) -> None:
-    total = aggregate(scores_of(*values), ['m'])
+@given(st.lists(UNIT | st.none(), min_size=1, max_size=30), st.integers(1, 4))
+def test_mean_and_standard_error_are_those_of_numpy(values: list[float | None], runs: int) -> None:
+    """Without the samples that a metric does not apply to; the samples of one record are clustered."""
+    total = aggregate(scores_of(*values) * runs, ['m'])
     rest = [value for value in values if value is not None]
-    assert total.samples == len(values)
+    assert total.samples == len(values) * runs
     if not rest:
         assert (total.metrics, total.standard_errors) == ({'m': None}, {'m': None})
-    else:
-        assert total.metrics['m'] == pytest.approx(100 * np.mean(rest), abs=1e-9)
-        assert (total.standard_errors['m'] is None) == (len(rest) == 1)
+        return
+    error = 100 * np.std(rest, ddof=1) / np.sqrt(len(rest)) if len(rest) > 1 else None
+    assert total.metrics['m'] == pytest.approx(100 * np.mean(rest), abs=1e-9)
+    assert total.standard_errors['m'] == (None if error is None else pytest.approx(error, abs=1e-9))
 
 
 @given(st.lists(REASONS, min_size=1, max_size=40))

@@ -1,9 +1,10 @@
-"""core/intervals: against SciPy and a plain loop, by hand, and their coverage."""
+"""Intervals of differences and of shares: against SciPy and by hand, and their coverage."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +14,11 @@ from scipy import stats
 
 from opencompass_tooleval.core.statistics.intervals import (
     ALPHA,
+    Effect,
     Interval,
     Pairs,
     RecordValue,
     RecordValues,
-    Score,
     compare_column,
     effect_of,
     intervals_of,
@@ -27,6 +28,7 @@ from opencompass_tooleval.core.statistics.intervals import (
     shuffled_variance,
     unseen_drop,
 )
+from opencompass_tooleval.core.statistics.ratio import Share, share_kept
 
 ONE = ('', 'f1')
 
@@ -36,28 +38,27 @@ def interval_of(a: Sequence[float], b: Sequence[float], weights: Sequence[float]
     return intervals_of({ONE: of(a, b, weights)})[ONE]
 
 
-def of(a: Sequence[float], b: Sequence[float], weights: Sequence[float] | None = None) -> Pairs:
-    shares = (1.0,) * len(a) if weights is None else tuple(weights)
-    return Pairs(tuple(map(str, range(len(a)))), tuple(map(float, a)), tuple(map(float, b)), shares, shares)
+def of(a: Iterable[float], b: Iterable[float], weights: Iterable[float] | None = None) -> Pairs:
+    before, after = tuple(map(float, a)), tuple(map(float, b))
+    shares = (1.0,) * len(before) if weights is None else tuple(weights)
+    return Pairs(tuple(map(str, range(len(before)))), before, after, shares, shares)
 
 
 def grouped(whole: Pairs, size: int) -> Pairs:
-    """The same records, of queries with so many records each."""
     return replace(whole, queries=tuple(f'q{place // size}' for place in range(len(whole.ids))))
 
 
-def means_of(whole: Pairs, size: int) -> Pairs:
-    """One record per query, with the mean of its records."""
-    a, b = (np.reshape(side, (-1, size)).mean(1) for side in (whole.a, whole.b))
-    return of(a.tolist(), b.tolist())
+def same_but_for_records(effect: Effect, expected: Effect) -> None:
+    for name in ('delta', 'error', 'freedom', 'differing', 'queries', 'largest'):
+        assert getattr(effect, name) == pytest.approx(getattr(expected, name)), name
 
 
 def test_records_of_a_query_count_as_one() -> None:
     whole = pairs(120, 7)
-    effect, expected = (effect_of({ONE: 1.0}, {ONE: one}) for one in (grouped(whole, 6), means_of(whole, 6)))
+    means = of(*(np.reshape(side, (-1, 6)).mean(1).tolist() for side in (whole.a, whole.b)))
+    effect, expected = (effect_of({ONE: 1.0}, {ONE: one}) for one in (grouped(whole, 6), means))
     assert (effect.records, effect.queries, effect.freedom) == (120, 20, 19)
-    for name in ('delta', 'error', 'freedom', 'differing', 'queries', 'step', 'largest'):
-        assert getattr(effect, name) == pytest.approx(getattr(expected, name)), name
+    same_but_for_records(effect, expected)
     without = grouped(whole, 6).without({'0', '1', '2', '3', '4', '5'})
     assert without is not None and len(without.ids) == 114 and effect_of({ONE: 1.0}, {ONE: without}).queries == 19
     assert grouped(whole, 60).without({str(i) for i in range(60)}) is None, 'one query is left'
@@ -72,8 +73,7 @@ def test_data_sets_that_ask_the_same_queries_are_not_independent() -> None:
     halves = dict.fromkeys(both, 0.5)
     a, b = (tuple((np.array(first) + second) / 2) for first, second in ((one.a, other.a), (one.b, other.b)))
     effect, expected = effect_of(halves, both), effect_of({ONE: 1.0}, {ONE: of(a, b)})
-    for name in ('delta', 'error', 'freedom', 'differing', 'queries', 'largest'):
-        assert getattr(effect, name) == pytest.approx(getattr(expected, name)), name
+    same_but_for_records(effect, expected)
     apart = effect_of(halves, {('d', 'm'): one, ('e', 'm'): other})
     assert (effect.queries, apart.queries, effect.records, apart.records) == (40, 80, 80, 80)
     part = {('d', 'm'): grouped(one, 1), ('e', 'm'): grouped(pairs(10, 9), 1)}
@@ -87,8 +87,7 @@ def pairs(size: int, seed: int, gain: float = 15.0, spread: float = 20.0) -> Pai
     return of(a.tolist(), b.tolist())
 
 
-@pytest.mark.parametrize('size', [8, 37, 400])
-@pytest.mark.parametrize('gain', [-30.0, 30.0])
+@pytest.mark.parametrize(('size', 'gain'), [(8, -30.0), (37, 30.0), (400, 30.0)])
 def test_the_end_towards_0_of_a_significant_difference_is_scipys(size: int, gain: float) -> None:
     known = pairs(size, 1, gain)
     (interval,) = intervals_of({ONE: known}).values()
@@ -133,7 +132,6 @@ def test_the_interval_of_equal_and_of_opposite_values() -> None:
 
 
 def test_signs_of_few_records_are_no_proof() -> None:
-    """Five records that all lost as much have no error, and a chance of 1 in 32."""
     five, six = (interval_of([100] * count, [50] * count) for count in (5, 6))
     assert five.high == 0.0 > six.high == six.delta == -50.0
 
@@ -149,18 +147,10 @@ def test_weights_are_a_ratio_of_sums() -> None:
     assert interval.high == pytest.approx(mean + stats.t.ppf(0.975, 59) * error)
 
 
-@pytest.mark.parametrize(('a', 'b', 'weights'), [
-    pytest.param([], [], None, id='nothing'),
-    pytest.param([1.0], [1.0], [0.0], id='no weight'),
-    pytest.param([1.0], [1.0, 0.0], None, id='lengths'),
-    pytest.param([1.0], [1.0], [1.0, 1.0], id='weights'),
-])  # fmt: skip
-def test_faults(a: list[float], b: list[float], weights: list[float] | None) -> None:
-    with pytest.raises(ValueError):
-        interval_of(a, b, weights)
-
-
-# --- trials -----------------------------------------------------------------------------------------------------------
+def test_faults() -> None:
+    for a, b, weights in (([], [], None), ([1], [1], [0]), ([1], [1, 0], None), ([1], [1], [1, 1])):
+        with pytest.raises(ValueError):
+            interval_of(a, b, weights)
 
 
 def test_the_variance_of_shuffled_trials_against_all_ways_to_shuffle_them() -> None:
@@ -185,51 +175,6 @@ def test_small_differences_of_records_with_more_trials_are_no_small_error() -> N
     assert half is not None and half.shuffled == known.shuffled[:20]
 
 
-# --- columns ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_mean_of_data_sets_against_a_plain_loop() -> None:
-    """Three data sets of different sizes, two metrics of one of them on the same records, weights on another."""
-    known = {('d1', 'f1'): pairs(40, 1, 40), ('d1', 'em'): pairs(40, 2, 40), ('d2', 'f1'): pairs(17, 3, 40)}
-    weighed = pairs(15, 4, 40)
-    weights = tuple(float(1 + i % 4) for i in range(15)), tuple(float(1 + i % 3) for i in range(15))
-    known['d3', 'local'] = Pairs(weighed.ids, weighed.a, weighed.b, *weights)
-    column = {('d1', 'f1'): 0.125, ('d1', 'em'): 0.125, ('d2', 'f1'): 0.25, ('d3', 'local'): 0.5}
-
-    variances, freedoms = [], []
-    for name, size in (('d1', 40), ('d2', 17), ('d3', 15)):
-        parts = np.zeros(size)
-        for (dataset, metric), share in column.items():
-            if dataset == name:
-                one = known[dataset, metric]
-                for sign, values, by in ((-1, one.a, one.weights_a), (1, one.b, one.weights_b)):
-                    mean = np.average(values, weights=by)
-                    parts += sign * share * np.array(by) * (np.array(values) - mean) / np.sum(by)
-        variances.append(size / (size - 1) * np.sum(parts**2))
-        freedoms.append(size - 1)
-    freedom = int(sum(variances) ** 2 / sum(v**2 / f for v, f in zip(variances, freedoms, strict=True)))
-    gains = [share * np.subtract(*reversed(known[score].means())) for score, share in column.items()]
-
-    found = compare_column(column, known)
-    assert found.delta == pytest.approx(sum(gains))
-    assert found.low == pytest.approx(found.delta - stats.t.ppf(0.975, freedom) * math.sqrt(sum(variances)), abs=1e-3)
-    assert found.pairs == 40 + 17 + 15
-
-
-def test_means_of_data_sets_that_are_alike() -> None:
-    """The mean of two is surer than one by the root of two."""
-    alike = pairs(400, 1)
-    column, both = {('d1', 'f1'): 1.0}, {('d1', 'f1'): alike, ('d2', 'f1'): alike}
-    one, two = effect_of(column, both), effect_of(dict.fromkeys(both, 0.5), both)
-    assert two.error / one.error == pytest.approx(2**-0.5)
-    assert compare_column(column, both) == compare_column(column, {('d1', 'f1'): alike})
-    # Two metrics that are the same are no surer than one.
-    alike = pairs(50, 1)
-    known = {('d', 'f1'): alike, ('d', 'same'): alike}
-    both, one = compare_column(dict.fromkeys(known, 0.5), known), compare_column({('d', 'f1'): 1.0}, known)
-    assert (both.delta, both.low, both.high) == pytest.approx((one.delta, one.low, one.high), abs=1e-8)
-
-
 def test_metrics_that_apply_to_some_records_only() -> None:
     """As T-Eval's instruct: half of the records have one metric, half the other."""
     whole = pairs(40, 1, 40)
@@ -245,23 +190,18 @@ def test_metrics_that_apply_to_some_records_only() -> None:
     assert found.pairs == 40
 
 
-# --- coverage ---------------------------------------------------------------------------------------------------------
-
-
-def covers(known: Mapping[Score, Pairs], truth: float) -> bool:
-    interval = compare_column(dict.fromkeys(known, 1 / len(known)), known)
-    return interval.low <= truth <= interval.high
-
-
 def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
-    for sizes in ((80,), (80, 40)):
-        trials = [{(f'd{i}', 'f1'): pairs(size, 100 * trial + i) for i, size in enumerate(sizes)}
-                  for trial in range(400)]  # fmt: skip
-        assert 0.93 <= np.mean([covers(known, 15.0) for known in trials]) <= 0.99
+    covered = 0
+    for trial in range(400):
+        known = {(f'd{i}', 'f1'): pairs(size, 100 * trial + i) for i, size in enumerate((80, 40))}
+        interval = compare_column(dict.fromkeys(known, 0.5), known)
+        covered += interval.low <= 15.0 <= interval.high
+    assert 0.93 <= covered / 400 <= 0.99
 
 
-@pytest.mark.parametrize(('records', 'trials'), [(12, (1, 1)), (40, (1, 1)), (120, (1, 4)), (40, (16, 1))])
-@pytest.mark.parametrize('points', [0.0, 3.0, 12.0])
+@pytest.mark.parametrize(('records', 'trials', 'points'), [
+    (12, (1, 1), 12.0), (40, (1, 1), 3.0), (120, (1, 4), 3.0), (120, (1, 4), 12.0), (40, (16, 1), 0.0),
+])  # fmt: skip
 def test_it_covers_drops_of_which_few_records_show_something(
     records: int, trials: tuple[int, int], points: float
 ) -> None:
@@ -281,7 +221,6 @@ def test_it_covers_drops_of_which_few_records_show_something(
         (interval,) = intervals_of({ONE: known}).values()
         truth = -0.99 * points
         low, high = low + (truth < interval.low), high + (truth > interval.high)
-    print(f'{records} records, {trials} trials, {points} points: missed in {low / 400:.3f} and {high / 400:.3f}')
     assert low <= stats.binom.ppf(0.999, 400, 0.05) and high <= stats.binom.ppf(0.999, 400, 0.025)
 
 
@@ -308,3 +247,37 @@ def test_the_interval_of_a_sample() -> None:
     assert looks[0] < low and looks[1] > high
     graded = score_interval(of_values(*[0.6, 0.7, 0.65] * 40), 0.0)
     assert graded[1] - graded[0] < 0.3 * (high - low), 'graded values vary less'
+
+
+def share_of(pairs: Pairs) -> Share | None:
+    return share_kept(pairs, compare_column({ONE: 1.0}, {ONE: pairs}))
+
+
+def test_the_share_and_what_has_none() -> None:
+    share = share_of(of([100.0] * 50 + [0.0] * 50, [100.0] * 40 + [0.0] * 60))
+    assert share is not None and share.kept == pytest.approx(80) and share.low < 80 < share.high < 100
+    assert share_of(of([100.0] * 9 + [0.0] * 91, [0.0] * 100)) is None  # below the floor
+    assert share_of(of([100.0] + [0.0] * 3, [0.0] * 4)) is None  # no larger than its error
+    share = share_of(of([100.0] * 20, [100.0] * 20))
+    assert share is not None and share.kept == 100 and share.low < 90 and share.high > 110
+
+
+def test_records_of_a_query_are_one_cluster_of_a_share() -> None:
+    alone = share_of(of([100.0, 0.0] * 40, [100.0, 0.0, 0.0, 0.0] * 20))
+    apart = share_of(grouped(of([100.0] * 40 + [0.0] * 40, [100.0] * 20 + [0.0] * 60), 10))
+    assert alone is not None and apart is not None and apart.high - apart.low > alone.high - alone.low
+
+
+@pytest.mark.parametrize(('right', 'kept', 'records', 'size'), [(0.6, 0.7, 60, 1), (0.3, 0.9, 120, 3)])
+def test_the_interval_holds_the_true_share(right: float, kept: float, records: int, size: int) -> None:
+    """In at least 93 of 100 draws; the records of a query are right together."""
+    rng, held, measured = random.Random(f'{right}{kept}{size}'), 0, 0
+    for _ in range(400):
+        before = [rng.random() < right for _ in range(records // size)]
+        after = [is_right and rng.random() < kept for is_right in before]
+        a, b = ([100.0 * is_right for is_right in side for _ in range(size)] for side in (before, after))
+        share = share_of(grouped(of(a, b), size))
+        if share is not None:
+            measured += 1
+            held += share.low <= 100 * kept <= share.high
+    assert measured > 350 and held / measured >= 0.93

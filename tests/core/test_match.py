@@ -25,7 +25,6 @@ COARSE: st.SearchStrategy[Matrix] = SHAPES.flatmap(
 
 
 def best_weight(weights: Matrix, threshold: float) -> float:
-    """The largest sum over matchings of pairs above ``threshold``, by scipy."""
     gains = np.where(weights > threshold, weights, 0.0)
     return float(gains[linear_sum_assignment(gains, maximize=True)].sum())
 
@@ -50,15 +49,9 @@ def test_weight_is_that_of_scipy(weights: Matrix, threshold: float, order: int) 
     assert total == pytest.approx(best_weight(weights, threshold), abs=slack)
 
 
-@pytest.mark.parametrize(('weight', 'threshold', 'expected'), [
-    pytest.param(0.7, 0.7, {}, id='on the threshold'),
-    pytest.param(np.nextafter(0.7, 1), 0.7, {0: 0}, id='just above'),
-    pytest.param(0.69, 0.7, {}, id='below'),
-    pytest.param(0.75, 0.8, {}, id='between v1 and v2, v2'),
-    pytest.param(0.75, 0.7, {0: 0}, id='between v1 and v2, v1'),
-])  # fmt: skip
-def test_threshold(weight: float, threshold: float, expected: dict[int, int]) -> None:
-    assert best_matching(np.array([[weight]]), threshold) == expected
+def test_threshold() -> None:
+    for weight, expected in ((0.69, {}), (0.7, {}), (np.nextafter(0.7, 1), {0: 0})):
+        assert best_matching(np.array([[weight]]), 0.7) == expected
 
 
 def test_the_largest_sum_counts_and_order_decides_between_equal_ones() -> None:
@@ -82,16 +75,13 @@ def hidden_tie(at: float) -> Matrix:
 
 
 @pytest.mark.parametrize(('weights', 'expected'), [
-    pytest.param([[1.0]], False, id='one pair'),
     pytest.param([[1.0, 0.1], [0.2, 1.0]], False, id='clear'),
-    pytest.param([[1.0, 1.0], [1.0, 1.0]], True, id='equal steps on both sides'),
     pytest.param([[0.9], [0.9]], False, id='equal rows, one column: one step in order either way'),
     pytest.param([[0.0, 0.9], [0.9, 0.0], [0.0, 0.9]], True, id='equal rows before and after'),
     pytest.param([[0.0, 0.9], [0.9, 0.0], [0.0, 0.9 + 1e-7]], True, id='equal up to rounding'),
     pytest.param([[0.0, 0.9], [0.9, 0.0], [0.0, 0.9 + 1e-3]], False, id='not equal'),
     pytest.param([[0.0, 0.9, 0.0], [0.9, 0.0, 0.9]], True, id='equal columns before and after'),
     pytest.param([[0.7 + 1e-7, 0.1], [0.2, 1.0]], True, id='on the threshold'),
-    pytest.param([[0.7 + 1e-3, 0.1], [0.2, 1.0]], False, id='near the threshold'),
     pytest.param([[0.0, 0.6], [0.9, 0.0], [0.0, 0.6]], False, id='equal rows below the threshold'),
     pytest.param(hidden_tie(0.8), True, id='equal up to rounding, inside a bin'),
     pytest.param(hidden_tie(BOUNDARY), True, id='equal up to rounding, across the edge of a bin'),

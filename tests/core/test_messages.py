@@ -1,4 +1,4 @@
-"""core/messages: roles, empty messages, neighbours, and messages after native calls."""
+"""Messages: roles, neighbours, native calls, and parts of a request that a prompt lacks."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ import pytest
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import Message, messages_text, normalise, tool_messages
 from opencompass_tooleval.core.calls.one_call import NO_CALL, why_no_call
+from opencompass_tooleval.core.calls.prompt_parts import GENERATION, RESULTS, lost_parts
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 
 
 @pytest.mark.parametrize(('messages', 'role_map', 'expected'), [
-    pytest.param([('user', 'a')], {}, [('user', 'a')], id='alone'),
-    pytest.param([('system', 's'), ('user', 'a'), ('assistant', 'b'), ('user', 'c')], {},
-        [('system', 's'), ('user', 'a'), ('assistant', 'b'), ('user', 'c')], id='unchanged'),
-    pytest.param([('user', 'a'), ('user', 'b')], {}, [('user', 'a\nb')], id='neighbours, one newline'),
     pytest.param([('user', 'a\n'), ('user', '\nb')], {}, [('user', 'a\n\n\nb')], id='nothing is stripped'),
     pytest.param([('user', 'a'), ('function', 'b')], {'function': 'user'}, [('user', 'a\nb')], id='map, then merge'),
-    pytest.param([('system', 'a'), ('user', 'b')], {'system': 'user'}, [('user', 'a\nb')], id='system as user'),
     pytest.param([('user', 'a'), ('assistant', ''), ('user', 'b')], {}, [('user', 'a\nb')], id='drop, then merge'),
     pytest.param([('user', ' '), ('assistant', 'b')], {}, [('user', ' '), ('assistant', 'b')], id='a blank stays'),
 ])  # fmt: skip
@@ -35,10 +31,10 @@ def test_neighbours_stay_apart_where_they_shall() -> None:
 
 
 @pytest.mark.parametrize(('messages', 'says'), [
-    pytest.param([('function', 'a')], r"^role 'function' is not one of system, user, assistant$", id='unmapped role'),
-    pytest.param([('tool', '')], r"^role 'tool' is not one of", id='also where the message is empty'),
-    pytest.param([('user', '')], r'^the conversation is empty$', id='only empty messages'),
-    pytest.param([], r'^the conversation is empty$', id='no message'),
+    ([('function', 'a')], r"^role 'function' is not one of system, user, assistant$"),
+    ([('tool', '')], r"^role 'tool' is not one of"),
+    ([('user', '')], r'^the conversation is empty$'),
+    ([], r'^the conversation is empty$'),
 ])  # fmt: skip
 def test_errors(messages: list[tuple[str, str]], says: str) -> None:
     with pytest.raises(ValueError, match=says):
@@ -46,7 +42,6 @@ def test_errors(messages: list[tuple[str, str]], says: str) -> None:
 
 
 def ids(*given: str, earlier: int = 0) -> list[str]:
-    """The ids of calls after they were replied to."""
     calls = tuple(ToolCall('a', {'n': number}, call_id) for number, call_id in enumerate(given))
     first, *told = tool_messages(Answer('', calls=calls), [str(n) for n in range(len(calls))], earlier)
     assert [call.arguments for call in first.calls] == [call.arguments for call in calls]
@@ -70,7 +65,7 @@ def test_every_call_has_its_reply_and_an_id() -> None:
         tool_messages(Answer('', calls=(ToolCall('a', {}),)), [])
 
 
-@pytest.mark.parametrize('arguments', ['{"input": [1, 2, 3, 4, 5, 6, 7, 8', [1, 2], 'no json', None])
+@pytest.mark.parametrize('arguments', ['{"input": [1, 2, 3, 4, 5, 6, 7, 8', [1, 2]])
 def test_arguments_that_are_no_object_are_repeated_in_one(arguments: Any) -> None:
     """SmolLM2's call of ``multiply_``, cut: sent back as it was, llama.cpp refused the next round with status 500."""
     answer = Answer('', finish_reason='length', calls=(ToolCall('multiply_', arguments, 'x', '{"input": [1, 2'),))
@@ -82,11 +77,27 @@ def test_arguments_that_are_no_object_are_repeated_in_one(arguments: Any) -> Non
     assert json.loads(message['tool_calls'][0]['function']['arguments']) == call.arguments
 
 
-@pytest.mark.parametrize(('answer', 'reason'), [
-    (Answer('I would look it up'), NO_CALL),
-    (Answer(''), NO_CALL),
-    (Answer('<think>which'), 'answer:truncated_reasoning'),
-    (Answer('', 'infra:timeout'), 'infra:timeout'),
-])  # fmt: skip
-def test_why_there_is_no_call(answer: Answer, reason: str) -> None:
-    assert why_no_call(answer) == reason
+def test_why_there_is_no_call() -> None:
+    answers = (Answer('I would look it up'), Answer('<think>which'), Answer('', 'infra:timeout'))
+    assert list(map(why_no_call, answers)) == [NO_CALL, 'answer:truncated_reasoning', 'infra:timeout']
+
+
+TAIL = '<|im_start|>assistant\n'
+
+
+@pytest.mark.parametrize('last', ['And now?', 'assistant', '', '{"a": "b\\nc"}'])
+@pytest.mark.parametrize('more', ['', '<think>\n', '<think>\n\n</think>\n\n'])
+def test_a_generation_prompt_is_at_the_end(last: str, more: str) -> None:
+    turns = (('user', 'How?'), ('assistant', 'So.'), ('user', last))
+    messages = [{'role': role, 'content': content} for role, content in turns]
+    prompt = ''.join(f'<|im_start|>{role}\n{content}<|im_end|>\n' for role, content in turns)
+    assert lost_parts(prompt + TAIL + more, messages, [], TAIL) == []
+    assert lost_parts(prompt, messages, [], TAIL) == ([GENERATION] if last else [])
+
+
+def test_a_text_may_be_escaped_as_in_json() -> None:
+    messages = [{'role': 'tool', 'content': 'Zeile 1\n第二行 "x"'}]
+    for is_ascii in (True, False):
+        shown = json.dumps({'content': messages[0]['content']}, ensure_ascii=is_ascii)
+        assert lost_parts(f'<tool>{shown}</tool>', messages, []) == []
+    assert lost_parts('<tool></tool>', messages, []) == [RESULTS]

@@ -26,11 +26,6 @@ def test_same_seed_same_fault(answer: str, seed: int) -> None:
     assert damaged == damage(answer, Random(seed))
 
 
-def test_little_answers() -> None:
-    for answer in ('', ' ', '[]', '{}', 'null', '""', '[[]]', '0'):
-        assert all(isinstance(damage(answer, Random(seed)), str) for seed in range(40)), answer
-
-
 @pytest.mark.parametrize('value', [
     pytest.param([{'id': 0, 'name': 'a', 'args': {'x': 1}}, {'id': 1, 'name': 'b', 'args': {}}], id='plan'),
     pytest.param({'thought': 'look it up', 'name': 'find', 'args': {'x': [1, 2]}}, id='call'),

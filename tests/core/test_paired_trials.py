@@ -11,8 +11,8 @@ from opencompass_tooleval.core.scoring.aggregate import aggregate, over_steps
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.statistics.intervals import Pairs
 from opencompass_tooleval.core.statistics.paired import pairs_of
-from opencompass_tooleval.core.statistics.paired_trials import paired_estimates
 from opencompass_tooleval.core.statistics.trials import BinaryMetrics, Estimate, of_trials
+from opencompass_tooleval.extras.compare.paired_trials import paired_estimates
 
 RULE = BinaryMetrics(('accuracy',), ('accuracy', 'share'))
 

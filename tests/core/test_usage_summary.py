@@ -1,17 +1,16 @@
-"""core/usage_summary: totals, means and percentiles against numpy, and any content of files."""
+"""Usage and prices: totals, means and percentiles against numpy, and any content of files."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.scoring.prices import Prices
+from opencompass_tooleval.core.scoring.prices import Prices, read_prices
 from opencompass_tooleval.core.scoring.usage import Usage, total_usage, with_failed
 from opencompass_tooleval.core.scoring.usage_summary import (
     NOTHING,
@@ -89,28 +88,16 @@ def test_numbers_are_those_of_numpy(counts: list[int]) -> None:
         assert prompt_tokens[name] == np.quantile(counts, share, method='inverted_cdf')
 
 
-_ROUNDS = st.lists(
-    st.builds(Usage, st.integers(0, 10**6), st.integers(0, 10**5), cached=st.none() | st.integers(0, 10**3)), min_size=1
-)
-
-
-@settings(max_examples=30)
-@given(st.lists(_ROUNDS, min_size=1, max_size=8))
-def test_dialogues_cost_what_their_rounds_cost(dialogues: list[list[Usage]]) -> None:
+def test_dialogues_cost_what_their_rounds_cost() -> None:
     """What was cached is billed as such, though other rounds of the dialogue do not say it."""
-    rounds = [Usage(usage.prompt, usage.completion, cached=min(usage.cached or 0, usage.prompt or 0))
-              for rounds_of_one in dialogues for usage in rounds_of_one]  # fmt: skip
-    capped = [[replace(usage, cached=None if usage.cached is None else min(usage.cached, usage.prompt or 0))
-               for usage in rounds_of_one] for rounds_of_one in dialogues]  # fmt: skip
-    summary = summary_of(map(total_usage, capped), PRICES)
+    dialogues = [[Usage(100, 10, cached=60), Usage(300, 30)], [Usage(50, 5)], [Usage(40, 4, cached=0)]]
+    summary = summary_of(map(total_usage, dialogues), PRICES)
     assert summary is not None
-    assert summary['cost']['total'] == pytest.approx(sum(PRICES.cost_of(usage) or 0 for usage in rounds))
-    lacking = [rounds_of_one for rounds_of_one in capped if None in [usage.cached for usage in rounds_of_one]]
-    if any(usage.cached is not None for rounds_of_one in capped for usage in rounds_of_one):
-        assert summary['cached'].get('incomplete', 0) == len(lacking)
-        assert summary['cached']['answers'] == len(capped) and 'cached_unknown' not in summary['cost']
-    else:
-        assert 'cached' not in summary and summary['cost']['cached_unknown'] == len(capped)
+    assert summary['cost']['total'] == pytest.approx(
+        sum(PRICES.cost_of(one) or 0 for rounds in dialogues for one in rounds)
+    )
+    assert (summary['cached']['incomplete'], summary['cached']['answers']) == (2, 3)
+    assert 'cached_unknown' not in summary['cost']
 
 
 def test_requests_that_failed_are_part_of_what_an_answer_cost() -> None:
@@ -152,14 +139,13 @@ def test_rows_of_others_by_name() -> None:
     assert other + other == Spending(4, 40, 6, None, 0, 2, 2, 0, ('y',), 8)
 
 
-@pytest.mark.parametrize(
-    'value', [None, 7, [7], [{}], [{'role': 5, 'model': [], 'usages': 7, 'prices': 'free'}], [{'usages': [5, [], {}]}]]
-)
-def test_others_that_cannot_be_read(value: Any) -> None:
-    rows = other_rows([{'auxiliary_models': value}])
-    assert all(set(row) == {'role', 'model', 'answers', 'requests'} for row in rows)
-    assert all(other.spent == other.from_cache == NOTHING for other in read_others({'auxiliary_models': value}))
-    assert read_others(value) == []
+def test_others_that_cannot_be_read() -> None:
+    odd: list[Any] = [[{'role': 5, 'model': [], 'usages': 7, 'prices': 'free'}], [{'usages': [5, [], {}]}]]
+    for value in (None, 7, [7], [{}], *odd):
+        rows = other_rows([{'auxiliary_models': value}])
+        assert all(set(row) == {'role', 'model', 'answers', 'requests'} for row in rows)
+        assert all(other.spent == other.from_cache == NOTHING for other in read_others({'auxiliary_models': value}))
+        assert read_others(value) == []
 
 
 def test_files_that_say_nothing_or_half() -> None:
@@ -172,3 +158,25 @@ def test_files_that_say_nothing_or_half() -> None:
         assert spending == Spending(0, 1, 0, None, 0, 0)
     spending = spending_of(summary_of([Usage(completion=7)], PRICES), PRICES)
     assert spending == Spending(1, 0, 7, None, 0, 0, requests=1)
+
+
+def test_prices_by_hand() -> None:
+    prices = Prices(2.5, 10.0, 1.25)
+    assert prices.cost(1_000_000, 0) == 2.5
+    assert prices.cost(1000, 200, 400) == pytest.approx((600 * 2.5 + 400 * 1.25 + 200 * 10) / 1e6)
+    assert Prices(2.5, 10.0).cost(1000, 200, 400) == pytest.approx((1000 * 2.5 + 200 * 10) / 1e6)
+    assert prices.cost(100, 0, 400) == pytest.approx(125 / 1e6)  # a server that says more than there is
+    prices = Prices(1, 1)
+    assert prices.cost_of(Usage(prompt=1)) is None and prices.cost_of(Usage(completion=1)) is None
+    assert prices.cost_of(Usage(10, 20, reasoning=5)) == pytest.approx(30 / 1e6)
+
+
+def test_prices_are_read_and_written() -> None:
+    for value in ({'input': 1, 'output': 2}, {'input': 0, 'output': 0.5, 'cached': 0.1}):
+        prices = read_prices(value)
+        assert prices is not None and prices.to_payload() == value
+    assert read_prices(None) is None
+    odd: list[Any] = [{'input': 1, 'output': output} for output in (-1, '2', True, float('nan'))]
+    for value in (*odd, {}, {'input': 1}, {'input': 1, 'output': 2, 'prompt': 3}, 5, 'free', [1, 2]):
+        with pytest.raises(ValueError, match=r'should be dict\(input=\.\.\., output=\.\.\.\)'):
+            read_prices(value)

@@ -11,7 +11,6 @@ import pytest
 from opencompass_tooleval.core.calls.written.formats import FORMATS, NONE
 from opencompass_tooleval.core.calls.written.reading import Reading, read_reference
 from tests.core.written_answers import FAMILIES, WrittenAnswer, generate
-from tests.growth import in_linear_time
 
 COUNTS = [pytest.param(16, id='few'), pytest.param(800, id='20,000', marks=pytest.mark.long)]
 
@@ -53,13 +52,3 @@ def test_a_cut_answer_has_no_other_calls(family: str, count: int) -> None:
         reading = reading_of(answer, answer.raw[: draw.randrange(len(answer.raw))])
         readable = [as_json(c.name, c.arguments) for c in reading.calls if not isinstance(c.arguments, str)]
         assert readable == [as_json(*call) for call in answer.calls[: len(readable)]], answer.raw
-
-
-@pytest.mark.parametrize('family', FAMILIES)
-def test_cut_calls_are_read_in_linear_time(family: str) -> None:
-    """Many calls without their ends, each of which could be searched for to the end of the text."""
-    calls = [('f', {'a': {'b': ['<', ']]>']}, 'c': ' '})]
-    written = FAMILIES[family].write(calls, random.Random(0))
-    for part in (written[: len(written) // 2], written[: -len(written) // 4], written[len(written) // 4 :]):
-        text = part * (20_000 // len(part))
-        in_linear_time(lambda text: read_reference(text, FAMILIES[family].format_name), text, text[: len(text) // 2])

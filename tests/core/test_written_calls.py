@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from random import Random
 from typing import Any
 
 import pytest
@@ -31,59 +32,38 @@ PROPERTIES = {key: {'type': kind, 'properties': SPOTS} for key, kind in KINDS.it
 TOOLS = ToolSet([ToolSchema('weather', '', {'type': 'object', 'properties': PROPERTIES})])
 
 
-def read(text: str, parser: str) -> tuple[str, Named]:
-    """The content, and the calls without their ids."""
-    reading = read_reference(text, parser, TOOLS)
-    return reading.text, [(call.name, call.arguments) for call in reading.calls]
-
-
 F = '<tool_call>{"name": "f"}</tool_call>'
+P = '{"name": "weather", "arguments": {"city": "Paris"}}'
+R = '{"name": "weather", "arguments": {"city": "Rome", "days": 3}}'
 HERMES: list[tuple[str, str | None, Named]] = [
-    ('<tool_call>{"arguments": {"city": "Paris"}, "name": "weather"}</tool_call>', '', [PARIS]),
-    ('I look.\n<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call> Wait.', 'I look.\n Wait.',
+    ('I look.\n<tool_call>\n{"arguments": {"city": "Paris"}, "name": "weather"}\n</tool_call> Wait.', 'I look.\n Wait.',
      [PARIS]),
-    ('<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}</tool_call>\n'
-     '<tool_call>{"name": "weather", "arguments": {"city": "Rome", "days": 3}}', '', [PARIS, ROME]),
-    ('<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}'
-     '<tool_call>{"name": "weather", "arguments": {"city": "Rome", "days": 3}}</tool_call>', '', [PARIS, ROME]),
+    (f'<tool_call>{P}</tool_call>\n<tool_call>{R}', '', [PARIS, ROME]),
+    (f'<tool_call>{P}<tool_call>{R}</tool_call>', '', [PARIS, ROME]),
     ('<tool_call>{"name": "f", "arguments": {"a": "</tool_call>"}}</tool_call>x', 'x', [('f', {'a': '</tool_call>'})]),
     ('<tool_call>{"name": "f", "arguments": "{\\"a\\": 1}"}</tool_call>', '', [('f', {'a': 1})]),
-    ('<tool_call>{"name": "f"}</tool_call>', '', [('f', {})]),
     ('<tool_call>{"name": "f", "arguments": {"a": "b</tool_call>', '', [('f', '{"name": "f", "arguments": {"a": "b')]),
     ("<tool_call>{'name': 'f'}</tool_call> y", 'y', [('', "{'name': 'f'}")]),
     ('<tool_call>[1]</tool_call>', '', [('', '[1]')]),
-    ('<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}\n'
-     '{"name": "weather", "arguments": {"city": "Rome", "days": 3}}</tool_call>', '', [PARIS, ROME]),
+    (f'<tool_call>{P}\n{R}</tool_call>', '', [PARIS, ROME]),
     ('[THINK]I <tool_call>{"name": "f"}</tool_call>[/THINK]No.', f'<think>I {F}</think>No.', []),
     ('<tool_call>', '', [('', '')]),
-    ('<think>Shall I <tool_call>{"name": "f"}</tool_call>?</think>No.', None, []),
-    ('<think>I shall <tool_call>{"name": "f"}', None, []),
-    ('<think>Yes.</think>\n<tool_call>{"name": "f"}</tool_call>', '<think>Yes.</think>', [('f', {})]),
-    ('Yes.</think>\nI do <tool_call>{"name": "f"}</tool_call>', '<think>Yes.</think>I do', [('f', {})]),
     ('{"name": "weather", "arguments": {}}', None, []),
 ]  # fmt: skip
 LLAMA: list[tuple[str, str | None, Named]] = [
     (' \n{"type": "function", "name": "weather", "arguments": {"city": "Paris"}}\n', '', [PARIS]),
-    ('<|python_tag|>{"name": "weather", "parameters": {"city": "Paris"}}', '', [PARIS]),
-    ('{"name": "weather", "parameters": {"city": "Paris"}}; '
-     '{"name": "weather", "parameters": {"city": "Rome", "days": 3}}', '', [PARIS, ROME]),
     ('Well <|python_tag|>{"name": "weather", "parameters": {"city": "Paris"}} done', 'Well done', [PARIS]),
     ('{"name": "weather", "parameters": {"city": "Pa', '',
      [('weather', '{"name": "weather", "parameters": {"city": "Pa')]),
     ('<|python_tag|>brave_search.call(query="a")', '', [('brave_search', {'query': 'a'})]),
     ('<|python_tag|>print(1)', '', [('', 'print(1)')]),
-    ('[{"name": "weather", "parameters": {"city": "Paris"}}, '
-     '{"name": "weather", "parameters": {"city": "Rome", "days": 3}}]', '', [PARIS, ROME]),
+    (f'[{P}, {R}]', '', [PARIS, ROME]),
     ('[{"name": "Bob"}]', None, []),
     ('{"name": "Bob", "age": 3}', None, []),
-    ('{"answer": 42}', None, []),
     ('The call is {"name": "f", "parameters": {}}', None, []),
     ('{"name": "f", "parameters": {"a": ";"}};{"name": "g"', '', [('f', {'a': ';'}), ('g', '{"name": "g"')]),
 ]  # fmt: skip
 MISTRAL: list[tuple[str, str | None, Named]] = [
-    ('[TOOL_CALLS] [{"name": "weather", "arguments": {"city": "Paris"}, "id": "VvvODy9mT"}]', '', [PARIS]),
-    ('[TOOL_CALLS][{"name": "weather", "arguments": {"city": "Paris"}}, '
-     '{"name": "weather", "arguments": {"city": "Rome", "days": 3}}]', '', [PARIS, ROME]),
     ('[TOOL_CALLS]weather{"city": "Paris"}', '', [PARIS]),
     ('[TOOL_CALLS]weather[CALL_ID]VvvODy9mT[ARGS]{"city": "Paris"}', '', [PARIS]),
     ('Hm.[TOOL_CALLS]weather[ARGS]{"city": "Paris"}[TOOL_CALLS]weather[ARGS]{"city": "Rome", "days": 3} ok', 'Hm. ok',
@@ -96,7 +76,6 @@ MISTRAL: list[tuple[str, str | None, Named]] = [
     ('[{"name": "f", "arguments": {}}]', None, []),
 ]  # fmt: skip
 PYTHONIC: list[tuple[str, str | None, Named]] = [
-    ("<|python_start|>[weather(city='Paris')]<|python_end|>", '', [PARIS]),
     ('Hm.<|python_start|>[weather(city="Paris")]<|python_end|> ok', 'Hm. ok', [PARIS]),
     ('[ g( ) , a.b.c( x = [1, {"y": (2, 3)}], z=None, w=true)]', '',
      [('g', {}), ('a.b.c', {'x': [1, {'y': [2, 3]}], 'z': None, 'w': True})]),
@@ -111,9 +90,6 @@ PYTHONIC: list[tuple[str, str | None, Named]] = [
     ('f(a=1)', None, []),
     ('[]', None, []),
 ]  # fmt: skip
-TWO = (
-    '{"name": "weather", "arguments": {"city": "Paris"}}, {"name": "weather", "arguments": {"city": "Rome", "days": 3}}'
-)
 TYPED = ('weather', {'city': '7', 'days': 7, 'where': {'lat': 1.5}, 'any': 'x', 'now': True, 'other': '7'})
 BROKEN = 'city": "Par'
 # What is odd in a format: answers as its chat template writes them, ``test_written_answers.py`` reads.
@@ -134,7 +110,6 @@ OTHERS: dict[str, list[tuple[str, str | None, Named]]] = {
          [('weather', {'where': {'a': True}})])],
     'glm45': [
         ('<tool_call>f\n</tool_call> ok', 'ok', [('f', {})]),
-        ('<tool_call>f</tool_call>', '', [('f', {})]),
         ('<tool_call>weather\n<arg_key>city</arg_key>\n<arg_va', '', [('weather', '<arg_key>city</arg_key>\n<arg_va')]),
     ],
     'deepseek_v32': [
@@ -151,17 +126,17 @@ OTHERS: dict[str, list[tuple[str, str | None, Named]]] = {
         ('<|tool_call_begin|>weather<|tool_call_argument_begin|>{"city": "Paris"}', '', [PARIS]),
         ('<|tool_call_begin|>functions.a.b:12<|tool_call_argument_begin|>{}<|tool_call_end|>', '', [('a.b', {})]),
     ],
-    'granite': [('<|tool_call|>{"name": "weather", "arguments": {"city": "Paris"}}<|/tool_call|>', '', [PARIS])],
+    'granite': [(f'<|tool_call|>{P}<|/tool_call|>', '', [PARIS])],
     'phi4_mini_json': [
         ('Take functools.partial for that.', None, []),
         (f'functools[{{"name": "weather", "arguments": {{"{BROKEN}', '',
          [('weather', f'[{{"name": "weather", "arguments": {{"{BROKEN}')]),
     ],
-    'granite-20b-fc': [('<function_call> {"name": "weather", "arguments": {"city": "Paris"}}', '', [PARIS])],
+    'granite-20b-fc': [(f'<function_call> {P}', '', [PARIS])],
     'internlm': [
         ('I look<|action_start|><|plugin|>\n{"name": "weather", "parameters": {"city": "Paris"}}<|action_end|>',
          'I look', [PARIS])],
-    'lfm2': [(f'<|tool_call_start|>[{TWO}]<|tool_call_end|>Wait.', 'Wait.', [PARIS, ROME])],
+    'lfm2': [(f'<|tool_call_start|>[{P}, {R}]<|tool_call_end|>Wait.', 'Wait.', [PARIS, ROME])],
     'olmo3': [
         ('<function_calls>\nf(a=null, b=true)\n</function_calls>', '', [('f', {'a': None, 'b': True})]),
         ('<function_calls>\nnothing', '', [('', 'nothing')]),
@@ -232,15 +207,10 @@ OTHERS: dict[str, list[tuple[str, str | None, Named]]] = {
         ('<|start|>assistant to=user<|channel|>final<|message|>Hi', 'Hi', []),
     ],
 }  # fmt: skip
+ALL = {'hermes': HERMES, 'llama3_json': LLAMA, 'mistral': MISTRAL, 'pythonic': PYTHONIC, **OTHERS}
 CASES = [
     pytest.param(parser, *case, id=f'{parser}-{number}')
-    for parser, cases in {
-        'hermes': HERMES,
-        'llama3_json': LLAMA,
-        'mistral': MISTRAL,
-        'pythonic': PYTHONIC,
-        **OTHERS,
-    }.items()
+    for parser, cases in ALL.items()
     for number, case in enumerate(cases)
 ]
 
@@ -253,10 +223,11 @@ def test_each_format_has_cases() -> None:
 @pytest.mark.parametrize(('parser', 'text', 'content', 'calls'), CASES)
 def test_calls_are_read_and_taken_out(parser: str, text: str, content: str | None, calls: Named) -> None:
     """A content of None is the whole text: there is no call in it."""
-    assert read(text, parser) == (text if content is None else content, calls)
+    reading = read_reference(text, parser, TOOLS)
+    assert reading.text == (text if content is None else content)
+    assert [(call.name, call.arguments) for call in reading.calls] == calls
 
 
-TWO_CALLS = ', '.join(json.dumps({'name': name, 'parameters': arguments}) for name, arguments in (PARIS, ROME))
 MARKED = '<tool_call>{"name": "f", "arguments": {"a": "</think><think>"}}</tool_call>'
 CALL = ('f', {'a': '</think><think>'})
 TO = '<|start|>assistant to=functions.f<|channel|>'
@@ -264,23 +235,18 @@ READINGS: list[tuple[str, str, bool, tuple[str, str, Named, bool]]] = [
     ('hermes', f'I do.{F}<|im_end|><|endoftext|>\n', False, ('', 'I do.', [('f', {})], False)),
     ('hermes', f'Hm {F}', True, (f'Hm {F}', '', [], True)),
     ('hermes', f'<think>Hm {F}', False, (f'Hm {F}', '', [], True)),
-    ('hermes', f'Hm {F}</think>Ok {F}', True, (f'Hm {F}', 'Ok', [('f', {})], False)),
     ('hermes', f'Hm {F}</think>Ok {F}', False, (f'Hm {F}', 'Ok', [('f', {})], False)),
     ('hermes', f'<thinking>Hm</thinking>{MARKED}', False, ('Hm', '', [CALL], False)),
     ('hermes', MARKED, False, ('', '', [CALL], False)),
     ('hermes', f'Hm</think>{MARKED}', True, ('Hm', '', [CALL], False)),
-    ('hermes', f'</think>{MARKED}', False, ('', '', [CALL], False)),
     ('hermes', f'A <think>Hm</think>{MARKED}', False, ('Hm', 'A', [CALL], False)),
     ('hermes', f'{F}<think>Hm</think>x{F}', False, ('Hm', 'x', [('f', {}), ('f', {})], False)),
     ('hermes', f'<think>a<think>b</think>c</think>{F}', False, ('a<think>b</think>c', '', [('f', {})], False)),
     ('hermes', f'{F} ok <think>Hm', False, ('Hm', 'ok', [('f', {})], True)),
-    ('hermes', '<tool_call>{"name": "f"</think>\nNo.', True, ('<tool_call>{"name": "f"', '\nNo.', [], False)),
     ('hermes', '<tool_call>{"name": "f"</think>\nNo.', False, ('<tool_call>{"name": "f"', '\nNo.', [], False)),
-    ('mistral', '[THINK]Hm[/THINK]Ok[TOOL_CALLS]f[ARGS]{}</s>', False, ('Hm', 'Ok', [('f', {})], False)),
     ('mistral', '[THINK]Hm[TOOL_CALLS]f[ARGS]{}</s>', False, ('Hm[TOOL_CALLS]f[ARGS]{}', '', [], True)),
     ('gemma4', '<|channel>thought\nHm\n<channel|><|tool_call>call:f{}<tool_call|><|tool_response>', False,
      ('\nHm\n', '', [('f', {})], False)),
-    ('openai', f'Hm<|end|>{TO}commentary<|message|>{{}}<|call|>', True, ('Hm', '', [('f', {})], False)),
     ('openai', f'Hm<|end|>{TO}analysis<|message|>{{}}<|call|>', True, ('Hm', '', [('f', {})], False)),
     ('openai', 'Hm', True, ('Hm', '', [], True)),
     ('openai', '<|channel|>analysis<|message|>Hm<|end|>', False, ('Hm', '', [], False)),
@@ -311,8 +277,8 @@ def test_end_tokens_are_no_content() -> None:
 
 @pytest.mark.parametrize(('text', 'name', 'calls'), [
     ('[{"name": "weather", "parameters": {"city": "Paris"}}]<|im_end|>', '', [PARIS]),
-    (f'[{TWO_CALLS}]', '', [PARIS, ROME]),
-    (' {"name": "weather", "arguments": {"city": "Paris"}}', '', [PARIS]),
+    (f'[{P}, {R}]', '', [PARIS, ROME]),
+    (f' {P}', '', [PARIS]),
     ('{"city": "Paris"}', 'weather', [PARIS]),
     ('{"name": "weather", "parameters": {"city": "Paris"}}', 'weather', [PARIS]),
     ('{"name": "Bob"}', 'weather', [('weather', {'name': 'Bob'})]),
@@ -377,28 +343,14 @@ def test_a_template_tells_its_parser(template: str, parser: str) -> None:
     assert choose_format(template) == parser and parser in FORMATS
 
 
-MARKS = {
-    'hermes': '<tool_call>',
-    'mistral': '[TOOL_CALLS]',
-    'llama3_json': '<|python_tag|>',
-    'pythonic': '[f(a=1), ',
-    'qwen3_coder': '<function=f>',
-    'kimi_k2': '<|tool_call_begin|>f<|tool_call_argument_begin|>',
-    'deepseek_v3': '<｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n',
-    'openai': '<|channel|>commentary to=functions.f<|message|>',
-    'functiongemma': '<start_function_call>call:f',
-    'olmo3': '<function_calls>',
-}
-
-
-@pytest.mark.parametrize('name', list(FORMATS))
-def test_endless_calls_end(name: str) -> None:
+@pytest.mark.parametrize('family', FAMILIES)
+def test_endless_calls_end(family: str) -> None:
     """That any text is read in linear time, ``test_hostile_readers.py`` shows."""
-    for mark in {MARKS.get(name, ''), '<tool_call>'}:
-        for unit in ('[f(a=', '{"name": "f", "arguments": ', '"', '<parameter=a>', '<escape>'):
-            reading = read_reference((mark + unit) * 1_000, name, TOOLS)
-            assert len(reading.calls) <= MAX_CALLS
-            json.dumps([reading.text, calls_payload(reading.calls)])
+    written = FAMILIES[family].write([('f', {'a': 'x'})], Random(0))
+    for text in (written * 1_000, written[: 2 * len(written) // 3] * 1_000):
+        reading = read_reference(text, FAMILIES[family].format_name, TOOLS)
+        assert len(reading.calls) <= MAX_CALLS
+        json.dumps([reading.text, calls_payload(reading.calls)])
 
 
 def test_too_long_an_answer_has_no_calls() -> None:
@@ -414,10 +366,7 @@ def test_too_long_an_answer_has_no_calls() -> None:
 @pytest.mark.parametrize(('text', 'parser', 'marked'), [
     ('<｜DSML｜ calls>\n<｜DSML｜ invoke name="weather">', 'deepseek_v32', 'deepseek_v41'),
     ('<|open|>tools<|sep|>weather<|close|>tools<|sep|>', 'kimi_k3', 'kimi_k3'),
-    (']<]minimax[>[<tool_call>]<]minimax[>[ weather', 'minimax_m3', 'minimax_m3'),
     ('<tool_call>weather\n<arg_key>', 'qwen3_coder', 'glm45'),
-    ('<tool_call>{"name": "weather"}</tool_call>', 'hermes', ''),
-    ('<think><tool_call>{"name": "weather"}</think>No.', 'mistral', ''),
     ('A <tool_call> is a mark.', 'mistral', ''),
     ('The weather is fine.', 'hermes', ''),
 ])  # fmt: skip

@@ -19,6 +19,7 @@ from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 Calls = Sequence[tuple[str, dict[str, Any]]]
 Think = tuple[str, str]
 Writer = Callable[[Calls, random.Random], str]
+Element = Callable[[str, Any, random.Random], str]
 
 FRAGMENTS = (
     'Paris', 'a "b" c', "it's", '\\', '\\n', '\n', '\n\n', '\t', ' ', '临安', '中文，（是）。', '🌤', 'é', '{',
@@ -47,53 +48,34 @@ TOOL_NAMES = ('get_weather', 'search', 'Maps-route', 'add_2', 'sendMail', '_priv
 
 @dataclass(frozen=True)
 class Family:
-    """How a family writes.
-
-    Attributes:
-        format_name: Its format of calls.
-        write: Writes the calls, with what the template puts before them.
-        ends: Its end tokens.
-        think: Marks around thoughts; None for a family without.
-        avoid: Texts without escape in the format, which are left out of values.
-        has_prose: True if text may be before the calls.
-        max_calls: Calls of one answer, at most.
-        plain: Around an answer without calls.
-        keys_in_objects: True if keys within an object may be any text.
-        is_typed_within: False if values within lists and objects have no types, so that they are texts here.
-        is_opened: True if a prompt may end within thoughts.
-        quotes_calls: True if thoughts may have a call in them, which is none.
-        stays_open: True if calls may end thoughts.
-    """
+    """How a family writes."""
 
     format_name: str
     write: Writer
     ends: tuple[str, ...]
     think: Think | None = ('<think>', '</think>')
     avoid: tuple[str, ...] = ()
+    """Texts without escape in the format, which are left out of values."""
     has_prose: bool = True
+    """Text may be before the calls."""
     max_calls: int = 3
     plain: tuple[str, str] = ('', '')
+    """Marks around an answer without calls."""
     keys_in_objects: bool = True
+    """Keys within an object may be any text."""
     is_typed_within: bool = True
+    """Values within lists and objects have types; else they are texts here."""
     is_opened: bool = True
+    """A prompt may end within thoughts."""
     quotes_calls: bool = True
+    """Thoughts may have a call in them, which is none."""
     stays_open: bool = False
+    """Calls may end thoughts."""
 
 
 @dataclass(frozen=True)
 class WrittenAnswer:
-    """An answer, and what it means.
-
-    Attributes:
-        family: Its family.
-        format_name: The format of its calls.
-        tools: The offered tools.
-        raw: The raw text.
-        opened_thoughts: True if the prompt ends within thoughts.
-        thoughts: The thoughts, without blanks at their ends.
-        content: The visible text, without blanks at its ends.
-        calls: Name and arguments of each call.
-    """
+    """An answer, and what it means; its thoughts and content have no blanks at their ends."""
 
     family: str
     format_name: str
@@ -114,29 +96,35 @@ def _named(calls: Calls, key: str, draw: random.Random) -> list[str]:
     return [f'{{"name": "{name}", "{key}": {_json(arguments, draw)}}}' for name, arguments in calls]
 
 
+def _text_or_json(value: Any) -> str:
+    return value if isinstance(value, str) else _json(value)
+
+
 def _in_marks(mark: str) -> Writer:
     return lambda calls, draw: (
         '\n' + '\n'.join(f'<{mark}>\n{text}\n</{mark}>' for text in _named(calls, 'arguments', draw))
     )
 
 
-_hermes = _in_marks('tool_call')
-
-
-def _deepseek_v3(calls: Calls, draw: random.Random) -> str:
-    written = '\n'.join(
-        f'<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n{_json(arguments, draw)}\n```<｜tool▁call▁end｜>'
-        for name, arguments in calls
+def _each(call: str, between: str = '', around: str = '{}') -> Writer:
+    """Calls of this form, in which ``{name}`` and ``{json}`` stand for name and arguments."""
+    return lambda calls, draw: around.format(
+        between.join(call.format(name=name, json=_json(arguments, draw)) for name, arguments in calls)
     )
-    return f'<｜tool▁calls▁begin｜>{written}<｜tool▁calls▁end｜>'
 
 
-def _deepseek_v31(calls: Calls, draw: random.Random) -> str:
-    written = ''.join(
-        f'<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{_json(arguments, draw)}<｜tool▁call▁end｜>'
-        for name, arguments in calls
-    )
-    return f'<｜tool▁calls▁begin｜>{written}<｜tool▁calls▁end｜>'
+def _elements(begin: str, element: Element, end: str, around: str = '{}', between: str = '') -> Writer:
+
+    def write(calls: Calls, draw: random.Random) -> str:
+        written = (
+            begin.format(name=name, number=number)
+            + ''.join(element(key, value, draw) for key, value in arguments.items())
+            + end
+            for number, (name, arguments) in enumerate(calls, 1)
+        )
+        return around.format(between.join(written))
+
+    return write
 
 
 def _invokes(prefix: str, before: str, after: str, *, has_types: bool = False, between: str = '\n') -> Writer:
@@ -148,16 +136,8 @@ def _invokes(prefix: str, before: str, after: str, *, has_types: bool = False, b
         text = value if is_text else _json(value, draw)
         return f'<{prefix}parameter name="{key}"{kind}>{text}</{prefix}parameter>{between}'
 
-    def write(calls: Calls, draw: random.Random) -> str:
-        written = between.join(
-            f'<{prefix}invoke name="{name}">{between}'
-            + ''.join(element(*item, draw) for item in arguments.items())
-            + f'</{prefix}invoke>'
-            for name, arguments in calls
-        )
-        return f'{before}{written}{between}{after}'
-
-    return write
+    begin = f'<{prefix}invoke name="{{name}}">{between}'
+    return _elements(begin, element, f'</{prefix}invoke>', f'{before}{{}}{between}{after}', between)
 
 
 def _step3(calls: Calls, draw: random.Random) -> str:
@@ -165,23 +145,14 @@ def _step3(calls: Calls, draw: random.Random) -> str:
     return f'<｜tool_calls_begin｜>{"".join(invoke([call], draw) for call in calls)}<｜tool_calls_end｜>'
 
 
-def _kimi_k3(calls: Calls, draw: random.Random) -> str:
-    def element(key: str, value: Any) -> str:
-        kind = next(name for name, types in _TYPE_NAMES.items() if isinstance(value, types))
-        return f'<|open|>argument key="{key}" type="{kind}"<|sep|>{_text_or_json(value)}<|close|>argument<|sep|>'
-
-    written = ''.join(
-        f'<|open|>call tool="{name}" index="{number}"<|sep|>'
-        + ''.join(element(*item) for item in arguments.items())
-        + '<|close|>call<|sep|>'
-        for number, (name, arguments) in enumerate(calls, 1)
-    )
-    return f'<|open|>tools<|sep|>{written}<|close|>tools<|sep|>'
-
-
 _TYPE_NAMES: dict[str, Any] = {
     'string': str, 'boolean': bool, 'number': (int, float), 'array': list, 'object': dict, 'null': type(None),
 }  # fmt: skip
+
+
+def _kimi_k3_element(key: str, value: Any, draw: random.Random) -> str:
+    kind = next(name for name, types in _TYPE_NAMES.items() if isinstance(value, types))
+    return f'<|open|>argument key="{key}" type="{kind}"<|sep|>{_text_or_json(value)}<|close|>argument<|sep|>'
 
 
 def _minimax_m3(calls: Calls, draw: random.Random) -> str:
@@ -197,19 +168,11 @@ def _minimax_m3(calls: Calls, draw: random.Random) -> str:
     return f'\n{mark}<tool_call>\n{"".join(lines)}{mark}</tool_call>'
 
 
-def _minicpm5(calls: Calls, draw: random.Random) -> str:
-    def text(value: Any) -> str:
-        written = _text_or_json(value)
-        if draw.random() < 0.3:
-            return f'<![CDATA[{written.replace("]]>", "]]]]><![CDATA[>")}]]>'
-        return escape(written)
-
-    return ''.join(
-        f'<function name="{name}">'
-        + ''.join(f'<param name="{key}">{text(value)}</param>' for key, value in arguments.items())
-        + '</function>'
-        for name, arguments in calls
-    )
+def _minicpm5_element(key: str, value: Any, draw: random.Random) -> str:
+    written = _text_or_json(value)
+    in_cdata = draw.random() < 0.3
+    text = f'<![CDATA[{written.replace("]]>", "]]]]><![CDATA[>")}]]>' if in_cdata else escape(written)
+    return f'<param name="{key}">{text}</param>'
 
 
 def _apertus(calls: Calls, draw: random.Random) -> str:
@@ -230,14 +193,6 @@ def _gigachat3(calls: Calls, draw: random.Random) -> str:
     return draw.choice(('<|function_call|>', 'function call<|role_sep|>\n')) + text
 
 
-def _inkling(calls: Calls, draw: random.Random) -> str:
-    return ''.join(
-        f'<|message_model|>{name}<|content_invoke_tool_json|>'
-        f'{{"name": "{name}", "args": {_json(arguments, draw)}}}<|end_message|>'
-        for name, arguments in calls
-    )
-
-
 def _muse(calls: Calls, draw: random.Random) -> str:
     invoke = _invokes('atem:', '<atem:function_calls>\n', '</atem:function_calls>')
     return f'<|start|>assistant to=functions.{calls[0][0]}<|message|>{invoke(calls, draw)}<|eom|>'
@@ -252,65 +207,33 @@ def _kimi(calls: Calls, draw: random.Random) -> str:
     return f'<|tool_calls_section_begin|>{written}<|tool_calls_section_end|>'
 
 
-def _qwen_coder(calls: Calls, draw: random.Random) -> str:
-    def element(key: str, value: Any) -> str:
-        text = _json(value, draw) if isinstance(value, (dict, list)) else str(value)
-        return f'<parameter={key}>\n{text}\n</parameter>\n'
-
-    return '\n' + ''.join(
-        f'\n<tool_call>\n<function={name}>\n{"".join(element(*item) for item in arguments.items())}</function>\n'
-        '</tool_call>'
-        for name, arguments in calls
-    )
+def _qwen_coder_element(key: str, value: Any, draw: random.Random) -> str:
+    text = _json(value, draw) if isinstance(value, (dict, list)) else str(value)
+    return f'<parameter={key}>\n{text}\n</parameter>\n'
 
 
-def _seed(calls: Calls, draw: random.Random) -> str:
-    return '\n' + ''.join(
-        f'\n<seed:tool_call>\n<function={name}>\n'
-        + ''.join(f'<parameter={key}>{value}</parameter>\n' for key, value in arguments.items())
-        + '</function>\n</seed:tool_call>'
-        for name, arguments in calls
-    )
-
-
-def _text_or_json(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
+_QWEN_CODER = _elements('\n<tool_call>\n<function={name}>\n', _qwen_coder_element, '</function>\n</tool_call>', '\n{}')
 
 
 def _pairs(between: str, prefix: str = '', suffix: str = '', separator: str = '', around: str = '') -> Writer:
     """GLM 4.5 has line ends between its marks, 4.7 none; Hunyuan has a suffix in each mark."""
     call, key_mark, value_mark = (f'{prefix}{mark}{suffix}' for mark in ('tool_call', 'arg_key', 'arg_value'))
 
-    def write(calls: Calls, draw: random.Random) -> str:
-        written = ''.join(
-            f'{between}<{call}>{name}{separator}{between}'
-            + ''.join(
-                f'<{key_mark}>{key}</{key_mark}>{between}<{value_mark}>{_text_or_json(value)}</{value_mark}>{between}'
-                for key, value in arguments.items()
-            )
-            + f'</{call}>'
-            for name, arguments in calls
-        )
-        return f'<{around}{suffix}>{written}{between}</{around}{suffix}>' if around else written
+    def element(key: str, value: Any, draw: random.Random) -> str:
+        shown = _text_or_json(value)
+        return f'<{key_mark}>{key}</{key_mark}>{between}<{value_mark}>{shown}</{value_mark}>{between}'
 
-    return write
+    within = f'<{around}{suffix}>{{}}{between}</{around}{suffix}>' if around else '{}'
+    return _elements(f'{between}<{call}>{{name}}{separator}{between}', element, f'</{call}>', within)
 
 
 def _llama3(calls: Calls, draw: random.Random) -> str:
     return draw.choice(('', '<|python_tag|>')) + '; '.join(_named(calls, 'parameters', draw))
 
 
-def _llama_function(calls: Calls, draw: random.Random) -> str:
-    return ''.join(f'<function={name}>{_json(arguments, draw)}</function>' for name, arguments in calls)
-
-
 def _mistral_list(calls: Calls, draw: random.Random) -> str:
     objects = (f'{text[:-1]}, "id": "{draw.randrange(10**8, 10**9)}"}}' for text in _named(calls, 'arguments', draw))
     return f'[TOOL_CALLS]{draw.choice(("", " "))}[{", ".join(objects)}]'
-
-
-def _mistral(calls: Calls, draw: random.Random) -> str:
-    return ''.join(f'[TOOL_CALLS]{name}[ARGS]{_json(arguments, draw)}' for name, arguments in calls)
 
 
 def _listed(begin: str, end: str, key: str = 'arguments') -> Writer:
@@ -376,13 +299,20 @@ def _gemma(begin: str, end: str, quote: str) -> Writer:
     return lambda calls, draw: ''.join(f'{begin}call:{name}{written(arguments)}{end}' for name, arguments in calls)
 
 
+_HERMES = _in_marks('tool_call')
+_DEEPSEEK = '<｜tool▁calls▁begin｜>{}<｜tool▁calls▁end｜>'
+
 # The templates of LFM2 and OLMo 3 write a text between two quotes, and escape nothing in it.
 FAMILIES: Mapping[str, Family] = {
-    'Qwen 3': Family('hermes', _hermes, ('<|im_end|>', '<|im_end|><|endoftext|>')),
-    'Hermes': Family('hermes', _hermes, ('<|im_end|>',), think=None),
-    'Granite 4': Family('hermes', _hermes, ('<|end_of_text|>',), think=None),
-    'DeepSeek V3': Family('deepseek_v3', _deepseek_v3, ('<｜end▁of▁sentence｜>',)),
-    'DeepSeek V3.1': Family('deepseek_v31', _deepseek_v31, ('<｜end▁of▁sentence｜>',)),
+    'Qwen 3': Family('hermes', _HERMES, ('<|im_end|>', '<|im_end|><|endoftext|>')),
+    'Hermes': Family('hermes', _HERMES, ('<|im_end|>',), think=None),
+    'Granite 4': Family('hermes', _HERMES, ('<|end_of_text|>',), think=None),
+    'DeepSeek V3': Family('deepseek_v3', _each(
+        '<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n{json}\n```<｜tool▁call▁end｜>', '\n', _DEEPSEEK),
+        ('<｜end▁of▁sentence｜>',)),
+    'DeepSeek V3.1': Family('deepseek_v31', _each(
+        '<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{json}<｜tool▁call▁end｜>', '', _DEEPSEEK),
+        ('<｜end▁of▁sentence｜>',)),
     **{
         name: Family(
             format_name,
@@ -397,7 +327,8 @@ FAMILIES: Mapping[str, Family] = {
             ('GigaChat 3.5', 'gigachat35', '｜GCML｜', '｜GCML｜tool_calls', ('<|message_sep|>', '</s>')),
         )
     },
-    'Kimi K3': Family('kimi_k3', _kimi_k3,
+    'Kimi K3': Family('kimi_k3', _elements('<|open|>call tool="{name}" index="{number}"<|sep|>', _kimi_k3_element,
+        '<|close|>call<|sep|>', '<|open|>tools<|sep|>{}<|close|>tools<|sep|>'),
         ('<|close|>message<|sep|><|end_of_msg|>', '<|close|>message<|sep|>', '<|end_of_msg|>'),
         think=('<|open|>think<|sep|>', '<|close|>think<|sep|>'),
         plain=('<|open|>response<|sep|>', '<|close|>response<|sep|>'), quotes_calls=False, stays_open=True),
@@ -421,17 +352,22 @@ FAMILIES: Mapping[str, Family] = {
         think=('<longcat_think>', '</longcat_think>')),
     'dots': Family('dots', _invokes('', '<dots_function_call>\n', '</dots_function_call>'), ('',),
         avoid=('</parameter>',)),
-    'Inkling': Family('inkling', _inkling, ('<|content_model_end_sampling|>',),
+    'Inkling': Family('inkling', _each(
+        '<|message_model|>{name}<|content_invoke_tool_json|>{{"name": "{name}", "args": {json}}}<|end_message|>'),
+        ('<|content_model_end_sampling|>',),
         think=('<|message_model|><|content_thinking|>', '<|end_message|>'),
         plain=('<|message_model|><|content_text|>', '<|end_message|>'), is_opened=False, quotes_calls=False),
     'Muse Glimmer': Family('muse', _muse, ('<|eot|>',), think=(' to=self<|message|>', '<|eom|>'),
         plain=('<|start|>assistant to=user<|message|>', '<|eom|>'), is_opened=False, quotes_calls=False),
-    'MiniCPM5': Family('minicpm5', _minicpm5, ('<|im_end|>',)),
+    'MiniCPM5': Family('minicpm5', _elements('<function name="{name}">', _minicpm5_element, '</function>'),
+        ('<|im_end|>',)),
     'Step3': Family('step3', _step3, ('<｜end▁of▁sentence｜>',)),
     'Kimi K2': Family('kimi_k2', _kimi, ('<|im_end|>', '[EOS]')),
-    'Qwen3-Coder': Family('qwen3_coder', _qwen_coder, ('<|im_end|>',), think=None, avoid=('</parameter>',)),
-    'Qwen 3.5': Family('qwen3_coder', _qwen_coder, ('<|im_end|>',), avoid=('</parameter>',)),
-    'Seed-OSS': Family('seed_oss', _seed, ('<seed:eos>',), think=('<seed:think>', '</seed:think>'),
+    'Qwen3-Coder': Family('qwen3_coder', _QWEN_CODER, ('<|im_end|>',), think=None, avoid=('</parameter>',)),
+    'Qwen 3.5': Family('qwen3_coder', _QWEN_CODER, ('<|im_end|>',), avoid=('</parameter>',)),
+    'Seed-OSS': Family('seed_oss', _elements('\n<seed:tool_call>\n<function={name}>\n',
+        lambda key, value, _: f'<parameter={key}>{value}</parameter>\n', '</function>\n</seed:tool_call>', '\n{}'),
+        ('<seed:eos>',), think=('<seed:think>', '</seed:think>'),
         avoid=('</parameter>',)),
     'GLM 4.5': Family('glm45', _pairs('\n'), ('<|observation|>', '<|user|>'), avoid=('</arg_value>',)),
     'GLM 4.7': Family('glm45', _pairs(''), ('<|observation|>', '<|endoftext|>'), avoid=('</arg_value>',)),
@@ -440,9 +376,10 @@ FAMILIES: Mapping[str, Family] = {
     'gpt-oss': Family('openai', _harmony, ('',), think=('<|channel|>analysis<|message|>', '<|end|>'),
         plain=('<|start|>assistant<|channel|>final<|message|>', '<|return|>')),
     'Llama 3': Family('llama3_json', _llama3, ('<|eot_id|>', '<|eom_id|>'), think=None, has_prose=False),
-    'Llama, functions': Family('llama_function', _llama_function, ('<|eot_id|>', '<|eom_id|>'), think=None),
+    'Llama, functions': Family('llama_function', _each('<function={name}>{json}</function>'),
+        ('<|eot_id|>', '<|eom_id|>'), think=None),
     'Mistral Nemo': Family('mistral', _mistral_list, ('</s>',), think=None),
-    'Mistral': Family('mistral', _mistral, ('</s>',), think=('[THINK]', '[/THINK]')),
+    'Mistral': Family('mistral', _each('[TOOL_CALLS]{name}[ARGS]{json}'), ('</s>',), think=('[THINK]', '[/THINK]')),
     'Granite 3': Family('granite', _listed('<|tool_call|>', ''), ('<|end_of_text|>',), think=None),
     'Phi-4-mini': Family('phi4_mini_json', _listed('functools', ''), ('<|end|>', '<|endoftext|>'), think=None),
     'Nemotron': Family('nemotron_json', _listed('<TOOLCALL>', '</TOOLCALL>'), ('<SPECIAL_12>', '<|eot_id|>')),

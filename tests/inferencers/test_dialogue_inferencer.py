@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
-from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
-from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.work_dir.unanswered import ask_again, find_unanswered
 from opencompass_tooleval.work_dir.work_dir import WorkDir
-from tests.inferencers.test_inferencer import RowsDataset, StubModel, make_rows
+from tests.inferencers.test_inferencer import Run as InferencerRun
+from tests.inferencers.test_inferencer import StubModel, make_rows
 
 
 class Countdown:
@@ -29,7 +25,6 @@ class Countdown:
         self._more = more
 
     def __call__(self, row: Mapping[str, Any]) -> Dialogue[str]:
-        """Begins one; it ends in all answers, joined."""
         said = []
         for number in range(int(row['record_id'][1:]) % 4 + self._more):
             said.append(
@@ -42,48 +37,16 @@ def where(prompt: Any) -> str:
     return str(prompt[-1]['prompt'])
 
 
-@dataclass
-class Run:
+class Run(InferencerRun):
     """One call of the inferencer on eight rows, in ``folder``."""
 
-    folder: Path
-    model: StubModel = field(default_factory=lambda: StubModel(lambda prompt: f'<{where(prompt)}>'))
-    batch_size: int = 100
-    max_infra_share: float = 0.005
-    copies: int = 1
-    dialogues: Any = field(default_factory=lambda: {'type': Countdown, 'more': 1})
-
-    @property
-    def journal(self) -> Path:
-        return self.folder / 'tmp_stub.jsonl'
-
-    def go(self) -> list[dict[str, Any]]:
-        """Runs it, and returns the predictions in the order of the file."""
-        rows = make_rows(8) * self.copies
-        reader = {'input_columns': ['messages'], 'output_column': 'record'}
-        inferencer = ToolEvalDialogueGenInferencer(
-            model=self.model,
-            max_out_len=16,
-            dialogues=self.dialogues,
-            max_infra_share=self.max_infra_share,
-            batch_size=self.batch_size,
-            output_json_filepath=str(self.folder),
-        )
-        returned = inferencer.inference(
-            ZeroRetriever(RowsDataset(reader_cfg=reader, abbr='stub', rows=rows)),
-            prompt_template=ToolEvalConversationTemplate('{messages}'),
-            output_json_filepath=str(self.folder),
-            output_json_filename='stub.json',
-        )
-        written = json.loads((self.folder / 'stub.json').read_text(encoding='utf-8'))
-        assert list(written) == [str(index) for index in range(len(rows))]
-        assert returned == [row['prediction'] for row in written.values()]
-        assert not self.journal.exists()
-        return list(written.values())
+    def __init__(self, folder: Path, model: StubModel | None = None, copies: int = 1, **changes: Any) -> None:
+        settings = {'batch_size': 100, 'dialogues': {'type': Countdown, 'more': 1}, **changes}
+        answers = model or StubModel(lambda prompt: f'<{where(prompt)}>')
+        super().__init__(folder, make_rows(8) * copies, answers, **settings)
 
 
 def expected(index: int) -> str:
-    """What the dialogue about a row ends in."""
     return '|'.join(f'<gold of r{index}, round {number}>' for number in range(index % 4 + 1))
 
 
@@ -106,30 +69,17 @@ def test_each_round_is_one_batch_of_all_that_go_on(tmp_path: Path) -> None:
     assert [row['record_id'] for row in rows] == [f'r{index}' for index in range(8)] * 2
 
 
-def test_every_batch_size_gives_the_same_file(tmp_path: Path) -> None:
-    files = []
-    for size in (1, 3, 5, 8):
-        run = Run(tmp_path / str(size), batch_size=size)
-        run.go()
-        assert max(map(len, run.model.asked)) == size
-        files.append((run.folder / 'stub.json').read_bytes())
-    assert len(set(files)) == 1
+def fails_on(what: str, answer: Callable[[], Answer]) -> StubModel:
+    return StubModel(lambda prompt: answer() if what in where(prompt) else f'<{where(prompt)}>')
 
 
-def dies_on(what: str) -> Callable[[Any], str]:
-    """A reply that is killed when it is asked ``what``."""
-
-    def reply(prompt: Any) -> str:
-        if what in where(prompt):
-            raise KeyboardInterrupt
-        return f'<{where(prompt)}>'
-
-    return reply
+def killed() -> Answer:
+    raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize('what', ['r0, round 0', 'r6, round 1', 'r7, round 3'])
+@pytest.mark.parametrize('what', ['r0, round 0', 'r6, round 1'])
 def test_a_killed_run_asks_only_what_is_missing(what: str, tmp_path: Path) -> None:
-    run = Run(tmp_path / 'killed', StubModel(dies_on(what)), batch_size=2)
+    run = Run(tmp_path / 'killed', fails_on(what, killed), batch_size=2)
     with pytest.raises(KeyboardInterrupt):
         run.go()
     kept = run.journal.read_text(encoding='ascii').splitlines() if run.journal.exists() else []
@@ -141,14 +91,9 @@ def test_a_killed_run_asks_only_what_is_missing(what: str, tmp_path: Path) -> No
     assert (run.folder / 'stub.json').read_bytes() == (tmp_path / 'whole' / 'stub.json').read_bytes()
 
 
-def fails_on(what: str) -> StubModel:
-    """A model that gives no answer to ``what``."""
-    return StubModel(lambda prompt: Answer('', 'infra:timeout') if what in where(prompt) else f'<{where(prompt)}>')
-
-
 def test_a_reopened_file_asks_only_what_has_no_answer(tmp_path: Path) -> None:
     work, folder = WorkDir(tmp_path), tmp_path / 'predictions' / 'stub'
-    Run(folder, fails_on('r3, round 2'), max_infra_share=1).go()
+    Run(folder, fails_on('r3, round 2', lambda: Answer('', 'infra:timeout')), max_infra_share=1).go()
     ask_again(work, list(find_unanswered(work)))
     run = Run(folder)
     rows = run.go()

@@ -52,7 +52,6 @@ PLANS = {
 
 
 def _calls(step: Step, name: str) -> list[Step]:
-    """The rounds of a plan, made of gold calls."""
     first, *rest_of = step
     changed = {
         'no_call': [],
@@ -73,13 +72,12 @@ def _broken(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _golds() -> dict[str, tuple[str, list[Step]]]:
-    """Request -> record, and what is called in each round."""
     golds = {}
     for service in RESTBENCH:
         tools = open_toolbox(DEMO / 'restbench' / service.document, None, 'function_calling')
         records, _ = load_records(DEMO / 'restbench' / service.file, service.name, tools.inventory)
+        sent = rest.offered_tools(tools.functions)
         for record in records:
-            sent = rest.offered_tools(tools.functions)
             step = [_call(sent, call) for call in rest.gold_calls(record, tools.functions)]
             golds[record.query] = (f'{service.name}/{record.id}', [step])
     for name, file in DATA.items():

@@ -1,8 +1,9 @@
-"""instructions/instruct: prompts with instructions, over all real plans and toolsets and every demo record."""
+"""Prompts with instructions, over all real plans and toolsets and every demo record, and the instructed data sets."""
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,12 +12,15 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
 from opencompass_tooleval.benchmarks.teval.records import TABLE, Sample, file_stem, load_samples
+from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt
 from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, Record, data_file, load_example, load_records
 from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL_TABLE
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.errors import MAX_NAMED, DataError
+from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset, ToolEvalUltraToolEasyToolDataset
 from opencompass_tooleval.instructions.instruct import (
     Catalogue,
     check_variant,
@@ -187,18 +191,10 @@ def test_missing_tools_are_all_listed_once_over_the_whole_file() -> None:
         "instructions.json: 2 tools of plan have no instruction: b, c (first needed by record 'r0'). "
         'Fix it with: make them'
     )
-
-
-def test_a_long_list_of_missing_tools_is_cut_and_counted() -> None:
-    names = [f'tool_{i}' for i in range(MAX_NAMED + 7)]
     lookup = catalogue({})
-    instruct_toolset({'toolset': [{'name': name} for name in names]}, '3', lookup, described=True)
-    with pytest.raises(DataError) as caught:
+    instruct_toolset({'toolset': [{'name': f'tool_{i}'} for i in range(MAX_NAMED + 7)]}, '3', lookup, described=True)
+    with pytest.raises(DataError, match=rf", tool_{MAX_NAMED - 1} and 7 more \(first needed by record '3'\)"):
         lookup.check('usage')
-    said = str(caught.value)
-    assert f'{len(names)} tools of usage' in said
-    assert f', {names[MAX_NAMED - 1]} and 7 more (first needed by record {"3"!r})' in said
-    assert names[MAX_NAMED] not in said
 
 
 def test_a_tool_without_guideline_is_missing_where_it_is_called() -> None:
@@ -298,3 +294,60 @@ def test_required_parameters_defaults_and_more() -> None:
     properties = {'size': {'type': 'integer', 'description': 'How large', 'default': 5, 'enum': [5, 7]}, 'note': {}}
     arguments = {'type': 'object', 'properties': properties, 'required': ['size']}
     assert row == {'toolset': [{'name': 'den', 'description': 'Digs dens', 'arguments': arguments}], 'input': []}
+
+
+SAME = ('record_id', 'record', 'gold_answer')
+
+
+def check_rows(plain: Any, instructed: Any) -> None:
+    """Ids, gold and what is scored are the same; every prompt is another, and so is the name of recorded answers."""
+    for column in SAME:
+        assert instructed[column] == plain[column]
+    assert instructed['source'] == [f'{source}-easytool' for source in plain['source']]
+    assert all(new != old for new, old in zip(instructed['messages'], plain['messages'], strict=True))
+
+
+@pytest.mark.parametrize('subset', TEVAL_VARIANTS)
+@pytest.mark.parametrize('language', ['EN', 'ZH'])
+def test_teval(subset: str, language: str) -> None:
+    place = (f'tooleval:demo/teval/{language}', file_stem(subset, 'v2', language))
+    plain = ToolEvalTEvalDataset.load(*place, encoder='offline')
+    file = f'tooleval:demo/easytool/teval_{language.lower()}.json'
+    check_rows(plain, ToolEvalTEvalEasyToolDataset.load(*place, file, encoder='offline'))
+
+
+@pytest.mark.parametrize('task', ULTRATOOL_VARIANTS)
+@pytest.mark.parametrize('language', ['zh', 'en'])
+@pytest.mark.parametrize('shots', [0, 1])
+def test_ultratool(task: str, language: str, shots: int) -> None:
+    place = ('tooleval:demo/ultratool', task, language)
+    plain = ToolEvalUltraToolDataset.load(*place, shots=shots)
+    file = f'tooleval:demo/easytool/ultratool_{language}.json'
+    instructed = ToolEvalUltraToolEasyToolDataset.load(*place, file, shots=shots)
+    check_rows(plain, instructed)
+    for row in instructed:
+        (message,) = json.loads(row['messages'])
+        assert message['role'] == 'user'
+        assert "'results':" not in message['content']
+        assert message['content'].count("'Example': ") == (
+            0 if task != 'tool_usage' else message['content'].count("'arguments': ")
+        )
+
+
+def test_a_command_is_kept_whole_in_a_bounded_message() -> None:
+    fix = 'tooleval prepare teval --from ' + 'a/long/path/' * 18
+    message = str(DataError('/'.join(['folder'] * 40), 'it is damaged', fix=fix))
+    assert message.endswith(f'Fix it with: {fix}')
+    assert message.startswith('folder/') and len(message) < 260 + len(fix)
+
+
+def test_results_name_the_instructions() -> None:
+    file = 'tooleval:demo/easytool/teval_en.json'
+    digest = hashlib.sha256((DEMO / 'easytool' / 'teval_en.json').read_bytes()).hexdigest()
+    for evaluator in (
+        ToolEvalTEvalEvaluator('retrieve_str_v2', instructions=file),
+        ToolEvalUltraToolEvaluator('tool_usage', 'en', instructions=file),
+    ):
+        said = evaluator.provenance()
+        assert (said['instructions'], said['instructions_sha256']) == (file, digest)
+    assert not any('instructions' in key for key in ToolEvalTEvalEvaluator('retrieve_str_v2').provenance())

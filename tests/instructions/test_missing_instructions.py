@@ -40,19 +40,18 @@ LOADS: dict[str, Load] = {
 }
 
 
-@pytest.fixture(params=['', 'cache'])
+@pytest.fixture
 def cache(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Data below the working directory, or below ``$COMPASS_DATA_CACHE``; nothing of instructions."""
+    below = getattr(request, 'param', '')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv('HOME', str(tmp_path / 'home'))
     monkeypatch.delenv('COMPASS_DATA_CACHE', raising=False)
-    if request.param:
-        monkeypatch.setenv('COMPASS_DATA_CACHE', request.param)
-    folder = tmp_path / request.param / 'data'
-    folder.mkdir(parents=True)
+    if below:
+        monkeypatch.setenv('COMPASS_DATA_CACHE', below)
     for name in ('teval', 'ultratool', 'restbench', 'toolbench'):
-        shutil.copytree(DEMO / name, folder / name)
-    return folder
+        shutil.copytree(DEMO / name, tmp_path / below / 'data' / name)
+    return tmp_path / below / 'data'
 
 
 def run_what_is_said(load: Load, tooleval: Command) -> None:
@@ -67,18 +66,20 @@ def run_what_is_said(load: Load, tooleval: Command) -> None:
             subprocess.run(['bash', '-c', command], check=True)
 
 
-@pytest.mark.parametrize('load', LOADS.values(), ids=list(LOADS))
-def test_the_command_makes_them(load: Load, cache: Path, tooleval: Command) -> None:
-    run_what_is_said(load, tooleval)
-    load()
+PLACES = [*((name, '') for name in LOADS), ('teval', 'cache'), ('agents of toolbench', 'cache')]
 
 
-@pytest.mark.parametrize('name', ['teval', 'agents of ultratool'])
-def test_the_command_replaces_a_file_that_lacks_tools(name: str, cache: Path, tooleval: Command) -> None:
+@pytest.mark.parametrize(('name', 'cache'), PLACES, indirect=['cache'])
+def test_the_command_makes_them(name: str, cache: Path, tooleval: Command) -> None:
     run_what_is_said(LOADS[name], tooleval)
+    LOADS[name]()
+
+
+def test_the_command_replaces_a_file_that_lacks_tools(cache: Path, tooleval: Command) -> None:
+    run_what_is_said(LOADS['agents of ultratool'], tooleval)
     file = cache / 'easytool' / 'made.json'
     first = json.loads(file.read_text(encoding='utf-8'))[:1]
     file.write_text(json.dumps(first), encoding='utf-8')
-    run_what_is_said(LOADS[name], tooleval)
-    LOADS[name]()
+    run_what_is_said(LOADS['agents of ultratool'], tooleval)
+    LOADS['agents of ultratool']()
     assert json.loads(file.with_name('made.json.old').read_text(encoding='utf-8')) == first

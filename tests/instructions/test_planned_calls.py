@@ -19,7 +19,6 @@ ROW = {
 
 
 def calling(*names: str, text: str = '') -> Answer:
-    """An answer with calls."""
     return Answer(text, calls=tuple(ToolCall(name, {}, f'id-{name}') for name in names))
 
 
@@ -55,23 +54,14 @@ def test_calls_may_come_at_once_or_one_by_one() -> None:
     assert requests[0].gold == 'gold' and read_answer(requests[1].gold)[1] == ()
 
 
-def test_with_one_step_the_first_answer_counts() -> None:
+def test_a_dialogue_ends_without_a_call_or_at_a_limit() -> None:
     answer, requests = drive(PlannedCallDialogues(max_steps=1)(ROW), calling('a', text='I call'))
     assert (answer.text, names(answer), len(requests)) == ('I call', ['a'], 1)
-
-
-def test_an_answer_without_a_call_is_the_end() -> None:
     answer, requests = drive(PlannedCallDialogues()(ROW), Answer('no', finish_reason='stop'))
     assert (answer.text, answer.calls, answer.finish_reason, len(requests)) == ('no', (), 'stop', 1)
-
-
-def test_there_is_an_end_for_those_who_find_none() -> None:
     answer, requests = drive(PlannedCallDialogues(max_steps=4)(ROW), *[calling('a')] * 4)
     assert (len(requests), names(answer)) == (4, ['a'] * 4)
     answer, requests = drive(PlannedCallDialogues(max_steps=10)(ROW), *[calling(*['a'] * 50)] * 3)
     assert (len(requests), len(answer.calls)) == (3, 150)
-
-
-def test_a_step_is_the_least() -> None:
     with pytest.raises(ValueError, match='max_steps must be at least 1, not 0'):
         PlannedCallDialogues(0)

@@ -30,48 +30,42 @@ TIME = '20250101_000000'
 class Run:
     """A work folder with results and predictions, and the summarizer over it."""
 
-    def __init__(self, folder: Path, datasets: Sequence[str] = ('d', 'd-easytool'), models: Sequence[str] = ('m',)):
-        self.folder, self.datasets, self.models = folder, datasets, models
+    def __init__(self, folder: Path, *datasets: str):
+        self.folder, self.datasets, self.models = folder, datasets or ('d', 'd-easytool'), ('m',)
         self.extra = {'instructions': 'i.json'}
 
     def write(self, dataset: str, values: Sequence[float], prompt: str = '', model: str = 'm', **changes: Any) -> Run:
-        details = [{'id': f'r{i}', 'values': {'name': value}} for i, value in enumerate(values)]
         result = {
             'name': 100 * sum(values) / len(values),
             'standard_errors': {'name': 1.0},
             'reasons': {'ok': len(values)},
             'samples': {'all': len(values), 'infra': 0},
-            'details': details,
+            'details': [{'id': f'r{i}', 'values': {'name': value}} for i, value in enumerate(values)],
             **changes,
         }
-        self._put('results', model, dataset, result)
-        if prompt:
-            rows = {str(i): {'origin_prompt': f'{prompt} {i}'} for i in range(len(values))}
-            self._put('predictions', model, dataset, rows)
+        rows = {str(i): {'origin_prompt': f'{prompt} {i}'} for i in range(len(values))}
+        for stage, content in (('results', result), *((('predictions', rows),) if prompt else ())):
+            file = self.folder / stage / model / f'{dataset}.json'
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(content), encoding='utf-8')
         return self
 
-    def _put(self, stage: str, model: str, dataset: str, content: Any) -> None:
-        file = self.folder / stage / model / f'{dataset}.json'
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(content), encoding='utf-8')
-
-    def summarize(self, model: dict[str, Any] | None = None, output_path: str | None = None, **options: Any) -> None:
-        infer_cfg = {
-            'prompt_template': {'type': 'ToolEvalConversationTemplate', 'template': '{messages}'},
-            'retriever': {'type': 'ZeroRetriever'},
-            'inferencer': {'type': 'ToolEvalGenInferencer', 'max_out_len': 5},
+    def summarize(self, output_path: str | None = None, **options: Any) -> None:
+        row = {
+            'type': 'x',
+            'path': 'x',
+            'reader_cfg': {'input_columns': ['messages'], 'output_column': 'record'},
+            'infer_cfg': {
+                'prompt_template': {'type': 'ToolEvalConversationTemplate', 'template': '{messages}'},
+                'retriever': {'type': 'ZeroRetriever'},
+                'inferencer': {'type': 'ToolEvalGenInferencer', 'max_out_len': 5},
+            },
+            **self.extra,
         }
-        reader_cfg = {'input_columns': ['messages'], 'output_column': 'record'}
-        config = {
-            'models': [{'type': 'OracleModel', 'path': 'x', **(model or {}), 'abbr': name} for name in self.models],
-            'datasets': [
-                {'abbr': name, 'type': 'x', 'path': 'x', 'reader_cfg': reader_cfg, 'infer_cfg': infer_cfg, **self.extra}
-                for name in self.datasets
-            ],
-            'work_dir': str(self.folder),
-        }
-        summarizer = ToolEvalEasyToolSummarizer(ConfigDict(config), **options)
-        summarizer.summarize(output_path, TIME)
+        models = [{'type': 'OracleModel', 'path': 'x', 'abbr': name} for name in self.models]
+        datasets = [{'abbr': name, **row} for name in self.datasets]
+        config = {'models': models, 'datasets': datasets, 'work_dir': str(self.folder)}
+        ToolEvalEasyToolSummarizer(ConfigDict(config), **options).summarize(output_path, TIME)
 
     @property
     def text(self) -> str:
@@ -79,8 +73,7 @@ class Run:
 
     @property
     def rows(self) -> list[dict[str, str]]:
-        file = self.folder / 'summary' / f'summary_{TIME}_easytool.csv'
-        with file.open(encoding='utf-8') as stream:
+        with (self.folder / 'summary' / f'summary_{TIME}_easytool.csv').open(encoding='utf-8') as stream:
             return list(csv.DictReader(stream))
 
 
@@ -138,37 +131,32 @@ def test_a_pair_has_one_interval_on_every_screen(tmp_path: Path) -> None:
 
 
 def test_nothing_is_said_without_a_variant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = Run(tmp_path, datasets=('d', 'e')).write('d', [1.0]).write('e', [1.0])
+    """A method of that name is none."""
+    run = Run(tmp_path, 'd', 'funcqa-easytool').write('d', [1.0]).write('funcqa-easytool', [1.0])
+    run.extra = {}
     run.summarize()
     assert not list((tmp_path / 'summary').glob('*_easytool.*'))
     assert 'Documentation against' not in capsys.readouterr().out
 
 
-def test_a_variant_alone_is_said(tmp_path: Path) -> None:
-    run = Run(tmp_path, datasets=('d-easytool',)).write('d-easytool', [1.0])
+def test_what_cannot_be_compared_is_said(run: Run) -> None:
+    run.datasets = (*run.datasets, 'alone-easytool', 'mean', 'mean-easytool')
+    run.write('d', [0.0, 1.0, 1.0]).write('d-easytool', [1.0, 1.0]).write('alone-easytool', [1.0])
+    run.write('mean', [0.0, 1.0], name=77.0).write('mean-easytool', [1.0, 1.0])
     run.summarize()
-    assert 'NOTE d-easytool: d is not part of this run' in run.text
-    assert run.rows == []
-
-
-def test_a_method_of_that_name_is_no_variant(tmp_path: Path) -> None:
-    run = Run(tmp_path, datasets=('funcqa-easytool',)).write('funcqa-easytool', [1.0])
-    run.extra = {}
-    run.summarize()
-    assert not list((tmp_path / 'summary').glob('*_easytool.*'))
+    assert 'NOTE alone-easytool: alone is not part of this run' in run.text
+    assert 'NOTE m / d: 2 of 3 records are in both; scores are over these' in run.text
+    assert 'NOTE m / mean / name: no interval, since the scores are not means over shared records' in run.text
+    shown = [[row[name] for name in ('dataset', 'delta', 'low', 'records')] for row in run.rows]
+    assert shown == [['d', '50.00', '-100.00', '2'], ['mean', '23.00', '', '']]
 
 
 @pytest.mark.parametrize('broken', ['d', 'd-easytool'])
-@pytest.mark.parametrize('how', ['absent', 'error'])
-def test_a_missing_result_is_said_and_the_status_is_1(run: Run, broken: str, how: str) -> None:
+def test_a_missing_result_is_said_and_the_status_is_1(run: Run, broken: str) -> None:
     run.datasets = ('d', 'd-easytool', 'e', 'e-easytool')
     for dataset in run.datasets:
         run.write(dataset, [1.0])
-    file = run.folder / 'results' / 'm' / f'{broken}.json'
-    if how == 'absent':
-        file.unlink()
-    else:
-        file.write_text('{"error": "no"}', encoding='utf-8')
+    (run.folder / 'results' / 'm' / f'{broken}.json').write_text('{"error": "no"}', encoding='utf-8')
     with pytest.raises(SystemExit) as caught:
         run.summarize()
     assert caught.value.code == 1
@@ -176,20 +164,28 @@ def test_a_missing_result_is_said_and_the_status_is_1(run: Run, broken: str, how
     assert [line['dataset'] for line in run.rows] == ['e']
 
 
-def test_each_model_has_its_lines(run: Run) -> None:
+def test_each_model_and_each_table_has_its_lines(run: Run, tmp_path: Path) -> None:
     run.models = ('m', 'n')
     for model, gain in (('m', 1.0), ('n', 0.0)):
         run.write('d', [0.0, 0.0], model=model).write('d-easytool', [gain, gain], model=model)
-    run.summarize()
-    assert [(line['model'], line['delta']) for line in run.rows] == [('m', '100.00'), ('n', '0.00')]
+    groups = [
+        {'name': 't', 'metric': 'overall', 'subsets': [['d', 'name']]},
+        {'name': 't-easytool', 'metric': 'overall', 'subsets': [['d-easytool', 'name'], ['d', 'name']]},
+    ]
+    run.summarize(summary_groups=groups)
+    shown = [[line[name] for name in ('model', 'dataset', 'metric', 'delta')] for line in run.rows]
+    of_m, of_n = [['m', 'd', 'name', '100.00'], ['m', 't', 'overall', '50.00']], ['n', 'd', 'name', '0.00']
+    assert shown == [*of_m, of_n, ['n', 't', 'overall', '0.00']] and run.rows[1]['low'] == ''
     assert run.rows[0]['first_prompt_documentation'] == run.rows[0]['first_prompt_reduction'] == ''
+    run.summarize(output_path=str(tmp_path / 'mine' / 'table.txt'))
+    assert {'table_easytool.csv', 'table_easytool.txt'} < {file.name for file in (tmp_path / 'mine').iterdir()}
 
 
 @pytest.fixture
 def sweep(tmp_path: Path) -> Run:
     """A run that the report reads too."""
     (tmp_path / TIME / 'configs').mkdir(parents=True)
-    return Run(tmp_path / TIME, ('tooleval-restbench-tmdb', 'tooleval-restbench-tmdb-easytool'))
+    return Run(tmp_path / TIME, 'tooleval-restbench-tmdb', 'tooleval-restbench-tmdb-easytool')
 
 
 @pytest.mark.parametrize('reported', [True, False])
@@ -237,60 +233,3 @@ def test_tokens_of_agents_are_what_the_server_says_of_a_task(run: Run) -> None:
     assert f'tokens of m: means over the tasks, {REPORTED}' in run.text
     run.write('d', [0.0, 1.0, 1.0], prompt='the same query', **agents).summarize()
     assert run.rows[0]['first_prompt_documentation'] == run.rows[0]['task_prompts_reduction'] == ''
-
-
-def test_tables_are_set_side_by_side_without_an_interval(run: Run) -> None:
-    run.write('d', [0.0, 1.0]).write('d-easytool', [1.0, 1.0])
-    groups = [
-        {'name': 't', 'metric': 'overall', 'subsets': [['d', 'name']]},
-        {'name': 't-easytool', 'metric': 'overall', 'subsets': [['d-easytool', 'name'], ['d', 'name']]},
-    ]
-    run.summarize(summary_groups=groups)
-    shown = [[line[name] for name in ('dataset', 'metric', 'instructions', 'delta', 'low')] for line in run.rows]
-    assert shown == [['d', 'name', '100.00', '50.00', '-100.00'], ['t', 'overall', '75.00', '25.00', '']]
-
-
-def test_records_that_only_one_side_has_are_said(run: Run) -> None:
-    run.write('d', [0.0, 1.0, 1.0]).write('d-easytool', [1.0, 1.0])
-    run.summarize()
-    assert 'NOTE m / d: 2 of 3 records are in both; scores are over these' in run.text
-    assert run.rows[0]['delta'] == '50.00'
-    assert run.rows[0]['records'] == '2'
-
-
-def test_a_score_that_is_no_mean_has_no_interval(run: Run) -> None:
-    run.write('d', [0.0, 1.0], name=77.0).write('d-easytool', [1.0, 1.0])
-    run.summarize()
-    assert 'NOTE m / d / name: no interval, since the scores are not means over shared records' in run.text
-    assert (run.rows[0]['delta'], run.rows[0]['low']) == ('23.00', '')
-
-
-def test_predictions_of_several_workers(run: Run) -> None:
-    run.write('d', [0.0, 1.0], 'one two three').write('d-easytool', [1.0, 1.0], 'one')
-    folder = run.folder / 'predictions' / 'm'
-    rows = json.loads((folder / 'd.json').read_text(encoding='utf-8'))
-    (folder / 'd.json').unlink()
-    for i in range(2):
-        (folder / f'd_{i}.json').write_text(json.dumps({'0': rows[str(i)]}), encoding='utf-8')
-    (folder / 'd_other.json').write_text(json.dumps({'0': {'origin_prompt': 'x ' * 99}}), encoding='utf-8')
-    run.summarize()
-    assert run.rows[0]['first_prompt_documentation'] == run.rows[0]['task_prompts_documentation'] == '4.00'
-
-
-@pytest.mark.parametrize('named', ['path', 'tokenizer_path', 'summarizer'])
-def test_tokenizers(run: Run, tiny_model: Path, named: str) -> None:
-    from transformers import AutoTokenizer
-
-    text = 'These APIs are at your disposal, one per line:'
-    run.write('d', [0.0], text).write('d-easytool', [1.0], 'These')
-    options = {'tokenizer': str(tiny_model)} if named == 'summarizer' else {}
-    run.summarize({} if options else {named: str(tiny_model)}, **options)
-    expected = len(AutoTokenizer.from_pretrained(tiny_model)(f'{text} 0', add_special_tokens=False)['input_ids'])
-    assert run.rows[0]['first_prompt_documentation'] == f'{expected}.00'
-    assert f'tokens of m: means over the tasks, tokenizer {tiny_model.name}' in run.text
-
-
-def test_output_path(run: Run, tmp_path: Path) -> None:
-    run.write('d', [0.0]).write('d-easytool', [1.0])
-    run.summarize(output_path=str(tmp_path / 'mine' / 'table.txt'))
-    assert {'table_easytool.csv', 'table_easytool.txt'} < {file.name for file in (tmp_path / 'mine').iterdir()}

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.catalogue.tables import published_columns
+from opencompass_tooleval.extras.compare.comparing import Side, compare
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.names import family_of, is_variant, title_of
 from opencompass_tooleval.report.overview import Overview, headline, overview, verdict_of
 from opencompass_tooleval.report.samples import SampleFiles, tasks_of
 from opencompass_tooleval.report.standing import Digest, Standing
-from opencompass_tooleval.results.comparing import Side, compare
 from opencompass_tooleval.results.table import read
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import add, detail, result_of

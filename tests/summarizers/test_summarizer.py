@@ -18,8 +18,8 @@ from opencompass_tooleval.benchmarks.ultratool.groups import (
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
+from opencompass_tooleval.extras.compare.comparing import Side, compare
 from opencompass_tooleval.report.board import boards
-from opencompass_tooleval.results.comparing import Side, compare
 from opencompass_tooleval.results.table import read
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
 from opencompass_tooleval.work_dir.work_dir import WorkDir

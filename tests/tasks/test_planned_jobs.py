@@ -11,10 +11,10 @@ from mmengine.config import Config
 from opencompass.registry import PARTITIONERS
 from opencompass.utils import build_dataset_from_cfg
 
-from opencompass_tooleval.cli.plan import show_plan
 from opencompass_tooleval.core.scoring.prices import Budget, Prices
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import summary_of
+from opencompass_tooleval.extras.plan.command import show_plan
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.tasks.first_prompts import first_prompts
 from opencompass_tooleval.tasks.planned_jobs import ModelPlan, make_plan

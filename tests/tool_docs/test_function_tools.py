@@ -24,74 +24,55 @@ from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc
 from opencompass_tooleval.tool_docs.value_types import json_types
 from tests.instructions.shared_data import real
 
-
-@pytest.mark.parametrize(
-    ('documented', 'types'),
-    [
-        ('STRING', ('string',)),
-        ('NUMBER', ('number',)),
-        ('BOOLEAN', ('boolean',)),
-        ('integer', ('integer',)),
-        ('DATE (YYYY-MM-DD)', ('string',)),
-        ('List[int,str]', ('array',)),
-        ('OBJECT', ('object',)),
-        ('string|null', ('string', 'null')),
-        ('int or float', ('integer', 'number')),
-        ('ENUM', ()),
-        ('string|anything', ()),
-        ('', ()),
-        ('null', ()),
-        ('string ' * 100, ()),
-    ],
-)
-def test_types(documented: str, types: tuple[str, ...]) -> None:
-    assert json_types(documented) == types
+TYPES: dict[str, tuple[str, ...]] = {
+    'STRING': ('string',),
+    'NUMBER': ('number',),
+    'DATE (YYYY-MM-DD)': ('string',),
+    'List[int,str]': ('array',),
+    'string|null': ('string', 'null'),
+    'int or float': ('integer', 'number'),
+    'ENUM': (),
+    'string|anything': (),
+    '': (),
+    'null': (),
+    'string ' * 100: (),
+}
 
 
-@pytest.mark.parametrize(
-    ('parameter', 'schema'),
-    [
-        (Parameter('a', 'STRING', ' b\nc ', 'x'), {'type': 'string', 'description': 'b c', 'default': 'x'}),
-        (Parameter('a', 'NUMBER', default='10'), {'type': 'number', 'default': 10}),
-        (Parameter('a', 'NUMBER', default='ten'), {'type': 'number', 'default': 'ten'}),
-        (Parameter('a', 'BOOLEAN', default='true'), {'type': 'boolean', 'default': True}),
-        (Parameter('a', 'STRING', default=''), {'type': 'string'}),
-        (Parameter('a', 'ENUM', default=None), {'default': None}),
-        (Parameter('a', 'string|null'), {'type': ['string', 'null']}),
-        (Parameter('a', 'array'), {'type': 'array', 'items': {}}),
-        (
-            Parameter('a', 'integer', extra={'in': 'body', 'minimum': 1, 'maximum': '9', 'enum': [1], 'title': 'A'}),
-            {'type': 'integer', 'minimum': 1, 'enum': [1]},
-        ),
-        (
-            Parameter('a', 'object', extra={
-                'additionalProperties': 'true',
-                'properties': {'b': {'type': 'array', 'items': {'type': 'string', 'example': 'x'}}},
-                'required': ['b', 'c'],
-            }),
-            {
-                'type': 'object',
-                'properties': {'b': {'type': 'array', 'items': {'type': 'string', 'description': 'E.g. "x".'}}},
-                'required': ['b'],
-            },
-        ),
-    ],
-)  # fmt: skip
+def test_types() -> None:
+    assert {documented: json_types(documented) for documented in TYPES} == TYPES
+
+
+EXTRA = {'in': 'body', 'minimum': 1, 'maximum': '9', 'enum': [1], 'title': 'A'}
+INNER = {'b': {'type': 'array', 'items': {'type': 'string', 'example': 'x'}}}
+SHOWN = {'b': {'type': 'array', 'items': {'type': 'string', 'description': 'E.g. "x".'}}}
+NESTED = {'additionalProperties': 'true', 'properties': INNER, 'required': ['b', 'c']}
+PARAMETERS: list[tuple[Parameter, dict[str, Any]]] = [
+    (Parameter('a', 'STRING', ' b\nc ', 'x'), {'type': 'string', 'description': 'b c', 'default': 'x'}),
+    (Parameter('a', 'NUMBER', default='10'), {'type': 'number', 'default': 10}),
+    (Parameter('a', 'NUMBER', default='ten'), {'type': 'number', 'default': 'ten'}),
+    (Parameter('a', 'BOOLEAN', default='true'), {'type': 'boolean', 'default': True}),
+    (Parameter('a', 'STRING', default=''), {'type': 'string'}),
+    (Parameter('a', 'ENUM', default=None), {'default': None}),
+    (Parameter('a', 'string|null'), {'type': ['string', 'null']}),
+    (Parameter('a', 'array'), {'type': 'array', 'items': {}}),
+    (Parameter('a', 'integer', extra=EXTRA), {'type': 'integer', 'minimum': 1, 'enum': [1]}),
+    (Parameter('a', 'object', extra=NESTED), {'type': 'object', 'properties': SHOWN, 'required': ['b']}),
+]
+
+
+@pytest.mark.parametrize(('parameter', 'schema'), PARAMETERS)
 def test_a_parameter(parameter: Parameter, schema: dict[str, Any]) -> None:
     assert parameter_schema(parameter) == schema
     Draft202012Validator.check_schema(schema)
 
 
-def test_what_may_be_an_example_is_told_as_one() -> None:
+def test_examples_and_endless_lists() -> None:
     schema = parameter_schema(Parameter('id', 'integer', 'The film.', 456), has_defaults=False)
     assert schema == {'type': 'integer', 'description': 'The film. E.g. 456.'}
-
-
-def test_a_list_of_lists_of_lists_ends() -> None:
-    schema: dict[str, Any] = {'type': 'array'}
-    schema['items'] = schema
-    nested = parameter_schema(Parameter('a', 'array', extra={'items': schema}))
-    depth = 0
+    endless: dict[str, Any] = {'type': 'array'}
+    endless['items'] = endless
+    nested, depth = parameter_schema(Parameter('a', 'array', extra={'items': endless})), 0
     while 'items' in nested:
         nested, depth = nested['items'], depth + 1
     assert depth == 6

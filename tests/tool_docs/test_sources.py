@@ -35,32 +35,6 @@ def write(folder: Path, value: Any, name: str = 'docs.json') -> Path:
     return file
 
 
-@pytest.mark.parametrize('quoted', [repr, json.dumps])
-@pytest.mark.parametrize(
-    ('layout', 'value', 'count'),
-    [
-        ('pairs', [['Bells.ring', API], ['Bells.stop', OTHER]], 2),
-        ('list', [API, OTHER], 2),
-        ('object', API, 1),
-    ],
-)
-def test_api_lists_are_found_in_prompts(layout: str, value: Any, count: int, quoted: Any) -> None:
-    written = quoted(value)
-    text = f"It's a test [of sorts] {{really}}.\n{written}\n{PLAN_FORMAT}"
-    span = find_api_list(text)
-    assert span is not None and (span.layout, len(span.apis)) == (layout, count)
-    assert text[span.start : span.end] == written
-    assert span.apis == (API, OTHER)[:count]
-
-
-def test_apis_one_per_line() -> None:
-    lines = f'{json.dumps(API)}\n{OTHER!r}'
-    text = f'One per line:\n{lines}\n\n{PLAN_FORMAT}'
-    span = find_api_list(text)
-    assert span is not None and (span.layout, span.apis) == ('lines', (API, OTHER))
-    assert text[span.start : span.end] == lines
-
-
 @pytest.mark.parametrize(
     'text',
     [
@@ -81,23 +55,15 @@ def test_prompts_without_an_api_list(text: str) -> None:
     assert find_api_list(text) is None
 
 
-def test_every_real_prompt_of_a_plan_has_its_apis() -> None:
-    for name, begin in (('plan_json_v1', '[['), ('plan_str_v1', '[[')):
-        records = json.loads(real(f'teval/EN/{name}.json').read_text(encoding='utf-8'))
-        for record in records.values():
-            text = record['origin_prompt'][0]['content']
-            span = find_api_list(text)
-            assert span is not None and span.layout == 'pairs'
-            assert text[span.start :].startswith(begin) and text[span.end :].startswith('\n')
-            if 'API_list' in record['meta']:
-                assert [api['name'] for api in span.apis] == record['meta']['API_list']
-
-
 def test_real_teval() -> None:
+    for name in ('plan_json_v1', 'plan_str_v1'):
+        for record in json.loads(real(f'teval/EN/{name}.json').read_text(encoding='utf-8')).values():
+            span = find_api_list(record['origin_prompt'][0]['content'])
+            assert span is not None and span.layout == 'pairs'
+            names = [api['name'] for api in span.apis]
+            assert record['meta'].get('API_list', names) == names
     docs = load_docs('teval', real('teval/EN/plan_json_v1.json'))
-    assert len(docs) == 50
-    assert docs == sorted(docs, key=docs.index)
-    assert docs[0].functions[0].name == docs[0].name == 'AirbnbSearch.get_property_details'
+    assert (len(docs), docs[0].functions[0].name) == (50, 'AirbnbSearch.get_property_details')
     with pytest.raises(DataError, match='finds no tools'):
         load_docs('teval', real('teval/EN/review_str_v1.json'))
 
@@ -111,10 +77,8 @@ def test_teval_by_hand(tmp_path: Path) -> None:
     (doc,) = load_docs('teval', write(tmp_path, teval(prompt)))
     (function,) = doc.functions
     assert (doc.name, doc.raw, function.raw) == ('Bells.ring', API, API)
-    assert [(p.name, p.type) for p in (*function.required, *function.optional)] == [
-        ('bell', 'STRING'),
-        ('strokes', 'NUMBER'),
-    ]
+    parameters = [(p.name, p.type) for p in (*function.required, *function.optional)]
+    assert parameters == [('bell', 'STRING'), ('strokes', 'NUMBER')]
     assert load_docs('teval', write(tmp_path, teval(json.dumps(prompt)))) == [doc]
 
 
@@ -150,7 +114,6 @@ def test_toolbench_groups_by_tool(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 
 
 def test_a_toolbench_document(tmp_path: Path) -> None:
-    """Table 7: one tool's own document."""
     api = {'name': 'Ring', 'description': 'rings', 'required_parameters': [], 'optional_parameters': []}
     whole = {'tool_description': 'All bells', 'home_url': 'https://x', 'tool_name': 'Bells', 'api_list': [api]}
     (doc,) = load_docs('toolbench', write(tmp_path, whole))
@@ -170,78 +133,85 @@ def test_real_toolbench(name: str, tools: int, functions: int) -> None:
     assert relevant <= known
 
 
-OPENAPI: dict[str, Any] = {
-    'openapi': '3.0.1',
-    'components': {
-        'parameters': {
-            'Bell': {'name': 'bell', 'in': 'path', 'required': True, 'schema': {'$ref': '#/components/schemas/Name'}}
-        },
-        'schemas': {
-            'Name': {'type': 'string', 'example': 'tenor'},
-            'Loop': {'type': 'object', 'properties': {'next': {'$ref': '#/components/schemas/Loop'}}},
-        },
-        'requestBodies': {
-            'Ring': {
-                'content': {
-                    'application/json': {
-                        'schema': {
-                            'type': 'object',
-                            'required': ['strokes', 'page'],
-                            'properties': {'strokes': {'type': 'integer', 'minimum': 1}, 'page': {'type': 'string'}},
-                        }
-                    }
-                }
-            }
-        },
-    },
-    'paths': {
-        '/bells/{bell}/{tower}': {
-            'parameters': [
-                {'$ref': '#/components/parameters/Bell'},
-                {'name': 'page', 'in': 'query', 'description': 'old'},
-            ],
-            'get': {
-                'summary': 'One bell',
-                'parameters': [
-                    {'name': 'page', 'in': 'query', 'required': 'false', 'schema': {'type': 'integer', 'default': 1}},
-                    {'name': 'tone', 'in': 'query', 'required': 'true', 'examples': {'a': {'value': 'C'}}},
-                    {'name': 'loop', 'in': 'query', 'schema': {'$ref': '#/components/schemas/Loop'}},
-                    {'name': 'far', 'in': 'query', 'schema': {'$ref': 'other.json#/x'}},
-                ],
-                'responses': {'200': {'$ref': '#/nowhere'}},
-            },
-            'post': {'description': 'Rings it.\n', 'requestBody': {'$ref': '#/components/requestBodies/Ring'}},
-        },
-        '/bells': {'get': {'description': 'All bells.', 'summary': 'Bells'}, 'summary': 'x'},
-    },
-}
+OPENAPI = """
+openapi: 3.0.3
+info: {title: Bells, version: 2024-01-01}
+paths:
+  /bells/{bell}/{tower}:
+    parameters:
+      - {$ref: '#/components/parameters/Bell'}
+      - {name: page, in: query, description: old}
+    get:
+      summary: One bell
+      parameters:
+        - {name: page, in: query, required: 'false', schema: {type: integer, default: 1}}
+        - {name: tone, in: query, required: 'true', examples: {a: {value: C}}}
+        - {name: loop, in: query, schema: {$ref: '#/components/schemas/Loop'}}
+        - {name: far, in: query, schema: {$ref: 'other.json#/x'}}
+        - {name: since, in: [query], schema: {type: string, format: date, nullable: true, example: 2024-01-01}}
+        - {name: weight, in: query, schema: {oneOf: [{type: integer}, {type: string}]}}
+      responses: {200: {$ref: '#/nowhere'}}
+    post: {description: "Rings it.\\n", requestBody: {$ref: '#/components/requestBodies/Ring'}}
+  /bells:
+    get: {operationId: allBells, description: All bells., summary: Bells}
+    summary: x
+components:
+  parameters:
+    Bell: {name: bell, in: path, required: true, schema: {$ref: '#/components/schemas/Name'}}
+  schemas:
+    Name: {type: string, example: tenor, enum: [no, yes, tenor]}
+    Loop: {type: object, properties: {next: {$ref: '#/components/schemas/Loop'}}}
+    Ring:
+      allOf:
+        - {type: object, required: [strokes, page], properties: {strokes: {type: integer, minimum: 1}, page: {}}}
+        - anyOf:
+            - {type: object, required: [by, how], properties: {by: {type: string}, how: {type: string}}}
+            - {type: object, required: [how], properties: {how: {type: string}, at: {type: number, nullable: true}}}
+  requestBodies:
+    Ring: {content: {application/json: {schema: {$ref: '#/components/schemas/Ring'}}}}
+"""
 
 
 def test_openapi(tmp_path: Path) -> None:
-    docs = load_docs('openapi', write(tmp_path, OPENAPI))
+    docs = load_docs('openapi', write(tmp_path, OPENAPI, 'bells.yaml'))
     usage = ['GET /bells/{bell}/{tower}', 'POST /bells/{bell}/{tower}', 'GET /bells']
     assert [doc.name for doc in docs] == [*usage[:2], '/bells']
     assert [doc.functions[0].name for doc in docs] == usage
     assert [doc.description for doc in docs] == ['One bell', 'Rings it.', 'All bells.']
-    one, ring, _ = (doc.functions[0] for doc in docs)
+    one, ring, every = (doc.functions[0] for doc in docs)
+    assert every.call_name == 'allBells'
     assert [(p.name, p.default, p.extra['in']) for p in one.required] == [
         ('bell', 'tenor', 'path'),
         ('tone', 'C', 'query'),
         ('tower', ABSENT, 'path'),
     ]
-    assert [(p.name, p.default) for p in one.optional] == [('page', 1), ('loop', ABSENT), ('far', ABSENT)]
+    assert one.required[0].extra['enum'] == ['no', 'yes', 'tenor']
+    assert [(p.name, p.type, p.default) for p in one.optional] == [
+        ('page', 'integer', 1),
+        ('loop', 'object', ABSENT),
+        ('far', '', ABSENT),
+        ('since', 'string|null', '2024-01-01'),
+        ('weight', 'integer|string', ABSENT),
+    ]
     assert [(p.name, p.type, p.extra['in']) for p in ring.required] == [
         ('bell', 'string', 'path'),
         ('tower', '', 'path'),
         ('strokes', 'integer', 'body'),
+        ('how', 'string', 'body'),
     ]
-    assert [(p.name, p.description) for p in ring.optional] == [('page', 'old')]  # the query's; the body has one too
     assert ring.required[2].extra == {'in': 'body', 'minimum': 1}
-    raw = docs[0].raw
-    assert isinstance(raw, dict)
-    operation = raw['/bells/{bell}/{tower}']['get']
+    # The query has a page too.
+    assert [(p.name, p.type, p.description) for p in ring.optional] == [
+        ('page', '', 'old'),
+        ('by', 'string', ''),
+        ('at', 'number|null', ''),
+    ]
+    assert isinstance(docs[0].raw, dict)
+    operation = docs[0].raw['/bells/{bell}/{tower}']['get']
     assert operation['parameters'][2]['schema']['properties']['next'] == {'$ref': '#/components/schemas/Loop'}
     assert operation['responses'] == {'200': {'$ref': '#/nowhere'}}
+    properties = function_tool(one, 'bell').parameters['properties']
+    assert properties['since']['type'] == ['string', 'null']
 
 
 def test_openapi_that_unfolds_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,34 +228,6 @@ def test_openapi_that_unfolds_without_end(tmp_path: Path, monkeypatch: pytest.Mo
     document['schemas']['s0'] = {'enum': [*range(20)]}  # type: ignore[index]
     with pytest.raises(DataError, match=r'GET /x.*: its schema has more than 10 values after'):
         load_docs('openapi', write(tmp_path, document))
-
-
-@pytest.mark.parametrize(
-    ('parameters', 'said'),
-    [
-        (5, 'not a list'),
-        ({'a': 1}, 'not a list'),
-        ([5], "object with a 'name'"),
-        ([{'in': 'query'}], "object with a 'name'"),
-    ],
-)
-def test_openapi_with_parameters_of_another_form(parameters: Any, said: str, tmp_path: Path) -> None:
-    document = {'openapi': '3.0.1', 'paths': {'/x': {'get': {'parameters': parameters}}}}
-    with pytest.raises(DataError, match=rf'GET /x.*{said}'):
-        load_docs('openapi', write(tmp_path, document))
-
-
-def test_openapi_with_a_place_of_another_form(tmp_path: Path) -> None:
-    document = {'openapi': '3.0.1', 'paths': {'/x': {'get': {'parameters': [{'name': 'q', 'in': ['query']}]}}}}
-    (doc,) = load_docs('openapi', write(tmp_path, document))
-    assert [parameter.name for parameter in doc.functions[0].optional] == ['q']
-
-
-@pytest.mark.parametrize('default', ['NaN', '1e999', '"\\ud800"'])
-def test_what_no_file_of_instructions_could_hold(default: str, tmp_path: Path) -> None:
-    text = json.dumps({'name': 'ring', 'parameters': {'properties': {'n': {'default': 0}}}})
-    with pytest.raises(DataError, match=r"record 'ring'.*that JSON files cannot contain"):
-        load_docs('function_schema', write(tmp_path, text.replace('0', default)))
 
 
 @pytest.mark.parametrize(('service', 'count', 'several'), [('tmdb', 54, 0), ('spotify', 40, 16)])
@@ -310,17 +252,12 @@ def test_real_openapi(service: str, count: int, several: int) -> None:
     assert gold - usages <= {'GET /person/{movie_id}/movie_credits', 'GET /track/{id}'}
 
 
+BELL = {'type': 'string', 'enum': ['tenor'], 'description': 'Which.'}
+STROKES = {'type': ['integer', 'null'], 'default': None}
 FUNCTION: dict[str, Any] = {
     'name': 'ring',
     'description': 'Rings.',
-    'parameters': {
-        'type': 'object',
-        'properties': {
-            'bell': {'type': 'string', 'enum': ['tenor'], 'description': 'Which.'},
-            'strokes': {'type': ['integer', 'null'], 'default': None},
-        },
-        'required': ['bell'],
-    },
+    'parameters': {'type': 'object', 'properties': {'bell': BELL, 'strokes': STROKES}, 'required': ['bell']},
 }
 
 
@@ -396,45 +333,60 @@ def test_plain_text(tmp_path: Path) -> None:
         load_docs('plain_text', tmp_path)
 
 
-@pytest.mark.parametrize(
-    ('kind', 'value', 'said'),
-    [
-        ('openapi', {'swagger': '2.0', 'paths': {}}, 'OpenAPI 3'),
-        ('openapi', 'openapi: 3.0.0', 'finds no tools'),
-        ('openapi', 'openapi: [3.0.0', 'neither JSON nor YAML'),
-        ('openapi', {'openapi': '3.0.0', 'paths': {}}, 'finds no tools'),
-        ('openapi', {'openapi': '3.0.0', 'paths': {'/x': {'get': 3}}}, "'GET /x': the operation"),
-        ('openapi', {'openapi': '3.0.0', 'paths': {'/x': {'get': {'parameters': [{}]}}}}, "'GET /x': a parameter"),
-        (
-            'openapi',
-            {'openapi': '3.0.0', 'paths': {'/x': {'get': {'parameters': [{'$ref': '#/a/b'}]}}}},
-            "'GET /x': the reference #/a/b has no target",
-        ),
-        ('toolbench', [{'query': 'q'}], "'0': the record has no 'api_list'"),
-        ('toolbench', [{'api_list': [3]}], "'0': an API is not an object"),
-        ('toolbench', [{'api_list': [{'api_name': 'x'}]}], "needs a 'tool_name'"),
-        ('toolbench', [{'api_list': [{'tool_name': 'x'}]}], "needs an 'api_name'"),
-        ('toolbench', [{'api_list': [{**TOOLBENCH, 'required_parameters': {'a': 1}}]}], "'Bells: Ring'.*not a list"),
-        ('toolbench', [{'api_list': [{**TOOLBENCH, 'required_parameters': [{}]}]}], "'Bells: Ring'.*'name'"),
-        ('function_schema', [{'type': 'function'}], "'0': a function"),
-        ('function_schema', [FUNCTION, {**FUNCTION, 'description': 'y'}], "'ring'.*two ways"),
-        ('function_schema', [{**FUNCTION, 'parameters': [1]}], "'ring'.*not a JSON schema"),
-        ('teval', [1], 'id -> record'),
-        ('teval', {'7': {}}, "'7': field 'origin_prompt'"),
-        (
-            'teval',
-            teval([{'role': 'system', 'content': repr([{**API, 'required_parameters': [3]}])}]),
-            "'r': a parameter is not an object",
-        ),
-        ('teval', teval([{'role': 'system', 'content': repr([API, {**API, 'description': 'y'}])}]), 'two ways'),
-        ('ultratool', [{'toolset': [{'description': 'x'}]}], "'0'.*'name'"),
-        ('ultratool', [{'toolset': 3}], "'0': the toolset is not a list"),
-        ('ultratool', [{'toolset': [3]}], "'0': a tool of the toolset is not an object"),
-    ],
-)
+def operation(parameters: Any) -> dict[str, Any]:
+    return {'openapi': '3.0.0', 'paths': {'/x': {'get': {'parameters': parameters}}}}
+
+
+def system(*apis: Any) -> dict[str, Any]:
+    return teval([{'role': 'system', 'content': repr(list(apis))}])
+
+
+def number(default: str) -> str:
+    return '{"name": "ring", "parameters": {"properties": {"n": {"default": ' + default + '}}}}'
+
+
+FAULTS: list[tuple[str, Any, str]] = [
+    ('openapi', {'swagger': '2.0', 'paths': {}}, 'OpenAPI 3'),
+    ('openapi', 'openapi: 3.0.0', 'finds no tools'),
+    ('openapi', 'openapi: [3.0.0', 'neither JSON nor YAML'),
+    ('openapi', 'openapi: &v 3.0.0\npaths: *v', 'anchors are not supported'),
+    ('openapi', 'openapi: 3.0.0\npaths: !!python/object/apply:os.getcwd []', 'tags are not supported'),
+    ('openapi', 'openapi: 3.0.0\nopenapi: 3.0.0', "'openapi' occurs more than once"),
+    ('openapi', 'openapi: 3.0.0\npaths: ' + '[' * 500, 'nested too deeply'),
+    ('openapi', 'openapi: 3.0.0\n? [1]\n: 2', 'a key is not a string'),
+    ('openapi', {'openapi': '3.0.0', 'paths': {}}, 'finds no tools'),
+    ('openapi', {'openapi': '3.0.0', 'paths': {'/x': {'get': 3}}}, "'GET /x': the operation"),
+    ('openapi', operation([{}]), "'GET /x': a parameter"),
+    ('openapi', operation(5), 'GET /x.*not a list'),
+    ('openapi', operation([5]), "GET /x.*object with a 'name'"),
+    ('openapi', operation([{'$ref': '#/a/b'}]), "'GET /x': the reference #/a/b has no target"),
+    ('toolbench', [{'query': 'q'}], "'0': the record has no 'api_list'"),
+    ('toolbench', [{'api_list': [3]}], "'0': an API is not an object"),
+    ('toolbench', [{'api_list': [{'api_name': 'x'}]}], "needs a 'tool_name'"),
+    ('toolbench', [{'api_list': [{'tool_name': 'x'}]}], "needs an 'api_name'"),
+    ('toolbench', [{'api_list': [{**TOOLBENCH, 'required_parameters': {'a': 1}}]}], "'Bells: Ring'.*not a list"),
+    ('toolbench', [{'api_list': [{**TOOLBENCH, 'required_parameters': [{}]}]}], "'Bells: Ring'.*'name'"),
+    ('function_schema', [{'type': 'function'}], "'0': a function"),
+    ('function_schema', [FUNCTION, {**FUNCTION, 'description': 'y'}], "'ring'.*two ways"),
+    ('function_schema', [{**FUNCTION, 'parameters': [1]}], "'ring'.*not a JSON schema"),
+    ('function_schema', number('NaN'), "record 'ring'.*that JSON files cannot contain"),
+    ('function_schema', number('1e999'), "record 'ring'.*that JSON files cannot contain"),
+    ('function_schema', number('"\\ud800"'), "record 'ring'.*that JSON files cannot contain"),
+    ('teval', [1], 'id -> record'),
+    ('teval', {'7': {}}, "'7': field 'origin_prompt'"),
+    ('teval', system({**API, 'required_parameters': [3]}), "'r': a parameter is not an object"),
+    ('teval', system(API, {**API, 'description': 'y'}), 'two ways'),
+    ('ultratool', [{'toolset': [{'description': 'x'}]}], "'0'.*'name'"),
+    ('ultratool', [{'toolset': 3}], "'0': the toolset is not a list"),
+    ('ultratool', [{'toolset': [3]}], "'0': a tool of the toolset is not an object"),
+]
+
+
+@pytest.mark.parametrize(('kind', 'value', 'said'), FAULTS)
 def test_faults_name_file_and_record(kind: str, value: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f'docs.json.*{said}'):
+    with pytest.raises(DataError, match=f'docs.json.*{said}') as caught:
         load_docs(kind, write(tmp_path, value))
+    assert '\n' not in str(caught.value)
 
 
 @pytest.mark.parametrize('kind', KINDS)
@@ -445,85 +397,5 @@ def test_missing_files_and_wrong_ones(kind: str, tmp_path: Path) -> None:
     broken.write_bytes(b'\xff\xfe')
     with pytest.raises(DataError, match='not UTF-8'):
         load_docs(kind, broken)
-
-
-def test_an_unknown_source() -> None:
     with pytest.raises(ValueError, match='only toolbench, openapi'):
-        load_docs('yaml', Path('x'))
-
-
-YAML = """
-openapi: 3.0.3
-info: {title: Bells, version: 2024-01-01}
-paths:
-  /bells/{bell}:
-    put:
-      operationId: ringBell
-      summary: Rings a bell.
-      parameters:
-        - {name: bell, in: path, required: true, schema: {type: string, enum: [no, yes, tenor]}}
-        - {name: since, in: query, schema: {type: string, format: date, nullable: true, example: 2024-01-01}}
-        - {name: weight, in: query, schema: {oneOf: [{type: integer}, {type: string}]}}
-      requestBody:
-        content:
-          application/json:
-            schema: {$ref: '#/components/schemas/Ring'}
-      responses:
-        200: {description: rung}
-components:
-  schemas:
-    Ring:
-      allOf:
-        - type: object
-          required: [strokes]
-          properties: {strokes: {type: integer}}
-        - anyOf:
-            - {type: object, required: [by, how], properties: {by: {type: string}, how: {type: string}}}
-            - {type: object, required: [how], properties: {how: {type: string}, at: {type: number, nullable: true}}}
-"""
-
-
-def test_openapi_in_yaml_with_compositions(tmp_path: Path) -> None:
-    file = tmp_path / 'bells.yaml'
-    file.write_text(YAML, encoding='utf-8')
-    (doc,) = load_docs('openapi', file)
-    (function,) = doc.functions
-    assert (doc.name, function.name, function.call_name) == ('/bells/{bell}', 'PUT /bells/{bell}', 'ringBell')
-    assert [(p.name, p.type) for p in function.required] == [
-        ('bell', 'string'),
-        ('strokes', 'integer'),
-        ('how', 'string'),
-    ]
-    assert [(p.name, p.type, p.default) for p in function.optional] == [
-        ('since', 'string|null', '2024-01-01'),
-        ('weight', 'integer|string', ABSENT),
-        ('by', 'string', ABSENT),
-        ('at', 'number|null', ABSENT),
-    ]
-    assert function.required[0].extra['enum'] == ['no', 'yes', 'tenor']
-    assert isinstance(doc.raw, dict) and doc.raw['/bells/{bell}']['put']['responses'] == {
-        '200': {'description': 'rung'}
-    }
-    assert function.call_name == 'ringBell'
-    properties = function_tool(function, 'ringBell').parameters['properties']
-    assert properties['since']['type'] == ['string', 'null']
-    assert properties['weight']['type'] == ['integer', 'string']
-
-
-@pytest.mark.parametrize(
-    ('text', 'why'),
-    [
-        ('openapi: &v 3.0.0\npaths: *v', 'anchors are not supported'),
-        ('openapi: 3.0.0\npaths: !!python/object/apply:os.getcwd []', 'tags are not supported'),
-        ('openapi: 3.0.0\nopenapi: 3.0.0', "'openapi' occurs more than once"),
-        ('openapi: 3.0.0\npaths: ' + '[' * 500, 'nested too deeply'),
-        ('openapi: 3.0.0\n? [1]\n: 2', 'a key is not a string'),
-        ('openapi: 3.0.0: 1', 'neither JSON nor YAML'),
-        ('swagger: "2.0"', 'not an OpenAPI 3 document'),
-    ],
-)
-def test_yaml_that_is_refused(tmp_path: Path, text: str, why: str) -> None:
-    (tmp_path / 'x.yml').write_text(text, encoding='utf-8')
-    with pytest.raises(DataError, match=why) as caught:
-        load_docs('openapi', tmp_path / 'x.yml')
-    assert '\n' not in str(caught.value)
+        load_docs('yaml', broken)

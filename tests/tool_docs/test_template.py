@@ -37,25 +37,16 @@ REAL = (
     ('text', 'sentence'),
     [
         ('', ''),
-        (' \n ', ''),
-        ('...', ''),
-        ('One', 'One'),
         ('Gets bells. Rings them.', 'Gets bells.'),
-        ('Gets bells! Rings them.', 'Gets bells!'),
         ('Gets "bells." Rings them.', 'Gets "bells."'),
         ('Wraps a\nline. Next.', 'Wraps a line.'),
         ('A paragraph\n\nAnother.', 'A paragraph'),
         ('Takes these:\n- a\n- b', 'Takes these:'),
-        ('Types\n\n| a | b |\n| - | - |', 'Types'),
         ('Bells, e.g. tenor or treble. More.', 'Bells, e.g. tenor or treble.'),
-        ('Bells, i.e. large ones. More.', 'Bells, i.e. large ones.'),
         ('Bells etc. More.', 'Bells etc. More.'),
-        ('Bells etc.', 'Bells etc.'),
-        ('By J. Smith. More.', 'By J. Smith.'),
         ('Needs v1.2 or 3.5 of bells.io. More.', 'Needs v1.2 or 3.5 of bells.io.'),
         ('Ring ver. 2 bells. More.', 'Ring ver. 2 bells.'),
         ('将内容写入文件。如果不存在，则创建。', '将内容写入文件。'),
-        ('是否响钟？是。', '是否响钟？'),
         ('股市趋势分析工具', '股市趋势分析工具'),
         ('Rings https://bells.example/a.b?c=d. More.', 'Rings.'),
         ('Rings [bells](https://bells.example/x_(y)) [here](#top). More.', 'Rings bells here.'),
@@ -63,9 +54,7 @@ REAL = (
         ('## Ring\n\nRings.', 'Ring'),
         ('**Rings** `bell` ***now***. More.', 'Rings `bell` now.'),
         ('![logo](x.png)\n\nRings.', 'logo'),
-        ('![](x.png)\n\nRings.', 'Rings.'),
         ('Rings api_b04d269d-c7dd-4b84-8e17-6fba24d64d3d (4iV5W9uYEdYUVa79Axb7Rh). More.', 'Rings.'),
-        ('Rings bells2023 and internationalisation. More.', 'Rings bells2023 and internationalisation.'),
         ('Uses a*b*c and snake_case_names. More.', 'Uses a*b*c and snake_case_names.'),
     ],
 )
@@ -77,16 +66,12 @@ def test_first_sentence(text: str, sentence: str) -> None:
     ('parameter', 'value'),
     [
         (Parameter('x', 'STRING', default='tenor'), 'tenor'),
-        (Parameter('x', 'STRING', default=''), 'example'),
         (Parameter('x', 'STRING', default=5), '5'),
         (Parameter('x', 'NUMBER', default='195499451557'), 195499451557),
         (Parameter('x', 'NUMBER', default='-1.5'), -1.5),
-        (Parameter('x', 'NUMBER', default='germany'), 456),
         (Parameter('x', 'NUMBER', default='9' * 5000), 456),
         (Parameter('x', 'integer', default='1.5'), 456),
-        (Parameter('x', 'integer', default=True), 456),
         (Parameter('x', 'integer', extra={'minimum': 1, 'maximum': 5}), 1),
-        (Parameter('x', 'integer', extra={'maximum': 5}), 5),
         (Parameter('x', 'BOOLEAN', default='false'), False),
         (Parameter('x', 'boolean'), True),
         (Parameter('x', 'DATE (YYYY-MM-DD)'), '2024-01-31'),
@@ -95,32 +80,22 @@ def test_first_sentence(text: str, sentence: str) -> None:
         (Parameter('x', 'string', default='sad', extra={'enum': ['glad', 'sad']}), 'sad'),
         (Parameter('x', 'integer', extra={'enum': ['a', 3]}), 3),
         (Parameter('x', 'array', extra={'items': {'type': 'integer'}}), [456]),
-        (Parameter('x', 'array', default='[1, 2]'), [1, 2]),
         (Parameter('x', 'array', default='1, 2', extra={'items': {'type': 'string', 'enum': ['a']}}), ['a']),
-        (Parameter('x', 'List'), []),
         (
-            Parameter(
-                'x',
-                'object',
-                extra={'required': ['a'], 'properties': {'a': {'type': 'number'}, 'b': {'type': 'string'}}},
-            ),
+            Parameter('x', 'object', extra={'required': ['a'], 'properties': {'a': {'type': 'number'}, 'b': {}}}),
             {'a': 456},
         ),
         (Parameter('x', 'object', extra={'required': ['a'], 'properties': 3}), {}),
         (Parameter('x', ''), 'example'),
-        (Parameter('x', '', default=None), 'example'),
         (Parameter('x', '', default=[1]), [1]),
     ],
 )
 def test_sample_values(parameter: Parameter, value: Any) -> None:
     found = sample_value(parameter)
     assert found == value and type(found) is type(value)
-
-
-def test_sample_values_of_a_schema_without_end() -> None:
-    schema: dict[str, Any] = {'type': 'array'}
-    schema['items'] = schema
-    assert json.dumps(sample_value(Parameter('x', 'array', extra={'items': schema}))) == '[[[[[[]]]]]]'
+    endless: dict[str, Any] = {'type': 'array'}
+    endless['items'] = endless
+    assert json.dumps(sample_value(Parameter('x', 'array', extra={'items': endless}))) == '[[[[[[]]]]]]'
 
 
 EBAY = ToolDoc(  # as in the paper's Table 7
@@ -131,10 +106,7 @@ EBAY = ToolDoc(  # as in the paper's Table 7
             'Product Details',
             'Get the product details for a given id.\nDefault country is `us`.',
             (Parameter('product_id', 'NUMBER', 'ID of the product. Can be obtained from the url.', '195499451557'),),
-            (
-                Parameter('country', 'STRING', '', ''),
-                Parameter('mood', 'ENUM', '', extra={'enum': ['a'], 'format': 'b'}),
-            ),
+            (Parameter('country', 'STRING', '', ''), Parameter('mood', 'ENUM', extra={'enum': ['a'], 'format': 'b'})),
         ),
         FunctionDoc('Ping', ''),
     ),
@@ -185,18 +157,12 @@ def test_a_rest_function() -> None:
     assert native_shape(made) == 'restbench'
     shown = json.loads(render_instruction(made))
     assert list(shown) == ['tool_name', 'tool_description', 'tool_usage', 'required_parameters', 'Example']
-
-
-def test_a_rest_function_with_a_body() -> None:
     made = rest(Parameter('ids', 'array', extra={'in': 'body', 'items': {'type': 'string'}}), usage='PUT /bells')
     example = made.functions[0].example
     assert example is not None and example.parameters == {'input': 'PUT /bells', 'ids': ['example']}
     assert made.functions[0].required == (Parameter('ids', 'array', extra={'in': 'body'}),)
-
-
-def test_a_placeholder_in_a_path_is_always_filled() -> None:
     example = rest(Parameter('kind', 'STRING', default='a/b')).functions[0].example
-    assert example is not None and example.parameters == {'input': 'GET /search/a%2Fb'}
+    assert example is not None and example.parameters == {'input': 'GET /search/a%2Fb'}, 'a path is filled'
 
 
 def test_a_chinese_tool() -> None:
@@ -211,19 +177,13 @@ def test_a_chinese_tool() -> None:
     assert json.loads(render_instruction(made))['standardized_name'] == 'ring'
 
 
-def test_long_values_are_not_told() -> None:
+def test_what_is_long_or_missing_is_not_told() -> None:
     function = FunctionDoc('f', 'Get it.', (Parameter('x', 'STRING', default='y' * 41),))
     example = template_instruction(ToolDoc('f', 'Get it.', (function,))).functions[0].example
     assert example is not None and example.scenario == 'if you want to get it.'
-
-
-def test_a_tool_that_says_nothing() -> None:
     assert template_instruction(ToolDoc('f', '', (FunctionDoc('f'),))).description == "'f'"
-
-
-def test_documents_are_rendered_as_they_are() -> None:
     assert render_doc(ToolDoc('a', '', (), 'Text.')) == 'Text.'
-    assert render_doc(ToolDoc('a', '', (), {'a': ['钟', ABSENT is None]})) == '{"a": ["钟", false]}'
+    assert render_doc(ToolDoc('a', '', (), {'a': ['钟', False]})) == '{"a": ["钟", false]}'
 
 
 LINK = re.compile(r'https?://|\]\(|<br|docTextSection')

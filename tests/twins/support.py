@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from opencompass_tooleval.benchmarks.teval.records import Sample, load_samples, split_stem
@@ -15,24 +16,21 @@ from opencompass_tooleval.twins.twin import Changes
 
 Open = Callable[[Mapping[str, Any]], Any]
 
-TEVAL: dict[str, Open] = {
-    'order': lambda rows: teval.order,
-    'names': lambda rows: teval.names(rows, Pool(OPAQUE, 0)),
-    'plain': lambda rows: teval.names(rows, Pool(PLAIN, 0)),
-    'values': lambda rows: teval.values,
-    'more5': lambda rows: teval.more(rows, Most(5)),
-}
-ULTRATOOL: dict[str, Open] = {
-    'order': lambda rows: ultratool.order,
-    'names': lambda rows: ultratool.names(rows, Pool(OPAQUE, 0)),
-    'plain': lambda rows: ultratool.names(rows, Pool(PLAIN, 0)),
-    'values': lambda rows: ultratool.values,
-    'more5': lambda rows: ultratool.more(rows, Most(5)),
-}
+
+def kinds_of(room: ModuleType) -> dict[str, Open]:
+    return {
+        'order': lambda rows: room.order,
+        'names': lambda rows: room.names(rows, Pool(OPAQUE, 0)),
+        'plain': lambda rows: room.names(rows, Pool(PLAIN, 0)),
+        'values': lambda rows: room.values,
+        'more5': lambda rows: room.more(rows, Most(5)),
+    }
+
+
+TEVAL, ULTRATOOL = kinds_of(teval), kinds_of(ultratool)
 
 
 def teval_pairs(file: Path, kind: str, seed: int = 0) -> list[tuple[Sample, Sample, Translation]]:
-    """Records of a file with their twins and translations, without those that have no twin."""
     subset, _, _ = split_stem(file.stem)
     originals = {sample.record.id: sample for sample in load_samples(file, subset)}
     changes = Changes(TEVAL[kind], kind, seed)

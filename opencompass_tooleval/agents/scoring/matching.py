@@ -163,7 +163,12 @@ def largest_matching(same: Sequence[set[int]], count: int) -> dict[int, int]:
 
 
 def spare_calls(same: Sequence[set[int]], partner: dict[int, int]) -> set[int]:
-    """Returns the calls that are unmatched in some largest matching."""
+    """Returns the calls that are unmatched in some largest matching.
+
+    Args:
+        same: For each call, the gold calls that it may match.
+        partner: Gold call -> call, of one largest matching.
+    """
     spare = set(range(len(same))) - set(partner.values())
     waiting, reached = list(spare), set[int]()
     while waiting:
@@ -178,20 +183,8 @@ def spare_calls(same: Sequence[set[int]], partner: dict[int, int]) -> set[int]:
 
 def _spare_gold(same: Sequence[set[int]], partner: dict[int, int], count: int) -> set[int]:
     """Returns the gold calls that are unmatched in some largest matching."""
-    taken = {number: index for index, number in partner.items()}
-    calls_of: dict[int, set[int]] = {index: set() for index in range(count)}
-    for number, indices in enumerate(same):
-        for index in indices:
-            calls_of[index].add(number)
-    spare = set(range(count)) - set(partner)
-    waiting, reached = list(spare), set[int]()
-    while waiting:
-        for number in calls_of[waiting.pop()] - reached:
-            reached.add(number)
-            if taken[number] not in spare:
-                spare.add(taken[number])
-                waiting.append(taken[number])
-    return spare
+    calls_of = [{number for number, indices in enumerate(same) if index in indices} for index in range(count)]
+    return spare_calls(calls_of, {number: index for index, number in partner.items()})
 
 
 def _longest_run(allowed: Sequence[set[int]], count: int) -> int:

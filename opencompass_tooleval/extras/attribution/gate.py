@@ -14,9 +14,9 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.attribution.causes import UNKNOWN
 from opencompass_tooleval.extras.attribution.points import Faults, Loss, is_lost, read_faults
 from opencompass_tooleval.extras.attribution.words import blame, faults_of
+from opencompass_tooleval.extras.gate.gating import HELD, Judged, Rules
+from opencompass_tooleval.extras.gate.junit import Case
 from opencompass_tooleval.findings.finding import found
-from opencompass_tooleval.results.gating import HELD, Judged, Rules
-from opencompass_tooleval.results.junit import Case
 from opencompass_tooleval.results.result_row import Results, valid_result
 
 LOST = 'lost'

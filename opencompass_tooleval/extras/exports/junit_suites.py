@@ -10,7 +10,7 @@ from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.extras.exports.evaluation import Evaluation, Sample
 from opencompass_tooleval.extras.exports.published import as_settings, published
 from opencompass_tooleval.extras.exports.settings import ExportSettings
-from opencompass_tooleval.results.junit import Case, Suite, junit_xml
+from opencompass_tooleval.extras.gate.junit import Case, Suite, junit_xml
 from opencompass_tooleval.results.table import Missing
 
 _ANSWER = 2_000

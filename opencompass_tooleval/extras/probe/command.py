@@ -1,57 +1,51 @@
-"""``tooleval doctor --endpoint``: checks a model's server instead of this machine."""
+"""``tooleval doctor``: checks this machine, or with ``--endpoint`` a model's server."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 from typing import Annotated
 
 import typer
 
-from opencompass_tooleval.cli.doctor import print_findings
 from opencompass_tooleval.cli.options import KEY_VARIABLE, JsonOption, KeyEnvOption, key_in
 from opencompass_tooleval.cli.output import STDOUT
+from opencompass_tooleval.extras.probe.doctor import look_at_machine, print_findings
 from opencompass_tooleval.extras.probe.probe import probe
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.work_dir.printing import say
 
 
-def with_endpoint(doctor: Callable[..., int]) -> Callable[..., int]:
-    """Adds the options for a server to ``tooleval doctor``."""
+def run_doctor(
+    endpoint: Annotated[
+        str | None, typer.Option(metavar='URL', help='Check an OpenAI-compatible server instead: its base URL.')
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar='NAME', help='The model on that server.')] = None,
+    key_env: KeyEnvOption = KEY_VARIABLE,
+    calls: Annotated[bool, typer.Option(help='Also check function calling.')] = True,
+    at_once: Annotated[int, typer.Option(min=1, max=1024, help='Number of concurrent requests to check.')] = 16,
+    long_prompt: Annotated[int, typer.Option(min=0, help='Tokens of the long prompt; 0 sends none.')] = 6000,
+    timeout: Annotated[float, typer.Option(min=1, help='Maximum seconds per request.')] = 60,
+    json_out: JsonOption = None,
+) -> int:
+    """Prints every finding; returns 1 if one is a fault, else 0.
 
-    def run_doctor(
-        endpoint: Annotated[
-            str | None, typer.Option(metavar='URL', help='Check an OpenAI-compatible server instead: its base URL.')
-        ] = None,
-        model: Annotated[str | None, typer.Option(metavar='NAME', help='The model on that server.')] = None,
-        key_env: KeyEnvOption = KEY_VARIABLE,
-        calls: Annotated[bool, typer.Option(help='Also check function calling.')] = True,
-        at_once: Annotated[int, typer.Option(min=1, max=1024, help='Number of concurrent requests to check.')] = 16,
-        long_prompt: Annotated[int, typer.Option(min=0, help='Tokens of the long prompt; 0 sends none.')] = 6000,
-        timeout: Annotated[float, typer.Option(min=1, help='Maximum seconds per request.')] = 60,
-        json_out: JsonOption = None,
-    ) -> int:
-        """Prints every finding; returns 1 if one is a fault, else 0.
+    Raises:
+        ValueError: Only one of ``endpoint`` and ``model`` is given, or one of them is invalid.
+        OSError: ``json_out`` cannot be written.
+    """
+    if not endpoint and not model:
+        return print_findings(look_at_machine, json_out)
+    if not endpoint or not model or not endpoint.startswith(('http://', 'https://')):
+        raise ValueError('a server needs --endpoint http://HOST:PORT/v1 and --model NAME')
+    server = Endpoint(endpoint, model, key_in(key_env), timeout)
 
-        Raises:
-            ValueError: Only one of ``endpoint`` and ``model`` is given, or one of them is invalid.
-            OSError: ``json_out`` cannot be written.
-        """
-        if not endpoint and not model:
-            return doctor(json_out=json_out)
-        if not endpoint or not model or not endpoint.startswith(('http://', 'https://')):
-            raise ValueError('a server needs --endpoint http://HOST:PORT/v1 and --model NAME')
-        server = Endpoint(endpoint, model, key_in(key_env), timeout)
+    def about() -> dict[str, str | int]:
+        counts = ('model', 'requests', 'prompt_tokens', 'completion_tokens')
+        return {'endpoint': server.shown, **{name: getattr(server, name) for name in counts}}
 
-        def about() -> dict[str, str | int]:
-            counts = ('model', 'requests', 'prompt_tokens', 'completion_tokens')
-            return {'endpoint': server.shown, **{name: getattr(server, name) for name in counts}}
-
-        with closing(server):
-            status = print_findings(lambda: probe(server, calls, at_once, long_prompt), json_out, about)
-        if json_out != STDOUT:
-            tokens = f'{server.prompt_tokens} + {server.completion_tokens} tokens, as the server counts them'
-            say(f'{server.requests} requests; {tokens}')
-        return status
-
-    return run_doctor
+    with closing(server):
+        status = print_findings(lambda: probe(server, calls, at_once, long_prompt), json_out, about)
+    if json_out != STDOUT:
+        tokens = f'{server.prompt_tokens} + {server.completion_tokens} tokens, as the server counts them'
+        say(f'{server.requests} requests; {tokens}')
+    return status

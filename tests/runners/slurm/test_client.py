@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.cli.doctor import check_optional
+from opencompass_tooleval.extras.probe.doctor import check_optional
 from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.findings.kinds import Level
 from tests.conftest import ROOT

@@ -1,4 +1,4 @@
-"""``tooleval doctor``: checks this machine, and names the fix for each fault."""
+"""Checks this machine, and names the fix for each fault; prints findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from packaging.version import Version
 from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks
 from opencompass_tooleval.cli.listing import FilesOnDisk, read_files, where_searched
-from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, write_outputs
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.text.json_object import load_json
@@ -123,7 +122,7 @@ def check_registry() -> Iterator[Finding]:
 def check_running() -> Iterator[Finding]:
     """Runs inference and evaluation on shipped records."""
     try:
-        from opencompass_tooleval.tasks.smoke_test import run_trial
+        from opencompass_tooleval.extras.probe.smoke_test import run_trial
 
         samples = run_trial()
     except Exception as error:  # whatever stops the trial will stop a sweep
@@ -252,17 +251,8 @@ def show_finding(finding: Finding, width: int) -> str:
 
 def look_at_machine() -> Iterator[Finding]:
     """Yields all findings about this machine."""
-    for check in map(plugin.load, plugin.MACHINE_CHECKS):
+    for check in (check_versions, check_registry, check_running, check_data, check_encoders, check_optional):
         yield from check()
-
-
-def run_doctor(json_out: JsonOption = None) -> int:
-    """Prints every finding; returns 1 if one is a fault, else 0.
-
-    Raises:
-        OSError: ``json_out`` cannot be written.
-    """
-    return print_findings(look_at_machine, json_out)
 
 
 def print_findings(

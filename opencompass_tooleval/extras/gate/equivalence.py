@@ -6,8 +6,8 @@ import math
 from bisect import bisect_left
 from dataclasses import replace
 
-from opencompass_tooleval.core.statistics.drop_test import drop_p_value
 from opencompass_tooleval.core.statistics.intervals import ALPHA, Effect, interval_of
+from opencompass_tooleval.extras.gate.drop_test import drop_p_value
 
 EQUIVALENT, DIFFERENT, UNDECIDED = 'equivalent', 'different', 'undecided'
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.metrics import lower_is_better
-from opencompass_tooleval.cli.compare import change_text, interval_text, number_text, table_lines
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDropOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.errors import first_of, shorten
-from opencompass_tooleval.core.statistics.equivalence import DIFFERENT, EQUIVALENT, UNDECIDED
 from opencompass_tooleval.core.statistics.intervals import records_without_difference
-from opencompass_tooleval.findings.finding import markdown_text
-from opencompass_tooleval.results.baseline import find_results, save_baseline
-from opencompass_tooleval.results.gating import (
+from opencompass_tooleval.extras.attribution.gate import judge_servers
+from opencompass_tooleval.extras.compare.command import change_text, interval_text, number_text, table_lines
+from opencompass_tooleval.extras.gate.baseline import find_results, save_baseline
+from opencompass_tooleval.extras.gate.equivalence import DIFFERENT, EQUIVALENT, UNDECIDED
+from opencompass_tooleval.extras.gate.gating import (
     DROPPED,
     HELD,
     INCONCLUSIVE,
@@ -34,7 +31,8 @@ from opencompass_tooleval.results.gating import (
     decide,
     pair_models,
 )
-from opencompass_tooleval.results.junit import Case, Suite, junit_xml
+from opencompass_tooleval.extras.gate.junit import Case, Suite, junit_xml
+from opencompass_tooleval.findings.finding import markdown_text
 from opencompass_tooleval.results.result_row import Results
 from opencompass_tooleval.results.variants import Originals
 from opencompass_tooleval.twins.subsets import KINDS
@@ -154,7 +152,7 @@ def _gate(
     baseline: Path | None,
     models: tuple[str | None, str | None],
     rules: Rules,
-    further: Sequence[str],
+    serving: bool,
     twin: str | None,
     json_out: str | None,
     markdown: Path | None,
@@ -167,7 +165,7 @@ def _gate(
         if not any(old.pairs()):
             fix = f'start it with `tooleval run ... --twin {twin}`'
             raise ValueError(f'{run}: no data set has a result beside its twin {twin!r}: {fix}')
-    judged = {name: plugin.load(plugin.GATES[name][0])(new, models[0], rules) for name in further}
+    judged = {'serving': judge_servers(new, models[0], rules)} if serving else {}
     content = {name: one.content for name, one in judged.items()}
     if old:
         gate = decide(new, old, pair_models(new, old, *models), rules, partial(progress, 'comparing'))
@@ -236,11 +234,13 @@ def run_gate(
         Path | None, typer.Option(metavar='FILE', help='Write the table there, for a pull request.')
     ] = None,
     junit: Annotated[Path | None, typer.Option(metavar='FILE', help='Write JUnit XML there, a case per score.')] = None,
-    **further: bool,
+    serving: Annotated[
+        bool, typer.Option('--serving', help='Fail too for points that the server lost, and for its errors.')
+    ] = False,
 ) -> int:
     """Compares a run with a baseline; returns 0 if all scores held, 1 if one dropped, 2 if one is not comparable.
 
-    Further options of ``plugin.GATES`` judge the run with or without a baseline. With ``--equivalent``, returns 0 if
+    ``--serving`` judges the run's servers, with or without a baseline. With ``--equivalent``, returns 0 if
     all scores are equivalent, and 1 if one is different or undecided. Errors, such as a missing run, also return 2: 1
     is always a verdict.
     """
@@ -256,17 +256,16 @@ def run_gate(
             one, five = map(records_without_difference, (1, 5))
             why = f'a drop of 5 points is ruled out by {five} records that do not differ, one of 1 point by {one}'
             raise ValueError(f'--strict needs --max-drop above 0: {why}, and every drop by no number')
-        chosen = [name for name, is_on in further.items() if is_on]
         if twin and twin not in KINDS:
             raise ValueError(f'there are no twins {twin!r}; there are {", ".join(KINDS)}')
         if twin and baseline:
             raise ValueError('--twin compares with the originals of the run: leave out --baseline')
-        if baseline is None and save is None and not chosen and not twin:
-            options = ''.join(f'--{name}, ' for name in plugin.GATES)
-            raise ValueError(f'gate needs --baseline RUN|FILE, --twin KIND, {options}or --save FILE to make a baseline')
+        if baseline is None and save is None and not serving and not twin:
+            needed = '--baseline RUN|FILE, --twin KIND, --serving, or --save FILE to make a baseline'
+            raise ValueError(f'gate needs {needed}')
         status = 0
-        if baseline is not None or chosen or twin:
-            status = _gate(work_dir, baseline, (model, baseline_model), rules, chosen, twin, json_out, markdown, junit)
+        if baseline is not None or serving or twin:
+            status = _gate(work_dir, baseline, (model, baseline_model), rules, serving, twin, json_out, markdown, junit)
         if save:
             count, failed = save_baseline(WorkDir.find(work_dir), save)
             left_out = f'; left out, since they are errors: {first_of(failed, 5)}' if failed else ''
@@ -275,24 +274,3 @@ def run_gate(
         say(shorten(f'tooleval: {error}'), err=True)
         return NOT_COMPARABLE
     return status
-
-
-def _add_gates(function: Callable[..., int]) -> None:
-    """Adds the options of :data:`~opencompass_tooleval.plugin.GATES` to the signature that the command line reads."""
-    *shared, _ = signature(function, eval_str=True).parameters.values()
-    parameters = [
-        *shared,
-        *(
-            Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=_flag(name, help))
-            for name, (_, help) in plugin.GATES.items()
-        ),
-    ]
-    function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-
-
-def _flag(name: str, help: str) -> Any:
-    return Annotated[bool, typer.Option(f'--{name}', help=help)]
-
-
-_add_gates(run_gate)

@@ -12,8 +12,16 @@ from opencompass_tooleval.catalogue.comparable import SAMPLES, why_not_comparabl
 from opencompass_tooleval.catalogue.metrics import empty_metrics, lower_is_better, main_metrics
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.statistics.drop_test import can_drop, drop_p_value, holm
-from opencompass_tooleval.core.statistics.equivalence import (
+from opencompass_tooleval.core.statistics.intervals import ALPHA, Effect, Pairs, Score, effect_of
+from opencompass_tooleval.core.statistics.paired import (
+    Result,
+    has_no_answer,
+    metrics_of,
+)
+from opencompass_tooleval.extras.compare.comparing import Comparer, Row, Side, compare
+from opencompass_tooleval.extras.compare.paired_trials import estimate_names
+from opencompass_tooleval.extras.gate.drop_test import can_drop, drop_p_value, holm
+from opencompass_tooleval.extras.gate.equivalence import (
     DIFFERENT,
     EQUIVALENT,
     UNDECIDED,
@@ -21,16 +29,8 @@ from opencompass_tooleval.core.statistics.equivalence import (
     equivalence_of,
     records_to_decide,
 )
-from opencompass_tooleval.core.statistics.intervals import ALPHA, Effect, Pairs, Score, effect_of
-from opencompass_tooleval.core.statistics.paired import (
-    Result,
-    has_no_answer,
-    metrics_of,
-)
-from opencompass_tooleval.core.statistics.paired_trials import estimate_names
+from opencompass_tooleval.extras.gate.junit import Case
 from opencompass_tooleval.findings.finding import Finding, found
-from opencompass_tooleval.results.comparing import Comparer, Row, Side, compare
-from opencompass_tooleval.results.junit import Case
 from opencompass_tooleval.results.result_row import Results
 
 HELD, DROPPED, INCONCLUSIVE = 'held', 'dropped', 'inconclusive'
@@ -81,7 +81,7 @@ class Verdict:
         p_value: Chance of such a drop if the true drop is ``max_drop``, or of such a difference if the true one is
             ``equivalent``; adjusted for all scores of the gate.
         outcome: :data:`HELD`, :data:`DROPPED` or, in a strict gate, :data:`INCONCLUSIVE`; in a gate for equivalence, an
-            outcome of :mod:`~opencompass_tooleval.core.statistics.equivalence`.
+            outcome of :mod:`~opencompass_tooleval.extras.gate.equivalence`.
         differing: Samples that differ, for a score of a data set that dropped or is not equivalent.
         deciding: Number of records that would decide an undecided score; None if no number would.
         is_estimate: False if no record differs; ``deciding`` is then exact, for records that do not differ.
@@ -138,7 +138,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Judged:
-    """The outcome of a gate for screens and files: the gate of scores, or an option of ``plugin.GATES``.
+    """The outcome of a gate for screens and files: the gate of scores, or of servers (``--serving``).
 
     Attributes:
         name: Name of the gate.
@@ -287,13 +287,13 @@ def decide(
 
     A score dropped if two conditions hold: its p-value, adjusted by Holm's method for all scores of the gate, is at
     most :data:`~opencompass_tooleval.core.statistics.intervals.ALPHA`, and its 95% interval, the one of
-    :func:`~opencompass_tooleval.results.comparing.compare`, lies entirely below ``-max_drop``. For metrics where less
-    is better, the same applies to a rise. A score is refused if it has too few records to ever show a drop. Records
-    that lack an answer, through no fault of the model, count as wrong. A score is refused if they decide the outcome:
-    it dropped, but the p-value without these records is above that level, or the reverse.
+    :func:`~opencompass_tooleval.extras.compare.comparing.compare`, lies entirely below ``-max_drop``. For metrics where
+    less is better, the same applies to a rise. A score is refused if it has too few records to ever show a drop.
+    Records that lack an answer, through no fault of the model, count as wrong. A score is refused if they decide the
+    outcome: it dropped, but the p-value without these records is above that level, or the reverse.
 
     With ``rules.equivalent``, scores are equivalent, different or undecided
-    (:func:`~opencompass_tooleval.core.statistics.equivalence.equivalence_of`). The chance that all scores are wrongly
+    (:func:`~opencompass_tooleval.extras.gate.equivalence.equivalence_of`). The chance that all scores are wrongly
     called equivalent is at most that of one score: if one true difference is as large as the margin, its own test must
     err too (an intersection-union test, Berger 1982). A score is never equivalent if the run lacks some of its records.
 

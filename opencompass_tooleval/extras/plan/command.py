@@ -13,8 +13,8 @@ import typer
 from opencompass_tooleval.cli.options import JsonOption, MaxDropOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
 from opencompass_tooleval.core.errors import first_of
-from opencompass_tooleval.results.baseline import find_results
-from opencompass_tooleval.results.gate_plan import Detectable, detectable
+from opencompass_tooleval.extras.gate.baseline import find_results
+from opencompass_tooleval.extras.plan.detectable import Detectable, detectable
 from opencompass_tooleval.tasks.planned_jobs import Plan, make_plan
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.work_dir import WorkDir

@@ -1,4 +1,4 @@
-"""Tests of :mod:`opencompass_tooleval.results.junit`."""
+"""Tests of :mod:`opencompass_tooleval.extras.gate.junit`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from opencompass_tooleval.results.junit import Case, Suite, junit_xml
+from opencompass_tooleval.extras.gate.junit import Case, Suite, junit_xml
 
 EVERY_CHARACTER = ''.join(map(chr, (*range(0x300), *range(0xD7F0, 0xE010), *range(0xFFF0, 0x10010), 0x10FFFF)))
 

@@ -4,8 +4,8 @@ import logging
 
 from opencompass.utils import get_logger
 
+from opencompass_tooleval.extras.probe.smoke_test import run_trial
 from opencompass_tooleval.tasks.first_prompts import quiet
-from opencompass_tooleval.tasks.smoke_test import run_trial
 
 
 def test_it_runs_here_and_the_process_logs_again_what_goes_wrong() -> None:

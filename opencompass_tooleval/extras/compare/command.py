@@ -17,7 +17,7 @@ from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, WorkDir
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.statistics.intervals import LEVEL
 from opencompass_tooleval.core.statistics.paired import Difference
-from opencompass_tooleval.results.comparing import Comparison, Row, Side, compare, sample_row
+from opencompass_tooleval.extras.compare.comparing import Comparison, Row, Side, compare, sample_row
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.whole_file import whole_file
 from opencompass_tooleval.work_dir.work_dir import WorkDir

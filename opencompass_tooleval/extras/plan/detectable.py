@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from opencompass_tooleval.catalogue.metrics import main_metrics
 from opencompass_tooleval.core.statistics.intervals import RecordValues, deviations_of
 from opencompass_tooleval.core.statistics.paired import metrics_of
-from opencompass_tooleval.core.statistics.power import (
+from opencompass_tooleval.extras.plan.power import (
     Noise,
     detectable_drop,
     needed_queries,
@@ -25,7 +25,7 @@ Size = tuple[int | None, int]
 
 @dataclass(frozen=True)
 class Detectable:
-    """The smallest drop of one score that :func:`~opencompass_tooleval.results.gating.decide` would find.
+    """The smallest drop of one score that ``tooleval gate`` would find.
 
     Attributes:
         dataset: The data set.

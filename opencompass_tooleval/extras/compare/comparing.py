@@ -31,8 +31,8 @@ from opencompass_tooleval.core.statistics.paired import (
     unanswered_records,
     why_unpaired,
 )
-from opencompass_tooleval.core.statistics.paired_trials import paired_estimates
 from opencompass_tooleval.core.statistics.trials import trials_of_result
+from opencompass_tooleval.extras.compare.paired_trials import paired_estimates
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.findings.of_results import of_comparisons, result_findings
 from opencompass_tooleval.results.result_row import Results, valid_result

@@ -1,0 +1,1 @@
+"""``tooleval compare``: two models side by side, with intervals of their differences."""
