@@ -74,8 +74,6 @@ LONGEST = (
     'cli/test_run.py',
     'cli/test_gate_pipeline.py',
     'tasks/test_tasks.py',
-    'models/test_local_chat_pipeline.py',
-    'models/test_dead_server.py',
     'models/api/test_engine.py',
     'cli/test_copied_configs.py',
     'benchmarks/ultratool/test_pipeline.py',
@@ -199,6 +197,26 @@ class ModelServer:
         self.process.wait()
         if isinstance(self.process, subprocess.Popen) and self.process.stdout:
             self.process.stdout.close()
+
+
+SWEEP = """
+from mmengine.config import read_base
+from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+
+datasets = [row for row in datasets if row['abbr'] in WANTED]
+server = dict(type=ToolEvalOpenAI, path='tiny', key='right', openai_api_base='URL', retry=2, timeout=30, max_out_len=64,
+              query_per_second=1000, max_seq_len=100000)
+server.update(SETTINGS)
+models = [dict(server, abbr='api', run_cfg=dict(num_gpus=0))]
+"""
+
+
+def sweep_of(*wanted: str, more: str = '', **settings: Any) -> str:
+    """The config of a sweep over data sets of the demo, with settings of the server; ``more`` is Python behind it."""
+    return SWEEP.replace('WANTED', repr(wanted)).replace('SETTINGS', f'**{settings!r}') + more
 
 
 SERVE = ROOT / 'tools' / 'serve_model.py'

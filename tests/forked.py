@@ -3,8 +3,8 @@
 A program of its own imports for 7 s, which few tests ask for. A fork is otherwise what a program is: it has its own
 session, folder, environment and output, is killed like one, and runs its tasks in processes of their own, those of
 OpenCompass's own runner too. So is the ``opencompass`` that ``tooleval retry`` and ``tooleval demo`` start. Real
-programs run in ``test_end_to_end.py``, ``test_interrupt.py`` and ``test_tasks.py``, and on Slurm, where every task is
-one; and in ``test_local_runner.py`` the fork servers of tasks with GPUs.
+programs run in ``test_interrupt.py`` and ``test_tasks.py``, and on Slurm, where every task is one; and in
+``test_local_runner.py`` the fork servers of tasks with GPUs.
 
 This module is also the process that is forked: ``python -m tests.forked SOCKET``. A line of JSON asks, a line answers.
 The workers of pytest-xdist share it.

@@ -41,25 +41,25 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-LIST = "import sys; sys.argv[1:] = ['list', 'agents']; from opencompass_tooleval.cli.main import main; main()"
-LOAD = """
-import json
+ADDED = """
+import json, sys
 from mmengine.config import Config
 from opencompass.utils import build_model_from_cfg
 config = Config.fromfile('opencompass_tooleval/configs/datasets/agents/tooleval_toolbench_agent_gen.py')
 print(json.dumps([row['abbr'] for name in config if name.endswith('_datasets') for row in config[name]]))
 config = Config.fromfile('opencompass_tooleval/configs/models/tooleval_served_tgi.py')
 print(build_model_from_cfg(config.models[0]).path)
+from opencompass_tooleval.cli.main import main
+sys.argv[1:] = ['list', 'agents']
+main()
 """
 
 
 def test_a_subset_and_an_engine(run: Run) -> None:
-    assert re.search(r'^toolbench_g1_tool +158 tasks', run(LIST), re.M)
-    *_, abbrs, path = run(LOAD).splitlines()
-    assert {f'tooleval-toolbench_g1_tool-agent-{loop}' for loop in ('fc', 'dfsdt', 'fc-easytool')} < {
-        *json.loads(abbrs)
-    }
-    assert path == 'Qwen/Qwen2.5-7B-Instruct'
+    said = run(ADDED)
+    assert re.search(r'^toolbench_g1_tool +158 tasks', said, re.M) and '\nQwen/Qwen2.5-7B-Instruct\n' in said
+    (abbrs,) = [json.loads(line) for line in said.splitlines() if line.startswith('["tooleval-')]
+    assert {f'tooleval-toolbench_g1_tool-agent-{loop}' for loop in ('fc', 'dfsdt', 'fc-easytool')} < {*abbrs}
 
 
 CARRY_OUT = """
@@ -77,12 +77,6 @@ try:
 except StopIteration as end:
     print(end.value.final_answer)
 """
-
-
-def test_a_loop(run: Run) -> None:
-    assert run(CARRY_OUT) == 'Forty-two.\n'
-
-
 JUDGE = """
 import json
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
@@ -105,6 +99,6 @@ print(metrics_of(('grounded',)), [(one.values, one.reason) for one in judged], w
 """
 
 
-def test_a_judges_metric(run: Run) -> None:
+def test_a_loop_and_a_judges_metric(run: Run) -> None:
     values = "[({'grounded_rate': 1.0}, 'ok'), ({'grounded_rate': 0.0}, 'judge:no')]"
-    assert run(JUDGE) == f"('grounded_rate',) {values} Grounded\n"
+    assert run(CARRY_OUT + JUDGE) == f"Forty-two.\n('grounded_rate',) {values} Grounded\n"

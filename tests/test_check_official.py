@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,8 @@ from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.conftest import ROOT, load_tool
+
 SCRIPT = ROOT / 'tools' / 'check_official.py'
 
 TESTS = """
@@ -44,17 +44,12 @@ def test_another():
 
 @pytest.fixture(scope='module')
 def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location('check_official', SCRIPT)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # a data class looks its module up
-    spec.loader.exec_module(module)
-    return module
+    return load_tool('check_official')
 
 
-def run(folder: Path, *options: str, failing: int = 0, tests: str = TESTS) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *options: str, failing: int = 0) -> subprocess.CompletedProcess[str]:
     file = folder / 'test_games.py'
-    file.write_text(tests.replace('{failing}', str(failing)), encoding='utf-8')
+    file.write_text(TESTS.replace('{failing}', str(failing)), encoding='utf-8')
     code = f'import sys, check_official as c\nc.marked_files = lambda: [{str(file)!r}]\nsys.exit(c.main({options!r}))'
     command = [sys.executable, '-c', code]
     return subprocess.run(
@@ -70,16 +65,6 @@ def test_cases_are_counted_per_comparison_and_one_that_fails_fails_the_command(t
     assert 'ladders' not in done.stdout.partition('**Chess**')[2] and '1 comparisons have no outcomes' in done.stdout
     done = run(tmp_path, '--benchmark', 'Go')
     assert done.returncode == 0 and '| joseki | 7 | 7 | - |\n' in done.stdout and '**Chess**' not in done.stdout
-
-
-def test_without_outcomes_the_status_is_another_one(tmp_path: Path) -> None:
-    """All comparisons are skipped; a test file that cannot be imported is no absence."""
-    skipped = (
-        "import pytest\n\n@pytest.mark.official('Go', 'ladders')\ndef test_ladders():\n    pytest.skip('absent')\n"
-    )
-    for tests, status in ((skipped, 2), (f'{skipped}import nowhere\n', 1)):
-        done = run(tmp_path, tests=tests)
-        assert done.returncode == status and ('no published outcome is at hand' in done.stdout) == (status == 2)
 
 
 def test_tables_of_other_benchmarks_stay(tool: ModuleType) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ from opencompass_tooleval.benchmarks.ultratool.subsets import PROMPT_STYLES as U
 from opencompass_tooleval.instructions.groups import SUMMARY_GROUPS
 from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 from opencompass_tooleval.tasks.first_prompts import read_datasets
-from tests.forked import run_python
 
 CONFIGS = Path(__file__).resolve().parent.parent / 'opencompass_tooleval' / 'configs'
 ALL = sorted(CONFIGS.rglob('*.py'))
@@ -33,30 +33,42 @@ GENERATED = sorted(CONFIGS.glob('datasets/*/*_gen.py'))
 TEVAL = [(language, version) for language in SUFFIXES for version in VERSIONS]
 
 
+@cache
+def loaded(file: Path) -> Any:
+    return Config.fromfile(file, format_python_code=False)
+
+
+def summarizer(name: str) -> Any:
+    return loaded(CONFIGS / 'summarizers' / f'{name}.py')['summarizer']
+
+
+def rows_shown(name: str) -> list[tuple[str, str]]:
+    return [tuple(row) for row in summarizer(name)['dataset_abbrs']]
+
+
+@cache
 def data_sets(variable: str) -> list[Any]:
     """The data sets of a variable, which one file alone sets, as ``--datasets FILE/VARIABLE`` names it."""
     files = [file for file in CONFIGS.glob('datasets/*/*_gen.py') if f'\n{variable} = ' in file.read_text()]
     (file,) = (file for file in files if file.parent.name != 'demo')
-    return read_datasets(file, variable)
+    return read_datasets(file, variable)  # shared: a test copies what it changes
 
 
 @pytest.mark.parametrize('file', ALL, ids=lambda file: str(file.relative_to(CONFIGS)))
 def test_every_config_loads_and_dumps(file: Path, tmp_path: Path) -> None:
-    config = Config.fromfile(file, format_python_code=False)
-    config.dump(tmp_path / 'dumped.py')
+    loaded(file).dump(tmp_path / 'dumped.py')
     Config.fromfile(tmp_path / 'dumped.py', format_python_code=False)
 
 
 def test_the_top_level_link_leads_to_the_same_tree() -> None:
     link = CONFIGS.parent.parent / 'configs'
-    assert link.is_symlink()
-    assert link.resolve() == CONFIGS
+    assert link.is_symlink() and link.resolve() == CONFIGS
 
 
 @pytest.mark.parametrize('file', GENERATED, ids=lambda file: file.stem)
 def test_a_file_holds_each_data_set_once_and_each_variable_is_named_alone(file: Path) -> None:
     """``--datasets FILE`` takes all variables; of ``FILE/VARIABLE`` OpenCompass compares the end of the name."""
-    config = Config.fromfile(file, format_python_code=False)
+    config = loaded(file)
     variables = [key for key in config if key.endswith('_datasets')]
     abbrs = [row['abbr'] for variable in variables for row in config[variable]]
     assert abbrs and len(abbrs) == len(set(abbrs))
@@ -171,33 +183,40 @@ def test_each_ultratool_task_has_a_config(language: str) -> None:
 
 
 def test_ultratool_summarizer_is_table_2() -> None:
-    config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_ultratool.py', format_python_code=False)
     known = {f'tooleval-ultratool-{s.name}_{lang}': s.metrics for lang in ULTRATOOL_LANGUAGES for s in ULTRATOOL_TABLE}
-    groups = {group['name'] for group in config['summarizer']['summary_groups']}
+    found = summarizer('tooleval_ultratool')['summary_groups']
+    groups = {group['name'] for group in found}
     assert groups == {f'tooleval-ultratool_{language}' for language in ULTRATOOL_LANGUAGES}
-    for group in config['summarizer']['summary_groups']:
+    for group in found:
         assert len(group['subsets']) == (9 if group['metric'] == 'overall' else 1)
         for name, metric in group['subsets']:
             assert name in groups or metric in known[name], (name, metric)
 
 
 def test_tables_with_instructions_are_the_same_for_opencompass_and_for_us() -> None:
-    file = CONFIGS.parent / 'instructions' / 'config_groups.py'
-    groups = Config.fromfile(file, format_python_code=False)['tooleval_easytool_summary_groups']
+    groups = loaded(CONFIGS.parent / 'instructions' / 'config_groups.py')['tooleval_easytool_summary_groups']
     assert [dict(group) for group in groups] == SUMMARY_GROUPS
 
 
 @pytest.mark.parametrize('variant', ['', '_easytool', '_easytool_ids'])
-def test_restbench_configs_are_the_table(variant: str) -> None:
+def test_restbench_and_toolbench_configs_are_the_table(variant: str) -> None:
+    def check(row: Any, subset: Any) -> None:
+        assert (row['name'], row['n'], row['k']) == (subset.name, 1, 1)
+        assert row.get('instructions') == (subset.instructions if variant else None)
+        assert row['eval_cfg']['evaluator']['name'] == subset.name
+        assert row.get('method') == ('easytool' if variant == '_easytool_ids' else None)
+
     for subset in RESTBENCH_TABLE:
         name = f'tooleval_restbench_{subset.name}{variant}'
         (row,) = data_sets(f'{name}_datasets')
-        assert row['abbr'] == name.replace('_', '-')
-        assert (row['name'], row['gold'], row['n'], row['k']) == (subset.name, 'official', 1, 1)
-        assert row.get('instructions') == (subset.instructions if variant else None)
-        assert row['eval_cfg']['evaluator']['name'] == subset.name
+        assert (row['abbr'], row['gold']) == (name.replace('_', '-'), 'official')
         assert row['infer_cfg']['inferencer']['published_max_out_len'] == 512
-        assert row.get('method') == ('easytool' if variant == '_easytool_ids' else None)
+        check(row, subset)
+    for kind in ('selection',) if variant == '_easytool_ids' else ('selection', 'calls'):
+        subsets = [subset for subset in TOOLBENCH_TABLE if subset.kind == kind]
+        for row, subset in zip(data_sets(f'tooleval_toolbench_{kind}{variant}_datasets'), subsets, strict=True):
+            assert row['abbr'] == f'tooleval-toolbench-{subset.name}{variant.replace("_", "-")}'
+            check(row, subset)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +230,7 @@ def test_restbench_configs_are_the_table(variant: str) -> None:
 )
 def test_a_data_set_with_native_calls_has_its_partner(called: str, file: str, original: str) -> None:
     found = data_sets(f'tooleval_{called}_datasets')
-    rows = Config.fromfile(CONFIGS.parent / file, format_python_code=False)[original]
+    rows = loaded(CONFIGS.parent / file)[original]
     by_abbr = {row['abbr']: row for row in rows}
     assert found
     for row in found:
@@ -221,20 +240,9 @@ def test_a_data_set_with_native_calls_has_its_partner(called: str, file: str, or
         assert 'instructions' not in row
 
 
-def test_restbench_summarizer_has_every_metric() -> None:
-    config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_restbench.py', format_python_code=False)
-    rows = [
-        (f'tooleval-restbench-{subset.name}{variant}', metric)
-        for subset in RESTBENCH_TABLE
-        for variant in ('', '-fc', '-easytool', '-easytool-ids')
-        for metric in subset.metrics
-    ]
-    assert [tuple(row) for row in config['summarizer']['dataset_abbrs']] == rows
-
-
 def test_easytool_summarizer_has_a_column_for_each_that_changes() -> None:
-    config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_easytool.py', format_python_code=False)
-    groups = {(group['name'], group['metric']): group['subsets'] for group in config['summarizer']['summary_groups']}
+    found = summarizer('tooleval_easytool')['summary_groups']
+    groups = {(group['name'], group['metric']): group['subsets'] for group in found}
     assert groups['tooleval-teval_v2-easytool', 'plan_json'] == [['tooleval-teval-plan_json_v2-easytool', 'f1_score']]
     abilities = ['instruct', 'plan', 'reason', 'retrieve', 'understand']
     assert groups['tooleval-teval_v1_zh-easytool', 'overall'] == [
@@ -248,62 +256,49 @@ def test_easytool_summarizer_has_a_column_for_each_that_changes() -> None:
         parts = groups[f'{name}-easytool', 'overall']
         assert [metric for _, metric in parts] == [metric for _, metric in groups[name, 'overall']]
         assert {metric for table, metric in parts if table == f'{name}-easytool'} == changed
-    rows = [tuple(row) for row in config['summarizer']['dataset_abbrs']]
+    rows = rows_shown('tooleval_easytool')
     assert len(rows) == len(set(rows))
     assert set(rows) <= set(groups)
 
 
-@pytest.mark.parametrize('variant', ['', '_easytool', '_easytool_ids'])
-def test_toolbench_configs_are_the_table(variant: str) -> None:
-    for kind in ('selection',) if variant == '_easytool_ids' else ('selection', 'calls'):
-        name = f'tooleval_toolbench_{kind}{variant}'
-        subsets = [subset for subset in TOOLBENCH_TABLE if subset.kind == kind]
-        for row, subset in zip(data_sets(f'{name}_datasets'), subsets, strict=True):
-            assert row['abbr'] == f'tooleval-toolbench-{subset.name}{variant.replace("_", "-")}'
-            assert (row['name'], row['n'], row['k']) == (subset.name, 1, 1)
-            assert row.get('instructions') == (subset.instructions if variant else None)
-            assert row['eval_cfg']['evaluator']['name'] == subset.name
-            assert row.get('method') == ('easytool' if variant == '_easytool_ids' else None)
-
-
-TOOLBENCH_VARIANTS = {
+VARIANTS_SHOWN = {
     'selection': ('', '-easytool', '-easytool-ids'),
     'calls': ('', '-fc', '-easytool'),
     'success': ('',),
+    'path': ('', '-fc', '-easytool', '-easytool-ids'),
 }
 
 
-def test_toolbench_summarizer_has_every_metric() -> None:
-    config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_toolbench.py', format_python_code=False)
-    rows = [
-        (f'tooleval-toolbench-{subset.name}{variant}', metric)
-        for subset in TOOLBENCH_TABLE
-        for variant in TOOLBENCH_VARIANTS[subset.kind]
+@pytest.mark.parametrize(('benchmark', 'table'), [('restbench', RESTBENCH_TABLE), ('toolbench', TOOLBENCH_TABLE)])
+def test_a_summarizer_has_every_metric(benchmark: str, table: Sequence[Any]) -> None:
+    assert rows_shown(f'tooleval_{benchmark}') == [
+        (f'tooleval-{benchmark}-{subset.name}{variant}', metric)
+        for subset in table
+        for variant in VARIANTS_SHOWN[getattr(subset, 'kind', 'path')]
         for metric in subset.metrics
     ]
-    assert [tuple(row) for row in config['summarizer']['dataset_abbrs']] == rows
 
 
 def test_agents_summarizer_has_every_metric() -> None:
-    config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_agent.py', format_python_code=False)
-    rows = [tuple(row) for row in config['summarizer']['dataset_abbrs']]
+    rows = rows_shown('tooleval_agent')
     for subset in AGENTS:
         of_subset = [metric for name, metric in rows if name == f'tooleval-{subset.name}-agent-fc']
         measured = [metric for metric in of_subset if metric in subset.metrics]
         main = 'call_f1' if subset.format == 'toolbench' else 'all_calls_right'
         assert sorted(measured) == sorted(subset.metrics) and measured[0] == main
-    groups = {(group['name'], group['metric']) for group in config['summarizer']['summary_groups']}
+    found = summarizer('tooleval_agent')['summary_groups']
+    groups = {(group['name'], group['metric']) for group in found}
     assert groups == {row for row in rows if row[0].startswith('tooleval-toolbench-agent')}
-    for group in config['summarizer']['summary_groups']:
+    for group in found:
         assert len(group['subsets']) == 3 and {tuple(part) for part in group['subsets']} <= set(rows)
 
 
 def test_summarizer_rows_name_every_table() -> None:
-    config = Config.fromfile(CONFIGS / 'summarizers' / 'tooleval_teval.py', format_python_code=False)
-    groups = {group['name'] for group in config['summarizer']['summary_groups']}
+    found = summarizer('tooleval_teval')['summary_groups']
+    groups = {group['name'] for group in found}
     assert groups == {f'tooleval-teval_{version}{suffix}' for suffix in SUFFIXES.values() for version in VERSIONS}
     known = {f'tooleval-teval-{file_stem(s.name, v, lang)}': s.metrics for lang, v in TEVAL for s in TABLE}
-    for group in config['summarizer']['summary_groups']:
+    for group in found:
         for name, metric in group['subsets']:
             assert name in groups or metric in known[name], (name, metric)
 
@@ -331,35 +326,6 @@ print('unchanged')
     assert done.stdout.strip().endswith('unchanged'), done.stderr
 
 
-@pytest.mark.parametrize('how', ['installed', 'config-dir'])
-def test_configs_are_found_from_a_foreign_directory(how: str, tmp_path: Path) -> None:
-    (tmp_path / 'sweep.py').write_text(
-        'from mmengine.config import read_base\n'
-        'with read_base():\n'
-        '    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_gen import (\n'
-        '        tooleval_teval_en_v2_datasets,\n'
-        '    )\n'
-        '    from opencompass_tooleval.configs.summarizers.tooleval_teval import summarizer\n'
-        'datasets = [*tooleval_teval_en_v2_datasets]\n'
-    )
-    code = {
-        'installed': (
-            'from mmengine.config import Config\n'
-            "config = Config.fromfile('sweep.py', format_python_code=False)\n"
-            "print(len(config['datasets']))\n"
-        ),
-        'config-dir': (
-            'import subprocess\n'
-            "folder = subprocess.run(['tooleval', 'config-dir'], capture_output=True, text=True).stdout.strip()\n"
-            'from opencompass.utils.run import match_cfg_file\n'
-            "print(len(match_cfg_file(folder + '/datasets', ['tooleval_teval_gen'])) * 8)\n"
-        ),
-    }[how]
-    environment = {**os.environ, 'PATH': f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}'}
-    done = run_python('-c', code, cwd=tmp_path, env=environment)
-    assert done.stdout.strip().splitlines()[-1:] == ['8'], done.stdout + done.stderr
-
-
 SWEEPS = [file for file in ALL if file.stem.startswith('eval_') and file.stem != 'eval_demo']
 """The ready sweeps, without the one whose records are few."""
 
@@ -368,17 +334,16 @@ SWEEPS = [file for file in ALL if file.stem.startswith('eval_') and file.stem !=
 def test_one_variable_limits_the_records_of_a_ready_sweep(sweep: Path, tmp_path: Path) -> None:
     text = sweep.read_text(encoding='utf-8')
     assert text.count('\nlimit = 0  #') == 1
-    copy = tmp_path / 'sweep.py'
-    for limit, wanted in ((0, None), (10, '[:10]')):
-        copy.write_text(text.replace('\nlimit = 0', f'\nlimit = {limit}'), encoding='utf-8')
-        rows = Config.fromfile(copy, format_python_code=False)['datasets']
+    (tmp_path / 'sweep.py').write_text(text.replace('\nlimit = 0', '\nlimit = 10'), encoding='utf-8')
+    for file, wanted in ((sweep, None), (tmp_path / 'sweep.py', '[:10]')):
+        rows = loaded(file)['datasets']
         assert rows and {row['reader_cfg'].get('test_range') for row in rows} == {wanted}
 
 
 def test_every_data_set_says_how_many_records_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a part of them is known as one; of the demo, one data set of each class and method."""
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
-    config = Config.fromfile(CONFIGS / 'eval_demo.py', format_python_code=False)
+    config = Config.fromfile(CONFIGS / 'eval_demo.py', format_python_code=False)  # rows are changed below
     chosen = {(row['type'], row.get('method'), row['abbr'].rpartition('-')[2]): row for row in config['datasets']}
     for row in chosen.values():
         row['reader_cfg']['test_range'] = '[:1]'

@@ -13,31 +13,25 @@ from opencompass_tooleval.data_path import ENV, candidate_paths, resolve_data_pa
 PATH = 'data/teval/EN'
 
 
-@pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+@pytest.fixture(autouse=True)
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The three roots, all empty; ``COMPASS_DATA_CACHE`` is set."""
-    roots = {name: tmp_path / name for name in ('cache', 'home', 'work')}
-    for root in roots.values():
-        root.mkdir()
-    monkeypatch.setenv(ENV, str(roots['cache']))
-    monkeypatch.setenv('HOME', str(roots['home']))
-    monkeypatch.chdir(roots['work'])
-    return roots
+    (tmp_path / 'work').mkdir()
+    monkeypatch.setenv(ENV, str(tmp_path / 'cache'))
+    monkeypatch.setenv('HOME', str(tmp_path / 'home'))
+    monkeypatch.chdir(tmp_path / 'work')
 
 
-def make(root: Path, path: str = PATH) -> Path:
-    folder = root / path
-    folder.mkdir(parents=True)
-    return folder
+def make(root: Path) -> Path:
+    (root / PATH).mkdir(parents=True)
+    return root / PATH
 
 
-def test_the_data_cache_comes_first_and_then_the_home_cache(
-    places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_data_cache_comes_first_and_then_the_home_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The working directory is a place where COMPASS_DATA_CACHE is not set, or empty."""
-    work, home = make(places['work']), make(places['home'] / '.cache' / 'opencompass')
+    work, home = make(tmp_path / 'work'), make(tmp_path / 'home' / '.cache' / 'opencompass')
     assert resolve_data_path(PATH, 'x') == home
-    cache = make(places['cache'])
+    cache = make(tmp_path / 'cache')
     assert resolve_data_path(PATH, 'x') == cache
     monkeypatch.setenv(ENV, '')
     assert resolve_data_path(PATH, 'x').resolve() == work
@@ -45,16 +39,16 @@ def test_the_data_cache_comes_first_and_then_the_home_cache(
     assert resolve_data_path(PATH, 'x').resolve() == work
 
 
-def test_the_package_and_an_absolute_path(places: dict[str, Path]) -> None:
+def test_the_package_and_an_absolute_path(tmp_path: Path) -> None:
     package = Path(opencompass_tooleval.__file__).resolve().parent
     assert resolve_data_path('tooleval:demo/teval/EN', 'x') == package / 'demo' / 'teval' / 'EN'
-    expected = make(places['work'])
+    expected = make(tmp_path / 'work')
     assert resolve_data_path(str(expected), 'x') == expected
     assert candidate_paths(str(expected)) == [expected]
 
 
 @pytest.mark.parametrize('path', [PATH, 'tooleval:demo/none', '/no/such/folder'])
-def test_error_names_every_place_and_the_fix(places: dict[str, Path], path: str) -> None:
+def test_error_names_every_place_and_the_fix(tmp_path: Path, path: str) -> None:
     with pytest.raises(DataError) as caught:
         resolve_data_path(path, 'tooleval prepare teval')
     looked = ', '.join(str(candidate) for candidate in candidate_paths(path))
@@ -62,5 +56,5 @@ def test_error_names_every_place_and_the_fix(places: dict[str, Path], path: str)
         f'{path}: not found; looked at {looked} (COMPASS_DATA_CACHE moves the first). '
         'Fix it with: tooleval prepare teval'
     )
-    roots = (places['cache'], places['home'] / '.cache' / 'opencompass')
+    roots = (tmp_path / 'cache', tmp_path / 'home' / '.cache' / 'opencompass')
     assert path != PATH or all(f'{root}/{PATH}' in str(caught.value) for root in roots)

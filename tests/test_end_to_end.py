@@ -1,8 +1,6 @@
 """The whole ``opencompass`` command, started in folders outside this repository.
 
-The runs without a config file, of the wrappers and with faults have OpenCompass's own runner and tasks.
-The demo, and the inference without a config file, are programs that import for themselves. All runs that the
-selected tests need are started together, two at a time, and each test waits for its own.
+The run with faults has OpenCompass's own runner and tasks.
 """
 
 from __future__ import annotations
@@ -14,8 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,109 +20,49 @@ import pytest
 
 from opencompass_tooleval.benchmarks.teval.records import TABLE
 from opencompass_tooleval.catalogue.metrics import main_first
-from tests.conftest import ROOT, ModelServer, start_server, start_tiny_server
-from tests.forked import Fork, start_opencompass
+from tests.conftest import ROOT, ModelServer
+from tests.forked import run_opencompass, run_python
 
 DEMO = ROOT / 'opencompass_tooleval' / 'demo' / 'teval'
+TOOLEVAL = 'from opencompass_tooleval.cli.main import main; main()'
 BIN = Path(sys.executable).parent
 SETTINGS = ('COMPASS_DATA_CACHE', 'TOOLEVAL_ENCODER', 'TOOLEVAL_CACHE', 'HF_HOME', 'HF_HUB_CACHE', 'PYTHONPATH')
-PATIENCE = 1500
 
-HEAD = """
+FAULTY = """
 from mmengine.config import read_base
-from opencompass.models import HuggingFacewithChatTemplate
 from opencompass.partitioners import NaivePartitioner
 from opencompass.runners import LocalRunner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from opencompass_tooleval.models.fixed_models import OracleModel
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_v1_gen import tooleval_teval_en_v1_datasets
-    from opencompass_tooleval.configs.datasets.teval.tooleval_teval_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.datasets.demo.tooleval_teval_demo_gen import tooleval_teval_en_v2_datasets
     from opencompass_tooleval.configs.summarizers.tooleval_teval import summarizer
-    from opencompass_tooleval.configs.tooleval_local import eval, infer
 
-by_name = {d['name']: d for d in [*tooleval_teval_en_v1_datasets, *tooleval_teval_en_v2_datasets]}
-tiny = dict(max_out_len=12, max_seq_len=8192, run_cfg=dict(num_gpus=0))
-api = dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='none', temperature=0, backoff=0.01, retry=1,
-           max_workers=4, query_per_second=1000, **tiny)
-"""
-TAIL = """
-for _d in datasets:
-    _d['path'] = DATA_PATHS.get(_d['name'], DATA)
-    _d['reader_cfg'] = dict(input_columns=['messages'], output_column='record', test_range=TEST_RANGE)
-"""
-BUILT_IN = """
+by_name = {row['name']: row for row in tooleval_teval_en_v2_datasets}
+datasets = [by_name[name] for name in ('review_str_v2', 'plan_str_v2', 'retrieve_str_v2')]
+datasets[2]['path'] = 'data/nowhere'
+models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base='URL', temperature=0, retry=1,
+               backoff=0.01, max_workers=4, query_per_second=1000, max_out_len=12, max_seq_len=8192,
+               run_cfg=dict(num_gpus=0))]
 infer = dict(
-    partitioner=dict(type=NaivePartitioner, n=PER_TASK),
+    partitioner=dict(type=NaivePartitioner, n=1),
     runner=dict(type=LocalRunner, max_num_workers=1, task=dict(type=OpenICLInferTask)),
 )
 eval = dict(
-    partitioner=dict(type=NaivePartitioner, n=len(datasets)),
+    partitioner=dict(type=NaivePartitioner, n=3),
     runner=dict(type=LocalRunner, max_num_workers=1, task=dict(type=OpenICLEvalTask)),
 )
 """
 
 
-def config(
-    models: str,
-    stems: tuple[str, ...],
-    data: str = 'tooleval:demo/teval/EN',
-    data_paths: dict[str, str] | None = None,
-    test_range: str = '',
-    built_in: int = 0,
-) -> str:
-    """The text of a config: ``models`` is Python, ``stems`` names data sets.
-
-    ``built_in`` asks for OpenCompass's runner and tasks, that many data sets in each of inference.
-    """
-    constants = f'DATA, DATA_PATHS, TEST_RANGE, PER_TASK = {data!r}, {data_paths or {}!r}, {test_range!r}, {built_in}\n'
-    text = f'{HEAD}models = {models}\ndatasets = [by_name[n] for n in {list(stems)!r}]\n{constants}{TAIL}'
-    return text + BUILT_IN if built_in else text
-
-
 @dataclass
 class Run:
-    """One or more calls of ``opencompass`` from one folder, outside this repository."""
+    """A run in a folder: its exit status, and what it printed."""
 
     cwd: Path
-    environment: dict[str, str]
-    status: int | None = None
-    server: ModelServer | None = None
-    program: str = ''
-
-    def start(self, *arguments: str | Path) -> subprocess.Popen[bytes] | Fork:
-        """Starts the command; what it says goes to a file."""
-        environment = {name: value for name, value in os.environ.items() if name not in SETTINGS}
-        environment |= {'HOME': str(self.cwd.parent), 'TOKENIZERS_PARALLELISM': 'false', **self.environment}
-        if not self.program:
-            return start_opencompass(*arguments, cwd=self.cwd, env=environment, output=self.cwd / 'said.txt')
-        with (self.cwd / 'said.txt').open('ab') as said:
-            return subprocess.Popen(
-                [str(BIN / self.program), *map(str, arguments)],
-                cwd=self.cwd,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-            )
-
-    def go(self, *arguments: str | Path) -> Run:
-        process = self.start(*arguments)
-        try:
-            self.status = process.wait(PATIENCE)
-        finally:
-            process.kill()  # does nothing to one that has ended
-        return self
-
-    def go_config(self, text: str, *arguments: str) -> Run:
-        (self.cwd / 'my_config.py').write_text(text, encoding='utf-8')
-        return self.go('my_config.py', '-w', 'out', *arguments)
-
-    @property
-    def said(self) -> str:
-        return (self.cwd / 'said.txt').read_text(encoding='utf-8', errors='replace')
+    status: int
+    said: str
 
     @property
     def folder(self) -> Path:
@@ -151,154 +87,28 @@ class Run:
         with newest.open(encoding='utf-8') as stream:
             return {(row['dataset'], row['metric']): row[model] for row in csv.DictReader(stream)}
 
-    def log(self, model: str, stem: str) -> Path:
-        return self.folder / 'logs' / 'infer' / model / f'tooleval-teval-{stem}.out'
-
     def missing(self) -> list[str]:
         return [line for line in self.said.splitlines() if line.startswith('MISSING')]
 
 
-@dataclass
-class Bench:
-    """What the runs share."""
-
-    folder: Path
-    tiny_model: Path
-
-    def new(self, name: str, server: ModelServer | None = None, **environment: str) -> Run:
-        """A run in a fresh folder, with a home that holds neither data nor encoders."""
-        cwd = self.folder / name
-        cwd.mkdir()
-        return Run(cwd, environment, server=server)
-
-
-# --- the runs -------------------------------------------------------------------------------------------------------
-
-
-def run_demo(bench: Bench) -> Run:
-    """``tooleval demo``: the demo config as it is shipped, and its report."""
-    run = bench.new('demo')
-    run.program = 'tooleval'
-    return run.go('demo', '-w', 'out')
-
-
-WRAPPER_STEMS = ('instruct_v2', 'review_str_v2', 'retrieve_str_v2')
-WRAPPER_RANGE = '[:12]'
-
-
-def run_wrappers(bench: Bench) -> Run:
-    """The tiny model in this process at two batch sizes, and behind a server."""
-    server = start_tiny_server(bench.tiny_model)
-    chat = f'dict(type=HuggingFacewithChatTemplate, path={str(bench.tiny_model)!r}, **tiny, '
-    models = (
-        f"[{chat} abbr='batch-1', batch_size=1), {chat} abbr='batch-8', batch_size=8),"
-        f' dict(api, openai_api_base={server.url!r})]'
-    )
-    try:
-        return bench.new('wrappers').go_config(config(models, WRAPPER_STEMS, test_range=WRAPPER_RANGE, built_in=99))
-    finally:
-        server.stop()
-
-
-def run_command_line(bench: Bench) -> Run:
-    """No config file at all, two workers, and data where ``COMPASS_DATA_CACHE`` points."""
-    cache = bench.folder / 'data_cache'
-    shutil.copytree(DEMO / 'EN', cache / 'data' / 'teval' / 'EN')
-    told = subprocess.run([BIN / 'tooleval', 'config-dir'], capture_output=True, text=True, check=True, cwd=cache)
-    run = bench.new('command_line', COMPASS_DATA_CACHE=str(cache), TOOLEVAL_ENCODER='offline')
-    run.program = 'opencompass'
-    datasets = '--datasets tooleval_teval_gen/tooleval_teval_en_v2_datasets'
-    arguments = f'{datasets} --summarizer tooleval_teval --hf-num-gpus 0 --max-num-workers 2'
-    model = ('--hf-path', bench.tiny_model, '--batch-size', '8', '--max-out-len', '12', '-w', 'out')
-    command = ('--config-dir', told.stdout.strip(), *arguments.split(), *model)
-    assert run.go(*command, '-m', 'infer').status == 0, run.said[-3000:]
-    run.program = ''
-    return run.go(*command, '-m', 'eval', '-r', '--debug')  # else a program, which imports, scores each data set
-
-
-FAULTY_STEMS = ('review_str_v2', 'plan_str_v2', 'retrieve_str_v2')
-
-
-def run_faulty(bench: Bench) -> Run:
-    """One data set in order, one with an error of the server's for one prompt, and one whose file is missing."""
-    server = start_server('--canned', 'Answer: A', '--fault', '500@~window seat')
-    run = bench.new('faulty', server, TOOLEVAL_ENCODER='offline')
-    paths = {'retrieve_str_v2': 'data/nowhere'}
-    text = config(f'[dict(api, openai_api_base={server.url!r})]', FAULTY_STEMS, data_paths=paths, built_in=1)
-    try:
-        run.go_config(text)
-        (run.cwd / 'story.json').write_text(json.dumps(server.stats()), encoding='utf-8')
-        return run
-    finally:
-        server.stop()
-
-
-def run_unprepared(bench: Bench, name: str, stem: str, **paths: str) -> Run:
-    """A run with the default partitioner that lacks something."""
-    server = start_server('--canned', 'Answer: A')
-    run = bench.new(name, server)
-    text = (
-        config(f'[dict(api, openai_api_base={server.url!r})]', ('review_str_v2', stem), data_paths=paths)
-        + '\ndel infer\n'
-    )
-    try:
-        run.go_config(text)
-        (run.cwd / 'story.json').write_text(json.dumps(server.stats()), encoding='utf-8')
-        return run
-    finally:
-        server.stop()
-
-
-def run_without_data(bench: Bench) -> Run:
-    return run_unprepared(bench, 'without_data', 'retrieve_str_v2', retrieve_str_v2='data/nowhere')
-
-
-def run_without_encoder(bench: Bench) -> Run:
-    """The second data set needs the official encoder, which is not there."""
-    return run_unprepared(bench, 'without_encoder', 'plan_str_v2')
-
-
-RUNS: dict[str, Callable[[Bench], Run]] = {
-    'command_line': run_command_line,
-    'wrappers': run_wrappers,
-    'demo': run_demo,
-    'faulty': run_faulty,
-    'without_data': run_without_data,
-    'without_encoder': run_without_encoder,
-}
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """One with a home that holds neither data nor encoders."""
+    kept = {name: value for name, value in os.environ.items() if name not in SETTINGS}
+    return {**kept, 'HOME': str(folder.parent), **more}
 
 
 @pytest.fixture(scope='module')
-def jobs(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tiny_model: Path
-) -> Iterator[dict[str, Future[Run]]]:
-    """Starts the runs that the selected tests ask for, two at a time."""
-    wanted = {name for item in request.session.items for name in getattr(item, 'fixturenames', ())}
-    bench = Bench(tmp_path_factory.mktemp('elsewhere'), tiny_model)
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        jobs = {name: pool.submit(function, bench) for name, function in RUNS.items() if f'{name}_run' in wanted}
-        yield jobs
-        for job in jobs.values():
-            job.cancel()
-
-
-def _fixture(name: str) -> Any:
-    @pytest.fixture(scope='module', name=f'{name}_run')
-    def wait(jobs: dict[str, Future[Run]]) -> Run:
-        return jobs[name].result()
-
-    return wait
-
-
-wrappers_run, command_line_run, demo_run, faulty_run = map(_fixture, ('wrappers', 'command_line', 'demo', 'faulty'))
-without_data_run, without_encoder_run = map(_fixture, ('without_data', 'without_encoder'))
+def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """``tooleval demo``: the demo config as it is shipped, and its report."""
+    cwd = tmp_path_factory.mktemp('elsewhere') / 'demo'
+    cwd.mkdir()
+    done = run_python('-c', TOOLEVAL, 'demo', '-w', 'out', cwd=cwd, env=environment(cwd))
+    return Run(cwd, done.returncode, done.stdout + done.stderr)
 
 
 def record_ids(file: Path) -> list[str]:
     return list(json.loads(file.read_text(encoding='utf-8')))
 
-
-# --- the tests ------------------------------------------------------------------------------------------------------
 
 TABLES = {'EN': 'tooleval-teval_v2', 'ZH': 'tooleval-teval_v2_zh'}
 
@@ -394,89 +204,60 @@ def test_demo_details_are_one_per_sample_in_order(demo_run: Run) -> None:
 
 
 @pytest.mark.long
-def test_batch_sizes_and_the_server_are_asked_and_answer_the_same(wrappers_run: Run) -> None:
-    """Greedy decoding in float32 of one model: at batch size 1, at 8 with padding on the left, and behind the server.
-
-    Compared are the prompts, the raw predictions, all of them, and with them every score.
-    """
-    assert wrappers_run.status == 0, wrappers_run.said[-3000:]
-    answers = set()
-    for stem in WRAPPER_STEMS:
-        ids = record_ids(DEMO / 'EN' / f'{stem}.json')[:12]
-        one, eight, api = (wrappers_run.predictions(model, stem) for model in ('batch-1', 'batch-8', 'api'))
-        assert [row['record_id'] for row in one] == ids
-        for other in (eight, api):
-            for name in ('origin_prompt', 'record_id', 'gold', 'prediction'):
-                assert [row[name] for row in other] == [row[name] for row in one]
-        assert all(row['prediction'] for row in one)
-        answers |= {row['prediction'] for row in one}
-        assert len({json.dumps(wrappers_run.result(m, stem)['details']) for m in ('batch-1', 'batch-8', 'api')}) == 1
-    assert len(answers) > 18  # of 30: the model does not say the same to everything
-    assert wrappers_run.table('batch-1') == wrappers_run.table('batch-8') == wrappers_run.table('api')
-
-
-@pytest.mark.long
-def test_without_a_config_file(command_line_run: Run, tiny_model: Path) -> None:
-    run, model = command_line_run, f'{tiny_model.name}_hf'
+def test_without_a_config_file(tiny_model: Path, tmp_path: Path) -> None:
+    """Two workers, which split a data set of more than 16 records, and data where ``COMPASS_DATA_CACHE`` points."""
+    shutil.copytree(DEMO / 'EN', tmp_path / 'cache' / 'data' / 'teval' / 'EN')
+    cwd = tmp_path / 'work'
+    cwd.mkdir()
+    told = subprocess.run([BIN / 'tooleval', 'config-dir'], capture_output=True, text=True, check=True, cwd=cwd)
+    datasets = '--datasets tooleval_teval_gen/tooleval_teval_en_v2_datasets'
+    arguments = f'{datasets} --summarizer tooleval_teval --hf-num-gpus 0 --max-num-workers 2 --batch-size 8'.split()
+    model = ('--hf-path', tiny_model, '--max-out-len', '12', '-w', 'out')
+    env = environment(cwd, COMPASS_DATA_CACHE=str(tmp_path / 'cache'), TOOLEVAL_ENCODER='offline')
+    done = run_opencompass('--config-dir', told.stdout.strip(), *arguments, *model, cwd=cwd, env=env)
+    run, name = Run(cwd, done.returncode, done.stdout + done.stderr), f'{tiny_model.name}_hf'
     assert run.status == 0, run.said[-3000:]
     for subset in TABLE:
         stem = f'{subset.name}_v2'
-        result = run.result(model, stem)
+        result = run.result(name, stem)
         assert [detail['id'] for detail in result['details']] == record_ids(DEMO / 'EN' / f'{stem}.json')
         assert result['samples']['infra'] == 0
         if subset.encoder and 'v2' in subset.encoder:
             assert result['provenance']['encoder'].startswith('offline')
-    table = run.table(model)
+    table = run.table(name)
     assert len(table) == 17
     assert 0 <= float(table['tooleval-teval_v2', 'overall']) < 50
     assert 'not comparable with the leaderboard' in run.said
+    parts = [run.predictions(name, f'instruct_v2_{part}') for part in (0, 1)]
+    assert [row['record_id'] for part in parts for row in part] == record_ids(DEMO / 'EN' / 'instruct_v2.json')
 
 
-@pytest.mark.long
-def test_two_workers_split_a_data_set_and_its_answers_come_together(command_line_run: Run, tiny_model: Path) -> None:
-    """With two workers OpenCompass splits a data set of more than 16 records and writes two predictions files."""
-    parts = [command_line_run.predictions(f'{tiny_model.name}_hf', f'instruct_v2_{part}') for part in (0, 1)]
-    ids = [row['record_id'] for part in parts for row in part]
-    assert ids == record_ids(DEMO / 'EN' / 'instruct_v2.json')
-
-
-def test_lasting_faults_fail_the_run_and_name_what_is_missing(faulty_run: Run) -> None:
-    assert faulty_run.status == 1
-    lines = {line.partition(': ')[0]: line for line in faulty_run.missing()}
-    assert set(lines) == {f'MISSING api x tooleval-teval-{stem}' for stem in ('plan_str_v2', 'retrieve_str_v2')}
-    for stem in ('plan_str_v2', 'retrieve_str_v2'):
-        line = lines[f'MISSING api x tooleval-teval-{stem}']
-        log = faulty_run.cwd / line.rpartition('see ')[2]
-        assert log.samefile(faulty_run.log('api', stem))
-    said = faulty_run.log('api', 'retrieve_str_v2').read_text(encoding='utf-8')
-    assert 'data/nowhere' in said and 'tooleval prepare teval' in said
-    asked = json.loads((faulty_run.cwd / 'story.json').read_text(encoding='utf-8'))
-    assert asked['requests'] == 6 + 4 + 1  # review, plan, and the one more try: nothing of the missing data set
-    said = faulty_run.log('api', 'plan_str_v2').read_text(encoding='utf-8')
-    assert 'InfraFailureError' in said
-    assert '1 of 4 samples have no answer' in said and '(infra:server 1)' in said
-    assert not list(faulty_run.folder.glob('predictions/*/*plan_str_v2.json'))
-    assert list(faulty_run.folder.glob('predictions/*/tmp_*plan_str_v2.jsonl'))
-
-
-def test_lasting_faults_leave_the_other_tables(faulty_run: Run) -> None:
-    ids = record_ids(DEMO / 'EN' / 'review_str_v2.json')
-    result = faulty_run.result('api', 'review_str_v2')
-    assert [detail['id'] for detail in result['details']] == ids
+def test_lasting_faults_fail_the_run_name_what_is_missing_and_leave_the_other_tables(
+    canned_server: ModelServer, tmp_path: Path
+) -> None:
+    """One data set in order, one with an error of the server's for one prompt, and one whose file is missing."""
+    canned_server.reset('500@~window seat')
+    cwd = tmp_path / 'work'
+    cwd.mkdir()
+    (cwd / 'mine.py').write_text(FAULTY.replace('URL', canned_server.url), encoding='utf-8')
+    env = environment(cwd, TOOLEVAL_ENCODER='offline')
+    done = run_opencompass('mine.py', '-w', 'out', cwd=cwd, env=env)
+    run = Run(cwd, done.returncode, done.stdout + done.stderr)
+    assert run.status == 1
+    logs = {}
+    for line in run.missing():
+        about, _, log = line.partition(': no result; see ')
+        logs[about] = (cwd / log).read_text(encoding='utf-8')
+    plan, retrieve = (f'MISSING api x tooleval-teval-{name}_str_v2' for name in ('plan', 'retrieve'))
+    assert set(logs) == {plan, retrieve}
+    assert 'data/nowhere' in logs[retrieve] and 'tooleval prepare teval' in logs[retrieve]
+    assert 'InfraFailureError' in logs[plan]
+    assert '1 of 4 samples have no answer' in logs[plan] and '(infra:server 1)' in logs[plan]
+    assert canned_server.stats()['requests'] == 6 + 4 + 1  # review, plan, and the one more try
+    assert not list(run.folder.glob('predictions/*/*plan_str_v2.json'))
+    assert list(run.folder.glob('predictions/*/tmp_*plan_str_v2.jsonl'))
+    result = run.result('api', 'review_str_v2')
+    assert [detail['id'] for detail in result['details']] == record_ids(DEMO / 'EN' / 'review_str_v2.json')
     assert result['review_quality'] == pytest.approx(100 * 2 / 6)  # A is right in two of six
-    assert faulty_run.table('api')['tooleval-teval_v2', 'review'] == '33.33'
-    assert list((faulty_run.folder / 'summary').glob('summary_*_notes.txt'))
-
-
-def test_missing_data_ends_the_run_before_it_asks_anything(without_data_run: Run) -> None:
-    assert without_data_run.status != 0
-    assert 'data/nowhere' in without_data_run.said
-    assert 'Fix it with: tooleval prepare teval' in without_data_run.said
-    assert json.loads((without_data_run.cwd / 'story.json').read_text(encoding='utf-8'))['requests'] == 0
-
-
-def test_a_missing_encoder_ends_the_run_before_it_asks_anything(without_encoder_run: Run) -> None:
-    assert without_encoder_run.status != 0
-    assert "encoder 'all-mpnet-base-v2' is not on this machine" in without_encoder_run.said
-    assert 'hf download sentence-transformers/all-mpnet-base-v2' in without_encoder_run.said
-    assert json.loads((without_encoder_run.cwd / 'story.json').read_text(encoding='utf-8'))['requests'] == 0
+    assert run.table('api')['tooleval-teval_v2', 'review'] == '33.33'
+    assert list((run.folder / 'summary').glob('summary_*_notes.txt'))

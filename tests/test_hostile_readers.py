@@ -22,9 +22,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
-from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
-from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.toolbench import judge_prompts as toolbench_judge_prompts
+from opencompass_tooleval.agents.toolbench import judge_prompts as QUESTIONS
 from opencompass_tooleval.agents.toolbench.answers import load_answers
 from opencompass_tooleval.agents.toolbench.grading import AgentGrading
 from opencompass_tooleval.agents.toolbench.judged_answer import of_run as judged_of_run
@@ -39,7 +37,6 @@ from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.teval.records import query_of
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
-from opencompass_tooleval.benchmarks.toolbench import success
 from opencompass_tooleval.benchmarks.toolbench.records import find_file, load_data
 from opencompass_tooleval.benchmarks.toolbench.request import make_request
 from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
@@ -73,9 +70,7 @@ from opencompass_tooleval.core.text import redaction
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_members import members
 from opencompass_tooleval.core.text.jsonable import bounded_text
-from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
-from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.functions import FunctionAnswer
+from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
 from opencompass_tooleval.extras.attribution.causes import RawText
 from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
@@ -144,10 +139,10 @@ def _mixed(alphabet: str, length: int) -> str:
     return ''.join(random.Random(0).choices(alphabet, k=length))
 
 
-BLANKS, QUOTES, BRACKETS, MARKS = ' \t\n\r', '\'"`“”', '[]{}()<>', ':：,，.。=|/\\-*#_'
-LETTERS, DIGITS = 'aABE我', '01'
+BLANKS, QUOTES, BRACKETS, MARKS = ' \t\n\r', '\'"`“', '[]{}()<>', ':：,，.=|/\\-*#_'
+LETTERS, DIGITS = 'aA我', '0'
 WORDS = (
-    '\r\n', ' \n', '[{', '{"', '":', '",', "':", 'a ', 'A:', 'a:\t', '1 ', '1.', '1, ', '- ', '* ', '->', '```', '"a"',
+    '\r\n', '[{', '{"', '":', '",', 'a ', 'A:', 'a:\t', '1 ', '1.', '- ', '->', '```', '"a"',
     '[1', ']{', '{a', 'a=', '(a', 'a.a', 'Error ', 'Task [', 'CANCELLED ', 'Answer ', 'answer is ', '答案', 'json',
     'GET /', '/a/', '<think>', '</think>', '<|channel|>', '\\"', '\\boxed{', 'Option ', 'http://', '1. ', '**', '10^',
     '\\frac{1}', '[a](', '${',
@@ -189,22 +184,22 @@ class Reader:
     modules: tuple[str, ...] = ()
 
 
-@cache
-def _folder() -> Path:
-    folder = tempfile.TemporaryDirectory()  # removed with the last reference to it
-    _KEPT.append(folder)
-    return Path(folder.name)
-
-
-_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+_KEPT = tempfile.TemporaryDirectory()
+_FOLDER = Path(_KEPT.name)
 
 
 def _file(content: object, name: str = 'file.json') -> Path:
     """A file with a text, or with a value as JSON."""
-    file = _folder() / name
+    file = _FOLDER / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(content if isinstance(content, str) else json.dumps(content), encoding='utf-8', newline='')
     return file
+
+
+def _read(read: Callable[[str], object], text: str, refused: type[Exception] = ValueError) -> None:
+    """Reads a text, which may be refused."""
+    with contextlib.suppress(refused):
+        read(text)
 
 
 def _load(load: Callable[[Path], object], content: object, name: str = 'file.json') -> None:
@@ -213,20 +208,15 @@ def _load(load: Callable[[Path], object], content: object, name: str = 'file.jso
         load(_file(content, name))
 
 
-def _yaml(text: str) -> object:
-    with contextlib.suppress(ValueError):
-        return load_yaml(text)
-    return None
-
-
-def _log(before: str, after: str, text: str) -> None:
+def _log(text: str) -> None:
     """What people see of a log."""
-    (_folder() / 'run' / 'configs').mkdir(parents=True, exist_ok=True)
-    log = _file(f'{before}{text}{after}', 'run/logs/infer/m/d.out')
-    last_error(log)
-    last_error(log, 'd')
-    WorkDir(_folder() / 'run').log('m', 'd', 'infer')
-    runs_table(read_runs([_folder() / 'run']))
+    (_FOLDER / 'run' / 'configs').mkdir(parents=True, exist_ok=True)
+    for content in (text, f'Traceback (most recent call last):\n{text}', f'FAILED d: {text} PREEMPT'):
+        log = _file(content, 'run/logs/infer/m/d.out')
+        last_error(log)
+        last_error(log, 'd')
+        WorkDir(_FOLDER / 'run').log('m', 'd', 'infer')
+        runs_table(read_runs([_FOLDER / 'run']))
 
 
 def _instructions(text: str) -> None:
@@ -247,21 +237,23 @@ def _calculation(text: str) -> None:
             _load(lambda file: load_questions(file, 'one_hop'), [row])
 
 
+def _run_of(text: str, details: list[Any]) -> dict[str, Any]:
+    answer = {'method': text, 'total_steps': 1, 'final_answer': text, 'answer_details': details}
+    return {'query': text, 'available_tools': [], 'answer': answer}
+
+
 def _judged_answer(text: str) -> None:
     message = {'name': text, 'arguments': text, 'response': text}
     details = [{'role': 'tool', 'message': message}, {'role': 'assistant', 'message': text}]
-    answer = {'method': text, 'total_steps': 1, 'final_answer': text, 'answer_details': details}
-    judged = judged_of_run(read_run(text, {'query': text, 'available_tools': [], 'answer': answer}))
+    judged = judged_of_run(read_run(text, _run_of(text, details)))
     assert max(map(len, (judged.content, judged.compared.content, judged.task))) <= MAX_CHARS
     assert judged.told is not None and judged.digest and not judged.is_finished
 
 
 def _stored_run(text: str) -> None:
     message = {'name': 'Finish', 'arguments': text, 'response': text}
-    details = [{'role': 'tool', 'message': message}]
-    answer = {'method': text, 'total_steps': 1, 'final_answer': text, 'answer_details': details}
     for load in (load_runs, load_answers):
-        _load(load, {'1': {'query': text, 'available_tools': [], 'answer': answer}})
+        _load(load, {'1': _run_of(text, [{'role': 'tool', 'message': message}])})
 
 
 def _detail(score: SampleScore) -> None:
@@ -294,12 +286,8 @@ def _native(text: str) -> None:
     """What a server may say of calls: any name, and arguments that are any text or any JSON."""
     record = make_path_record(['GET /movie/popular'])
     tools = [ToolSchema(name, '', {'type': 'object'}) for name in record.tools]
-    for name, arguments in (
-        (text, {}),
-        ('GET /movie/popular', text),
-        ('Rink Rates.Prices', {text: text}),
-        (text, text),
-    ):
+    named = ('GET /movie/popular', text), ('Rink Rates.Prices', {text: text})
+    for name, arguments in ((text, {}), *named, (text, text)):
         answer = Answer(text, calls=(make_call(name, arguments, text),) * 2)
         _detail(restbench.score_calls(record, answer, tools))
         _detail(score_native_calls(_request(), answer))
@@ -317,8 +305,7 @@ def _doc(text: str) -> ToolDoc:
 def _call(text: str) -> None:
     for read in (call_name, partial(parse_call, properties=('a', 'x'))):
         for annotation in (text, f'f({text})', f'f(x={text})'):
-            with contextlib.suppress(CallError):
-                read(annotation)
+            _read(read, annotation, CallError)
 
 
 def _react(text: str) -> None:
@@ -327,40 +314,6 @@ def _react(text: str) -> None:
         '{tool_description}{action_names}{thought}{action}{action_input}{response}{finish}'
     )
     protocol.parse(text, bridge.ShownTools())
-
-
-def _loops(text: str) -> None:
-    """What a model under test may say to an agent's loop, as text and as calls, and what a tool may return."""
-    environment = Environment(stateful_tools=lambda: (_Telling(text),))
-    calls = tuple(make_call(*call) for call in (('tool', '{}'), (text, {}), ('tool', text), ('Finish', text)))
-    answer = Answer(text, calls=calls)
-    for loop in (FunctionCalling(max_steps=3), FunctionCalling(max_steps=3, stop_on='tool')):
-        dialogue = loop.run(_TASK, environment.begin('task'))
-        with contextlib.suppress(StopIteration):
-            next(dialogue)
-            dialogue.send(as_answer(answer))
-            dialogue.send(Answer(text))
-    react = pytest.importorskip('opencompass_tooleval.agents.loops.react').ReAct(max_steps=3)
-    dialogue = react.run(_TASK, environment.begin('task'))
-    with contextlib.suppress(StopIteration):
-        next(dialogue)
-        dialogue.send(Answer(f'Thought: so\nAction: tool\nAction Input: {text}'))
-        dialogue.send(as_answer(text))
-
-
-_TASK = Task('task', 'hostile', 'What?', (ToolSchema('tool', '', {'type': 'object'}),))
-
-
-@dataclass
-class _Telling:
-    text: str
-    names = ('tool',)
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        return FunctionAnswer(self.text)
-
-    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
-        """There is nothing to learn."""
 
 
 def _engine_on_nodes(text: str) -> None:
@@ -374,14 +327,8 @@ def _engine_on_nodes(text: str) -> None:
 def _squeue(text: str) -> None:
     read_states(text)
     read_jobs(text)
-    for read in (read_job_id, read_array_limit):
-        with contextlib.suppress(ValueError):
-            read(text)
-
-
-def _reply(read: Callable[[str], object], text: str) -> None:
-    with contextlib.suppress(replies.Unreadable):
-        read(text)
+    _read(read_job_id, text)
+    _read(read_array_limit, text)
 
 
 def _server(text: str) -> None:
@@ -410,21 +357,14 @@ def _attribution(text: str) -> None:
     observer._special_tokens = frozenset([text[:40]]), [text[:9]]  # type: ignore[misc]
     observer._special_tokens_in(text)
     record = {'raw': text, 'error': text, 'names': [text], 'tools': [{'function': text}], 'originals': {text: text}}
-    for observed in (
-        text,
-        [record],
-        [{'raw': text, 'tool_choice': text}],
-        [{'calls': [{'name': text}], 'names': [text]}],
-    ):
+    records = [record], [{'raw': text, 'tool_choice': text}], [{'calls': [{'name': text}], 'names': [text]}]
+    for observed in (text, *records):
         attribution_of_row({'prediction': text, 'observed': observed, 'tools': [text]})
     calls = tuple(make_call(name, text) for name in ('find', text[:300]))
     for served in (Answer(text), Answer(f'<think>{text}'), Answer(text, calls=calls)):
         attribute(served, RawText(text, 'ids'), Asked('hermes', tools, 'required', opened_thoughts=bool(served.calls)))
-        for raw in (
-            f'<tool_call>{text}',
-            f'{{"name": "find"{text}',
-            f'{text}<tool_call>{{"name": "find", "arguments": {{}}}}',
-        ):
+        call = '<tool_call>{"name": "find", "arguments": {}}'
+        for raw in (f'<tool_call>{text}', f'{{"name": "find"{text}', text + call):
             for name in ('none', 'hermes'):
                 asked = Asked(name, tools, special_tokens=(text[:40],), stop_words=(text[:20],))
                 attribute(replace(served, text=text[::2]), RawText(raw, 'ids'), asked)
@@ -472,8 +412,7 @@ def _trajectory(text: str) -> None:
 
 def _members(text: str) -> None:
     for before in ('', '{', '{"a": ', '{"a": "'):
-        with contextlib.suppress(ValueError):
-            list(members(io.StringIO(before + text).read))
+        _read(lambda said: list(members(io.StringIO(said).read)), before + text)
 
 
 def _causes(text: str) -> None:
@@ -517,17 +456,26 @@ def _translated(text: str) -> list[Any]:
     return [new.text(text), new.words(text), new.data({text[:900]: [text]}), near]
 
 
+BEGINNINGS = {
+    'pythonic': ['<|python_start|>[f(a='],
+    'lfm2': ['<|tool_call_start|>[f(a='],
+    'olmo3': ['<function_calls>f(a='],
+    'llama3_json': ['{"name": '],
+    'llama_function': ['<function=f>{'],
+    'none': ['{"name": '],
+}
+"""Name of a format -> further beginnings of calls, beside the marks in its template."""
+THOUGHTS = '[f(a='
+"""Beginning of a text within thoughts."""
+WRITTEN = 'formats', 'scanning', 'named_formats', 'nested_formats', 'pythonic_formats', 'xml_formats', 'reading'
+
 READERS: Mapping[str, Reader] = {
     'thoughts': Reader(strip_reasoning, ('core/calls/answer.py', 'core/calls/harmony.py')),
     'refused thoughts': Reader(
         lambda text: (refused_members(text, MEMBERS), thoughts_member(text)), ('core/calls/sent.py',)
     ),
-    'fence': Reader(unfence),
-    'end marks': Reader(lambda text: cut_at(text, ('<eoa>', '\nuser'))),
-    'literal': Reader(parse_literal),
-    'between brackets': Reader(
-        lambda text: [parse_enclosed(text, *ends) for ends in (('[', ']'), ('{', '}'), ('', ''))]
-    ),
+    'fence and end marks': Reader(lambda text: (unfence(text), cut_at(text, ('<eoa>', '\nuser')))),
+    'literal': Reader(lambda text: [parse_enclosed(text, *ends) for ends in ('[]', '{}', ('', ''))]),
     'what somebody said': Reader(bounded_text),
     'members of an object': Reader(_members, ('core/text/json_members.py',)),
     'T-Eval, ids': Reader(
@@ -553,22 +501,19 @@ READERS: Mapping[str, Reader] = {
         for place, scoring in enumerate(ultratool_protocol.SCORINGS)
         for list_choice in [ultratool_protocol.LIST_CHOICES[(number + place) % 2]]
     },
-    **{
-        f'UltraTool, judge of {task}': Reader(
-            lambda text, task=task: judge.parse_scores(text, task), ('benchmarks/ultratool/judge.py',)
-        )
-        for task in ('planning', 'tool_creation')
-    },
-    'UltraTool, prompt of the judge': Reader(lambda text: judge.judge_prompt('planning', 'en', text, text, text)),
+    'UltraTool, judge': Reader(
+        lambda text: [judge.parse_scores(text, task) for task in ('planning', 'tool_creation')],
+        ('benchmarks/ultratool/judge.py',),
+    ),
     'UltraTool, annotated calls': Reader(_call, ('benchmarks/ultratool/calls.py',)),
     'UltraTool, names of tools': Reader(name_words, ('extras/preparing/ultratool_tools.py',)),
     'UltraTool, language': Reader(
         lambda text: ultratool_records.guess_language(Path('a'), text), ('benchmarks/ultratool/records.py',)
     ),
-    'RestBench': Reader(lambda text: _detail(restbench.score_answer(make_path_record(['GET /a']), text)),
-           ('benchmarks/restbench/answers.py',)),
-    'RestBench, one step': Reader(lambda text: _detail(restbench.score_answer(make_path_record(['GET /a']), [text])),
-           ('benchmarks/restbench/paths.py',)),
+    'RestBench': Reader(
+        lambda text: [_detail(restbench.score_answer(make_path_record(['GET /a']), said)) for said in (text, [text])],
+        ('benchmarks/restbench/answers.py', 'benchmarks/restbench/paths.py'),
+    ),
     'RestBench, choices': Reader(
         lambda text: [read_choices(part, {1: 'a'}) for part in (text, f'[{{"ID": "{text[:-20]}"}}]')]
     ),
@@ -580,14 +525,10 @@ READERS: Mapping[str, Reader] = {
     'ToolBench, responses': Reader(lambda text: [error_kind(part) for part in (text, '{"error": "' + text)],
            ('benchmarks/toolbench/responses.py',)),
     'ToolBench, stored runs': Reader(_stored_run, ('benchmarks/toolbench/trajectories.py',)),
-    **{
-        f'agents, judge, {question.name}': Reader(reader(question), ('agents/toolbench/opinion.py',))
-        for question in (
-            toolbench_judge_prompts.CHECK,
-            toolbench_judge_prompts.SOLVABLE_TASK,
-            toolbench_judge_prompts.SELECT,
-        )
-    },
+    'agents, judge': Reader(
+        lambda text: [reader(getattr(QUESTIONS, name))(text) for name in ('CHECK', 'SOLVABLE_TASK', 'SELECT')],
+        ('agents/toolbench/opinion.py',),
+    ),
     'tasks, an answer as a result': Reader(lambda text: (guess_result(text), flow(text)), ('extras/tasks/writing.py',)),
     'results of one line': Reader(
         lambda text: [
@@ -606,27 +547,20 @@ READERS: Mapping[str, Reader] = {
         ],
         ('extras/mcp_servers/volatile.py',),
     ),
-    'agents, prompt of the judge': Reader(lambda text: toolbench_judge_prompts.CHECK.prompt(query=text, answer=text),
+    'agents, prompt of the judge': Reader(lambda text: QUESTIONS.CHECK.prompt(query=text, answer=text),
            ('agents/toolbench/judge_prompts.py',)),
     'agents, answers to be judged': Reader(_judged_answer),
     'agents, judgements': Reader(
         lambda text: _load(AgentGrading(()).read, [{'id': text, 'solved': [{'value': text}]}])
     ),
-    'ToolBench, prompt of the judge': Reader(lambda text: success.question_of(text, text, text).prompt),
     'RestBench, ToolBench and FuncQA, native calls': Reader(_native),
     'FuncQA, number': Reader(funcqa_reading.read_number, ('benchmarks/funcqa/reading.py',)),
     'FuncQA, calculation': Reader(_calculation, ('benchmarks/funcqa/records.py',)),
     **{
-        f'EasyTool, {read.__name__}, {reading}': Reader(partial(_reply, partial(read, reading=reading)))
-        for read in (
-            replies.read_tasks,
-            replies.read_topology,
-            replies.read_choice,
-            replies.read_choice_at_end,
-            replies.read_names,
-            replies.read_need,
-            replies.read_parameters,
+        f'EasyTool, {name}, {reading}': Reader(
+            partial(_read, partial(getattr(replies, f'read_{name}'), reading=reading), refused=replies.Unreadable)
         )
+        for name in ('tasks', 'topology', 'choice', 'choice_at_end', 'names', 'need', 'parameters')
         for reading in replies.READINGS
     },
     'FuncQA, check': Reader(replies.read_check),
@@ -634,24 +568,13 @@ READERS: Mapping[str, Reader] = {
     'calls as text': Reader(
         lambda text: (
             [
-                read_reference(f'{mark}{text}'[:MAX_CHARS], name, opened_thoughts=mark == '[f(a=')
-                for name in FORMATS
-                for mark in ('', '<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '[f(a=', '<function=', '{"name": ')
+                read_reference(f'{mark}{text}'[:MAX_CHARS], name, opened_thoughts=mark == THOUGHTS)
+                for name, row in FORMATS.items()
+                for mark in ('', THOUGHTS, *(''.join(marks) for marks in row.templates[:1]), *BEGINNINGS.get(name, ()))
             ]
             + [read_required_calls(text, name) for name in ('', 'f')]
         ),
-        tuple(
-            f'core/calls/written/{part}.py'
-            for part in (
-                'formats',
-                'scanning',
-                'named_formats',
-                'nested_formats',
-                'pythonic_formats',
-                'xml_formats',
-                'reading',
-            )
-        ),
+        tuple(f'core/calls/written/{part}.py' for part in WRITTEN),
     ),
     'server that is looked at': Reader(
         _probed,
@@ -687,12 +610,12 @@ READERS: Mapping[str, Reader] = {
     'FuncQA, parameters': Reader(lambda text: call_tool('add_', {'input': [text, 1]})),
     'FuncQA, trajectory': Reader(_trajectory),
     'FuncQA, ReAct': Reader(_react),
-    'loops of agents': Reader(_loops),
     'generated description': Reader(
         lambda text: read_description(text, ['Map.route'], 'Map'), ('extras/preparing/reply.py',)
     ),
-    'generated example': Reader(lambda text: read_example(text, 'Map.route')),
-    'generated example, cue': Reader(lambda text: read_example(f'One scenario for "{text}', 'Map.route')),
+    'generated example': Reader(
+        lambda text: [read_example(said, 'Map.route') for said in (text, f'One scenario for "{text}')]
+    ),
     'values of an example': Reader(_example, ('tool_docs/value_types.py', 'tool_docs/tool_doc.py')),
     'documentation, first sentence': Reader(first_sentence, ('tool_docs/first_sentence.py',)),
     'documentation, template': Reader(lambda text: template_instruction(_doc(text)), ('tool_docs/template.py',)),
@@ -703,18 +626,11 @@ READERS: Mapping[str, Reader] = {
     'documentation in a prompt': Reader(find_api_list, ('tool_docs/api_list.py',)),
     'instructions': Reader(_instructions, ('tool_docs/instruction_formats.py',)),
     'OpenAPI document': Reader(_openapi, ('tool_docs/sources/openapi.py',)),
-    'YAML': Reader(lambda text: [_yaml(beginning + text[:MAX_CHARS]) for beginning in ('', 'a: ', '- ', "'", '{a: ')],
-           ('tool_docs/yaml_text.py',)),
-    **{
-        f'log, {name}': Reader(
-            partial(_log, before, after), ('work_dir/work_dir.py', 'results/table.py', 'report/provenance.py')
-        )
-        for name, (before, after) in {
-            'plain': ('', ''),
-            'traceback': ('Traceback (most recent call last):\n', ''),
-            'error by name': ('FAILED d: ', ' PREEMPT'),
-        }.items()
-    },
+    'YAML': Reader(
+        lambda text: [_read(load_yaml, mark + text[:MAX_CHARS]) for mark in ('', 'a: ', '- ', "'", '{a: ')],
+        ('tool_docs/yaml_text.py',),
+    ),
+    'log': Reader(_log, ('work_dir/work_dir.py', 'results/table.py', 'report/provenance.py')),
     'config of a run': Reader(lambda text: [_load(read_dumped, part, 'a.py') for part in (text, f'a = {text}')],
            ('work_dir/dumped_config.py',)),
     'reply of a simulator': Reader(
@@ -735,12 +651,12 @@ READERS: Mapping[str, Reader] = {
     'tokens of a prompt': Reader(lambda text: estimate_tokens([text]), ('work_dir/prompt_tokens.py',)),
     'Slurm': Reader(_squeue, ('runners/slurm/syntax.py',)),
     'engine on nodes': Reader(_engine_on_nodes, ('models/api/engine_nodes.py',)),
-    **{
-        f'table of a report, {write.__name__}': Reader(
-            lambda text, write=write: write(Table('a', 'a', ('x', 'y'), (('z', text),))), ('report/files.py',)
-        )
-        for write in (to_csv, to_markdown, to_latex)
-    },
+    'table of a report': Reader(
+        lambda text: [
+            write(Table('a', 'a', ('x', 'y'), (('z', text),))) for write in (to_csv, to_markdown, to_latex)
+        ],
+        ('report/files.py',),
+    ),
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ import venv
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,10 +25,10 @@ from tests.conftest import ROOT, ModelServer
 pytestmark = pytest.mark.long
 
 DEMO = ROOT / 'opencompass_tooleval' / 'configs' / 'eval_demo.py'
-MODELS_CONFIG = """
+CONFIG = """
 from mmengine.config import read_base
 from opencompass.models import HuggingFacewithChatTemplate
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from opencompass_tooleval.models import ToolEvalHFChat, ToolEvalOpenAI
 
 with read_base():
     from opencompass_tooleval.configs.datasets.demo.tooleval_ultratool_demo_gen import tooleval_ultratool_en_datasets
@@ -35,13 +36,14 @@ with read_base():
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 datasets = [row for row in tooleval_ultratool_en_datasets if row['name'] == 'tool_usage_awareness']
-common = dict(max_out_len=32, max_seq_len=8192, run_cfg=dict(num_gpus=0))
+common = dict(max_out_len=32, max_seq_len=8192, batch_size=4, run_cfg=dict(num_gpus=0))
 models = [
-    dict(type=HuggingFacewithChatTemplate, abbr='local', path={path!r}, batch_size=4, **common),
-    dict(type=ToolEvalOpenAI, abbr='served', path='tiny', openai_api_base={url!r}, key='none', temperature=0, **common),
+    dict(type=HuggingFacewithChatTemplate, abbr='stock', path={path!r}, **common),
+    dict({other}, abbr='other', **common),
 ]
 """
-
+SERVED = "type=ToolEvalOpenAI, path='tiny', openai_api_base={!r}, key='none', temperature=0"
+OURS = 'type=ToolEvalHFChat, path={!r}'
 OLD = {
     'opencompass 0.5.3': ('opencompass==0.5.3',),
     'floors': (
@@ -67,26 +69,17 @@ CLEAN = {name: value for name, value in os.environ.items() if name not in ('TOOL
 OVER_THIS = {**CLEAN, 'PYTHONPATH': str(ROOT)}
 
 
-def run(
-    commands: Path, config: Path, out: Path, settings: Mapping[str, str] = OVER_THIS
-) -> dict[tuple[str, str, str], dict[str, str]]:
+Scores = dict[tuple[str, str, str], dict[str, str]]
+
+
+def run(commands: Path, config: Path, out: Path, settings: Mapping[str, str] = OVER_THIS) -> Scores:
     """Runs a config and returns its table: data set, its version and metric -> what each model has."""
-    environment = {
-        **settings,
-        'PATH': f'{commands}{os.pathsep}{os.environ["PATH"]}',
-        'TOOLEVAL_CACHE': str(out / 'cache'),
-    }
+    path = f'{commands}{os.pathsep}{os.environ["PATH"]}'
+    environment = {**settings, 'PATH': path, 'TOOLEVAL_CACHE': str(out / 'cache')}
     out.mkdir()
-    done = subprocess.run(
-        [commands / 'opencompass', config, '-w', 'out'],
-        cwd=out,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=580,
-    )
+    command = [commands / 'opencompass', config, '-w', 'out']
+    streams: dict[str, Any] = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(command, cwd=out, env=environment, text=True, timeout=580, **streams)
     assert done.returncode == 0, done.stdout[-3000:]
     (table,) = (file for file in out.glob('out/*/summary/summary_*[0-9].csv'))
     with table.open(encoding='utf-8') as stream:
@@ -94,31 +87,28 @@ def run(
 
 
 @pytest.fixture(scope='module')
-def tested_set(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], dict[str, str]]:
+def tested_set(tmp_path_factory: pytest.TempPathFactory) -> Scores:
     return run(Path(sys.executable).parent, DEMO, tmp_path_factory.mktemp('tested') / 'run')
 
 
 @pytest.mark.parametrize('packages', OLD.values(), ids=OLD)
 def test_demo_is_the_same(
     packages: tuple[str, ...],
-    tested_set: dict[tuple[str, str, str], dict[str, str]],
+    tested_set: Scores,
     tiny_model: Path,
     tiny_server: ModelServer,
     tmp_path: Path,
 ) -> None:
     commands = overlay(tmp_path / 'environment', packages)
-    version = subprocess.run(
-        [commands / 'python', '-c', 'import opencompass; print(opencompass.__version__)'],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    script = [commands / 'python', '-c', 'import opencompass; print(opencompass.__version__)']
+    version = subprocess.run(script, capture_output=True, text=True, check=True)
     assert packages[0] == f'opencompass=={version.stdout.strip()}'
     assert run(commands, DEMO, tmp_path / 'demo') == tested_set
     config = tmp_path / 'my_models.py'
-    config.write_text(MODELS_CONFIG.format(path=str(tiny_model), url=tiny_server.url), encoding='utf-8')
+    served = SERVED.format(tiny_server.url)
+    config.write_text(CONFIG.format(path=str(tiny_model), other=served), encoding='utf-8')
     for values in run(commands, config, tmp_path / 'models').values():
-        assert values['local'] == values['served']  # real models, here and behind a server, ask and are scored
+        assert values['stock'] == values['other']  # real models, here and behind a server, ask and are scored
 
 
 @pytest.fixture(scope='module')
@@ -133,9 +123,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize('release', ['0.5.2', '0.5.3', '0.5.4'])
-def test_the_wheel_in_a_clean_environment(
-    release: str, wheel: Path, tested_set: dict[tuple[str, str, str], dict[str, str]], tmp_path: Path
-) -> None:
+def test_the_wheel_in_a_clean_environment(release: str, wheel: Path, tested_set: Scores, tmp_path: Path) -> None:
     """As documented, on what pip takes today. torch is that of this environment: it may be a build for the CPU."""
     venv.create(tmp_path / 'environment', with_pip=True)
     commands = tmp_path / 'environment' / 'bin'
@@ -151,27 +139,10 @@ def test_the_wheel_in_a_clean_environment(
     assert run(commands, DEMO, tmp_path / 'demo', CLEAN) == tested_set
 
 
-REAL_CONFIG = """
-from mmengine.config import read_base
-from opencompass.models import HuggingFacewithChatTemplate
-from opencompass_tooleval.models import ToolEvalHFChat
-
-with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_ultratool_demo_gen import tooleval_ultratool_en_datasets
-    from opencompass_tooleval.configs.summarizers.tooleval_ultratool import summarizer
-    from opencompass_tooleval.configs.tooleval_local import eval, infer
-
-datasets = [row for row in tooleval_ultratool_en_datasets if row['name'] == 'tool_usage_awareness']
-common = dict(path={path!r}, max_out_len=32, max_seq_len=8192, batch_size=4, run_cfg=dict(num_gpus=0))
-models = [
-    dict(type=HuggingFacewithChatTemplate, abbr='stock', **common),
-    dict(type=ToolEvalHFChat, abbr='ours', **common),
-]
-"""
 MODEL_TESTS = ('test_local_chat.py', 'test_local_chat_pipeline.py', 'test_wrappers.py')
 
 
-def test_transformers_5(wheel: Path, tested_set: dict[tuple[str, str, str], dict[str, str]], tmp_path: Path) -> None:
+def test_transformers_5(wheel: Path, tested_set: Scores, tmp_path: Path) -> None:
     """The second set: the demo, the tests of models, and a real small model by OpenCompass's class and by ours."""
     venv.create(tmp_path / 'environment', with_pip=True)
     commands = tmp_path / 'environment' / 'bin'
@@ -189,6 +160,7 @@ def test_transformers_5(wheel: Path, tested_set: dict[tuple[str, str, str], dict
     script = "from tests.real.models import MODELS; print(MODELS['smollm2'].folder)"
     made = subprocess.run([commands / 'python', '-c', script], env=OVER_THIS, capture_output=True, text=True)
     config = tmp_path / 'real.py'
-    config.write_text(REAL_CONFIG.format(path=made.stdout.split()[-1]), encoding='utf-8')
+    path = made.stdout.split()[-1]
+    config.write_text(CONFIG.format(path=path, other=OURS.format(path)), encoding='utf-8')
     rows = run(commands, config, tmp_path / 'real').values()
-    assert rows and all(row['stock'] == row['ours'] != '-' for row in rows)
+    assert rows and all(row['stock'] == row['other'] != '-' for row in rows)

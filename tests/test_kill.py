@@ -13,26 +13,17 @@ from random import Random
 
 import pytest
 
-from tests.conftest import ModelServer, start_server
+from tests.conftest import ModelServer, start_server, sweep_of
 from tests.forked import Fork, start_opencompass
 
 IN_FLIGHT = 4
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-wanted = ['tooleval-teval-review_str_v2', 'tooleval-ultratool-planning_zh']
-datasets = [row for row in datasets if row['abbr'] in wanted]
-server = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base='URL', retry=2, timeout=30,
-              max_workers=IN_FLIGHT, max_out_len=64, query_per_second=1000, max_seq_len=100000)
-models = [dict(server, abbr='api', run_cfg=dict(num_gpus=0))]
+DATASETS = ('tooleval-teval-review_str_v2', 'tooleval-ultratool-planning_zh')
+JUDGED = """
 for row in datasets:
     if row['name'] == 'planning':
         row['eval_cfg']['evaluator']['judge_cfg'] = dict(server, abbr='judge')
 """
+CONFIG = sweep_of(*DATASETS, more=JUDGED, max_workers=IN_FLIGHT)
 
 
 @dataclass
@@ -46,8 +37,11 @@ class Sweep:
 
     def __post_init__(self) -> None:
         self.folder.mkdir()
-        config = self.config.replace('URL', self.server.url).replace('IN_FLIGHT', str(IN_FLIGHT))
-        (self.folder / 'mine.py').write_text(config)
+        self.write()
+
+    def write(self, more: str = '') -> None:
+        """Writes the config, with more Python at its end."""
+        (self.folder / 'mine.py').write_text(self.config.replace('URL', self.server.url) + more)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -61,8 +55,11 @@ class Sweep:
     def finish(self, *more: str) -> bytes:
         status = self.start(*more).wait(1500)
         assert status == 0, (self.folder / 'said.txt').read_text(errors='replace')[-5000:]
-        tables = sorted(self.folder.glob('out/*/summary/summary_*[0-9].csv'), key=lambda file: file.stat().st_mtime)
-        return tables[-1].read_bytes()
+        return self.table()
+
+    def table(self) -> bytes:
+        tables = self.folder.glob('out/*/summary/summary_*[0-9].csv')
+        return max(tables, key=lambda file: file.stat().st_mtime).read_bytes()
 
     def kill_when(self, reached: Callable[[], bool]) -> bool:
         """Starts and kills every process of the sweep at once; False if it ended before."""
@@ -138,45 +135,12 @@ def check(sweep: Sweep, baseline: Baseline) -> None:
     assert baseline.requests <= sweep.requests() <= baseline.requests + 2 * IN_FLIGHT
 
 
-@pytest.mark.parametrize(
-    ('point', 'debug'),
-    [
-        pytest.param('inference', False, id='in inference, workers and all'),
-        pytest.param('judging', True, id='in judging', marks=pytest.mark.long),
-        pytest.param('evaluation', True, id='between two results', marks=pytest.mark.long),
-    ],
-)
-def test_a_killed_sweep_ends_as_a_whole_one(
-    server: ModelServer, baseline: Baseline, tmp_path: Path, point: str, debug: bool
-) -> None:
+def test_a_killed_sweep_ends_as_a_whole_one(server: ModelServer, baseline: Baseline, tmp_path: Path) -> None:
+    """In inference, workers and all. test_local_runner.py kills the runner alone."""
     server.reset()
-    sweep = Sweep(tmp_path / 'sweep', server, debug)
-    reached = {
-        'inference': lambda: sweep.requests() >= IN_FLIGHT + 1,
-        'judging': lambda: sweep.requests() >= baseline.requests - 2,
-        'evaluation': lambda: sweep.results() >= 1,
-    }[point]
-    assert sweep.kill_when(reached), 'it ended before it could be killed'
-    check(sweep, baseline)
-
-
-def test_a_task_does_not_outlive_its_runner(server: ModelServer, tmp_path: Path) -> None:
-    """It would go on asking, and writing into a log that the next run cuts."""
-    server.reset(latency=1.0)
     sweep = Sweep(tmp_path / 'sweep', server, debug=False)
-    runner = sweep.start()
-    while sweep.requests() < IN_FLIGHT and runner.poll() is None:
-        time.sleep(0.1)
-    try:
-        runner.kill()
-        runner.wait()
-        deadline = time.monotonic() + 1500
-        while any(sweep.processes()) and time.monotonic() < deadline:
-            time.sleep(0.2)
-        assert not any(sweep.processes())
-        assert 'which started this task, is gone' in ''.join(log.read_text() for log in sweep.folder.glob('**/*.out'))
-    finally:
-        sweep.kill()
+    assert sweep.kill_when(lambda: sweep.requests() > IN_FLIGHT), 'it ended before it could be killed'
+    check(sweep, baseline)
 
 
 @pytest.mark.long

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,27 +20,16 @@ from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import SimulatorStore
 from opencompass_tooleval.work_dir.journal import MODEL, Journal
-from tests.conftest import ModelServer, start_server
+from tests.conftest import ModelServer, start_server, sweep_of
 from tests.test_kill import IN_FLIGHT, Sweep
 
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-wanted = ['tooleval-teval-agent-fc', 'tooleval-toolbench_g1-agent-fc', 'tooleval-toolbench_g2-agent-dfsdt']
-datasets = [row for row in datasets if row['abbr'] in wanted]
-server = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base='URL', retry=2, timeout=30,
-              max_workers=IN_FLIGHT, max_out_len=64, query_per_second=1000, max_seq_len=100000)
-models = [dict(server, abbr='api', run_cfg=dict(num_gpus=0))]
+DATASETS = ('tooleval-teval-agent-fc', 'tooleval-toolbench_g1-agent-fc', 'tooleval-toolbench_g2-agent-dfsdt')
+SIMULATE = """
 for row in datasets:
-    row['n'] = 2
     simulator = dict(model=dict(server, abbr='simulator'), cache=row['abbr'] + '.sqlite')
     row['infer_cfg']['inferencer']['dialogues']['simulator'] = simulator
 """
-DATASETS = ('tooleval-teval-agent-fc', 'tooleval-toolbench_g1-agent-fc', 'tooleval-toolbench_g2-agent-dfsdt')
+CONFIG = sweep_of(*DATASETS, more=f"{SIMULATE}    row['n'] = 2\n", max_workers=IN_FLIGHT)
 POINTS = 20
 MOST_LOST = 2 * (IN_FLIGHT + IN_FLIGHT)
 """What is in flight to the model and to the simulator, and what had come in the moment before."""
@@ -104,7 +92,6 @@ def server() -> Iterator[ModelServer]:
 class Baseline:
     """The sweep that nobody interrupts."""
 
-    sweep: AgentSweep
     table: bytes
     trajectories: dict[str, bytes]
     requests: int
@@ -120,18 +107,7 @@ def baseline(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> B
     rows = [row for file in files if file for row in json.loads(file.read_text()).values()]
     sources = [call.source for row in rows for call in parse_trajectory(row['prediction']).calls]
     assert sources.count(SIMULATED) > 10 and len(set(sources)) > 2
-    return Baseline(sweep, table, trajectories(sweep), requests)
-
-
-def test_what_was_simulated_is_not_simulated_again(server: ModelServer, baseline: Baseline, tmp_path: Path) -> None:
-    """In a second sweep with the first one's files."""
-    server.reset()
-    second = AgentSweep(tmp_path / 'second', server)
-    for abbr in DATASETS:
-        shutil.copy(baseline.sweep.folder / f'{abbr}.sqlite', second.folder)
-    assert second.finish() == baseline.table
-    assert trajectories(second) == baseline.trajectories
-    assert second.requests() == baseline.requests - sum(map(baseline.sweep.simulated, DATASETS))
+    return Baseline(table, trajectories(sweep), requests)
 
 
 @pytest.mark.parametrize(

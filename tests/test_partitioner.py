@@ -22,14 +22,6 @@ from tests.forked import run_opencompass
 CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
 
 
-def agents(folder: Path, typo: str = '') -> Path:
-    """A copy of the ready config, perhaps with a mistyped abbr."""
-    text = (CONFIGS / 'eval_agents.py').read_text(encoding='utf-8')
-    file = folder / 'sweep.py'
-    file.write_text(text.replace('tooleval-toolbench_g3-agent-dfsdt', typo) if typo else text, encoding='utf-8')
-    return file
-
-
 def partition(kind: Any, folder: Path, cfg: Any) -> Any:
     return kind(out_dir=str(folder))(Config({**cfg, 'work_dir': str(folder)}))
 
@@ -38,31 +30,18 @@ MODELS = [{'abbr': 'm', 'type': 'OracleModel', 'path': 'x'}]
 ROWS = [{'abbr': name, 'type': 'x', 'reader_cfg': {}, 'infer_cfg': {}} for name in ('plan_json', 'plan_str', 'review')]
 
 
-def test_names_and_patterns_that_are_there(tmp_path: Path) -> None:
-    cfg = {'models': MODELS, 'datasets': ROWS, 'dataset_abbrs': ['plan_*', 'review']}
-    assert len(partition(ToolEvalPartitioner, tmp_path, cfg)) == 3
-
-
 def test_replicas_have_all_data_sets_that_this_package_asks(tmp_path: Path) -> None:
+    """``num_worker`` is the number of replicas; a config without either has none."""
     asked = {'inferencer': {'type': 'opencompass_tooleval.inferencers.ToolEvalGenInferencer'}}
-    rows = [ROWS[0], *({**row, 'infer_cfg': asked} for row in ROWS[1:])]
-    cfg = Config({'models': MODELS, 'datasets': rows, 'work_dir': str(tmp_path)})
-    tasks = ToolEvalPartitioner(str(tmp_path / 'predictions'), replicas=3, n=1000)(cfg)
-    names = [[row['abbr'] for row in task['datasets'][0]] for task in tasks]
-    assert names == [['plan_json', 'plan_str', 'review'], *[['plan_str', 'review']] * 2]
-    assert [(task['replica']['number'], task['replica']['of']) for task in tasks] == [(0, 3), (1, 3), (2, 3)]
-    assert len({task['replica']['sweep'] for task in tasks}) == 1
-    assert not any('replica' in task for task in partition(ToolEvalPartitioner, tmp_path, cfg))
-
-
-def test_num_worker_is_the_number_of_replicas(tmp_path: Path) -> None:
-    asked = {'inferencer': {'type': 'opencompass_tooleval.inferencers.ToolEvalGenInferencer'}}
-    rows = [{**row, 'infer_cfg': asked} for row in ROWS]
-    kind, cfg = partial(ToolEvalNumWorkerPartitioner, num_worker=3), {'models': MODELS, 'datasets': rows}
-    tasks = partition(kind, tmp_path / 'predictions', cfg)
-    names = [[row['abbr'] for row in task['datasets'][0]] for task in tasks]
-    assert names == [['plan_json', 'plan_str', 'review']] * 3
-    assert [task['replica']['number'] for task in tasks] == [0, 1, 2]
+    cfg = {'models': MODELS, 'datasets': [ROWS[0], *({**row, 'infer_cfg': asked} for row in ROWS[1:])]}
+    for kind in (partial(ToolEvalPartitioner, replicas=3, n=1000), partial(ToolEvalNumWorkerPartitioner, num_worker=3)):
+        tasks = partition(kind, tmp_path / 'predictions', cfg)
+        names = [[row['abbr'] for row in task['datasets'][0]] for task in tasks]
+        assert names == [['plan_json', 'plan_str', 'review'], *[['plan_str', 'review']] * 2]
+        assert [(task['replica']['number'], task['replica']['of']) for task in tasks] == [(0, 3), (1, 3), (2, 3)]
+        assert len({task['replica']['sweep'] for task in tasks}) == 1
+    tasks = partition(ToolEvalPartitioner, tmp_path, {**cfg, 'dataset_abbrs': ['plan_*', 'review']})
+    assert len(tasks) == 3 and not any('replica' in task for task in tasks)
 
 
 def test_a_model_of_several_processes_has_no_replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,19 +73,18 @@ def test_replicas_out_of_place(tmp_path: Path, folder: str, replicas: int) -> No
 @pytest.mark.parametrize(
     ('more', 'said'),
     [
-        pytest.param({'models': []}, "'models' is empty: a filter may match nothing", id='no model'),
-        pytest.param(
+        ({'models': []}, "'models' is empty: a filter may match nothing"),
+        (
             {'datasets': [], 'rows': ROWS},
             "'datasets' is empty: a filter may match nothing. Data sets in the config: plan_json, plan_str, review",
-            id='no data set',
         ),
-        pytest.param(
+        (
             {'datasets': ROWS[:1], 'rows': ROWS, 'dataset_abbrs': ['plan_json', 'plan_srt']},
             "dataset_abbrs names 'plan_srt', which matches no data set; there are plan_str, plan_json, review",
-            id='a typo',
         ),
-        pytest.param({'dataset_abbrs': ['pln*']}, "dataset_abbrs names 'pln*', which", id='a pattern'),
+        ({'dataset_abbrs': ['pln*']}, "dataset_abbrs names 'pln*', which"),
     ],
+    ids=['no model', 'no data set', 'a typo', 'a pattern'],
 )
 def test_what_is_not_there_is_refused(tmp_path: Path, kind: Any, more: dict[str, Any], said: str) -> None:
     with pytest.raises(DataError) as caught:
@@ -114,10 +92,14 @@ def test_what_is_not_there_is_refused(tmp_path: Path, kind: Any, more: dict[str,
     assert said in str(caught.value)
 
 
-def test_a_sweep_and_its_plan_refuse_a_mistyped_abbr(
+def test_a_sweep_and_its_plan_refuse_a_mistyped_abbr_in_the_ready_config(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = agents(tmp_path, 'tooleval-toolbench_g3-agent-dsfdt')
+    text = (CONFIGS / 'eval_agents.py').read_text(encoding='utf-8')
+    names = Config.fromfile(CONFIGS / 'eval_agents.py', format_python_code=False)
+    assert len(names['dataset_abbrs']) == len(names['datasets']) == 8
+    file = tmp_path / 'sweep.py'
+    file.write_text(text.replace('tooleval-toolbench_g3-agent-dfsdt', 'tooleval-toolbench_g3-agent-dsfdt'))
     said = 'there are tooleval-toolbench_g3-agent-dfsdt, '
     done = run_opencompass(file, cwd=tmp_path)
     assert done.returncode == 1 and said in done.stderr and not list(tmp_path.rglob('predictions'))
@@ -125,8 +107,3 @@ def test_a_sweep_and_its_plan_refuse_a_mistyped_abbr(
     with pytest.raises(SystemExit, match='1'):
         main()
     assert said in capsys.readouterr().err
-
-
-def test_the_ready_config_names_what_is_there(tmp_path: Path) -> None:
-    cfg = Config.fromfile(agents(tmp_path), format_python_code=False)
-    assert len(cfg['dataset_abbrs']) == len(cfg['datasets']) == 8

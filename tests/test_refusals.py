@@ -20,9 +20,9 @@ models = [
     dict(type=ToolEvalOpenAI, abbr='declines', path='tiny', openai_api_base='{url}', key='none', max_out_len=64,
          max_seq_len=100000, batch_size=8, max_workers=8, query_per_second=1000, run_cfg=dict(num_gpus=0))
 ]
-_judged = ('planning', 'success')
+_left_out = ('planning', 'success', 'spotify', 'g3', 'multi_hop', '_v2-easytool', 'tmdb-easytool', 'g2-easytool')
 datasets = [row for row in datasets if row['abbr'].endswith('_zh') == ('ultratool' in row['abbr'])]
-datasets = [row for row in datasets if row['abbr'].split('-')[2].split('_')[0] not in _judged]
+datasets = [row for row in datasets if not any(part in row['abbr'] for part in _left_out)]  # judged, or more of a kind
 """
 
 
@@ -35,7 +35,7 @@ def test_every_benchmark_names_a_refusal(tmp_path: Path) -> None:
         server.stop()
     files = sorted(tmp_path.glob('out/*/results/declines/*.json'))
     reasons = {file.stem: json.loads(file.read_text(encoding='utf-8')).get('reasons') for file in files}
-    assert len(reasons) > 25, done.stderr[-2000:]
+    assert len(reasons) > 15, done.stderr[-2000:]
     assert {name: found for name, found in reasons.items() if list(found or ()) != ['answer:refused']} == {}
 
 

@@ -20,26 +20,15 @@ import pytest
 from opencompass_tooleval.cli.status import show_status
 from opencompass_tooleval.core.scoring.usage_summary import read_others
 from opencompass_tooleval.report.build import write_report
-from tests.conftest import ModelServer, start_server
+from tests.conftest import ModelServer, start_server, sweep_of
 from tests.forked import run_python, start_opencompass
 
 PATIENCE = 1500
 SCRIPT = Path(__file__).with_name('spending_script.py')
-CONFIG = """
-from mmengine.config import read_base
+JUDGED = 'tooleval-toolbench_g1-agent-fc'
+OTHERS = """
 from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-wanted = ['tooleval-teval-review_str_v2', 'tooleval-funcqa-one_hop-easytool', 'tooleval-teval-agent-fc',
-          'tooleval-toolbench_g1-agent-fc']
-datasets = [row for row in datasets if row['abbr'] in wanted]
-asked = dict(type=ToolEvalOpenAI, path='tiny', key='none', retry=1, timeout=60, backoff=0.01, max_workers=4,
-             max_out_len=64, query_per_second=1000, max_seq_len=100000)
-models = [dict(asked, abbr='api', openai_api_base='MODEL', prices=dict(input=2.0, output=8.0, cached=0.5),
-               run_cfg=dict(num_gpus=0))]
+models[0]['prices'] = dict(input=2.0, output=8.0, cached=0.5)
 for row in datasets:
     row['infer_cfg']['inferencer']['max_infra_share'] = 1
     if 'funcqa' in row['abbr']:
@@ -47,15 +36,18 @@ for row in datasets:
     if 'agent' in row['abbr']:
         row['n'] = 2 if 'teval' in row['abbr'] else 1
         row['infer_cfg']['inferencer']['dialogues']['simulator'] = dict(
-            model=dict(asked, abbr='sim', openai_api_base='SIMULATOR', prices=dict(input=10.0, output=1.0)),
+            model=dict(server, abbr='sim', openai_api_base='SIMULATOR', prices=dict(input=10.0, output=1.0)),
             cache=row['abbr'] + '.sqlite',
         )
     if row['abbr'] == 'tooleval-toolbench_g1-agent-fc':
         row['eval_cfg']['evaluator'] = dict(
             type=ToolEvalAgentJudgedEvaluator, name='toolbench_g1', judgement_kinds=['solved'], judgements_per_answer=2,
-            judge_cfg=dict(asked, abbr='gpt', openai_api_base='JUDGE', prices=dict(input=1.0, output=3.0)),
+            judge_cfg=dict(server, abbr='gpt', openai_api_base='JUDGE', prices=dict(input=1.0, output=3.0)),
         )
 """
+WANTED = ('tooleval-teval-review_str_v2', 'tooleval-funcqa-one_hop-easytool', 'tooleval-teval-agent-fc', JUDGED)
+SETTINGS = dict(retry=1, timeout=60, backoff=0.01, max_workers=4)
+CONFIG = sweep_of(*WANTED, more=OTHERS, **SETTINGS, openai_api_base='MODEL')
 FAULTS = {
     'MODEL': ('500@2', 'empty@5', '500@~A beekeeper fills', 'empty@9', '500@21-24', '429@30=0'),
     'SIMULATOR': ('500@3', '500@5-6'),
@@ -64,7 +56,6 @@ FAULTS = {
 """Once, and for good: of one question every try fails, and of 21 to 24 both tries of some."""
 PRICES = {'MODEL': (2.0, 8.0, 0.5), 'SIMULATOR': (10.0, 1.0, 10.0), 'JUDGE': (1.0, 3.0, 1.0)}
 TOOLEVAL = 'from opencompass_tooleval.cli.main import main; main()'
-JUDGED = 'tooleval-toolbench_g1-agent-fc'
 
 
 @dataclass
@@ -155,10 +146,7 @@ def test_sums_are_those_that_the_servers_received(sweep: Sweep) -> None:
     check(others(sweep.first, 'judge'), 'JUDGE', sweep.received['JUDGE'])
     assert {(row['role'], row['model']) for row in others(sweep.first, 'judge')} == {('judge', 'gpt')}
     assert [len(others({name: result}, 'simulator')) for name, result in sorted(sweep.first.items())] == [0, 1, 0, 1]
-
-
-def test_dialogues_that_fail_say_what_they_cost(sweep: Sweep) -> None:
-    """At their first request, and later."""
+    # Dialogues that fail at their first request, and later.
     dialogues = sweep.first['tooleval-funcqa-one_hop-easytool'], sweep.first['tooleval-teval-agent-fc']
     assert all(result['samples']['infra'] for result in dialogues)
     assert dialogues[0]['usage']['answers']['unknown'] >= 1

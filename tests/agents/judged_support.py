@@ -17,25 +17,21 @@ Says = Callable[[JudgeItem], str]
 
 
 def finish(final_answer: str = 'Delft.', return_type: str = 'give_answer') -> dict[str, Any]:
-    """The node of a ``Finish``."""
     arguments = json.dumps({'return_type': return_type, 'final_answer': final_answer})
     return {'role': 'tool', 'message': {'name': 'Finish', 'arguments': arguments, 'response': ''}}
 
 
 def call(name: str = 'search', response: str = 'In Delft.') -> dict[str, Any]:
-    """The node of a call."""
     return {'role': 'tool', 'message': {'name': name, 'arguments': '{}', 'response': response}}
 
 
 def answer(final_answer: str = 'Delft.', query_id: str = '1', nodes: Sequence[Any] | None = None) -> JudgedAnswer:
-    """An answer to be judged, which calls a tool and finishes."""
     nodes = [call(), finish(final_answer)] if nodes is None else nodes
     told = json.dumps({'return_type': 'give_answer', 'final_answer': final_answer}) if final_answer else ''
     return JudgedAnswer(query_id, 'Where was Vermeer born?', 'react', told, nodes, [{'name': 'search'}])
 
 
 def status(value: str) -> str:
-    """A reply to the questions about an answer's status."""
     return json.dumps({'content': 'So it is.', 'answer_status': value})
 
 
@@ -53,7 +49,6 @@ def run(judging: Judging[Any], says: Says) -> tuple[Any, list[JudgeItem]]:
 
 
 def names(asked: Sequence[JudgeItem]) -> list[str]:
-    """The questions that were asked."""
     return [item.id.split('/')[-2] for item in asked]
 
 

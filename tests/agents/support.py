@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.agents.loops.finish import finish_call
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.tasks.records import Data, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task
@@ -15,6 +18,7 @@ from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import GoldCall, ToolCall, read_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory
+from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool
 from tests.instructions.shared_data import real
@@ -46,7 +50,6 @@ class Tools:
         self.names, self._answer = tuple(names), answer
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
-        """What the function returns."""
         answer = self._answer(name, arguments)
         return FunctionAnswer(answer) if isinstance(answer, str) else answer
 
@@ -72,12 +75,10 @@ def published(subset: str) -> Data:
 
 
 def session_of(task: Task = TASK) -> Session:
-    """Numbers are worked out."""
     return Environment(stateful_tools=funcqa_functions).begin(task.id, task.schemas)
 
 
 def oracle(request: ModelRequest, number: int = 0) -> Answer:
-    """What a perfect model answers."""
     if request.tools is None:
         return Answer(request.gold)
     text, calls = read_answer(request.gold)
@@ -85,8 +86,27 @@ def oracle(request: ModelRequest, number: int = 0) -> Answer:
 
 
 def calling(*calls: tuple[str, Any], text: str = '') -> Answer:
-    """An answer that calls tools."""
     return Answer(text, calls=tuple(ToolCall(name, arguments, f'id{n}') for n, (name, arguments) in enumerate(calls)))
+
+
+def action(name: str, arguments: Any, thought: str = 'so') -> str:
+    """A call in lagent's format; arguments may be a text that is no JSON."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return f'Thought: {thought}\nAction: {name}\nAction Input: {text}'
+
+
+def final(answer: str) -> str:
+    return f'Thought: done\nFinal Answer: {answer}'
+
+
+def finishing(answer: str = '258') -> tuple[str, dict[str, Any]]:
+    """ToolBench's call that ends a run."""
+    return 'Finish', finish_call(answer).arguments
+
+
+def bank_of(folder: Path, calls: Iterable[RecordedCall]) -> Bank:
+    write_bank(calls, folder / 'bank')
+    return Bank(folder / 'bank')
 
 
 def talk(

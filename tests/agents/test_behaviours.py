@@ -57,16 +57,12 @@ models = [
 
 
 class Agents(Script):
-    """A server whose models behave as they are called."""
-
     tasks = TASKS
 
     def models(self) -> Any:
-        """All of them."""
         return {'object': 'list', 'data': [{'id': name, 'object': 'model'} for name in (*MODELS, 'wavering')]}
 
     def admits(self, authorization: str) -> bool:
-        """Everybody."""
         return True
 
     def check(self, request: Request) -> None:
@@ -84,9 +80,7 @@ class Agents(Script):
         (task,) = (task for task in self.tasks if task.query in texts)
         made = sum(m['role'] == 'tool' for m in request['messages'])
         sent = {tool['function']['name'].replace('.', '_'): tool['function']['name'] for tool in request['tools']}
-        gold = [
-            (sent[gold_call.name.replace('.', '_')], json.dumps(gold_call.arguments)) for gold_call in task.gold or ()
-        ]
+        gold = [(sent[right.name.replace('.', '_')], json.dumps(right.arguments)) for right in task.gold or ()]
         first, last, call = gold[0], gold[-1], gold[made] if made < len(gold) else None
         done = {'content': 'It is done.'}
         right = calling(call) if call else done
@@ -105,11 +99,7 @@ class Agents(Script):
 
 
 def calling(*calls: tuple[str, str]) -> dict[str, Any]:
-    """A message with calls."""
-    return {
-        'content': None,
-        'tool_calls': [call(*name_and_arguments, place) for place, name_and_arguments in enumerate(calls)],
-    }
+    return {'content': None, 'tool_calls': [call(*made, place) for place, made in enumerate(calls)]}
 
 
 def run(
@@ -130,19 +120,16 @@ def run(
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where all of them are run."""
     return tmp_path_factory.mktemp('behaviours')
 
 
 @pytest.fixture(scope='module')
 def results(folder: Path) -> Iterator[dict[str, dict[str, Any]]]:
-    """Model -> its result."""
     with serving(Agents()) as url:
         yield run(folder, url, MODELS)
 
 
 def trajectories(folder: Path, model: str) -> list[Trajectory]:
-    """What a model did."""
     (file,) = folder.glob(f'out/*/predictions/{model}/*.json')
     return [parse_trajectory(row['prediction']) for row in json.loads(file.read_text()).values()]
 
@@ -161,38 +148,33 @@ def of_precision(calls: list[int]) -> dict[str, float]:
     }
 
 
+def one_right_of(calls: list[int]) -> dict[str, float]:
+    """Metrics of agents whose calls, so many, are all the same gold call, and that never finish."""
+    recall = mean([Fraction(1, size) for size in SIZES])
+    f1 = mean([Fraction(2, size + count) for size, count in zip(SIZES, calls, strict=True)])
+    precision = mean([Fraction(1, count) for count in calls])
+    good = {'call_recall': recall, 'call_precision': precision, 'call_f1': f1, 'call_order': recall}
+    return {**NONE, **good, 'arguments': 100.0}
+
+
 NONE = dict.fromkeys(METRICS, 0.0)
 FULL = {**dict.fromkeys(METRICS, 100.0), **dict.fromkeys(WASTE, 0.0)}
 ONE_MORE = [size + 1 for size in SIZES]
+EXTRA = {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0}
 SHARE_OF_ONE = mean([Fraction(1, count) for count in ONE_MORE])
-SHARE_OF_SIZE = mean([Fraction(1, size) for size in SIZES])
 EXPECTED: dict[str, tuple[dict[str, float | None], str]] = {
     'right': (FULL, 'ok'),
     'lazy': ({**NONE, 'finish_rate': 100.0}, 'calls:missing'),
     'looping': (
         {
-            **NONE,
-            'call_recall': SHARE_OF_SIZE,
-            'call_precision': 100 / STEPS,
-            'call_f1': mean([Fraction(2, size + STEPS) for size in SIZES]),
-            'call_order': SHARE_OF_SIZE,
-            'arguments': 100.0,
+            **one_right_of([STEPS] * len(SIZES)),
             'repeated_call_rate': 100 * (STEPS - 1) / STEPS,
-            'repeated_after_error_rate': 100
-            * (STEPS - 1)
-            / STEPS
-            / len(TASKS),  # one task's last call has no recording
+            'repeated_after_error_rate': 100 * (STEPS - 1) / STEPS / len(TASKS),  # one last call has no recording
         },
         'loop',
     ),
-    'unknown_tools': (
-        {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0, 'unknown_tool_rate': SHARE_OF_ONE},
-        'calls:extra',
-    ),
-    'broken_json': (
-        {**FULL, **of_precision(ONE_MORE), 'all_calls_right': 0.0, 'invalid_call_rate': SHARE_OF_ONE},
-        'calls:extra',
-    ),
+    'unknown_tools': ({**EXTRA, 'unknown_tool_rate': SHARE_OF_ONE}, 'calls:extra'),
+    'broken_json': ({**EXTRA, 'invalid_call_rate': SHARE_OF_ONE}, 'calls:extra'),
     'parallel': (FULL, 'ok'),
     'endless': (
         {
@@ -205,17 +187,7 @@ EXPECTED: dict[str, tuple[dict[str, float | None], str]] = {
         'limit:steps',
     ),
     'silent': (NONE, 'answer:empty'),
-    'thinking': (
-        {
-            **NONE,
-            'call_recall': SHARE_OF_SIZE,
-            'call_precision': 100.0,
-            'call_f1': mean([Fraction(2, size + 1) for size in SIZES]),
-            'call_order': SHARE_OF_SIZE,
-            'arguments': 100.0,
-        },
-        'answer:truncated_reasoning',
-    ),
+    'thinking': (one_right_of([1] * len(SIZES)), 'answer:truncated_reasoning'),
     'narrow': (FULL, 'ok'),
     'no_room': (NONE, 'limit:context'),
     'down': (NONE, 'infra:server'),
@@ -245,10 +217,8 @@ def test_what_was_done_is_what_each_of_them_does(folder: Path, results: dict[str
     assert calls('right') == calls('parallel') == calls('narrow') == [gold(task) for task in TASKS]
     assert [len(done.steps) for done in trajectories(folder, 'parallel')] == [2] * len(TASKS)
     assert [done.omitted_observations for done in trajectories(folder, 'narrow')] == [size - 1 for size in SIZES]
-    assert results['narrow']['breakdown']['omitted_observations'] == {
-        'observations': sum(SIZES) - 4,
-        'tasks': len(TASKS),
-    }
+    omitted = {'observations': sum(SIZES) - 4, 'tasks': len(TASKS)}
+    assert results['narrow']['breakdown']['omitted_observations'] == omitted
     assert results['no_room']['breakdown']['stopped'] == {'limit:context': len(TASKS)}
     assert results['endless']['breakdown']['steps'] == {'total': 80, 'mean': 20, 'p50': 20, 'p95': 20}
     assert [made[0] for made in calls('broken_json')] == [(gold(task)[0][0], '{"harbour": "Ost') for task in TASKS]

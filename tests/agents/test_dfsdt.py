@@ -11,20 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
-from opencompass_tooleval.agents.loops.finish import finish_call
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.toolbench import prompts
 from opencompass_tooleval.agents.toolbench.answers import load_answers
 from opencompass_tooleval.agents.toolbench.names import function_of
 from opencompass_tooleval.core.calls.answer import Answer, extras, with_extras
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
-from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from tests.agents.support import NUMBERS, PRODUCT, REST, TASK, calling, drive, session_of, talk
+from tests.agents.support import NUMBERS, PRODUCT, REST, TASK, bank_of, calling, drive, finishing, session_of, talk
 from tests.agents.test_toolbench_answers import RUNS
 from tests.environments.test_playback import CALLS
 
@@ -32,19 +30,10 @@ SEARCH = DepthFirstSearch()
 REACT = ToolBenchReAct()
 
 
-def finishing(answer: str) -> tuple[str, Any]:
-    return 'Finish', finish_call(answer).arguments
-
-
 GIVES_UP = calling(('Finish', {'return_type': 'give_up_and_restart'}))
-CALL, THOUGHT, DONE = calling(PRODUCT), Answer('Hm.'), calling(finishing('258'))
+CALL, THOUGHT, DONE = calling(PRODUCT), Answer('Hm.'), calling(finishing())
 BOTH = calling(PRODUCT, text='Let me see.')
 LETTERS = {'c': CALL, 't': THOUGHT, 'b': BOTH, 'g': GIVES_UP, 'f': DONE}
-
-
-def searched(loop: DepthFirstSearch, script: str) -> Trajectory:
-    """What comes of answers, a letter each; the last is repeated."""
-    return drive(loop, *(LETTERS[letter] for letter in script))[0]
 
 
 @pytest.mark.parametrize(
@@ -56,68 +45,34 @@ def searched(loop: DepthFirstSearch, script: str) -> Trajectory:
         ('cccccc', [-1, 0, 0, -1, 3, 3], [3, 5], 'limit:steps'),  # the whole tree
         ('cgf', [-1, 0, -1], [2], ''),  # given up below 0: two back, to the second child of the root
         ('gc', [-1], [0], 'finish:gave_up'),  # two back from below the root: nothing is left
-        ('cgg', [-1, 0, -1], [2], 'finish:gave_up'),
         ('cgcg', [-1, 0, -1, 2], [2, 3], 'finish:gave_up'),
         ('cggf', [-1, 0, -1], [2], 'finish:gave_up'),  # a give-up below the root ends all
-        ('tttt', [-1, 0, 1, 2, 2, 1, 5, 5, 0, 8, 9, 9, 8, 12, 12,
-                  -1, 15, 16, 17, 17, 16, 20, 20, 15, 23, 24, 24, 23, 27, 27], [15, 23, 27, 29], 'limit:steps'),
-        ('tgf', [-1, 0, -1], [2], ''),  # a thought is a node: two back from below it is the root
-        ('ttgf', [-1, 0, 1, 0], [0, 3], ''),
+        ('ttgf', [-1, 0, 1, 0], [0, 3], ''),  # a thought is a node: two back from below the second is the first
         ('btf', [-1, 0, 0], [0, 2], ''),  # 3 deep, and a thought is the fourth
         ('bccf', [-1, 0, 0, -1], [3], ''),  # 3 deep: one more is asked, and it is 5 deep
         ('ctcf', [-1, 0, 1, 1], [0, 1, 3], ''),
     ],
-)  # fmt: skip
+)
 def test_the_order_of_the_search(script: str, parents: list[int], path: list[int], stopped: str) -> None:
-    trajectory = searched(DepthFirstSearch(max_depth=4), script)
+    trajectory, _ = drive(DepthFirstSearch(max_depth=4), *(LETTERS[letter] for letter in script))
     assert [step.parent for step in trajectory.steps] == parents
     assert (list(trajectory.path), trajectory.stopped) == (path, stopped)
     assert trajectory.final_answer == ('' if stopped else '258')
     assert parse_trajectory(trajectory.to_json()) == trajectory
 
 
-def test_it_is_bounded_by_the_models_answers() -> None:
-    trajectory, requests = drive(SEARCH, CALL)
-    assert (len(requests), len(trajectory.steps), trajectory.stopped) == (126, 126, 'limit:steps')  # 2 + 4 + ... + 64
-    trajectory, requests = drive(SEARCH, THOUGHT)
-    assert (len(requests), len(trajectory.steps), trajectory.stopped) == (200, 200, 'limit:calls')
-    trajectory, requests = drive(DepthFirstSearch(max_model_calls=4), CALL, CALL, DONE)
-    assert (len(requests), trajectory.final_answer) == (3, '258')
-
-
 def test_the_last_answer_that_a_model_may_give_is_thrown_away() -> None:
     trajectory, requests = drive(DepthFirstSearch(max_model_calls=3), CALL, CALL, DONE)
     assert (len(requests), trajectory.final_answer, trajectory.stopped) == (3, '', 'limit:calls')
-    assert [(step.parent, step.reason, len(step.calls)) for step in trajectory.steps] == [
-        (-1, '', 1),
-        (0, '', 1),
-        (1, 'limit:calls', 0),  # what it cost is known, and no more
-    ]
+    steps = [(step.parent, step.reason, len(step.calls)) for step in trajectory.steps]
+    assert steps == [(-1, '', 1), (0, '', 1), (1, 'limit:calls', 0)]  # what the last cost is known, and no more
     assert trajectory.path == (0, 1)
     trajectory, _ = drive(DepthFirstSearch(max_model_calls=4), CALL, GIVES_UP, CALL, DONE)
     assert (trajectory.stopped, trajectory.path) == ('limit:calls', (0, 1))  # to the give-up
     trajectory, requests = drive(DepthFirstSearch(max_model_calls=1), DONE)
     assert (len(requests), trajectory.path, trajectory.stopped) == (1, (), 'limit:calls')
-
-
-def test_the_second_child_is_shown_what_the_first_did() -> None:
-    trajectory, requests = drive(DepthFirstSearch(max_depth=4), BOTH, CALL, calling(REST), calling(REST), DONE)
-    assert [step.parent for step in trajectory.steps] == [-1, 0, 0, -1, 3]
-    plain = [request.messages[-1].content.startswith('This is not the first time') for request in requests]
-    assert plain == [False, False, True, True, False]
-    assert not any(m.content.startswith('This is not') for request in requests for m in request.messages[:-1])
-    before, after = prompts.DIVERSITY
-    shown = requests[2].messages[-1].content.removeprefix(before).removesuffix(after)
-    listed, _, former = shown.partition('\nagain, ')
-    assert former == 'your former observation: 300\n'
-    (candidate,) = json.loads(listed)
-    assert {**candidate, 'arguments': json.loads(candidate['arguments'])} == {
-        'name': 'multiply_',
-        'arguments': PRODUCT[1],
-        'function_output': '300',
-        'mento-carlo-action-value': 0.0,
-    }
-    assert requests[3].messages[-1].content.endswith(f']\n{after}')  # the beginning has no observation
+    trajectory, requests = drive(SEARCH, THOUGHT)
+    assert (len(requests), len(trajectory.steps), trajectory.stopped) == (200, 200, 'limit:calls')
 
 
 def test_a_thought_stands_for_the_first_call_behind_it() -> None:
@@ -143,36 +98,11 @@ def test_what_is_asked() -> None:
     task = Task('1', 's', 'What {is} this?', tools, documents=documents)
     _, requests = drive(SEARCH, DONE, task=task)
     system, user = requests[0].messages
-    listed = system.content.partition('following tools:\n')[2]
-    assert (
-        listed
-        == f'1.Sums & More: {"d" * 512}\n2.sums_more: {"d" * 512}\n3.a: calls a\n4.b: c d\n5.n: None\n6.o: None\n'
-    )
+    listed = f'1.Sums & More: {"d" * 512}\n2.sums_more: {"d" * 512}\n3.a: calls a\n4.b: c d\n5.n: None\n6.o: None\n'
+    assert system.content.endswith(f'following tools:\n{listed}')
     assert user.content == '\nWhat {is} this?\nBegin!\n'
     assert requests[0].tools is not None and requests[0].tools.parallel is False
     assert [tool.name for tool in requests[0].tools.tools] == [*documents, 'Finish']
-
-
-def test_unknown_functions_and_broken_arguments_are_told() -> None:
-    broken = Answer('', calls=(make_call('multiply_', '{"input": [1,'),))
-    trajectory, requests = drive(SEARCH, calling(('guess', {})), broken, DONE)
-    messages = requests[2].messages
-    assert messages[2].calls[0].name == prompts.INVALID_NAME
-    assert json.loads(messages[3].content)['error'] == 'No such function name: guess'
-    assert json.loads(messages[5].content) == {'error': 'Tool input parse error...\n', 'response': ''}
-    assert messages[4].calls[0].arguments == {'unreadable_arguments': '{"input": [1,'}
-    assert [(call.name, call.arguments, call.fault) for call in trajectory.calls] == [
-        ('guess', {}, 'unknown_tool'),
-        ('multiply_', '{"input": [1,', 'wrong_arguments'),
-    ]
-    assert trajectory.final_answer == '258'
-
-
-def test_a_finish_that_says_nothing_is_told() -> None:
-    trajectory, requests = drive(SEARCH, calling(('Finish', {})), calling(('Finish', 'broken')), DONE)
-    assert [step.parent for step in trajectory.steps] == [-1, 0, 1]
-    assert 'return_type' in requests[1].messages[-1].content and requests[1].messages[-1].role == 'tool'
-    assert (trajectory.final_answer, trajectory.calls) == ('258', ())
 
 
 def test_only_the_first_call_of_an_answer_counts() -> None:
@@ -192,47 +122,38 @@ def test_stabletoolbench_carries_out_all_calls_of_an_answer(loop: DepthFirstSear
     assert [step.reason for step in trajectory.steps] == ['', '']
     assert requests[0].tools is not None and requests[0].tools.parallel is None
     assistant, *told = requests[1].messages[2:]
-    assert [(call.id, message.call_id) for call, message in zip(assistant.calls, told, strict=True)] == [
-        ('id0', 'id0'),
-        ('id1', 'id1'),
-    ]
-    assert [message.content for message in told] == ['300', '258']
+    assert [call.id for call in assistant.calls] == ['id0', 'id1']
+    assert [(message.call_id, message.content) for message in told] == [('id0', '300'), ('id1', '258')]
 
     give_up = ('Finish', {'return_type': 'give_up_and_restart'})
     trajectory, _ = drive(loop, calling(give_up, PRODUCT), DONE)  # as published, the last call says how it goes on
     assert (trajectory.final_answer, [len(step.calls) for step in trajectory.steps]) == ('258', [2, 1])
     trajectory, _ = drive(loop, calling(PRODUCT, give_up))
     assert trajectory.stopped == 'finish:gave_up' and trajectory.path == (0,)
-    trajectory, requests = drive(loop, calling(PRODUCT, finishing('258'), REST))
+    trajectory, requests = drive(loop, calling(PRODUCT, finishing(), REST))
     assert (len(requests), trajectory.final_answer) == (1, '258')
     assert [call.name for call in trajectory.steps[0].calls] == ['multiply_', 'Finish']
 
 
 @pytest.mark.parametrize('name', ['functions.Finish', 'a.b.Finish'])
 def test_what_follows_the_last_dot_of_a_name_is_the_name(name: str) -> None:
-    trajectory, requests = drive(SEARCH, calling((name, finish_call('258').arguments)))
+    trajectory, requests = drive(SEARCH, calling((name, finishing()[1])))
     assert (len(requests), trajectory.final_answer) == (1, '258')
     trajectory, requests = drive(SEARCH, calling(('functions.multiply_', PRODUCT[1])), DONE)
     assert [(call.name, call.observation) for call in trajectory.calls] == [('multiply_', '300')]
     assert requests[1].messages[2].calls[0].name == 'multiply_'
-    trajectory, _ = drive(DepthFirstSearch(**STABLE), calling((name, finish_call('258').arguments)), GIVES_UP)
+    trajectory, _ = drive(DepthFirstSearch(**STABLE), calling((name, finishing()[1])), GIVES_UP)
     assert trajectory.final_answer == '' and trajectory.calls[0].fault == 'unknown_tool'
-
-
-def test_a_dotted_name_that_the_task_has_stays() -> None:
-    tool = replace(TASK.tools[0], name='Numbers.multiply_')
+    tool = replace(TASK.tools[0], name='Numbers.multiply_')  # a dotted name that the task has stays
     task = replace(TASK, tools=(tool, *TASK.tools))
     trajectory, _ = talk(SEARCH, lambda *_: calling(('Numbers.multiply_', PRODUCT[1])), task, session_of(TASK))
     assert {call.name for call in trajectory.calls} == {'Numbers.multiply_'}
 
 
 def test_blanks_around_an_unknown_name_are_told() -> None:
-    trajectory, requests = drive(SEARCH, calling((' multiply_', {})), GIVES_UP)
-    (call,) = trajectory.calls
-    assert call.fault == 'unknown_tool'
-    assert requests[1].messages[-1].content == '{"error": "No such function name:  multiply_", "response": ""}'
     _, requests = drive(DepthFirstSearch(max_depth=2), calling((' multiply_', {})), DONE)
-    assert '"name": " multiply_"' in requests[1].messages[-1].content
+    shown = requests[1].messages[-1].content
+    assert '"name": " multiply_"' in shown and 'No such function name:  multiply_' in shown
 
 
 def test_of_unknown_names_in_one_answer_stabletoolbenchs_search_renames_the_first() -> None:
@@ -305,26 +226,12 @@ def test_the_diversity_prompt_shows_what_a_call_passed_as_it_was_written() -> No
         assert f'"arguments": {json.dumps(written)},' in requests[1].messages[-1].content
 
 
-def test_reasons_of_steps() -> None:
-    trajectory, _ = drive(DepthFirstSearch(max_depth=3), Answer(''), GIVES_UP, DONE)
-    assert [(step.text, step.reason) for step in trajectory.steps] == [
-        ('', 'answer:empty'),
-        ('', 'finish:gave_up'),
-        ('', ''),
-    ]
-
-
-def test_react_is_one_chain() -> None:
-    trajectory, requests = drive(REACT, CALL)
-    assert (len(requests), trajectory.stopped, trajectory.loop) == (6, 'limit:steps', 'toolbench_react')
-    trajectory, requests = drive(REACT, THOUGHT)
+def test_react_is_one_chain_and_an_empty_answer_is_a_thought() -> None:
+    trajectory, requests = drive(REACT, Answer(''))
     assert (len(requests), trajectory.path, trajectory.stopped) == (12, tuple(range(12)), 'limit:steps')
-    trajectory, requests = drive(REACT, BOTH)
-    assert len(requests) == 4
+    assert {step.reason for step in trajectory.steps} == {'answer:empty'}
     trajectory, requests = drive(REACT, CALL, GIVES_UP)
-    assert (len(requests), trajectory.stopped) == (2, 'finish:gave_up')
-    trajectory, requests = drive(REACT, CALL, DONE)
-    assert (len(requests), trajectory.final_answer, trajectory.path) == (2, '258', (0, 1))
+    assert (len(requests), trajectory.stopped, trajectory.loop) == (2, 'finish:gave_up', 'toolbench_react')
 
 
 def test_no_room_at_all_goes_back() -> None:
@@ -338,7 +245,7 @@ def test_no_room_at_all_goes_back() -> None:
 ANSWERS = [*LETTERS.values(), Answer(''), calling(('guess', {})), calling(('Finish', {})), calling(PRODUCT, REST)]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     script=st.lists(st.sampled_from(ANSWERS), min_size=1, max_size=60),
     children=st.integers(1, 3),
@@ -372,10 +279,7 @@ def test_whatever_is_answered_it_is_a_bounded_tree(
     if trajectory.stopped == 'limit:calls':
         assert len(requests) == max_model_calls
     assert parse_trajectory(trajectory.to_json()) == trajectory
-    again, requests_again = drive(loop, *script)  # as after a kill
-    assert again == trajectory and [request.messages for request in requests_again] == [
-        request.messages for request in requests
-    ]
+    assert drive(loop, *script)[0] == trajectory  # as after a kill
 
 
 @pytest.fixture(scope='module')
@@ -411,8 +315,7 @@ def test_published_calls_played_back_through_the_loop(bank: Bank, name: str) -> 
 def test_a_search_calls_the_environment_again_in_each_branch(tmp_path: Any) -> None:
     """What is recorded twice is answered in recorded order, whatever the branch."""
     calls = [RecordedCall('f', TASK.id, PRODUCT[0], PRODUCT[1], text) for text in ('first', 'second')]
-    write_bank(calls, tmp_path / 'bank')
-    session = Environment(Bank(tmp_path / 'bank')).begin(TASK.id, TASK.schemas)
+    session = Environment(bank_of(tmp_path, calls)).begin(TASK.id, TASK.schemas)
     script = [CALL, CALL, GIVES_UP, CALL, DONE]
     trajectory, _ = talk(SEARCH, lambda _, number: script[number], session=session)
     assert [call.observation for call in trajectory.calls] == ['first', 'second', 'second']

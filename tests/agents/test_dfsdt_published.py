@@ -13,13 +13,13 @@ from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.answers import to_toolbench
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.environment import Environment, Session
-from tests.agents.support import talk
+from tests.agents.support import bank_of, talk
 from tests.agents.test_toolbench_answers import EXAMPLE, comparable
+from tests.agents.test_toolbench_published_runs import noted
 
 pytestmark = pytest.mark.skipif(not EXAMPLE.is_dir(), reason='no published search of ToolBench at hand')
 QUERIES = {'588': 30, '608': 4, '1073': 4}
@@ -32,8 +32,6 @@ DESCRIPTIONS = {
 
 @dataclass
 class Answered:
-    """One answer of the published run."""
-
     order: int
     parent: int
     text: str
@@ -85,25 +83,7 @@ def session_of(folder: Path, task: Task, answers: list[Answered]) -> Session:
         for answer in answers
         if answer.name and answer.name != 'Finish'
     ]
-    write_bank(calls, folder / 'bank')
-    return Environment(Bank(folder / 'bank')).begin(task.id, task.schemas)
-
-
-def as_published(request: ModelRequest) -> list[dict[str, Any]]:
-    """What was asked, as the published runs note it; their tools are of before ``tools`` was."""
-    noted = []
-    names: dict[str, str] = {}
-    for message in request.messages:
-        if message.calls:
-            (call,) = message.calls
-            names[call.id] = call.name
-            row = {'role': 'assistant', 'function_call': {'name': call.name, 'arguments': call.arguments}}
-            noted.append({**row, 'content': message.content} if message.content else row)
-        elif message.call_id:
-            noted.append({'role': 'function', 'name': names[message.call_id], 'content': message.content})
-        else:
-            noted.append({'role': message.role, 'content': message.content})
-    return noted
+    return Environment(bank_of(folder, calls)).begin(task.id, task.schemas)
 
 
 def as_asked(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -112,7 +92,7 @@ def as_asked(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     kept = [message for place, message in enumerate(before) if message.get('valid', True) or place == len(before) - 1]
     rows = []
     for message in kept:
-        row = {key: value for key, value in message.items() if key != 'valid'}
+        row = {'content': '', **{key: value for key, value in message.items() if key != 'valid'}}
         if 'function_call' in row:
             call = row['function_call']
             row['function_call'] = {**call, 'arguments': json.loads(call['arguments'])}
@@ -136,7 +116,7 @@ def test_the_same_answers_lead_to_the_same_tree(query: str, tmp_path: Path) -> N
     assert trajectory.final_answer == json.loads(generation['final_answer'])['final_answer']
     assert (trajectory.stopped, trajectory.path[-1]) == ('', len(answers) - 1)
 
-    asked = [as_published(requests[place]) for place in trajectory.path]
+    asked = [noted(requests[place]) for place in trajectory.path]
     expected = [as_asked(messages) for messages in generation['train_messages']]
     assert asked == expected
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +16,17 @@ from opencompass_tooleval.agents.loops import easytool as method
 from opencompass_tooleval.agents.loops import easytool_prompts as prompts
 from opencompass_tooleval.agents.loops.easytool import EasyTool
 from opencompass_tooleval.agents.loops.easytool_tools import tools_of
-from opencompass_tooleval.agents.loops.loops import make_loop
-from opencompass_tooleval.agents.loops.prompts import GOLD_ANSWER
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
-from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.environments.functions import FunctionAnswer
-from opencompass_tooleval.models.dialogue_runner import DialogueRunner
-from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
-from tests.agents.support import Tools, talk
-from tests.agents.test_hostile_loops import native
+from tests.agents.support import Tools, bank_of, talk
 from tests.instructions.shared_data import expected
 from tests.official import Recorder
 
@@ -56,7 +47,6 @@ TASK = Task(
     tuple(ToolSchema(name, f'the function {name}', PLACE) for name in APIS),
     instructions=GUIDELINES,
 )
-GOLD = (GoldCall('search_for_maps', {'place': 'Delft'}), GoldCall('now_for_weather', {'place': None}))
 RECORDED = (
     RecordedCall('f', 'q1', 'search_for_maps', {'place': 'Delft'}, 'in Holland'),
     RecordedCall('f', 'q1', 'search_for_maps', {'place': 'Rome'}, 'in Italy ' * 200),
@@ -76,17 +66,12 @@ ONE_TASK = {
     'answer_check': ['{"Choice": "Yes"}'],
     'answer_summarize': ['Delft is in Holland.'],
 }
-TWO_TASKS = {
-    'task_decompose': ['{"Tasks": ["Find Delft", "Look out there"]}'],
-    'task_topology': ['[{"task": "Find Delft", "id": 1, "dep": -1}, {"task": "Look out there", "id": 2, "dep": [1]}]'],
-}
 BEGINNINGS = {template.partition('{')[0]: purpose for template, purpose in method._PURPOSES.items()}
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    write_bank(RECORDED, tmp_path / 'bank')
-    return Environment(Bank(tmp_path / 'bank')).begin(TASK.id, TASK.schemas)
+    return Environment(bank_of(tmp_path, RECORDED)).begin(TASK.id, TASK.schemas)
 
 
 def purpose_of(request: ModelRequest) -> str:
@@ -161,40 +146,25 @@ def test_one_task(session: Session) -> None:
     assert parse_trajectory(trajectory.to_json()) == trajectory
 
 
-def test_a_task_sees_the_answers_of_those_it_depends_on(session: Session) -> None:
-    replies = {
-        **TWO_TASKS,
-        'choose_tool': ['{"ID": 1}', '{"ID": 2}'],
-        'choose_API': ['["search_for_maps"]', '["now_for_weather"]'],
-    }
-    trajectory, requests = carried_out(session, **replies)
-    depend = ['choose_tool', 'choose_API', 'choose_parameter_depend', 'answer_generation_depend', 'answer_check']
-    assert purposes(trajectory) == [*BEGINNING, *ONE_TRY, 'tool_check', *depend, *END]
-    log = "[{'task': 'Find Delft', 'answer': 'It is in Holland.'}]"
-    for request in (requests[11], requests[12]):
-        assert f'previous questions and answers: \n {log}\n' in request.messages[-1].content
-    assert [call.observation for call in trajectory.calls] == ['in Holland', 'rain']
+ONE = '{"task": "a", "id": 1, "dep": %s}'
 
 
-@pytest.mark.parametrize('dep', ['[7]', '[1, -1]', '[1, 7]', '"1, 7"'])
-def test_a_task_that_depends_on_one_that_there_is_not_stops_the_run(session: Session, dep: str) -> None:
-    topology = f'[{{"task": "Find Delft", "id": 1, "dep": {dep}}}]'
-    trajectory, _ = carried_out(session, task_topology=[topology])
-    assert (trajectory.stopped, purposes(trajectory)) == ('plan:unknown_dependency', BEGINNING)
-    needs_none, _ = carried_out(session, task_topology=[topology], tool_check=['{"Reason": "", "Choice": "No"}'])
+@pytest.mark.parametrize(
+    ('topology', 'stopped'),
+    [
+        (ONE % '[7]', 'plan:unknown_dependency'),
+        (ONE % '[1, -1]', 'plan:unknown_dependency'),
+        (ONE % '"1, 7"', 'plan:unknown_dependency'),
+        (ONE % '[]' + ', {"task": "b", "id": 2, "dep": -1}', 'plan:unknown_dependency'),
+        ('{"task": "a", "id": "1", "dep": -1}, {"task": "b", "id": "2", "dep": [1]}', 'plan:unknown_dependency'),
+        (ONE % '[-1, 1, 7]', ''),  # the first says whether there is one
+    ],
+)
+def test_a_task_that_depends_on_one_that_there_is_not_stops_the_run(session: Session, topology: str, stopped: str):
+    trajectory, _ = carried_out(session, task_topology=[f'[{topology}]'])
+    assert (trajectory.stopped, bool(trajectory.final_answer)) == (stopped, not stopped)
+    needs_none, _ = carried_out(session, task_topology=[f'[{topology}]'], tool_check=['{"Reason": "", "Choice": "No"}'])
     assert needs_none.final_answer  # there nobody looks at it
-
-
-def test_the_first_dependency_says_whether_there_is_one(session: Session) -> None:
-    trajectory, _ = carried_out(session, task_topology=['[{"task": "Find Delft", "id": 1, "dep": [-1, 1, 7]}]'])
-    assert 'choose_parameter' in purposes(trajectory) and trajectory.final_answer
-    empty = '[{"task": "a", "id": 1, "dep": []}, {"task": "b", "id": 2, "dep": -1}]'
-    assert carried_out(session, task_topology=[empty])[0].stopped == 'plan:unknown_dependency'
-
-
-def test_ids_are_what_they_are(session: Session) -> None:
-    texts = '[{"task": "a", "id": "1", "dep": -1}, {"task": "b", "id": "2", "dep": [1]}]'
-    assert carried_out(session, task_topology=[texts])[0].stopped == 'plan:unknown_dependency'
 
 
 def choices(session: Session, loop: EasyTool, *chosen: str) -> tuple[Trajectory, list[str]]:
@@ -208,29 +178,12 @@ def choices(session: Session, loop: EasyTool, *chosen: str) -> tuple[Trajectory,
     ]
 
 
-def test_by_id_tools_that_were_tried_are_left_out_and_all_tries_are_made(session: Session) -> None:
-    trajectory, listed = choices(session, EasyTool(tool_list='by_id'), '{"ID": 1}', '{"ID": 2}', '{"ID": 1}')
-    empty_try = ['choose_tool', 'choose_API', 'answer_generation', 'answer_check']  # Weather has no such API
-    assert purposes(trajectory)[3:] == [*ONE_TRY, *empty_try, *ONE_TRY * 3, *END]
-    assert listed == ['ID: 1\nFinds places.\nID: 2\nSays the weather.', 'ID: 2\nSays the weather.', '', '', '']
-
-
-def test_prepared_tools_are_listed_key_by_key_and_stay(session: Session) -> None:
+def test_prepared_tools_are_listed_key_by_key_and_stay_but_for_a_key_that_was_chosen(session: Session) -> None:
     both = 'ID: ID\n1\nID: Description\nFinds places.\nID: ID\n2\nID: Description\nSays the weather.'
     trajectory, listed = choices(session, EasyTool(), '{"ID": 1}', '{"ID": 2}', '{"ID": 1}')
     assert listed == [both] * 5 and trajectory.settings['tool_list'] == 'prepared'
-
-
-def test_a_model_that_chooses_a_key_sees_it_no_more(session: Session) -> None:
     _, listed = choices(session, EasyTool(), '{"ID": "ID"}', '{"ID": "Description"}')
     assert listed[1:] == ['ID: Description\nFinds places.\nID: Description\nSays the weather.', '', '', '']
-
-
-def test_retrieved_tools_are_listed_by_id(session: Session) -> None:
-    loop = EasyTool(retrieve=True, similarity=ByWord)
-    assert loop.settings['tool_list'] == 'by_id'
-    _, listed = choices(session, loop, '{"ID": 1}')
-    assert listed[0] == 'ID: 1\nFinds places.\nID: 2\nSays the weather.' and 'Finds' not in listed[1]
 
 
 def museum(name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
@@ -260,9 +213,7 @@ def at_the_museum(
     [
         ('{"q": "a", "id": 5}', {'q': 'a', 'is_id': 5}),
         ('{"ID": 5, "q": "a"}', {'is_id': 5, 'q': 'a'}),
-        ('{"Q": "a"}', {'q': 'a'}),
         ('{"Q": "a", "Id": 5, "Opening-Day": 2}', {'q': 'a', 'is_id': 5, 'opening_day': 2}),
-        ('{"q": "a", "opening-day": 2}', {'q': 'a', 'opening_day': 2}),
         ("{'q': 'a', 'opening\\\\_day': 2}", {'q': 'a', 'opening_day': 2}),
     ],
 )
@@ -278,34 +229,9 @@ def test_of_a_call_that_fails_with_all_names_the_model_is_shown_nothing() -> Non
 
 
 def test_a_name_that_the_tool_has_and_a_recorded_one_stay(tmp_path: Path) -> None:
-    write_bank([RecordedCall('f', 'q1', 'find_for_museum', {'ID': 5}, 'open')], tmp_path / 'bank')
-    bank = Environment(Bank(tmp_path / 'bank'))
+    bank = Environment(bank_of(tmp_path, [RecordedCall('f', 'q1', 'find_for_museum', {'ID': 5}, 'open')]))
     assert at_the_museum('{"id": 5}', bank, ['id']) == ([{'id': 5}], 'open')  # the only recorded call of the task
     assert at_the_museum('{"ID": 5}', bank, ['is_id']) == ([{'ID': 5}], 'open')
-
-
-def test_only_accepted_answers_are_summarized_and_the_last_is_logged(session: Session) -> None:
-    replies = {
-        **TWO_TASKS,
-        'answer_generation': ['First.', 'Second.'],
-        'answer_check': [*['{"Choice": "No"}'] * 5, '{"Choice": "Yes"}'],
-    }
-    trajectory, requests = carried_out(session, **replies)
-    asked = dict(zip(purposes(trajectory), (request.messages[-1].content for request in requests), strict=True))
-    assert "[{'task': 'Find Delft', 'answer': 'Second.'}]" in asked['answer_generation_depend']
-    assert "answers: [{'task': 'Look out there', 'answer': 'It rains.'}]\n" in asked['answer_summarize']
-
-
-def test_a_later_task_is_shown_without_an_answer(session: Session) -> None:
-    order = '[{"task": "Look", "id": 2, "dep": [1]}, {"task": "Find Delft", "id": 1, "dep": -1}]'
-    _, requests = carried_out(session, task_topology=[order])
-    asked = [request.messages[-1].content for request in requests]
-    assert any("previous questions and answers: \n [{'task': 'Find Delft', 'answer': ''}]\n" in text for text in asked)
-
-
-def test_yes_anywhere_ends_the_tries(session: Session) -> None:
-    trajectory, _ = carried_out(session, answer_check=['Eyes wide shut, and no.'])
-    assert purposes(trajectory).count('choose_tool') == 1
 
 
 def test_several_apis_and_several_calls(session: Session) -> None:
@@ -317,13 +243,8 @@ def test_several_apis_and_several_calls(session: Session) -> None:
     shown = requests[7].messages[-1].content.partition('API response:\n ')[2].removesuffix('\nOutput:')
     assert shown == ('in Holland\n\n' + 'in Italy ' * 200)[:1_000]
     assert trajectory.calls[1].observation_chars == 1_800
-
-
-def test_a_task_that_needs_no_tool_is_answered_directly(session: Session) -> None:
-    trajectory, requests = carried_out(session, tool_check=['{"Reason": "", "Choice": "No"}'])
-    assert purposes(trajectory) == [*BEGINNING, 'answer_generation_direct', *END]
-    assert "[{'task': 'Find Delft', 'answer': 'I just know.'}]" in requests[-2].messages[-1].content
-    assert trajectory.calls == () and trajectory.final_answer
+    trajectory, _ = carried_out(session, choose_parameter=['{"Parameters": [{}, "", []]}'])
+    assert [call.arguments for call in trajectory.calls] == [{}, {}, {}]
 
 
 @pytest.mark.parametrize(
@@ -334,21 +255,13 @@ def test_a_task_that_needs_no_tool_is_answered_directly(session: Session) -> Non
         ({'task_topology': ['no']}, 'plan:no_order', {'task_decompose': 1, 'task_topology': 12}),
         ({'task_topology': ['[{"id": 1, "dep": -1}]']}, 'plan:no_order', {'task_decompose': 1, 'task_topology': 1}),
         ({'choose_tool': ['{"ID": 77}']}, '', {'choose_tool': 1, 'choose_API': 0, 'answer_generation': 1}),
-        ({'choose_tool': ['-1']}, '', {'choose_tool': 1, 'choose_API': 0, 'answer_generation': 1}),
         ({'choose_tool': ['{"tool": 1}']}, 'parse:no_choice', {'choose_tool': 1}),
-        ({'choose_tool': ['no']}, '', {'choose_tool': 12, 'answer_generation': 1}),
         ({'choose_tool': ['no'], 'answer_check': ['no']}, '', {'choose_tool': 60, 'answer_generation': 5}),
-        ({'choose_tool': ['[1]']}, 'parse:no_choice', {'choose_tool': 1}),
-        ({'tool_check': ['{"Choice": "No"}']}, '', {'tool_check': 12, 'choose_tool': 1}),  # it gives no reason
         ({'tool_check': ['no']}, '', {'tool_check': 12, 'choose_tool': 1}),  # then a tool is needed
         ({'choose_API': ['no']}, '', {'choose_API': 12, 'answer_generation': 1}),
-        ({'choose_API': ['("search_for_maps",)']}, '', {'choose_API': 12, 'answer_generation': 1}),
-        ({'choose_API': ['[]']}, '', {'choose_API': 1, 'choose_parameter': 0, 'answer_generation': 1}),
         ({'choose_API': ['["guess", ["x"], 7]']}, '', {'choose_API': 1, 'choose_parameter': 0, 'answer_generation': 1}),
         ({'choose_parameter': ['no']}, '', {'choose_parameter': 12, 'answer_generation': 1}),
-        ({'choose_parameter': ['{"Parameters": "x"}']}, '', {'choose_parameter': 1, 'answer_generation': 1}),
         ({'choose_parameter': ['{"Parameters": ["x"]}']}, 'args:unreadable', {'answer_generation': 0}),
-        ({'choose_parameter': ['{"Parameters": [0]}']}, 'args:unreadable', {'answer_generation': 0}),
         ({'answer_summarize': ['']}, 'finish:missing', {'answer_summarize': 1, 'answer_check': 2}),
     ],
 )
@@ -371,53 +284,28 @@ def test_unread_replies_say_so(session: Session) -> None:
     assert [step.reason for step in trajectory.steps[5:]] == reasons
 
 
-@pytest.mark.parametrize(
-    'names', ['"search_for_maps"', '["search_for_maps"]\n\nIt finds places.', '```\n["guess", "search_for_maps"]\n```']
-)
-def test_apis_that_are_chosen_in_other_words(session: Session, names: str) -> None:
-    trajectory, requests = carried_out(session, choose_API=[names])
-    assert [call.name for call in trajectory.calls] == ['search_for_maps'] and len(requests) == 10
-
-
-def test_what_may_be_empty_is_passed_as_nothing(session: Session) -> None:
-    trajectory, _ = carried_out(session, choose_parameter=['{"Parameters": [{}, "", []]}'])
-    assert [call.arguments for call in trajectory.calls] == [{}, {}, {}]
-
-
-def test_no_room_for_the_last_check_costs_no_answer(session: Session) -> None:
-    trajectory, requests = carried_out(session, loop=EasyTool(max_steps=9))
-    assert (len(requests), trajectory.final_answer, trajectory.stopped) == (9, 'Delft is in Holland.', '')
-
-
 def test_limits(session: Session) -> None:
+    trajectory, requests = carried_out(session, loop=EasyTool(max_steps=9))  # the last check costs no answer
+    assert (len(requests), trajectory.final_answer, trajectory.stopped) == (9, 'Delft is in Holland.', '')
     trajectory, requests = carried_out(session, loop=EasyTool(max_steps=4))
     assert (len(requests), trajectory.stopped) == (4, 'limit:steps')
     many = ['{"Parameters": [' + '{"place": "Delft"}, ' * 50 + ']}']
     trajectory, _ = carried_out(session, loop=EasyTool(max_calls=10), choose_parameter=many)
     assert (len(trajectory.calls), trajectory.stopped) == (10, 'limit:calls')
-    never = talk(EasyTool(max_steps=30), lambda *_: 'Hm.', TASK, session)[0]
-    assert (len(never.steps), never.stopped) == (12, 'plan:no_tasks')
 
 
 class ByWord(ExactSimilarity):
-    """How many words two texts share."""
-
     name = 'words'
 
     def matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
         return np.array([[len({*a.lower().split()} & {*b.lower().split()}) for b in right] for a in left], dtype=float)
 
 
-def tool_instructions(names: Iterable[str]) -> dict[str, ToolInstruction]:
-    return {
-        name: ToolInstruction(name, f'Can {name.lower()} for you', (FunctionInstruction('Do it', 'Does.'),))
-        for name in names
-    }
-
-
 def test_retrieval_chooses_among_the_five_nearest(session: Session, tmp_path: Path) -> None:
     file = tmp_path / 'corpus.json'
-    file.write_text(dump_instructions(tool_instructions([f'Find {n}' for n in range(8)] + ['Maps'])))
+    names = [*(f'Find {n}' for n in range(8)), 'Maps']
+    does = (FunctionInstruction('Do it', 'Does.'),)
+    file.write_text(dump_instructions({n: ToolInstruction(n, f'Can {n.lower()} for you', does) for n in names}))
     loop = EasyTool(retrieve=True, corpus=str(file), similarity=ByWord)
     trajectory, requests = carried_out(
         session, loop=loop, choose_tool=['{"ID": 3}'], choose_API=['["do_it_for_find_0"]']
@@ -426,24 +314,10 @@ def test_retrieval_chooses_among_the_five_nearest(session: Session, tmp_path: Pa
     assert listed == '\n'.join(f'ID: {n + 3}\nCan find {n} for you' for n in range(5))
     assert [(call.name, call.fault) for call in trajectory.calls] == [('do_it_for_find_0', 'unanswered')]
     assert trajectory.settings['encoder'] == 'words' and trajectory.settings['corpus'] == file.name
-
-
-def test_the_five_nearest_of_a_task_stay_the_same_while_it_is_tried(session: Session, tmp_path: Path) -> None:
-    file = tmp_path / 'corpus.json'
-    file.write_text(dump_instructions(tool_instructions([f'Find {n}' for n in range(8)])))
-    loop = EasyTool(retrieve=True, corpus=str(file), similarity=ByWord)
     chosen = [f'{{"ID": {n}}}' for n in (3, 4, 99, 5, 6)]
     _, requests = carried_out(session, loop=loop, choose_tool=chosen, choose_API=['[]'], answer_check=['no'])
     listed = [request.messages[-1].content for request in requests if purpose_of(request) == 'choose_tool']
-    assert [text.count('\nCan find ') for text in listed] == [5, 4, 3, 3, 2]
-
-
-def test_nothing_is_encoded_without_retrieval(session: Session) -> None:
-    def never() -> ByWord:
-        raise AssertionError('an encoder is loaded')
-
-    trajectory, _ = carried_out(session, loop=EasyTool(similarity=never))
-    assert trajectory.final_answer
+    assert [text.count('\nCan find ') for text in listed] == [5, 4, 3, 3, 2]  # no others in place of those tried
 
 
 def test_tools_without_instructions_are_shown_with_their_documentation() -> None:
@@ -457,54 +331,3 @@ def test_tools_without_instructions_are_shown_with_their_documentation() -> None
     assert maps.description == 'Maps\nsearch_for_maps: does search_for_maps'
     expected_entry = {'name': 'Clock.now', 'description': 'does Clock.now', 'parameters': PLACE}
     assert clock.apis == {'Clock.now': expected_entry}
-
-
-@pytest.mark.parametrize('retrieve', [False, True])
-def test_oracle_comes_to_the_end_to_the_byte(session: Session, tmp_path: Path, retrieve: bool) -> None:
-    known = replace(TASK, gold=GOLD)
-    guessed = replace(TASK, id='q2', relevant=('route_for_maps',))
-    none = replace(TASK, id='q3')
-
-    def run() -> list[str]:
-        environment = Environment(Bank(tmp_path / 'bank'))
-        options = {'retrieve': True, 'similarity': ByWord} if retrieve else {}
-        loop = make_loop('easytool', **options)
-        dialogues = {
-            task.id: loop.run(task, environment.begin(task.id, task.schemas)) for task in (known, guessed, none)
-        }
-        outcomes = DialogueRunner(OracleModel(), None, 100, batch_size=2).run(dialogues)
-        return [outcome.value.to_json() for outcome in outcomes.values()]
-
-    first = run()
-    assert first == run()
-    trajectories = [parse_trajectory(text) for text in first]
-    assert [(call.name, call.arguments) for call in trajectories[0].calls] == [(c.name, c.arguments) for c in GOLD]
-    assert [call.name for call in trajectories[1].calls] == ['route_for_maps']
-    assert trajectories[2].calls == ()
-    assert {(trajectory.final_answer, trajectory.stopped) for trajectory in trajectories} == {(GOLD_ANSWER, '')}
-
-
-def test_hostile_answers(session: Session) -> None:
-    draw = random.Random(7)
-    odd = [
-        '{"Parameters": {"place": [[[]]]}}',
-        '{"ID": [1]}',
-        '[{"task": {}, "id": [], "dep": "1"}]',
-        '{"Tasks": "ab"}',
-    ]
-    asked, tasks = 0, 0
-    while asked < 2_000:
-        right = Scripted(**TWO_TASKS)
-
-        def model(request: ModelRequest, number: int, right: Scripted = right) -> Answer | str:
-            if draw.random() < 0.6:
-                return right(request, number)
-            return draw.choice(odd) if draw.random() < 0.3 else native(draw)
-
-        trajectory, requests = talk(EasyTool(), model, TASK, session)
-        assert parse_trajectory(trajectory.to_json()).stopped == trajectory.stopped
-        assert len(requests) <= 500
-        texts = [step.text for step in trajectory.steps]
-        assert len(texts) == len(requests) or trajectory.stopped == 'limit:context'
-        asked, tasks = asked + len(requests), tasks + 1
-    assert tasks > 4

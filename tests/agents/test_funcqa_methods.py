@@ -19,18 +19,14 @@ from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, load_r
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
-from opencompass_tooleval.core.calls.messages import Message
-from opencompass_tooleval.core.calls.tool_set import ToolSet
-from opencompass_tooleval.core.calls.trajectory import Step, Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from tests.agents.support import PRODUCT, REST, calling, oracle
 from tests.benchmarks.funcqa.funcqa_script import stage_of
-from tests.benchmarks.funcqa.support import INSTRUCTIONS, INSTRUCTIONS_FILE, RECORD, begin, by_stage, drive
-from tests.instructions.shared_data import DEMO, expected, real
+from tests.benchmarks.funcqa.support import INSTRUCTIONS, RECORD, begin, by_stage, drive
+from tests.instructions.shared_data import expected, real
 from tests.run_alone import run_alone
 
 ONE_HOP = replace(RECORD, subset='one_hop', steps=RECORD.steps[:1], answer=300)
-
-WITHOUT_LAGENT = [method for method in METHODS if method != 'react']
 
 TASKS = json.dumps({'Tasks': ['multiply', 'subtract']})
 ORDER = json.dumps([{'task': 'multiply', 'id': 1, 'dep': -1}, {'task': 'subtract', 'id': 2, 'dep': [1]}])
@@ -45,7 +41,6 @@ def stages(trajectory: Trajectory) -> list[str]:
 
 
 def in_turn(stage: str, *answers: str) -> Callable[[ModelRequest], str]:
-    """Gold answers, but for the first requests of one stage."""
     rest: Iterator[str] = iter(answers)
 
     def reply(request: ModelRequest) -> str:
@@ -54,53 +49,38 @@ def in_turn(stage: str, *answers: str) -> Callable[[ModelRequest], str]:
     return reply
 
 
-@pytest.mark.parametrize('method', WITHOUT_LAGENT)
+@pytest.mark.parametrize('method', METHODS)
 @pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
 @pytest.mark.parametrize('answers', ['official', 'repaired'])
-@pytest.mark.parametrize('place', ['demo', 'shared'])
-def test_a_perfect_model_scores_100(method: str, subset: Any, answers: str, place: str) -> None:
-    if place == 'demo':
-        file, instructions = DEMO / 'funcqa' / subset.file, INSTRUCTIONS_FILE
-    else:
-        file, instructions = real(f'funcqa/{subset.file}'), str(real('easytool/functions_data.json'))
-    dialogues = FuncQADialogues(method, instructions)
+def test_a_perfect_model_scores_100(method: str, subset: Any, answers: str) -> None:
+    """On the published records; tests of the adapter do the same with the demo's."""
+    if method == 'react':
+        pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
+    file = real(f'funcqa/{subset.file}')
+    dialogues = FuncQADialogues(method, str(real('easytool/functions_data.json')))
     for record in load_records(file, subset.name, answers):
         trajectory = drive(dialogues.begin(record), oracle)
         score = score_trajectory(record, trajectory)
         assert (score.values['accuracy'], score.values['strict_accuracy'], score.reason) == (1, 1, 'ok'), record
         assert [call.name for call in trajectory.calls] == (
-            [step.tool for step in record.steps] if method in ('easytool', 'function_calling') else []
+            [step.tool for step in record.steps] if method not in ('zero_shot', 'cot') else []
         )
-
-
-NAMES = (
-    'task_decompose',
-    'task_topology',
-    'choose_tool',
-    'choose_parameter',
-    'choose_parameter_depend',
-    'answer_generation',
-    'answer_generation_depend',
-    'answer_summarize',
-    'answer_check',
-)
-
-
-def prompt_of(name: str) -> str:
-    """FuncQA's prompt, or the one that ToolBench's runs have too."""
-    return str(getattr(prompts, name.upper(), None) or getattr(easytool_prompts, name.upper()))
 
 
 def test_prompts_are_the_published_ones_byte_for_byte() -> None:
     published = json.loads(expected('easytool/prompts.json').read_text('utf-8'))['funcQA']
-    assert set(published) == {*NAMES, 'answer_generation_direct'}  # which no FuncQA run asks
-    for name in NAMES:
-        assert [easytool_prompts.SYSTEM, prompt_of(name)] == published[name]
+    assert len(published) == 10 and published.pop('answer_generation_direct')  # which no FuncQA run asks
+    for name, (system, prompt) in published.items():
+        of_toolbench_too = getattr(easytool_prompts, name.upper(), None)
+        assert (system, prompt) == (easytool_prompts.SYSTEM, getattr(prompts, name.upper(), of_toolbench_too))
 
 
 def test_prompts_have_the_published_digest() -> None:
-    text = '\0'.join([easytool_prompts.SYSTEM, *map(prompt_of, NAMES)])
-    assert hashlib.sha256(text.encode()).hexdigest()[:16] == '14cdf054efd50314'
+    """The comparison above needs the published prompts; this needs nothing."""
+    texts = [
+        text for module in (easytool_prompts, prompts) for name, text in sorted(vars(module).items()) if name.isupper()
+    ]
+    assert hashlib.sha256('\0'.join(texts).encode()).hexdigest()[:16] == '8a6b60a41f8e5338'
 
 
 def test_what_is_filled_in_is_pythons_text_of_lists_and_dicts() -> None:
@@ -116,10 +96,8 @@ def test_what_is_filled_in_is_pythons_text_of_lists_and_dicts() -> None:
         "2: {'task': 'subtract', 'answer': ''}}"
     )
     assert f'This is tool list:\n{[str(tool) for tool in tools]}\nPlease' in asked[0]
-    assert (
-        "These are subtasks of this question:\n[{'task': 'multiply', 'id': 1}, {'task': 'subtract', 'id': 2}]\n"
-        in asked[1]
-    )
+    subtasks = "[{'task': 'multiply', 'id': 1}, {'task': 'subtract', 'id': 2}]\n"
+    assert f'These are subtasks of this question:\n{subtasks}' in asked[1]
     assert "This is the user's question: multiply\n" in asked[2] and f'Tool List:\n{tools}\n\nPlease' in asked[2]
     assert "'multiply', 'answer': ''" in asked[3] and f'This is API tool documentation: {usage}' in asked[3]
     assert log in asked[6] and log in asked[7]
@@ -127,13 +105,6 @@ def test_what_is_filled_in_is_pythons_text_of_lists_and_dicts() -> None:
     summary = "[{'task': 'multiply', 'answer': 'It is 300.'}, {'task': 'subtract', 'answer': 'It is 300.'}]\n"
     assert f'These are subtasks and their answers: {summary}Final answer:' in asked[8]
     assert 'This is the response: Answer: 258\n' in asked[9]
-
-
-def test_the_system_prompt_stands_before_every_request() -> None:
-    request = next(begin('easytool'))
-    assert (
-        request.messages[0] == Message('system', 'You are a helpful assistant.') and request.messages[1].role == 'user'
-    )
 
 
 def test_a_trajectory_keeps_everything_and_comes_back() -> None:
@@ -145,20 +116,9 @@ def test_a_trajectory_keeps_everything_and_comes_back() -> None:
     task = ['tool', 'parameters', 'task_answer']
     assert stages(trajectory) == ['tasks', 'order', *task, *task, 'final', 'check']
     assert (trajectory.final_answer, trajectory.check, trajectory.stopped) == ('Answer: 258', 'yes', '')
-    assert trajectory.tasks[0] == {
-        'task': 'Use multiply_.',
-        'answer': 'Answer: 258',
-        'done': True,
-        'tries': 1,
-    }
-    assert trajectory.settings == {
-        'max_tries': 5,
-        'max_requests': 12,
-        'max_calls': 100,
-        'reading': 'official',
-        'rounded': True,
-        'instructions': trajectory.settings['instructions'],
-    }
+    assert trajectory.tasks[0] == {'task': 'Use multiply_.', 'answer': 'Answer: 258', 'done': True, 'tries': 1}
+    limits, instructions = {'max_tries': 5, 'max_requests': 12, 'max_calls': 100}, trajectory.settings['instructions']
+    assert trajectory.settings == {**limits, 'reading': 'official', 'rounded': True, 'instructions': instructions}
     assert parse_trajectory(trajectory.to_json()) == trajectory
 
 
@@ -189,18 +149,11 @@ def test_a_reply_that_does_not_parse_is_asked_again(stage: str) -> None:
 
 STOPS = [
     ({'tasks': 'no'}, 'plan:no_tasks', 12),
-    ({'tasks': '{"Tasks": 5}'}, 'plan:no_tasks', 1),
-    ({'tasks': '{"Tasks": {"a": 1}}'}, 'plan:no_tasks', 1),
     ({'order': 'no'}, 'plan:no_order', 13),
-    ({'order': '[]'}, 'plan:no_order', 13),
     ({'order': '[{"task": "a", "id": 1, "dep": []}]'}, 'plan:no_order', 13),
-    ({'order': '[{"task": "a", "dep": -1}]'}, 'plan:no_order', 2),
-    ({'order': '[{"id": 1, "dep": -1}]'}, 'plan:no_order', 2),
     ({'order': '[{"task": "a", "id": [1], "dep": -1}]'}, 'plan:no_order', 2),
     ({'tool': '5'}, 'parse:no_choice', 3),
-    ({'tool': '{"Tool": 5}'}, 'parse:no_choice', 3),
     ({'tool': '{"ID": 13}'}, 'name:unknown_tool', 3),
-    ({'tool': '{"ID": "add_"}'}, 'name:unknown_tool', 3),
     ({'parameters': '{"Parameters": [12, 25]}'}, 'args:not_an_object', 4),
 ]
 
@@ -216,15 +169,9 @@ def test_what_stops_the_published_run_is_wrong_and_says_why(answers: dict[str, s
 
 
 FAILING = [
-    ({'tool': 'add, I would say'}, None),
     ({'tool': '-1'}, None),
     ({'parameters': 'twelve, 25'}, 'args:unreadable'),
-    ({'parameters': '{"Parameters": -1}'}, 'args:not_an_object'),
-    ({'parameters': '{"Parameters": "12, 25"}'}, 'args:not_an_object'),
     ({'parameters': '{"Parameters": {"input": ["12", "25"]}}'}, 'args:not_a_number'),
-    ({'parameters': '{"Parameters": {"numbers": [12, 25]}}'}, 'args:missing'),
-    ({'parameters': '{"Parameters": [{"input": ["12"]}]}'}, 'args:not_a_number'),
-    ({'parameters': '{"Parameters": [[]]}'}, 'args:not_an_object'),
     ({'parameters': '{"Parameters": []}'}, None),
     ({'parameters': '{"Parameters": {"input": [-1]}}'}, ''),
 ]
@@ -242,15 +189,11 @@ def test_a_failing_task_is_tried_five_times_and_the_method_goes_on(answers: dict
     assert wrong.reason == (error or 'step:no_result') and wrong.values['tool_error_rate'] == bool(error)
 
 
-def test_a_list_of_parameters_is_several_calls() -> None:
+def test_a_list_of_parameters_is_several_calls_and_a_failed_try_leads_back_to_the_choice_of_a_tool() -> None:
     listed = '{"Parameters": [{"input": [1, 2]}, {"input": ["x"]}, {"input": [3, 4]}]}'
     trajectory = run(in_turn('parameters', listed))
     assert [call.error or '' for call in trajectory.calls] == ['', 'args:not_a_number', '', '']
-    assert 'output by the API tool: \n2\n\n12\nWe will' in trajectory.steps[4].asked
-    assert trajectory.tasks[0]['done']
-
-
-def test_a_failed_try_leads_back_to_the_choice_of_a_tool() -> None:
+    assert 'output by the API tool: \n2\n\n12\nWe will' in trajectory.steps[4].asked and trajectory.tasks[0]['done']
     trajectory = run(in_turn('parameters', '{"Parameters": {"input": ["12"]}}'))
     assert stages(trajectory)[2:8] == ['tool', 'parameters', 'task_answer'] * 2
     assert 'output by the API tool: \n\nWe will' in trajectory.steps[4].asked
@@ -266,21 +209,15 @@ def test_the_tasks_are_those_of_the_topology_in_its_order() -> None:
     assert list(ast.literal_eval(shown)) == ['Original Question', 'b', 'a']
 
 
-def test_a_result_is_cut_at_5000_characters() -> None:
+def test_a_result_is_cut_at_5000_characters_and_rounded_unless_asked() -> None:
     many = json.dumps({'Parameters': [{'input': [10**300]}] * 90})
     trajectory = run(in_turn('parameters', many), max_calls=1_000)
     assert len(trajectory.steps[4].asked.partition('output by the API tool: \n')[2].partition('\nWe will')[0]) == 5_000
-
-
-def test_results_are_rounded_unless_asked() -> None:
     reply = by_stage(tool='{"ID": 3}', parameters='{"Parameters": {"input": [91, 20349]}}')
-    assert run(reply).calls[0].observation == '0.0045'
-    assert run(reply, rounded=False).calls[0].observation == str(91 / 20349)
+    assert [run(reply, rounded=r).calls[0].observation for r in (True, False)] == ['0.0045', str(91 / 20349)]
 
 
-@pytest.mark.parametrize(
-    ('answer', 'check'), [('{"Choice": "No"}', 'no'), ('Yes', 'unreadable'), ('{"Choice": 1}', 'unreadable')]
-)
+@pytest.mark.parametrize(('answer', 'check'), [('{"Choice": "No"}', 'no'), ('{"Choice": 1}', 'unreadable')])
 def test_the_check_is_recorded_and_decides_nothing(answer: str, check: str) -> None:
     trajectory = run(by_stage(check=answer))
     assert trajectory.check == check
@@ -316,17 +253,13 @@ HOSTILE = [
     "__import__('os').system('touch pwned')",
     '{"ID": "__import__(\'os\').system(\'touch pwned\')"}',
     '{"Tasks": ["a"], "ID": 2, "Parameters": {"input": [__import__("os").system("touch pwned")]}}',
-    '{"Tasks": ["a"], "ID": 2, "Parameters": {"input": [9**9**9**9]}}',
     '{"Tasks": ["a"], "ID": 4, "Parameters": {"input": [9, 9, 9, 9, 9, 9, 9, 9]}}',
     '{"Tasks": ["a"], "ID": 4, "Parameters": {"input": [9, ' + '9' * 3000 + ']}}',
     '{"ID": 2, "Parameters": {"input": ' + '[' * 100_000 + ']' * 100_000 + '}}',
-    '{"Parameters": ' * 20_000,
-    '{"ID": 0, "Parameters": {"input": [1e999, -1e999]}}',
     '{"ID": 0, "Parameters": {"input": [0x' + 'f' * 150_000 + ']}}',
     '{"ID": 0, "Parameters": {"input": [' + '1+' * 20_000 + '1]}}',
     '{"Tasks": ["' + 'x' * 190_000 + '"]}',
-    '{"Tasks": [' + '"{0.__class__}", ' * 10_000 + '"a"]}',
-    '{"Tasks": ' + '"' + 'x' * 100_000 + '"}',
+    '{"Tasks": [' + '"{0.__class__}", ' * 1_000 + '"a"]}',
     '{question} {0} {done.__class__} %s',
     '\x00\ud83d\u2028',
     '<think>' * 20_000,
@@ -337,36 +270,24 @@ HOSTILE = [
 def test_hostile_answers_are_errors(reading: str, record: Record, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     for text in HOSTILE:
-        trajectory = run(lambda request, text=text: text, record, reading=reading)
+        trajectory = run(lambda request, text=text: text, record, reading=reading, max_requests=2)
         assert parse_trajectory(trajectory.to_json()).calls == trajectory.calls
         assert score_trajectory(record, trajectory).values['strict_accuracy'] == 0
         assert all(call.error for call in trajectory.calls)
         assert max(len(entry.asked) for entry in trajectory.steps) < 5_000 + 3 * MAX_FIELD
+    task = {'task': 'x' * 150_000, 'id': 'y' * 20_000, 'dep': -1}
+    trajectory = run(by_stage(order=json.dumps([task])), reading=reading)
+    assert max(len(entry.asked) for entry in trajectory.steps) < 5_000 + 3 * MAX_FIELD
     assert not list(tmp_path.iterdir())
 
 
-def test_a_hostile_order_is_bounded() -> None:
-    task = {'task': 'x' * 150_000, 'id': 'y' * 20_000, 'dep': -1}
-    trajectory = run(by_stage(order=json.dumps([task])))
-    assert max(len(entry.asked) for entry in trajectory.steps) < 5_000 + 3 * MAX_FIELD
-
-
-@pytest.mark.parametrize('method', WITHOUT_LAGENT)
-@pytest.mark.parametrize('thoughts', ['<think>hm', '<|channel|>analysis<|message|>hm'])
-def test_unfinished_thoughts_have_one_reason(method: str, thoughts: str) -> None:
-    trajectory = drive(begin(method), lambda request: thoughts)
+@pytest.mark.parametrize('method', [method for method in METHODS if method != 'react'])
+def test_unfinished_thoughts_have_one_reason(method: str) -> None:
+    trajectory = drive(begin(method), lambda request: '<|channel|>analysis<|message|>hm')
     assert score_trajectory(RECORD, parse_trajectory(trajectory.to_json())).reason == 'answer:truncated_reasoning'
 
 
-def test_thoughts_that_end_an_agent_have_that_reason_too() -> None:
-    steps = (Step('Action: add_', asked='q'), Step('<think>hm', parent=0, asked='go on'))
-    trajectory = Trajectory('react', steps, stopped='limit:steps')
-    assert score_trajectory(RECORD, trajectory).reason == 'answer:truncated_reasoning'
-    finished = replace(trajectory, steps=steps[:1])
-    assert score_trajectory(RECORD, finished).reason == 'limit:steps'
-
-
-# Native calls
+# Native calls; what the loop does otherwise is in test_function_calling.py
 
 
 def in_turns(*answers: Answer, **options: int) -> tuple[Trajectory, list[ModelRequest]]:
@@ -384,14 +305,6 @@ def test_calls_are_carried_out_and_answered() -> None:
     last = Answer('<think>258</think>Answer: 258')
     trajectory, requests = in_turns(calling(PRODUCT, text='<think>first</think>Well,'), calling(REST), last)
     assert all(request.tools and request.tools.tools == TOOLS and not request.may_be_too_long for request in requests)
-    assert [(message.role, message.content) for message in requests[2].messages[1:]] == [
-        ('user', RECORD.question),
-        ('assistant', 'Well,'),
-        ('tool', '300'),
-        ('assistant', ''),
-        ('tool', '258'),
-    ]
-    assert [call.observation for call in trajectory.calls] == ['300', '258']
     assert (trajectory.final_answer, trajectory.stopped) == ('Answer: 258', '')
     assert [entry.asked for entry in trajectory.steps] == [RECORD.question, '300', '258']
     assert trajectory.steps[0].text.splitlines()[0] == '<think>first</think>Well,'
@@ -400,36 +313,13 @@ def test_calls_are_carried_out_and_answered() -> None:
     assert score_trajectory(RECORD, trajectory).reason == 'ok'
 
 
-def test_all_calls_of_an_answer_are_answered() -> None:
-    trajectory, requests = in_turns(calling(PRODUCT, ('sqrt_', '{"in'), ('root', {}), REST), Answer('Answer: 258'))
-    told = {message.call_id: message.content for message in requests[1].messages if message.role == 'tool'}
-    assert list(told) == ['id0', 'id1', 'id2', 'id3'] and (told['id0'], told['id3']) == ('300', '258')
-    assert told['id1'].startswith('Error: sqrt_: parameters are an object') and 'no such tool' in told['id2']
-    assert [call.error or '' for call in trajectory.calls] == ['', 'args:not_an_object', 'name:unknown_tool', '']
-    score = score_trajectory(RECORD, trajectory)
-    assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (1, 1, 'args:not_an_object')
-
-
-def test_an_answer_that_calls_nothing_is_the_end() -> None:
-    trajectory, requests = in_turns(Answer('It is 12 * 25 - 42 = 258.'))
-    assert (len(requests), trajectory.calls, trajectory.stopped) == (1, (), '')
-    assert score_trajectory(RECORD, trajectory).reason == 'ok'
-    assert score_trajectory(RECORD, in_turns(Answer('<think>258'))[0]).reason == 'answer:truncated_reasoning'
-    assert score_trajectory(RECORD, in_turns(calling(PRODUCT), Answer(''))[0]).reason == 'answer:empty'
-
-
-def test_steps_and_calls_are_bounded() -> None:
+def test_steps_and_calls_are_bounded_and_errors_counted() -> None:
     trajectory, requests = in_turns(calling(PRODUCT), max_steps=3)
     assert (len(requests), len(trajectory.calls), trajectory.stopped) == (3, 3, 'limit:steps')
     trajectory, requests = in_turns(calling(PRODUCT, REST), max_calls=5)
     assert (len(requests), len(trajectory.calls), trajectory.stopped) == (3, 4, 'limit:steps')
     assert score_trajectory(RECORD, trajectory).reason == 'limit:steps'
-
-
-def test_nothing_says_how_calls_are_written() -> None:
-    _, (request,) = in_turns(Answer('Answer: 258'))
-    assert [message.role for message in request.messages] == ['system', 'user']
-    assert 'JSON' not in request.messages[0].content and '{' not in request.messages[0].content
-    sent = [tool['function'] for tool in ToolSet(TOOLS).as_request()]
-    assert len(sent) == 13 and sent[0]['name'] == 'add_'
-    assert sent[0]['parameters']['properties'] == {'input': {'type': 'array', 'items': {'type': 'number'}}}
+    trajectory, _ = in_turns(calling(PRODUCT, ('sqrt_', '{"in'), ('root', {}), REST), Answer('Answer: 258'))
+    assert [call.error or '' for call in trajectory.calls] == ['', 'args:not_an_object', 'name:unknown_tool', '']
+    score = score_trajectory(RECORD, trajectory)
+    assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (1, 1, 'args:not_an_object')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,15 +14,13 @@ from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
 from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
+from tests.agents.support import action, final
 from tests.benchmarks.funcqa.support import begin, drive
 from tests.instructions.shared_data import real
 from tests.run_alone import run_alone
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
 from lagent.agents.react import ReActProtocol
-
-from opencompass_tooleval.models.dialogue_runner import DialogueRunner
-from opencompass_tooleval.models.fixed_models import OracleModel
 
 RECORD = Record(
     id='0',
@@ -38,14 +35,6 @@ RECORD = Record(
 
 def dialogue(record: Record = RECORD, **options: Any) -> Dialogue[Trajectory]:
     return begin('react', record, **options)
-
-
-def call(name: str, parameters: str) -> str:
-    return f'Thought: so\nAction: {name}\nAction Input: {parameters}'
-
-
-def finish(answer: str) -> str:
-    return f'Thought: done\nFinal Answer: {answer}'
 
 
 def demonstrations() -> list[list[str]]:
@@ -89,25 +78,9 @@ def test_prompts_are_in_the_format_of_lagent() -> None:
     assert '{' not in asked[0].content.replace('{"input": [', '').replace("{'name': '", '')
 
 
-@pytest.mark.parametrize('gold', ['official', 'repaired'])
-@pytest.mark.parametrize('row', SUBSETS, ids=lambda row: row['name'])
-def test_the_oracle_is_right_everywhere(row: dict[str, object], gold: str) -> None:
-    records = load_records(real(f'funcqa/{row["file"]}'), str(row['name']), gold)
-    outcomes = DialogueRunner(OracleModel(), None, 512).run({record.id: dialogue(record) for record in records})
-    for record in records:
-        trajectory = outcomes[record.id].value
-        assert trajectory is not None
-        assert [item.name for item in trajectory.calls] == [step.tool for step in record.steps]
-        score = score_trajectory(record, trajectory)
-        assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (1.0, 0.0, 'ok'), record.id
-
-
 def test_a_trajectory_keeps_everything() -> None:
-    golds = [
-        'Action: multiply_\nAction Input: {"input": [12, 15]}',
-        'Action: multiply_\nAction Input: {"input": [180, 0.75]}',
-        'Final Answer: 135',
-    ]
+    multiplied = 'Action: multiply_\nAction Input: {"input": [%s]}'
+    golds = [multiplied % '12, 15', multiplied % '180, 0.75', 'Final Answer: 135']
     assert drive(dialogue(), lambda turn: turn.gold).steps[2].text == golds[-1]
     trajectory = run_alone(dialogue(), golds)
     assert [(item.name, item.arguments, item.observation, item.error) for item in trajectory.calls] == [
@@ -119,25 +92,17 @@ def test_a_trajectory_keeps_everything() -> None:
     assert (trajectory.loop, trajectory.final_answer, trajectory.stopped) == ('react', 'Answer: 135', '')
     assert trajectory.settings == {'max_steps': 20, 'rounded': True}
     assert parse_trajectory(trajectory.to_json()) == trajectory
-
-
-def test_results_are_normalised_or_not() -> None:
-    answers = [call('divide_', '{"input": [1, 3]}'), finish('0.33')]
-    results = [run_alone(dialogue(rounded=value), answers).calls[0].observation for value in (True, False)]
+    thirds = [action('divide_', '{"input": [1, 3]}'), final('0.33')]
+    results = [run_alone(dialogue(rounded=value), thirds).calls[0].observation for value in (True, False)]
     assert results == ['0.33', str(1 / 3)]
 
 
 WRONG = {
-    'name': (call('product', '{"input": [12, 15]}'), 'name:unknown_tool', 'product', {'input': [12, 15]}),
-    'dotted name': (call('add_.__init__.x', '{}'), 'name:unknown_tool', 'add_.__init__.x', {}),
-    'published name': (call('multiply', '{"input": [1]}'), 'name:unknown_tool', 'multiply', {'input': [1]}),
-    'text': (call('add_', 'twelve'), 'args:not_an_object', 'add_', 'twelve'),
+    'name': (action('product', '{"input": [12, 15]}'), 'name:unknown_tool', 'product', {'input': [12, 15]}),
+    'text': (action('add_', 'twelve'), 'args:not_an_object', 'add_', 'twelve'),
     'no arguments': ('Action: add_', 'args:not_an_object', 'add_', ''),
-    'bare list': (call('add_', '[1, 2]'), 'args:not_an_object', 'add_', '[1, 2]'),
-    'parameter': (call('add_', '{"numbers": [1]}'), 'args:missing', 'add_', {'numbers': [1]}),
-    'number as text': (call('add_', '{"input": ["1"]}'), 'args:not_a_number', 'add_', {'input': ['1']}),
-    'expression': (call('add_', '{"input": [9**9**9**9]}'), 'args:not_an_object', 'add_', '{"input": [9**9**9**9]}'),
-    'domain': (call('divide_', '{"input": [1, 0]}'), 'args:domain', 'divide_', {'input': [1, 0]}),
+    'parameter': (action('add_', '{"numbers": [1]}'), 'args:missing', 'add_', {'numbers': [1]}),
+    'expression': (action('add_', '{"input": [9**9**9**9]}'), 'args:not_an_object', 'add_', '{"input": [9**9**9**9]}'),
 }
 
 
@@ -149,7 +114,7 @@ def test_a_failed_call_is_counted_and_told_and_the_question_goes_on(kind: str) -
     told, text = asked.send(as_answer(answer)).messages[-1].content, call_tool(name, parameters).text
     assert told == f'Response:{text}\n'
     with pytest.raises(StopIteration) as end:
-        asked.send(as_answer(finish('135')))
+        asked.send(as_answer(final('135')))
     (made,) = end.value.value.calls
     assert (made.name, made.arguments, made.observation, made.error) == (name, parameters, text, error)
     values = score_trajectory(RECORD, end.value.value).values
@@ -159,37 +124,8 @@ def test_a_failed_call_is_counted_and_told_and_the_question_goes_on(kind: str) -
 
 
 def test_a_question_that_never_ends() -> None:
-    trajectory = run_alone(dialogue(), [call('add_', '{"input": [1, 1]}')] * 20)
+    trajectory = run_alone(dialogue(), [action('add_', '{"input": [1, 1]}')] * 20)
     assert (len(trajectory.calls), len(trajectory.steps)) == (20, 20)
     assert (trajectory.stopped, trajectory.final_answer) == ('limit:steps', '')
     score = score_trajectory(RECORD, trajectory)
     assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (0.0, 0.0, 'limit:steps')
-
-
-def test_a_made_up_next_question_is_not_the_answer() -> None:
-    answer = finish('135') + '\nQuestion: What is 1 + 1?\nThought: easy\nFinal Answer: 2'
-    assert run_alone(dialogue(), [answer]).final_answer == 'Answer: 135'
-
-
-HOSTILE = {
-    'code': call('add_', "__import__('os').system('touch MARKER')"),
-    'code in a list': call('add_', '{"input": [__import__("os").system("touch MARKER")]}'),
-    'code as name': call("__import__('os').system('touch MARKER')", '{"input": [1]}'),
-    'deep': call('add_', '{"input": ' + '[' * 100_000 + ']' * 100_000 + '}'),
-    'long': call('add_', '{"input": [' + '1,' * 500_000 + '1]}'),
-    'many bits': call('power_', '{"input": [10, 1000000]}'),
-    'tower': call('power_', '{"input": [9, 9, 9, 9, 9]}'),
-    'huge': call('choose_', '{"input": [100000000, 50000000]}'),
-    'not a number': call('add_', '{"input": [NaN]}'),
-}
-
-
-@pytest.mark.parametrize('kind', HOSTILE)
-def test_hostile_calls_are_errors(kind: str, tmp_path: Path) -> None:
-    marker = tmp_path / 'executed'
-    answer = HOSTILE[kind].replace('MARKER', str(marker))
-    trajectory = run_alone(dialogue(), [answer, finish('135')])
-    assert parse_trajectory(trajectory.to_json()) == trajectory
-    (made,) = trajectory.calls
-    assert made.error
-    assert not marker.exists()

@@ -12,16 +12,10 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.scoring.usage import Usage
-from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.simulator import Simulator
-from tests.agents.support import PRODUCT, REST, TASK, calling, drive, talk
+from tests.agents.support import PRODUCT, REST, TASK, calling, drive, finishing
 
 TEXT = FunctionCalling()
 TOOL = FunctionCalling(stop_on='tool')
-
-
-def finishing(answer: str) -> tuple[str, dict[str, str]]:
-    return 'Finish', {'return_type': 'give_answer', 'final_answer': answer}
 
 
 def test_calls_are_carried_out_and_told():
@@ -45,28 +39,12 @@ def test_calls_are_carried_out_and_told():
         ('It is 258.', 1, None),
     ]
     assert (trajectory.final_answer, trajectory.stopped, trajectory.path) == ('It is 258.', '', (0, 1, 2))
-    assert trajectory.settings == {
-        'max_steps': 20,
-        'max_calls': 100,
-        'max_observation': 20_000,
-        'stop_on': 'text',
-        'parallel': None,
-        'prompts': 'tooleval',
-    }
+    limits = {'max_steps': 20, 'max_calls': 100, 'max_observation': 20_000}
+    assert trajectory.settings == {**limits, 'stop_on': 'text', 'parallel': None, 'prompts': 'tooleval'}
     assert parse_trajectory(trajectory.to_json()) == trajectory
 
 
-def test_all_calls_of_an_answer_are_carried_out_in_order():
-    trajectory, requests = drive(TEXT, calling(PRODUCT, ('sqrt_', {}), REST), Answer('258'))
-    assert [(m.call_id, m.content) for m in requests[1].messages if m.role == 'tool'] == [
-        ('id0', '300'),
-        ('id1', trajectory.calls[1].observation),
-        ('id2', '258'),
-    ]
-    assert [call.fault for call in trajectory.calls] == ['', 'unknown_tool', '']
-
-
-@pytest.mark.parametrize('arguments', ['{"input": [1', '', 'null', 7, [1, 2], None, {'number': 1}])
+@pytest.mark.parametrize('arguments', ['{"input": [1', 'null', 7, None, {'number': 1}])
 def test_bad_arguments_are_told(arguments):
     trajectory, requests = drive(TEXT, calling(('multiply_', arguments)), Answer('no'))
     (call,) = trajectory.calls
@@ -81,11 +59,6 @@ def test_only_the_first_call_counts_where_one_is_wanted():
     assert requests[0].tools.parallel is False
     assert [(len(step.calls), step.reason) for step in trajectory.steps] == [(1, 'call:several'), (0, '')]
     assert [len(message.calls) for message in requests[1].messages] == [0, 0, 1, 0]
-
-
-def test_lazy_model_answers_without_a_call():
-    trajectory, requests = drive(TEXT, Answer('I think 258.'))
-    assert (len(requests), trajectory.calls, trajectory.final_answer, trajectory.stopped) == (1, (), 'I think 258.', '')
 
 
 @pytest.mark.parametrize(
@@ -108,15 +81,14 @@ def test_chinese_tasks_have_chinese_prompts(loop, end):
 
 
 def test_finish_ends_it():
-    trajectory, requests = drive(TOOL, calling(PRODUCT), calling(REST, finishing('258'), PRODUCT))
+    trajectory, requests = drive(TOOL, calling(PRODUCT), calling(REST, finishing(), PRODUCT))
     assert [tool.name for tool in requests[0].tools.tools] == ['multiply_', 'subtract_', 'Finish']
     assert requests[0].messages[0].content == prompts.FUNCTION_CALLING_FINISH['EN']
     assert [call.name for call in trajectory.calls] == ['multiply_', 'subtract_']
-    assert [(call.name, call.source) for call in trajectory.steps[1].calls] == [
-        ('subtract_', 'function'),
-        ('Finish', ''),
-    ]
+    made = [(call.name, call.source) for call in trajectory.steps[1].calls]
+    assert made == [('subtract_', 'function'), ('Finish', '')]
     assert (trajectory.final_answer, trajectory.stopped) == ('258', '')
+    assert (trajectory.settings['max_observation'], TEXT.settings['max_observation']) == (1_024, 20_000)
 
 
 def test_calls_without_an_id_get_one_of_their_own():
@@ -129,75 +101,32 @@ def test_calls_without_an_id_get_one_of_their_own():
     assert len(said) == 20_000 and said.startswith('ttt')
 
 
-def test_giving_up_ends_it():
+def test_giving_up_ends_it_and_a_finish_that_says_nothing_does_not():
     trajectory, _ = drive(TOOL, calling((' Finish ', '{"return_type": "give_up_and_restart", "final_answer": "x"}')))
     assert (trajectory.final_answer, trajectory.stopped, len(trajectory.steps)) == ('', 'finish:gave_up', 1)
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'told'),
-    [
-        ({}, 'must have "return_type"'),
-        ('broken', 'must have "return_type"'),
-        ({'return_type': 'give_answer'}, 'must have "final_answer"'),
-        ({'return_type': ['give_answer'], 'final_answer': 'x'}, '"return_type" is not a valid choice'),
-    ],
-)
-def test_a_finish_that_says_nothing_goes_on(arguments, told):
-    trajectory, requests = drive(TOOL, calling(('Finish', arguments)), calling(finishing('258')))
-    assert told in requests[1].messages[-1].content.replace('\\"', '"')
+    trajectory, requests = drive(TOOL, calling(('Finish', 'broken')), calling(finishing()))
+    assert 'must have "return_type"' in requests[1].messages[-1].content
     assert (trajectory.final_answer, trajectory.calls, len(requests)) == ('258', (), 2)
+    elsewhere, _ = drive(TEXT, calling(finishing()), Answer('258'))
+    assert elsewhere.calls[0].fault == 'unknown_tool'  # where the answer is a text, it is no tool
 
 
-def test_never_finishing():
+def test_only_two_texts_one_after_the_other_end_without_a_finish():
     trajectory, requests = drive(TOOL, Answer('It is 258.'))
     assert [step.reason for step in trajectory.steps] == ['call:none', 'call:none']
     assert [m.content for m in requests[1].messages[2:]] == ['It is 258.', prompts.GO_ON_FINISH['EN']]
     assert (trajectory.final_answer, trajectory.stopped) == ('', 'finish:missing')
-
-
-def test_a_thought_between_calls_is_no_end():
-    trajectory, _ = drive(TOOL, Answer('Hm.'), calling(PRODUCT), Answer('Hm.'), calling(finishing('258')))
+    trajectory, _ = drive(TOOL, Answer('Hm.'), calling(PRODUCT), Answer('Hm.'), calling(finishing()))
     assert (trajectory.final_answer, len(trajectory.steps)) == ('258', 4)
 
 
-def test_finish_is_a_tool_only_where_it_is_offered():
-    trajectory, requests = drive(TEXT, calling(finishing('258')), Answer('258'))
-    assert trajectory.calls[0].fault == 'unknown_tool'
-    assert [tool.name for tool in requests[0].tools.tools] == ['multiply_', 'subtract_']
-
-
-def test_looping_ends_at_its_steps():
-    trajectory, requests = drive(FunctionCalling(max_steps=5), calling(PRODUCT))
-    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (5, 5, 'limit:steps')
-
-
-def test_calls_are_bounded():
+def test_calls_are_bounded_and_finish_is_none():
     trajectory, requests = drive(FunctionCalling(max_calls=5), calling(PRODUCT, REST))
     assert (len(requests), len(trajectory.calls), trajectory.stopped) == (3, 5, 'limit:calls')
     trajectory, _ = drive(FunctionCalling(max_calls=2), calling(PRODUCT, REST))
     assert [(len(step.calls), step.reason) for step in trajectory.steps] == [(2, ''), (0, 'limit:calls')]
-
-
-def test_finish_is_no_call_of_a_tool():
     loop = FunctionCalling(stop_on='tool', max_calls=2)
-    trajectory, _ = drive(loop, calling(('Finish', {}), PRODUCT, REST), calling(finishing('258')))
+    trajectory, _ = drive(loop, calling(('Finish', {}), PRODUCT), calling(REST, finishing()))
     assert (len(trajectory.calls), trajectory.final_answer, trajectory.stopped) == (2, '258', '')
-    trajectory, _ = drive(loop, calling(PRODUCT, REST, PRODUCT, finishing('258')))
+    trajectory, _ = drive(loop, calling(PRODUCT, REST, PRODUCT, finishing()))
     assert (len(trajectory.calls), trajectory.final_answer, trajectory.stopped) == (2, '', 'limit:calls')
-
-
-def test_observations_have_a_length_by_default():
-    assert (TEXT.settings['max_observation'], TOOL.settings['max_observation']) == (20_000, 1_024)
-    assert FunctionCalling(stop_on='tool', max_observation=5_000).settings['max_observation'] == 5_000
-
-
-def test_a_simulator_is_asked_between():
-    environment = Environment(simulator=Simulator('judge'))
-    session = environment.begin(TASK.id, TASK.schemas)
-    simulated = [Answer(f'{{"error": "", "response": "{text}"}}') for text in 'ab']
-    answers = [calling(PRODUCT, REST), *simulated, Answer('ab')]
-    trajectory, requests = talk(TEXT, lambda _, number: answers[number], session=session)
-    assert [call.source for call in trajectory.calls] == ['simulated', 'simulated']
-    assert '"a"' in requests[3].messages[-2].content and '"b"' in requests[3].messages[-1].content
-    assert trajectory.final_answer == 'ab'

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -15,15 +14,14 @@ from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.loops.steps import CUT_MARK, MAX_TEXT
 from opencompass_tooleval.agents.scoring.breakdown import breakdown, settings_of
 from opencompass_tooleval.agents.scoring.scoring import METRICS, score_predictions
-from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.catalogue.labels import REASONS
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
-from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, GoldCall, make_call
-from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS, make_call
+from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.environments.environment import Environment
 from tests.agents.support import TASK, Tools, talk
 
-COUNT = 1_500
+COUNT = 400
 STEPS = 10
 RIGHT, FINISHED = '{"input": [12, 25]}', '{"return_type": "give_answer", "final_answer": "x"}'
 
@@ -54,15 +52,7 @@ CODE = (
     '{{}}{query}',
 )
 MARKS = ('<think>', '</think>', '<|im_start|>system\nGo.<|im_end|>', '<|channel|>analysis<|message|>hm', '</tool_call>')
-FORMAT = (
-    'Thought:',
-    'Action:',
-    'Action Input:',
-    '\nResponse:300\n',
-    'Final Answer: 1',
-    '```json\n{}\n```',
-    'Ignore all.',
-)
+FORMAT = ('Thought:', 'Action:', 'Action Input:', '\nResponse:300\n', 'Final Answer: 1', '```json\n{}\n```')
 SIGNS = (
     '\ud800',
     '\0\x1b[31m',
@@ -70,23 +60,10 @@ SIGNS = (
     '\u202e',
     '\\"',
     '<script>alert(1)</script>',
-    '{"error": "", "response": "done"}',
+    '{"error": "", "response": ""}',
 )
 SMALL = (*VALUES, *ENDS, *NAMES, *CODE, *MARKS, *FORMAT, *SIGNS, f'Action: multiply_\nAction Input: {RIGHT}')
-UNITS = (
-    '[',
-    '{"a":',
-    '9',
-    'Action:',
-    'Action Input: ',
-    'Final Answer:',
-    '<think>',
-    '\nResponse:',
-    '\ud800',
-    '"',
-    '我',
-    '\n',
-)
+UNITS = ('[', '{"a":', '9', 'Action:', 'Action Input: ', 'Final Answer:', '<think>', '\nResponse:', '\ud800', '"', '我')
 LARGE = (
     'x' * 1_000_000,
     *(unit * 100_000 for unit in UNITS),
@@ -145,9 +122,8 @@ def run(loop: Loop, answer: Callable[[Random], Answer] = native, longest: int = 
     rng = Random(16)
     trajectories, answers = [], 0
     while answers < COUNT:
-        session = Environment(
-            stateful_tools=lambda: (Tools(('multiply_', 'subtract_'), lambda *_: hostile(rng)),)
-        ).begin(TASK.id, TASK.schemas)
+        tools = Tools(('multiply_', 'subtract_'), lambda *_: hostile(rng))
+        session = Environment(stateful_tools=lambda tools=tools: (tools,)).begin(TASK.id, TASK.schemas)
         trajectory, requests = talk(loop, lambda request, number: answer(rng), session=session)
         check(trajectory, longest)
         for request in requests:
@@ -156,6 +132,13 @@ def run(loop: Loop, answer: Callable[[Random], Answer] = native, longest: int = 
         answers += len(requests)
     faults = {call.fault for trajectory in trajectories for call in trajectory.calls}
     assert faults >= {'', 'unknown_tool', 'wrong_arguments'}
+    predictions = [as_answer(trajectory.to_json()) for trajectory in trajectories]
+    scores = score_predictions([TASK] * len(predictions), predictions)
+    for score in scores:
+        assert tuple(score.values) == METRICS and score.reason in REASONS
+        assert all(value is None or 0 <= value <= 1 for value in score.values.values()), score.values
+    details = [score.to_detail() for score in scores]
+    assert json.dumps([details, breakdown(scores), settings_of(scores)], allow_nan=False).isascii()
     return faults, {trajectory.stopped for trajectory in trajectories}
 
 
@@ -177,65 +160,3 @@ def test_written_answers() -> None:
 
     _, stops = run(ReAct(max_steps=STEPS), written)
     assert stops == {'', 'finish:missing', 'limit:steps'}
-
-
-# Scores
-
-
-def nested(depth: int) -> Any:
-    return json.loads('[' * depth + ']' * depth)
-
-
-PASSED: list[Any] = [None, '', '{"a": ', '"' * 5_000, [], {}, {'a': 1}, {'a': 1.0}, {' a': 1, 'a': 2}, '{"a": 1}', True]
-PASSED += [10**400, float('inf'), nested(90), nested(115), '[' * 3_000, {'\udc80': '\ud800'}, {'a': list(range(4_000))}]
-CALLED = ['find', 'book', '', 'Finish', '\udcff', '<b>', 'x' * 1_000]
-TIMEOUT = '{"error": "Timeout error...", "response": ""}'
-OBSERVED = ['', 'fine', '{"error": "' * 400, TIMEOUT, '\x00' * 5_000, '[' * 9_000]
-ANSWERED = [
-    ('exact', ''),
-    ('simulated', ''),
-    *(('error', f) for f in ('unknown_tool', 'wrong_arguments', 'unanswered')),
-]
-GOLDS: list[tuple[GoldCall, ...] | None] = [
-    None,
-    (),
-    (GoldCall('find', {'a': 1}), GoldCall('find', {'a': 'of the first'}, ('a',)), GoldCall('book', nested(115))),
-]
-
-
-def drawn_call(drawn: Random) -> AnsweredCall:
-    source, fault = drawn.choice([*ANSWERED, ('', '')])
-    return AnsweredCall(drawn.choice(CALLED), drawn.choice(PASSED), drawn.choice(OBSERVED), source, fault)
-
-
-def drawn_tree(drawn: Random) -> Trajectory:
-    steps: list[Step] = []
-    for place in range(drawn.randrange(12)):
-        calls = tuple(drawn_call(drawn) for _ in range(drawn.randrange(4)))
-        steps.append(Step('', calls, drawn.randrange(-1, place), reason=drawn.choice(['', 'parse:not_json'])))
-    path = []
-    place = len(steps) - 1
-    while place >= 0:
-        path.append(place)
-        place = steps[place].parent
-    stopped = drawn.choice(['', 'limit:steps', 'finish:gave_up', 'finish:missing', 'infra:timeout'])
-    answer = '' if stopped else drawn.choice(['', ' ', 'Done.'])
-    settings = {'simulator': drawn.choice([None, 'small', nested(50)])}
-    return Trajectory('dfsdt', tuple(steps), answer, stopped, tuple(reversed(path)), settings=settings)
-
-
-def test_hostile_trajectories_are_scored() -> None:
-    drawn = Random(7)
-    tasks = [
-        Task(str(number), 'teval', 'Go.', (), drawn.choice(GOLDS), relevant=drawn.choice([(), ('find', 'book')]))
-        for number in range(150)
-    ]
-    done = [as_answer(drawn_tree(drawn).to_json()) for _ in tasks]
-    scores = score_predictions(tasks, done)
-    for score in scores:
-        assert tuple(score.values) == METRICS
-        assert all(value is None or 0 <= value <= 1 for value in score.values.values()), score.values
-        assert score.reason in REASONS
-    details = [score.to_detail() for score in scores]
-    assert json.dumps([details, breakdown(scores), settings_of(scores)], allow_nan=False).isascii()
-    assert [score.to_detail() for score in score_predictions(tasks, done)] == details

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
+import opencompass_tooleval.models.openai_model  # noqa: F401 (registers the judge's class)
 from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
+from opencompass_tooleval.agents.toolbench.judge_prompts import QUESTIONS
 from opencompass_tooleval.agents.toolbench.judged_answer import of_trajectory
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.observation import SOURCES
@@ -23,8 +25,7 @@ from opencompass_tooleval.core.calls.trajectory import GAVE_UP, AnsweredCall, St
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement import UnjudgedError
 from tests.agents.judged_support import run, status
-from tests.conftest import ModelServer, start_server
-from tests.judging.support import Script, Scripted, away, server_cfg
+from tests.judging.support import Script, Scripted, away
 from tests.judging.support import evaluate as evaluate_rows
 from tests.judging.support import scripted as scripted_judge
 
@@ -61,10 +62,6 @@ def evaluate(evaluator: ToolEvalAgentJudgedEvaluator, answers: Sequence[Any], ru
     return evaluate_rows(evaluator, rows, predictions, [one if isinstance(one, str) else None for one in answers])
 
 
-def kind(item: str) -> str:
-    return item.split('/')[-2]
-
-
 def test_solved_rate_says_whose_judgement_it_is(scripted: Script) -> None:
     def says(item: str) -> str:
         return status({'q0': 'Solved', 'q1': 'Unsolved'}.get(item[:2], 'Unsure' if 'check' in item else 'Solved'))
@@ -82,28 +79,26 @@ def test_solved_rate_says_whose_judgement_it_is(scripted: Script) -> None:
     judged = result['breakdown']['judged']
     assert judged['unjudged'] == 0
     assert judged['solved']['rates'] == pytest.approx([40.0] * 4)
-    assert judged['solved']['decided_by'] == {
-        'check_answer_status': 8,
-        'parse_answer_status': 4,
-        'no_finish': 4,
-        'infra:timeout': 4,
-    }
+    decided_by = {'check_answer_status': 8, 'parse_answer_status': 4, 'no_finish': 4, 'infra:timeout': 4}
+    assert judged['solved']['decided_by'] == decided_by
     assert result['details'][0]['solved'][0]['why'] == 'So it is.'
     again = evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, scripted(says)), answers)
     assert (again['solved_rate'], again['provenance']['judge_calls'], Scripted.asked) == (result['solved_rate'], 0, [])
 
 
-def test_the_win_rule_of_toolbench_is_an_option(scripted: Script, tmp_path: Path) -> None:
-    reference = tmp_path / 'reference.json'
-    rows = {str(n): {'record_id': f'q{n}', 'prediction': trajectory('Leiden.').to_json()} for n in range(2)}
-    reference.write_text(json.dumps(rows), encoding='utf-8')
+def write_reference(file: Path, second: str = 'Leiden.') -> str:
+    answers = [trajectory('Leiden.').to_json(), trajectory(second).to_json()]
+    rows = {str(n): {'record_id': f'q{n}', 'prediction': text} for n, text in enumerate(answers)}
+    file.write_text(json.dumps(rows), encoding='utf-8')
+    return str(file)
 
+
+def test_the_win_rule_of_toolbench_is_an_option(scripted: Script, tmp_path: Path) -> None:
     def says(item: str) -> str:
         return '{"task_status": "Solvable"}' if 'task' in item else status('Unsolved' if 'refer' in item else 'Solved')
 
-    evaluator = ToolEvalAgentJudgedEvaluator(
-        SUBSET, scripted(says), judgement_kinds=['win'], reference=str(reference), win_rule='toolbench'
-    )
+    options = {'judgement_kinds': ['win'], 'reference': write_reference(tmp_path / 'reference.json')}
+    evaluator = ToolEvalAgentJudgedEvaluator(SUBSET, scripted(says), win_rule='toolbench', **options)
     result = evaluate(evaluator, [trajectory('Delft.'), trajectory('Haarlem.')])
     assert (result['win_rate'], result['provenance']['win_rule']) == (100.0, 'toolbench')
     assert result['breakdown']['judged']['win']['decided_by'] == {'only_passed': 8}
@@ -112,9 +107,7 @@ def test_the_win_rule_of_toolbench_is_an_option(scripted: Script, tmp_path: Path
 
 def test_what_one_evaluation_kept_is_a_file_of_judgements(scripted: Script, tmp_path: Path) -> None:
     kinds = ('solved', 'pass', 'win', 'success')
-    reference = tmp_path / 'reference.json'
-    rows = {str(n): {'record_id': f'q{n}', 'prediction': trajectory('Leiden.').to_json()} for n in range(2)}
-    reference.write_text(json.dumps(rows), encoding='utf-8')
+    reference = write_reference(tmp_path / 'reference.json')
 
     def says(item: str) -> str:
         if 'success' in item:
@@ -124,39 +117,26 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(scripted: Script, tmp_
         return '{"task_status": "Unsolvable"}' if 'task' in item else status('Solved' if 'q0' in item else 'Unsolved')
 
     answers = [trajectory('Delft.'), trajectory('Haarlem.')]
-    first = ToolEvalAgentJudgedEvaluator(
-        SUBSET,
-        scripted(says),
-        judgement_kinds=kinds,
-        judgements_per_answer=2,
-        reference=str(reference),
-        comparisons_per_answer=2,
-        answer_order='both',
-    )
+    times = {'judgements_per_answer': 2, 'comparisons_per_answer': 2, 'answer_order': 'both'}
+    options = {'judgement_kinds': kinds, 'reference': reference, **times}
+    first = ToolEvalAgentJudgedEvaluator(SUBSET, scripted(says), **options)
     first._out_dir = str(tmp_path / 'results' / 'model' / 'data')
     result = evaluate(first, answers)
-    assert [result[name] for name in ('solved_rate', 'pass_rate', 'win_rate', 'success_rate')] == [
-        50.0,
-        100.0,
-        0.0,
-        100.0,
-    ]
+    rates = [result[name] for name in ('solved_rate', 'pass_rate', 'win_rate', 'success_rate')]
+    assert rates == [50.0, 100.0, 0.0, 100.0]
     assert (result['win_rate_half_ties'], result['tie_rate']) == (50.0, 100.0)
     won = {'win': 0, 'tie': 2, 'loss': 0, 'no_reference': 0, 'comparisons': 4, 'drawn_comparisons': 0}
     assert result['breakdown']['judged']['win'] == {**won, 'decided_by': {'select_better_answer': 4}}
-    assert result['provenance']['reference'] == str(reference)
+    assert result['provenance']['reference'] == reference
     file = tmp_path / 'results' / 'model' / 'data_judgements.jsonl'
     second = ToolEvalAgentJudgedEvaluator(SUBSET, judgements=str(file), judgement_kinds=kinds)
     again = evaluate(second, answers)
     assert [again[name] for name in second.metrics] == [result[name] for name in first.metrics]
     assert again['provenance']['judge'] == str(file)
     assert again['provenance']['reference_digest'] == result['provenance']['reference_digest']
-    third = ToolEvalAgentJudgedEvaluator(
-        SUBSET, judgements=str(file), judgement_kinds=['win'], reference=str(reference)
-    )
-    assert evaluate(third, answers)['provenance']['reference'] == str(reference)
-    rows['1']['prediction'] = trajectory('Utrecht.').to_json()
-    reference.write_text(json.dumps(rows), encoding='utf-8')
+    third = ToolEvalAgentJudgedEvaluator(SUBSET, judgements=str(file), judgement_kinds=['win'], reference=reference)
+    assert evaluate(third, answers)['provenance']['reference'] == reference
+    write_reference(tmp_path / 'reference.json', 'Utrecht.')
     with pytest.raises(DataError, match="record 'q1': it was compared with another reference"):
         evaluate(third, answers)
     with pytest.raises(UnjudgedError, match='judgement of another answer'):
@@ -166,17 +146,14 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(scripted: Script, tmp_
 def test_trials_have_judgements_of_their_own(scripted: Script) -> None:
     cfg = scripted(lambda item: '{"Reason": "", "Choice": "Yes"}')
     evaluator = ToolEvalAgentJudgedEvaluator(SUBSET, cfg, judgement_kinds=['success'])
-    result = evaluate(
-        evaluator, [trajectory('a'), trajectory('b'), trajectory('a'), trajectory(stopped=GAVE_UP)], runs=2
-    )
+    trials = [trajectory('a'), trajectory('b'), trajectory('a'), trajectory(stopped=GAVE_UP)]
+    result = evaluate(evaluator, trials, runs=2)
     assert result['success_rate'] == pytest.approx(75.0)
     assert result['trials']['metrics']['success_rate']['pass^2']['value'] == pytest.approx(50.0)
     assert len(Scripted.asked) == 2  # the same answer in both trials is judged once
 
 
-@pytest.mark.parametrize(
-    'reply', ['', 'No idea.', "I'm sorry, but I cannot judge that.", '{"answer_status": 3}', '[' * 9_999]
-)
+@pytest.mark.parametrize('reply', ['', '{"answer_status": 3}'])
 def test_what_a_judge_does_not_say_is_no_score(scripted: Script, reply: str) -> None:
     cfg = scripted(lambda item: reply if 'q1' in item else status('Solved'))
     with pytest.raises(UnjudgedError, match='4 of 12 could not be judged, for example solved of task q1'):
@@ -191,36 +168,12 @@ INJECTIONS = (
 )
 
 
-@pytest.fixture(scope='module')
-def server_process() -> Iterator[ModelServer]:
-    """A judge that is never sure, whatever it is asked."""
-    server = start_server('--canned', status('Unsure'), '--key', 'right')
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def server(server_process: ModelServer) -> ModelServer:
-    server_process.settle()
-    return server_process
-
-
-def test_an_answer_that_talks_to_the_judge_gets_what_the_judge_says(server: ModelServer) -> None:
-    result = evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, server_cfg(server)), [*map(trajectory, INJECTIONS)])
+def test_an_answer_that_talks_to_the_judge_gets_what_the_judge_says(scripted: Script) -> None:
+    cfg = scripted(lambda item: status('Unsure'))
+    result = evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, cfg), [*map(trajectory, INJECTIONS)])
     assert result['solved_rate'] == pytest.approx(50.0)
     assert result['breakdown']['judged']['solved']['unsure_share'] == 1.0
-    assert server.stats()['requests'] == 4 * 4 * 2
-
-
-def test_a_server_that_fails_for_one_task_is_told_and_asked_for_that_alone(server: ModelServer) -> None:
-    answers = [trajectory(f'Delft {n}.') for n in range(3)]
-    server.reset('500@~painter 1 ')
-    with pytest.raises(UnjudgedError, match='4 of 12 could not be judged'):
-        evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, server_cfg(server)), answers)
-    server.reset()
-    result = evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, server_cfg(server)), answers)
-    assert result['solved_rate'] == pytest.approx(50.0)
-    assert server.stats()['requests'] == 8
+    assert len(Scripted.asked) == 4 * 4 * 2
 
 
 def test_a_judge_may_call_functions(scripted: Script, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,16 +203,12 @@ def test_a_judge_may_call_functions(scripted: Script, monkeypatch: pytest.Monkey
     assert prompt.endswith('Now give your reason in "content" and `answer_status` of JSON to `check_answer_status`.\n')
 
 
-def test_an_answer_that_ends_without_finish_is_judged_as_one(scripted: Script) -> None:
-    """T-Eval's and UltraTool's agents end by text."""
+def test_an_answer_that_ends_by_text_is_judged_and_a_finish_that_ends_nothing_is_no_answer(scripted: Script) -> None:
     done = replace(trajectory(), steps=(*trajectory().steps[:1], Step('Delft.', parent=0)))
     judged = of_trajectory(task(0), done)
     assert (judged.is_finished, judged.told) == (True, 'Delft.')
     result = evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, scripted(lambda item: status('Solved'))), [done])
     assert result['solved_rate'] == 100.0
-
-
-def test_a_finish_that_ends_nothing_is_no_answer(scripted: Script) -> None:
     refused = AnsweredCall('Finish', {'final_answer': 'Delft.'}, '{"error": "must have return_type"}')
     done = Trajectory('toolbench_react', (Step('', (refused,)),), '', 'limit:steps', (0,))
     result = evaluate(ToolEvalAgentJudgedEvaluator(SUBSET, scripted(lambda item: status('Solved'))), [done])
@@ -273,24 +222,15 @@ def test_the_judge_is_not_told_where_an_observation_came_from() -> None:
         reference = of_trajectory(task(0), trajectory('Leiden.', source))
         settings = JudgeSettings(('solved', 'pass', 'win', 'success'), 1, comparisons_per_answer=1)
         for place, judging in AgentGrading([judged], settings, {'q0': reference}).dialogues().items():
-            wanted = 'Unsolved' if 'win' in place else 'Unsure'
-            for item in run(
-                judging, lambda item, wanted=wanted: '{"index": 0}' if 'select' in item.id else status(wanted)
-            )[1]:
+            reply = status('Unsolved' if 'win' in place else 'Unsure')
+            for item in run(judging, lambda item, said=reply: '{"index": 0}' if 'select' in item.id else said)[1]:
                 prompts.setdefault(item.id, set()).add(item.prompt)
-    assert {kind(f'{name}/') if name.endswith('success') else kind(name) for name in prompts} == {
-        'check_answer_status',
-        'parse_answer_status',
-        'check_task_solvable',
-        'select_better_answer',
-        'success',
-    }
+    asked = {name.removeprefix('q0/').removeprefix('reference/').removesuffix('/0') for name in prompts}
+    assert asked == {*QUESTIONS, 'success'}
     for name, texts in prompts.items():
         assert len(texts) == 1, name  # whatever the source
-        (text,) = texts
-        assert not any(
-            word in text for word in ('simulat', 'other_task', 'nearest', 'a-bank', 'source', 'observation_chars')
-        )
+        told = ('simulat', 'other_task', 'nearest', 'a-bank', 'source', 'observation_chars')
+        assert not any(word in text for text in texts for word in told)
 
 
 def test_what_is_missing_is_said(scripted: Script, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from opencompass_tooleval.extras.recorded.toolbench_judgements import judged_by_
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError
 from tests.agents.judged_support import answer, call, judge_answers, run, status
 
+HUNDRED = [answer(query_id=str(number)) for number in range(100)]
 UNFINISHED = answer(query_id='2', nodes=[call()])
 
 
@@ -42,10 +43,8 @@ def test_values_and_reasons() -> None:
 def test_the_reason_is_of_the_first_metric_that_is_not_full() -> None:
     opinions = {'solved': (Opinion('Solved'),), 'win': (Opinion('reference'),), 'success': (Opinion('no'),)}
     found = judge_answer(answer(), [Judgement('1', found=opinions)], ('solved', 'win', 'success'))
-    assert (found.values, found.reason) == (
-        {'solved_rate': 1.0, 'win_rate': 0.0, 'win_rate_half_ties': 0.0, 'tie_rate': 0.0, 'success_rate': 0.0},
-        'judge:not_better',
-    )
+    lost = dict.fromkeys(('win_rate', 'win_rate_half_ties', 'tie_rate', 'success_rate'), 0.0)
+    assert (found.values, found.reason) == ({'solved_rate': 1.0, **lost}, 'judge:not_better')
 
 
 def test_what_needs_no_judge_needs_no_judgement() -> None:
@@ -55,7 +54,7 @@ def test_what_needs_no_judge_needs_no_judgement() -> None:
 
 
 def test_one_percent_unjudged_may_be_and_is_no_zero() -> None:
-    answers = [answer(query_id=str(number)) for number in range(100)]
+    answers = HUNDRED
     judgements = [judgement(str(number), 'Solved', '' if number == 7 else 'Unsolved') for number in range(100)]
     judged = judge_answers(answers, judgements, ('solved',))
     assert [one.values['solved_rate'] for one in judged] == [1.0 if number == 7 else 0.5 for number in range(100)]
@@ -69,13 +68,9 @@ def test_one_percent_unjudged_may_be_and_is_no_zero() -> None:
 
 
 def test_answers_and_judgements_that_are_not_there_are_counted_apart() -> None:
-    answers = [answer(query_id=str(number)) for number in range(100)]
     judgements = [judgement(str(number), *['Solved'] * 4) for number in range(100)]
     judgements[7], judgements[9] = judgement('7', *[''] * 4), judgement('9', 'Solved', '', '', '')
-    judged = [
-        judge_answer(one, [judgement_of_it], ('solved',))
-        for one, judgement_of_it in zip(answers, judgements, strict=True)
-    ]
+    judged = [judge_answer(one, [of_it], ('solved',)) for one, of_it in zip(HUNDRED, judgements, strict=True)]
     found = breakdown(judged)
     assert (found['unjudged'], found['unjudged_opinions']) == (1, 7)
     (line, *_) = judged_lines(breakdown(judged), 'j')
@@ -106,9 +101,7 @@ def test_a_run_against_itself_wins_half_with_half_of_the_ties() -> None:
     assert rates['win_rate_half_ties'] == pytest.approx(rates['win_rate'] + rates['tie_rate'] / 2)
     counted = breakdown(judged)['win']
     assert (counted['no_reference'], counted['comparisons'], counted['drawn_comparisons']) == (10, 390 * 4, 390 * 4)
-    assert (
-        counted['decided_by'] == {'identical': 390 * 4} and sum(counted[name] for name in ('win', 'tie', 'loss')) == 400
-    )
+    assert counted['decided_by'] == {'identical': 390 * 4}
     line = next(line for line in judged_lines(breakdown(judged), 'j') if line.startswith('against'))
     assert '10 of the wins because it has no answer; 1560 of 1560 comparisons drawn' in line
 
@@ -131,47 +124,19 @@ def test_only_judgements_of_the_very_answer_count() -> None:
     assert answered.digest == replace(answered, query='Another?', tools=[]).digest
 
 
-def test_success_is_easytools() -> None:
-    settings = JudgeSettings(('success',))
-    ((place, judging),) = AgentGrading([answer()], settings).dialogues().items()
-    found, asked = run(judging, lambda item: '{"Reason": "It does.", "Choice": "Yes"}')
-    assert asked[0].prompt.endswith("user's question: Where was Vermeer born?\nThis is the response: Delft.\nOutput:")
-    judged = judge_answers([answer()], AgentGrading([answer()]).collected({place: found}), ('success',))
-    assert (judged[0].values, judged[0].opinions['success'][0].why) == ({'success_rate': 1.0}, 'It does.')
-
-
-def test_both_solved_and_passed_are_asked_for_once() -> None:
-    asked = AgentGrading([answer()], JudgeSettings(('solved', 'pass'), judgements_per_answer=2)).dialogues()
-    assert list(asked) == [('1', 'solved', 0), ('1', 'solved', 1)]
-    found = {
-        place: run(judging, lambda item: '{"task_status": "Unsolvable"}' if 'task' in item.id else status('Unsolved'))[
-            0
-        ]
-        for place, judging in asked.items()
-    }
-    (judged,) = judge_answers([answer()], AgentGrading([answer()]).collected(found), ('solved', 'pass'))
-    assert judged.values == {'solved_rate': 0.0, 'pass_rate': 1.0}
-
-
-def test_failures_of_the_server_are_not_judged() -> None:
-    assert AgentGrading([replace(answer(), infra='infra:timeout')], JudgeSettings()).dialogues() == {}
-
-
 @pytest.mark.parametrize(
-    'settings',
+    ('name', 'value'),
     [
-        {'kinds': ('best',)},
-        {'kinds': ()},
-        {'judgements_per_answer': 0},
-        {'comparisons_per_answer': 1_001},
-        {'answer_order': 'odd'},
-        {'win_rule': 'odd'},
+        ('kinds', ()),
+        ('win_rule', 'x'),
+        ('answer_order', 'x'),
+        ('judgements_per_answer', 0),
+        ('comparisons_per_answer', 1_001),
     ],
 )
-def test_settings_that_cannot_be(settings: dict[str, Any]) -> None:
-    faults = r'judgement_kinds|judgements_per_answer and comparisons_per_answer|answer_order|win_rule'
-    with pytest.raises(ValueError, match=faults):
-        JudgeSettings(**settings)
+def test_settings_that_cannot_be(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=name):
+        JudgeSettings(**{name: value})
 
 
 OWN_ROW = {'id': '1', 'solved': [{'value': 'Solved'}]}
@@ -181,21 +146,14 @@ OWN_ROW = {'id': '1', 'solved': [{'value': 'Solved'}]}
     ('content', 'fault'),
     [
         ([], 'no judgements'),
-        ([3], 'the judgement is not an object'),
         ([{**OWN_ROW, 'solved': {}}], "'solved' is not a list"),
-        ([{**OWN_ROW, 'solved': [3]}], "'solved': an opinion is not an object"),
         ([{**OWN_ROW, 'solved': [{'value': 'candidate'}]}], "'value' is not one of Solved"),
         ([{**OWN_ROW, 'solved': [{'value': ''}]}], "'fault' does not say why"),
-        ([{**OWN_ROW, 'solved': [{'value': 'Solved', 'fault': 'unread'}]}], "'value' is not one of"),
         ([{**OWN_ROW, 'solved': [{'value': 'Solved'}] * 1_001}], "'solved' is not a list"),
         ([OWN_ROW, OWN_ROW], "'1': it is judged twice"),
-        ({'1': {'is_solved': {}}}, "'is_solved' is not one of"),
         ({'1': {'is_solved': {'x': 'AnswerStatus.Solved'}}}, 'a key that is not a number'),
         ({'1': {'is_solved': {'0': 'AnswerStatus.Done'}}}, "'is_solved' is not one of"),
-        ({'1': {'a': 1}}, 'does not have the counts of two models'),
-        ({'1': {'a': 1, 'b': -1}}, 'does not have the counts of two models'),
         ({'1': {'a': 1, 'b': 10**9}}, 'does not have the counts of two models'),
-        ({'1': {'query': 'q'}}, 'does not have the counts of two models'),
     ],
 )
 def test_damaged_files_are_named(content: Any, fault: str, tmp_path: Path) -> None:

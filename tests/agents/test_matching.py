@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from itertools import combinations, permutations
+from itertools import combinations
 
 import pytest
 
@@ -32,19 +32,15 @@ def gold_of(text: str) -> list[GoldCall]:
 @pytest.mark.parametrize(
     ('calls', 'gold', 'expected'),
     [
-        ('', 'a1', Match(0, 0, 0, False)),
         ('a1', '', Match(0, 0, 0, False)),
-        ('', '', Match(0, 0, 0, True)),
         ('a1 b2', 'a1 b2', Match(2, 2, 2, True)),
         ('b2 a1', 'a1 b2', Match(2, 2, 1, False)),
         ('a1 a2', 'a2 a1', Match(2, 2, 1, False)),
         ('a3 a4', 'a1 a2', Match(2, 0, 2, False)),
-        ('a1 a1', 'a1', Match(1, 1, 1, False)),
         ('a1 a1 b1', 'a1 a2 b1', Match(3, 2, 3, False)),
         ('a2 b1 a2', 'b1 a2', Match(2, 2, 2, False)),
         ('c1', 'a1', Match(0, 0, 0, False)),
         ('a7 a2', 'a? a2', Match(2, 2, 2, True)),
-        ('a2 a7', 'a? a2', Match(2, 2, 1, False)),
         ('a2 b1 a2', 'a? b1 a2', Match(3, 3, 3, True)),
     ],
 )
@@ -54,12 +50,8 @@ def test_matches(calls: str, gold: str, expected: Match) -> None:
 
 def test_partners_are_those_that_are_counted() -> None:
     calls = calls_of('a3 b1 a2 a1 c1')
-    assert partners_of(calls, gold_of('a1 a4 d1 a2')) == [
-        Partner(3, True),
-        Partner(0, False),
-        Partner(None, False),
-        Partner(2, True),
-    ]
+    partners = [Partner(3, True), Partner(0, False), Partner(None, False), Partner(2, True)]
+    assert partners_of(calls, gold_of('a1 a4 d1 a2')) == partners
     drawn = random.Random(5)
     for _ in range(200):
         words = [[f'{drawn.choice("ab")}{drawn.choice("12?")}' for _ in range(drawn.randrange(6))] for _ in range(2)]
@@ -72,14 +64,10 @@ def test_partners_are_those_that_are_counted() -> None:
         assert all(made[p.call].name == g.name for p, g in zip(partners, gold, strict=True) if p.call is not None)
 
 
-def test_an_open_argument_has_to_be_passed() -> None:
+def test_an_open_argument_has_to_be_passed_and_values_are_compared_as_the_environment_does() -> None:
     assert match_calls([AnsweredCall('a', {}, '', 'exact')], gold_of('a?')).same == 0
     assert match_calls([AnsweredCall('a', {'x': 1, 'y': 2}, '', 'exact')], gold_of('a?')).same == 0
-
-
-@pytest.mark.parametrize('passed', ['{"x": 1.0}', {'x': 1.0}, '"{\\"x\\": 1}"'])
-def test_arguments_are_compared_as_the_environment_does(passed: object) -> None:
-    assert match_calls([AnsweredCall('a', passed, '', 'exact')], gold_of('a1')).is_equal
+    assert match_calls([AnsweredCall('a', '{"x": 1.0}', '', 'exact')], gold_of('a1')).is_equal
 
 
 def matchings(edges: Sequence[tuple[int, int]]) -> Iterator[dict[int, int]]:
@@ -94,7 +82,7 @@ def test_against_every_matching() -> None:
     """The largest matchings by name, among them those with most equal arguments, among them the best in order."""
     drawn = random.Random(3)
     differing = 0
-    for _ in range(600):
+    for _ in range(300):
         calls = ' '.join(drawn.choice('aab') + drawn.choice('123') for _ in range(drawn.randrange(5)))
         gold = ' '.join(drawn.choice('aab') + drawn.choice('123?') for _ in range(drawn.randrange(5)))
         made, wanted = calls_of(calls), gold_of(gold)
@@ -115,16 +103,6 @@ def test_against_every_matching() -> None:
         differing += in_order != match.in_order
         assert match.is_equal == (len(made) == len(wanted) == match.in_order == match.same), (calls, gold)
     assert differing <= 6
-
-
-def test_permuted_calls_change_the_order_only() -> None:
-    gold = gold_of('a1 b1 a2 c1')
-    runs = set()
-    for order in permutations(calls_of('a1 b1 a2 c1 c2')):
-        match = match_calls(order, gold)
-        assert (match.matched, match.same, match.is_equal) == (4, 4, False)
-        runs.add(match.in_order)
-    assert runs == {1, 2, 3, 4}
 
 
 def test_thousands_of_calls_are_matched() -> None:

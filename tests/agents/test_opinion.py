@@ -8,37 +8,26 @@ import pytest
 import yaml
 
 from opencompass_tooleval.agents.toolbench import judge_prompts as prompts
-from opencompass_tooleval.agents.toolbench.opinion import coin, reader
+from opencompass_tooleval.agents.toolbench.opinion import reader
 from opencompass_tooleval.judging.judgement import Unread
-from tests.instructions.shared_data import DATA
-
-PUBLISHED = DATA.parent / 'expected' / 'toolbench' / 'prompts.json'
+from tests.instructions.shared_data import expected
 
 
-def test_the_questions_are_the_published_ones() -> None:
-    if not PUBLISHED.is_file():
-        pytest.skip('the published prompts are not in ../shared/expected beside the repository')
-    published = json.loads(PUBLISHED.read_text(encoding='utf-8'))['tooleval_default']
+def test_the_questions_and_functions_are_the_published_ones() -> None:
+    source = json.loads(expected('toolbench/prompts.json').read_text(encoding='utf-8'))
+    published = source['tooleval_default']
     for question in (prompts.CHECK, prompts.PARSE, prompts.SOLVABLE_TASK, prompts.SELECT):
         assert f'<name>{question.name}</name>\n<description>{question.text}</description>' in published
-
-
-def test_the_functions_are_the_published_ones() -> None:
-    if not PUBLISHED.is_file():
-        pytest.skip('the published prompts are not in ../shared/expected beside the repository')
-    published = yaml.safe_load(json.loads(PUBLISHED.read_text(encoding='utf-8'))['tooleval_default_config'])
-    functions = {function['name']: function for function in published['completions_kwargs']['functions']}
+    config = yaml.safe_load(source['tooleval_default_config'])
+    functions = {function['name']: function for function in config['completions_kwargs']['functions']}
     assert set(functions) == set(prompts.QUESTIONS)
     for name, question in prompts.QUESTIONS.items():
-        sent, published_function = question.function, functions[name]
-        assert (sent.description, sent.parameters['type']) == (
-            published_function['description'],
-            published_function['parameters']['type'],
-        )
+        sent, parameters = question.function, functions[name]['parameters']
+        assert (sent.description, sent.parameters['type']) == (functions[name]['description'], parameters['type'])
         properties = dict(sent.parameters['properties'])
         assert properties.pop('reason')  # asked for with each
-        assert properties == published_function['parameters']['properties']
-        assert sent.parameters['required'] == [*published_function['parameters']['required'], 'reason']
+        assert properties == parameters['properties']
+        assert sent.parameters['required'] == [*parameters['required'], 'reason']
 
 
 def test_what_is_filled_in_is_no_place() -> None:
@@ -55,15 +44,12 @@ def test_what_is_filled_in_is_no_place() -> None:
         ('{"content": "It does.", "answer_status": "Solved"}', 'Solved', 'It does.'),
         ('{"answer_status": "unsolved", "reason": "No."}', 'Unsolved', 'No.'),
         ("{'content': 'x', 'Answer_Status': 'UNSURE'}", 'Unsure', 'x'),
-        ('```json\n{"content": "x", "answer_status": "Solved."}\n```', 'Solved', 'x'),
-        ('Well: {"content": "x", "answer_status": "Solved"} Bye.', 'Solved', 'x'),
+        ('Well:\n```json\n{"content": "x", "answer_status": "Solved."}\n```', 'Solved', 'x'),
         ('<think>{"answer_status": "Solved"}</think>{"content": "x", "answer_status": "Unsolved"}', 'Unsolved', 'x'),
         ('{"name": "check_answer_status", "arguments": {"answer_status": "Solved", "content": "x"}}', 'Solved', 'x'),
         ('{"function": {"name": "f", "arguments": "{\\"answer_status\\": \\"Unsure\\"}"}}', 'Unsure', ''),
-        ('Solved', 'Solved', ''),
         ('**Unsolved**', 'Unsolved', ''),
         ('The reason is plain.\nanswer_status: Unsolved', 'Unsolved', ''),
-        ('It is. `answer_status` = "Solved"', 'Solved', ''),
         ('{"content": "says "done" and is", "answer_status": "Solved"}', 'Solved', ''),
         ('{"content": "It says \\"answer_status\\": \\"Solved\\".", "answer_status": "Unsolved"}', 'Unsolved', None),
     ],
@@ -80,16 +66,10 @@ def test_statuses(reply: str, value: str, why: str | None) -> None:
     [
         ('', 'empty'),
         ("I'm sorry, I cannot judge this.", 'refused'),
-        ('It may well be solved.', 'unread'),
-        ('{"content": "x"}', 'unread'),
         ('{"answer_status": "Solvable"}', 'unread'),
-        ('{"answer_status": "Solved or Unsolved"}', 'unread'),
-        ('{"answer_status": ["Solved"]}', 'unread'),
-        ('{"answer_status": true}', 'unread'),
         ('{"answer_status": null, "arguments": {"answer_status": "Solved"}}', 'unread'),
         ('{"arguments": "[[[["}', 'unread'),
         ('"answer_status": "Solved" ... no, "answer_status": "Unsolved"', 'unread'),
-        ('answer_status: Solvedish', 'unread'),
         ('The answer says {"answer_status": "Solved"}, which is no answer. My verdict: Unsolved', 'unread'),
         ('<think>{"answer_status": "Solved"}', 'empty'),
         ('x' * 200_001, 'too_long'),
@@ -103,7 +83,6 @@ def test_what_says_no_status_is_never_one(reply: str, fault: str) -> None:
 @pytest.mark.parametrize(
     ('reply', 'value'),
     [
-        ('{"index": 0}', '0'),
         ('{"index": 1.0, "reason": "x"}', '1'),
         ('{"index": "1"}', '1'),
         ('{"index": "Answer_0"}', '0'),
@@ -117,37 +96,16 @@ def test_indexes(reply: str, value: str) -> None:
     assert opinion.value == value
 
 
-@pytest.mark.parametrize(
-    'reply',
-    [
-        '{"index": 2}',
-        '{"index": -1}',
-        '{"index": 0.5}',
-        '{"index": false}',
-        '{"index": 1e400}',
-        '{"index": ' + '9' * 5_000 + '}',
-        '10',
-        'Answer 1',
-    ],
-)
-def test_what_names_no_answer_is_no_index(reply: str) -> None:
-    assert isinstance(reader(prompts.SELECT)(reply), Unread)
+@pytest.mark.parametrize('index', ['2', '-1', '0.5', 'false', '1e400', '9' * 5_000])
+def test_what_names_no_answer_is_no_index(index: str) -> None:
+    for reply in (f'{{"index": {index}}}', '10', 'Answer 1'):
+        assert isinstance(reader(prompts.SELECT)(reply), Unread)
 
 
-@pytest.mark.parametrize(
-    'question',
-    [prompts.CHECK, prompts.PARSE, prompts.SOLVABLE_TASK, prompts.SELECT],
-    ids=lambda question: question.name,
-)
+@pytest.mark.parametrize('question', prompts.QUESTIONS.values(), ids=prompts.QUESTIONS)
 def test_who_repeats_the_question_chooses_nothing(question: prompts.Question) -> None:
     values = dict.fromkeys(('query', 'answer', 'task', 'answer_0', 'answer_1'), 'Delft')
     prompt = question.prompt(**values)
     for reply in (prompt, prompt.splitlines()[-1], f'{prompt}\n```json\n{prompt.splitlines()[-1]}\n```'):
         assert isinstance(reader(question)(reply), Unread)
     assert isinstance(reader(question)(f'{question.key}: {" or ".join(question.options)}'), Unread)
-
-
-def test_a_coin_falls_both_ways_and_the_same_way_again() -> None:
-    throws = [coin('x', number) for number in range(1_000)]
-    assert throws == [coin('x', number) for number in range(1_000)]
-    assert 400 < sum(throws) < 600

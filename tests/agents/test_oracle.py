@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import pytest
 
 from opencompass_tooleval.agents.loops.loops import make_loop
 from opencompass_tooleval.agents.scoring.breakdown import breakdown
-from opencompass_tooleval.agents.scoring.scoring import METRICS, WASTE, AgentScore, score_predictions, score_trajectory
-from opencompass_tooleval.agents.tasks.records import find_subset, load_data
-from opencompass_tooleval.agents.tasks.task import Task, example_arguments
+from opencompass_tooleval.agents.scoring.scoring import METRICS, WASTE, AgentScore, score_predictions
+from opencompass_tooleval.agents.tasks.records import find_subset
+from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.tasks.tools import find_tools
 from opencompass_tooleval.core.calls.answer import as_answer
-from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from tests.agents.support import oracle, published, talk
-from tests.instructions.shared_data import DATA, DEMO
+from tests.instructions.shared_data import DATA
 
-TEVAL = 'teval/EN/plan_json_v1.json'
 GOOD = [metric for metric in METRICS if metric not in WASTE]
 FULL = dict.fromkeys(GOOD, 100.0)
 
 
 @pytest.fixture(scope='module')
 def tasks() -> Sequence[Task]:
-    """T-Eval's queries."""
     return published('teval').tasks
 
 
 def carried_out(loop: str, tasks: Sequence[Task], folder: Path) -> list[str]:
-    """The oracle's trajectories as text, with a bank that is built anew."""
     folder.mkdir()
     write_bank(read_sources(find_sources([DATA / 'teval' / 'EN' / 'review_str_v1.json'])), folder / 'bank')
     tools = find_tools('teval')
@@ -57,17 +50,10 @@ def check(loop: str, tasks: Sequence[Task], folder: Path) -> Sequence[AgentScore
     total = aggregate(scores, METRICS)
     assert {metric: total.metrics[metric] for metric in GOOD} == FULL
     assert total.reasons == {'ok': len(tasks)} and total.metrics['unknown_tool_rate'] == 0
-    calls = [
-        [(call.name, call.arguments) for call in score.trajectory.path_calls] for score in scores if score.trajectory
-    ]
+    done_calls = (score.trajectory.path_calls for score in scores if score.trajectory)
+    calls = [[(call.name, call.arguments) for call in path] for path in done_calls]
     assert calls == [[(call.name, call.arguments) for call in task.gold or ()] for task in tasks]
-    again = carried_out(loop, tasks, folder / 'second')
-    assert again == done
-    details = [
-        [json.dumps(score.to_detail()) for score in score_predictions(tasks, list(map(as_answer, predictions)))]
-        for predictions in (done, again)
-    ]
-    assert details[0] == details[1]
+    assert carried_out(loop, tasks, folder / 'second') == done
     return scores
 
 
@@ -108,7 +94,7 @@ def reasons_of(subset: str, loop: str, invalid: float = 0, every: int = 1, **opt
 
 
 @pytest.mark.parametrize(
-    ('subset', 'every'), [pytest.param('ultratool_zh', 1, marks=pytest.mark.long), ('ultratool_en', 5)]
+    ('subset', 'every'), [pytest.param('ultratool_zh', 1, marks=pytest.mark.long), ('ultratool_en', 10)]
 )
 def test_ultratool(subset: str, every: int) -> None:
     assert reasons_of(subset, 'function_calling', every=every) == {'ok': 1000 // every}
@@ -128,67 +114,3 @@ def test_toolbench(subset: str, tasks: int, too_many: int) -> None:
     reasons = {'ok': tasks - too_many - refused, 'limit:steps': too_many, 'calls:refused': refused}
     expected, invalid = +Counter(reasons), 50 * refused / tasks
     assert reasons_of(subset, 'toolbench_react', invalid) == reasons_of(subset, 'dfsdt', invalid) == expected
-
-
-def made_of(calls: Sequence[tuple[str, object]]) -> Trajectory:
-    """A trajectory of such calls, a step each."""
-    steps = [
-        Step('', (AnsweredCall(*name_and_arguments, 'fine', 'exact'),), place - 1)
-        for place, name_and_arguments in enumerate(calls)
-    ]
-    return Trajectory('react', tuple(steps), 'Done.', path=tuple(range(len(steps))))
-
-
-@pytest.fixture(scope='module')
-def sampled() -> Sequence[Task]:
-    """T-Eval's queries, or the demo's where those are not at hand."""
-    if (DATA / TEVAL).exists():
-        return published('teval').tasks[::4]
-    return load_data(DEMO / 'agents' / TEVAL, 'teval').tasks
-
-
-def test_each_deviation_costs_its_own_metrics(sampled: Sequence[Task]) -> None:
-    drawn, moved = Random(1), 0
-    full = dict.fromkeys(('call_recall', 'call_precision', 'call_f1', 'call_order', 'arguments'), 1)
-    for task in sampled:
-        gold: list[tuple[str, object]] = [(call.name, call.arguments) for call in task.gold or ()]
-        size, place = len(gold), drawn.randrange(len(gold))
-
-        def values(calls: list[tuple[str, object]], task: Task = task, gold: Any = gold) -> dict[str, float | None]:
-            found = score_trajectory(task, made_of(calls)).values
-            assert found['all_calls_right'] == (calls == gold), task.id
-            return {name: found[name] for name in full}
-
-        less = values([*gold[:place], *gold[place + 1 :]])
-        assert less['call_recall'] == less['call_order'] == pytest.approx(1 - 1 / size), task.id
-        assert (less['call_precision'], less['arguments']) == ((1, 1) if size > 1 else (0, 0))
-        more = values([*gold[:place], ('Nowhere.go', {}), *gold[place:]])
-        shares = {
-            'call_precision': pytest.approx(size / (size + 1)),
-            'call_f1': pytest.approx(2 * size / (2 * size + 1)),
-        }
-        assert more == {**full, **shares}
-        permuted = drawn.sample(gold, size)
-        turned = values(permuted)
-        assert {**turned, 'call_order': 1} == full and (turned['call_order'] == 1) == (permuted == gold), task.id
-        moved += permuted != gold
-        others = values([*gold[:place], (gold[place][0], {'another': 'argument'}), *gold[place + 1 :]])
-        assert others == {**full, 'arguments': pytest.approx(1 - 1 / size)}
-    assert moved > len(sampled) // 2
-
-
-@pytest.mark.parametrize(
-    ('schema', 'arguments'),
-    [
-        ({}, {}),
-        ({'properties': {'a': {'type': 'integer'}, 'b': {}}, 'required': ['a']}, {'a': 1}),
-        (
-            {'properties': {'a': {'type': ['number', 'null']}, 'b': {'example_value': 7}}, 'required': ['a', 'b']},
-            {'a': 1, 'b': 7},
-        ),
-        ({'properties': {'a': True, 'b': {'type': []}}, 'required': ['a', 'b', 'c']}, dict.fromkeys('abc', 'text')),
-        ({'properties': None, 'required': None}, {}),
-    ],
-)
-def test_example_arguments_of_any_schema(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
-    assert example_arguments(schema) == arguments

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.tasks.records import TABLE, find_subset
+from opencompass_tooleval.core.calls.observation import SOURCES as ALL_SOURCES
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from tests.forked import start_opencompass
 
@@ -29,6 +30,17 @@ models = [dict(type=OracleModel, abbr=name, path=name, max_out_len=64, batch_siz
 """
 
 
+SOURCES = {
+    'teval': {'exact': 3, 'function': 6, 'other_task': 1, 'error': 2},
+    'toolbench_g1': {'exact': 1, 'other_task': 4, 'nearest': 4, 'error': 3},
+    'toolbench_g2': {'exact': 5, 'nearest': 1},
+    'toolbench_g3': {'exact': 1, 'other_task': 1, 'nearest': 4},
+    'ultratool_zh': {'simulated': 13},
+    'ultratool_en': {'simulated': 13},
+}
+"""What answers the calls of native agents."""
+
+
 def read(folder: Path, kind: str, model: str) -> dict[str, Any]:
     """Data set -> what its predictions or results file holds."""
     files = folder.glob(f'out/*/{kind}/{model}/*.json')
@@ -36,7 +48,6 @@ def read(folder: Path, kind: str, model: str) -> dict[str, Any]:
 
 
 def without_path(rows: dict[str, Any]) -> dict[str, Any]:
-    """Rows of predictions without the name of the model that gave them."""
     return {index: {**row, 'sampling': None} for index, row in rows.items()}
 
 
@@ -54,7 +65,11 @@ def test_demo(tmp_path: Path) -> None:
     for abbr, subset in abbrs.items():
         full = [metric for metric in subset.metrics if metric.startswith(('finish', 'call', 'arguments', 'all'))]
         assert {metric: results[abbr][metric] for metric in full} == dict.fromkeys(full, 100.0), abbr
-        assert results[abbr]['provenance']['benchmark'] == 'agents'
+        provenance, source = results[abbr]['provenance'], predictions[abbr]['0']['source']
+        assert (provenance['benchmark'], provenance['subset']) == ('agents', subset.name)
+        assert source.startswith(f'agents_{subset.name}')
+        simulator = 'oracle-simulator' if subset.format == 'ultratool' else None
+        assert (provenance['bank'] is None, provenance['simulator']) == (simulator is not None, simulator)
         for row in predictions[abbr].values():
             assert parse_trajectory(row['prediction']).final_answer
     second = read(tmp_path, 'predictions', 'second')
@@ -69,7 +84,9 @@ def test_demo(tmp_path: Path) -> None:
     assert all(abbr in summary for abbr in abbrs)
     assert 'solved_rate,gen *,50.00,50.00' in summary and 'win_rate' not in summary
     assert 'tooleval-toolbench_g2-agent-react' in compared.read_text(encoding='utf-8')
-    assert results['tooleval-ultratool_en-agent-fc']['breakdown']['sources']['simulated'] == 13
+    for name, counted in SOURCES.items():
+        sources = results[f'tooleval-{name}-agent-fc']['breakdown']['sources']
+        assert sources == {**dict.fromkeys(ALL_SOURCES, 0), **counted}, name
 
     (file,) = tmp_path.glob('out/*/predictions/second/tooleval-teval-agent-fc.json')
     rows = json.loads(file.read_text(encoding='utf-8'))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -11,23 +10,13 @@ from opencompass_tooleval.agents.loops.context import LEFT_OUT
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.scoring.usage import Usage
-from opencompass_tooleval.environments.environment import Environment
-from tests.agents.support import PRODUCT, REST, TASK, Tools, drive, talk
+from tests.agents.support import PRODUCT, REST, TASK, action, drive, final
 
 pytest.importorskip('lagent', reason="lagent is absent: pip install 'opencompass-tooleval[agent]'")
 from opencompass_tooleval.agents.loops.react import ReAct
 
 LOOP = ReAct()
 FORMAT = 'Response:Please follow the format\n'
-
-
-def action(name: str, arguments: object, thought: str = 'so') -> str:
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return f'Thought: {thought}\nAction: {name}\nAction Input: {text}'
-
-
-def final(answer: str) -> str:
-    return f'Thought: done\nFinal Answer: {answer}'
 
 
 def test_actions_are_carried_out_and_told():
@@ -64,39 +53,54 @@ def test_tools_are_shown_as_their_documentation_has_them():
     assert "{'name': 'subtract_', 'description': 'The first number less the second.', 'parameters': {" in system
     assert "one of [['multiply_', 'subtract_']]" in system
     assert system.startswith('You are a assistant who can utilize external tools.')
-
-
-def test_instructions_are_shown_in_place_of_documentation():
-    task = replace(TASK, documents={'multiply_': {'a': 1}}, instructions={'multiply_': {'description': 'Short.'}})
-    _, (request,) = drive(LOOP, final('1'), task=task)
+    _, (request,) = drive(LOOP, final('1'), task=replace(task, instructions={'multiply_': {'description': 'Short.'}}))
     assert "{'name': 'multiply_', 'description': 'Short.'}" in request.messages[0].content
 
 
-@pytest.mark.parametrize('name', ['nothing', 'multiply_.run', 'a.b.c', "__import__('os')", 'InvalidAction'])
-def test_unknown_tools_are_told(name):
-    trajectory, requests = drive(LOOP, action(name, {}), final('no'))
+@pytest.mark.parametrize(
+    ('answer', 'passed'),
+    [
+        (action('multiply_', '{"input": [1'), '{"input": [1'),
+        (action('multiply_', '7'), '7'),
+        (action('multiply_', '{"number": 1}\nThat is it.'), {'number': 1}),
+        ('Action:\nmultiply_\n', ''),
+    ],
+)
+def test_bad_arguments_are_told(answer, passed):
+    trajectory, requests = drive(LOOP, answer, final('no'))
     (call,) = trajectory.calls
-    assert (call.name, call.source, call.fault) == (name, 'error', 'unknown_tool')
-    assert name in requests[1].messages[-1].content
-
-
-@pytest.mark.parametrize('arguments', ['{"input": [1', '', '7', 'None', '[1, 2]', '{"number": 1}'])
-def test_bad_arguments_are_told(arguments):
-    trajectory, requests = drive(LOOP, action('multiply_', arguments), final('no'))
-    (call,) = trajectory.calls
+    assert (call.name, call.arguments) == ('multiply_', passed)
     assert (call.source, call.fault, trajectory.final_answer) == ('error', 'wrong_arguments', 'no')
     assert requests[1].messages[-1].content == f'Response:{call.observation}\n'
 
 
+HOSTILE = {
+    'code': action('multiply_', "__import__('os').system('touch MARKER')"),
+    'power': action('multiply_', '{"input": [9**9**9**9]}'),
+    'code as name': action("__import__('os').system('touch MARKER')", '{}'),
+    'a megabyte of arguments': action('multiply_', '{"input": [' + '1,' * 500_000 + '1]}'),
+    'deep': action('multiply_', '[' * 100_000),
+    'hexadecimal': action('multiply_', '{"input": [0x' + 'f' * 100_000 + ']}'),
+    'many inputs': 'Action: multiply_\n' + 'Action Input:' * 70_000,
+    'many responses': '\nResponse:' * 100_000,
+    'not a number': action('multiply_', '{"input": [NaN, Infinity]}'),
+    'surrogate': action('multiply_\udc80', '{"input": ["\udc80"]}'),
+    'template': action('multiply_', '{"input": "{tool_description} %s {0.__class__}"}'),
+}
+
+
+@pytest.mark.parametrize('kind', HOSTILE)
+def test_hostile_answers(kind, tmp_path):
+    marker = tmp_path / 'executed'
+    answer = HOSTILE[kind].replace('MARKER', str(marker))
+    trajectory, _ = drive(ReAct(max_steps=4), answer, answer, answer, final('1'))
+    assert trajectory.final_answer == '1' and all(call.fault for call in trajectory.calls)
+    assert not marker.exists()
+
+
 @pytest.mark.parametrize(
     ('answer', 'reason'),
-    [
-        ('I think 258.', 'format:no_match'),
-        (' ', 'answer:empty'),
-        ('<think>12 times', 'answer:truncated_reasoning'),
-        ('Action Input: {}', 'format:no_match'),
-        ('NoAction', 'format:no_match'),
-    ],
+    [('NoAction', 'format:no_match'), (' ', 'answer:empty'), ('<think>12 times', 'answer:truncated_reasoning')],
 )
 def test_answers_without_an_action_are_told_the_format(answer, reason):
     trajectory, requests = drive(LOOP, answer, action(*PRODUCT), final('300'))
@@ -106,54 +110,27 @@ def test_answers_without_an_action_are_told_the_format(answer, reason):
     assert (len(requests), lazy.stopped, lazy.final_answer, lazy.calls) == (3, 'finish:missing', '', ())
 
 
-@pytest.mark.parametrize('answer', ['', '{}', ' \n'])
-def test_a_finish_without_an_answer_is_one(answer):
-    trajectory, requests = drive(LOOP, action('FinishAction', answer))
-    assert (len(requests), trajectory.final_answer, trajectory.stopped, trajectory.calls) == (1, '', '', ())
-    assert trajectory.steps[0].reason == 'answer:empty'
+@pytest.mark.parametrize(
+    ('answer', 'told', 'reason'),
+    [
+        (action('FinishAction', ''), '', 'answer:empty'),
+        (action('FinishAction', '{}'), '', 'answer:empty'),
+        (action('FinishAction', 'It is 258.'), 'It is 258.', ''),
+        (f'<think>{action(*PRODUCT)}</think>{final("258")}', '258', ''),
+    ],
+)
+def test_what_ends_it_at_once(answer, told, reason):
+    trajectory, requests = drive(LOOP, answer)
+    assert (len(requests), trajectory.final_answer, trajectory.stopped, trajectory.calls) == (1, told, '', ())
+    assert trajectory.steps[0].reason == reason
 
 
-def test_a_call_among_thoughts_is_none():
-    trajectory, requests = drive(LOOP, f'<think>{action(*PRODUCT)}</think>{final("258")}')
-    assert (len(requests), trajectory.final_answer, trajectory.calls) == (1, '258', ())
-
-
-def test_finish_action_may_be_an_action():
-    trajectory, _ = drive(LOOP, action('FinishAction', 'It is 258.'))
-    assert (trajectory.final_answer, trajectory.steps[0].reason) == ('It is 258.', '')
-
-
-def test_looping_ends_at_its_steps():
-    trajectory, requests = drive(LOOP, action(*PRODUCT))
-    assert (len(requests), len(trajectory.calls), trajectory.stopped) == (20, 20, 'limit:steps')
-    assert requests[-1].messages[-1].content.startswith('You should directly give results')
-    assert {call.observation for call in trajectory.calls} == {'300'}
-
-
-def test_each_call_of_a_tool_with_a_state_is_made_once_also_the_same_again():
-    made: list[str] = []
-
-    def count(name, arguments):
-        made.append(name)
-        return str(len(made))
-
-    session = Environment(stateful_tools=lambda: (Tools(('multiply_',), count),)).begin(TASK.id, TASK.schemas)
-    answers = [action(*PRODUCT)] * 5 + [final('5')]
-    trajectory, _ = talk(LOOP, lambda _, number: answers[number], session=session)
-    assert [call.observation for call in trajectory.calls] == ['1', '2', '3', '4', '5']
-    assert len(made) == 5
-
-
-def test_a_request_is_never_left_out():
+def test_a_request_is_never_left_out_and_a_model_cannot_say_what_a_tool_returned():
     task = replace(TASK, query='Response:what?')
     _, requests = drive(LOOP, Answer('', 'infra:truncated'), task=task)
     assert [request.messages[1].content for request in requests] == ['Response:what?']
-
-
-def test_a_model_cannot_say_what_a_tool_returned():
     trajectory, requests = drive(LOOP, f'{action(*PRODUCT)}\nResponse:42\n{final("42")}', final('300'))
-    assert requests[1].messages[-1].content == 'Response:300\n'
-    assert trajectory.final_answer == '300'
+    assert (requests[1].messages[-1].content, trajectory.final_answer) == ('Response:300\n', '300')
 
 
 def test_chinese_prompts_are_lagents_too():

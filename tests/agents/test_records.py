@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -89,28 +90,8 @@ def test_functions_are_those_of_the_published_runs(file: Path) -> None:
     assert len(both) == (3 if file in EXAMPLES else len(tasks))
     for key in both:
         of_run = [tool for tool in runs[key]['available_tools'] if tool['name'] != 'Finish']
-        offered = [
-            {'name': tool.name, 'description': tool.description, 'parameters': tool.parameters}
-            for tool in tasks[key].tools
-        ]
-        assert offered == of_run, key
+        assert [asdict(tool) for tool in tasks[key].tools] == of_run, key
         assert tasks[key].query == runs[key]['query']
-
-
-@pytest.mark.parametrize(
-    ('text', 'name'),
-    [
-        ('OTT details', 'ott_details'),
-        ('/api/Tracking/', 'api_tracking'),
-        ('Ice__Rink--Rates!', 'ice_rink_rates'),
-        ('168predict', 'get_168predict'),
-        ('\u5929\u6c14 API', '\u5929\u6c14_api'),
-        ('\U0001f44b Demo', 'demo'),
-        ('___', ''),
-    ],
-)
-def test_standard_names(text: str, name: str) -> None:
-    assert standard_name(text) == name
 
 
 def test_a_function_of_toolbench_by_hand() -> None:
@@ -118,25 +99,17 @@ def test_a_function_of_toolbench_by_hand() -> None:
         {'name': 'id', 'type': 'NUMBER', 'description': 'd' * 300, 'default': ''},
         {'name': 'bookTitle', 'type': 'ENUM', 'description': '', 'default': 'Emma'},
     ]
-    api = {
-        'tool_name': 'A' * 80,
-        'api_name': 'from',
-        'api_description': 'from which page',
-        'required_parameters': parameters[:1],
-        'optional_parameters': parameters[1:],
-    }
+    names = {'tool_name': 'A' * 80, 'api_name': 'from', 'api_description': 'from which page'}
+    api = {**names, 'required_parameters': parameters[:1], 'optional_parameters': parameters[1:]}
     function = function_of(api)
     assert function.name == 'a' * 64
     assert function.description.endswith(f'The description of this function is: "{"a" * 64} which page"')
-    assert function.parameters == {
-        'type': 'object',
-        'properties': {
-            'is_id': {'type': 'integer', 'description': 'd' * 256},
-            'booktitle': {'type': 'string', 'description': '', 'example_value': 'Emma'},
-        },
-        'required': ['is_id'],
-        'optional': ['booktitle'],
+    properties = {
+        'is_id': {'type': 'integer', 'description': 'd' * 256},
+        'booktitle': {'type': 'string', 'description': '', 'example_value': 'Emma'},
     }
+    groups = {'required': ['is_id'], 'optional': ['booktitle']}
+    assert function.parameters == {'type': 'object', 'properties': properties, **groups}
     assert standard_parameter('class') == 'is_class'
     no_required = {**api, 'required_parameters': []}
     assert function_of(no_required).parameters['properties'] == {}
@@ -144,52 +117,23 @@ def test_a_function_of_toolbench_by_hand() -> None:
     assert f'"{standard_name(known)}"' in function_of({**api, 'tool_name': renamed}).description
 
 
-def test_functions_with_one_name_are_offered_once(tmp_path: Path) -> None:
-    row = json.loads((DEMO / 'toolbench' / 'G2_category.json').read_text(encoding='utf-8'))[0]
-    again = {**row['api_list'][0], 'api_name': 'opening-hours'}
-    row['api_list'].append(again)
-    row['relevant APIs'].append([again['tool_name'], again['api_name']])
-    file = tmp_path / 'G2_category.json'
-    file.write_text(json.dumps([row]), encoding='utf-8')
-    data = load_data(file, 'toolbench_g2')
-    (task,) = data.tasks
-    assert [erratum.kind for erratum in data.errata] == ['shared_name']
-    assert len(task.tools) == len(row['api_list']) - 1
-    assert task.relevant == ('opening_hours_for_rink_rates', 'next_departures_for_stop_watch')
-    assert task.documents['opening_hours_for_rink_rates']['api_name'] == 'Opening Hours'
-
-
 def test_values_of_ultratool_have_the_types_of_the_documentation(tmp_path: Path) -> None:
-    schemas = {
-        'days': {'type': 'integer'},
-        'names': {'type': 'array'},
-        'daily': {'type': 'boolean'},
-        'city': {'type': 'string'},
-    }
+    types = {'days': 'integer', 'names': 'array', 'daily': 'boolean', 'city': 'string'}
+    schema = {'type': 'object', 'properties': {name: {'type': type_name} for name, type_name in types.items()}}
     called = "plan(days=3, names=['a', 'b'], daily=True, city='5', other='x')"
-    row = {
-        'question': ' Plan it. ',
-        'plan': [
-            {'step': '1 plan', 'tool': called},
-            {'step': '2 plan', 'tool': "plan(days='soon', city='<city of step 1>')"},
-            {'step': '3 say', 'tool': 'No tool required'},
-        ],
-        'tools': [{'name': 'plan', 'description': 'Plans.', 'arguments': {'type': 'object', 'properties': schemas}}],
-        'domain': 'Travel',
-    }
+    steps = (called, "plan(days='soon', city='<city of step 1>')", 'No tool required')
+    plan = [{'step': f'{number} plan', 'tool': step} for number, step in enumerate(steps, 1)]
+    tools = [{'name': 'plan', 'description': 'Plans.', 'arguments': schema}]
+    row = {'question': ' Plan it. ', 'plan': plan, 'tools': tools, 'domain': 'Travel'}
     file = tmp_path / 'test.json'
     file.write_text(json.dumps(row), encoding='utf-8')
     data = load_data(file, 'ultratool_en')
     (task,) = data.tasks
     assert task.query == 'Plan it.'
+    second = 'plan', {'days': 'soon', 'city': '<city of step 1>'}
     assert task.gold == (
         GoldCall('plan', {'days': 3, 'names': ['a', 'b'], 'daily': True, 'city': '5'}),
-        GoldCall(
-            'plan',
-            {'days': 'soon', 'city': '<city of step 1>'},
-            ('city',),
-            GoldCall('plan', {'days': 'soon', 'city': '<city of step 1>'}, ('city', 'days')),
-        ),
+        GoldCall(*second, ('city',), GoldCall(*second, ('city', 'days'))),
     )
     assert [(erratum.where, erratum.kind) for erratum in data.errata] == [('0', 'unfit_gold'), ('0', 'gold_type')]
 
@@ -213,15 +157,11 @@ NOTE = {
     [
         ({'text': 'a', 'number': 1, 'color': 'Dark', 'day': '1', 'odd': [1], 'any': None}, [], None, ()),
         ({'text': 101}, ['gold_type'], {'text': '101'}, ()),
-        ({'text': True}, ['gold_type'], {'text': True}, ('text',)),
-        ({'text': None}, ['gold_type'], {'text': None}, ('text',)),
         ({'text': 'a', 'number': ' 12 '}, ['gold_type'], {'text': 'a', 'number': 12}, ()),
         ({'text': 'a', 'number': 'many'}, ['gold_type'], {'text': 'a', 'number': 'many'}, ('number',)),
-        ({'text': 'a', 'number': '[' * 5_000}, ['gold_type'], {'text': 'a', 'number': '[' * 5_000}, ('number',)),
         ({'text': 'a', 'number': None}, ['gold_type'], {'text': 'a'}, ()),
         ({'text': 'a', 'color': 'light '}, ['gold_value'], {'text': 'a', 'color': 'Light'}, ()),
         ({'text': 'a', 'color': 'red', 'day': 'x'}, ['gold_value'], None, ('color', 'day')),
-        ({'text': 1, 'color': 'red'}, ['gold_type'], {'text': '1', 'color': 'red'}, ('color',)),
         ({}, ['unfit_gold'], {'text': None}, ('text',)),
         ({'text': 1, 'more': 2}, ['unfit_gold', 'gold_type'], {'text': '1'}, ()),
     ],
@@ -235,12 +175,8 @@ def test_gold_that_no_call_by_the_schema_equals_is_repaired(
         assert checked.repaired is None
     else:
         assert checked.repaired == GoldCall('note', repaired or arguments, open_arguments)
-
-
-def test_what_is_open_is_no_fault_and_an_unknown_tool_has_no_repair() -> None:
     call = GoldCall('note', {'text': 1}, ('text',))
-    assert check_gold(call, NOTE) == (call, [])
-    assert check_gold(call, None) == (call, ['unfit_gold'])
+    assert (check_gold(call, NOTE), check_gold(call, None)) == ((call, []), (call, ['unfit_gold']))
 
 
 def test_versions_are_of_teval() -> None:

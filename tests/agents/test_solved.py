@@ -19,7 +19,6 @@ from opencompass_tooleval.agents.toolbench.solved import (
     rates,
     unasked,
 )
-from opencompass_tooleval.judging.judge_item import JudgeItem
 from opencompass_tooleval.judging.judgement import Opinion, Unread
 from tests.agents.judged_support import answer, call, finish, names, run, status
 
@@ -42,10 +41,9 @@ def test_unsolved_without_asking(judged: JudgedAnswer, rule: str) -> None:
     assert unasked(judged) == rule
 
 
-@pytest.mark.parametrize('told', ['', ' '])
-def test_the_judge_is_asked_about_a_finish_with_an_empty_answer(told: str) -> None:
-    passed = finish(told)['message']['arguments']
-    opinion, asked = run(judge_solved(JudgedAnswer('1', 'q', 'm', passed, [finish(told)])), lambda _: status('Solved'))
+def test_the_judge_is_asked_about_a_finish_with_an_empty_answer() -> None:
+    passed = finish('')['message']['arguments']
+    opinion, asked = run(judge_solved(JudgedAnswer('1', 'q', 'm', passed, [finish('')])), lambda _: status('Solved'))
     assert opinion.value == 'Solved' and [passed in item.prompt for item in asked] == [True]
 
 
@@ -57,18 +55,16 @@ def test_a_response_with_the_words_of_a_finish_counts_as_one() -> None:
     assert unasked(JudgedAnswer('1', 'q', 'm', 'Delft.', [quoting])) == 'no_finish'
 
 
-@pytest.mark.parametrize('value', ['Solved', 'Unsolved'])
-def test_a_sure_judge_is_asked_once(value: str) -> None:
-    opinion, asked = run(judge_solved(answer(), 2), lambda item: status(value))
-    assert (opinion.value, opinion.decided_by, opinion.why) == (value, 'check_answer_status', 'So it is.')
+def test_a_sure_judge_is_asked_once() -> None:
+    opinion, asked = run(judge_solved(answer(), 2), lambda item: status('Unsolved'))
+    assert (opinion.value, opinion.decided_by, opinion.why) == ('Unsolved', 'check_answer_status', 'So it is.')
     assert [item.id for item in asked] == ['1/check_answer_status/2']
     assert 'In Delft.' not in asked[0].prompt  # the final answer alone
 
 
-@pytest.mark.parametrize('value', ['Solved', 'Unsolved', 'Unsure'])
-def test_an_unsure_one_sees_the_whole_run(value: str) -> None:
-    opinion, asked = run(judge_solved(answer()), lambda item: status('Unsure' if 'check' in item.id else value))
-    assert (opinion.value, opinion.decided_by) == (value, 'parse_answer_status')
+def test_an_unsure_one_sees_the_whole_run() -> None:
+    opinion, asked = run(judge_solved(answer()), lambda item: status('Unsure' if 'check' in item.id else 'Solved'))
+    assert (opinion.value, opinion.decided_by) == ('Solved', 'parse_answer_status')
     assert names(asked) == ['check_answer_status', 'parse_answer_status']
     assert 'In Delft.' in asked[1].prompt
 
@@ -84,17 +80,6 @@ def test_a_judge_that_cannot_take_the_whole_run_gets_it_shortened() -> None:
     with pytest.raises(StopIteration) as end:
         judging.send(Unread('infra:truncated'))
     assert end.value.value == Opinion('', 'parse_answer_status', fault='infra:truncated')
-    judging = judge_solved(answer())  # nothing is long there
-    next(judging)
-    judging.send(Opinion('Unsure'))
-    with pytest.raises(StopIteration):
-        judging.send(Unread('infra:truncated'))
-
-
-def test_repeats_are_asked_for_by_themselves() -> None:
-    keys = {run(judge_solved(answer(), repeat), lambda item: status('Solved'))[1][0].key for repeat in range(4)}
-    assert len(keys) == 4
-    assert JudgeItem('a', 'p', str).key == JudgeItem('b', 'p', str, repeat=0).key  # what was kept before stays so
 
 
 @pytest.mark.parametrize('question', ['check_answer_status', 'parse_answer_status'])
@@ -109,23 +94,12 @@ def task(value: str) -> str:
     return status(value).replace('answer_status', 'task_status')
 
 
-@pytest.mark.parametrize(
-    ('solved', 'solvable', 'asked', 'passing'),
-    [
-        ('Solved', None, ['check_answer_status'], True),
-        ('Unsolved', 'Solvable', ['check_answer_status', 'check_task_solvable'], False),
-        ('Unsolved', 'Unsolvable', ['check_answer_status', 'check_task_solvable'], True),
-        ('Unsolved', 'Unsure', ['check_answer_status', 'check_task_solvable'], None),
-    ],
-)
-def test_passing_an_unsolved_task_asks_whether_it_could_be(
-    solved: str, solvable: str | None, asked: list[str], passing: bool | None
-) -> None:
-    both, questions = run(
-        judge_passed(answer()), lambda item: task(str(solvable)) if 'task' in item.id else status(solved)
-    )
-    assert names(questions) == asked
-    assert passes(*(one.value for one in both)) is passing
+def test_passing_an_unsolved_task_asks_whether_it_could_be() -> None:
+    _, asked = run(judge_passed(answer()), lambda item: status('Solved'))
+    assert names(asked) == ['check_answer_status']
+    both, asked = run(judge_passed(answer()), lambda item: task('Unsure') if 'task' in item.id else status('Unsolved'))
+    assert names(asked) == ['check_answer_status', 'check_task_solvable']
+    assert [one.value for one in both] == ['Unsolved', 'Unsure']
 
 
 def test_without_finish_nothing_passes_and_nothing_is_asked() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections import Counter
 
 import pytest
 
@@ -74,40 +73,23 @@ def test_by_toolbench_who_passes_alone_wins_every_round_unasked(
     assert names(asked).count('select_better_answer') == (3 if rule == 'select_better_answer' else 0)
 
 
-def test_by_toolbench_a_noisy_judge_decides_by_the_majority_and_a_coin() -> None:
-    """Of four judgements of an answer three are that it is solved: it passes; of two and two a coin says."""
+@pytest.mark.parametrize(('solved', 'rules'), [(3, {'only_passed'}), (2, {'only_passed', 'only_solved'})])
+def test_by_toolbench_a_noisy_judge_decides_by_the_majority_and_a_coin(solved: int, rules: set[str]) -> None:
+    """Of four judgements of an answer so many are that it is solved."""
 
-    def noisy(solved: int) -> Says:
-        def says(item: JudgeItem) -> str:
-            is_solved = 'Leiden' not in item.prompt and int(item.id.split('/')[-1]) < solved
-            return labelled('Solved' if is_solved else 'Unsolved', 'Unsolved')(item)
+    def says(item: JudgeItem) -> str:
+        is_solved = 'Leiden' not in item.prompt and int(item.id.split('/')[-1]) < solved
+        return labelled('Solved' if is_solved else 'Unsolved', 'Unsolved')(item)
 
-        return says
-
-    (opinion,), _ = run(judge_rounds(CANDIDATE, REFERENCE, 1), noisy(3))
-    assert (opinion.value, opinion.decided_by) == ('candidate', 'only_passed')
-    rules = set()
-    for query_id in map(str, range(20)):
-        pair = answer('Own: Delft.', query_id), answer('Reference: Leiden.', query_id)
-        (opinion,), _ = run(judge_rounds(*pair, 1), noisy(2))
-        rules.add(opinion.decided_by)
-    assert rules == {'only_passed', 'only_solved'}
+    pairs = [(answer('Own: Delft.', query), answer('Reference: Leiden.', query)) for query in map(str, range(20))]
+    assert {run(judge_rounds(*pair, 1), says)[0][0].decided_by for pair in pairs} == rules
 
 
 def test_by_toolbench_an_unreadable_label_is_no_round_and_no_reference_loses() -> None:
     opinions, _ = run(judge_rounds(CANDIDATE, REFERENCE, 2), lambda item: '')
     assert [(opinion.value, opinion.fault) for opinion in opinions] == [('', 'empty')] * 2
     assert run(judge_rounds(CANDIDATE, None, 2), lambda item: '') == ([Opinion('candidate', 'no_reference')] * 2, [])
-
-
-def test_a_compared_answer_without_finish_is_asked_about() -> None:
-    opinion, asked = run(judge_round(answer('Own: Delft.', nodes=[call()]), REFERENCE), judge('Solved', 'Unsolved'))
-    assert opinion.value == 'candidate' and asked
-
-
-def test_no_reference_loses_and_nothing_is_asked() -> None:
-    opinion, asked = run(judge_round(answer(nodes=[call()]), None), judge('Solved', 'Solved'))
-    assert (opinion, asked) == (Opinion('candidate', 'no_reference'), [])
+    assert run(judge_round(CANDIDATE, None), lambda item: '') == (Opinion('candidate', 'no_reference'), [])
 
 
 def test_the_same_answers_are_drawn_and_not_asked_about() -> None:
@@ -117,49 +99,31 @@ def test_the_same_answers_are_drawn_and_not_asked_about() -> None:
         assert opinion.decided_by == 'identical' and 'select_better_answer' not in names(asked)
         drawn.append(opinion.value)
     assert 70 < drawn.count('candidate') < 130
-    other, _ = run(judge_round(CANDIDATE, CANDIDATE, seed=1), judge('Solved', 'Solved'))
-    assert other.decided_by == 'identical'
 
 
 def test_the_same_words_by_another_way_are_not_the_same() -> None:
     longer = answer('Own: Delft.', nodes=[call(), call(), finish('Own: Delft.')])
-    opinion, asked = run(
-        judge_round(longer, CANDIDATE), lambda item: '{"index": 1}' if 'select' in item.id else status('Solved')
-    )
+    says: Says = lambda item: '{"index": 1}' if 'select' in item.id else status('Solved')  # noqa: E731
+    opinion, asked = run(judge_round(longer, CANDIDATE), says)
     assert opinion.decided_by == 'select_better_answer'
     assert '"total_steps": 5' in asked[-1].prompt and '"method"' not in asked[-1].prompt
 
 
-@pytest.mark.parametrize('rounds', [1, 2, 3, 4])
+@pytest.mark.parametrize('rounds', [2, 3])
 @pytest.mark.parametrize('answer_order', ['both', 'random'])
 @pytest.mark.parametrize('taste', ['candidate', 'reference', 'first', 'second'])
 def test_rounds_by_brute_force(rounds: int, answer_order: str, taste: str) -> None:
     """A judge with a taste for an answer, or for a place: what it prefers is counted again by hand."""
-    for query_id in map(str, range(20)):
+    says = judge('Solved', 'Solved', '1' if taste == 'second' else '0', taste)
+    for query_id in map(str, range(10)):
         candidate, reference = answer('Own: Delft.', query_id), answer('Reference: Leiden.', query_id)
-        index = '1' if taste == 'second' else '0'
-        found = [
-            run(
-                judge_round(candidate, reference, number, answer_order, seed=7), judge('Solved', 'Solved', index, taste)
-            )[0]
-            for number in range(rounds)
-        ]
-        counts: Counter[str] = Counter()
-        for number in range(rounds):
-            first, second = (
-                ('reference', 'candidate')
-                if reference_first(query_id, number, answer_order, 7)
-                else ('candidate', 'reference')
-            )
-            counts[{'first': first, 'second': second}.get(taste, taste)] += 1
-        assert Counter(opinion.value for opinion in found) == counts
-        wanted = (
-            'win'
-            if counts['candidate'] > counts['reference']
-            else 'loss'
-            if counts['candidate'] < counts['reference']
-            else 'tie'
-        )
+        asked = [judge_round(candidate, reference, number, answer_order, seed=7) for number in range(rounds)]
+        found = [run(each, says)[0] for each in asked]
+        turned = [reference_first(query_id, number, answer_order, 7) for number in range(rounds)]
+        of_candidate = {'candidate': rounds, 'reference': 0, 'first': turned.count(False), 'second': turned.count(True)}
+        lead = 2 * of_candidate[taste] - rounds
+        assert [opinion.value for opinion in found].count('candidate') == of_candidate[taste]
+        wanted = 'win' if lead > 0 else 'loss' if lead < 0 else 'tie'
         assert outcome(found) == wanted
         worth = points(found)
         assert worth['win_rate'] == float(wanted == 'win') and worth['tie_rate'] == float(wanted == 'tie')
@@ -177,11 +141,8 @@ def test_both_orders_come_in_turn_and_random_ones_differ() -> None:
 
 def test_a_round_uses_the_judgement_that_there_is() -> None:
     _, asked = run(judge_round(CANDIDATE, REFERENCE, number=5, times=4), judge('Solved', 'Solved'))
-    assert [item.id for item in asked] == [
-        '1/reference/check_answer_status/1',
-        '1/check_answer_status/1',
-        '1/select_better_answer/5',
-    ]
+    statuses = ['1/reference/check_answer_status/1', '1/check_answer_status/1']
+    assert [item.id for item in asked] == [*statuses, '1/select_better_answer/5']
 
 
 @pytest.mark.parametrize('question', ['check_answer_status', 'select_better_answer'])

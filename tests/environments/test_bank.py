@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import random
 import resource
 import sqlite3
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -38,31 +37,10 @@ def bank(tmp_path: Path) -> Bank:
 
 def test_what_is_put_in_comes_out(bank: Bank) -> None:
     assert bank.recorded_for('1', 'search', key({'q': 'a'})) == CALLS[:2]
-    assert bank.recorded_for('3', 'search', key({'q': 'a'})) == []
     assert bank.recorded_for('', 'search', key({'q': 'b'})) == []  # of no task, not of a task without a name
     assert [call for _, call in bank.recorded_of('1', 'search')] == CALLS[:2]
     other_task = bank.recorded_for_other_task('', 'search', key({'q': 'b'}))
     assert other_task is not None and other_task.response == 'fourth'
-
-
-def test_elsewhere_is_another_task_and_what_went_well_first(bank: Bank) -> None:
-    assert bank.recorded_for_other_task('1', 'search', key({'q': 'a'})) == CALLS[2]
-    assert bank.recorded_for_other_task('2', 'search', key({'q': 'a'})) == CALLS[0]
-    assert bank.recorded_for_other_task('1', 'other', key({'q': 'a'})) is None
-
-
-def test_counts(bank: Bank) -> None:
-    assert bank.names() == {'search': 4}
-    assert bank.files() == {'f': 3, 'g': 1}
-    assert bank.errors() == {'': 2, 'timeout': 2}
-    assert bank.tasks() == 2
-    assert [call.response for call in bank.examples('search', 3)] == ['first', 'third', 'second']
-
-
-def test_the_digest_stands_for_all_that_is_in_it(bank: Bank, tmp_path: Path) -> None:
-    write_bank(CALLS, tmp_path / 'again')
-    write_bank(CALLS[:3], tmp_path / 'less')
-    assert Bank(tmp_path / 'again').digest == bank.digest != Bank(tmp_path / 'less').digest
 
 
 def test_what_cannot_be_compared_is_left_out_and_counted(tmp_path: Path) -> None:
@@ -75,19 +53,16 @@ def test_what_cannot_be_compared_is_left_out_and_counted(tmp_path: Path) -> None
     assert [len(call.response) for call in found] == [MAX_RESPONSE + len('\\udc80') - 1]
 
 
+def test_the_digest_stands_for_all_that_is_in_it(bank: Bank, tmp_path: Path) -> None:
+    write_bank(CALLS, tmp_path / 'again')
+    write_bank(CALLS[:3], tmp_path / 'less')
+    assert Bank(tmp_path / 'again').digest == bank.digest != Bank(tmp_path / 'less').digest
+
+
 def test_threads_share_it(bank: Bank) -> None:
-    counts: list[int] = []
-    threads = [
-        threading.Thread(
-            target=lambda: counts.extend(len(bank.recorded_for('1', 'search', key({'q': 'a'}))) for _ in range(100))
-        )
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert counts == [2] * 800
+    with ThreadPoolExecutor(8) as threads:
+        found = threads.map(lambda _: bank.recorded_for('1', 'search', key({'q': 'a'})), range(400))
+    assert [len(calls) for calls in found] == [2] * 400
 
 
 def test_a_bank_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -102,7 +77,7 @@ def test_a_bank_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ['bank']
 
 
-@pytest.mark.parametrize('content', [b'', b'{"a": 1}', b'SQLite format 3\0' + b'x' * 5_000])
+@pytest.mark.parametrize('content', [b'', b'SQLite format 3\0' + b'x' * 5_000])
 def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / 'bank').write_bytes(content)
     with pytest.raises(DataError, match=r'not a response bank.* tooleval agents bank build'):
@@ -134,26 +109,6 @@ def look_at_all(bank: Bank) -> None:
         bank.examples(call.name, 3)
 
 
-def test_a_damaged_bank_says_so(tmp_path: Path) -> None:
-    """SQLite quotes what is damaged in its message, which is then no UTF-8."""
-    write_bank(CALLS * 10, tmp_path / 'bank')
-    whole = (tmp_path / 'bank').read_bytes()
-    faults = 0
-    for seed in range(120):
-        rng = random.Random(seed)
-        content = bytearray(whole)
-        for _ in range(rng.choice((1, 5, 50))):
-            content[rng.randrange(rng.choice((1_000, 4_096, len(whole))))] = rng.randrange(256)
-        (tmp_path / 'bank').write_bytes(content)
-        try:
-            with Bank(tmp_path / 'bank') as bank:
-                look_at_all(bank)
-        except DataError as error:
-            faults += 1
-            assert str(error).startswith(f'{tmp_path / "bank"}: the ') and '\n' not in str(error)
-    assert faults > 30
-
-
 def test_a_bank_without_its_digest_or_with_other_values_is_damaged(tmp_path: Path) -> None:
     for change, said in (
         ('DELETE FROM facts', 'no digest'),
@@ -167,7 +122,7 @@ def test_a_bank_without_its_digest_or_with_other_values_is_damaged(tmp_path: Pat
             look_at_all(bank)
 
 
-@pytest.mark.parametrize('place', ['/dev/null', '/dev/full', '.'])
+@pytest.mark.parametrize('place', ['/dev/full', '.'])
 def test_a_device_or_a_folder_is_no_place_for_a_bank(tmp_path: Path, place: str) -> None:
     with pytest.raises(OSError, match=f'cannot write .*{Path(place).name}: a bank must be a regular file'):
         write_bank(CALLS, tmp_path / place)
@@ -182,11 +137,6 @@ def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_nobody_can_write_to_is_named() -> None:
-    with pytest.raises(OSError, match='/proc/bank'):
-        write_bank(CALLS, Path('/proc/bank'))
 
 
 def test_a_file_in_a_read_only_folder_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,9 +156,7 @@ SELECT x AS id, 'f' AS file, 't' AS task, 'n' AS name, x'00' AS arguments_key, '
     'script',
     [
         VIEW,
-        'DROP TABLE facts; CREATE VIEW facts AS SELECT name, error AS value FROM calls',
         'CREATE TRIGGER t AFTER INSERT ON calls BEGIN DELETE FROM calls; END',
-        'CREATE TABLE more (a)',
         'ALTER TABLE facts ADD COLUMN more TEXT AS (hex(zeroblob(100000000)))',
     ],
 )

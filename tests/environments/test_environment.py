@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
-from opencompass_tooleval.core.calls.observation import SOURCES, Observation
+from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
-from opencompass_tooleval.environments.environment import Environment, shares
+from opencompass_tooleval.environments.bank import Bank, RecordedCall
+from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS
 from opencompass_tooleval.environments.teval_tools import teval_functions
-from tests.agents.support import funcqa_functions
+from tests.agents.support import bank_of, funcqa_functions
 
 RESERVE = {'room_id': '103', 'start_time': '14:00', 'end_time': '16:00'}
 BOOKED = "{'state': 'Book this room successfully.'}"
@@ -46,15 +46,14 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
 
 @pytest.fixture
 def bank(tmp_path: Path) -> Bank:
-    write_bank(CALLS, tmp_path / 'bank')
-    return Bank(tmp_path / 'bank')
+    return bank_of(tmp_path, CALLS)
 
 
 def test_recorded_order_and_then_the_last_again(bank: Bank) -> None:
     environment = Environment(bank)
     session = environment.begin('1')
-    answers = [session.call('search', '{"q": " a "}') for _ in range(4)]
-    assert answers == [Observation(text, 'exact', error='') for text in ('one 1', 'one 2', 'one 2', 'one 2')]
+    answers = [session.call('search', '{"q": " a "}') for _ in range(3)]
+    assert answers == [Observation(text, 'exact', error='') for text in ('one 1', 'one 2', 'one 2')]
     assert environment.begin('1').call('search', {'q': 'a'}).text == 'one 1'
 
 
@@ -63,8 +62,7 @@ def test_what_the_recording_says_of_an_error_goes_with_the_observation(bank: Ban
     assert environment.begin('2').call('search', {'q': 'c'}) == Observation('broken', 'exact', error='server')
     assert environment.begin('1').call('TimeTool.get_weekday', {}).error is None
     assert environment.begin('1', SCHEMAS).call('silent', {}).error is None
-    write_bank([RecordedCall('one', '2', 'search', {'q': 'c'}, 'broken', 'unable')], tmp_path / 'other')
-    alone = Environment(Bank(tmp_path / 'other'))
+    alone = Environment(bank_of(tmp_path, [RecordedCall('one', '2', 'search', {'q': 'c'}, 'broken', 'unable')]))
     assert alone.begin('1').call('search', {'q': 'c'}) == Observation('broken', 'other_task', error='unable')
     assert alone.begin('2').call('search', {'q': 'd'}) == Observation('broken', 'nearest', error='unable')
 
@@ -75,35 +73,26 @@ def test_the_file_that_is_preferred_comes_first_and_others_are_exact_too(bank: B
     assert two.call('only', {'q': 'a'}) == Observation('the only one', 'exact', error='')
 
 
-def test_tasks_have_a_state_each_and_so_have_two_tries_of_one(bank: Bank) -> None:
-    environment = Environment(bank)
-    first, second = environment.begin('1'), environment.begin('1')
-    assert [first.call('search', {'q': 'a'}).text for _ in range(2)] == ['one 1', 'one 2']
-    assert second.call('search', {'q': 'a'}).text == 'one 1'
-
-
-def test_elsewhere_prefers_what_went_well(bank: Bank) -> None:
+def test_elsewhere_prefers_what_went_well_and_nearest_is_the_only_recorded_call(bank: Bank) -> None:
     session = Environment(bank).begin('9')
     assert session.call('search', {'q': 'c'}) == Observation('whole', 'other_task', error='')
     assert session.call('search', {'q': 'a'}) == Observation('one 1', 'other_task', error='')
-
-
-def test_nearest_is_the_only_recorded_call(bank: Bank) -> None:
     session = Environment(bank).begin('1')
     assert session.call('only', {'q': 'z'}) == Observation('the only one', 'nearest', error='')
     assert session.call('search', {'q': 'z'}).fault == 'unanswered'  # two recorded: neither is it
+    schemas = {'search': {'type': 'object', 'properties': {'x': {}}, 'required': ['x']}}
+    assert Environment(bank).begin('1', schemas).call('search', {'q': 'a'}).source == 'exact'  # whatever they say
 
 
 def test_an_error_in_other_input_is_no_nearest_answer(tmp_path: Path) -> None:
     """A small real model named three adults and a bicycle, and was asked how many bicycles it brings."""
     refused = RecordedCall('one', '1', 'get_fare', {'adults': 3}, 'how many bicycles?', 'input')
-    write_bank([refused], tmp_path / 'refused')
     call = {'adults': 3, 'bicycles': 1}
-    assert Environment(Bank(tmp_path / 'refused')).begin('1').call('get_fare', call).fault == 'unanswered'
-    assert Environment(Bank(tmp_path / 'refused')).begin('1').call('get_fare', {'adults': 3}).error == 'input'
-    write_bank([refused, RecordedCall('one', '1', 'get_fare', {'adults': 2}, '96')], tmp_path / 'two')
-    answer = Environment(Bank(tmp_path / 'two')).begin('1').call('get_fare', call)
-    assert answer == Observation('96', 'nearest', error='')
+    session = Environment(bank_of(tmp_path, [refused])).begin('1')
+    assert session.call('get_fare', call).fault == 'unanswered'
+    assert session.call('get_fare', {'adults': 3}).error == 'input'
+    two = bank_of(tmp_path, [refused, RecordedCall('one', '1', 'get_fare', {'adults': 2}, '96')])
+    assert Environment(two).begin('1').call('get_fare', call) == Observation('96', 'nearest', error='')
 
 
 def test_errors_are_the_tools(bank: Bank) -> None:
@@ -121,18 +110,8 @@ def test_errors_are_the_tools(bank: Bank) -> None:
     ):
         wrong = session.call('only', arguments)
         assert (wrong.source, wrong.fault) == ('error', 'wrong_arguments') and said in wrong.text
-
-
-def test_what_is_recorded_answers_whatever_the_schema_says(bank: Bank) -> None:
-    schemas = {'search': {'type': 'object', 'properties': {'x': {}}, 'required': ['x']}}
-    assert Environment(bank).begin('1', schemas).call('search', {'q': 'a'}).source == 'exact'
-
-
-def test_a_name_with_braces_is_no_field() -> None:
-    session = Environment(errors=TEVAL_ERRORS).begin('1')
-    assert session.call('{name.__class__}{parameter}', {}).text.endswith(
-        'check the action name: {name.__class__}{parameter}'
-    )
+    name = '{name.__class__}{parameter}'  # is no field of a format
+    assert Environment(errors=TEVAL_ERRORS).begin('1').call(name, {}).text.endswith(f'check the action name: {name}')
 
 
 def test_a_function_comes_before_what_was_recorded_elsewhere(bank: Bank) -> None:
@@ -172,53 +151,29 @@ def test_where_a_function_can_only_guess_it_learns_from_elsewhere(bank: Bank) ->
     assert session.call('PPT.add_text_image_page', page).text == "{'status': 'added page'}"
 
 
-def test_funcqa() -> None:
-    session = Environment(stateful_tools=funcqa_functions).begin('1')
-    assert session.call('add_', '{"input": [1, 2.5]}') == Observation('3.5', 'function')
-    wrong = session.call('divide_', {'input': [1, 0]})
-    assert (wrong.source, wrong.fault) == ('error', 'wrong_arguments')
-
-
-def test_shares_are_of_all_observations() -> None:
-    assert shares({'exact': 1, 'other_task': 1, 'error': 2}) == {
-        **dict.fromkeys(SOURCES, 0.0),
-        'exact': 0.25,
-        'other_task': 0.25,
-        'error': 0.5,
-    }
-    assert set(shares({}).values()) == {0.0}
-
-
 TEXTS = ['', '\udc80', '\0', '{"a":' * 300, '[' * 5_000, "'; DROP TABLE calls; --", '%s{0}{name}', '١٢:٠٠', '9' * 5_000]
 DEEP = [json.loads('[' * depth + ']' * depth) for depth in (90, 500)]
-VALUES: list[Any] = [*TEXTS, None, True, 1e400, -1, 1 << 9_999, float('nan'), [], {}, [1] * 500, *DEEP]
+VALUES: list[Any] = ['x' * 1_000_000, *TEXTS, None, True, 1e400, -1, 1 << 9_999, float('nan'), [], {}, [1] * 500, *DEEP]
 
 
-def _hostile(draw: random.Random, long: str, names: list[str]) -> tuple[Any, Any]:
-    parameters = ['q', 'file_path', 'text', 'title', 'room_id', 'start_time', 'end_time', 'input', 'image', 'keywords']
-    name: Any = draw.choice([*names, *names, *TEXTS, None, 7, ['a']])
-    if draw.random() < 0.01:
-        return draw.choice([name, long]), draw.choice([long, {'text': long, 'file_path': 'outputs/' + '../' * 50}])
-    if draw.random() < 0.2:
-        return name, draw.choice(VALUES)
-    return name, {draw.choice([*parameters, *TEXTS]): draw.choice(VALUES) for _ in range(draw.randrange(4))}
+PARAMETERS = ['q', 'file_path', 'text', 'title', 'room_id', 'start_time', 'end_time', 'input', 'image', 'keywords']
 
 
 def test_hostile_calls_get_an_answer_each(bank: Bank) -> None:
     draw = random.Random(0)
-    long = 'x' * 1_000_000
     functions = lambda: (*teval_functions(), *funcqa_functions())  # noqa: E731
     environment = Environment(bank, functions, TEVAL_ERRORS)
     sessions, sources = [environment.begin(str(task)) for task in range(7)], Counter[str]()
     names = ['search', 'only', *(name for tool in functions() for name in tool.names)]
-    for place in range(2_000):
-        name, arguments = _hostile(draw, long, names)
-        observation = sessions[place % 7].call(name, arguments)
+    for place in range(1_000):
+        name = draw.choice([*names, *names, *TEXTS, None, 7, ['a']])
+        passed = {draw.choice([*PARAMETERS, *TEXTS]): draw.choice(VALUES) for _ in range(draw.randrange(4))}
+        observation = sessions[place % 7].call(name, passed if draw.random() < 0.8 else draw.choice(VALUES))
         sources[observation.source] += 1
         assert len(observation.text) <= MAX_CHARS
         assert bool(observation.fault) == (observation.source == 'error')
         observation.text.encode()
-    assert sources['function'] > 40 and sources['error'] > 100
+    assert sources['function'] > 20 and sources['error'] > 50
 
 
 def test_tools_that_are_offered_later(bank: Bank) -> None:

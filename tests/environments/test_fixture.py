@@ -49,16 +49,12 @@ def test_links_stay_links_of_the_copy(fixture: Path, tmp_path: Path) -> None:
     assert folder_state(copied) == folder_state(fixture)
 
 
-@pytest.mark.parametrize('kind', ['absolute', 'relative', 'by a link', 'a folder', 'a loop'])
+@pytest.mark.parametrize('target', ['/etc/hosts', '../../data/../tickets.json', '../..', 'out'])
 def test_a_link_that_leaves_the_fixture_is_refused_before_a_server_starts(
-    fixture: Path, tmp_path: Path, kind: str
+    fixture: Path, tmp_path: Path, target: str
 ) -> None:
     (tmp_path / 'tickets.json').write_text('{}')
-    targets = {'absolute': tmp_path / 'tickets.json', 'relative': '../../tickets.json', 'a folder': tmp_path}
-    (fixture / 'below' / 'out').symlink_to(targets.get(kind, '../../data/../tickets.json'))
-    if kind == 'a loop':
-        (fixture / 'below' / 'out').unlink()
-        (fixture / 'below' / 'out').symlink_to('out')
+    (fixture / 'below' / 'out').symlink_to(target)
     with pytest.raises(ValueError, match=r'the link .*below/out (leads|of the fixture leads nowhere)'):
         inner_links(fixture)
     started = tmp_path / 'started'
@@ -77,10 +73,8 @@ def test_a_command_names_the_copy_and_never_the_original(tmp_path: Path, monkeyp
     here = str(tmp_path)
     database, folder = Path('shop.db'), Path('repository')
     for given, fixture, expected in (
-        ('serve --db-path shop.db', database, 'serve --db-path {fixture}'),
         ('serve --db-path=./shop.db server.py', database, f'serve --db-path={{fixture}} {here}/server.py'),
         (f'serve {here}/shop.db by-link', database, 'serve {fixture} {fixture}'),
-        ('serve --root repository a', folder, 'serve --root {fixture} a'),
         ('serve repository/a/b.txt repository/a', folder, 'serve {fixture}/a/b.txt {fixture}/a'),
         ('serve {fixture} shop.db', folder, f'serve {{fixture}} {here}/shop.db'),
         ('serve shop.db repository', None, f'serve {here}/shop.db repository'),
@@ -88,21 +82,6 @@ def test_a_command_names_the_copy_and_never_the_original(tmp_path: Path, monkeyp
     ):
         filled = on_copies(given, fixture)
         assert shlex.split(filled) == shlex.split(expected), given
-
-
-def test_a_server_that_is_given_the_file_writes_to_its_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    notes = Path('shop.txt')
-    notes.write_text('first\n')
-    command = on_copies(shlex.join([sys.executable, str(NOTES_SERVER), 'shop.txt']), notes)
-    with (
-        unchanged(notes),
-        LiveTools(parse_server(command), notes.absolute(), allow=['*']) as live,
-        live.begin('a') as a,
-    ):
-        assert a.call('add_note', {'text': 'of a'}).text == 'added'
-        assert a.call('read_notes', {}).text == 'first\nof a'
-    assert notes.read_text() == 'first\n'
 
 
 def test_a_changed_original_is_told_in_capitals(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.core.calls.observation import Observation
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.call_log import CallLog, logged_tools
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
@@ -26,12 +25,12 @@ from opencompass_tooleval.environments.simulator import SIMULATOR, Simulator
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial
 from opencompass_tooleval.extras.mcp_servers.server import Limits, parse_server
+from tests.agents.support import bank_of
 from tests.conftest import ROOT
 from tests.engines import command_lines
-from tests.extras.mcp_servers.servers import NOTES, installed
+from tests.extras.mcp_servers.servers import NOTES
 
 LIMITS = Limits(message_bytes=1_000_000)
-SHORT = Limits(call_seconds=3, message_bytes=1_000_000)
 SERVER = parse_server(NOTES, limits=LIMITS)
 
 
@@ -121,26 +120,24 @@ def test_threads_share_few_processes(fixture: Path) -> None:
             said(trial, 'add_note', text=str(number))
             return said(trial, 'read_notes')
 
-    with LiveTools(SERVER, fixture, allow=['*'], most=2, ahead=1) as tools, ThreadPoolExecutor(6) as threads:
-        assert list(threads.map(try_one, range(6))) == [f'first\n{number}' for number in range(6)]
+    with LiveTools(SERVER, fixture, allow=['*'], most=2, ahead=1) as tools, ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(try_one, range(4))) == [f'first\n{number}' for number in range(4)]
 
 
-@pytest.mark.parametrize(('tool', 'error'), [('hang', 'timeout'), ('huge', 'too_large'), ('crash', 'disconnected')])
-def test_a_server_that_fails_fails_its_trial_alone(fixture: Path, tool: str, error: str) -> None:
-    with LiveTools(parse_server(NOTES, limits=SHORT), fixture) as live:
-        environment = Environment(errors=LIVE_ERRORS, live=live)
-        session, other = environment.begin('a'), environment.begin('b')
-        observed = session.call(tool, {})
-        assert (observed.source, observed.fault, observed.error) == ('error', 'unanswered', error)
-        assert session.call('read_notes', {}).error == 'disconnected'
-        assert other.call('read_notes', {}) == Observation('first', 'live', error='')
-        session.close()
-        other.close()
+def test_a_server_that_fails_fails_its_trial_alone(live: LiveTools) -> None:
+    environment = Environment(errors=LIVE_ERRORS, live=live)
+    session, other = environment.begin('a'), environment.begin('b')
+    observed = session.call('crash', {})
+    assert (observed.source, observed.fault, observed.error) == ('error', 'unanswered', 'disconnected')
+    assert session.call('read_notes', {}).error == 'disconnected'
+    assert other.call('read_notes', {}) == Observation('first', 'live', error='')
+    session.close()
+    other.close()
 
 
 def test_a_session_answers_live_and_from_what_is_frozen(live: LiveTools, tmp_path: Path) -> None:
-    write_bank([RecordedCall('x', '', 'clock', {}, 'noon')], tmp_path / 'bank')
-    environment = Environment(Bank(tmp_path / 'bank'), errors=LIVE_ERRORS, live=live)
+    bank = bank_of(tmp_path, [RecordedCall('x', '', 'clock', {}, 'noon')])
+    environment = Environment(bank, errors=LIVE_ERRORS, live=live)
     session = environment.begin('a', {'clock': {}, 'read_notes': {}, 'fail': {}, 'outside_schema': {}})
     assert session.call('clock', '{}') == Observation('noon', 'other_task', error='')
     assert session.call('read_notes', '') == Observation('first', 'live', error='')
@@ -176,12 +173,11 @@ def test_everything_is_recorded(fixture: Path, tmp_path: Path) -> None:
     with log.file.open('a') as file:
         file.write('\n{"file": "torn')  # as a kill leaves it
     CallLog(log.file).add(RecordedCall('notes 1.0', 'c', 'read_notes', {}, 'later'))
-    sources = find_sources([log.file])
-    write_bank(read_sources(sources), tmp_path / 'bank')
-    session = Environment(Bank(tmp_path / 'bank')).begin('b')
+    environment = Environment(bank_of(tmp_path, read_sources(find_sources([log.file]))))
+    session = environment.begin('b')
     assert session.call('read_notes', {}) == Observation('first\n/fixture b', 'exact', error='')
     assert session.call('fail', {}).error == 'tool_error'
-    assert Environment(Bank(tmp_path / 'bank')).begin('c').call('read_notes', {}).text == 'later'
+    assert environment.begin('c').call('read_notes', {}).text == 'later'
     listed = {tool['name'] for tool in logged_tools(log.file)}
     assert {'add_note', 'read_notes'} <= listed and 'unannotated' not in listed
 
@@ -193,27 +189,6 @@ def test_the_alias_stands_for_the_copy_and_for_nothing_else() -> None:
     assert copy.inward(passed) == {'a': ['/tmp/x/repo', 'cat /tmp/x/repo/b.txt'], '/tmp/x/repo': others}
     shown = copy.outward('in /tmp/x/repo. And /tmp/x/repo/a, /tmp/x/repo2')
     assert shown == 'in /fixture. And /fixture/a, /tmp/x/repo2'
-
-
-@pytest.mark.long
-def test_64_trials_of_a_published_server_at_the_same_time(tmp_path: Path) -> None:
-    repository = tmp_path / 'repository'
-    repository.mkdir()
-    subprocess.run(['git', 'init', '-q', str(repository)], check=True)
-    server = parse_server(f'{installed("git", tmp_path)} --repository {{fixture}}')
-
-    def try_one(number: int) -> str:
-        with tools.begin(str(number)) as trial:
-            (folder_of(trial) / f'{number}.txt').write_text('x')
-            first = trial.call('git_add', {'repo_path': '/fixture', 'files': [f'{number}.txt']})
-            assert not first.error, first
-            everyone.wait()
-            return said(trial, 'git_status', repo_path='/fixture')
-
-    everyone = threading.Barrier(64)
-    with LiveTools(server, repository, allow=['git_add'], ahead=4) as tools, ThreadPoolExecutor(64) as threads:
-        statuses = list(threads.map(try_one, range(64)))
-    assert [f'new file:   {number}.txt' in status for number, status in enumerate(statuses)] == [True] * 64
 
 
 DAEMON = 'import os, sys, time; os.fork() and sys.exit(); os.setsid(); os.fork() and sys.exit(); time.sleep(300)'
@@ -237,10 +212,7 @@ def test_a_daemon_of_a_server_ends_with_its_trial(fixture: Path) -> None:
     assert not running(mark)
 
 
-@pytest.mark.parametrize(
-    'end', [pytest.param('sys.exit()', marks=pytest.mark.long), 'os.kill(os.getpid(), signal.SIGKILL)']
-)
-def test_a_program_that_ends_without_closing_leaves_nothing(fixture: Path, tmp_path: Path, end: str) -> None:
+def test_a_program_that_is_killed_leaves_nothing(fixture: Path, tmp_path: Path) -> None:
     mark = f'mark-{os.getpid()}-{time.monotonic_ns()}'
     code = f"""
 import os, signal, sys
@@ -250,25 +222,20 @@ from opencompass_tooleval.extras.mcp_servers.server import parse_server
 
 trial = LiveTools(parse_server({with_daemon(mark)!r}), Path({str(fixture)!r}), ahead=1).begin('a')
 assert trial.call('read_notes', {{}}).text == 'first'
-print(trial.running.connection.state.pid, flush=True)
+print('started', flush=True)
 sys.stdin.read()
-{end}
+os.kill(os.getpid(), signal.SIGKILL)
 """
     copies = tmp_path / 'copies'
     copies.mkdir()
     env = {**os.environ, 'TMPDIR': str(copies), 'PYTHONPATH': str(ROOT)}
-    command = [sys.executable, '-c', code]
-    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
+    with subprocess.Popen([sys.executable, '-c', code], env=env, **pipes) as process:
         assert process.stdin is not None and process.stdout is not None
-        pid = int(process.stdout.readline())
-        assert running(mark)
+        assert process.stdout.readline() == 'started\n' and running(mark)
         process.stdin.close()
-    assert process.returncode in (0, -signal.SIGKILL)
-    if process.returncode:  # it goes on without the program; whether a server is killed is tested elsewhere
-        end_of_test = time.monotonic() + 1500
-        while ([*copies.iterdir()] or running(mark)) and time.monotonic() < end_of_test:
-            time.sleep(0.05)
+    assert process.returncode == -signal.SIGKILL
+    end_of_test = time.monotonic() + 1500  # it goes on without the program
+    while ([*copies.iterdir()] or running(mark)) and time.monotonic() < end_of_test:
+        time.sleep(0.05)
     assert not [*copies.iterdir()] and not running(mark)
-    if not process.returncode:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)

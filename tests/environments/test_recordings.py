@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import tracemalloc
 from pathlib import Path
@@ -10,20 +9,15 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.tasks.records import load_data
 from opencompass_tooleval.agents.toolbench.answers import load_answers
 from opencompass_tooleval.agents.toolbench.judged_answer import load_judged_answers
 from opencompass_tooleval.benchmarks.toolbench.success import load_final_answers
 from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
-from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text import json_members
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
-from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import Source, find_sources, read_sources
-from opencompass_tooleval.environments.recordings_cache import function_name
 from tests.growth import in_linear_time
-from tests.instructions.shared_data import real
 
 REVIEW = 'Goal: find it\nName: Web.search\nArgs: {args}\nResponse: {response}'
 
@@ -61,11 +55,8 @@ def test_review(tmp_path: Path) -> None:
 
 
 def reason(*steps: tuple[str, str]) -> dict[str, Any]:
-    history = [
-        {'role': role, 'content': content}
-        for step in steps
-        for role, content in zip(('assistant', 'function'), step, strict=True)
-    ]
+    roles = ('assistant', 'function')
+    history = [{'role': roles[n], 'content': content} for step in steps for n, content in enumerate(step)]
     return {
         'meta_data': {'response_format': 'str'},
         'ground_truth': {'thought': 't', 'name': 'n', 'args': {}},
@@ -87,26 +78,6 @@ def test_steps_that_later_records_repeat_count_once(tmp_path: Path) -> None:
         ('query_1_0', 'Web.search', {'q': 'a'}, 'one'),
         ('query_1_0', 'Web.search', {'q': 'a'}, 'two'),
         ('query_2_0', 'Web.search', {'q': 'a'}, 'one'),
-    ]
-
-
-def run(*messages: dict[str, Any]) -> dict[str, Any]:
-    details = [{'role': 'tool', 'message': message, 'next': []} for message in messages]
-    answer = {'method': 'm', 'total_steps': 1, 'final_answer': 'a', 'answer_details': details}
-    return {'query': 'q', 'available_tools': [], 'answer': answer}
-
-
-def test_trajectories(tmp_path: Path) -> None:
-    message = {
-        'name': 'search_for_web',
-        'arguments': '{"q": 1}',
-        'response': '{"error": "Timeout error", "response": ""}',
-    }
-    finish = {'name': 'Finish', 'arguments': {'return_type': 'give_answer'}, 'response': ''}
-    file = tmp_path / 'runs.json.gz'
-    file.write_bytes(gzip.compress(json.dumps({'588': run(message, finish)}).encode()))
-    assert calls(file) == [
-        RecordedCall('runs.json.gz', '588', 'search_for_web', {'q': 1}, message['response'], 'timeout')
     ]
 
 
@@ -132,30 +103,6 @@ def test_a_cache(tmp_path: Path) -> None:
     ]
 
 
-def test_a_bank_of_a_cache_answers_toolbenchs_tasks(tmp_path: Path) -> None:
-    """Folders and files as the server names them for the APIs of the published test file."""
-    file = real('toolbench/G1_instruction.json')
-    apis = [
-        ('Data/theclique_for_Data/songkick_concert', 'songkick_concert_for_theclique'),
-        ('Advertising/reqres_dont_change_for_Advertising/user_by_id', 'user_by_id_for_reqres_dont_change'),
-    ]
-    tasks = load_data(file, 'toolbench_g1').tasks
-    for path, name in apis:
-        write(tmp_path / 'cache' / f'{path}.json', {"{'a': 'b'}": {'error': '', 'response': path}})
-        assert any(name in task.schemas for task in tasks), name
-    write_bank(calls(tmp_path / 'cache'), tmp_path / 'bank')
-    for path, name in apis:
-        task = next(task for task in tasks if name in task.schemas)
-        session = Environment(Bank(tmp_path / 'bank')).begin(task.id, task.schemas, task.documents)
-        answer = Observation(json.dumps({'error': '', 'response': path}), 'other_task', error='')
-        assert session.call(name, '{"a": "b"}') == answer
-
-
-def test_names_are_cut_as_toolbench_cuts_them() -> None:
-    assert function_name('a' * 60, 'tool') == 'a' * 55 + '_for_tool'
-    assert function_name('search', 'web') == 'search_for_web'
-
-
 def nested_runs(**steps: int) -> str:
     """A file of runs with so many steps, each below the one before, as ToolBench writes them."""
     return '{' + ', '.join(f'"{name}": {_nested_run(count)}' for name, count in steps.items()) + '}'
@@ -170,14 +117,11 @@ def _nested_run(steps: int) -> str:
     return f'{{"query": "q", "available_tools": [], "answer": {answer}}}'
 
 
-@pytest.mark.parametrize('steps', [1, 500])
-def test_deep_runs_are_read(tmp_path: Path, steps: int) -> None:
+def test_deep_runs_are_read(tmp_path: Path) -> None:
+    steps = 500
     file = write(tmp_path / 'runs.json', nested_runs(a=2, b=steps, c=1))
-    assert [(call.task, call.arguments['q']) for call in calls(file)] == [
-        *(('a', number) for number in range(2)),
-        *(('b', number) for number in range(steps)),
-        ('c', 0),
-    ]
+    found = [(call.task, call.arguments['q']) for call in calls(file)]
+    assert found == [('a', 0), ('a', 1), *(('b', number) for number in range(steps)), ('c', 0)]
     assert [len(run.nodes) for run in load_runs(file)] == [4, steps + 2, 3]
     assert [len(answer.trajectory.steps) for answer in load_answers(file)] == [2, steps, 1]
     assert [len(answer.nodes) for answer in load_judged_answers(file).values()] == [2, steps, 1]
@@ -185,15 +129,12 @@ def test_deep_runs_are_read(tmp_path: Path, steps: int) -> None:
 
 
 @pytest.mark.parametrize(('steps', 'said'), [(501, '500 steps'), (700, '1200 levels')])
-def test_runs_that_are_too_deep_say_so(tmp_path: Path, steps: int, said: str) -> None:
-    for text in (nested_runs(deep=steps), nested_runs(a=1, deep=steps)):
-        file = write(tmp_path / 'runs.json', text)
-        for load in (calls, load_runs, load_answers, load_judged_answers, load_final_answers):
-            with pytest.raises(DataError, match=rf"runs\.json: record 'deep': .*nested deeper than {said}"):
-                load(file)
+def test_runs_that_are_too_deep_or_there_twice_say_so(tmp_path: Path, steps: int, said: str) -> None:
+    file = write(tmp_path / 'runs.json', nested_runs(a=1, deep=steps))
+    for load in (calls, load_runs, load_answers, load_judged_answers, load_final_answers):
+        with pytest.raises(DataError, match=rf"runs\.json: record 'deep': .*nested deeper than {said}"):
+            load(file)
 
-
-def test_a_run_that_is_there_twice_is_named(tmp_path: Path) -> None:
     text = nested_runs(a=1)
     with pytest.raises(DataError, match=r"record 'a': the query occurs twice in the file"):
         calls(write(tmp_path / 'runs.json', f'{text[:-1]}, {text[1:]}'))
@@ -201,13 +142,7 @@ def test_a_run_that_is_there_twice_is_named(tmp_path: Path) -> None:
 
 LARGE: dict[str, tuple[str, str, str, str]] = {
     'lines': ('a.json', '', '{"id": 1, "query": "where", "answer": "there"}\n', ''),
-    'zeros': ('a.json', '', '0', ''),
-    'nul': ('a.json', '', '\0', ''),
-    'blanks': ('a.json', '', ' ', ''),
-    'a list of zeros': ('a.json', '[', '0,', '0]'),
-    'an object of zeros': ('a.json', '{"a": [', '0,', '0]}'),
     'runs': ('a.json', '', '{"1": {"answer": {"answer_details": []}}}\n', ''),
-    'a cache of lines': ('a/b/c.json', '', '{"id": 1}\n', ''),
     'a cache of zeros': ('a/b/c.json', '{"a": [', '0,', '0]}'),
 }
 """Where a file is, how it begins, what it repeats, and how it ends."""
@@ -236,7 +171,7 @@ def test_large_files_are_refused_in_linear_time_and_little_memory(
     assert peak < 10_000_000, 'the file has 5 MB, and as a list of zeros four times as much'
 
 
-@pytest.mark.parametrize('key', ['{' * 100_000, '[' * 1_000, "{'a': " + '1+' * 90_000 + '1}', '9' * 5_000, '\udc80'])
+@pytest.mark.parametrize('key', ['{' * 100_000, "{'a': " + '1+' * 90_000 + '1}', '9' * 5_000, '\udc80'])
 def test_a_cache_with_hostile_keys(tmp_path: Path, key: str) -> None:
     write(tmp_path / 'c' / 'a' / 'b' / 'c.json', {key: {'error': '', 'response': 'x' * 300_000}})
     built = write_bank(calls(tmp_path / 'c'), tmp_path / 'bank')
@@ -244,7 +179,7 @@ def test_a_cache_with_hostile_keys(tmp_path: Path, key: str) -> None:
     assert sum(Bank(tmp_path / 'bank').files().values()) == built.calls
 
 
-@pytest.mark.parametrize('content', ['[1]', '{"a": 1}', '{"a": {}}', '{"a": ', '[' * 10_000])
+@pytest.mark.parametrize('content', ['[1]', '{"a": 1}', '{"a": {}}', '{"a": '])
 def test_a_damaged_cache_names_its_file(tmp_path: Path, content: str) -> None:
     write(tmp_path / 'c' / 'a' / 'b' / 'broken.json', content)
     with pytest.raises(DataError, match=r'broken\.json'):
@@ -252,22 +187,20 @@ def test_a_damaged_cache_names_its_file(tmp_path: Path, content: str) -> None:
 
 
 def test_a_folder_is_read_but_for_what_is_of_another_format(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    write(tmp_path / 'a' / 'runs.json', {'1': run({'name': 'n', 'arguments': {}, 'response': 'r'})})
+    write(tmp_path / 'a' / 'runs.json', nested_runs(a=1))
     write(tmp_path / 'a' / 'notes.json', {'some': 'thing'})
-    write(tmp_path / 'b' / 'runs.json', {'1': run({'name': 'n', 'arguments': {}, 'response': 'r'})})
+    write(tmp_path / 'b' / 'runs.json', nested_runs(a=1))
     found = find_sources([tmp_path / 'a', tmp_path / 'b' / 'runs.json'])
     assert [source.label for source in found] == ['a/runs.json', 'b/runs.json']
     assert 'notes.json is left out' in caplog.text
 
 
 def test_what_there_is_not_and_what_is_there_twice(tmp_path: Path) -> None:
-    file = write(tmp_path / 'runs.json', {'1': run({'name': 'n', 'arguments': {}, 'response': 'r'})})
-    for path, said in (
-        (tmp_path / 'none', 'the file or folder does not exist'),
-        (write(tmp_path / 'x' / 'a.json', '{}').parent, 'no recorded'),
-    ):
-        with pytest.raises(DataError, match=said):
-            find_sources([path])
+    file = write(tmp_path / 'runs.json', nested_runs(a=1))
+    with pytest.raises(DataError, match='the file or folder does not exist'):
+        find_sources([tmp_path / 'none'])
+    with pytest.raises(DataError, match='no recorded'):
+        find_sources([write(tmp_path / 'x' / 'a.json', '{}').parent])
     with pytest.raises(ValueError, match='twice'):
         find_sources([file, file])
     assert find_sources([file]) == [Source(file, 'trajectories', 'runs.json')]

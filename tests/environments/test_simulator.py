@@ -7,20 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.bank import Bank, RecordedCall
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.simulator import (
-    MAX_REQUESTS,
-    Simulator,
-    read_simulated,
-    simulator_message,
-)
+from opencompass_tooleval.environments.simulator import MAX_REQUESTS, Simulator, read_simulated, simulator_message
 from opencompass_tooleval.environments.simulator_prompts import SYSTEM_PROMPTS
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLE_CHARS
-from tests.conftest import ROOT
+from tests.agents.support import bank_of
+from tests.instructions.shared_data import expected
 from tests.run_alone import run_alone
 
 REPLY = '```json\n{"error": "", "response": {"films": ["Dune"]}}\n```'
@@ -33,8 +29,7 @@ DOCUMENT = {'name': 'films', 'description': 'Lists films.'}
 
 @pytest.fixture
 def bank(tmp_path: Path) -> Bank:
-    write_bank(CALLS, tmp_path / 'bank')
-    return Bank(tmp_path / 'bank')
+    return bank_of(tmp_path, CALLS)
 
 
 def test_the_message_has_documentation_examples_and_input() -> None:
@@ -59,43 +54,23 @@ def test_only_what_nothing_answers_is_simulated_and_only_once(bank: Bank) -> Non
     session = environment.begin('9')
     assert run_alone(session.ask('films', {'year': 3}), []).source == 'other_task'
     assert run_alone(session.ask('nothing', {}), []).fault == 'unknown_tool'
+    assert run_alone(Environment(bank).begin('9').ask('films', {'year': 1999}), []).fault == 'unanswered'
     assert run_alone(session.ask('films', {'year': 1999}), [REPLY]) == Observation(SAID, 'simulated')
     assert list(cache.values()) == [SAID]
     again = Environment(bank, simulator=Simulator('m', cache=cache)).begin('10')
     assert run_alone(again.ask('films', '{"year": 1999.0}'), []) == Observation(SAID, 'simulated')
 
 
-def test_without_a_simulator_it_is_the_tools_error(bank: Bank) -> None:
-    assert run_alone(Environment(bank).begin('9').ask('films', {'year': 1999}), []).fault == 'unanswered'
-
-
-def test_the_turn_is_system_and_user(bank: Bank) -> None:
-    dialogue = Simulator('m').simulate('films', {}, DOCUMENT, [])
-    request = next(dialogue)
-    assert [message.role for message in request.messages] == ['system', 'user']
-    assert request.messages[0].content == SYSTEM_PROMPTS['tooleval']
-    assert request.model == 'simulator'
-
-
-def test_an_unreadable_reply_is_asked_again_and_never_kept(bank: Bank) -> None:
-    cache: dict[str, str] = {}
-    session = Environment(bank, simulator=Simulator('m', cache=cache)).begin('9')
-    refused = run_alone(session.ask('films', {'year': 1999}), ['I cannot do that.'] * MAX_REQUESTS)
-    assert refused.fault == 'unanswered' and 'API not working' in refused.text and cache == {}
-    assert run_alone(session.ask('films', {'year': 1999}), ['', REPLY]) == Observation(SAID, 'simulated')
-    assert list(cache.values()) == [SAID]
-
-
 def test_a_reply_that_came_meanwhile_stands(bank: Bank) -> None:
     simulator = Simulator('m')
-    unread, last = (simulator.simulate('films', {'year': 1999}, DOCUMENT) for _ in range(2))
-    next(unread), next(last)
+    unread, last, other = (simulator.simulate('films', {'year': 1999}, DOCUMENT) for _ in range(3))
+    next(unread), next(last), next(other)
     for _ in range(MAX_REQUESTS - 1):
         last.send(Answer('no JSON'))
     assert run_alone(simulator.simulate('films', {'year': 1999}, DOCUMENT), [REPLY]) == SAID
-    for dialogue in (unread, last):
+    for dialogue, reply in ((unread, 'no JSON'), (last, 'no JSON'), (other, '{"error": "", "response": "other"}')):
         with pytest.raises(StopIteration) as end:
-            dialogue.send(Answer('no JSON'))
+            dialogue.send(Answer(reply))
         assert end.value.value == SAID
 
 
@@ -119,15 +94,18 @@ def test_the_digest_stands_for_call_documentation_prompt_and_model() -> None:
     simulator = Simulator('m')
     same = simulator.digest('films', {'a': 1, 'b': ' x'}, DOCUMENT)
     assert simulator.digest('films', '{"b": "x", "a": 1.0}', DOCUMENT) == same
+    published = ('stabletoolbench', 'mirrorapi', 'mirrorapi_cot')
+    as_text = Simulator('m', 'stabletoolbench').prompt
     others = [
         simulator.digest('films', {'a': '1', 'b': 'x'}, DOCUMENT),
         simulator.digest('other', {'a': 1, 'b': 'x'}, DOCUMENT),
         simulator.digest('films', {'a': 1, 'b': 'x'}, DOCUMENT, CALLS[:1]),
         Simulator('n').digest('films', {'a': 1, 'b': 'x'}, DOCUMENT),
-        Simulator('m', 'Be another API.').digest('films', {'a': 1, 'b': 'x'}, DOCUMENT),
+        # The prompt of a published form, given as a text, is asked in our form.
+        *(Simulator('m', prompt).digest('films', {'a': 1, 'b': 'x'}, DOCUMENT) for prompt in (*published, as_text)),
         simulator.digest('films', {'a': 1, 'b': 'x'}, {}),
     ]
-    assert len({same, *others}) == 7
+    assert len({same, *others}) == 10
 
 
 @pytest.mark.parametrize(
@@ -138,8 +116,6 @@ def test_the_digest_stands_for_call_documentation_prompt_and_model() -> None:
         ("{'error': None, 'response': [1]}", '{"error": "", "response": [1]}'),
         ('{"error": "Not found"}', None),
         ('[]', None),
-        ('', None),
-        ('{' * 100_000, None),
         ('{"response": ' * 50_000, None),
         ('{"response": "' + 'x' * 1_000_000 + '"}', None),
         ('{"response": ' + '9' * 5_000 + '}', None),
@@ -152,18 +128,6 @@ def test_replies(reply: str, said: str | None) -> None:
 def test_no_reply_is_longer_than_what_is_read() -> None:
     said = read_simulated('{"error": "' + 'é' * 60_000 + '", "response": "' + '\\u00e9' * 20_000 + '"}')
     assert said is not None and len(said) <= MAX_CHARS
-
-
-def test_two_that_ask_at_once_get_the_same(bank: Bank) -> None:
-    simulator = Simulator('m')
-    first, second = (simulator.simulate('films', {'year': 1999}, DOCUMENT) for _ in range(2))
-    next(first), next(second)
-    said = []
-    for dialogue, reply in ((first, REPLY), (second, '{"response": "other"}')):
-        with pytest.raises(StopIteration) as end:
-            dialogue.send(as_answer(reply))
-        said.append(end.value.value)
-    assert said == [SAID, SAID]
 
 
 # Prompts
@@ -179,10 +143,7 @@ def test_prompts_have_names() -> None:
 
 
 def test_published_prompts_are_those_of_the_source_code() -> None:
-    file = ROOT.parent / 'shared' / 'expected' / 'toolbench' / 'prompts.json'
-    if not file.is_file():
-        pytest.skip(f'{file} is not here')
-    published = json.loads(file.read_text(encoding='utf-8'))
+    published = json.loads(expected('toolbench/prompts.json').read_text(encoding='utf-8'))
     as_sent = {
         'stabletoolbench': published['simulator'][0],
         'mirrorapi': published['mirrorapi']['SFT_SYSTEM'],

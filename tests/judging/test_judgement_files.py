@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opencompass.utils import get_logger
 
+from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchSuccessEvaluator
+from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement import read_judgement
 from opencompass_tooleval.judging.judgement_files import JudgementFiles, read_judgements
+from opencompass_tooleval.models import preflight
 from opencompass_tooleval.work_dir.work_dir import ResultPath
 
 
@@ -62,22 +66,22 @@ def test_a_file_that_does_not_say_what_it_judged_serves_one_model(tmp_path: Path
         JudgementFiles({'a': 'x.jsonl', 'b': 'x.jsonl'}).check_owner(result_path_of(tmp_path, 'b'))
 
 
-@pytest.mark.parametrize('name', ['plans_zh.json', 'plans_zh_0.json', 'plans_zh_1.json', 'tmp_plans_zh.jsonl'])
-def test_models_that_answer_in_part_count(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ('name', 'counts'),
+    [
+        ('plans_zh.json', True),
+        ('plans_zh_0.json', True),
+        ('tmp_plans_zh.jsonl', True),
+        ('plans_zh_long.json', False),
+        ('xplans_zh.json', False),
+    ],
+)
+def test_models_that_answer_in_part_count_and_other_data_sets_do_not(tmp_path: Path, name: str, counts: bool) -> None:
     answered(tmp_path, 'a')
     answered(tmp_path, 'b', name)
-    assert result_path_of(tmp_path, 'a').other_models() == ['b']
-
-
-def test_other_data_sets_do_not_count(tmp_path: Path) -> None:
-    answered(tmp_path, 'b', 'plans_zh_long.json')
-    answered(tmp_path, 'b', 'xplans_zh.json')
-    assert result_path_of(tmp_path, 'a').other_models() == []
+    assert result_path_of(tmp_path, 'a').other_models() == ['b'] * counts
     assert result_path_of(tmp_path / 'none', 'a').other_models() == []
-
-
-def test_outside_a_task_there_is_no_place() -> None:
-    assert ResultPath.of(Placed(None)) is ResultPath.of(Placed(Path('x'))) is None
+    assert ResultPath.of(Placed(None)) is ResultPath.of(Placed(Path('x'))) is None, 'outside a task there is no place'
 
 
 @pytest.mark.parametrize(
@@ -102,30 +106,27 @@ def test_shapes_of_recorded_answers_are_read_from_the_predictions(tmp_path: Path
     assert result_path_of(tmp_path, 'none').recorded_shapes() == []
 
 
-def test_what_a_task_will_miss_is_said_with_the_models_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchSuccessEvaluator
-    from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
-    from opencompass_tooleval.models import preflight
-    from opencompass_tooleval.models.preflight import Sweep, get_logger, scoring_faults, tell
-
+@pytest.mark.parametrize(
+    'kind',
+    [
+        {'type': ToolEvalUltraToolEvaluator, 'name': 'planning', 'language': 'zh'},
+        {'type': ToolEvalToolBenchSuccessEvaluator},
+    ],
+)
+def test_what_a_task_will_miss_is_said_with_the_models_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: dict[str, Any]
+) -> None:
     warnings: list[str] = []
+    monkeypatch.setattr(preflight, '_told', set())
     monkeypatch.setattr(get_logger(), 'warning', warnings.append)
     there = tmp_path / 'a.jsonl'
     there.write_text('{}\n')
     settings: list[Any] = [str(tmp_path / '{model}.jsonl'), {'a': str(there)}, str(tmp_path / 'none.jsonl')]
-    kinds: list[dict[str, Any]] = [
-        {'type': ToolEvalUltraToolEvaluator, 'name': 'planning', 'language': 'zh'},
-        {'type': ToolEvalToolBenchSuccessEvaluator},
-    ]
-    for kind in kinds:
-        for model in ('a', 'b'):
-            rows = [
-                {'abbr': f'd{i}', 'eval_cfg': {'evaluator': {**kind, 'judgements': s}}} for i, s in enumerate(settings)
-            ]
-            tell(scoring_faults(Sweep(None, (), [({'abbr': model}, row) for row in rows])))
-        assert len(warnings) == 4
-        assert 'd2: scoring will fail' in warnings[0] and 'model a is missing' in warnings[0]
-        assert 'd0: scoring will fail' in warnings[1] and 'b.jsonl' in warnings[1]
-        assert 'd1: scoring will fail' in warnings[2] and 'no file for model b' in warnings[2]
-        warnings.clear()
-        preflight._told.clear()  # each is said once in a process
+    evaluators = [{'evaluator': {**kind, 'judgements': judgements}} for judgements in settings]
+    rows = [{'abbr': f'd{place}', 'eval_cfg': cfg} for place, cfg in enumerate(evaluators)]
+    for model in ('a', 'b'):
+        preflight.tell(preflight.scoring_faults(preflight.Sweep(None, (), [({'abbr': model}, row) for row in rows])))
+    assert len(warnings) == 4
+    assert 'd2: scoring will fail' in warnings[0] and 'model a is missing' in warnings[0]
+    assert 'd0: scoring will fail' in warnings[1] and 'b.jsonl' in warnings[1]
+    assert 'd1: scoring will fail' in warnings[2] and 'no file for model b' in warnings[2]

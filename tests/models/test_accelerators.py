@@ -1,31 +1,27 @@
-"""``opencompass -a vllm`` and ``-a lmdeploy``, OpenAISDK and concurrent inference: what the engine or server receives.
+"""``opencompass -a vllm`` and ``-a lmdeploy``, and concurrent inference: what the engine receives, or why not.
 
-vLLM and LMDeploy cannot be installed here. ``engine_stand_ins`` has what OpenCompass imports of them, with their
-signatures; its wrappers are the real ones.
+LMDeploy cannot be installed here. ``engine_stand_ins`` has what OpenCompass imports of it, with its signatures; the
+wrapper is the real one.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mmengine.config import Config
 from opencompass.utils.run import change_accelerator
 
-from tests.conftest import ROOT, ModelServer
+from tests.conftest import ROOT
 from tests.forked import run_opencompass
 
 STAND_INS = ROOT / 'tests' / 'models' / 'engine_stand_ins'
-CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
 
 CONFIG = """
 from mmengine.config import read_base
-from opencompass.models import HuggingFacewithChatTemplate, OpenAISDK
+from opencompass.models import HuggingFacewithChatTemplate
 from opencompass_tooleval.models import ToolEvalHFChat
 
 with read_base():
@@ -34,55 +30,33 @@ with read_base():
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 datasets = [row for row in tooleval_ultratool_en_datasets if row['name'] in ('tool_usage', 'tool_selection')]
-datasets[0]['infer_cfg']['inferencer'].update(DATASET)
+datasets[0]['infer_cfg']['inferencer']['temperature'] = 0.7
 datasets[0]['n'] = 3
 models = [dict(type=HuggingFacewithChatTemplate, abbr='tiny-hf', path='PATH', max_seq_len=16384, max_out_len=64,
                batch_size=64, run_cfg=dict(num_gpus=0))]
 """
 
 
-def config(folder: Path, tiny_model: Path, more: str = '', dataset: str = "{'temperature': 0.7}") -> Path:
+def config(folder: Path, tiny_model: Path, more: str = '') -> Path:
     file = folder / 'sweep.py'
-    text = CONFIG.replace('DATASET', dataset) + more
-    file.write_text(text.replace('PATH', str(tiny_model)), encoding='utf-8')
+    file.write_text((CONFIG + more).replace('PATH', str(tiny_model)), encoding='utf-8')
     return file
 
 
-def environment(folder: Path) -> dict[str, str]:
-    python_path = os.pathsep.join([str(STAND_INS), str(ROOT)])
-    return {**os.environ, 'RECORDED': str(folder / 'recorded'), 'PYTHONPATH': python_path, 'CUDA_VISIBLE_DEVICES': ''}
-
-
-def recorded(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / 'recorded').read_text().splitlines()]
-
-
-def accelerate(engine: str, file: Path, folder: Path) -> tuple[list[dict[str, Any]], str]:
-    """Runs a config with ``-a``; returns what the engine received, and the output."""
-    if engine == 'lmdeploy':  # imported when it is used
-        (folder / 'lmdeploy').symlink_to(STAND_INS / 'lmdeploy')
-        done = run_opencompass(file, '-a', engine, '-w', folder / 'out', cwd=folder, env=environment(folder))
-    else:  # imported with OpenCompass
-        command = [sys.executable, '-m', 'opencompass.cli.main', str(file), '-a', engine, '-w', str(folder / 'out')]
-        done = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True)
-    logs = '\n'.join(log.read_text(errors='replace') for log in (folder / 'out').rglob('logs/infer/**/*.out'))
-    assert done.returncode == 0 and (folder / 'recorded').exists(), done.stdout + done.stderr + logs
-    return recorded(folder), done.stdout + logs
-
-
-@pytest.mark.parametrize('engine', ['lmdeploy', pytest.param('vllm', marks=pytest.mark.long)])
-def test_a_data_sets_temperature_the_prices_and_the_budget_count(engine: str, tiny_model: Path, tmp_path: Path) -> None:
+def test_a_data_sets_temperature_the_prices_and_the_budget_count(tiny_model: Path, tmp_path: Path) -> None:
     """OpenCompass's default for ``-a lmdeploy`` is ``top_k=1, temperature=1e-6``; it is nobody's word."""
     prices = 'models[0].update(prices=dict(input=1.0, output=2.0), budget=dict(tokens=10**7))\n'
-    received, said = accelerate(engine, config(tmp_path, tiny_model, prices), tmp_path)
+    file, recorded = config(tmp_path, tiny_model, prices), tmp_path / 'recorded'
+    (tmp_path / 'lmdeploy').symlink_to(STAND_INS / 'lmdeploy')
+    env = {**os.environ, 'RECORDED': str(recorded), 'PYTHONPATH': f'{STAND_INS}:{ROOT}', 'CUDA_VISIBLE_DEVICES': ''}
+    done = run_opencompass(file, '-a', 'lmdeploy', '-w', tmp_path / 'out', cwd=tmp_path, env=env)
+    said = done.stdout + ''.join(log.read_text(errors='replace') for log in tmp_path.glob('out/*/logs/infer/**/*.out'))
+    assert done.returncode == 0 and recorded.exists(), said + done.stderr
     assert 'may all be the same' not in said
-    if engine == 'lmdeploy':
-        sampled = [row for row in received if row['do_sample']]
-        assert {(row['temperature'], row['top_k']) for row in sampled} == {(0.7, 50)}  # the engine's own default
-        assert {row['top_k'] for row in received if not row['do_sample']} == {1}, 'greedy by default'
-    else:
-        sampled = [row for row in received if row['temperature'] == 0.7]
-        assert {row['top_k'] for row in sampled} == {0}
+    received = [json.loads(line) for line in recorded.read_text().splitlines()]
+    sampled = [row for row in received if row['do_sample']]
+    assert {(row['temperature'], row['top_k']) for row in sampled} == {(0.7, 50)}  # the engine's own default
+    assert {row['top_k'] for row in received if not row['do_sample']} == {1}, 'greedy by default'
     contents = [json.loads(result.read_text()) for result in (tmp_path / 'out').rglob('results/*/*.json')]
     counts = [content['samples']['all'] for content in contents]
     repeated = sum(row['prompts'] for row in sampled)
@@ -93,13 +67,6 @@ def test_a_data_sets_temperature_the_prices_and_the_budget_count(engine: str, ti
     assert json.loads(ledger.read_bytes())['spent'] == used
 
 
-@pytest.mark.long
-def test_a_temperature_of_the_config_counts_under_lmdeploy(tiny_model: Path, tmp_path: Path) -> None:
-    more = "models[0]['generation_kwargs'] = dict(do_sample=True, temperature=0.4)\n"
-    received, _ = accelerate('lmdeploy', config(tmp_path, tiny_model, more, '{}'), tmp_path)
-    assert {(row['do_sample'], row['temperature']) for row in received} == {(True, 0.4)}
-
-
 def refused(file: Path, *more: str) -> str:
     """What a run says that ends at once."""
     done = run_opencompass(file, *more, '-w', file.parent / 'out', cwd=file.parent)
@@ -107,56 +74,34 @@ def refused(file: Path, *more: str) -> str:
     return done.stderr
 
 
-def test_settings_that_contradict_each_other_end_the_run(tiny_model: Path, tmp_path: Path) -> None:
+def test_settings_that_contradict_each_other_and_models_that_are_not_replaced_end_the_run(
+    tiny_model: Path, tmp_path: Path
+) -> None:
     settings = {
         'do_sample=True, temperature=0.4': 'temperature 0.4',
         'top_k=1': 'top_k=1, which is temperature 0',
         'do_sample=False': 'do_sample=False, which is temperature 0',
     }
-    models = (f"dict(models[0], abbr='m{place}', generation_kwargs=dict({it}))" for place, it in enumerate(settings))
-    file = config(tmp_path, tiny_model, f'models = [{", ".join(models)}]\n')
-    said = refused(file, '-a', 'lmdeploy')
+    models = [f"dict(models[0], abbr='m{place}', generation_kwargs=dict({it}))" for place, it in enumerate(settings)]
+    models.append("dict(models[0], abbr='ours', type=ToolEvalHFChat)")
+    said = refused(config(tmp_path, tiny_model, f'models = [{", ".join(models)}]\n'), '-a', 'lmdeploy')
+    assert 'tooleval: ours: opencompass -a lmdeploy does not replace ToolEvalHFChat' in said
     for place, words in enumerate(settings.values()):
         fault = f"the model's config sets {words}, the data set 0.7: remove one of them"
         assert f'tooleval: m{place}-lmdeploy: {fault}' in said
 
 
-def test_a_model_that_is_not_accelerated_ends_the_run(tiny_model: Path, tmp_path: Path) -> None:
-    said = refused(config(tmp_path, tiny_model, "models[0]['type'] = ToolEvalHFChat\n"), '-a', 'vllm')
-    assert 'tooleval: tiny-hf: opencompass -a vllm does not replace ToolEvalHFChat' in said
-
-
-@pytest.mark.parametrize('engine', ['vllm', 'lmdeploy'])
-def test_the_shipped_config_is_accelerated(engine: str) -> None:
-    file = CONFIGS / 'models' / 'tooleval_hf_qwen2_5_7b_instruct.py'
-    (model,) = change_accelerator(Config.fromfile(file, format_python_code=False)['models'], engine)
-    assert model['type'].endswith(
-        {'vllm': 'VLLMwithChatTemplate', 'lmdeploy': 'TurboMindModelwithChatTemplate'}[engine]
-    )
-    assert model['abbr'] == f'qwen2.5-7b-instruct-{engine}'
-
-
-SDK = """
-models = [dict(type=OpenAISDK, abbr='sdk', path='tiny', key='right', openai_api_base='URL', query_per_second=100,
-               tokenizer_path='PATH', max_out_len=64, batch_size=8, run_cfg=dict(num_gpus=0))]
-"""
-
-
-def test_openai_sdk_gets_a_data_sets_temperature(echo_server: ModelServer, tiny_model: Path, tmp_path: Path) -> None:
-    """It ignores the argument of its ``generate``."""
-    file = config(tmp_path, tiny_model, SDK.replace('URL', echo_server.url) + 'datasets = datasets[:1]\n')
-    done = run_opencompass(file, '-w', tmp_path / 'out', cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (predictions,) = (tmp_path / 'out').rglob('predictions/*/*.json')
-    requests = [json.loads(row['prediction']) for row in json.loads(predictions.read_text()).values()]
-    assert {request['temperature'] for request in requests} == {0.7}
-
-
 @pytest.mark.parametrize(
-    'partitioner', ['', "infer['partitioner'] = dict(type='NumWorkerPartitioner', num_worker=1)\n"]
+    ('engine', 'kind'), [('vllm', 'VLLMwithChatTemplate'), ('lmdeploy', 'TurboMindModelwithChatTemplate')]
 )
-def test_opencompass_s_concurrent_task_ends_the_run_at_once(partitioner: str, tiny_model: Path, tmp_path: Path) -> None:
+def test_the_shipped_config_is_accelerated(engine: str, kind: str) -> None:
+    file = ROOT / 'opencompass_tooleval' / 'configs' / 'models' / 'tooleval_hf_qwen2_5_7b_instruct.py'
+    (model,) = change_accelerator(Config.fromfile(file, format_python_code=False)['models'], engine)
+    assert model['type'].endswith(kind) and model['abbr'] == f'qwen2.5-7b-instruct-{engine}'
+
+
+def test_opencompass_s_concurrent_task_ends_the_run_at_once(tiny_model: Path, tmp_path: Path) -> None:
     task = "dict(type='opencompass.tasks.openicl_infer_concurrent.OpenICLInferConcurrentTask')"
     runner = f"dict(type='opencompass.runners.LocalRunner', max_num_workers=1, task={task})"
-    said = refused(config(tmp_path, tiny_model, f"infer['runner'] = {runner}\n{partitioner}"))
+    said = refused(config(tmp_path, tiny_model, f"infer['runner'] = {runner}\n"))
     assert "OpenCompass's OpenICLInferConcurrentTask refuses the inferencers of this package: set" in said

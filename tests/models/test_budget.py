@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from tests.models.test_wrappers import make_conversation
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / 'opencompass_tooleval' / 'configs' / 'datasets' / 'demo'
 PRICES = {'input': 1.0, 'output': 2.0}
+MISSING = r'^6 of 10 judgements are missing \(infra:budget\)'
 
 
 @pytest.fixture(scope='module')
@@ -121,13 +122,13 @@ def test_a_usage_of_zero_does_not_make_a_budget_endless(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(('fault', 'spent'), [
     pytest.param('500@1', 200, id='a refused request costs nothing'),
-    pytest.param('slow@1=9', 232 + 200, id='one that timed out may have cost all that it may'),
+    pytest.param('slow@1=3600', 232 + 200, id='one that timed out may have cost all that it may'),
 ])  # fmt: skip
 def test_failed_tries(server: ModelServer, tmp_path: Path, fault: str, spent: int) -> None:
     cfg = {'budget': {'tokens': 1000}}
     server.reset(fault)
     with task(tmp_path, cfg):
-        (answer,) = ask(make_model(server, retry=1, timeout=2), 1)
+        (answer,) = ask(make_model(server, retry=1, timeout=6), 1)
     assert answer.reason is None and state(tmp_path, cfg).spent == spent
 
 
@@ -142,11 +143,8 @@ def test_each_try_of_a_request_is_paid_for(server: ModelServer, tmp_path: Path) 
     limit = per_try + 232
     with task(tmp_path / 'less', cfg := {'budget': {'tokens': limit}}):
         (answer,) = ask(make_model(server, retry=3), 1)
-    assert (
-        answer.reason == OVER_BUDGET
-        and answer.usage is not None
-        and answer.usage.requests == server.stats()['requests']
-    )
+    assert answer.reason == OVER_BUDGET and answer.usage is not None
+    assert answer.usage.requests == server.stats()['requests']
     assert state(tmp_path / 'less', cfg).spent == tokens(server) <= limit
 
 
@@ -162,7 +160,7 @@ def test_a_local_model_gets_batches_within_its_budget_of_tokens(tiny_model: Path
 
 def judge_cfg(server: ModelServer, **more: Any) -> dict[str, Any]:
     return {'type': ToolEvalOpenAI, 'abbr': 'gpt', 'path': 'tiny', 'key': 'none', 'openai_api_base': server.url,
-            'max_out_len': 100, 'max_workers': 8, **more}  # fmt: skip
+            'max_out_len': 100, 'max_workers': 8, 'query_per_second': None, **more}  # fmt: skip
 
 
 def judge(cfg: Mapping[str, Any], folder: Path, count: int = 10) -> int:
@@ -176,21 +174,17 @@ def test_a_judge_takes_from_its_own_budget_or_from_that_of_the_model(
     server: ModelServer, tmp_path: Path, has_own: bool
 ) -> None:
     """What it judged is kept, and a higher budget continues."""
-    for limit, judged in ((1000, 4), (5000, 6)):
+    for limit, requests, judged in ((1000, 4, 4), (5000, 6, 10)):
         server.reset()
         own = {'budget': {'tokens': limit}} if has_own else {}
         model = {'budget': {'tokens': 10**6 if has_own else limit}}
-        with task(tmp_path, model):
-            if judged == 4:
-                with pytest.raises(UnjudgedError, match=r'^6 of 10 judgements are missing \(infra:budget\)'):
-                    judge(judge_cfg(server, **own), tmp_path)
-            else:
-                assert judge(judge_cfg(server, **own), tmp_path) == 10
-        assert server.stats()['requests'] == judged
+        with task(tmp_path, model), nullcontext() if judged == 10 else pytest.raises(UnjudgedError, match=MISSING):
+            assert judge(judge_cfg(server, **own), tmp_path) == 10
+        assert server.stats()['requests'] == requests
         spent = state(tmp_path, own, 'gpt', is_auxiliary=True) if has_own else state(tmp_path, model)
-        assert spent.spent == 200 * (4 if judged == 4 else 10)
+        assert spent.spent == 200 * judged
         (name,) = spent.not_asked
-        assert name.endswith('judgements of plans') and spent.not_asked[name] == [6 if judged == 4 else 0, 10]
+        assert name.endswith('judgements of plans') and spent.not_asked[name] == [10 - judged, 10]
         assert not has_own or state(tmp_path, model).spent == 0
 
 
@@ -203,23 +197,20 @@ def test_a_judge_whose_cost_is_unknown_is_refused_where_it_would_count(server: M
         AuxiliaryModel(judge_cfg(server, budget={'tokens': 5}))
 
 
-def test_a_simulator_without_budget_leaves_tasks_unanswered(tmp_path: Path) -> None:
+def test_a_simulator_without_budget_leaves_tasks_unanswered(server: ModelServer, tmp_path: Path) -> None:
     """They are no zeros: the data set has no result, and is noted in the simulator's ledger."""
-    script = ROOT / 'tests' / 'spending_script.py'
-    model, simulator = (start_server('--script', f'{script}:{role}') for role in ('model', 'simulator'))
+    config = Config.fromfile(DEMO / 'tooleval_agent_demo_gen.py', format_python_code=False)
+    (dataset,) = (row for row in config['tooleval_agent_datasets'] if row['abbr'] == 'tooleval-teval-agent-fc')
+    simulating = judge_cfg(server, abbr='sim', budget={'tokens': 100})
+    simulator = {'model': simulating, 'cache': str(tmp_path / 'cache.sqlite')}
+    dataset['infer_cfg']['inferencer']['dialogues']['simulator'] = simulator
+    model = start_server('--script', f'{ROOT / "tests" / "spending_script.py"}:model')
     try:
-        config = Config.fromfile(DEMO / 'tooleval_agent_demo_gen.py', format_python_code=False)
-        (dataset,) = (row for row in config['tooleval_agent_datasets'] if row['abbr'] == 'tooleval-teval-agent-fc')
-        simulating = judge_cfg(simulator, abbr='sim', budget={'tokens': 100})
-        dataset['infer_cfg']['inferencer']['dialogues']['simulator'] = {
-            'model': simulating, 'cache': str(tmp_path / 'cache.sqlite')
-        }  # fmt: skip
         asked = ConfigDict(judge_cfg(model, abbr='m', run_cfg={'num_gpus': 0}))
         with pytest.raises(TaskFailedError, match=rf'{InfraFailureError.__name__}: .*infra:simulator:budget'):
             ToolEvalInferTask(ConfigDict(models=[asked], datasets=[[dataset]], work_dir=str(tmp_path))).run()
-        spent = state(tmp_path, simulating, 'sim', is_auxiliary=True)
-        assert spent.spent == simulator.stats()['requests'] == 0
-        assert list(spent.not_asked) == ['m x tooleval-teval-agent-fc'] and not list(tmp_path.glob('budgets/*.json'))
     finally:
         model.stop()
-        simulator.stop()
+    spent = state(tmp_path, simulating, 'sim', is_auxiliary=True)
+    assert spent.spent == server.stats()['requests'] == 0
+    assert list(spent.not_asked) == ['m x tooleval-teval-agent-fc'] and not list(tmp_path.glob('budgets/*.json'))

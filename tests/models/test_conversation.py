@@ -23,18 +23,9 @@ MESSAGES = [
 ]
 
 
-def entry(messages: list[dict[str, str]] = MESSAGES) -> dict[str, Any]:
-    return {
-        'messages': json.dumps(messages),
-        'record_id': 'r1',
-        'source': 'plan_json_v2',
-        'idx': 4,
-        'gold_answer': 'secret gold',
-    }
-
-
-def pairs(conversation: Conversation) -> list[tuple[str, str]]:
-    return [(item['role'], item['content']) for item in conversation]
+def entry() -> dict[str, Any]:
+    row = {'record_id': 'r1', 'source': 'plan_json_v2', 'idx': 4, 'gold_answer': 'secret gold'}
+    return {**row, 'messages': json.dumps(MESSAGES)}
 
 
 @pytest.mark.parametrize(('roles', 'expected'), [
@@ -51,25 +42,22 @@ def pairs(conversation: Conversation) -> list[tuple[str, str]]:
 ])  # fmt: skip
 def test_roles(roles: dict[str, str], expected: list[tuple[str, str]]) -> None:
     conversation = ToolEvalConversationTemplate(**roles).generate_item(entry())
-    assert pairs(conversation) == expected
-    assert all(
-        item == {'role': item['role'], 'prompt': item['content'], 'content': item['content']} for item in conversation
-    )
+    assert list(conversation) == [{'role': role, 'prompt': text, 'content': text} for role, text in expected]
 
 
 def test_attributes() -> None:
-    conversation = ToolEvalConversationTemplate('{messages}').generate_item(entry())
+    template = ICL_PROMPT_TEMPLATES.build({'type': 'ToolEvalConversationTemplate', 'template': '{messages}'})
+    assert type(template) is ToolEvalConversationTemplate and template.prompt_type == 'meta'
+    conversation = template.generate_item(entry())
     assert isinstance(conversation, PromptList)
     assert (conversation.record_id, conversation.source) == ('r1', 'plan_json_v2')
     assert (conversation.position, conversation.gold_answer) == (4, 'secret gold')
     assert 'secret' not in json.dumps(conversation)
     copy = deepcopy(conversation)
     assert type(copy) is Conversation and copy == conversation and copy[0] is not conversation[0]
-    assert vars(copy) == vars(conversation) and copy.record_id == 'r1'
-    template = ICL_PROMPT_TEMPLATES.build({'type': 'ToolEvalConversationTemplate', 'template': '{messages}'})
-    assert type(template) is ToolEvalConversationTemplate and template.prompt_type == 'meta'
+    assert vars(copy) == vars(conversation)
 
 
 def test_another_column() -> None:
     row = {**entry(), 'messages': '[]', 'mine': json.dumps([{'role': 'user', 'content': 'x'}])}
-    assert pairs(ToolEvalConversationTemplate('{mine}').generate_item(row)) == [('HUMAN', 'x')]
+    assert [item['content'] for item in ToolEvalConversationTemplate('{mine}').generate_item(row)] == ['x']

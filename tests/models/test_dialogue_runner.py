@@ -65,41 +65,6 @@ def dialogues() -> dict[str, Dialogue[list[str]]]:
     return {'a': count_down('a', 3), 'b': count_down('b', 1), 'c': count_down('c', 2), 'd': count_down('d', 0)}
 
 
-def test_each_round_is_a_batch_of_those_still_going() -> None:
-    model = Echo()
-    outcomes = DialogueRunner(model, None, 10).run(dialogues())
-    assert model.batches == [['a0', 'b0', 'c0'], ['a1', 'c1'], ['a2']]
-    assert {key: outcome.value for key, outcome in outcomes.items()} == {
-        'a': ['<a0>', '<a1>', '<a2>'],
-        'b': ['<b0>'],
-        'c': ['<c0>', '<c1>'],
-        'd': [],
-    }
-    assert outcomes['c'].answers[1].text == '<c1>'
-    model = Echo()
-    DialogueRunner(model, None, 10, batch_size=2).run(dialogues())
-    assert model.batches == [['a0', 'b0'], ['c0'], ['a1', 'c1'], ['a2']]
-
-
-def test_only_the_batch_in_flight_is_asked_again(tmp_path: Path) -> None:
-    def killed(text: str) -> None:
-        if text == 'a1':
-            raise KeyboardInterrupt
-
-    journal = Journal(tmp_path / 'journal.jsonl')
-    with pytest.raises(KeyboardInterrupt):
-        DialogueRunner(Echo(killed), journal, 10).run(dialogues())
-    model = Echo()
-    outcomes = DialogueRunner(model, journal, 10).run(dialogues())
-    assert model.batches == [['a1', 'c1'], ['a2']]
-    assert outcomes['a'].value == ['<a0>', '<a1>', '<a2>'] and len(outcomes['a'].answers) == 3
-    again = Echo()
-    assert DialogueRunner(again, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
-    assert again.batches == []
-    DialogueRunner(again, journal, 10).run({'a': count_down('z', 2)})  # no answer to another question is reused
-    assert again.batches == [['z0'], ['z1']]
-
-
 def test_an_answer_of_megabytes_is_cut_before_it_is_kept(tmp_path: Path) -> None:
     class Huge(Echo):
         def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
@@ -122,21 +87,19 @@ def test_a_failure_ends_its_dialogue_and_is_asked_again(tmp_path: Path) -> None:
     assert outcomes['a'].value and outcomes['a'].infra is None
     model = Echo()
     assert DialogueRunner(model, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
-    assert model.batches == [['c1']]
+    DialogueRunner(model, journal, 10).run({'a': count_down('z', 2)})  # no answer to another question is reused
+    assert model.batches == [['c1'], ['z0'], ['z1']]
 
 
-def test_tokens_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    runner = DialogueRunner(Costly(), None, 10, description='asking')
-    runner.run(dialogues())
-    assert runner.calls == 6 and runner.tokens == 6 * 12
-    assert 'tokens=72' in capsys.readouterr().err
-
-
-def test_requests_of_a_round_that_failed_are_counted(tmp_path: Path) -> None:
+def test_tokens_and_requests_of_a_round_that_failed_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """At the first round and later, and once more where the run goes on."""
     fails: Any = lambda text: 'infra:timeout' if text in ('b0', 'c1') else None  # noqa: E731
     journal = Journal(tmp_path / 'journal.jsonl')
-    outcomes = DialogueRunner(Costly(fails), journal, 10).run(dialogues())
+    runner = DialogueRunner(Costly(fails), journal, 10, description='asking')
+    outcomes = runner.run(dialogues())
+    assert (runner.calls, runner.tokens) == (6, 4 * 12) and 'tokens=48' in capsys.readouterr().err
     assert outcomes['a'].usage == Usage(30, 6, first_prompt=10, requests=6)
     assert outcomes['b'].usage == Usage(requests=5)
     assert outcomes['c'].usage == Usage(10, 2, first_prompt=10, requests=7)

@@ -123,6 +123,7 @@ def test_a_kept_answer_whose_calls_cannot_be_read_is_asked_for_again(server: Mod
 def test_the_oracle_calls_a_damaged_one_otherwise_and_recorded_calls_are_replayed(tmp_path: Path) -> None:
     (right,) = ask(OracleModel(), [prompt()], 64)
     assert (right.text, right.calls) == ('look', (ToolCall('Weather.of', {'city': 'Rome'}),))
+    assert OracleModel().generate([prompt()], 64) == ['look']  # as OpenCompass's own inferencers ask
     (wrong,) = ask(OracleModel(noise=1.0), [prompt()], 64)
     assert [call.name for call in wrong.calls] == ['Weather.of'] and wrong.calls != right.calls
     calls = calls_payload([ToolCall('Weather.of', {'city': 'Rome'}, 'call_7')])
@@ -158,47 +159,34 @@ class _CountsCalls(ToolEvalCallsEvaluator):
         return {}
 
     def score_samples(self, references: Any, answers: Any) -> list[SampleScore]:
-        return [
-            SampleScore(reference, {'calls': float(len(answer.calls))}, answer.reason or 'ok')
-            for reference, answer in zip(references, answers, strict=True)
-        ]
+        both = zip(references, answers, strict=True)
+        return [SampleScore(name, {'calls': float(len(answer.calls))}, answer.reason or 'ok') for name, answer in both]
 
 
 def test_an_evaluator_gets_the_calls_also_for_what_is_the_same_in_trials() -> None:
-    calls = [calls_payload([ToolCall('a', {})]), [], None]
-    scores = _CountsCalls().score(
-        ['x', 'y', ''], ['0', '1', '2'], ['0', '1', '2'], [None, None, 'infra:timeout'], calls
-    )
+    names, calls = ['0', '1', '2'], [calls_payload([ToolCall('a', {})]), [], None]
+    scores = _CountsCalls().score(names, names, names, [None, None, 'infra:timeout'], calls)
     assert [(score.values['calls'], score.reason) for score in scores] == [(1, 'ok'), (0, 'ok'), (0, 'infra:timeout')]
-    calls = [calls_payload([ToolCall('a', {'x': 1}, call_id)]) for call_id in ('id1', 'id2')]
     rows = Dataset.from_list([{'record_id': '0'}] * 2)
     columns = {'predictions': ['', ''], 'references': ['0', '0'], 'record_id': ['0', '0'], 'infra': [None, None]}
-    result = _CountsCalls().evaluate(1, 2, rows, **columns, calls=calls)
-    assert result['trials']['same_answers'] == 1
-    calls[1][0]['arguments'] = {'x': 2}
-    assert _CountsCalls().evaluate(1, 2, rows, **columns, calls=calls)['trials']['same_answers'] == 0
+    for x in (1, 2):
+        calls = [calls_payload([ToolCall('a', {'x': number}, f'id{number}')]) for number in (1, x)]
+        result = _CountsCalls().evaluate(1, 2, rows, **columns, calls=calls)
+        assert result['trials']['same_answers'] == (x == 1)
 
 
-def test_the_whole_request_arrives(echo_server: ModelServer) -> None:
-    more = {'openai_extra_kwargs': {'seed': 3, 'extra_body': {'top_k': 5}}}
-    for options, extra in (({}, {}), (more, {'seed': 3, 'top_k': 5})):
-        for tools in (None, TOOLS):
-            messages = [Message('system', 'Act.'), Message('user', 'Wetter in 北京?')]
-            if tools:
-                call = ToolCall('Weather.of', {'place': ['北京', 1.5, None]}, 'c1')
-                messages += [Message('assistant', '', (call,)), Message('tool', 'sunny', (), 'c1')]
-            entry = {'record_id': 'r', 'source': '', 'idx': 0, 'gold_answer': ''}
-            prompt = Conversation.of(messages, entry, tools)
-            arrived = json.loads(make_model(echo_server, **options).generate([prompt], 33)[0])
-            offered = {'tools': TOOLS.as_sent, 'tool_choice': 'auto', 'parallel_tool_calls': False}
-            assert arrived == {
-                'model': 'tiny',
-                'messages': prompt.as_request(),
-                'max_tokens': 33,
-                'temperature': 0.0,
-                **(offered if tools else {}),
-                **extra,
-            }
+@pytest.mark.parametrize('tools', [None, TOOLS])
+@pytest.mark.parametrize('extra', [{}, {'seed': 3, 'extra_body': {'top_k': 5}}])
+def test_the_whole_request_arrives(echo_server: ModelServer, tools: ToolSet | None, extra: dict[str, Any]) -> None:
+    messages = [Message('system', 'Act.'), Message('user', 'Wetter in 北京?')]
+    if tools:
+        call = ToolCall('Weather.of', {'place': ['北京', 1.5, None]}, 'c1')
+        messages += [Message('assistant', '', (call,)), Message('tool', 'sunny', (), 'c1')]
+    prompt = Conversation.of(messages, {'record_id': 'r', 'source': '', 'idx': 0, 'gold_answer': ''}, tools)
+    arrived = json.loads(make_model(echo_server, openai_extra_kwargs=extra).generate([prompt], 33)[0])
+    offered = {'tools': TOOLS.as_sent, 'tool_choice': 'auto', 'parallel_tool_calls': False} if tools else {}
+    sent = {'model': 'tiny', 'messages': prompt.as_request(), 'max_tokens': 33, 'temperature': 0.0}
+    assert arrived == {**sent, **offered, **({'seed': 3, 'top_k': 5} if extra else {})}
 
 
 def test_a_system_prompt_reaches_every_request_once() -> None:

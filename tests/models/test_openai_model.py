@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import socket
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 from opencompass.utils.prompt import PromptList
 
-from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.text.redaction import EXCERPT_CHARS
 from opencompass_tooleval.models import openai_model as api_model
 from opencompass_tooleval.models.api.outage import Outage
@@ -25,8 +23,6 @@ from opencompass_tooleval.work_dir.run_context import in_context
 from tests.conftest import ModelServer, start_server
 
 ANSWER = 'Answer: A'
-TIMEOUT = 3.0
-"""Seconds: less than a slow answer takes, and more than any other needs on a busy machine."""
 
 
 def make_model(server: ModelServer, **arguments: Any) -> ToolEvalOpenAI:
@@ -46,23 +42,30 @@ SERVER, BAD = 'infra:server', 'infra:bad_response'
 
 @pytest.mark.parametrize(('fault', 'reason'), [
     ('429@=0.001', 'infra:rate_limit'), ('429@=-1', 'infra:rate_limit'), ('429@=nan', 'infra:rate_limit'),
-    ('500', SERVER), ('502', SERVER), ('409', SERVER), ('425', SERVER), ('error200', SERVER),
-    ('streamcut', SERVER), ('408', 'infra:timeout'), ('slow@=7', 'infra:timeout'), ('drip@=0.1', 'infra:timeout'),
-    ('cut', 'infra:connection'), ('html', BAD), ('notjson', BAD), ('nochoice', BAD), ('bomb', BAD),
+    ('500', SERVER), ('409', SERVER), ('425', SERVER), ('error200', SERVER), ('streamcut', SERVER),
+    ('408', 'infra:timeout'), ('cut', 'infra:connection'), ('html', BAD), ('notjson', BAD), ('nochoice', BAD),
     ('empty', 'infra:empty'),
 ])  # fmt: skip
 def test_a_passing_fault_is_retried_and_answered(canned_server: ModelServer, fault: str, reason: str) -> None:
     """One that lasts becomes an empty answer with its reason."""
     kind, _, value = fault.partition('@')
-    retry, timeout = (1, TIMEOUT) if kind in ('slow', 'drip') else (2, 60)
-    canned_server.reset(f'{kind}@1-{retry}{value}', f'{kind}@{retry + 2}-{value}')
-    model = make_model(canned_server, timeout=timeout, retry=retry)
+    canned_server.reset(f'{kind}@1-2{value}', f'{kind}@4-{value}')
+    model = make_model(canned_server)
     (answer,) = model.answers(prompts(1), 16)
     assert (answer.text, answer.reason) == (ANSWER, None)
-    assert [asked['fault'] for asked in canned_server.stats()['asked']] == [kind] * retry + [None]
+    assert [asked['fault'] for asked in canned_server.stats()['asked']] == [kind, kind, None]
     (answer,) = model.answers(prompts(1), 16)
     assert answer.text == '' and (answer.reason == reason or (kind == 'cut' and answer.reason == BAD))
-    assert canned_server.stats()['requests'] == 2 * (retry + 1)
+    assert canned_server.stats()['requests'] == 6
+
+
+def test_a_slow_server_is_asked_again(canned_server: ModelServer) -> None:
+    canned_server.reset('slow@1=3600', 'drip@3=0.1', 'slow@4=3600')
+    model = make_model(canned_server, timeout=6, retry=1)  # a right answer on a busy machine takes less
+    assert model.generate(prompts(1), 16) == [ANSWER]
+    model.timeout = 0.5
+    (answer,) = model.answers(prompts(1), 16)
+    assert (answer.text, answer.reason, canned_server.stats()['requests']) == ('', 'infra:timeout', 4)
 
 
 @pytest.mark.parametrize(('fault', 'reason'), [
@@ -85,22 +88,6 @@ def test_what_a_sample_costs_others(canned_server: ModelServer) -> None:
     with pytest.raises(AskingEndedError) as ended:
         make_model(canned_server, max_workers=1).answers(prompts(6), 16)
     assert [None if one is None else one.text for one in ended.value.answers] == [ANSWER] * 3 + [None] * 3
-
-
-def test_nobody_listens() -> None:
-    url = f'http://127.0.0.1:{_free_port()}/v1'
-    model = ToolEvalOpenAI('tiny', key='right', openai_api_base=url, backoff=0.001, retry=1, max_seq_len=8192)
-    (answer,) = model.answers(prompts(1), 16)
-    assert (answer.text, answer.reason) == ('', 'infra:connection')
-
-
-def test_a_prompt_over_the_context_is_not_sent(canned_server: ModelServer) -> None:
-    model = make_model(canned_server, max_seq_len=500)
-    texts = ('word ' * 900, 'short')
-    answers = model.answers([PromptList([{'role': 'HUMAN', 'prompt': it, 'content': it}]) for it in texts], 16)
-    assert [answer.text for answer in answers] == ['', ANSWER]
-    assert answers[0].reason == 'infra:truncated'
-    assert canned_server.stats()['requests'] == 1
 
 
 @pytest.mark.parametrize(('kind', 'settings', 'words'), [
@@ -130,20 +117,6 @@ def test_a_wrong_key_stops_the_batch_and_is_not_shown(
     monkeypatch.setenv('SOME_API_KEY', 'Incorrect API key')
     with pytest.raises(AskingEndedError, match=r'\[key\] provided'):
         make_model(canned_server, key='wrong').answers(prompts(1), 16)
-
-
-@pytest.mark.parametrize(('fault', 'expected', 'finish_reason'), [
-    ('stream', ANSWER, 'stop'),
-    ('reasoning', f'<think>{ANSWER}', 'stop'),
-    ('refusal', ANSWER, 'stop'),
-    ('calls', '[{"arguments": {"q": "cats"}, "name": "search"}]', 'tool_calls'),
-])  # fmt: skip
-def test_an_answer_in_another_shape(canned_server: ModelServer, fault: str, expected: str, finish_reason: str) -> None:
-    canned_server.reset(f'{fault}@all')
-    (answer,) = make_model(canned_server).answers(prompts(1), 16)
-    assert isinstance(answer, Answer)
-    assert (answer.text, answer.reason, answer.finish_reason) == (expected, None, finish_reason)
-    assert canned_server.stats()['requests'] == 1
 
 
 def test_errors_are_logged_cut_and_without_keys(logged: list[str]) -> None:
@@ -181,6 +154,7 @@ def test_a_server_that_is_gone_is_waited_for(
         assert model.generate(prompts(6), 16) == [ANSWER] * 6
     assert len(looks) == 3
     assert waits == ['']
+    assert any(': reached again after ' in line for line in logged)
     refused = sum('no connection to 127.0.0.1:' in line for line in logged)
     assert 4 + 2 <= refused <= 4 + 2 + 1  # twice what is in flight, two looks, and what was in flight beside the fourth
 
@@ -191,13 +165,8 @@ def test_a_server_that_stays_away_ends_the_task(logged: list[str]) -> None:
         'tiny', key='right', openai_api_base=url, backoff=0.01, retry=4, max_workers=2, patience=0.5, max_seq_len=8192
     )
     waits: list[str] = []
-    with (
-        in_context(report_wait=waits.append),
-        pytest.raises(
-            AskingEndedError,
-            match=r'not reached for 0 s \(patience\): no connection to 127.*\(refused\).* run again with -r',
-        ),
-    ):
+    said = r'not reached for 0 s \(patience\): no connection to 127.*\(refused\).* run again with -r'
+    with in_context(report_wait=waits.append), pytest.raises(AskingEndedError, match=said):
         model.answers(prompts(50), 16)
     assert waits[0] == f'{url} has not been reached for 0 s, waiting up to 0 s'
     assert len(logged) < 40
@@ -269,13 +238,6 @@ def test_retry_after_is_kept_to_and_bounded(
     ]
 
 
-def test_answers_keep_the_order_of_the_prompts(tiny_server: ModelServer) -> None:
-    model = make_model(tiny_server, max_workers=8)
-    together = model.generate(prompts(8), 16)
-    assert together == [model.generate([prompt], 16)[0] for prompt in prompts(8)]
-    assert len(set(together)) > 1
-
-
 def test_so_many_requests_start_per_second(canned_server: ModelServer) -> None:
     now, starts = 1000.0, []
     pace = api_model._Pace(4)
@@ -284,19 +246,8 @@ def test_so_many_requests_start_per_second(canned_server: ModelServer) -> None:
         now += pace.next_pause(now)
         starts.append(now - 1000)
     assert starts == [0, 0.25, 0.5, 3.5, 3.5, 3.5, 3.5, 3.75, 4.0]
-    model, starts = make_model(canned_server, query_per_second=10), []
-    next_pause = model._pace.next_pause
-    model._pace.next_pause = lambda now: starts.append(now) or next_pause(now)
-    model.answers(prompts(9), 16)
-    assert len(starts) == 9
+    assert make_model(canned_server)._pace is not None
     assert make_model(canned_server, query_per_second=None)._pace is None
-
-
-def test_a_model_leaves_no_thread_that_counts_its_requests(canned_server: ModelServer) -> None:
-    before = set(threading.enumerate())
-    assert make_model(canned_server).generate(prompts(3), 16) == [ANSWER] * 3
-    left = [thread.name for thread in set(threading.enumerate()) - before]
-    assert [name for name in left if '_add_tokens' in name] == []
 
 
 OPENAI = 'https://api.openai.com/v1'
@@ -310,10 +261,6 @@ OPENAI = 'https://api.openai.com/v1'
     ({'path': 'gpt-5-mini', 'openai_api_base': OPENAI, 'temperature': 0}, {'max_completion_tokens': 8}),
     ({'path': 'gpt-4o', 'openai_api_base': OPENAI}, {'max_tokens': 8, 'temperature': 0.0}),
     ({'path': 'gpt-5-chat-latest', 'openai_api_base': OPENAI}, {'max_tokens': 8, 'temperature': 0.0}),
-    (
-        {'path': 'o3', 'openai_api_base': OPENAI, 'openai_extra_kwargs': {'temperature': 1}},
-        {'max_completion_tokens': 8, 'temperature': 1},
-    ),
     (
         {'token_limit_key': 'max_completion_tokens', 'openai_extra_kwargs': {'temperature': None, 'top_p': 1}},
         {'max_completion_tokens': 8, 'top_p': 1},

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import re
 import threading
 import time
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -20,26 +18,22 @@ from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
-from opencompass_tooleval.models.model_calls import AskingEndedError
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.models.request_queue import (
     AT_ONCE,
     AnswerOne,
     Arrivals,
-    BatchQueue,
     ConcurrentQueue,
     open_queue,
 )
 from opencompass_tooleval.work_dir.journal import Journal
-from tests.conftest import ModelServer, start_server
 from tests.inferencers.test_dialogue_inferencer import Run as DialogueRun
 from tests.inferencers.test_inferencer import Run, StubModel, make_rows
 
 WORKERS = 3
-SCRIPT = Path(__file__).with_name('queue_script.py')
+RNG = Random(0)
 
 
-def ask_all(answer: AnswerOne, count: int, workers: int = WORKERS) -> list[int]:
+def ask_all(answer: AnswerOne, count: int, workers: int) -> list[int]:
     """Submits the numbers below ``count``, and returns those that are answered, in the order in which they come."""
     with ConcurrentQueue[int](answer, workers) as queue:
         for number in range(count):
@@ -89,7 +83,8 @@ def test_a_slow_answer_holds_up_no_other() -> None:
         assert queue.results() == [(20, Answer('20'))]
 
 
-def test_so_many_are_in_flight_and_no_more() -> None:
+@pytest.mark.parametrize('workers', [1, WORKERS, 1000])
+def test_so_many_are_in_flight_in_one_thread_and_no_more(workers: int) -> None:
     in_flight, most = 0, 0
     full = Gate()
 
@@ -97,24 +92,17 @@ def test_so_many_are_in_flight_and_no_more() -> None:
         nonlocal in_flight, most
         in_flight += 1
         most = max(most, in_flight)
-        if in_flight == WORKERS:
+        if in_flight == workers:
             full.open()
         await full.passed()  # as many as may be are, before the first is answered
         in_flight -= 1
         return Answer('')
 
-    assert sorted(ask_all(answer, 50)) == list(range(50))
-    assert most == WORKERS
-
-
-def test_requests_leave_in_the_order_in_which_they_were_submitted() -> None:
-    asked: list[int] = []
-
-    async def answer(number: int, stop: asyncio.Event) -> Answer:
-        asked.append(number)
-        return Answer('')
-
-    assert ask_all(answer, 30, workers=1) == asked == list(range(30))
+    before = set(threading.enumerate())
+    arrived = ask_all(answer, 1000, workers)
+    assert most == workers and sorted(arrived) == list(range(1000))
+    assert workers > 1 or arrived == list(range(1000)), 'in the order in which they were submitted'
+    assert {thread.name for thread in set(threading.enumerate()) - before} <= {'tooleval-requests'}
 
 
 def test_a_request_that_comes_while_the_last_worker_ends_is_answered() -> None:
@@ -129,41 +117,6 @@ def test_a_request_that_comes_while_the_last_worker_ends_is_answered() -> None:
         while some := queue.results():
             arrived += [number for number, _ in some]
     assert arrived == [0, 1, 2, 3]
-
-
-def test_a_thousand_requests_in_flight_take_one_thread() -> None:
-    everyone_is_there, in_flight = Gate(), 0
-
-    async def answer(number: int, stop: asyncio.Event) -> Answer:
-        nonlocal in_flight
-        in_flight += 1
-        if in_flight == 1000:
-            everyone_is_there.open()
-        await everyone_is_there.passed()
-        return Answer('')
-
-    before = set(threading.enumerate())
-    assert len(ask_all(answer, 1000, workers=1000)) == 1000
-    assert {thread.name for thread in set(threading.enumerate()) - before} <= {'tooleval-requests'}
-
-
-def test_there_is_room_for_twice_as_many_as_may_be_in_flight() -> None:
-    go_on = Gate()
-
-    async def answer(number: int, stop: asyncio.Event) -> Answer:
-        await go_on.passed()
-        return Answer('')
-
-    with ConcurrentQueue[int](answer, WORKERS) as queue:
-        rooms = []
-        for number in range(2 * WORKERS + 1):
-            rooms.append(queue.room)
-            queue.submit(number, number)
-        assert rooms == [6, 5, 4, 3, 2, 1, 0]
-        go_on.open()
-        while queue.results():
-            pass
-        assert queue.room == 2 * WORKERS
 
 
 def test_a_fault_of_ours_is_raised_after_what_was_answered() -> None:
@@ -254,22 +207,6 @@ def test_vllm_gets_a_thousand_prompts_at_once() -> None:
     assert sizes == model.sizes == [AT_ONCE, 10]
 
 
-def test_other_models_stay_batched(tmp_path: Path) -> None:
-    assert isinstance(open_queue(StubModel(), 16, 4), BatchQueue)
-    run = Run(tmp_path, make_rows(10), batch_size=4)
-    run.go()
-    assert [len(batch) for batch in run.model.asked] == [4, 4, 2]
-
-
-def test_batches_and_a_queue_make_the_same_file(tmp_path: Path) -> None:
-    files = []
-    for model in (StubModel(), Concurrent()):
-        run = Run(tmp_path / type(model).__name__, make_rows(23), model)
-        run.go()
-        files.append(run.predictions.read_bytes())
-    assert files[0] == files[1]
-
-
 def test_questions_are_built_as_they_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred thousand questions of 8 KB do not fit beside a model's server."""
     alive: weakref.WeakSet[Conversation] = weakref.WeakSet()
@@ -319,101 +256,51 @@ def test_an_answer_is_kept_before_its_dialogue_goes_on(tmp_path: Path) -> None:
     assert kept == [True] * sum(range(8))
 
 
-# On a server
+class Shuffled(Concurrent):
+    """Answers with its question, after a time that differs at each."""
 
+    def __init__(self, workers: int) -> None:
+        super().__init__()
+        self.max_workers = workers
 
-@pytest.fixture(scope='module')
-def shuffling_server() -> Iterator[ModelServer]:
-    """A server that takes a time that differs at each request."""
-    server = start_server('--script', f'{SCRIPT}:shuffled')
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope='module')
-def waiting_server() -> Iterator[ModelServer]:
-    """A server that answers some questions only after others."""
-    server = start_server('--script', f'{SCRIPT}:in_order')
-    yield server
-    server.stop()
-
-
-def client(server: ModelServer, **changes: Any) -> Any:
-    """A model on ``server``."""
-    speed = {'query_per_second': 1000, 'backoff': 0.001, 'retry': 0, 'max_workers': WORKERS, 'max_seq_len': 8192}
-    return ToolEvalOpenAI(**{'path': 'tiny', 'key': 'right', 'openai_api_base': server.url, **speed, **changes})
-
-
-def without_seconds(predictions: Path) -> bytes:
-    """A predictions file but for how long its answers took."""
-    return re.sub(rb'"seconds": [0-9.e-]+,', b'"seconds": 0,', predictions.read_bytes())
+    async def answer(self, prompt: Conversation, max_out_len: int, stop: asyncio.Event | None = None) -> Answer:
+        await asyncio.sleep(RNG.uniform(0, 0.05))
+        return Answer(f'<{prompt[-1]["content"]}>')
 
 
 @pytest.mark.parametrize('run_type', [Run, DialogueRun])
-def test_the_file_does_not_depend_on_when_answers_come(
-    run_type: Any, shuffling_server: ModelServer, tmp_path: Path
-) -> None:
-    files = []
+def test_the_file_does_not_depend_on_when_answers_come(run_type: Any, tmp_path: Path) -> None:
+    rows = {'rows': make_rows(40)} if run_type is Run else {}
     for workers in (1, 16):
-        shuffling_server.reset()
-        rows = {'rows': make_rows(40)} if run_type is Run else {}
-        run_type(folder=tmp_path / str(workers), model=client(shuffling_server, max_workers=workers), **rows).go()
-        files.append(without_seconds(tmp_path / str(workers) / 'stub.json'))
-        assert shuffling_server.stats()['most_in_flight'] <= workers
-    assert len(set(files)) == 1
+        run_type(folder=tmp_path / str(workers), model=Shuffled(workers), **rows).go()
+    assert (tmp_path / '1' / 'stub.json').read_bytes() == (tmp_path / '16' / 'stub.json').read_bytes()
 
 
-def talk(*texts: str) -> Dialogue[str]:
-    """Asks each; ends in all answers, joined."""
-    answers = []
-    for text in texts:
-        answers.append((yield ModelRequest((Message('user', text),))).text)
-    return '|'.join(answers)
+def test_a_dialogue_goes_on_while_another_waits() -> None:
+    last_is_answered = Gate()
 
+    class Waiting(Concurrent):
+        max_workers = 2
 
-def test_a_dialogue_goes_on_while_another_waits(waiting_server: ModelServer) -> None:
-    dialogues = {
-        'first': talk('wait for second3, first1', 'first2'),
-        'second': talk('second1', 'second2', 'second3'),
-        'third': talk('third1'),
-    }
-    runner = DialogueRunner(client(waiting_server, max_workers=2), None, 16)
-    outcomes = runner.run(dialogues)
-    assert [outcome.value for outcome in outcomes.values()] == [
-        '<first1>|<first2>',
-        '<second1>|<second2>|<second3>',
-        '<third1>',
-    ]
-    assert list(outcomes) == list(dialogues) and runner.calls == 6
+        async def answer(self, prompt: Conversation, max_out_len: int, stop: asyncio.Event | None = None) -> Answer:
+            text = prompt[-1]['content']
+            if text == 'a0':
+                await last_is_answered.passed()
+            if text == 'b2':
+                last_is_answered.open()
+            return Answer(f'<{text}>')
 
+    def talk(name: str, rounds: int) -> Dialogue[list[str]]:
+        answers = []
+        for number in range(rounds):
+            answers.append((yield ModelRequest((Message('user', f'{name}{number}'),))).text)
+        return answers
 
-def test_a_server_that_ends_it_loses_nothing_that_came(canned_server: ModelServer, tmp_path: Path) -> None:
-    canned_server.reset('402@13-')
-    run = Run(tmp_path, make_rows(30), client(canned_server, max_workers=4))
-    with pytest.raises(AskingEndedError, match='status 402'):
-        run.go()
-    kept = {json.loads(line)['record_id'] for line in run.journal.read_text(encoding='ascii').splitlines()}
-    assert len(kept) == 12
-    assert canned_server.stats()['requests'] <= 12 + 4
-    canned_server.reset()
-    model = client(canned_server)
-    again = Run(tmp_path, make_rows(30), model)
-    assert [row['record_id'] for row in again.go()] == [f'r{i}' for i in range(30)]
-    assert canned_server.stats()['requests'] == 18
-
-
-def test_dialogues_resume_where_the_server_ended_them(canned_server: ModelServer, tmp_path: Path) -> None:
-    canned_server.reset('402@8-')
-    run = DialogueRun(tmp_path / 'ended', client(canned_server))
-    with pytest.raises(AskingEndedError, match='status 402'):
-        run.go()
-    kept = run.journal.read_text(encoding='ascii').splitlines()
-    assert len(kept) == 7
-    canned_server.reset()
-    DialogueRun(run.folder, client(canned_server)).go()
-    assert canned_server.stats()['requests'] == 20 - 7
-    DialogueRun(tmp_path / 'whole', client(canned_server)).go()
-    assert without_seconds(run.folder / 'stub.json') == without_seconds(tmp_path / 'whole' / 'stub.json')
+    runner = DialogueRunner(Waiting(), None, 16)
+    outcomes = runner.run({'a': talk('a', 2), 'b': talk('b', 3), 'c': talk('c', 1)})
+    expected = {'a': ['<a0>', '<a1>'], 'b': ['<b0>', '<b1>', '<b2>'], 'c': ['<c0>']}
+    assert {name: outcome.value for name, outcome in outcomes.items()} == expected
+    assert list(outcomes) == list('abc') and runner.calls == 6
 
 
 def test_a_queue_closes_while_answers_are_written_down() -> None:

@@ -137,9 +137,7 @@ def test_everything_that_a_round_sends_counts_for_max_seq_len(part: str) -> None
         assert len(script.asked) == (part != 'tools')
 
 
-def test_none_is_the_old_behaviour_and_names_the_setting_where_thoughts_are_required(
-    logged: list[str],
-) -> None:
+def test_none_sends_no_thoughts_and_names_the_setting_where_they_are_required(logged: list[str]) -> None:
     script = Strict(*SHAPES['deepseek, moonshot'])
     with serving(script) as url:
         (outcome,) = run(model_of(url, thoughts='none')).values()
@@ -168,8 +166,11 @@ def test_members_that_a_server_refuses_are_left_out_for_the_whole_task(logged: l
 
 @pytest.mark.parametrize(
     ('thoughts', 'is_old', 'rounds'),
-    [('as_sent', False, [2]), ('none', False, [2]), ('as_sent', True, [1, 2])],
-    ids=['as_sent', 'none', 'a journal of an earlier version'],
+    [
+        pytest.param('as_sent', False, [2], id='as_sent'),
+        pytest.param('none', False, [2], id='none'),
+        pytest.param('as_sent', True, [1, 2], id='a journal of an earlier version'),
+    ],
 )
 def test_a_killed_run_continues_with_what_was_sent(
     thoughts: str, is_old: bool, rounds: list[int], tmp_path: Path
@@ -188,15 +189,6 @@ def test_a_killed_run_continues_with_what_was_sent(
     assert [len(request['messages']) // 2 + 1 for request in script.asked] == rounds
     assert bool(outcome.value) == (thoughts == 'as_sent')
     assert ('reasoning' in script.asked[-1]['messages'][1]) == (thoughts == 'as_sent')
-
-
-def test_a_call_with_nothing_to_return_is_not_asked_again(tmp_path: Path) -> None:
-    script = Strict({}, {})
-    script.call['function'] = {'name': 'add', 'arguments': ''}
-    script.check = lambda request: None  # type: ignore[method-assign]
-    with serving(script) as url:
-        first, second = (run(model_of(url), tmp_path / 'journal.jsonl')['0'] for _ in range(2))
-    assert len(script.asked) == 2 and first.value == second.value
 
 
 def test_more_thoughts_than_any_context_are_no_answer() -> None:

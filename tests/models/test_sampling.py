@@ -1,7 +1,9 @@
-"""The temperature of a data set, in the words of each kind of model."""
+"""The temperature of a data set, in the words of each kind of model; and models that answer the same in every trial."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +11,12 @@ from opencompass.models import VLLM, HuggingFacewithChatTemplate, OpenAISDK, Tur
 from opencompass.models.vllm_with_tf_above_v4_33 import VLLMwithChatTemplate
 
 from opencompass_tooleval.models.fixed_models import OracleModel
+from opencompass_tooleval.models.model_calls import ask
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from opencompass_tooleval.models.sampling import sampling_options
+from opencompass_tooleval.models.same_answers import why_same_answers
+from opencompass_tooleval.models.sampling import sampling_options, sampling_view
+from tests.conftest import ModelServer
+from tests.models.test_wrappers import make_conversation
 
 SAMPLED = {'temperature': 0.7}
 
@@ -48,6 +54,15 @@ def test_two_temperatures_are_refused(model: Any) -> None:
     assert sampling_options(model, 0.2)['temperature'] == 0.2
 
 
+def test_openai_sdk_ignores_the_argument_and_is_asked_through_a_view(
+    echo_server: ModelServer, tiny_model: Path
+) -> None:
+    settings = {'openai_api_base': echo_server.url, 'tokenizer_path': str(tiny_model), 'max_seq_len': 8192}
+    sdk = OpenAISDK(path='tiny', key='none', retry=1, **settings)
+    (answer,) = ask(sampling_view(sdk, 0.7), [make_conversation()], 6, sampling_options(sdk, 0.7))
+    assert json.loads(answer.text)['temperature'] == 0.7 and sdk.temperature is None
+
+
 class Deaf:
     def generate(self, inputs: list[str], max_out_len: int) -> list[str]:
         return inputs
@@ -57,3 +72,32 @@ def test_a_model_without_a_temperature() -> None:
     assert sampling_options(Deaf(), 0) == {}
     with pytest.raises(ValueError, match='Deaf takes no temperature'):
         sampling_options(Deaf(), 0.7)
+
+
+GREEDY = 'it decodes greedily, since do_sample is not set'
+COLD = 'it samples at temperature 0'
+SEEDED = 'it samples with seed=7 each time'
+
+
+def made(kind: type, **settings: Any) -> Any:
+    return bare(kind, **{'path': 'm', 'temperature': None, 'generation_kwargs': {}, 'gen_config': {}, **settings})
+
+
+@pytest.mark.parametrize(('model', 'unset', 'at_0', 'at_1'), [
+    (made(ToolEvalOpenAI), COLD, COLD, ''),
+    (made(ToolEvalOpenAI, temperature=0.7), '', COLD, ''),
+    (made(ToolEvalOpenAI, openai_extra_kwargs={'temperature': 0.6}), '', '', ''),
+    (made(ToolEvalOpenAI, path='o3-mini'), '', '', ''),
+    (made(ToolEvalOpenAI, temperature=1, openai_extra_kwargs={'seed': 7}), SEEDED, SEEDED, SEEDED),
+    (made(OpenAISDK), '', COLD, ''),
+    (made(HuggingFacewithChatTemplate, generation_kwargs={'temperature': 0.7}), GREEDY, GREEDY, ''),
+    (made(HuggingFacewithChatTemplate, generation_kwargs={'do_sample': True, 'temperature': 1}), '', GREEDY, ''),
+    (made(VLLMwithChatTemplate), COLD, COLD, ''),
+    (made(VLLMwithChatTemplate, generation_kwargs={'temperature': 1, 'seed': 7}), SEEDED, SEEDED, SEEDED),
+    (made(VLLM), '', COLD, ''),
+    (made(TurboMindModelwithChatTemplate), GREEDY, GREEDY, ''),
+    (made(TurboMindModelwithChatTemplate, gen_config={'do_sample': True}), '', GREEDY, ''),
+    (made(OracleModel), '', COLD, ''),
+])  # fmt: skip
+def test_which_models_answer_the_same(model: Any, unset: str, at_0: str, at_1: str) -> None:
+    assert (why_same_answers(model), why_same_answers(model, 0), why_same_answers(model, 1.0)) == (unset, at_0, at_1)

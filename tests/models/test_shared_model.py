@@ -32,7 +32,6 @@ REVIEW, PLAN = 'tooleval-teval-review_str_v2', 'tooleval-teval-plan_json_v2'
 CONFIG = """
 from mmengine.config import read_base
 from opencompass_tooleval.models.fixed_models import OracleModel
-from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner
 
 with read_base():
     from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
@@ -42,8 +41,6 @@ models = MODELS or [dict(type=OracleModel, abbr=abbr, batch_size=8, run_cfg=dict
 for row in datasets:
     if JUDGE:
         row['eval_cfg']['evaluator']['judge_cfg'] = JUDGE
-if SHARDS:
-    infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker=SHARDS, min_task_size=1)
 eval['partitioner']['n'] = 1
 infer['runner']['max_num_workers'] = eval['runner']['max_num_workers'] = 3
 """
@@ -61,9 +58,9 @@ def shared_model(folder: Path, *arguments: str, engine: dict[str, Any] | None = 
     return {**model, 'engine': engine or scripted_engine(folder, *arguments), **more}
 
 
-def write_config(folder: Path, abbrs: tuple[str, ...], models: Any = (), judge: Any = None, shards: int = 0) -> None:
+def write_config(folder: Path, abbrs: tuple[str, ...], models: Any = (), judge: Any = None) -> None:
     text = CONFIG.replace('ABBRS', repr(abbrs)).replace('MODELS', repr(list(models))).replace('JUDGE', repr(judge))
-    (folder / 'mine.py').write_text(text.replace('SHARDS', repr(shards)))
+    (folder / 'mine.py').write_text(text)
 
 
 def start(folder: Path, *more: str) -> Fork:
@@ -94,15 +91,8 @@ def judge(folder: Path, *arguments: str) -> dict[str, Any]:
     return shared_model(folder, '--reply', str(folder / 'reply'), *arguments, abbr='judge')
 
 
-def results(folder: Path) -> dict[str, Any]:
-    """What the table shows, and the details, of each model x data set."""
-    found = {}
-    for file in folder.glob('out/*/results/*/*.json'):
-        result = json.loads(file.read_text())
-        found[f'{file.parent.name}/{file.stem}'] = {
-            name: value for name, value in result.items() if isinstance(value, float) or name == 'details'
-        }
-    return found
+def results(folder: Path) -> int:
+    return len(list(folder.glob('out/*/results/*/*.json')))
 
 
 # Settings
@@ -279,38 +269,14 @@ def test_one_without_a_key(server: Callable[..., Server], tmp_path: Path) -> Non
 # Through OpenCompass
 
 
-def run_judged(folder: Path, fault: str) -> None:
-    folder.mkdir()
-    write_config(folder, JUDGED, judge=judge(folder, '--fault', fault))
-    (line,) = make_plan(folder / 'mine.py').servers
-    assert line.endswith(': one job with 0 GPUs, for which 6 evaluation jobs wait')
-    run(folder)
-    assert len(results(folder)) == 6 and starts(folder) == (2 if fault else 1)
-    assert not processes(folder) and not list(folder.glob('out/*/tmp/local/*'))
-
-
 def test_one_judge_for_two_models_and_several_data_sets(tmp_path: Path) -> None:
-    run_judged(tmp_path / 'killed', 'once')
-
-
-@pytest.mark.long
-def test_a_judge_that_is_killed_changes_no_table(tmp_path: Path) -> None:
-    undisturbed, killed = (tmp_path / name for name in ('undisturbed', 'killed'))
-    run_judged(undisturbed, '')
-    run_judged(killed, 'once')
-    assert results(killed) == results(undisturbed)
-    assert asked(undisturbed) <= asked(killed) <= asked(undisturbed) + 2 * 3  # what was in flight
-
-
-@pytest.mark.long
-def test_one_engine_for_data_sets_and_shards(tmp_path: Path) -> None:
-    write_config(tmp_path, (REVIEW, PLAN), [shared_model(tmp_path, '--fault', 'twice')], shards=2)
+    """It is killed once, and started again."""
+    write_config(tmp_path, JUDGED, judge=judge(tmp_path, '--fault', 'once'))
+    (line,) = make_plan(tmp_path / 'mine.py').servers
+    assert line.endswith(': one job with 0 GPUs, for which 6 evaluation jobs wait')
     run(tmp_path)
-    assert starts(tmp_path) == 3 and not processes(tmp_path)
-    shards = [json.loads(file.read_text()) for file in tmp_path.glob('out/*/predictions/served/*_*.json')]
-    rows = [row for shard in shards for row in shard.values()]
-    assert len(shards) == 4 and all(row['prediction'] == 'Answer: A' and row['infra'] is None for row in rows)
-    assert asked(tmp_path) == len(rows)  # no answered request is sent again
+    assert results(tmp_path) == 6 and starts(tmp_path) == 2
+    assert not processes(tmp_path) and not list(tmp_path.glob('out/*/tmp/local/*'))
 
 
 @pytest.mark.long
@@ -348,4 +314,4 @@ def test_two_judges_on_one_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     logs = [file.read_text() for file in tmp_path.glob('out/*/logs/servers/*.engine.log')]
     assert sorted(log.partition('GPUs ')[2].split()[0] for log in logs if 'GPUs 3' in log) == ['3', '3']
     assert all(log.count('loading the weights') == 1 for log in logs)
-    assert len(results(tmp_path)) == 6 and not processes(tmp_path)
+    assert results(tmp_path) == 6 and not processes(tmp_path)

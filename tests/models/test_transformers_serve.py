@@ -6,18 +6,14 @@ import socket
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
-from opencompass.utils.prompt import PromptList
 
-from opencompass_tooleval.extras.probe.probe import probe
-from opencompass_tooleval.findings.kinds import Level
-from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.forked import start_python
+from tests.models.test_openai_model import prompts
 
 serving = pytest.importorskip('transformers.commands.serving', reason='no transformers serve in this version')
 
@@ -54,29 +50,13 @@ def test_its_streams_are_answers(served: str, tiny_model: Path) -> None:
     message = {'model': str(tiny_model), 'messages': [{'role': 'user', 'content': 'question'}], 'stream': False}
     raw = httpx.post(f'{served}/chat/completions', json=message, timeout=120)
     assert 'event-stream' in raw.headers['content-type']  # else this tests nothing
-    asked = [PromptList([{'role': 'HUMAN', 'prompt': text, 'content': text}]) for text in ('question', 'another')]
     both = []
     for stream in (False, True):
         settings = {'retry': 0, 'max_workers': 1, 'timeout': 120, 'max_seq_len': 8192, 'stream': stream}
         model = ToolEvalOpenAI(str(tiny_model), key='none', openai_api_base=served, **settings)
-        both.append([(answer.text, answer.reason, answer.finish_reason) for answer in model.answers(asked, 8)])
-        first, second = model.answers(asked, 8)
+        both.append([(answer.text, answer.reason, answer.finish_reason) for answer in model.answers(prompts(2), 8)])
+        first, second = model.answers(prompts(2), 8)
     assert both[0] == both[1]
     for answer in (first, second):
         assert answer.text and (answer.reason, answer.finish_reason) == (None, 'stop')
     assert first.text != second.text
-
-
-def test_doctor_finds_what_it_cannot_do(served: str, tiny_model: Path) -> None:
-    with closing(Endpoint(served, str(tiny_model), timeout=300, seconds=1500)) as endpoint:
-        found = {finding.about: finding for finding in probe(endpoint, at_once=4, long_prompt=1000)}
-    levels = {what: finding.level for what, finding in found.items()}
-    for what in ('reachable', 'key', 'answer', 'thoughts', 'concurrency'):
-        assert levels[what] is Level.OK, found[what]
-    assert levels['model'] is Level.UNKNOWN and 'is not listed' in found['model'].text
-    assert levels['usage'] is Level.UNKNOWN and 'streams without a request' in found['usage'].text
-    assert levels['context'] is Level.UNKNOWN
-    # The model's template has no tools and refuses the role tool.
-    assert levels['tool calls'] is Level.FAULT and 'no call came' in found['tool calls'].text
-    assert levels['role tool'] is Level.FAULT
-    assert found['n'].text.startswith(('refused', 'ignored'))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import socket
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -65,18 +63,15 @@ def test_a_server_that_says_nothing_is_counted(
     assert answered.usage == Usage(5, tokens, counted=True, seconds=0.1, first_prompt=5, counter=counter)
 
 
-@pytest.mark.parametrize('settings', [{}, {'prices': PRICES}])
-def test_prices_are_no_argument_of_a_class(settings: dict[str, Any]) -> None:
-    assert isinstance(build_model(ConfigDict(type=OracleModel, abbr='m', **settings)), OracleModel)
-    assert ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:9/v1', **settings).path == 'm'
-
-
-def test_prices_are_checked_and_no_other_judge() -> None:
+def test_prices_are_checked_are_no_argument_of_a_class_and_no_other_judge() -> None:
+    api: dict[str, Any] = {'path': 'm', 'key': 'none', 'openai_api_base': 'http://127.0.0.1:9/v1'}
+    assert isinstance(build_model(ConfigDict(type=OracleModel, abbr='m', prices=PRICES)), OracleModel)
+    assert ToolEvalOpenAI(**api, prices=PRICES).path == 'm'
     for prices in ({'prompt': 1}, {'input': 1, 'output': 'a lot'}):
         with pytest.raises(ValueError, match='should be dict'):
             build_model(ConfigDict(type=OracleModel, prices=prices))
         with pytest.raises(ValueError, match='should be dict'):
-            ToolEvalOpenAI(path='m', key='none', openai_api_base='http://127.0.0.1:9/v1', prices=prices)
+            ToolEvalOpenAI(**api, prices=prices)
     judge = {'type': 'x.ToolEvalOpenAI', 'path': 'gpt-4', 'temperature': 0}
     assert settings_hash(judge) == settings_hash({**judge, 'prices': PRICES})
     assert 'prices' not in judge_settings({**judge, 'prices': PRICES})
@@ -87,10 +82,8 @@ def test_tries_of_what_failed_are_counted_and_an_empty_reply_is_paid_for(canned_
     model = ToolEvalOpenAI(path='tiny', key='right', openai_api_base=canned_server.url, retry=2, backoff=0.01)
     (failed,) = ask(model, [make_conversation()], 6)
     assert (failed.reason, failed.usage) == ('infra:server', Usage(requests=3))
-    assert summary_of([failed.usage]) == {
-        'answers': {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1},
-        'requests': 3,
-    }
+    answers = {'all': 1, 'reported': 0, 'counted': 0, 'unknown': 1}
+    assert summary_of([failed.usage]) == {'answers': answers, 'requests': 3}
     canned_server.reset('empty@1', '500@2')
     model = ToolEvalOpenAI(path='tiny', key='right', openai_api_base=canned_server.url, retry=2, backoff=0.01)
     (answer,) = ask(model, [make_conversation()], 6)
@@ -102,18 +95,14 @@ def test_tries_of_what_failed_are_counted_and_an_empty_reply_is_paid_for(canned_
 
 
 def test_a_request_that_nobody_received_is_none(canned_server: ModelServer) -> None:
-    with socket.create_server(('127.0.0.1', 0)) as unused:
-        port = unused.getsockname()[1]
     settings = {'path': 'tiny', 'key': 'right', 'retry': 1, 'backoff': 0.01}
-    nobody = ToolEvalOpenAI(openai_api_base=f'http://127.0.0.1:{port}/v1', **settings)
-    (answer,) = ask(nobody, [make_conversation()], 6)
+    (answer,) = ask(ToolEvalOpenAI(openai_api_base='http://127.0.0.1:9/v1', **settings), [make_conversation()], 6)
     assert (answer.reason, answer.usage) == ('infra:connection', None)
     canned_server.reset('cut@all')
-    model = ToolEvalOpenAI(openai_api_base=canned_server.url, **settings)
-    (answer,) = ask(model, [make_conversation()], 6)
+    settings['openai_api_base'] = canned_server.url
+    (answer,) = ask(ToolEvalOpenAI(**settings), [make_conversation()], 6)
     assert answer.usage == Usage(requests=canned_server.stats()['requests']) and answer.usage.requests == 2
-    (too_long,) = ask(ToolEvalOpenAI(openai_api_base=canned_server.url, max_seq_len=9, **settings),
-                      [make_conversation()], 6)  # fmt: skip
+    (too_long,) = ask(ToolEvalOpenAI(max_seq_len=9, **settings), [make_conversation()], 6)
     assert (too_long.reason, too_long.usage) == ('infra:truncated', None)
 
 
@@ -121,36 +110,22 @@ def test_a_request_that_nobody_received_is_none(canned_server: ModelServer) -> N
 def test_there_is_one_estimate(
     canned_server: ModelServer, tiny_model: Path, monkeypatch: pytest.MonkeyPatch, tokenizer: bool
 ) -> None:
-    """The result's count, the plan's and the summary's are of the same texts, by the same counter."""
+    """The result's count, the plan's and the summary's are of the same texts, with tools and calls."""
     path = str(tiny_model) if tokenizer else None
     model = ToolEvalOpenAI(path='m', key='right', openai_api_base=canned_server.url, tokenizer_path=path)
-    monkeypatch.setattr(model, 'answers', lambda *arguments, **options: [Answer('answer, 北京')])
+    call = ToolCall('search', {'q': 'cats'})
+    said = Answer('answer, 北京'), Answer('a', calls=(call,))
+    monkeypatch.setattr(model, 'answers', lambda *arguments, **options: list(said))
     prompt = make_conversation()
     prompt.tools = ToolSet([ToolSchema('search', 'finds things', {'type': 'object', 'properties': {}})])
-    (answer,) = ask(model, [prompt], 6)
+    answer, called = ask(model, [prompt] * 2, 6)
     counter = counter_of({'tokenizer_path': path})
     row = {'origin_prompt': prompt.as_request(), 'tools': prompt.tools.as_request()}
     assert answer.usage is not None and answer.usage.counter == counter.name
     assert answer.usage.prompt == answer.usage.first_prompt == count_prompts([row], counter)
     assert answer.usage.completion == sum(counter.count(['answer, 北京']))
-
-
-def test_tools_and_calls_are_counted_where_the_server_says_nothing(
-    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = ToolEvalOpenAI(
-        path='m', key='none', openai_api_base='http://127.0.0.1:1/v1', tokenizer_path=str(tiny_model)
-    )
-    call = ToolCall('search', {'q': 'cats'})
-    plain, offered = make_conversation(), make_conversation()
-    offered.tools = ToolSet([ToolSchema('search', 'finds things', {'type': 'object', 'properties': {}})])
-    monkeypatch.setattr(client, 'answers', lambda *arguments, **options: [Answer('a'), Answer('a', calls=(call,))])
-    without, with_tools = (answer.usage for answer in ask(client, [plain, offered], 6))
-    assert without and with_tools and without.prompt and without.completion
-    (tool,), calls = map(json.dumps, offered.tools.as_request()), 'a' + calls_text([call])
-    assert with_tools.prompt == without.prompt + len(client.tokenizer.encode(tool, add_special_tokens=False))
-    assert prompt_length(client, offered) > prompt_length(client, plain) > 3
-    assert with_tools.completion == len(client.tokenizer.encode(calls, add_special_tokens=False)) > without.completion
+    assert called.usage is not None and called.usage.completion == sum(counter.count(['a' + calls_text([call])]))
+    assert prompt_length(model, prompt) > prompt_length(model, make_conversation()) > 3
 
 
 def test_seconds_are_those_of_the_exchange_without_the_wait_for_its_turn(

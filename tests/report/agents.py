@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.agents.scoring.breakdown import breakdown
+from opencompass_tooleval.agents.scoring.scoring import METRICS, score_trajectory
+from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.trajectory import GAVE_UP, AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.scoring.aggregate import aggregate
 from tests.report.support import add, detail, result_of, write
 
 DATASET = 'tooleval-teval-agent-react'
@@ -89,3 +93,15 @@ def add_agent(
         for i, one in enumerate(trajectories)
     }
     write(folder, 'predictions', model, dataset, rows)
+
+
+def compared_run(folder: Path) -> Path:
+    """Two agents with unlike banks, scored as our evaluator does."""
+    for model, bank in (('one', 'old'), ('two', 'new')):
+        trajectories = [chain(), tree('limit:calls'), tree()]
+        scores = [score_trajectory(Task(f'query_{i}', 'teval', 'Go.', ()), one) for i, one in enumerate(trajectories)]
+        total = aggregate(scores, METRICS)
+        more = {'reasons': total.reasons, 'provenance': {**PROVENANCE, 'bank': bank}, 'breakdown': breakdown(scores)}
+        details = [score.to_detail() for score in scores]
+        add(folder, model, DATASET, {**total.metrics, 'samples': {'all': 3, 'infra': 0}, **more, 'details': details})
+    return folder

@@ -28,31 +28,6 @@ LOOKS = [
 ]
 """Width of a window, and whether it is dark."""
 
-FAINT = """
-const light = (colour) => {
-  const [r, g, b] = colour.match(/[0-9.]+/g).map(Number).map((c) => c / 255)
-    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const behind = (element) => {
-  for (let at = element; at; at = at.parentElement) {
-    const colour = getComputedStyle(at).backgroundColor;
-    if (!/, 0\\)$/.test(colour)) return colour;
-  }
-  return 'rgb(255, 255, 255)';
-};
-const found = [];
-for (const element of document.querySelectorAll('body *:not(svg *):not(option)')) {
-  const says = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-  if (!says || !element.offsetParent) continue;
-  const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
-  const ratio = (a + 0.05) / (b + 0.05);
-  if (ratio < 4.5) found.push(`${ratio.toFixed(2)} ${element.tagName} ${element.textContent.trim().slice(0, 40)}`);
-}
-return found;
-"""
-"""Texts with less contrast than WCAG 2 asks for (level AA, 4.5 to 1)."""
-
 
 class Browser:
     """Chromium, and what it logged since the last look."""
@@ -100,7 +75,7 @@ class Browser:
         Select(self.all(f'#{name}')[0]).select_by_value(value)
 
     def faults(self) -> list[str]:
-        """What axe-core finds against WCAG 2, levels A and AA, on the page."""
+        """What axe-core finds against WCAG 2, levels A and AA, on the page, contrast included."""
         self.driver.execute_script(AXE.read_text(encoding='utf-8'))
         found: list[str] = self.driver.execute_async_script(
             """const done = arguments[arguments.length - 1];
@@ -108,11 +83,6 @@ class Browser:
             axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})
                 .then((found) => done(found.violations.map(told)))"""
         )
-        return found
-
-    def faint(self) -> list[str]:
-        """Texts on the page that are hard to read."""
-        found: list[str] = self.driver.execute_script(FAINT)
         return found
 
     def shoot(self, name: str) -> None:

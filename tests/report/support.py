@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections import Counter
@@ -15,15 +16,13 @@ HOSTILE = '</script><script>window.ran=1</script><img src=x onerror="window.ran=
 def detail(record: str, value: float | None = 1.0, reason: str = 'ok', **changes: Any) -> dict[str, Any]:
     """A sample of ``review_str``."""
     values = {'parse_rate': 1.0, 'review_quality': value}
-    return {
-        'id': record,
-        'values': values,
-        'reason': reason,
-        'parsed': 'A',
-        'parse_method': 'text',
-        'gold': 'A',
-        **changes,
-    }
+    answer = {'parsed': 'A', 'parse_method': 'text', 'gold': 'A'}
+    return {'id': record, 'values': values, 'reason': reason, **answer, **changes}
+
+
+def right_of(right: int, count: int, reason: str = 'review:wrong') -> list[dict[str, Any]]:
+    """As many samples of ``review_str``, of which the first are right."""
+    return [detail(f'r{i}', *((1.0, 'ok') if i < right else (0.0, reason))) for i in range(count)]
 
 
 def result_of(details: Sequence[Mapping[str, Any]], **changes: Any) -> dict[str, Any]:
@@ -85,14 +84,11 @@ def plain_run(folder: Path) -> Path:
 def hostile_run(folder: Path) -> Path:
     """A model that says what no page should run, in every field that can hold it."""
     one = {
-        'id': HOSTILE,
+        **dict.fromkeys(('id', 'parse_method', 'domain', 'said'), HOSTILE),
         'values': {HOSTILE: 0.5, 'review_quality': 0.0},
         'reason': f'args:{HOSTILE}',
         'parsed': {HOSTILE: [HOSTILE, {'deep': HOSTILE}]},
-        'parse_method': HOSTILE,
         'gold': {HOSTILE: HOSTILE},
-        'domain': HOSTILE,
-        'said': HOSTILE,
     }
     provenance = {HOSTILE: HOSTILE, 'encoder': HOSTILE, 'language': 'EN', 'judge': HOSTILE, 'rebuilt': True}
     domains = {'domains': {HOSTILE: {'overall': 5.0}}}
@@ -110,9 +106,22 @@ def hostile_run(folder: Path) -> Path:
     return folder
 
 
+def csv_of(out: Path, name: str) -> list[dict[str, str]]:
+    """The rows of a table of a report."""
+    with (out / 'files' / f'{name}.csv').open(encoding='utf-8', newline='') as stream:
+        return list(csv.DictReader(stream))
+
+
 def data_of(script: Path) -> list[Any]:
     """The arguments of a data script."""
     return arguments_of(script.read_text(encoding='ascii'))
+
+
+def samples_of(out: Path, dataset: str = '', chunk: int = 0) -> list[list[dict[str, Any]]]:
+    """The rows of a report's sample browser, by model, of the data sets whose names have this part."""
+    pairs = data_of(out / 'samples' / 'index.js')[0]['pairs']
+    folders = [pair['folder'] for pair in pairs if dataset in pair['dataset']]
+    return [data_of(out / 'samples' / folder / f'{chunk}.js')[1] for folder in folders]
 
 
 def arguments_of(script: str) -> list[Any]:

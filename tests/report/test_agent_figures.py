@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.agents.scoring.breakdown import breakdown
-from opencompass_tooleval.agents.scoring.scoring import METRICS, score_trajectory
-from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.catalogue.labels import SOURCES
 from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.scoring.usage_summary import REPORTED, PromptTokens
 from opencompass_tooleval.core.statistics.sample import SEED
 from opencompass_tooleval.findings.of_results import unlike
-from opencompass_tooleval.report.agent_figures import FINISHED, WASTE, agent_figures, agent_tables
+from opencompass_tooleval.report.agent_figures import WASTE, agent_figures, agent_tables
 from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.build import write_report
 from opencompass_tooleval.report.figure import Figure
-from opencompass_tooleval.report.samples import index_of
 from opencompass_tooleval.report.variant_figures import variant_figures
 from opencompass_tooleval.results.table import Material, ModelResult, read
 from opencompass_tooleval.results.variants import Gain
 from opencompass_tooleval.work_dir.work_dir import WorkDir
-from tests.report.agents import DATASET, PROVENANCE, add_agent, chain, tree
-from tests.report.support import add, plain_run, result_of
+from tests.report.agents import DATASET, PROVENANCE, compared_run
+from tests.report.support import add, csv_of, result_of
 from tests.report.test_pages import Tags
 
 
 def scored(model: str, breakdown_: Any, dataset: str = DATASET, **changes: Any) -> ModelResult:
-    return ModelResult(
-        model, dataset, WorkDir(Path('run')), model, {'breakdown': breakdown_, 'provenance': PROVENANCE, **changes}
-    )
+    result = {'breakdown': breakdown_, 'provenance': PROVENANCE, **changes}
+    return ModelResult(model, dataset, WorkDir(Path('run')), model, result)
 
 
 def figures_of(*entries: ModelResult) -> dict[str, Figure]:
@@ -54,16 +48,10 @@ COUNTS = {
 
 
 def test_ends_sources_and_waste() -> None:
-    waste = {
-        'repeated_call_rate': 12.5,
-        'unknown_tool_rate': 0.0,
-        'invalid_call_rate': None,
-        'repeated_after_error_rate': 1.0,
-    }
+    waste = dict(zip(WASTE, (12.5, 0.0, None, 1.0), strict=True))
     by = {**PROVENANCE, 'simulated_by': 'Big-Model'}
-    figures = figures_of(
-        scored('m', COUNTS, provenance=by, **waste), scored('none', {**COUNTS, 'sources': {}, 'ends': {}})
-    )
+    nothing = scored('none', {**COUNTS, 'sources': {}, 'ends': {}})
+    figures = figures_of(scored('m', COUNTS, provenance=by, **waste), nothing)
     ends, sources, wasted = (figures[name] for name in (f'ends-{DATASET}-0', f'sources-{DATASET}', f'waste-{DATASET}'))
     assert ends.labels == ('1', '2', '3', '4') and figures[f'ends-{DATASET}-1'].is_empty()
     assert values(ends) == {'finished': (50, 0, 25, 0), 'too many steps': (0, 0, 0, 25)}
@@ -71,7 +59,7 @@ def test_ends_sources_and_waste() -> None:
     assert tuple(values(sources)) == tuple(words.name for words in SOURCES.values()), 'one colour each in all charts'
     assert values(sources)['recorded'] == (62.5, None) and values(sources)['emulated'] == (0, None)
     assert values(sources)['simulated'] == (25, None) and values(sources)['error'] == (12.5, None)
-    assert values(wasted)['m'] == tuple(waste[metric] for metric in WASTE)
+    assert values(wasted)['m'] == tuple(waste.values())
 
 
 def test_many_steps_share_bars_and_runs_are_added_up() -> None:
@@ -85,15 +73,10 @@ def test_many_steps_share_bars_and_runs_are_added_up() -> None:
 
 
 def test_what_is_no_count_is_left_out() -> None:
-    odd = {
-        'steps': {},
-        'sources': {'exact': 'x', 'error': True, 'new': 3},
-        'ends': {'finished': {'x': 1, '9' * 5000: 1, '²': 1}, 'y': 4},
-    }
-    figures = figures_of(scored('m', odd))
+    ends = {'finished': {'x': 1, '9' * 5000: 1, '²': 1}, 'y': 4}
+    figures = figures_of(scored('m', {'steps': {}, 'sources': {'exact': 'x', 'error': True, 'new': 3}, 'ends': ends}))
     assert values(figures[f'sources-{DATASET}'])['new'] == (100,)
-    assert f'waste-{DATASET}' not in figures
-    assert figures[f'ends-{DATASET}-0'].is_empty()
+    assert f'waste-{DATASET}' not in figures and figures[f'ends-{DATASET}-0'].is_empty()
     assert not figures_of(scored('m', {'sources': {}}), scored('m', None, 'other'))
 
 
@@ -116,86 +99,47 @@ def test_scores_with_repaired_gold_stand_beside_the_official_ones() -> None:
     assert [row[1:] for row in repaired.rows] == [('m', words_of_metric('arguments').name, '97.25', '98.50')]
 
 
-def test_the_evaluator_says_what_is_drawn() -> None:
-    task = Task('q', 'teval', 'Go.', ())
-    scores = [score_trajectory(task, done) for done in (chain(), tree(), tree('limit:calls'))]
-    counted = breakdown(scores)
-    figures = figures_of(scored('m', counted, **dict.fromkeys(METRICS, 1.0)))
-    assert set(WASTE) <= set(METRICS) and FINISHED in counted['ends']
-    third = 100 / 3
-    assert values(figures[f'ends-{DATASET}-0'])['finished'] == (0, 0, 0, 0, third, third)
-    assert sum(series.values[0] or 0 for series in figures[f'sources-{DATASET}'].series) == 100
-
-
-def provenance(**changes: Any) -> dict[str, Any]:
-    return {**PROVENANCE, 'bank': 'a', 'simulator': None, 'max_steps': 20, **changes}
-
-
 def test_models_that_do_not_compare_are_told() -> None:
-    def told(*provenances: dict[str, Any]) -> list[str]:
-        return list(map(str, unlike({(f'm{i}', DATASET): {'provenance': one} for i, one in enumerate(provenances)})))
+    """What does not compare, by setting, is in :mod:`tests.report.test_leaderboard`."""
 
-    assert told(provenance(), provenance(opencompass='0.6')) == []
-    (bank,) = told(provenance(), provenance(bank='b'), provenance(bank='b'))
+    def told(*changes: dict[str, Any]) -> list[str]:
+        abouts = [{**PROVENANCE, 'bank': 'a', 'simulator': None, 'max_steps': 20, **one} for one in changes]
+        return list(map(str, unlike({(f'm{i}', DATASET): {'provenance': one} for i, one in enumerate(abouts)})))
+
+    (bank,) = told({}, {'bank': 'b'}, {'bank': 'b'})
     assert bank.endswith(': not comparable, since bank differs: a (m0); b (m1, m2)')
-    (simulator,) = told(provenance(), provenance(simulator='big', simulated_by='big'))
+    (simulator,) = told({}, {'simulator': 'big', 'simulated_by': 'big'})
     assert 'simulator differs: none (m0); big (m1)' in simulator, 'told once'
-    assert len(told(provenance(), provenance(max_steps=5, stateful_tools='x'))) == 2
-    assert told(provenance(), provenance(**{SEED: 0})) == [], 'a sample is a part of all records'
-    (seed,) = told(provenance(), provenance(**{SEED: 0}), provenance(**{SEED: 1}))
+    assert len(told({}, {'max_steps': 5, 'stateful_tools': 'x'})) == 2
+    assert told({}, {SEED: 0}) == [], 'a sample is a part of all records'
+    (seed,) = told({}, {SEED: 0}, {SEED: 1})
     assert seed.endswith(': 0 (m1); 1 (m2)')
-    native = provenance()
-    del native['loop']
-    assert told(native, provenance())[0].endswith(': not comparable, since loop differs: none (m0); react (m1)')
 
 
 def test_a_page_of_agents(tmp_path: Path) -> None:
-    for model, bank in (('one', 'a'), ('two', 'b')):
-        trajectories = [chain(), tree(), tree('limit:calls')]
-        add_agent(tmp_path / 'run', model, trajectories)
-        counted = breakdown([score_trajectory(Task('q', 'teval', 'Go.', ()), done) for done in trajectories])
-        result = read_result(tmp_path / 'run', model) | {'breakdown': counted, 'provenance': provenance(bank=bank)}
-        add(tmp_path / 'run', model, DATASET, result)
-    out = write_report([tmp_path / 'run'], tmp_path / 'out').parent
-    (page,) = (page for page in out.glob('*.html') if 'Sources of observations' in page.read_text('utf-8'))
-    text = Tags(page).text
-    assert 'not comparable, since bank differs: a (one); b (two).' in text and 'Usage per answered task' in text
-    assert 'How tasks end, by step' in text
-    (table,) = (out / 'files').glob('spent-*.csv')
-    assert [row['steps'] for row in csv.DictReader(table.open(encoding='utf-8'))] == ['5.7 (6)'] * 2
-
-
-def read_result(run: Path, model: str) -> dict[str, Any]:
-    return dict(WorkDir.find(run).result(model, DATASET) or {})
-
-
-def test_pages_without_agents_are_as_they_were(tmp_path: Path) -> None:
-    material = read([plain_run(tmp_path / 'run')])
-    assert not list(agent_figures(material)) and not list(agent_tables('teval', material.scored))
-    assert not list(unlike(material.results))
-    add(tmp_path / 'run', 'm', 'd', result_of([{'id': 'r', 'values': {'a': 1.0}, 'reason': 'ok'}]))
-    out = write_report([tmp_path / 'run'], tmp_path / 'out').parent
-    assert not any('class="warning"' in page.read_text('utf-8') for page in (out / 'teval.html', out / 'funcqa.html'))
+    """The evaluator's own counts are drawn."""
+    out = write_report([compared_run(tmp_path / 'run')], tmp_path / 'out').parent
+    text = Tags(out / 'agents.html').text
+    assert 'not comparable, since bank differs: old (one); new (two).' in text and 'Usage per answered task' in text
+    assert 'How tasks end, by step' in text and 'Sources of observations' in text
+    assert [row['steps'] for row in csv_of(out, 'spent-agents')] == ['5.7 (6)'] * 2
+    figures = {figure.name: figure for figure in agent_figures(read([tmp_path / 'run']))}
+    assert values(figures[f'ends-{DATASET}-0'])['finished'] == (0, 0, 0, 0, 100 / 3, 100 / 3)
+    assert sum(series.values[0] or 0 for series in figures[f'sources-{DATASET}'].series) == 100
 
 
 def test_each_data_set_of_agents_is_a_table(tmp_path: Path) -> None:
     needed = {'finish_rate': 1.0, 'call_f1': 0.5, 'repeated_call_rate': 0.25}
-    more: dict[str, dict[str, float]] = {DATASET: {'all_calls_right': 0.75}, 'tooleval-toolbench_g1-agent-fc': {}}
     for model in ('one', 'two'):
-        for dataset in more:
-            values = {**needed, **more[dataset]}
-            metrics = {name: 100 * value for name, value in values.items()}
-            details = [{'id': 'r', 'values': values, 'reason': 'calls:missing'}]
-            add(tmp_path / 'run', model, dataset, {**result_of(details, provenance=PROVENANCE), **metrics})
-    material = read([tmp_path / 'run'])
-    first, *tables = boards(material, published_columns())
+        for dataset, more in ((DATASET, {'all_calls_right': 0.75}), ('tooleval-toolbench_g1-agent-fc', {})):
+            details = [{'id': 'r', 'values': {**needed, **more}, 'reason': 'calls:missing'}]
+            add(tmp_path / 'run', model, dataset, result_of(details, provenance=PROVENANCE))
+    first, *tables = boards(read([tmp_path / 'run']), published_columns())
     assert [table.title for table in tables] == ['Agents T-Eval ReAct', 'Agents ToolBench G1 function calling']
     assert tables[0].columns == ('all_calls_right', 'finish_rate', 'call_f1', 'repeated_call_rate')
     assert tables[1].columns == ('call_f1', 'finish_rate', 'repeated_call_rate')
-    assert first.columns == (
-        'Agents T-Eval ReAct, All calls right',
-        'Agents ToolBench G1 function calling, F1 (not judged)',
-    )
+    calls = 'Agents T-Eval ReAct, All calls right', 'Agents ToolBench G1 function calling, F1 (not judged)'
+    assert first.columns == calls
 
 
 def test_variants_of_agents_are_drawn_by_what_stands_for_the_data_set() -> None:
@@ -211,8 +155,3 @@ def test_variants_of_agents_are_drawn_by_what_stands_for_the_data_set() -> None:
     assert (first.title, first.series[0].values) == ('Tokens of the first prompt', (1.0,))
     assert (whole.title, whole.series[0].values) == ('Tokens of all prompts of a task', (3.0,))
     assert first.note.endswith(f'{REPORTED}.')
-
-
-def test_waste_is_no_part_of_what_a_sample_scores() -> None:
-    index = index_of([{'id': 'r', 'values': {'finish_rate': 1.0, 'call_f1': 0.5, 'repeated_call_rate': 0.25}}])
-    assert index['main'] == ['finish_rate', 'call_f1']

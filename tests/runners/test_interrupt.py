@@ -7,39 +7,24 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from opencompass_tooleval.work_dir.lock import is_held
-from tests.conftest import ROOT, ModelServer
+from tests.conftest import ROOT, ModelServer, sweep_of
+from tests.engines import PATIENCE, until
 from tests.forked import start_opencompass
 
-PATIENCE = 1500.0
 SAID = 'tooleval: interrupted; answers so far are kept, go on with: '
 BAR = re.compile(r' *\d+%\|[^\r\n\[]*\[[^\]\r\n]*\]')
 """A progress bar, of iterations per second or seconds per iteration; what is written after it may be in its line."""
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-datasets = [row for row in datasets if row['abbr'] == 'tooleval-teval-review_str_v2']
-models = [dict(type=ToolEvalOpenAI, abbr=f'api{number}', path='tiny', key='right', openai_api_base='URL', max_workers=1)
-          for number in range(4)]
+FOUR = """
+models = [dict(models[0], abbr=f'api{number}') for number in range(4)]
 infer['runner']['max_num_workers'] = 2
 """
-
-
-def wait_until(happened: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+CONFIG = sweep_of('tooleval-teval-review_str_v2', more=FOUR, max_workers=1, timeout=600)
 
 
 def lines_of(said: str) -> list[str]:
@@ -49,12 +34,10 @@ def lines_of(said: str) -> list[str]:
 def in_session(session: int) -> list[int]:
     found = []
     for folder in Path('/proc').glob('[0-9]*'):
-        try:
+        with suppress(OSError):
             state, _, _, of, *_ = (folder / 'stat').read_text().rpartition(')')[2].split()
-        except OSError:
-            continue
-        if int(of) == session and state != 'Z':
-            found.append(int(folder.name))
+            if int(of) == session and state != 'Z':
+                found.append(int(folder.name))
     return found
 
 
@@ -62,7 +45,7 @@ def test_a_sweep(canned_server: ModelServer, tmp_path: Path) -> None:
     (tmp_path / 'mine.py').write_text(CONFIG.replace('URL', canned_server.url), encoding='utf-8')
     canned_server.reset(latency=30)
     run = start_opencompass('mine.py', '-w', 'out', cwd=tmp_path, output=tmp_path / 'said')
-    wait_until(lambda: canned_server.stats()['in_flight'] == 2 or run.poll() is not None)
+    until(lambda: canned_server.stats()['in_flight'] == 2 or run.poll() is not None)
     (work,) = (tmp_path / 'out').iterdir()
     before = (tmp_path / 'said').read_text(encoding='utf-8')
     os.killpg(run.pid, signal.SIGINT)
@@ -71,7 +54,7 @@ def test_a_sweep(canned_server: ModelServer, tmp_path: Path) -> None:
     assert lines_of(said) == [f'{SAID}opencompass mine.py -w out -r {work.name}']
     assert {folder.name for folder in work.glob('logs/infer/*')} == {'api0', 'api1'}
     assert not list(work.glob('logs/eval')) and canned_server.stats()['requests'] == 2
-    wait_until(lambda: not any(map(is_held, work.glob('predictions/*/.*.lock'))))  # the tasks have ended
+    until(lambda: not any(map(is_held, work.glob('predictions/*/.*.lock'))))  # the tasks have ended
     canned_server.reset()
     resumed = start_opencompass('mine.py', '-w', 'out', '-r', cwd=tmp_path, output=tmp_path / 'said')
     assert resumed.wait(PATIENCE) == 0 and len(list(work.glob('results/*/*.json'))) == 4
@@ -82,22 +65,14 @@ def test_a_program_that_runs_another(when: str, tmp_path: Path) -> None:
     """As real programs, which import for seconds."""
     said = tmp_path / 'said'
     environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'COLUMNS': '200'}
+    command = [Path(sys.executable).with_name('tooleval'), 'demo', '-w', 'out']
     with said.open('w') as stream:
-        run = subprocess.Popen(
-            [Path(sys.executable).with_name('tooleval'), 'demo', '-w', 'out'],
-            cwd=tmp_path,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            start_new_session=True,
-        )
-    if when == 'it runs':
-        wait_until(lambda: 'infer on ' in said.read_text() or run.poll() is not None)
-    else:
-        wait_until(lambda: len(in_session(run.pid)) > 1 or run.poll() is not None)
+        streams = dict(stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
+        run = subprocess.Popen(command, cwd=tmp_path, env=environment, start_new_session=True, **streams)
+    reached = {'it runs': lambda: 'infer on ' in said.read_text(), 'it imports': lambda: len(in_session(run.pid)) > 1}
+    until(lambda: reached[when]() or run.poll() is not None)
     before = said.read_text()
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(PATIENCE) == 130
     assert lines_of(said.read_text().removeprefix(before)) == [f'{SAID}tooleval demo -w out']
-    wait_until(lambda: not in_session(run.pid))
+    until(lambda: not in_session(run.pid))

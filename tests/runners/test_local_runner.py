@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import ROOT
-from tests.engines import is_alive
+from tests.engines import PATIENCE, is_alive, until
 from tests.forked import Fork, run_python, start_python
-
-PATIENCE = 1500.0
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
@@ -47,26 +44,21 @@ def told(folder: Path, model: str) -> dict[str, Any]:
 
 def wait_for_sleeper(folder: Path) -> tuple[int, int]:
     """Ids of the task that sleeps and of the process that it was forked from."""
-    end = time.monotonic() + PATIENCE
-    while not (folder / 'pid').exists() or not (folder / 'pid').read_text():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    until(lambda: (folder / 'pid').exists() and (folder / 'pid').read_text())
     task, server = (folder / 'pid').read_text().split()
     return int(task), int(server)
 
 
-def wait_until_gone(process: int) -> None:
-    end = time.monotonic() + PATIENCE
-    while is_alive(process):
-        assert time.monotonic() < end, f'{process} still runs'
-        time.sleep(0.05)
-
-
-def test_a_crash_leaves_the_others_alone(tmp_path: Path) -> None:
-    results = codes(start(tmp_path, 'right', 'crash', 'right', '--workers', '2'))
-    assert results[0] == results[2] == 0
-    assert results[1] == -signal.SIGABRT
-    for model in ('0-right', '2-right'):
+def test_tasks_without_gpus_come_from_a_fork_of_the_runner_and_a_crash_leaves_the_others_alone(tmp_path: Path) -> None:
+    runner = start(tmp_path, 'tell', 'crash', 'tell', '--workers', '2', CUDA_VISIBLE_DEVICES='3,5')
+    assert codes(runner) == [0, -signal.SIGABRT, 0]
+    rows = [told(tmp_path, f'{number}-tell') for number in (0, 2)]
+    assert {row['gpus'] for row in rows} == {''}
+    (parent,) = {row['parent'] for row in rows}
+    assert parent != runner.pid and 'import serve' not in rows[0]['started_by']
+    assert len({number for row in rows for number in row['random']}) == 4
+    assert len({row['session'] for row in rows}) == 2
+    for model in ('0-tell', '2-tell'):
         assert 'Start inferencing' in log(tmp_path, model) and 'time elapsed' in log(tmp_path, model)
     assert 'Start inferencing' in log(tmp_path, '1-crash')
 
@@ -84,17 +76,6 @@ def test_each_task_has_its_gpus_session_and_chance(tmp_path: Path, visible: str)
     assert 'import serve' in first['started_by']  # a program: the runner may have initialised CUDA
     assert first['parent'] == second['parent']  # which has imported for both
     assert not set(first['random']) & set(second['random'])
-
-
-def test_tasks_without_gpus_come_from_a_fork_of_the_runner(tmp_path: Path) -> None:
-    runner = start(tmp_path, 'tell', 'tell', 'tell', '--workers', '2', CUDA_VISIBLE_DEVICES='3,5')
-    assert codes(runner) == [0, 0, 0]
-    rows = [told(tmp_path, f'{number}-tell') for number in range(3)]
-    assert {row['gpus'] for row in rows} == {''}
-    (parent,) = {row['parent'] for row in rows}
-    assert parent != runner.pid and 'import serve' not in rows[0]['started_by']
-    assert len({number for row in rows for number in row['random']}) == 6
-    assert len({row['session'] for row in rows}) == 3
 
 
 THREADS = """
@@ -115,14 +96,13 @@ def test_no_thread_is_forked_over(work: str) -> None:
     assert done.stdout.split() == ['True', 'True', 'False'], done.stderr
 
 
-@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM])  # test_interrupt.py has SIGINT
 def test_tasks_end_with_the_runner(number: signal.Signals, tmp_path: Path) -> None:
     runner = start(tmp_path, 'sleep', 'right', '--workers', '1')
     task, server = wait_for_sleeper(tmp_path)
     runner.send_signal(number)
     assert runner.wait(PATIENCE) != 0
-    wait_until_gone(task)
-    wait_until_gone(server)
+    until(lambda: not is_alive(task) and not is_alive(server))
     assert not (tmp_path / 'out' / 'logs' / 'infer' / '1-right').exists()  # nothing more is started
 
 
@@ -134,7 +114,7 @@ def test_a_lost_fork_server_costs_its_tasks_only(tmp_path: Path) -> None:
     results = codes(runner)
     assert results[0] != 0
     assert results[1] == 0  # from a new one
-    wait_until_gone(task)
+    until(lambda: not is_alive(task))
 
 
 @pytest.mark.long

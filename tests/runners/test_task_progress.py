@@ -10,38 +10,27 @@ import struct
 import sys
 import termios
 import time
-from collections.abc import Callable
 from contextlib import suppress
+from io import StringIO
+from logging import StreamHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opencompass.runners.base import BaseRunner
+from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.runners import SlurmArrayRunner, ToolEvalLocalRunner
 from opencompass_tooleval.runners.task_progress import TaskProgress
 from opencompass_tooleval.tasks import ToolEvalInferTask
 from opencompass_tooleval.work_dir.lock import exclusive, holder_of, lock_path
-from tests.conftest import ModelServer
-from tests.forked import start_opencompass
-
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-datasets = [row for row in datasets if row['abbr'] == 'tooleval-teval-review_str_v2']
-models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base='URL', max_workers=1,
-               max_out_len=64, max_seq_len=100000, run_cfg=dict(num_gpus=0), prices=dict(input=2, output=6))]
-"""
+from tests.engines import until
 
 
 @pytest.mark.parametrize('kind', [ToolEvalLocalRunner, SlurmArrayRunner])
 def test_a_base_class_that_raises_after_failed_tasks_does_not_end_the_run(
-    kind: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def summarize(runner: Any, status: Any) -> None:
         if any(code for _, code in status):
@@ -53,8 +42,10 @@ def test_a_base_class_that_raises_after_failed_tasks_does_not_end_the_run(
     monkeypatch.setattr(BaseRunner, '__call__', call)
     monkeypatch.setattr(BaseRunner, 'summarize', summarize)
     monkeypatch.setattr(kind, 'launch', lambda runner, tasks: [(task, 1) for task in tasks])
+    screen = StringIO()
+    monkeypatch.setattr(get_logger(), 'handlers', [StreamHandler(screen)])
     kind(task={'type': ToolEvalInferTask})(['a', 'b'])
-    assert 'RuntimeError: 2 tasks failed' in ''.join(capfd.readouterr())
+    assert 'RuntimeError: 2 tasks failed' in screen.getvalue()
 
 
 def task(folder: Path, *datasets: str, **model: Any) -> dict[str, Any]:
@@ -64,13 +55,6 @@ def task(folder: Path, *datasets: str, **model: Any) -> dict[str, Any]:
 
 def lock(folder: Path, dataset: str) -> Path:
     return lock_path(folder / 'predictions' / 'm' / f'{dataset}.json')
-
-
-def wait_for(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 1500
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_lines_where_there_is_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,15 +68,15 @@ def test_lines_where_there_is_no_terminal(tmp_path: Path, capsys: pytest.Capture
 
     with progress.shown(), progress.task(task(tmp_path, 'a', 'b', prices={'input': 2, 'output': 6, 'cached': 1})):
         with exclusive(lock(tmp_path, 'a'), 400) as reporter:
-            wait_for(lambda: has_said('m x a: 0 of 400 samples\n'))
+            until(lambda: has_said('m x a: 0 of 400 samples\n'))
             time.sleep(1.05)  # at most one report a second is written
             reporter.has_answered(100, 0, [Usage(1_000_000, 500_000, cached=200_000), None])
-            wait_for(lambda: has_said(' left, 1,500,000 tokens, cost 4.8\n'))
+            until(lambda: has_said(' left, 1,500,000 tokens, cost 4.8\n'))
             assert 'm x a: 100 of 400 samples, ' in said and '/s, ' in said
             reporter.waits_for('http://h/v1 has not been reached for 32 s')
-            wait_for(lambda: has_said('cost 4.8, http://h/v1 has not been reached for 32 s\n'))
+            until(lambda: has_said('cost 4.8, http://h/v1 has not been reached for 32 s\n'))
         with exclusive(lock(tmp_path, 'b'), 7) as reporter:
-            wait_for(lambda: has_said('m x b: 0 of 7 samples\n'))
+            until(lambda: has_said('m x b: 0 of 7 samples\n'))
 
 
 def test_a_bar_for_each_task_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,8 +104,8 @@ def test_a_bar_for_each_task_on_a_terminal(tmp_path: Path, monkeypatch: pytest.M
             time.sleep(1.05)
             first.has_answered(100, 90, [Usage(10, 5)])
             second.has_answered(5, 0, [])
-            wait_for(lambda: has_shown('m x a:  25%') and has_shown('100/400') and has_shown('15 tokens'))
-            wait_for(lambda: has_shown('m x b:  10%') and has_shown('5/50'))
+            until(lambda: has_shown('m x a:  25%') and has_shown('100/400') and has_shown('15 tokens'))
+            until(lambda: has_shown('m x b:  10%') and has_shown('5/50'))
     os.close(reader)
 
 
@@ -132,23 +116,3 @@ def test_damaged_reports_are_none(tmp_path: Path) -> None:
             damaged = tmp_path / 'damaged'
             damaged.write_text(json.dumps({**content, **damage}))
             assert holder_of(damaged) is None
-
-
-def test_a_task_of_opencompass_says_how_far_it_is(canned_server: ModelServer, tmp_path: Path) -> None:
-    canned_server.reset(latency=0.7)
-    (tmp_path / 'mine.py').write_text(CONFIG.replace('URL', canned_server.url))
-    sweep = start_opencompass('mine.py', '-w', 'out', cwd=tmp_path, output=tmp_path / 'said.txt')
-    seen = set()
-    try:
-        while sweep.poll() is None:
-            for file in tmp_path.glob('out/*/predictions/api/.*.lock'):
-                holder = holder_of(file)
-                if holder:
-                    seen.add((holder.samples, holder.answered, holder.prompt > 0))
-            time.sleep(0.02)
-        assert sweep.wait() == 0, (tmp_path / 'said.txt').read_text()
-    finally:
-        sweep.kill()
-    samples = {samples for samples, _, _ in seen}
-    assert len(samples) == 1 and any(0 < answered < samples.copy().pop() for _, answered, _ in seen)
-    assert any(tokens for _, _, tokens in seen)

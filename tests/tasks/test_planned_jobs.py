@@ -37,30 +37,40 @@ infer['partitioner'] = dict(type=ToolEvalNumWorkerPartitioner, num_worker=2, min
 """
 
 
-def plan_of(config: Path, run: Path) -> ModelPlan:
-    (model,) = make_plan(config, run).models
+RETRIEVE = "'tooleval-teval-retrieve_str_v2'"
+COT = (RETRIEVE, "'tooleval-funcqa-one_hop-cot'")
+
+
+def write(folder: Path, *changes: tuple[str, str]) -> Path:
+    """Writes the config with some words replaced."""
+    text = CONFIG
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / 'sweep.py').write_text(text)
+    return folder / 'sweep.py'
+
+
+def plan_of(folder: Path, *changes: tuple[str, str]) -> ModelPlan:
+    (model,) = make_plan(write(folder, *changes), folder / 'run').models
     return model
 
 
 def test_replicas_are_jobs_and_their_data_sets_count_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config, plans = tmp_path / 'sweep.py', []
-    for split in ('n=1000', 'n=1000, replicas=3'):
-        text = CONFIG.replace('num_worker=2, min_task_size=1', split)
-        config.write_text(text.replace('ToolEvalNumWorkerPartitioner', 'ToolEvalPartitioner'))
-        plans.append(make_plan(config, tmp_path / 'run'))
-    (alone,), (shared,) = (plan.models for plan in plans)
-    assert (alone.jobs, shared.jobs) == (1, 3) and (plans[0].replicas, plans[1].replicas) == (1, 3)
-    assert replace(shared, jobs=1) == alone and plans[0].sizes == plans[1].sizes
-    show_plan(config)
+    own = ('ToolEvalNumWorkerPartitioner', 'ToolEvalPartitioner')
+    plans = [
+        plan_of(tmp_path, own, ('num_worker=2, min_task_size=1', split)) for split in ('n=1000', 'n=1000, replicas=3')
+    ]
+    assert [plan.jobs for plan in plans] == [1, 3]
+    assert replace(plans[1], jobs=1) == plans[0]
+    show_plan(tmp_path / 'sweep.py')
     assert '3 replicas of each model share its data sets' in capsys.readouterr().out
 
 
 def test_what_answers_will_cost(tmp_path: Path) -> None:
     """By the most that they may have; once a model has answered, by what its answers had; dialogues only then."""
-    config, run = tmp_path / 'sweep.py', tmp_path / 'run'
-    text = CONFIG.replace("'tooleval-teval-retrieve_str_v2'", "'tooleval-funcqa-one_hop-cot'")
-    config.write_text(text.replace("path='x'", "path='x', prices=dict(input=2.0, output=8.0)"))
-    first = plan_of(config, run)
+    run, priced = tmp_path / 'run', ("path='x'", "path='x', prices=dict(input=2.0, output=8.0)")
+    first = plan_of(tmp_path, COT, priced)
     reviews = 6
     most = 512 * reviews
     assert (first.answer_tokens, first.bound) == (most, 'about')
@@ -74,7 +84,7 @@ def test_what_answers_will_cost(tmp_path: Path) -> None:
             file.write_text(json.dumps({'usage': summary_of([Usage(1000, completion), None])}))
     (run / 'results' / 'quick' / 'other.json').write_text('{')
     (run / 'results' / 'slow' / 'tooleval-teval-review_str_v2.json').write_text('{')
-    later = plan_of(config, run)
+    later = plan_of(tmp_path, COT, priced)
     questions = later.samples - reviews
     assert later.answer_tokens == reviews * 100 + questions * 200 and later.bound == 'about'
     assert later.answers_by == 'data sets: 2 as long as those of quick, slow'
@@ -85,16 +95,16 @@ def test_what_answers_will_cost(tmp_path: Path) -> None:
 
 def test_a_plan_says_that_its_estimate_is_over_the_budget(tmp_path: Path) -> None:
     """Over what a resumed run has left of it."""
-    config, run = tmp_path / 'sweep.py', tmp_path / 'run'
-    config.write_text(CONFIG.replace("path='x'", "path='x', prices=dict(input=2e3, output=8e3), budget=dict(cost=500)"))
-    cost, budget = plan_of(config, run).cost or 0, Budget('cost', 500, Prices(2e3, 8e3))
-    assert plan_of(config, run).over_budget == ''
-    file = ledger_file(run, 'm', budget)
+    limited = ("path='x'", "path='x', prices=dict(input=2e3, output=8e3), budget=dict(cost=500)")
+    first = plan_of(tmp_path, limited)
+    cost = first.cost or 0
+    assert first.over_budget == ''
+    file = ledger_file(tmp_path / 'run', 'm', Budget('cost', 500, Prices(2e3, 8e3)))
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({'spent': 500 - cost / 2, 'in_flight': {}, 'not_asked': {}}))
-    assert plan_of(config, run).over_budget == f'may cost {cost:.2f}; the budget of 500.00 has {cost / 2:.2f} left'
-    config.write_text(CONFIG.replace("path='x'", "path='x', budget=dict(tokens=9)"))
-    plan = plan_of(config, run)
+    plan = plan_of(tmp_path, limited)
+    assert plan.over_budget == f'may cost {cost:.2f}; the budget of 500.00 has {cost / 2:.2f} left'
+    plan = plan_of(tmp_path, ("path='x'", "path='x', budget=dict(tokens=9)"))
     tokens = plan.prompt_tokens + plan.answer_tokens
     assert plan.over_budget == f'may cost {tokens:,} tokens; the budget of 9 tokens has 9 tokens left'
 
@@ -115,24 +125,22 @@ for row in datasets:
 def test_a_temperature_that_is_not_sent_is_a_note_or_a_fault(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], temperature: str, of_dataset: str, is_fault: bool, words: str
 ) -> None:
-    config = tmp_path / 'sweep.py'
     added = OPENAI.replace('OF_DATASET', of_dataset).replace('TEMPERATURE', temperature)
-    config.write_text(CONFIG.replace('infer[', f'{added}\ninfer['))
-    assert show_plan(config) == is_fault
+    assert show_plan(write(tmp_path, ('infer[', f'{added}\ninfer['))) == is_fault
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith(('NOTE', 'FAULT'))]
     (line,) = [line for line in lines if 'max_out_len=9' not in line]
     assert line.startswith(f'{"FAULT" if is_fault else "NOTE"} {words}')
 
 
 AGENTS = """
-wanted = ['tooleval-toolbench_g1-agent-fc', 'tooleval-ultratool-planning_en', 'tooleval-teval-review_str_v2']
-by_abbr = {row['abbr']: row for row in everything}
-datasets = [by_abbr[abbr] for abbr in wanted]
+from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator
+from opencompass_tooleval.models import ToolEvalOpenAI
 server = dict(type=ToolEvalOpenAI, path='tiny', key='none', openai_api_base='URL', retry=0, query_per_second=1000,
               max_seq_len=100000, max_out_len=64)
 models = [dict(server, abbr='m')]
-datasets[0]['infer_cfg']['inferencer']['dialogues']['simulator'] = dict(model=dict(server, abbr='sim'))
-datasets[0]['eval_cfg']['evaluator'] = dict(
+(agent,) = [row for row in datasets if 'agent' in row['abbr']]
+agent['infer_cfg']['inferencer']['dialogues']['simulator'] = dict(model=dict(server, abbr='sim'))
+agent['eval_cfg']['evaluator'] = dict(
     type=ToolEvalAgentJudgedEvaluator, name='toolbench_g1', judge_cfg=dict(server, abbr='gpt'))
 """
 
@@ -141,25 +149,17 @@ def test_what_an_agent_is_offered_is_counted_and_what_is_not_is_said(
     canned_server: ModelServer, tmp_path: Path
 ) -> None:
     """The plan's tokens are those of the first requests, as the result would count them."""
-    config = tmp_path / 'sweep.py'
-    head, _, _ = CONFIG.partition('wanted = ')
-    head = head.replace('import datasets, eval', 'import datasets as everything, eval')
-    imports = (
-        'from opencompass_tooleval.agents.judged_adapter import ToolEvalAgentJudgedEvaluator\n'
-        'from opencompass_tooleval.models.openai_model import ToolEvalOpenAI\n'
-    )
-    agents = AGENTS.replace('URL', canned_server.url)
-    config.write_text(head.replace('\nfrom mmengine', f'\n{imports}from mmengine') + agents)
-    plan = plan_of(config, tmp_path / 'run')
+    wanted = (RETRIEVE, "'tooleval-toolbench_g1-agent-fc', 'tooleval-ultratool-planning_en'")
+    plan = plan_of(tmp_path, wanted, ('infer[', AGENTS.replace('URL', canned_server.url) + 'infer['))
     assert plan.prompts_by == f'data sets: 3 by {ESTIMATE}'
     assert plan.not_counted == (
         'the later rounds of 7 dialogues',
+        'the judge replayed-judge (data sets: 1)',
         'the judge gpt (data sets: 1)',
         'the simulator sim (data sets: 1)',
-        'the judge replayed-judge (data sets: 1)',
     )
     counted = 0
-    for dataset in Config.fromfile(config, format_python_code=False)['datasets']:
+    for dataset in Config.fromfile(tmp_path / 'sweep.py', format_python_code=False)['datasets']:
         for _, prompt in first_prompts(dataset):
             assert prompt is not None
             counted += sum(estimate_tokens(texts_of(prompt)))
@@ -169,14 +169,13 @@ def test_what_an_agent_is_offered_is_counted_and_what_is_not_is_said(
 
 def test_a_plan_names_what_it_took_from_results(tmp_path: Path) -> None:
     """What a result counted otherwise is not shown under the name of the plan's own counter."""
-    config, run = tmp_path / 'sweep.py', tmp_path / 'run'
-    config.write_text(CONFIG.replace("'tooleval-teval-retrieve_str_v2'", "'tooleval-funcqa-one_hop-cot'"))
+    run = tmp_path / 'run'
     file = run / 'results' / 'done' / 'tooleval-funcqa-one_hop-cot.json'
     for path in (file.parent, run / 'configs'):
         path.mkdir(parents=True)
     usages = [Usage(1000, 10, counted=True, counter='tokenizer tiny'), Usage(1000, 10)]
     file.write_text(json.dumps({'usage': summary_of(usages)}))
-    plan = plan_of(config, run)
+    plan = plan_of(tmp_path, COT)
     assert plan.prompts_by == (
         f'data sets: 1 by {ESTIMATE}; 1 as those of done, reported by the server, tokenizer tiny'
     )
@@ -184,29 +183,28 @@ def test_a_plan_names_what_it_took_from_results(tmp_path: Path) -> None:
 
 
 def test_dialogues_that_cannot_begin_here_are_said(tmp_path: Path) -> None:
-    config = tmp_path / 'sweep.py'
-    text = CONFIG.replace("'tooleval-teval-retrieve_str_v2'", "'tooleval-toolbench_g1-agent-fc'")
-    config.write_text(text + "datasets[-1]['infer_cfg']['inferencer']['dialogues']['bank'] = '/no/such/bank'\n"
-                      "del datasets[-1]['eval_cfg']['evaluator']['judge_cfg']\n")  # fmt: skip
-    plan = plan_of(config, tmp_path / 'run')
+    changes = """
+datasets[-1]['infer_cfg']['inferencer']['dialogues']['bank'] = '/no/such/bank'
+del datasets[-1]['eval_cfg']['evaluator']['judge_cfg']
+"""
+    plan = plan_of(tmp_path, (RETRIEVE, "'tooleval-toolbench_g1-agent-fc'"), ('\ninfer[', f'{changes}infer['))
     assert plan.samples > 6 and plan.prompts_by == f'data sets: 1 by {ESTIMATE}'
     (dialogues,) = plan.not_counted
     assert dialogues.startswith('tooleval-toolbench_g1-agent-fc: its dialogues cannot begin here: /no/such/bank')
 
 
-PARTS = """
-from opencompass.partitioners import NumWorkerPartitioner
-infer['partitioner'] = dict(type=NumWorkerPartitioner, num_worker=2, min_task_size=1, dataset_size_path='SIZES')
-"""
-
-
 def test_a_data_set_is_done_when_all_parts_of_opencompass_own_partitioner_are(tmp_path: Path) -> None:
-    config, run = tmp_path / 'sweep.py', tmp_path / 'run'
-    config.write_text(CONFIG + PARTS.replace('SIZES', str(tmp_path / 'sizes.json')))
-    first = plan_of(config, run)
+    run = tmp_path / 'run'
+    sizes = f"min_task_size=1, dataset_size_path='{tmp_path}/sizes.json')"
+    changes = [
+        ('opencompass_tooleval.partitioner import ToolEvalNum', 'opencompass.partitioners import Num'),
+        ('ToolEvalNumWorkerPartitioner', 'NumWorkerPartitioner'),
+        ('min_task_size=1)', sizes),
+    ]
+    first = plan_of(tmp_path, *changes)
     assert (first.jobs, first.datasets, first.done) == (2, 2, 0)
 
-    cfg = Config.fromfile(config, format_python_code=False)
+    cfg = Config.fromfile(tmp_path / 'sweep.py', format_python_code=False)
     cfg['work_dir'] = str(run)
     partitioner = PARTITIONERS.build({**cfg['infer']['partitioner'], 'out_dir': str(run / 'predictions')})
     rows = [row for task in partitioner(cfg) for part in task['datasets'] for row in part]
@@ -218,7 +216,7 @@ def test_a_data_set_is_done_when_all_parts_of_opencompass_own_partitioner_are(tm
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({str(index): {} for index in range(size)}))
         if number != 2:
-            model = plan_of(config, run)
+            model = plan_of(tmp_path, *changes)
             seen.append((model.datasets, model.done))
     assert seen == [(2, 0), (1, 1), (0, 2)]
     assert (model.jobs, model.samples) == (0, 0)

@@ -55,9 +55,6 @@ def test_what_is_missing_is_said_before_anything_is_asked(tooleval: Command, con
     assert key.startswith('FAULT api: its key is read from $OPENAI_API_KEY, which is not set. Fix it with: export')
     assert judge.startswith('FAULT tooleval-ultratool-planning_zh and 1 more: scoring will fail: UltraTool planning')
     assert judge.endswith('Fix it with: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL')
-    rows = json.loads(tooleval('plan', config, '--json', '-').out)['findings']
-    assert [row['kind'] for row in rows] == ['config:gpus', 'config:key', 'config:scoring']
-    assert {row['level'] for row in rows} == {'fault'}
 
 
 def test_a_run_reports_what_plan_finds_before_its_first_task(tooleval: Command, config: Path, tmp_path: Path) -> None:
@@ -69,10 +66,7 @@ models += [dict(models[1], abbr='written', key='sk-abcdefgh', max_out_len=9)]
     config.write_text(CONFIG + more, encoding='utf-8')
     planned = [line for line in tooleval('plan', config).out.splitlines() if line.startswith(LEVELS)]
     kinds = [row['kind'] for row in json.loads(tooleval('plan', config, '--json', '-').out)['findings']]
-    assert kinds == [
-        *('config:data', 'config:gpus', 'config:key', 'config:scoring'),
-        *('config:literal_key', 'config:unused_limit'),
-    ]  # fmt: skip
+    assert kinds == [f'config:{kind}' for kind in ('data', 'gpus', 'key', 'scoring', 'literal_key', 'unused_limit')]
     done = run_opencompass(str(config), '-w', 'out', cwd=tmp_path)
     said = re.sub(r'\s+', ' ', done.stdout + done.stderr)
     assert done.returncode == 1 and not list(tmp_path.glob('out/*/logs/infer'))
@@ -81,12 +75,6 @@ models += [dict(models[1], abbr='written', key='sk-abcdefgh', max_out_len=9)]
         found = text.partition('cannot be loaded')[0].replace(':', '') if 'cannot be loaded' in text else text
         assert found.strip() in said, (level, found)
     assert 'FAULT tooleval-lost: data/nowhere: not found' in said
-
-
-def test_a_plan_of_nothing_has_no_table(tooleval: Command, config: Path) -> None:
-    config.write_text(CONFIG + "for row in models:\n    row['max_worker'] = 1\n", encoding='utf-8')
-    lines = tooleval('plan', config).out.splitlines()
-    assert lines and all(line.startswith('FAULT ') for line in lines)
 
 
 def test_nothing_is_said_where_all_is_there(tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,11 +105,9 @@ models = [dict(type=ToolEvalServed, abbr='two', path='x', engine=engine, run_cfg
 def test_an_engine_on_several_nodes_needs_slurm(
     tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (('CUDA_VISIBLE_DEVICES', '0'), ('OPENAI_API_KEY', 'key')):
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv('OPENAI_API_KEY', 'key')
     config.write_text(CONFIG + NODES, encoding='utf-8')
-    done = tooleval('plan', config)
-    (line,) = (line for line in done.out.splitlines() if line.startswith('FAULT two'))
+    (line,) = (line for line in tooleval('plan', config).out.splitlines() if line.startswith('FAULT two'))
     assert line.startswith(
         'FAULT two: its engine (nodes=2) needs a Slurm job of 2 nodes, and this process is not in a job: run it with'
     )
@@ -146,19 +132,13 @@ def test_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(map(missing_key, lacking))
 
 
-PARTITIONERS = [
-    '',
-    "infer['partitioner'] = dict(type='ToolEvalNumWorkerPartitioner', num_worker=2, min_task_size=1)\n",
-]
-
-
-@pytest.mark.parametrize('partitioner', PARTITIONERS)
 def test_a_missing_encoder_is_one_line_of_the_list(
-    tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch, partitioner: str
+    tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It does not end the list; the other data sets are counted, and a fault of two data sets is one line."""
     text = CONFIG.replace('_wanted = [', "_wanted = ['tooleval-teval-plan_json_v2', 'tooleval-teval-plan_str_v2', ")
     lost = "for row in datasets[:2]:\n    row['encoder'] = 'no/such-encoder'\n"
+    partitioner = "infer['partitioner'] = dict(type='ToolEvalNumWorkerPartitioner', num_worker=2, min_task_size=1)\n"
     config.write_text(text.replace('for row in datasets:', f'{lost}for row in datasets:') + partitioner)
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '0,1')
     monkeypatch.setenv('OC_JUDGE_MODEL', 'judge')

@@ -25,18 +25,18 @@ datasets = [*tooleval_ultratool_en_datasets]
 models = [dict(type=OracleModel, abbr='m', batch_size=8)]
 """
 
-CASES = {
-    'class': ('OracleModel', 'OracelModel', 3, f'{PACKAGE}.models has no OracelModel; did you mean OracleModel?'),
-    'module': ('.models import', '.modles import', 3, f'{PACKAGE} has no module modles; did you mean models?'),
-    'variable': ('eval, infer', 'evl, infer', 7, 'configs.tooleval_local has no evl; did you mean eval?'),
-    'config': ('tooleval_local', 'tooleval_locl', 7, 'has no config tooleval_locl; did you mean tooleval_local?'),
-    'name': ('[*tooleval_ultratool_en', '[*tooleval_ultratool_zh', 9, "NameError: name 'tooleval_ultratool_zh_data"),
-    'error': ('models = [', 'models = 1 / 0, [', 10, 'ZeroDivisionError: division by zero'),
-    'syntax': ('models = [', 'models = [[', 10, 'SyntaxError: '),
-}
 
-
-@pytest.mark.parametrize(('right', 'wrong', 'line', 'said'), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    ('right', 'wrong', 'line', 'said'),
+    [
+        ('OracleModel', 'OracelModel', 3, f'{PACKAGE}.models has no OracelModel; did you mean OracleModel?'),
+        ('.models import', '.modles import', 3, f'{PACKAGE} has no module modles; did you mean models?'),
+        ('eval, infer', 'evl, infer', 7, 'configs.tooleval_local has no evl; did you mean eval?'),
+        ('tooleval_local', 'tooleval_locl', 7, 'has no config tooleval_locl; did you mean tooleval_local?'),
+        ('[*tooleval_ultratool_en', '[*tooleval_ultratool_zh', 9, "NameError: name 'tooleval_ultratool_zh_data"),
+        ('models = [', 'models = [[', 10, 'SyntaxError: '),
+    ],
+)
 def test_the_line_is_said(tmp_path: Path, right: str, wrong: str, line: int, said: str) -> None:
     file = tmp_path / 'sweep.py'
     file.write_text(CONFIG.replace(right, wrong), encoding='utf-8')
@@ -49,13 +49,8 @@ def test_the_line_of_a_config_that_is_read_is_said_by_the_plan(tmp_path: Path, t
     (tmp_path / 'base.py').write_text(CONFIG.replace('eval, infer', 'evl, infer'), encoding='utf-8')
     file = tmp_path / 'sweep.py'
     file.write_text('from mmengine.config import read_base\nwith read_base():\n    from .base import *\n')
-    with pytest.raises(DataError) as caught:
-        read_config(file)
-    assert str(caught.value).startswith(f'{tmp_path}/base.py:7: ')
-    file = tmp_path / 'sweep.py'
-    file.write_text(CONFIG.replace('eval, infer', 'evl, infer'), encoding='utf-8')
     done = tooleval('plan', file)
-    assert done.code == 1 and done.err.startswith(f'tooleval: {file}:7: ') and len(done.err.splitlines()) == 1
+    assert done.code == 1 and done.err.startswith(f'tooleval: {tmp_path}/base.py:7: ') and done.err.count('\n') == 1
 
 
 def test_classes_of_unused_variables_are_not_imported(tmp_path: Path) -> None:

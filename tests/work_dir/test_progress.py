@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -44,11 +44,20 @@ class Run(WorkDir):
         os.utime(file, (time, time))
         return file
 
-    def journal(self, *rows: Mapping[str, Any]) -> None:
-        journal = Journal(self.path / 'predictions' / 'm' / 'tmp_plan_v2.jsonl')
-        journal.path.parent.mkdir(parents=True)
+    def journal(self, *rows: Mapping[str, Any], dataset: str = 'plan_v2') -> Journal:
+        journal = Journal(self.path / 'predictions' / 'm' / f'tmp_{dataset}.jsonl')
+        journal.path.parent.mkdir(parents=True, exist_ok=True)
         for number, row in enumerate(rows):
             journal.append({row.get('idx', number): {key: value for key, value in row.items() if key != 'idx'}})
+        return journal
+
+    def lock(self, dataset: str = 'plan_v2') -> Path:
+        return lock_path(self.predictions('m', dataset))
+
+    def configure(self, models: Iterable[str], datasets: Iterable[str]) -> None:
+        of_models, of_datasets = ([{'abbr': name} for name in names] for names in (models, datasets))
+        text = f'models = {of_models}\ndatasets = {of_datasets}\n'
+        (self.path / 'configs' / 'a.py').write_text(text, encoding='utf-8')
 
     def cell(self, dataset: str = 'plan_v2') -> Cell:
         return look(self, 'm', dataset)
@@ -66,43 +75,42 @@ def run(tmp_path: Path) -> Run:
     return Run(tmp_path)
 
 
-def test_only_the_data_set_that_failed_has_failed(run: Run) -> None:
-    run.add_log(TASK + RETRIED)
-    assert {run.cell(name).state for name in ('plan_v2', 'plan_v2_zh')} == {State.WAITING}
-    run.add_log(TASK + FAILED_ZH + TRACEBACK.format('DataError: no plan_v2: gone') + TASK)
-    assert run.cell('plan_v2_zh').state is State.FAILED and 'DataError: no plan_v2' in run.error('plan_v2_zh')
-    assert {run.cell(name).state for name in ('plan_v2', 'easytool-plan_v2')} == {State.WAITING}
-
-
 def test_a_shard_is_of_its_data_set(run: Run) -> None:
     log = run.add_log(FAILED_ZH.replace('plan_v2_zh', 'plan_v2_1'), 'plan_v2_1', age=9)
     run.add_log('fine', 'plan_v2_0')
     assert run.cell().state is State.FAILED and run.cell().log == log
 
 
-@pytest.mark.parametrize(('end', 'error'), [
-    pytest.param(END + TRACEBACK.format('openai.NotFoundError: no model'), 'NotFoundError', id='model'),
-    pytest.param(END + TRACEBACK.format('KeyboardInterrupt'), 'KeyboardInterrupt', id='interrupt'),
-    pytest.param('[rank0]: ' + TRACEBACK.format('[rank0]: ValueError: x'), 'ValueError', id='torchrun'),
-    pytest.param(CUT, 'DUE TO TIME LIMIT', id='time limit'),
-    pytest.param('element.sh: line 3:  42 Killed   python -m x\n', 'Killed', id='killed'),
-    pytest.param(PREEMPTED, '', id='preempted'),
-    pytest.param(CUT + TASK, '', id='queued again'),
-    pytest.param('SomeLib: ImportError: falls back\n', '', id='talk of a library'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('end', 'error'),
+    [
+        (END + TRACEBACK.format('openai.NotFoundError: no model'), 'NotFoundError'),
+        (END + TRACEBACK.format('KeyboardInterrupt'), 'KeyboardInterrupt'),
+        ('[rank0]: ' + TRACEBACK.format('[rank0]: ValueError: x'), 'ValueError'),
+        (CUT, 'DUE TO TIME LIMIT'),
+        ('element.sh: line 3:  42 Killed   python -m x\n', 'Killed'),
+        (PREEMPTED, ''),
+        (CUT + TASK, ''),
+        ('SomeLib: ImportError: falls back\n', ''),
+    ],
+)
 def test_what_ended_a_task_failed_all_that_is_left_of_it(run: Run, end: str, error: str) -> None:
     run.add_log(TASK + RETRIED + end)
     assert error in run.error() and error in run.error('plan_v2_zh')
     assert run.cell().state is (State.FAILED if error else State.WAITING)
-    with exclusive(lock_path(run.predictions('m', 'plan_v2_zh'))):
+    with exclusive(run.lock('plan_v2_zh')):
         assert run.cell().state is State.WAITING
         assert run.cell('plan_v2_zh').state is State.RUNNING
 
 
-def test_a_failure_of_one_is_not_what_ended_the_others(run: Run) -> None:
+def test_only_the_data_set_that_failed_has_failed(run: Run) -> None:
+    run.add_log(TASK + RETRIED)
+    assert {run.cell(name).state for name in ('plan_v2', 'plan_v2_zh')} == {State.WAITING}
+    trace = TRACEBACK.format('DataError: no plan_v2: gone')
+    run.add_log(TASK + FAILED_ZH + trace + TASK)
+    assert run.cell('plan_v2_zh').state is State.FAILED and 'DataError: no plan_v2' in run.error('plan_v2_zh')
+    assert {run.cell(name).state for name in ('plan_v2', 'easytool-plan_v2')} == {State.WAITING}
     said = TRACEBACK.format('TaskFailedError: 1 data sets failed:\nplan_v2_zh: DataError: gone')
-    run.add_log(TASK + FAILED_ZH + TRACEBACK.format('DataError: gone'))
-    assert run.cell().state is State.WAITING
     run.add_log(TASK + FAILED_ZH + END + said)
     assert run.error('plan_v2_zh') == 'plan_v2_zh: DataError: gone'
 
@@ -129,33 +137,28 @@ def test_what_is_the_reason_where_no_data_set_is_named(run: Run) -> None:
     assert 'slow down' in last_error(run.add_log(TASK + RETRIED + TASK))
     assert last_error(run.path / 'none') == ''
     words = 'srun: error: Unable to create step for job 7: More processors requested than permitted\n'
-    assert {last_error(run.add_log(words), name) for name in ('', 'd')} == {words.strip()}
-    ended = (
-        'Traceback (most recent call last):\nValueError: the cause\nsrun: error: n1: task 0: Exited with exit code 1\n'
-    )
-    assert {last_error(run.add_log(ended), name) for name in ('', 'd')} == {'ValueError: the cause'}
+    after = 'srun: error: n1: task 0: Exited with exit code 1\n'
+    ended = f'Traceback (most recent call last):\nValueError: the cause\n{after}'
+    for text, error in ((words, words.strip()), (ended, 'ValueError: the cause')):
+        assert {last_error(run.add_log(text), name) for name in ('', 'd')} == {error}
 
 
 def test_samples_are_counted_once_and_only_with_an_answer(run: Run) -> None:
+    """Of dialogues, not their rounds; and no time is negative, where an earlier data set was larger."""
     answered = {'record_id': 'a', 'infra': None}
-    run.journal(
-        {'idx': 0, **answered}, {'idx': 1, **answered, 'infra': 'infra:timeout'}, {'idx': 2, **answered},
-        {'idx': 2, **answered}, {'idx': 3, **answered, 'infra': 'infra:server'}, {'idx': 3, **answered},
-    )  # fmt: skip
-    with exclusive(lock_path(run.predictions('m', 'plan_v2')), 4):
-        cell = run.cell()
+    rows = [(0, None), (1, 'infra:timeout'), (2, None), (2, None), (3, 'infra:server'), (3, None)]
+    run.journal(*({'idx': index, **answered, 'infra': infra} for index, infra in rows))
+    rounds = ({'key': str(number % 4), 'round': number // 4, 'answer': 'x'} for number in range(10))
+    run.journal(*rounds, dataset='dialogues')
+    with exclusive(run.lock(), 4), exclusive(run.lock('dialogues'), 3):
+        cell, of_dialogues = run.cell(), run.cell('dialogues')
     assert (cell.state, cell.answered, cell.samples) == (State.RUNNING, 3, 4)
-
-
-def test_dialogues_are_counted_and_not_their_rounds(run: Run) -> None:
-    run.journal(*({'key': str(number % 4), 'round': number // 4, 'answer': 'x'} for number in range(10)))
-    with exclusive(lock_path(run.predictions('m', 'plan_v2')), 4):
-        cell = run.cell()
-    assert (cell.answered, cell.samples, cell.rate, cell.seconds_left) == (4, 4, None, None)
+    assert (of_dialogues.answered, of_dialogues.rate, of_dialogues.seconds_left) == (3, None, None)
+    assert Cell('m', 'd', State.RUNNING, 10, 4, 2.0).seconds_left == 0
 
 
 def test_each_replica_has_its_rate(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    (run.path / 'configs' / 'a.py').write_text("models = [dict(abbr='m')]\ndatasets = [dict(abbr='plan_v2')]\n")
+    run.configure(['m'], ['plan_v2'])
     whole = run.predictions('m', 'plan_v2')
     whole.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -176,19 +179,11 @@ def test_each_replica_has_its_rate(run: Run, capsys: pytest.CaptureFixture[str])
         assert (run.cell().answered, run.cell().samples) == (13, 20)  # a0 and a2 have begun, a1 has ended
 
 
-def test_no_time_is_negative(run: Run) -> None:
-    assert Cell('m', 'd', State.RUNNING, 10, 4, 2.0).seconds_left == 0
-    run.journal(*({'record_id': 'a', 'infra': None} for _ in range(6)))  # of an earlier, larger data set
-    with exclusive(lock_path(run.predictions('m', 'plan_v2')), 4):
-        assert run.cell().answered == 4
-
-
 def test_a_job_that_waits_for_its_server_says_so(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run.journal({'prediction': 'a', 'infra': None})
-    (run.path / 'configs' / 'a.py').write_text("models = [dict(abbr='m')]\ndatasets = [dict(abbr='plan_v2')]\n")
-    with exclusive(lock_path(run.predictions('m', 'plan_v2')), 20) as reporter:
+    run.configure(['m'], ['plan_v2'])
+    with exclusive(run.lock(), 20) as reporter:
         reporter.waits_for('http://h/v1 has not been reached for 32 s')
-        assert (run.cell().state, run.cell().waiting) == (State.RUNNING, 'http://h/v1 has not been reached for 32 s')
         show_status(run.path)
         shown = capsys.readouterr().out
         assert 'running  m x plan_v2: 1 of 20, WAITING: http://h/v1 has not been reached for 32 s' in shown
@@ -196,21 +191,16 @@ def test_a_job_that_waits_for_its_server_says_so(run: Run, capsys: pytest.Captur
         assert (run.cell().waiting, run.cell().samples) == ('', 20)
 
 
-@pytest.mark.parametrize('model', [
-    {'abbr': 'own/name', 'type': 'T', 'path': 'a/b'},
-    {'type': 'package.Model', 'path': 'org/folder/model'},
-    {'type': 'Model', 'path': 'model'},
-    [{'abbr': 'first'}, {'type': 'T', 'path': '/models/second/'}],
-])  # fmt: skip
-def test_models_are_named_as_opencompass_names_them(model: Any) -> None:
-    assert model_abbr(model) == model_abbr_from_cfg(model)
-
-
-@pytest.mark.parametrize(
-    'dataset', [{'abbr': 'a/b', 'path': 'p'}, {'path': 'data/file'}, {'path': 'data/file', 'name': 'sub/set'}]
-)
-def test_data_sets_are_named_as_opencompass_names_them(dataset: dict[str, str]) -> None:
-    assert dataset_abbr(dataset) == dataset_abbr_from_cfg(dataset)
+def test_models_and_data_sets_are_named_as_opencompass_names_them() -> None:
+    models: list[Any] = [
+        {'abbr': 'own/name', 'type': 'T', 'path': 'a/b'},
+        {'type': 'package.Model', 'path': 'org/folder/model'},
+        {'type': 'Model', 'path': 'model'},
+        [{'abbr': 'first'}, {'type': 'T', 'path': '/models/second/'}],
+    ]
+    assert [model_abbr(model) for model in models] == [model_abbr_from_cfg(model) for model in models]
+    for dataset in ({'abbr': 'a/b', 'path': 'p'}, {'path': 'data/file'}, {'path': 'data/file', 'name': 'sub/set'}):
+        assert dataset_abbr(dataset) == dataset_abbr_from_cfg(dataset)
 
 
 CONFIG = """models = [
@@ -235,24 +225,23 @@ def test_what_is_spent_so_far(run: Run, capsys: pytest.CaptureFixture[str]) -> N
         {'prediction': 'b', 'idx': 1, **usage_of(200, 20, counted=True, counter='estimate')},
         {'prediction': 'old'},
     )
-    cell = look(run, 'm', 'plan_v2', prices['m'])
     counted = {'counters': ('estimate',), 'requests': 2}
-    assert cell.spent == Spending(3, 300, 30, pytest.approx((600 + 240) / 1e6), 1, 1, **counted)
+    cost = pytest.approx((600 + 240) / 1e6)
+    assert look(run, 'm', 'plan_v2', prices['m']).spent == Spending(3, 300, 30, cost, 1, 1, **counted)
     assert look(run, 'm', 'plan_v2').spent == Spending(3, 300, 30, None, 1, 1, **counted)
-    journal = Journal(run.path / 'predictions' / 'm' / 'tmp_dialogues.jsonl')
-    for number in range(3):
-        journal.append({number: {'key': 'r0', 'round': number, 'asked': 'x', 'answer': 'y', **usage_of(10, 1)}})
-    row = {'key': 'r0', 'round': 0, 'asked': 'x'}
-    asked = [
-        other_usage('simulator', name, prices, [Usage(500, 50)])
-        for name, prices in (('sim', Prices(10.0, 0.0)), ('sim', Prices(10.0, 0.0)), ('free', None))
-    ]
-    simulated = (
-        {**row, 'answer': 'y', 'model': 'simulator', 'auxiliary_models': [asked[0]]},
-        {**row, 'infra': 'infra:timeout', 'model': 'simulator', 'auxiliary_models': asked[1:]},
+    row, timeout = {'key': 'r0', 'round': 0, 'asked': 'x'}, {'infra': 'infra:timeout'}
+    journal = run.journal(
+        *({**row, 'round': n, 'answer': 'y', **usage_of(10, 1)} for n in range(3)), dataset='dialogues'
     )
-    failed = {**row, 'infra': 'infra:timeout', 'usage': {'requests': 4}}
-    journal.append(dict(enumerate([*simulated, {**row, 'answer': '', 'reason': 'infra:truncated'}, failed], start=3)))
+    both = ('sim', Prices(10.0, 0.0)), ('sim', Prices(10.0, 0.0)), ('free', None)
+    asked = [other_usage('simulator', name, of_one, [Usage(500, 50)]) for name, of_one in both]
+    last = (
+        {**row, 'answer': 'y', 'model': 'simulator', 'auxiliary_models': [asked[0]]},
+        {**row, **timeout, 'model': 'simulator', 'auxiliary_models': asked[1:]},
+        {**row, 'answer': '', 'reason': 'infra:truncated'},
+        {**row, **timeout, 'usage': {'requests': 4}},
+    )
+    journal.append(dict(enumerate(last, start=3)))
     cell = look(run, 'm', 'dialogues', prices['m'])
     assert cell.spent == Spending(4, 30, 3, pytest.approx(84 / 1e6), 0, 1, requests=7)
     assert cell.others == {
@@ -272,33 +261,30 @@ def test_what_is_spent_so_far(run: Run, capsys: pytest.CaptureFixture[str]) -> N
     run.predictions('m', 'plan_v2').write_text(json.dumps(whole))
     cell = look(run, 'm', 'plan_v2', prices['m'])
     assert cell.spent == Spending(2, 2000, 200, pytest.approx(5600 / 1e6), 0, 0, requests=2)
+    judged = [Usage(9, 1), Usage(9, 1, requests=2)]
     summary = summary_of([Usage(5, 6), Usage(7, 8)], prices['m']) or {}
-    summary['auxiliary_models'] = other_row(
-        'judge', 'gpt', [Usage(9, 1), Usage(9, 1, requests=2)], None, [Usage(70, 7)]
-    )
+    summary['auxiliary_models'] = other_row('judge', 'gpt', judged, None, [Usage(70, 7)])
     result = run.path / 'results' / 'm' / 'plan_v2.json'
     result.parent.mkdir(parents=True)
     result.write_text(json.dumps({'f1': 1.0, 'samples': {'all': 2}, 'usage': summary}))
     cell = look(run, 'm', 'plan_v2')
     assert cell.spent == Spending(2, 12, 14, pytest.approx(136 / 1e6), 0, 0, requests=2)
-    assert cell.others == {
-        'judge gpt': Spending(2, 18, 2, None, 0, 0, requests=3)
-    }  # what is used again was paid before
+    of_judge = Spending(2, 18, 2, None, 0, 0, requests=3)  # what is used again was paid before
+    assert cell.others == {'judge gpt': of_judge}
 
 
 def status_of(run: Run, capsys: pytest.CaptureFixture[str], *datasets: str) -> str:
-    rows = [{'abbr': name} for name in datasets]
-    (run.path / 'configs' / 'a.py').write_text(f"models = [dict(abbr='m')]\ndatasets = {rows}\n", encoding='utf-8')
+    run.configure(['m'], datasets)
     show_status(run.path)
     return capsys.readouterr().out
 
 
 def test_kept_answers_of_a_killed_run_are_shown(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run.journal({'prediction': 'a'}, {'prediction': 'b'})
-    with exclusive(lock_path(run.predictions('m', 'plan_v2')), samples=10):
+    with exclusive(run.lock(), samples=10):
         assert 'kept   ' not in status_of(run, capsys, 'plan_v2', 'review_v2')
-        left = lock_path(run.predictions('m', 'plan_v2')).read_text()
-    lock_path(run.predictions('m', 'plan_v2')).write_text(left)  # as after kill -9
+        left = run.lock().read_text()
+    run.lock().write_text(left)  # as after kill -9
     lines = status_of(run, capsys, 'plan_v2', 'review_v2').splitlines()
     assert lines[-2] == 'kept     m x plan_v2: 2 of 10 answered'
     assert lines[-1].split() == f'resume with: opencompass CONFIG -w {run.path.parent} -r {run.path.name}'.split()
@@ -306,25 +292,19 @@ def test_kept_answers_of_a_killed_run_are_shown(run: Run, capsys: pytest.Capture
     assert 'kept     m x plan_v2: 2 of 10 answered' in status_of(run, capsys, 'plan_v2')  # failed
 
 
-@pytest.mark.parametrize(('others', 'left'), [
-    pytest.param([], '0:00:08', id='it is the last'),
-    pytest.param(['waits'], '> 0:00:08', id='of unknown size'),
-    pytest.param(['known'], '0:00:28', id='another model has answered it'),
-])  # fmt: skip
+@pytest.mark.parametrize(('others', 'left'), [([], '0:00:08'), (['waits'], '> 0:00:08'), (['known'], '0:00:28')])
 def test_the_time_left_is_of_what_waits_too(
     run: Run, capsys: pytest.CaptureFixture[str], others: list[str], left: str
 ) -> None:
-    run.journal({'prediction': 'a'}, {'prediction': 'b'})
-    journal = run.path / 'predictions' / 'm' / 'tmp_plan_v2.jsonl'
-    rows = [json.loads(line) for line in journal.read_text().splitlines()]
-    journal.write_text(''.join(json.dumps({**row, 'time': 100.0 + row['idx']}) + '\n' for row in rows))
+    """Another model has answered ``known``, so that its size is known."""
+    journal = run.journal({'prediction': 'a'}, {'prediction': 'b'})
+    rows = [json.loads(line) for line in journal.path.read_text().splitlines()]
+    journal.path.write_text(''.join(json.dumps({**row, 'time': 100.0 + row['idx']}) + '\n' for row in rows))
     file = run.path / 'predictions' / 'other' / 'known.json'
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({str(number): {'prediction': 'x'} for number in range(20)}))
-    models = [{'abbr': 'm'}, {'abbr': 'other'}]
-    with exclusive(lock_path(run.predictions('m', 'plan_v2')), samples=10):
-        rows = [{'abbr': name} for name in ['plan_v2', *others]]
-        (run.path / 'configs' / 'a.py').write_text(f'models = {models}\ndatasets = {rows}\n', encoding='utf-8')
+    run.configure(['m', 'other'], ['plan_v2', *others])
+    with exclusive(run.lock(), samples=10):
         show_status(run.path)
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith('m ')]
     assert line.split('1.0')[-1].strip() == left

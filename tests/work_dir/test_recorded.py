@@ -36,54 +36,46 @@ def folder(path: Path, items: dict[str, Any]) -> Path:
     return path
 
 
+TWO = 'two\u2028'
+
+
 @pytest.mark.parametrize('content', [
-    pytest.param({'b': {'prediction': 'two\u2028'}, 'a': {'prediction': 'one'}}, id='id to record'),
-    pytest.param({'b': 'two\u2028', 'a': 'one'}, id='id to text'),
-    pytest.param({'b': {'output': 'two\u2028'}, 'a': {'response': 'one', 'gold': 'x'}}, id='other keys'),
+    pytest.param({'b': {'prediction': TWO}, 'a': {'prediction': 'one'}}, id='id to record'),
+    pytest.param({'b': TWO, 'a': 'one'}, id='id to text'),
+    pytest.param({'b': {'output': TWO}, 'a': {'response': 'one', 'gold': 'x'}}, id='other keys'),
     pytest.param({'0': ROWS[0], '1': ROWS[1]}, id='positions with record ids'),
     pytest.param({'x': ROWS[0], 'y': ROWS[1]}, id='a record id beats the key'),
     pytest.param(ROWS, id='list with record ids'),
-    pytest.param([{'id': 'b', 'answer': 'two\u2028'}, {'id': 'a', 'answer': 'one'}], id='list with ids'),
+    pytest.param([{'id': 'b', 'answer': TWO}, {'id': 'a', 'answer': 'one'}], id='list with ids'),
 ])  # fmt: skip
 def test_by_id(tmp_path: Path, content: Any) -> None:
-    recorded = load_recorded(write(tmp_path / 'answers.json', content))
-    assert recorded.by_id == {'a': Answer('one'), 'b': Answer('two\u2028')}
-    assert recorded.by_position == {}
-    assert recorded.answer('a', 7) == Answer('one')
-    recorded.in_order(['a', 'b'])
+    files = [write(tmp_path / 'answers.json', content)]
+    if isinstance(content, list):
+        files.append(json_lines(tmp_path / 'answers.jsonl', content))
+    for recorded in map(load_recorded, files):
+        assert (recorded.by_id, recorded.by_position) == ({'a': Answer('one'), 'b': Answer(TWO)}, {})
+        assert recorded.answer('a', 7) == Answer('one')
+        recorded.in_order(['a', 'b'])
 
 
 PARTS = [{'type': 'text', 'text': 'one'}, {'type': 'output_text', 'text': ', two'}]
 
 
-@pytest.mark.parametrize('item', [
-    pytest.param(PARTS, id='parts'),
-    pytest.param({'prediction': PARTS}, id='parts in a row'),
-    pytest.param({'prediction': {'role': 'assistant', 'content': PARTS}}, id='a message of parts'),
-    pytest.param({'prediction': {'role': 'assistant', 'content': 'one, two'}}, id='a message'),
-])  # fmt: skip
-def test_parts_of_a_message_are_one_text(tmp_path: Path, item: Any) -> None:
-    assert load_recorded(write(tmp_path / 'answers.json', {'a': item})).by_id == {'a': Answer('one, two')}
+def test_parts_of_a_message_are_one_text(tmp_path: Path) -> None:
+    parts, text = ({'prediction': {'role': 'assistant', 'content': content}} for content in (PARTS, 'one, two'))
+    rows = {'a': PARTS, 'b': {'prediction': PARTS}, 'c': parts, 'd': text}
+    recorded = load_recorded(write(tmp_path / 'answers.json', rows))
+    assert recorded.by_id == dict.fromkeys('abcd', Answer('one, two'))
+    steps = [{'id': 0, 'name': 'Map.route', 'args': {}}]
+    assert load_recorded(write(tmp_path / 'answers.json', {'a': steps})).by_id == {'a': Answer(str(steps))}
 
 
 @pytest.mark.parametrize('part', [{'type': 'image_url', 'image_url': {}}, {'type': 'text', 'text': ['one']}])
 def test_a_part_that_is_no_text_is_refused(tmp_path: Path, part: Any) -> None:
     file = write(tmp_path / 'answers.json', {'a': [*PARTS, part]})
-    with pytest.raises(
-        DataError, match=rf"answers.json: record 'a': .*part of type '{part['type']}', which is not text"
-    ):
+    said = rf"answers.json: record 'a': .*part of type '{part['type']}', which is not text"
+    with pytest.raises(DataError, match=said):
         load_recorded(file)
-
-
-def test_a_list_that_an_answer_holds_is_no_message(tmp_path: Path) -> None:
-    steps = [{'id': 0, 'name': 'Map.route', 'args': {}}]
-    assert load_recorded(write(tmp_path / 'answers.json', {'a': steps})).by_id == {'a': Answer(str(steps))}
-
-
-@pytest.mark.parametrize('lines', [ROWS, [{'id': 'b', 'output': 'two\u2028'}, {'id': 'a', 'output': 'one'}]])
-def test_json_lines_by_id(tmp_path: Path, lines: list[Any]) -> None:
-    recorded = load_recorded(json_lines(tmp_path / 'answers.jsonl', lines))
-    assert recorded.by_id == {'a': Answer('one'), 'b': Answer('two\u2028')}
 
 
 def test_folder_of_one_file_per_id(tmp_path: Path) -> None:
@@ -91,59 +83,58 @@ def test_folder_of_one_file_per_id(tmp_path: Path) -> None:
     assert load_recorded(path).by_id == {'a': Answer('one'), 'b_1.2': Answer('two')}
 
 
-@pytest.mark.parametrize(('name', 'content'), [
-    pytest.param('answers.json', {'0': {'prediction': 'one', 'gold': 'x'}, '1': {'prediction': 'two'}}, id='object'),
-    pytest.param('answers.json', ['one', 'two'], id='list of texts'),
-    pytest.param('answers.json', [{'prediction': 'one'}, {'prediction': 'two'}], id='list of rows'),
-    pytest.param('answers.jsonl', [{'prediction': 'one'}, {'prediction': 'two'}], id='json lines'),
-    pytest.param('answers.jsonl', ['one', 'two'], id='json lines of texts'),
+@pytest.mark.parametrize('content', [
+    pytest.param({'0': {'prediction': 'one', 'gold': 'x'}, '1': {'prediction': 'two'}}, id='object'),
+    pytest.param(['one', 'two'], id='texts'),
+    pytest.param([{'prediction': 'one'}, {'prediction': 'two'}], id='rows'),
 ])  # fmt: skip
-def test_by_position(tmp_path: Path, name: str, content: Any) -> None:
-    path = tmp_path / name
-    recorded = load_recorded(json_lines(path, content) if name.endswith('l') else write(path, content))
-    assert recorded.by_position == {0: Answer('one'), 1: Answer('two')}
-    assert recorded.by_id == {}
-    assert [recorded.answer(record, position).text for position, record in enumerate('ab')] == ['one', 'two']
-    recorded.in_order(['a', 'b'])
+def test_by_position(tmp_path: Path, content: Any) -> None:
+    files = [write(tmp_path / 'answers.json', content)]
+    if isinstance(content, list):
+        files.append(json_lines(tmp_path / 'answers.jsonl', content))
+    for recorded in map(load_recorded, files):
+        assert (recorded.by_id, recorded.by_position) == ({}, {0: Answer('one'), 1: Answer('two')})
+        assert [recorded.answer(record, position).text for position, record in enumerate('ab')] == ['one', 'two']
+        recorded.in_order(['a', 'b'])
 
 
-@pytest.mark.parametrize(('name', 'text', 'says'), [
-    pytest.param('x.json', '{"a": ', 'cannot be read as JSON', id='cut short'),
-    pytest.param('x.json', '3', 'the file is neither an object nor a list', id='number'),
-    pytest.param('x.json', '{"a": {"text": "x"}}', "record 'a': it has no prediction", id='no answer key'),
-    pytest.param('x.json', '[{"id": "a", "output": "x"}, "y"]', 'some answers name their record and some do not',
-        id='mixed'),
-    pytest.param('x.jsonl', '{"id": "a", "output": "x"}\n{', 'cannot be read as JSON', id='cut last line'),
-    pytest.param('x.jsonl', '{"id": "a", "output": "x"}\n{"id": "a", "output": "y"}\n',
-        "record 'a': it is answered more than once", id='doubled line'),
-    pytest.param('x.json', '[{"id": "a", "output": "x"}, {"id": "a", "output": "x"}]',
-        "record 'a': it is answered more than once", id='doubled in a list'),
-    pytest.param('x.json', '{"a": {"prediction": "x"}, "b": "z", "a": {"prediction": "y"}}', "record 'a'",
-        id='doubled key'),
-    pytest.param('x.json', '{"0": "x", "0": "y"}', "record '0'", id='doubled position'),
-])  # fmt: skip
+DOUBLED = "record 'a': it is answered more than once"
+
+
+@pytest.mark.parametrize(
+    ('name', 'text', 'says'),
+    [
+        ('x.json', '{"a": ', 'cannot be read as JSON'),
+        ('x.json', '3', 'the file is neither an object nor a list'),
+        ('x.json', '{"a": {"text": "x"}}', "record 'a': it has no prediction"),
+        ('x.json', '[{"id": "a", "output": "x"}, "y"]', 'some answers name their record and some do not'),
+        ('x.jsonl', '{"id": "a", "output": "x"}\n{', 'cannot be read as JSON'),
+        ('x.jsonl', '{"id": "a", "output": "x"}\n{"id": "a", "output": "y"}\n', DOUBLED),
+        ('x.json', '[{"id": "a", "output": "x"}, {"id": "a", "output": "x"}]', DOUBLED),
+        ('x.json', '{"a": {"prediction": "x"}, "b": "z", "a": {"prediction": "y"}}', "record 'a'"),
+        ('x.json', '{"0": "x", "0": "y"}', "record '0'"),
+    ],
+)
 def test_damaged_file(tmp_path: Path, name: str, text: str, says: str) -> None:
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(DataError) as caught:
         load_recorded(path)
-    assert str(caught.value).startswith(str(path))
-    assert says in str(caught.value)
+    assert str(caught.value).startswith(str(path)) and says in str(caught.value)
 
 
 def test_what_an_answer_says_besides_its_text(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {'id': 'a', 'prediction': '', 'infra': 'infra:timeout'},
-        {'id': 'b', 'prediction': '', 'infra': None},
-        {'id': 'c', 'prediction': 'x', 'finish_reason': 'length'},
-        {'id': 'd', 'prediction': 'y', 'finish_reason': ['?']},
-        {'id': 'e', 'prediction': {'a': [1, None]}},  # parsed already: Python text, as in the reference
+    rows: list[tuple[dict[str, Any], Answer]] = [
+        ({'prediction': '', 'infra': 'infra:timeout'}, Answer('', 'infra:timeout')),
+        ({'prediction': '', 'infra': None}, Answer('')),
+        ({'prediction': 'x', 'finish_reason': 'length'}, Answer('x', finish_reason='length')),
+        ({'prediction': 'y', 'finish_reason': ['?']}, Answer('y')),
+        ({'prediction': {'a': [1, None]}}, Answer("{'a': [1, None]}")),  # parsed: Python text, as in the reference
     ]
-    recorded = load_recorded(json_lines(tmp_path / 'x.jsonl', rows))
-    assert [recorded.answer(record, 0) for record in 'abcde'] == [
-        Answer('', 'infra:timeout'), Answer(''), Answer('x', finish_reason='length'), Answer('y'),
-        Answer("{'a': [1, None]}"),
-    ]  # fmt: skip
+    recorded = load_recorded(
+        json_lines(tmp_path / 'x.jsonl', [{'id': str(n), **row} for n, (row, _) in enumerate(rows)])
+    )
+    assert [recorded.answer(str(n), 0) for n in range(len(rows))] == [answer for _, answer in rows]
     for more, says in (({'prediction': None}, 'its answer is null'), ({'infra': True}, "its 'infra' is neither text")):
         with pytest.raises(DataError, match=says) as caught:
             load_recorded(write(tmp_path / 'x.json', {'a': {'prediction': '', **more}}))
@@ -220,13 +211,16 @@ OPEN_ROW = {
 }
 
 
-@pytest.mark.parametrize(('row', 'shape'), [
-    (GPT_ROW, 'gpt'),
-    (OPEN_ROW, 'open'),
-    ({'prediction': 'one'}, None),
-    ({'prediction': 'one', 'recorded_shape': 'gpt'}, 'gpt'),
-    ({'prediction': 'one', 'recorded_shape': 5}, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('row', 'shape'),
+    [
+        (GPT_ROW, 'gpt'),
+        (OPEN_ROW, 'open'),
+        ({'prediction': 'one'}, None),
+        ({'prediction': 'one', 'recorded_shape': 'gpt'}, 'gpt'),
+        ({'prediction': 'one', 'recorded_shape': 5}, None),
+    ],
+)
 def test_the_published_shape_of_a_row_travels_with_the_answer(tmp_path: Path, row: Any, shape: str | None) -> None:
     file = json_lines(tmp_path / 'first.json', [row, row])
     assert load_recorded(file).by_position == dict.fromkeys((0, 1), Answer('one', recorded_shape=shape))

@@ -261,8 +261,9 @@ def run_gate(
         if twin and baseline:
             raise ValueError('--twin compares with the originals of the run: leave out --baseline')
         if baseline is None and save is None and not serving and not twin:
-            needed = '--baseline RUN|FILE, --twin KIND, --serving, or --save FILE to make a baseline'
-            raise ValueError(f'gate needs {needed}')
+            raise ValueError(
+                'gate needs --baseline RUN|FILE, --twin KIND, --serving, or --save FILE to make a baseline'
+            )
         status = 0
         if baseline is not None or serving or twin:
             status = _gate(work_dir, baseline, (model, baseline_model), rules, serving, twin, json_out, markdown, junit)

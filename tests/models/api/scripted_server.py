@@ -17,9 +17,9 @@ KEY = 'right-key-of-the-test'
 class Refused(Exception):
     """An error in place of an answer."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, code: str | None = None) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.code = status, code or status
 
 
 def call(name: str, arguments: str, place: int = 0) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _handler(script: Script, base: str) -> type[BaseHTTPRequestHandler]:
                     raise Refused(401, 'Incorrect API key provided')
                 status, page = 200, make(json.loads(body) if body else None)
             except Refused as refused:
-                status, page = refused.status, {'error': {'message': str(refused), 'code': refused.status}}
+                status, page = refused.status, {'error': {'message': str(refused), 'code': refused.code}}
             content = page if isinstance(page, bytes) else json.dumps(page).encode()
             self.send_response(status)
             is_stream = content.startswith((b'data:', b':'))

@@ -71,11 +71,9 @@ def test_it_is_started_asked_taken_down_and_started_again(tmp_path: Path, never:
     assert not processes(tmp_path) and not engine.is_started
     said = log.read_text()
     assert f'--port {engine.port}' in said and 'loading the weights' in said and engine.key not in said
-    engine = engine_of(tmp_path)
-    for _ in range(2):
-        engine.start(tmp_path / 'log', never)
-        engine.stop()
-    assert (tmp_path / 'log').read_text().count('loading the weights') == 2
+    engine.start(log, never)
+    engine.stop()
+    assert log.read_text().count('loading the weights') == 2
 
 
 def test_a_crash_while_it_loads_ends_the_waiting_at_once(tmp_path: Path, never: threading.Event) -> None:
@@ -91,40 +89,12 @@ def test_a_crash_while_it_loads_ends_the_waiting_at_once(tmp_path: Path, never: 
         engine.start(tmp_path / 'log', never)
 
 
-def test_a_kill_while_it_loads_ends_the_waiting_at_once(tmp_path: Path, never: threading.Event) -> None:
-    engine = engine_of(tmp_path, '--fault', 'loading', startup=1e6)
-
-    def kill() -> None:
-        until(lambda: 'loading the weights' in (tmp_path / 'log').read_text() if (tmp_path / 'log').exists() else False)
-        (process,) = [number for number, words in processes(tmp_path).items() if 'engine_script' in words]
-        os.kill(process, signal.SIGKILL)
-
-    killing = threading.Thread(target=kill)
-    killing.start()
-    with pytest.raises(EngineError, match='ended by SIGKILL before it was ready: loading the weights'):
-        engine.start(tmp_path / 'log', never)
-    killing.join()
-    assert not processes(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ('fault', 'startup', 'why'), [('unhealthy', 3, 'status 503'), ('loading', 1, 'no connection to ')]
-)
-def test_one_that_is_never_healthy(
-    tmp_path: Path, never: threading.Event, fault: str, startup: float, why: str
-) -> None:
-    engine = engine_of(tmp_path, '--fault', fault, startup=startup)
-    said = rf'not healthy within {startup} s \(startup; GET /health on port \d+: {why}'
+def test_one_that_is_never_healthy(tmp_path: Path, never: threading.Event) -> None:
+    engine = engine_of(tmp_path, '--fault', 'loading', startup=1)
+    said = r'not healthy within 1 s \(startup; GET /health on port \d+: no connection to '
     with pytest.raises(EngineError, match=said):
         engine.start(tmp_path / 'log', never)
     assert not processes(tmp_path)
-
-
-def test_one_that_is_not_wanted_any_more_while_it_loads(tmp_path: Path, never: threading.Event) -> None:
-    engine = engine_of(tmp_path, '--fault', 'loading')
-    threading.Timer(0.5, never.set).start()
-    engine.start(tmp_path / 'log', never)
-    assert not engine.is_started and not processes(tmp_path)
 
 
 def test_a_port_that_was_taken_meanwhile(tmp_path: Path, never: threading.Event) -> None:
@@ -171,18 +141,6 @@ def test_one_that_does_not_hear_the_word_is_killed(tmp_path: Path, never: thread
     assert not processes(tmp_path)
 
 
-def test_one_that_ends_by_itself_is_noticed(tmp_path: Path, never: threading.Event) -> None:
-    engine = engine_of(tmp_path)
-    engine.start(tmp_path / 'log', never)
-    (process,) = [number for number, words in processes(tmp_path).items() if 'engine_script' in words]
-    os.kill(process, signal.SIGKILL)
-    until(engine.is_lost)
-    with pytest.raises(EngineError, match=r'^ended by SIGKILL: '):
-        engine.check()
-    assert not processes(tmp_path)  # its helper, too
-    engine.stop()
-
-
 def test_the_death_of_its_guard_is_its_own(tmp_path: Path, never: threading.Event) -> None:
     engine = engine_of(tmp_path)
     engine.start(tmp_path / 'log', never)
@@ -199,7 +157,7 @@ def start_starter(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
-@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM, signal.SIGUSR1], ids=str)
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM], ids=str)
 def test_it_ends_with_the_process_that_started_it(tmp_path: Path, number: signal.Signals) -> None:
     with start_starter(tmp_path, 'wait') as starter:
         until((tmp_path / 'ready').exists)
@@ -244,12 +202,5 @@ def test_what_is_filled_in(tmp_path: Path, never: threading.Event, monkeypatch: 
     for visible, count in (('0', 1), ('0,3,5', 3), ('', 1), ('GPU-1f,GPU-2e', 2)):
         monkeypatch.setenv('CUDA_VISIBLE_DEVICES', visible)
         assert visible_gpus() == count
-    monkeypatch.delenv('CUDA_VISIBLE_DEVICES')
-    assert visible_gpus() >= 1
-
-
-def test_settings_that_cannot_be_meant() -> None:
     with pytest.raises(ValueError, match='command is a list of words'):
         Engine('vllm serve --port {port}', 'm')
-    with pytest.raises(ValueError, match='port'):
-        Engine(['vllm', 'serve'], 'm')

@@ -74,35 +74,24 @@ def test_the_address_is_that_of_slurm(monkeypatch: pytest.MonkeyPatch, tmp_path:
 )
 def test_each_rank_gets_its_words(rank: str, expected: str) -> None:
     show = 'import os, sys; print(sys.argv[1:], os.environ["R"], "OURS" in os.environ)'
-    settings = dict(
-        words=[sys.executable, '-c', show, '{rank}', 'w'],
-        env={'R': 'r{rank}', 'OURS': None},
-        grace=1,
-        worker_options=['--headless', '{rank}'],
-    )
-    done = subprocess.run(
-        [sys.executable, engine_guard.__file__],
-        env={**os.environ, 'SLURM_PROCID': rank, 'OURS': 'set'},
-        input=json.dumps(settings) + '\n',
-        capture_output=True,
-        text=True,
-    )
+    words = [sys.executable, '-c', show, '{rank}', 'w']
+    settings = dict(words=words, env={'R': 'r{rank}', 'OURS': None}, grace=1, worker_options=['--headless', '{rank}'])
+    env, command = {**os.environ, 'SLURM_PROCID': rank, 'OURS': 'set'}, [sys.executable, engine_guard.__file__]
+    done = subprocess.run(command, env=env, input=json.dumps(settings) + '\n', capture_output=True, text=True)
     # Its input ends at once: it may be stopped before it prints.
     assert done.returncode == 0 and done.stdout in ('', f'{expected}\n')
 
 
 def test_the_rank_that_ended_first() -> None:
-    log = '\n'.join(
-        [
-            '1: RuntimeError: no such weights',
-            'srun: error: n2: task 1: Exited with exit code 1',
-            'srun: launch/slurm: _step_signal: Terminating StepId=6.0',
-            '0: slurmstepd-n1: error: *** STEP 6.0 ON n1 CANCELLED ***',
-            'srun: error: n1: task 0: Exited with exit code 143',
-        ]
-    )
-    assert first_end(log) == 'rank 1 on n2: Exited with exit code 1'
-    assert [is_by_slurm(line) for line in log.splitlines()] == [False, True, True, True, True]
+    lines = [
+        '1: RuntimeError: no such weights',
+        'srun: error: n2: task 1: Exited with exit code 1',
+        'srun: launch/slurm: _step_signal: Terminating StepId=6.0',
+        '0: slurmstepd-n1: error: *** STEP 6.0 ON n1 CANCELLED ***',
+        'srun: error: n1: task 0: Exited with exit code 143',
+    ]
+    assert first_end('\n'.join(lines)) == 'rank 1 on n2: Exited with exit code 1'
+    assert [is_by_slurm(line) for line in lines] == [False, True, True, True, True]
     assert first_end('srun: error: n[2-3]: tasks 1-2: Killed') == 'rank 1-2 on n[2-3]: Killed'
     assert first_end('srun: error: Node failure on n2') == 'node failure on n2'
     assert first_end('0: srun: error: n2: task 1: of the engine') == first_end('') == ''

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
@@ -36,7 +37,7 @@ def get() -> Iterator[Callable[..., HttpReply]]:
     def send(url: str, client: HttpClient | None = None, **settings: object) -> HttpReply:
         client = client or HttpClient(settings=settings)
         clients.append(client)
-        return run(client.request('GET', url, KEY, 60))
+        return run(client.request('GET', url, KEY, 1500))
 
     yield send
     for client in clients:
@@ -93,25 +94,18 @@ def test_a_login_in_the_url_goes_before_the_key(get: Callable[..., HttpReply]) -
     assert head.startswith('GET /v1 HTTP/1.1') and 'Bearer' not in head
 
 
-def test_connections_are_used_again(get: Callable[..., HttpReply]) -> None:
-    client = HttpClient()
-    with serving_raw(OK, stays_open=True) as server:
-        for _ in range(5):
-            assert get(server.url, client).status == 200
-        assert server.connections == 1
-
-
-def test_a_connection_that_its_server_may_be_closing_is_not_used_again(
+def test_connections_are_used_again_but_those_that_their_server_may_be_closing(
     get: Callable[..., HttpReply], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert uvicorn.Config('an app').timeout_keep_alive > http_client._SECONDS_IDLE
-    monkeypatch.setattr(http_client, '_SECONDS_IDLE', 0.01)
-    client = HttpClient()
     with serving_raw(OK, stays_open=True) as server:
-        for _ in range(2):
-            assert get(server.url, client).status == 200
-            time.sleep(0.1)
-        assert server.connections == 2
+        for seconds, connections in ((3600.0, 1), (0.01, 3)):
+            monkeypatch.setattr(http_client, '_SECONDS_IDLE', seconds)
+            client = HttpClient()
+            for _ in range(2):
+                assert get(server.url, client).status == 200
+                time.sleep(0.1)
+            assert server.connections == connections
 
 
 def test_a_host_that_was_never_found_ends_the_task_and_one_that_was_is_waited_for(
@@ -119,20 +113,16 @@ def test_a_host_that_was_never_found_ends_the_task_and_one_that_was_is_waited_fo
 ) -> None:
     failure = failure_of(get, 'http://no-such-host.invalid/v1')
     assert failure.ends and failure.no_connection
-    assert failure.words == (
-        "the host 'no-such-host.invalid' does not resolve: check the address (openai_api_base), or the proxy"
-    )
+    assert failure.words.startswith("the host 'no-such-host.invalid' does not resolve: check the address")
     client = HttpClient()
     client._has_reached.add('no-such-host.invalid')
-    with pytest.raises(Failure) as caught:
-        get('http://no-such-host.invalid/v1', client)
-    assert caught.value.no_connection and not caught.value.ends
+    failure = failure_of(get, 'http://no-such-host.invalid/v1', client=client)
+    assert failure.no_connection and not failure.ends
 
 
 @pytest.mark.parametrize(
-    'url', ['127.0.0.1:8000/v1', 'localhost/v1', 'api.openai.com/v1', 'ftp://host/v1', 'http://', 'http:///v1',
-            'http://host:99999/v1', 'http://[::1/v1', '', 'http:host/v1'],
-)  # fmt: skip
+    'url', ['127.0.0.1:8000/v1', 'localhost/v1', 'ftp://host/v1', 'http:///v1', 'http://[::1/v1', '']
+)
 def test_what_is_no_address_says_how_one_looks(url: str) -> None:
     with pytest.raises(
         ValueError, match=r"is not an address of a server: write the scheme and the host, as in 'http://"
@@ -146,41 +136,31 @@ def test_settings_that_there_are_not_and_an_address_without_its_slash() -> None:
         HttpClient(settings={'transport': 1, 'http2': True, 'verify': False})
 
 
-@pytest.mark.parametrize('form', ['proxy', 'proxies', 'all', 'environment'])
-def test_proxies(get: Callable[..., HttpReply], form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize('setting', ['proxy', 'http://', 'all://', ''])
+def test_proxies(get: Callable[..., HttpReply], setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving_raw(OK) as proxy:
         address = f'http://127.0.0.1:{proxy.port}'
-        settings = {
-            'proxy': {'proxy': address},
-            'proxies': {'proxies': {'http://': address}},
-            'all': {'proxies': {'all://': address}},
-            'environment': {},
-        }[form]
-        if form == 'environment':
+        settings: dict[str, Any] = {'proxy': address} if setting == 'proxy' else {'proxies': {setting: address}}
+        if not setting:
             monkeypatch.setenv('http_proxy', address)
             monkeypatch.setenv('no_proxy', 'elsewhere')
-        assert get('http://model.invalid/v1', **settings).status == 200
+        assert get('http://model.invalid/v1', **settings if setting else {}).status == 200
         assert proxy.heads[0].startswith('GET http://model.invalid/v1 HTTP/1.1')
-        if form == 'environment':
+        if not setting:
             failure_of(get, 'http://model.invalid/v1', trust_env=False)
             assert len(proxy.heads) == 1
 
 
-@pytest.mark.parametrize(('no_proxy', 'is_direct'), [
-    *(
-        (name, True)
-        for name in ('127.0.0.1', '127.0.0.1:PORT', '127.0.0.0/8', 'a.b, 127.0.0.1/32', '*', '10/8,127.0.0.0/24')
-    ),
-    *((name, False) for name in ('127.0.0.1:1', '128.0.0.0/8', 'x/8', 'localhost', '')),
-])  # fmt: skip
-def test_servers_without_a_proxy(
-    get: Callable[..., HttpReply], no_proxy: str, is_direct: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+DIRECT = ('127.0.0.1', '127.0.0.1:PORT', 'a.b, 127.0.0.1/32', '*', '10/8,127.0.0.0/24')
+
+
+@pytest.mark.parametrize('no_proxy', [*DIRECT, '127.0.0.1:1', '128.0.0.0/8', 'x/8', 'localhost', ''])
+def test_servers_without_a_proxy(get: Callable[..., HttpReply], no_proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving_raw(OK) as server, serving_raw(OK) as proxy:
         monkeypatch.setenv('http_proxy', f'http://127.0.0.1:{proxy.port}')
         monkeypatch.setenv('no_proxy', no_proxy.replace('PORT', str(server.port)))
         assert get(server.url).status == 200
-        assert (len(server.heads), len(proxy.heads)) == ((1, 0) if is_direct else (0, 1))
+        assert (len(server.heads), len(proxy.heads)) == ((1, 0) if no_proxy in DIRECT else (0, 1))
 
 
 PAGE = b'<html><title>ERROR</title><body>Access Denied.</body></html>'
@@ -232,16 +212,16 @@ def test_a_fork_has_an_event_loop_and_connections_of_its_own(monkeypatch: pytest
     monkeypatch.setattr(http_client, '_SECONDS_IDLE', 3600.0)  # else a busy machine closes ours in the meantime
     client = HttpClient()
     with serving_raw(OK, stays_open=True) as server:
-        assert run(client.request('GET', server.url, KEY, 60)).status == 200
+        assert run(client.request('GET', server.url, KEY, 1500)).status == 200
         child = os.fork()
         if not child:
             status = 1
             with suppress(BaseException):
-                status = run(client.request('GET', server.url, KEY, 60)).status - 200
+                status = run(client.request('GET', server.url, KEY, 1500)).status - 200
             os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert server.connections == 2
-        assert run(client.request('GET', server.url, KEY, 60)).status == 200  # the child has not closed ours
+        assert run(client.request('GET', server.url, KEY, 1500)).status == 200  # the child has not closed ours
         assert server.connections == 2
     run(client.close())
 
@@ -253,7 +233,7 @@ def test_nothing_is_said_at_exit(tmp_path: Path) -> None:
         'from opencompass_tooleval.models.api.event_loop import run\n'
         'from opencompass_tooleval.models.api.http_client import HttpClient\n'
         'client = HttpClient()\n'
-        "print(run(client.request('GET', sys.argv[1], {}, 60)).status)\n"
+        "print(run(client.request('GET', sys.argv[1], {}, 1500)).status)\n"
     )
     with serving_raw(OK, stays_open=True) as server:
         # Not -X dev, in which asyncio also says which callbacks took long.
@@ -296,4 +276,5 @@ def test_a_packed_reply_that_unpacks_to_nothing_ends(
     packed = packer.compress(b'{') + packer.flush(zlib.Z_SYNC_FLUSH) + b'\x00\x00\x00\xff\xff' * 500_000
     head = b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n'
     with serving_raw(head + packed) as server:
-        assert 'more than 1 MB' in failure_of(get, server.url).words
+        failure = failure_of(get, server.url)
+    assert 'more than 1 MB' in failure.words and failure.reason == 'infra:bad_response' and failure.again

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +51,16 @@ class Testbed:
 
     def tell(self, *command: str) -> None:
         subprocess.run(command, check=True, capture_output=True)
+
+    def requeue(self, element: str) -> None:
+        """Takes away an element that runs, which starts again at once."""
+        self.tell('scontrol', 'requeue', element)
+        self.start_again(element)
+
+    def start_again(self, element: str) -> None:
+        self.wait_for('PENDING')
+        time.sleep(1.2)  # the node refuses a start within the second of the stop
+        self.tell('scontrol', 'update', f'JobId={element}', 'StartTime=now')
 
     def stop_controller(self) -> None:
         subprocess.run([SCRIPT, 'stop', self.folder], check=True)
@@ -142,33 +152,41 @@ class NodesTestbed(Testbed):
             time.sleep(0.5)
 
 
+def write_programs(folder: Path, programs: dict[str, str]) -> None:
+    """Writes scripts of a shell that stand for Slurm's programs and others."""
+    for name, script in programs.items():
+        (folder / name).write_text(f'#!/bin/bash\n{script}\n')
+        (folder / name).chmod(0o755)
+
+
+@contextmanager
+def bed(folder: Path, *command: str, **settings: str) -> Iterator[str]:
+    """A testbed that runs; yields what it printed when it started."""
+    environment = {**os.environ, **SETTINGS, **settings}
+    done = subprocess.run([SCRIPT, *command, folder], env=environment, capture_output=True, text=True)
+    if done.returncode == UNAVAILABLE:
+        pytest.skip(f'no such Slurm on this machine: {done.stderr.strip()}')
+    assert done.returncode == 0, done.stderr
+    yield done.stdout.strip()
+    subprocess.run([SCRIPT, 'down', folder], check=True)
+    assert not folder.exists()
+
+
 @pytest.fixture(scope='session')
 def testbed_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
     """The testbed, whose SLURM_CONF is set in this process."""
     folder = tmp_path_factory.mktemp('slurm') / 'bed'
-    done = subprocess.run([SCRIPT, 'up', folder], env={**os.environ, **SETTINGS}, capture_output=True, text=True)
-    if done.returncode == UNAVAILABLE:
-        pytest.skip(f'no Slurm on this machine: {done.stderr.strip()}')
-    assert done.returncode == 0, done.stderr
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('SLURM_CONF', done.stdout.strip().partition('=')[2])
+    with bed(folder, 'up') as said, pytest.MonkeyPatch.context() as patch:
+        patch.setenv('SLURM_CONF', said.partition('=')[2])
         yield Testbed(folder)
-        subprocess.run([SCRIPT, 'down', folder], check=True)
-    assert not folder.exists()
 
 
 @pytest.fixture(scope='module')
 def nodes_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodesTestbed]:
     """The testbed of four nodes, for one file of tests: only one can run at a time on a machine."""
     folder = tmp_path_factory.mktemp('nodes') / 'bed'
-    settings = {**os.environ, **SETTINGS, 'TOOLEVAL_SLURM_WAIT': '7200'}
-    done = subprocess.run([SCRIPT, 'nodes', '4', folder], env=settings, capture_output=True, text=True)
-    if done.returncode == UNAVAILABLE:
-        pytest.skip(f'no Slurm of several nodes on this machine: {done.stderr.strip()}')
-    assert done.returncode == 0, done.stderr
-    yield NodesTestbed(folder)
-    subprocess.run([SCRIPT, 'down', folder], check=True)
-    assert not folder.exists()
+    with bed(folder, 'nodes', '4', TOOLEVAL_SLURM_WAIT='7200'):
+        yield NodesTestbed(folder)
 
 
 @pytest.fixture

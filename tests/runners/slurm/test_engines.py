@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -35,11 +34,18 @@ def runner(**settings: Any) -> SlurmArrayRunner:
     return SlurmArrayRunner(**{**defaults, **settings})
 
 
-def task(folder: Path, engine: dict[str, Any], count: int, path: str = 'tiny') -> Config:
+def task(folder: Path, engine: dict[str, Any], count: int, path: str = 'tiny', **more: Any) -> Config:
     datasets = Config.fromfile(DEMO).to_dict()['tooleval_teval_en_v2_datasets'][:count]
-    model = dict(type=SERVED, abbr='served', path=path, engine=engine, max_workers=1, timeout=600, max_out_len=8)
+    model = dict(
+        type=SERVED, abbr='served', path=path, engine=engine, max_workers=1, timeout=600, max_out_len=8, **more
+    )
     model.update(batch_size=1, max_seq_len=100_000, query_per_second=1000, run_cfg=dict(num_gpus=1))
     return Config(dict(models=[model], datasets=[datasets], work_dir=str(folder / 'out')))
+
+
+def task_each(config: Config) -> list[Config]:
+    """A task for each data set."""
+    return [Config({**config.to_dict(), 'datasets': [[row]]}) for row in config.datasets[0]]
 
 
 def log(folder: Path, kind: str = 'out') -> str:
@@ -52,26 +58,16 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [row for file in files for row in json.loads(file.read_text()).values()]
 
 
-def requeue(testbed: Testbed, element: str) -> None:
-    testbed.tell('scontrol', 'requeue', element)
-
-
-def say_that_time_is_short(testbed: Testbed, element: str) -> None:
-    """As ``--signal=B:USR1@SECONDS`` does before the time limit."""
-    testbed.tell('scancel', '--batch', '--signal=USR1', element)
-
-
-def preempt(testbed: Testbed, element: str) -> None:
-    testbed.tell('sbatch', '--partition=urgent', '-c', '16', '--output=/dev/null', '--wrap=sleep 1')
+PREEMPT = ['sbatch', '--partition=urgent', '-c', '16', '--output=/dev/null', '--wrap=sleep 1']
+IS_SHORT = ['scancel', '--batch', '--signal=USR1', 'ELEMENT']
+"""As ``--signal=B:USR1@SECONDS`` does before the time limit."""
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('take_away', [requeue, say_that_time_is_short, preempt], ids=lambda how: how.__name__)
-def test_an_element_that_is_taken_away_goes_on(
-    testbed: Testbed, tmp_path: Path, take_away: Callable[[Testbed, str], None]
-) -> None:
+@pytest.mark.parametrize('take_away', [['scontrol', 'requeue', 'ELEMENT'], IS_SHORT, PREEMPT], ids=' '.join)
+def test_an_element_that_is_taken_away_goes_on(testbed: Testbed, tmp_path: Path, take_away: list[str]) -> None:
     engine = scripted_engine(tmp_path, '--latency', '0.5')
-    settings = dict(partition='frail', extra_command=['-c 16']) if take_away is preempt else {}
+    settings = dict(partition='frail', extra_command=['-c 16']) if take_away is PREEMPT else {}
     asked = tmp_path / 'asked'
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(runner(**settings).launch, [task(tmp_path, engine, 1)])
@@ -79,12 +75,10 @@ def test_an_element_that_is_taken_away_goes_on(
         assert not future.done() and len(processes(tmp_path)) == 2
         before = set(processes(tmp_path))
         element = testbed.queue()[0].split()[0]
-        take_away(testbed, element)
+        testbed.tell(*[element if word == 'ELEMENT' else word for word in take_away])
         until(lambda: not before & set(processes(tmp_path)))  # its engine is gone, with all that it started
-        if take_away is not preempt:
-            testbed.wait_for('PENDING')
-            time.sleep(1.2)  # the node refuses a start within the second of the stop
-            testbed.tell('scontrol', 'update', f'JobId={element}', 'StartTime=now')
+        if take_away is not PREEMPT:
+            testbed.start_again(element)
         assert [code for _, code in future.result()] == [0], log(tmp_path)
     assert log(tmp_path).count('slurm: job ') == 2 and 'samples are answered already' in log(tmp_path)
     assert log(tmp_path, 'engine.log').count('loading the weights') == 2

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,19 +12,14 @@ from typing import Any
 import pytest
 from mmengine.config import Config
 
-from tests.engines import engine_on_nodes, none_left, processes, until, until_gone
+from tests.engines import engine_on_nodes, processes, until, until_gone
 from tests.runners.slurm.conftest import NodesTestbed
-from tests.runners.slurm.test_engines import log, rows, runner, task
+from tests.runners.slurm.test_engines import log, nothing_left, rows, runner, task, task_each
 
+__all__ = ['nothing_left']
 pytestmark = pytest.mark.long
 RANK_1 = '--rank 1 '
 NODES = 2
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(tmp_path: Path) -> Iterator[None]:
-    with none_left(tmp_path):
-        yield
 
 
 def on_two_nodes(folder: Path, *arguments: str, **more: Any) -> Config:
@@ -36,6 +30,14 @@ def ranks(folder: Path) -> list[int]:
     """Processes of the engine, without its helpers: rank 0, rank 1."""
     found = {words: number for number, words in processes(folder).items() if 'engine_script' in words}
     return [found[words] for words in sorted(found, key=lambda words: RANK_1 in words)]
+
+
+def check_answers(folder: Path, in_flight: int = 0) -> None:
+    """What was in flight may have been asked again; nothing of the engine is left."""
+    answered = rows(folder)
+    assert len(answered) <= len((folder / 'asked').read_text()) <= len(answered) + in_flight
+    assert all(row['prediction'] == 'Answer: A' for row in answered)
+    until_gone(folder)
 
 
 def until_asked(folder: Path, count: int) -> None:
@@ -53,53 +55,37 @@ def test_all_ranks_answer_and_end(nodes: NodesTestbed, tmp_path: Path) -> None:
         assert on == [['n1'], ['n2']] and len(processes(tmp_path)) == 2 * NODES  # each with a helper
         assert [code for _, code in future.result()] == [0], log(tmp_path)
     assert 'rank 1 is here, from 10.213.7.12' in log(tmp_path, 'engine.log')
-    assert all(row['prediction'] == 'Answer: A' for row in rows(tmp_path))
-    until_gone(tmp_path)
+    check_answers(tmp_path)
 
 
 def test_a_shared_engine_on_two_nodes(nodes: NodesTestbed, tmp_path: Path) -> None:
     """A job of its own with both nodes; the tasks have one each, and reach it at its node's address."""
-    config = task(tmp_path, engine_on_nodes(tmp_path, NODES, '--host', '{host}', '--latency', '0.2'), 2)
-    config.models[0].shared = True
-    tasks = [Config({**config.to_dict(), 'datasets': [[row]]}) for row in config.datasets[0]]
+    engine = engine_on_nodes(tmp_path, NODES, '--host', '{host}', '--latency', '0.2')
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(runner().launch, tasks)
+        future = pool.submit(runner().launch, task_each(task(tmp_path, engine, 2, shared=True)))
         until_asked(tmp_path, 1)
         on = [[name for name in ('n1', 'n2') if process in nodes.processes(name)] for process in ranks(tmp_path)]
         assert on == [['n1'], ['n2']]
         assert [code for _, code in future.result()] == [0, 0]
-    answered = rows(tmp_path)
-    assert len((tmp_path / 'asked').read_text()) == len(answered) > 20
-    assert all(row['prediction'] == 'Answer: A' for row in answered)
-    until_gone(tmp_path)
+    assert len(rows(tmp_path)) > 20
+    check_answers(tmp_path)
 
 
-def kill_rank_1(nodes: NodesTestbed, folder: Path, element: str) -> None:
-    os.kill(ranks(folder)[1], signal.SIGKILL)
-
-
-def kill_rank_0(nodes: NodesTestbed, folder: Path, element: str) -> None:
-    os.kill(ranks(folder)[0], signal.SIGKILL)
-
-
-@pytest.mark.parametrize('end', [kill_rank_1, kill_rank_0], ids=lambda end: end.__name__)
+@pytest.mark.parametrize('rank', [1, 0])
 def test_a_rank_that_dies_ends_the_engine_and_the_task_starts_anew(
-    nodes: NodesTestbed, tmp_path: Path, end: Callable[[NodesTestbed, Path, str], None]
+    nodes: NodesTestbed, tmp_path: Path, rank: int
 ) -> None:
     """Else the engine would hang: rank 0 of this one answers as if nothing had been."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(runner(retry=1).launch, [on_two_nodes(tmp_path, '--latency', '1')])
         until_asked(tmp_path, 2)
         before = set(processes(tmp_path))
-        end(nodes, tmp_path, nodes.queue()[0].split()[0])
+        os.kill(ranks(tmp_path)[rank], signal.SIGKILL)
         until(lambda: not before & set(processes(tmp_path)))
         assert [code for _, code in future.result()] == [0], log(tmp_path)
-    rank = 1 if end is kill_rank_1 else 0
     assert f'the engine of tiny: ended with rank {rank} on n{rank + 1}: ' in log(tmp_path)
     assert log(tmp_path).count('slurm: job ') == 2 and 'samples are answered already' in log(tmp_path)
-    answered = rows(tmp_path)
-    assert len(answered) <= len((tmp_path / 'asked').read_text()) <= len(answered) + 2  # what was in flight
-    until_gone(tmp_path)
+    check_answers(tmp_path, in_flight=2)
 
 
 def test_a_rank_whose_step_is_killed_leaves_nothing(nodes: NodesTestbed, tmp_path: Path) -> None:
@@ -131,10 +117,7 @@ def test_ranks_that_ignore_the_word_to_end(nodes: NodesTestbed, tmp_path: Path) 
 
 
 def requeue(nodes: NodesTestbed, folder: Path, element: str) -> None:
-    nodes.tell('scontrol', 'requeue', element)
-    nodes.wait_for('PENDING')
-    time.sleep(1.2)  # the node refuses a start within the second of the stop
-    nodes.tell('scontrol', 'update', f'JobId={element}', 'StartTime=now')
+    nodes.requeue(element)
 
 
 def kill_the_task(nodes: NodesTestbed, folder: Path, element: str) -> None:
@@ -146,12 +129,8 @@ def kill_the_task(nodes: NodesTestbed, folder: Path, element: str) -> None:
             os.kill(process, signal.SIGKILL)
 
 
-def second_node_dies(nodes: NodesTestbed, folder: Path, element: str) -> None:
+def a_node_dies(nodes: NodesTestbed, folder: Path, element: str) -> None:
     nodes.kill_node('n2')
-
-
-def first_node_dies(nodes: NodesTestbed, folder: Path, element: str) -> None:
-    nodes.kill_node('n1')
 
 
 def only_the_engine_is_spared(nodes: NodesTestbed, folder: Path, element: str) -> None:
@@ -163,7 +142,7 @@ def only_the_engine_is_spared(nodes: NodesTestbed, folder: Path, element: str) -
 
 @pytest.mark.parametrize(
     'take_away',
-    [requeue, kill_the_task, second_node_dies, first_node_dies, only_the_engine_is_spared],
+    [requeue, kill_the_task, a_node_dies, only_the_engine_is_spared],
     ids=lambda how: how.__name__,
 )
 def test_an_element_that_is_taken_away_goes_on(
@@ -172,15 +151,10 @@ def test_an_element_that_is_taken_away_goes_on(
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(runner(retry=1).launch, [on_two_nodes(tmp_path, '--latency', '1')])
         until_asked(tmp_path, 2)
-        before = set(processes(tmp_path))
         take_away(nodes, tmp_path, nodes.queue()[0].split()[0])
         assert [code for _, code in future.result()] == [0], log(tmp_path)
     assert log(tmp_path).count('slurm: job ') == 2, log(tmp_path)
-    answered = rows(tmp_path)
-    assert len(answered) <= len((tmp_path / 'asked').read_text()) <= len(answered) + 2  # what was in flight
-    assert all(row['prediction'] == 'Answer: A' for row in answered)
-    until(lambda: not before & set(processes(tmp_path)))
-    until_gone(tmp_path)
+    check_answers(tmp_path, in_flight=2)
 
 
 def test_a_cut_between_the_nodes(nodes: NodesTestbed, tmp_path: Path) -> None:

@@ -34,23 +34,19 @@ def locked_by(folder: Path, host: str) -> None:
     (folder / 'runner.lock').write_text(json.dumps(holder), encoding='utf-8')
 
 
-def test_jobs_of_a_runner_that_was_killed(testbed: Testbed, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    killed, others = parent(tmp_path / 'a'), parent(tmp_path / 'b')
-    job, other = submit(killed / 'run'), submit(others / 'run')
-    locked_by(killed / 'run', socket.gethostname())
+def test_jobs_of_runners_that_were_killed_or_interrupted(
+    testbed: Testbed, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The interrupted one has removed its folder; another was kept for a look, because tasks failed."""
+    folder, others = parent(tmp_path / 'a'), parent(tmp_path / 'b')
+    (folder / 'kept').mkdir()
+    jobs, other = [submit(folder / name) for name in ('run', 'gone')], submit(others / 'run')
+    locked_by(folder / 'run', socket.gethostname())
     testbed.wait_for('RUNNING')
-    cancel_leftovers(killed, Slurm(), patience=30)
-    assert [row.split('_')[0] for row in testbed.queue()] == [other]
-    assert f'scancel {job};' in caplog.text
-    assert list(killed.iterdir()) == []
-
-
-def test_jobs_of_a_runner_that_was_interrupted_and_has_removed_its_folder(testbed: Testbed, tmp_path: Path) -> None:
-    folder = parent(tmp_path)
-    submit(folder / 'gone')
     cancel_leftovers(folder, Slurm(), patience=30)
-    assert testbed.queue() == []
-    assert list(folder.iterdir()) == [folder / 'run']  # kept for a look, because tasks failed
+    assert [row.split('_')[0] for row in testbed.queue()] == [other]
+    assert all(job in caplog.text.partition('scancel ')[2] for job in jobs)
+    assert list(folder.iterdir()) == [folder / 'kept']
 
 
 def test_jobs_of_a_runner_that_lives(testbed: Testbed, tmp_path: Path) -> None:

@@ -6,49 +6,31 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mmengine.config import Config
 
-from opencompass_tooleval.runners.slurm.runner import SlurmArrayRunner
-from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.work_dir.server_file import server_lines
-from tests.engines import none_left, processes, scripted_engine, until, until_gone
+from tests.engines import processes, scripted_engine, until, until_gone
 from tests.forked import start_python
 from tests.runners.slurm.conftest import Testbed
-from tests.runners.slurm.test_engines import DEMO, SERVED, rows
+from tests.runners.slurm.test_engines import nothing_left, rows, runner, task, task_each
+
+__all__ = ['nothing_left']
 
 RUNNER = """
 import sys
 from pathlib import Path
 from tests.runners.slurm.test_servers import runner, tasks
-print(runner().launch(tasks(Path(sys.argv[0]), '--latency', '0.5')), flush=True)
+print(runner(retry=1).launch(tasks(Path(sys.argv[0]), '--latency', '0.5')), flush=True)
 """
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(tmp_path: Path) -> Iterator[None]:
-    with none_left(tmp_path):
-        yield
-
-
-def runner(**settings: Any) -> SlurmArrayRunner:
-    defaults = dict(task=dict(type=ToolEvalInferTask), poll=(0.5, 1.0), grace=5.0, retry=1)
-    return SlurmArrayRunner(**{**defaults, **settings})
 
 
 def tasks(folder: Path, *arguments: str) -> list[Config]:
     """One model on two data sets of the demo, a task each."""
-    datasets = Config.fromfile(DEMO).to_dict()['tooleval_teval_en_v2_datasets'][:2]
-    engine = scripted_engine(folder, '--host', '{host}', *arguments)
-    model = dict(type=SERVED, abbr='served', path='tiny', engine=engine, shared=True, max_workers=1, timeout=600)
-    model.update(max_out_len=8, batch_size=1, max_seq_len=100_000, query_per_second=1000, run_cfg=dict(num_gpus=1))
-    out = str(folder / 'out')
-    return [Config(dict(models=[model], datasets=[[dataset]], work_dir=out)) for dataset in datasets]
+    return task_each(task(folder, scripted_engine(folder, '--host', '{host}', *arguments), 2, shared=True))
 
 
 def asked(folder: Path) -> int:
@@ -60,16 +42,11 @@ def engine_log(folder: Path) -> str:
     return file.read_text()
 
 
-def jobs() -> dict[str, str]:
-    """Number of a job in its name -> its id; ``s1`` is a server."""
-    command = ['squeue', '--noheader', '--format=%F %j']
+def jobs() -> dict[str, tuple[str, str]]:
+    """Number of a job in its name -> its id and partition; ``s1`` is a server."""
+    command = ['squeue', '--noheader', '--format=%F %P %j']
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    return {line.rpartition('-')[2]: line.split()[0] for line in lines}
-
-
-def partition_of(job: str) -> str:
-    command = ['squeue', '--noheader', f'--jobs={job}', '--format=%P']
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return {line.rpartition('-')[2]: (line.split()[0], line.split()[1]) for line in lines}
 
 
 @pytest.mark.long
@@ -77,7 +54,7 @@ def partition_of(job: str) -> str:
 def test_a_server_that_is_taken_away_goes_on(testbed: Testbed, tmp_path: Path, take_away: tuple[str, ...]) -> None:
     """Its tasks wait meanwhile; a cancelled job has failed once, and is submitted again."""
     with ThreadPoolExecutor(1) as pool:
-        launch = runner(server_command=['--partition=frail']).launch
+        launch = runner(retry=1, server_command=['--partition=frail']).launch
         future = pool.submit(launch, tasks(tmp_path, '--latency', '0.5'))
         until(lambda: future.done() or asked(tmp_path) > 1)
         assert not future.done()
@@ -87,8 +64,8 @@ def test_a_server_that_is_taken_away_goes_on(testbed: Testbed, tmp_path: Path, t
         assert first['stage'] == 'ready'
         (line,) = server_lines(tmp_path / 'out')
         assert 'ready since' in line and first['url'] in line and first['key'] not in line
-        (server,) = [job for number, job in jobs().items() if number.startswith('s')]
-        assert len(jobs()) == 2 and partition_of(server) == 'frail'
+        ((server, partition),) = [job for number, job in jobs().items() if number.startswith('s')]
+        assert len(jobs()) == 2 and partition == 'frail'
         before = set(processes(tmp_path))
         testbed.tell(*take_away, server)
         until(lambda: not before & set(processes(tmp_path)))  # the old engine is gone, with all that it started
@@ -107,7 +84,7 @@ def test_a_server_that_is_taken_away_goes_on(testbed: Testbed, tmp_path: Path, t
 @pytest.mark.long
 def test_a_server_that_does_not_start(testbed: Testbed, tmp_path: Path) -> None:
     """Its tasks end with the last words of its log."""
-    codes = [code for _, code in runner(retry=0).launch(tasks(tmp_path, '--fault', 'crash'))]
+    codes = [code for _, code in runner().launch(tasks(tmp_path, '--fault', 'crash'))]
     assert codes == [1, 1]
     testbed.wait_for()
     assert engine_log(tmp_path).count('loading the weights') == 1

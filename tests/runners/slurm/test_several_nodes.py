@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import pytest
 
 from opencompass_tooleval.work_dir.lock import holder_of
 from tests.conftest import ROOT, ModelServer, start_server
 from tests.engines import until
+from tests.forked import Fork, start_opencompass
 from tests.runners.slurm.conftest import NodesTestbed
 
 pytestmark = pytest.mark.long
@@ -54,7 +51,7 @@ class Sweep:
 
     folder: Path
     server: ModelServer
-    process: subprocess.Popen[bytes] | None = None
+    process: Fork | None = None
 
     def start(self, replicas: int = 1, **runner: object) -> None:
         self.folder.mkdir()
@@ -62,11 +59,7 @@ class Sweep:
         text = CONFIG.replace('URL', self.server.url).replace('IN_FLIGHT', str(IN_FLIGHT))
         text = text.replace('REPLICAS', str(replicas))
         (self.folder / 'mine.py').write_text(text.replace('RUNNER', repr(settings)))
-        command = [sys.executable, '-m', 'opencompass.cli.main', 'mine.py', '-w', 'out']
-        self.process = subprocess.Popen(command, cwd=self.folder, stdout=self._said('wb'), stderr=subprocess.STDOUT)
-
-    def _said(self, mode: str) -> IO[bytes]:
-        return (self.folder / 'said.txt').open(mode)
+        self.process = start_opencompass('mine.py', '-w', 'out', cwd=self.folder, output=self.folder / 'said.txt')
 
     def said(self) -> str:
         files = [self.folder / 'said.txt', *sorted(self.folder.glob('out/*/logs/*/*/*.out'))]
@@ -150,6 +143,10 @@ def until_at_work(sweep: Sweep, name: str) -> str:
     return jobs[0]
 
 
+def jobs_on(nodes: NodesTestbed, name: str) -> int:
+    return sum(name in nodes.nodes_of(row.split()[0]) for row in nodes.queue())
+
+
 def logs(sweep: Sweep) -> str:
     return '\n'.join(file.read_text(errors='replace') for file in sweep.folder.glob('out/*/logs/infer/*/*.out'))
 
@@ -158,7 +155,7 @@ def test_a_node_dies(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep
     nodes.tell('scontrol', 'update', 'NodeName=n4', 'State=DRAIN', 'Reason=test')
     sweep.start()
     until_at_work(sweep, 'n1')
-    disturbed = sum('n1' in nodes.nodes_of(row.split()[0]) for row in nodes.queue())
+    disturbed = jobs_on(nodes, 'n1')
     nodes.kill_node('n1')
     check(sweep, undisturbed, disturbed)
     assert 'restart 1' in logs(sweep) and ' on n4' not in logs(sweep)
@@ -169,34 +166,9 @@ def test_a_node_dies_with_replicas(nodes: NodesTestbed, undisturbed: Undisturbed
     """Another takes over its range."""
     sweep.server.reset(latency=8.0)  # a replica has a few records only
     sweep.start(replicas=4)
-    until(lambda: len(sweep.asked()) >= 4 and any('n1' in nodes.nodes_of(row.split()[0]) for row in nodes.queue()))
-    disturbed = sum('n1' in nodes.nodes_of(row.split()[0]) for row in nodes.queue())
+    until(lambda: len(sweep.asked()) >= 4 and jobs_on(nodes, 'n1'))
+    disturbed = jobs_on(nodes, 'n1')
     nodes.kill_node('n1')
-    check(sweep, undisturbed, disturbed)
-
-
-def test_links_between_nodes_are_cut_and_mended(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep) -> None:
-    """Tasks of one node need no other."""
-    sweep.start()
-    until_at_work(sweep, 'n1')
-    nodes.isolate('n1', 'n2')
-    with pytest.raises(subprocess.CalledProcessError):
-        nodes.tell(
-            'nsenter', '--net=/run/netns/tooleval-n1', 'timeout', '2', 'bash', '-c', ': </dev/tcp/10.213.7.12/22'
-        )
-    time.sleep(5)
-    nodes.isolate('n1', 'n2', off=True)
-    check(sweep, undisturbed, 0)
-
-
-def test_a_node_is_off_the_network_for_a_moment(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep) -> None:
-    """Shorter than SlurmdTimeout: its tasks wait for their server, and go on."""
-    sweep.start()
-    until_at_work(sweep, 'n1')
-    disturbed = sum('n1' in nodes.nodes_of(row.split()[0]) for row in nodes.queue())
-    nodes.tell('ip', 'link', 'set', 'tooleval-n1', 'down')
-    time.sleep(5)
-    nodes.tell('ip', 'link', 'set', 'tooleval-n1', 'up')
     check(sweep, undisturbed, disturbed)
 
 

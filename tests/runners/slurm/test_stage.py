@@ -9,6 +9,7 @@ import pytest
 from opencompass_tooleval.runners.slurm.client import Slurm
 from opencompass_tooleval.runners.slurm.stage import Element, Stage
 from opencompass_tooleval.runners.slurm.syntax import Resources
+from tests.runners.slurm.conftest import write_programs
 
 COMMANDS = {
     'scontrol': 'echo MaxArraySize = 1001',
@@ -28,9 +29,7 @@ def test_a_task_that_slurm_stops_has_not_failed(
     said: str, jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each line is the task's state, and the exit code that it has left by then. There is no retry."""
-    for name, script in COMMANDS.items():
-        (tmp_path / name).write_text(f'#!/bin/bash\n{script}\n')
-        (tmp_path / name).chmod(0o755)
+    write_programs(tmp_path, COMMANDS)
     monkeypatch.setenv('PATH', f'{tmp_path}:/usr/bin:/bin')
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'said').write_text(said)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.runners.slurm.conftest import write_programs
 
 
 @pytest.mark.parametrize(('command', 'installs'), [('up', False), ('install', True)])
@@ -17,9 +18,7 @@ def test_only_a_command_of_that_name_installs_packages(command: str, installs: b
     programs.mkdir()
     for name in ('bash', 'timeout', 'mktemp', 'tail', 'rm'):
         programs.joinpath(name).symlink_to(shutil.which(name) or '')
-    for name, text in (('apt-get', f'echo "$@" >>{tmp_path / "asked"}'), ('id', 'echo 0')):  # root's
-        programs.joinpath(name).write_text(f'#!/bin/sh\n{text}\n')
-        programs.joinpath(name).chmod(0o755)
+    write_programs(programs, {'apt-get': f'echo "$@" >>{tmp_path / "asked"}', 'id': 'echo 0'})  # root's
     # The script adds the folders of the daemons to PATH; sbatch is not in them.
     script, environment = ROOT / 'tools' / 'slurm_testbed.sh', {'PATH': str(programs)}
     done = subprocess.run([script, command, tmp_path / 'bed'], env=environment, capture_output=True, text=True)

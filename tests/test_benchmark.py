@@ -1,4 +1,4 @@
-"""``tools/benchmark.py --only gpu``: its steps on a processor, and that it says where there is no GPU."""
+"""``tools/benchmark.py``: ideal times; its steps for a GPU, on a processor; and that it says where there is no GPU."""
 
 from __future__ import annotations
 
@@ -33,3 +33,17 @@ def test_its_steps_on_a_processor(tmp_path: Path) -> None:
     assert figures['local']['equal'] == {'1': 8, '8': 8, '64': 8} and figures['local']['two processes'] == [8, 8]
     assert ('transformers' in figures['served']) == bool(find_spec('fastapi'))
     assert all(row['seconds'] > 0 and row['bare'] > 0 for row in figures['served'].values())
+
+
+LATENCIES = {'a1': 3.0, 'a2': 1.0, 'b1': 1.0, 'b2': 1.0, 'b3': 1.0, 'c1': 2.0}
+DIALOGUES = [['a1', 'a2'], ['b1', 'b2', 'b3'], ['c1']]
+
+
+def test_the_best_that_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / 'tools' / 'benchmark_parts'))
+    script = load_tool('benchmark_parts/benchmark_pipe')
+    monkeypatch.setattr(script, 'latency_of', LATENCIES.__getitem__)
+    assert script.ideal_seconds(DIALOGUES, slots=1) == sum(LATENCIES.values())
+    assert script.ideal_seconds(DIALOGUES, slots=3) == 4.0  # the longest dialogue
+    # a1 0-3 beside b1 0-1; c1, which waited, 1-3; then a2 and b2, 3-4, and b3
+    assert script.ideal_seconds(DIALOGUES, slots=2) == 5.0
