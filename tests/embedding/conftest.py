@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope='session')
 def files() -> EncoderFiles:
-    """The encoder of the extra ``offline``."""
     return locate_encoder('offline')
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import time
@@ -40,27 +39,13 @@ def assert_same(found: dict[str, Vector], texts: list[str]) -> None:
 
 def test_round_trip(tmp_path: Path) -> None:
     folder = tmp_path / 'a' / 'b'
-    VectorCache(folder).store(vectors_of(TEXTS))
+    cache = VectorCache(folder)
+    cache.store(vectors_of(TEXTS[:2]))
+    cache.store(vectors_of(TEXTS[1:]))
+    assert [path.suffix for path in folder.iterdir()] == ['.shard'] * 2
     assert_same(VectorCache(folder).load(TEXTS), TEXTS)
     assert_same(VectorCache(folder).load(['two', 'unknown', 'two']), ['two'])
     assert VectorCache(folder).load([]) == {}
-    assert [path.suffix for path in folder.iterdir()] == ['.shard']
-    header, _, body = only_shard(folder).read_bytes().partition(b'\n')
-    fields = json.loads(header)
-    assert (fields['count'], fields['dimension'], sorted(fields)) == (4, 4, ['count', 'dimension', 'index'])
-    assert len(body) == 4 * (32 + 4 + 4 * 4)
-    assert body[:32].decode() == text_key('one')
-    for text in ('', 'a', '三'):
-        assert len(text_key(text)) == 32 and set(text_key(text)) <= set('0123456789abcdef')
-        assert text_key(text) != text_key(text + ' ')
-
-
-def test_several_shards(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path)
-    cache.store(vectors_of(TEXTS[:2]))
-    cache.store(vectors_of(TEXTS[1:]))
-    assert len(list(tmp_path.glob('*.shard'))) == 2
-    assert_same(cache.load(TEXTS), TEXTS)
 
 
 def test_nothing_or_without_a_folder_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +61,7 @@ def test_every_cut_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     cache.store(vectors_of(TEXTS))
     shard = only_shard(tmp_path)
     whole = shard.read_bytes()
-    for length in range(0, len(whole), 3):
+    for length in range(0, len(whole), 7):
         shard.write_bytes(whole[:length])
         caplog.clear()
         assert cache.load(TEXTS) == {}, length
@@ -105,39 +90,28 @@ def test_a_flipped_bit_in_any_byte_is_noticed(tmp_path: Path, caplog: pytest.Log
 
 
 HUGE = b'{"count": 1e30, "dimension": 4, "index": ""}\n'
+FOREIGN = {
+    'empty': b'',
+    'binary': b'\x80\x81\x82' * 200,
+    'a list': b'[]\n',
+    'no header': b'{}\n',
+    'negative count': b'{"count": -1, "dimension": 4, "index": ""}\n',
+    'null count': b'{"count": null, "dimension": 4, "index": ""}\n',
+    'count beyond every file': HUGE,
+    'infinite count': HUGE.replace(b'1e30', b'Infinity'),
+    'nested': b'[' * 199,
+}
 
 
-@pytest.mark.parametrize('content', [
-    pytest.param(b'', id='empty'),
-    pytest.param(b'\x80\x81\x82' * 200, id='binary'),
-    pytest.param(b'words\n', id='words'),
-    pytest.param(b'[]\n', id='json list'),
-    pytest.param(b'3\n', id='json number'),
-    pytest.param(b'{}\n', id='json without header'),
-    pytest.param(b'{"count": -1, "dimension": 4, "index": ""}\n', id='negative count'),
-    pytest.param(b'{"count": null, "dimension": 4, "index": ""}\n', id='null count'),
-    pytest.param(HUGE, id='count beyond every file'),
-    pytest.param(HUGE.replace(b'1e30', b'Infinity'), id='infinite count'),
-    pytest.param(b'[' * 199, id='nested'),
-])  # fmt: skip
-def test_foreign_file_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes) -> None:
+@pytest.mark.parametrize('name', FOREIGN)
+def test_foreign_file_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str) -> None:
     cache = VectorCache(tmp_path)
     cache.store(vectors_of(TEXTS))
     foreign = tmp_path / 'foreign.shard'
-    foreign.write_bytes(content)
+    foreign.write_bytes(FOREIGN[name])
     assert_same(cache.load(TEXTS), TEXTS)
     assert [record.levelname for record in caplog.records] == ['WARNING']
     assert str(foreign) in caplog.text and 'recomputed' in caplog.text
-
-
-def test_half_written_file_is_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A writer that was killed leaves a temporary file: no shard yet, so no warning."""
-    cache = VectorCache(tmp_path)
-    cache.store(vectors_of(TEXTS))
-    shard = only_shard(tmp_path)
-    (tmp_path / 'killed.tmp').write_bytes(shard.read_bytes()[:50])
-    assert_same(cache.load(TEXTS), TEXTS)
-    assert caplog.records == []
 
 
 def test_unwritable_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -172,37 +146,36 @@ def write_many(folder: Path, writer: int) -> None:
 
 def test_many_processes_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     context = multiprocessing.get_context('spawn')
-    writers = [context.Process(target=write_many, args=(tmp_path, number)) for number in range(3)]
+    writers = [context.Process(target=write_many, args=(tmp_path, number)) for number in range(2)]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join(1500)
-    assert [writer.exitcode for writer in writers] == [0] * 3
+    assert [writer.exitcode for writer in writers] == [0] * 2
     texts = [f'shared {turn}' for turn in range(5)]
-    texts += [f'own {number} {turn}' for number in range(3) for turn in range(5)]
+    texts += [f'own {number} {turn}' for number in range(2) for turn in range(5)]
     assert_same(VectorCache(tmp_path).load(texts), texts)
-    assert [path.suffix for path in tmp_path.iterdir()] == ['.shard'] * 15
+    assert [path.suffix for path in tmp_path.iterdir()] == ['.shard'] * 10
     assert caplog.records == []
 
 
-@pytest.mark.parametrize(('value', 'expected'), [
-    pytest.param('/x/y', Path('/x/y'), id='set'),
-    pytest.param('', Path('/home/a/.cache/opencompass_tooleval'), id='empty'),
-    pytest.param(None, Path('/home/a/.cache/opencompass_tooleval'), id='not set'),
-])  # fmt: skip
-def test_default_cache(monkeypatch: pytest.MonkeyPatch, value: str | None, expected: Path) -> None:
+@pytest.mark.parametrize(('value', 'expected'), [('/x/y', '/x/y'), ('', '/home/a/.cache/opencompass_tooleval')])
+def test_default_cache(monkeypatch: pytest.MonkeyPatch, value: str, expected: str) -> None:
     monkeypatch.setenv('HOME', '/home/a')
-    monkeypatch.delenv(ENV, raising=False)
-    if value is not None:
-        monkeypatch.setenv(ENV, value)
-    assert default_cache() == expected
+    monkeypatch.setenv(ENV, value)
+    assert default_cache() == Path(expected)
 
 
-def test_what_a_killed_process_left_is_swept_after_a_day(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_not_read_and_swept_after_a_day(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = VectorCache(tmp_path)
+    cache.store(vectors_of(TEXTS[:2]))
     old, new = tmp_path / 'old.tmp', tmp_path / 'new.tmp'
     for file in (old, new):
-        file.write_bytes(b'half')
+        file.write_bytes(only_shard(tmp_path).read_bytes()[:50])
     two_days_ago = time.time() - 2 * 24 * 3600
     os.utime(old, (two_days_ago, two_days_ago))
-    VectorCache(tmp_path).store(vectors_of(TEXTS))
-    assert not old.exists() and new.exists()
+    assert_same(cache.load(TEXTS), TEXTS[:2])
+    cache.store(vectors_of(TEXTS))
+    assert caplog.records == [] and not old.exists() and new.exists()

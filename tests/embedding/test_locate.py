@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -27,7 +25,6 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def snapshot(hub: Path, repo: str, files: tuple[str, ...]) -> Path:
-    """Puts ``repo`` into the cache as a download leaves it."""
     base = hub / f'models--{repo.replace("/", "--")}'
     folder = base / 'snapshots' / ('0' * 40)
     folder.mkdir(parents=True)
@@ -46,14 +43,15 @@ def encoder_folder(folder: Path) -> EncoderFiles:
     return EncoderFiles(folder.name, folder)
 
 
-@pytest.mark.parametrize(('given', 'environment', 'language', 'expected'), [
-    pytest.param('x', 'y', 'EN', 'x', id='argument before environment'),
-    pytest.param(None, 'y', 'EN', 'y', id='environment before official'),
-    pytest.param('', 'y', 'ZH', 'y', id='empty argument'),
-    pytest.param(None, None, 'EN', 'all-mpnet-base-v2', id='official EN'),
-    pytest.param(None, '', 'ZH', 'thenlper/gte-large-zh', id='official ZH, empty environment'),
-    pytest.param('x', None, 'ZH', 'x', id='argument before official'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('given', 'environment', 'language', 'expected'),
+    [
+        ('x', 'y', 'EN', 'x'),
+        ('', 'y', 'ZH', 'y'),
+        (None, None, 'EN', 'all-mpnet-base-v2'),
+        (None, '', 'ZH', 'thenlper/gte-large-zh'),
+    ],
+)
 def test_choice(
     monkeypatch: pytest.MonkeyPatch, given: str | None, environment: str | None, language: str, expected: str
 ) -> None:
@@ -63,15 +61,9 @@ def test_choice(
     assert choose_encoder(given, language) == expected
 
 
-@pytest.mark.parametrize(('name', 'language', 'expected'), [
-    pytest.param('all-mpnet-base-v2', 'EN', True, id='short name'),
-    pytest.param('sentence-transformers/all-mpnet-base-v2', 'EN', True, id='full name'),
-    pytest.param('thenlper/gte-large-zh', 'ZH', True, id='chinese'),
-    pytest.param('all-mpnet-base-v2', 'ZH', False, id='english one for chinese'),
-    pytest.param('offline:all-MiniLM-L6-v2', 'EN', False, id='offline'),
-])  # fmt: skip
-def test_is_official(name: str, language: str, expected: bool) -> None:
-    assert is_official(name, language) is expected
+def test_is_official() -> None:
+    assert is_official('all-mpnet-base-v2', 'EN') and is_official('sentence-transformers/all-mpnet-base-v2', 'EN')
+    assert is_official('thenlper/gte-large-zh', 'ZH') and not is_official('all-mpnet-base-v2', 'ZH')
 
 
 def test_the_packaged_encoder_or_its_fix(files: EncoderFiles, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,18 +86,15 @@ def test_a_folder_is_an_encoder_or_the_error_names_it(tmp_path: Path, monkeypatc
     assert locate_encoder('~/mine') == EncoderFiles('mine', folder)
 
 
-@pytest.mark.parametrize(('name', 'repo'), [
-    pytest.param('all-mpnet-base-v2', 'sentence-transformers/all-mpnet-base-v2', id='short name'),
-    pytest.param('thenlper/gte-large-zh', 'thenlper/gte-large-zh', id='full name'),
-    pytest.param('/no/such/folder', '/no/such/folder', id='missing folder'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('name', 'repo'),
+    [('all-mpnet-base-v2', 'sentence-transformers/all-mpnet-base-v2'), ('/no/such/folder', '/no/such/folder')],
+)
 def test_missing_names_the_fix(hub: Path, name: str, repo: str) -> None:
     with pytest.raises(EncoderMissingError) as caught:
         locate_encoder(name)
-    assert str(caught.value) == (
-        f'encoder {name!r} is not on this machine; fetch it with: hf download {repo}  '
-        "(or set TOOLEVAL_ENCODER to a local folder, or to 'offline')"
-    )
+    assert f'encoder {name!r} is not on this machine; fetch it with: hf download {repo}  ' in str(caught.value)
+    assert "set TOOLEVAL_ENCODER to a local folder, or to 'offline'" in str(caught.value)
 
 
 def test_half_a_download_names_the_fix(hub: Path) -> None:
@@ -130,35 +119,19 @@ def test_fingerprint_is_that_of_the_files(tmp_path: Path) -> None:
     assert first.fingerprint == second.fingerprint
 
 
-@pytest.mark.parametrize(('name', 'content'), [
-    pytest.param('modules.json', b'{}', id='small file, same size'),
-    pytest.param('model.safetensors', b'\1' + bytes(3_999_999), id='first byte of a large file'),
-    pytest.param('model.safetensors', bytes(3_999_999) + b'\1', id='last byte of a large file'),
-    pytest.param('model.safetensors', bytes(4_000_001), id='size of a large file'),
-    pytest.param('new.json', b'', id='new file'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('name', 'content'),
+    [
+        ('modules.json', b'{}'),  # of the same size
+        ('model.safetensors', b'\1' + bytes(3_999_999)),
+        ('model.safetensors', bytes(3_999_999) + b'\1'),
+        ('model.safetensors', bytes(4_000_001)),
+        ('new.json', b''),
+    ],
+    ids=range(5),
+)
 def test_fingerprint_changes_with_a_file(tmp_path: Path, name: str, content: bytes) -> None:
     files = encoder_folder(tmp_path / 'a')
     before = files.fingerprint
     (files.path / name).write_bytes(content)
     assert files.fingerprint != before
-
-
-def test_fingerprint_reads_files_of_up_to_two_mebibytes_whole(tmp_path: Path) -> None:
-    files = encoder_folder(tmp_path / 'a')
-    path = files.path / 'tokenizer.json'
-    path.write_bytes(bytes(1 << 21))
-    before = files.fingerprint
-    for place in (0, (1 << 20) - 1, 1 << 20, (1 << 21) - 1):
-        content = bytearray(1 << 21)
-        content[place] = 1
-        path.write_bytes(content)
-        assert files.fingerprint != before, place
-
-
-def test_locating_imports_no_torch() -> None:
-    code = (
-        'import sys; from opencompass_tooleval.embedding.locate import locate_encoder; '
-        'locate_encoder("offline").fingerprint; sys.exit("torch" in sys.modules)'
-    )
-    assert subprocess.run([sys.executable, '-c', code], timeout=600).returncode == 0

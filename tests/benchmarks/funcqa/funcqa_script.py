@@ -66,12 +66,10 @@ def step_of(prompt: str, record: Record) -> tuple[Calculation, int]:
 
 
 def tasks_of(record: Record) -> list[str]:
-    """What ``right`` makes of a question."""
     return [f'step {number} of {record.subset} {record.id}' for number, _ in enumerate(record.steps, start=1)]
 
 
 def right(messages: Messages) -> str:
-    """Does each step right."""
     if any(message['role'] == 'assistant' for message in messages):
         return in_text(messages)
     prompt = messages[-1]['content']
@@ -123,7 +121,6 @@ def wrong(messages: Messages) -> str:
 
 
 def worked_out(record: Record) -> str:
-    """The answer without being asked to use tools."""
     given: dict[float, float] = {}
     text = ''
     for step in record.steps:

@@ -36,7 +36,6 @@ def begin(method: str, record: Record = RECORD, **options: Any) -> Dialogue[Traj
 
 
 def drive(dialogue: Dialogue[T], reply: Callable[[ModelRequest], Answer | str]) -> T:
-    """Runs a dialogue to its end on ``reply``."""
     request = next(dialogue)
     while True:
         try:

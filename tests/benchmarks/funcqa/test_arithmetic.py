@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -25,82 +24,40 @@ for _ in range(100_000):
 GOLDEN = [
     ('add_', [0.1, 0.2], '0.3'),
     ('add_', [17.83, 18.99, 23.45, 14.12, 8.22], '82.61'),
-    ('add_', [5], '5'),
     ('add_', [], '0'),
     ('add_', [True, 2], '3'),
-    ('add_', (1, 2), '3'),
     ('subtract_', [10, 2.5, 2.5], '5'),
-    ('subtract_', [1, 2], '-1'),
     ('subtract_', [15], '15'),
-    ('subtract_', [0.0433, 0.1], '-0.06'),
-    ('multiply_', [2, 3, 4], '24'),
     ('multiply_', [0.848, 0.3766], '0.32'),
     ('multiply_', [-0.0045], '-0'),
     ('multiply_', [10**400, 0], '0'),
     ('divide_', [100, 5, 4], '5'),
-    ('divide_', [1, 3], '0.33'),
     ('divide_', [91, 20349], '0.0045'),
-    ('divide_', [-91, 20349], '-0'),
     ('divide_', [1, 35960], '0.000028'),
-    ('divide_', [25, 1035], '0.024'),
-    ('divide_', [0.556], '0.56'),
     ('divide_', [0.0567], '0.057'),
     ('divide_', [-0.0567], '-0.06'),
     ('divide_', [1, 8], '0.12'),
-    ('divide_', [0.09999999999], '0.1'),
-    ('divide_', [1.49e-10], '0.15'),
-    ('divide_', [1.26e-11], '0.000000000013'),
     ('divide_', [1e-14], '0'),
     ('divide_', [7.45, 2], '3.73'),
-    ('divide_', [1423863.87, 6], '237310.65'),
     ('multiply_', [1.5e20], '150'),
-    ('multiply_', [1.5e100], '15'),
-    ('multiply_', [1.25e22], '12500000000000000000000'),
-    ('multiply_', [1e20], '100000000000000000000'),
-    ('multiply_', [15 * 10**19], '150000000000000000000'),
     ('power_', [2, 3, 2], '64'),
-    ('power_', [3, 24], '282429536481'),
-    ('power_', [1.02, 31], '1.85'),
-    ('power_', [4, 0.5], '2'),
-    ('power_', [2, -2], '0.25'),
-    ('power_', [-2, 3], '-8'),
     ('power_', [0, 0], '1'),
-    ('power_', [9.6], '9.6'),
-    ('power_', [10, 400, 0], '1'),
     ('power_', [1, 9**99], '1'),
-    ('sqrt_', [9], '3'),
     ('sqrt_', [0.25], '0.5'),
-    ('sqrt_', [2], '1.41'),
-    ('sqrt_', [259, 185], '16.09'),
     ('sqrt_', [9, 'anything', None], '3'),
     ('log_', [100], '2'),
-    ('log_', [1000], '3'),
     ('log_', [125, 5], '3'),
-    ('log_', [0.00001], '-5'),
-    ('log_', [10**2000], '2000'),
     ('ln_', [2.718281828459045], '1'),
-    ('ln_', [1], '0'),
-    ('ln_', [2, 0.27], '0.69'),
-    ('lcm_', [38, 49, 17], '31654'),
     ('lcm_', [38, 49, 28], '3724'),
     ('lcm_', [-4, 6], '-12'),
-    ('lcm_', [0, 5], '0'),
-    ('lcm_', [-12], '-12'),
     ('lcm_', [2.5], '2.5'),
-    ('gcd_', [144, 126, 112], '2'),
     ('gcd_', [144, 126, 108], '18'),
-    ('gcd_', [0, 0], '0'),
     ('gcd_', [-12, 18], '6'),
-    ('gcd_', [-12], '-12'),
-    ('remainder_', [10, 3], '1'),
     ('remainder_', [7.5, 2], '1.5'),
     ('remainder_', [-7, 3], '2'),
-    ('remainder_', [7, -3], '-2'),
     ('remainder_', [30, 78628, 'remainder_'], '30'),
     ('choose_', [5, 2], '10'),
-    ('choose_', [5, 7], '0'),
     ('choose_', [10**12, 10**12 - 1], '1000000000000'),
-    ('choose_', [5, 2, 'x'], '10'),
     ('permutate_', [5, 3], '60'),
     ('permutate_', [5, 7], '0'),
     ('permutate_', [14, None], '87178291200'),
@@ -109,66 +66,39 @@ GOLDEN = [
 
 FAULTS = [
     ('add', {'input': [1, 2]}, 'name:unknown_tool'),
-    ('', {'input': [1, 2]}, 'name:unknown_tool'),
     (['add_'], {'input': [1, 2]}, 'name:unknown_tool'),
     ("__import__('os').system('true')", {'input': [1]}, 'name:unknown_tool'),
-    ('add_', [1, 2], 'args:not_an_object'),
     ('add_', None, 'args:not_an_object'),
     ('add_', {}, 'args:missing'),
-    ('add_', {'numbers': [1]}, 'args:missing'),
-    ('add_', {1: [1]}, 'args:missing'),
     ('add_', {'input': '1, 2'}, 'args:not_a_list'),
-    ('add_', {'input': 3}, 'args:not_a_list'),
-    ('add_', {'input': {1: 2}}, 'args:not_a_list'),
     *((tool, {'input': []}, 'args:count') for tool in TOOL_NAMES if tool != 'add_'),
     ('log_', {'input': [9, 2, 3]}, 'args:count'),
     ('choose_', {'input': [9]}, 'args:count'),
-    ('permutate_', {'input': [9]}, 'args:count'),
-    ('remainder_', {'input': [20]}, 'args:count'),
     ('add_', {'input': ['1', '2']}, 'args:not_a_number'),
-    ('power_', {'input': [18, 'power_']}, 'args:not_a_number'),
-    ('multiply_', {'input': ['5']}, 'args:not_a_number'),
-    ('multiply_', {'input': [10**9, 'abc']}, 'args:not_a_number'),
-    ('remainder_', {'input': ['%d', 5]}, 'args:not_a_number'),
     ('add_', {'input': [None]}, 'args:not_a_number'),
-    ('add_', {'input': [[1, 2]]}, 'args:not_a_number'),
-    ('choose_', {'input': [5, None]}, 'args:not_a_number'),
     ('add_', {'input': ["__import__('os').system('true')"]}, 'args:not_a_number'),
     ('add_', {'input': [math.nan]}, 'args:domain'),
     ('divide_', {'input': [1, 0]}, 'args:domain'),
-    ('remainder_', {'input': [1, 0.0]}, 'args:domain'),
     ('power_', {'input': [0, -1]}, 'args:domain'),
     ('power_', {'input': [-8, 0.5]}, 'args:domain'),
-    ('power_', {'input': [-8, 0.5, 2]}, 'args:domain'),
     ('sqrt_', {'input': [-1]}, 'args:domain'),
     ('ln_', {'input': [0]}, 'args:domain'),
     ('log_', {'input': [0]}, 'args:domain'),
     ('log_', {'input': [10, 1]}, 'args:domain'),
-    ('log_', {'input': [10, -2]}, 'args:domain'),
-    ('gcd_', {'input': [1.5, 3]}, 'args:domain'),
     ('lcm_', {'input': [12, -18.0]}, 'args:domain'),
     ('lcm_', {'input': [0, 0]}, 'args:domain'),
-    ('choose_', {'input': [-5, 2]}, 'args:domain'),
-    ('choose_', {'input': [5.0, 2]}, 'args:domain'),
     ('permutate_', {'input': [5, 2.5]}, 'args:domain'),
     ('add_', {'input': [math.inf, 1]}, 'args:too_large'),
-    ('add_', {'input': [10**309]}, 'args:too_large'),
     ('add_', {'input': [HUGE]}, 'args:too_large'),
     ('sqrt_', {'input': [2 * 10**2000]}, 'args:too_large'),
     ('power_', {'input': [1.5, 10**9]}, 'args:too_large'),
-    ('power_', {'input': [209.3, 20.93, 40]}, 'args:too_large'),
     ('permutate_', {'input': [171, None]}, 'args:too_large'),
     ('multiply_', {'input': [10**3000] * 1000}, 'args:too_much_work'),
     ('power_', {'input': [9, 387420489]}, 'args:too_much_work'),
-    ('power_', {'input': [9, 9**99]}, 'args:too_much_work'),
-    ('power_', {'input': [9, 9, 9, 9, 9, 9]}, 'args:too_much_work'),
     ('lcm_', {'input': [10**1500 + n for n in range(100)]}, 'args:too_much_work'),
     ('choose_', {'input': [10**9, 5 * 10**8]}, 'args:too_much_work'),
-    ('permutate_', {'input': [10**9, 10**9]}, 'args:too_much_work'),
     ('permutate_', {'input': [10**9, None]}, 'args:too_much_work'),
-    ('permutate_', {'input': [10**2000, 10**2000]}, 'args:too_much_work'),
     ('add_', {'input': NESTED}, 'args:not_a_number'),
-    ('add_', NESTED, 'args:not_an_object'),
     (NESTED, NESTED, 'name:unknown_tool'),
 ]
 
@@ -193,22 +123,12 @@ def test_other_keys_are_ignored_and_a_key_in_capitals_helps_out() -> None:
     assert call_tool('add_', {'Input': [1, 2], 5: 'a'}).error == 'args:missing'
 
 
-def test_unrounded_results() -> None:
-    for tool, numbers, text in (
-        ('divide_', [1, 3], '0.3333333333333333'),
-        ('divide_', [1.5e20], '150000000000000000000'),
-    ):
-        assert call_tool(tool, {'input': numbers}, rounded=False).text == text
-
-
-def test_the_tools_are_the_published_ones() -> None:
-    assert tuple(load_instructions(real('easytool/functions_data.json'))) == TOOL_NAMES
-
-
 @pytest.mark.parametrize('place', ['shared', 'demo'])
 def test_the_examples_of_the_instructions_can_be_carried_out(place: str) -> None:
     file = DEMO / 'funcqa' / 'functions_data.json' if place == 'demo' else real('easytool/functions_data.json')
-    for name, tool in load_instructions(file).items():
+    instructions = load_instructions(file)
+    assert tuple(instructions) == TOOL_NAMES
+    for name, tool in instructions.items():
         (function,) = tool.functions
         assert function.example is not None
         assert not call_tool(name, dict(function.example.parameters)).error
@@ -248,37 +168,6 @@ def test_every_published_step_is_what_the_tools_give(record_property: Recorder) 
     record_property('equal', steps - len(slips))
     assert steps == 249
     assert slips == set(SLIPS)
-
-
-def random_numbers(seed: int) -> list[float]:
-    rng = random.Random(seed)
-    kinds = (lambda: rng.randint(-(10**9), 10**9), lambda: round(rng.uniform(-1e4, 1e4), 4), lambda: rng.randint(1, 30))
-    return [rng.choice(kinds)() for _ in range(rng.randint(2, 5))]
-
-
-@pytest.mark.parametrize('seed', range(15))
-def test_laws(seed: int) -> None:
-    numbers = random_numbers(seed)
-    exact = [Fraction(repr(number)) for number in numbers]
-    shuffled = random.Random(seed).sample(numbers, len(numbers))
-
-    def value(tool: str, values: list[float]) -> Fraction:
-        result = call_tool(tool, {'input': values}, rounded=False)
-        assert not result.error, result
-        return Fraction(result.text)
-
-    assert math.isclose(value('add_', numbers), value('add_', shuffled), rel_tol=1e-9)
-    assert math.isclose(value('add_', numbers), float(sum(exact)), rel_tol=1e-9)
-    assert math.isclose(value('subtract_', numbers), float(2 * exact[0] - sum(exact)), rel_tol=1e-9)
-    assert math.isclose(value('multiply_', numbers), float(math.prod(exact)), rel_tol=1e-12)
-    if all(numbers):
-        assert math.isclose(value('divide_', numbers), float(exact[0] / math.prod(exact[1:])), rel_tol=1e-12)
-    whole = [int(abs(number)) + 1 for number in numbers]
-    assert value('lcm_', whole) == math.lcm(*whole) and value('gcd_', whole) == math.gcd(*whole)
-    root = value('sqrt_', [whole[0] ** 2])
-    assert root == whole[0]
-    many, few = max(whole) % 50 + 3, min(whole) % 3
-    assert value('permutate_', [many, few]) == value('choose_', [many, few]) * math.factorial(few)
 
 
 def test_rounded_results_keep_two_digits() -> None:

@@ -30,13 +30,14 @@ def number_of(result: Observation) -> float:
     return json.loads(result.text)  # type: ignore[no-any-return]
 
 
-def worked_out(record: Record) -> float:
-    """What the published calculation gives, without rounding in between."""
-    exact: dict[float, float] = {}
+def worked_out(record: Record, rounded: bool = False) -> float:
+    """What the published calculation gives, without rounding in between, or with each result as the tools give it."""
+    given: dict[float, float] = {}
     value: float = math.nan
     for step in record.steps:
-        result = call_tool(step.tool, {'input': [exact.get(number, number) for number in step.numbers]}, rounded=False)
-        value = exact[step.result] = -number_of(result) if step.minus else number_of(result)
+        numbers = [given.get(number, number) for number in step.numbers]
+        result = number_of(call_tool(step.tool, {'input': numbers}, rounded=rounded))
+        value = given[step.result] = -result if step.minus else result
     return value
 
 
@@ -128,18 +129,11 @@ def test_how_many_answers_normalised_results_allow() -> None:
     within = {}
     for subset in ('one_hop', 'multi_hop'):
         follows = [record for record in published(subset) if is_near(record.steps[-1].result, record.published)]
-        within[subset] = [sum(is_near(carried_out(record), record.published) for record in follows), len(follows)]
+        within[subset] = [
+            sum(is_near(worked_out(record, rounded=True), record.published) for record in follows),
+            len(follows),
+        ]
     assert within == {'one_hop': [51, 60], 'multi_hop': [33, 53]}
-
-
-def carried_out(record: Record) -> float:
-    """What the tools give, normalised at each step."""
-    given: dict[float, float] = {}
-    value: float = math.nan
-    for step in record.steps:
-        result = call_tool(step.tool, {'input': [given.get(number, number) for number in step.numbers]})
-        value = given[step.result] = -number_of(result) if step.minus else number_of(result)
-    return value
 
 
 @pytest.mark.parametrize('subset', TABLE, ids=lambda subset: subset.name)
@@ -147,7 +141,7 @@ def test_demo_records_can_be_worked_out_with_normalised_results(subset: Any) -> 
     records = load_records(DEMO / 'funcqa' / subset.file, subset.name, 'repaired')
     assert len(records) >= 7
     for record in records:
-        assert record.answer == record.published and is_near(carried_out(record), record.answer), record
+        assert record.answer == record.published and is_near(worked_out(record, rounded=True), record.answer), record
 
 
 def write(path: Path, content: Any) -> Path:
@@ -160,19 +154,15 @@ def write(path: Path, content: Any) -> Path:
     [
         ('[{"question": "cut', 'cut short'),
         ([], 'not a list of records'),
-        ({'0': ROW}, 'not a list of records'),
         ([ROW, 5], "record '1': the row is not a JSON object"),
         ([{**ROW, 'question': ' '}], "record '0': field 'question'"),
         ([{**ROW, 'answer': 'three'}], "record '0': 'three' is not a number"),
-        ([{**ROW, 'answer': None}], 'is not a number'),
         ([{**ROW, 'answer': True}], 'is not a number'),
-        ([{'question': 'q', 'answer': 1}], 'is not a step'),
         ([{**ROW, 'func': '<shell>(1)=1'}], 'is not a step'),
-        ([{**ROW, 'func': '<add>(1, __import__)=1'}], 'is not a number'),
         ([{**ROW, 'func': '<add>(1, 2/0)=1'}], 'is not a number'),
         ([{**ROW, 'calculation': []}], 'no calculation'),
     ],
-    ids=range(13),
+    ids=range(9),
 )
 def test_damaged_files_are_named_with_their_fix(content: Any, said: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match='tooleval prepare funcqa') as caught:
@@ -180,13 +170,10 @@ def test_damaged_files_are_named_with_their_fix(content: Any, said: str, tmp_pat
     assert said in str(caught.value) and 'funcqa_oh.json' in str(caught.value)
 
 
-def test_what_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match='cannot be read'):
-        load_records(tmp_path / 'none.json', 'one_hop')
-    with pytest.raises(ValueError, match='one_hop, multi_hop'):
-        load_records(tmp_path / 'none.json', 'three_hop')
-    with pytest.raises(ValueError, match='official and repaired'):
-        load_records(tmp_path / 'none.json', 'one_hop', 'fixed')
+def test_names_that_are_not_there(tmp_path: Path) -> None:
+    for more, said in ((('three_hop',), 'one_hop, multi_hop'), (('one_hop', 'fixed'), 'official and repaired')):
+        with pytest.raises(ValueError, match=said):
+            load_records(tmp_path / 'none.json', *more)
 
 
 def test_numbers_in_texts(tmp_path: Path) -> None:

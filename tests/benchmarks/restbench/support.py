@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import opencompass_tooleval
 from opencompass_tooleval.benchmarks.restbench.errata import Erratum
@@ -31,22 +29,13 @@ TOOLS = (
 
 @cache
 def toolbox(name: str) -> Toolbox:
-    """The tools of a real service, by their documentation."""
     return open_toolbox(real(f'restbench/{find_subset(name).document}'))
 
 
 @cache
 def loaded(name: str, gold: str = 'official') -> tuple[list[Record], list[Erratum]]:
-    """The real records of a service, and their errata."""
     return load_records(real(f'restbench/{name}.json'), name, toolbox(name).inventory, gold)
 
 
 def make_record(solution: list[str], repaired: list[str] | None = None, gold: str = 'official') -> Record:
-    """A record made by hand."""
     return Record('r', 'a request', tuple(solution), tuple(repaired or solution), gold, TOOLS)
-
-
-def cases(name: str) -> list[dict[str, Any]]:
-    """The golden cases of a file."""
-    loaded: list[dict[str, Any]] = json.loads((ROOT / 'tests' / 'cases' / f'restbench_{name}.json').read_text('utf-8'))
-    return loaded

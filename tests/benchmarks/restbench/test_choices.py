@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,9 @@ from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.literal_reply import TRIES
 from opencompass_tooleval.core.errors import DataError
+from tests.benchmarks.hostile import HOSTILE
 from tests.benchmarks.restbench.support import DEMO, SHARED, TOOLS
-from tests.benchmarks.restbench.test_hostile import HOSTILE
+from tests.benchmarks.support import digest
 from tests.instructions.shared_data import real
 from tests.run_alone import run_alone
 
@@ -46,35 +46,23 @@ def record(*path: str) -> Record:
         (chosen(1, 4), [1, 4], '', []),
         ('[{"Task": "x", "ID": 1}, {"Task": "y", "ID": -1}]', [1], '', []),
         (chosen([1, 2], 3), [1, 2, 3], '', []),
-        (chosen(1.0, True), [1, 1], '', []),
         ('  [{"ID": 2}]\n\nThese are the tools [{"ID": 1}].', [2], '', []),
         ('<think>[{"ID": 1}]\n\n</think>[{"ID": 2}]', [2], '', []),
-        ('({"ID": 1},)', [1], '', []),
         (chosen(), [], '', []),
         (chosen(1, 99), [1], '', ['99']),  # skipped
-        (chosen('99', 1, '-1'), [1], '', ['99']),
         (chosen('1'), [], 'id:quoted', []),
-        (chosen(1.5), [], 'id:quoted', []),
         (chosen([1, '2']), [], 'id:quoted', []),
         (chosen(99, [1, 98]), [], 'id:unknown_in_list', ['99', '98']),
-        (chosen([1, -1]), [], 'id:unknown_in_list', ['-1']),
-        (chosen([[1]]), [], 'id:unknown_in_list', ['[1]']),
         (chosen('one'), [], 'id:not_a_number', []),
-        (chosen(None), [], 'id:not_a_number', []),
         ('[{"ID": 1e999}]', [], 'id:not_a_number', []),
         ('[{"Task": "x"}]', [], 'id:missing', []),
-        ('["GET /search/movie"]', [], 'id:missing', []),
         ('{"Task": "x", "ID": 1}', [], 'parse:not_a_list', []),
-        ('15', [], 'parse:not_a_list', []),
         (chosen(*[1] * 101), [], 'parse:too_many_calls', []),
         (chosen([1] * 101), [], 'parse:too_many_calls', []),
         ('```json\n[{"ID": 1}]\n```', [], 'parse:not_json', []),
-        ('[{"Task": null, "ID": 1}]', [], 'parse:not_a_literal', []),
-        ('Sure:\n\n[{"ID": 1}]', [], 'parse:not_json', []),
-        ('\n\n[{"ID": 1}]', [], 'parse:not_json', []),
         ('', [], 'answer:empty', []),
-        (Answer('', 'infra:timeout'), [], 'infra:timeout', []),
         (['GET /search/movie'], [], 'parse:not_text', []),
+        (Answer('', 'infra:timeout'), [], 'infra:timeout', []),
     ],
 )
 def test_reading(answer: Any, path: list[int], reason: str, unknown: list[str]) -> None:
@@ -90,14 +78,8 @@ def test_scores() -> None:
     ]
     assert [score.values['correct_path_rate'] for score in scores] == [1, 0, 1, 0, 0, 0]
     assert [score.values['tool_name_error_rate'] for score in scores] == [0, 0, 1, 0, 0, 0]
-    assert [score.reason for score in scores] == [
-        'ok',
-        'calls:order',
-        'name:unknown_tool',
-        'id:quoted',
-        'answer:refused',
-        'calls:missing',
-    ]
+    reasons = ['ok', 'calls:order', 'name:unknown_tool', 'id:quoted', 'answer:refused', 'calls:missing']
+    assert [score.reason for score in scores] == reasons
     assert scores[2].to_detail()['unknown_tools'] == ['99'] and scores[2].rules == ('skipped',)
 
 
@@ -122,7 +104,7 @@ def test_prompt_is_the_published_one() -> None:
     """The digest is that of ``restbench.task_decompose`` in ``expected/easytool/prompts.json``, both its messages."""
     filled = PUBLISHED.format(tools='{Tool_dic}', query='{question}')
     text = f'{PUBLISHED_SYSTEM}\n{filled}'
-    assert hashlib.sha256(text.encode('utf-8')).hexdigest()[:16] == '2e90b4c772ec4852'
+    assert digest(text) == '2e90b4c772ec4852'
     expected = SHARED / 'expected' / 'easytool' / 'prompts.json'
     if expected.exists():
         system, human = json.loads(expected.read_text(encoding='utf-8'))['restbench']['task_decompose']
@@ -152,20 +134,14 @@ def test_oracle_answers_with_numbers() -> None:
 def test_faults_of_instructions_and_options(tmp_path: Path) -> None:
     entries = json.loads(INSTRUCTIONS.read_text(encoding='utf-8'))
     file = tmp_path / 'tools.json'
-
-    def opened() -> tuple[int, ...]:
+    for number, said in ((1, "two tools have the same 'ID'"), ('two', "'ID' must be a number from 0")):
+        entries[1]['ID'] = number
         file.write_text(json.dumps(entries), encoding='utf-8')
-        return open_toolbox(DOCUMENT, file, 'easytool').ids
-
-    entries[1]['ID'] = 1
-    with pytest.raises(DataError, match="two tools have the same 'ID'"):
-        opened()
-    entries[1]['ID'] = 'two'
-    with pytest.raises(DataError, match="'ID' must be a number from 0"):
-        opened()
-    for entry in entries:
-        del entry['ID']
-    assert sorted(opened()) == list(range(1, len(entries) + 1))
+        with pytest.raises(DataError, match=said):
+            open_toolbox(DOCUMENT, file, 'easytool')
+    unnumbered = [{key: value for key, value in entry.items() if key != 'ID'} for entry in entries]
+    file.write_text(json.dumps(unnumbered), encoding='utf-8')
+    assert sorted(open_toolbox(DOCUMENT, file, 'easytool').ids) == list(range(1, len(entries) + 1))
     with pytest.raises(ValueError, match="methods names, easytool, function_calling, not 'paths'"):
         open_toolbox(DOCUMENT, INSTRUCTIONS, 'paths')
     with pytest.raises(ValueError, match="method 'easytool' needs instructions"):

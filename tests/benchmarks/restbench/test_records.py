@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.restbench.paths import Inventory
-from opencompass_tooleval.benchmarks.restbench.records import find_subset, load_records, parse_payload
+from opencompass_tooleval.benchmarks.restbench.records import find_subset, load_records
 from opencompass_tooleval.core.errors import DataError
-from tests.benchmarks.restbench.support import TOOLS, loaded, make_record, toolbox
+from tests.benchmarks.restbench.support import TOOLS, loaded, toolbox
 
 INVENTORY = Inventory(TOOLS)
 ROW = {'query': 'Who made it?', 'solution': ['GET /search/movie', 'GET /movie/{movie_id}/credits']}
@@ -40,22 +40,6 @@ def test_published_counts(name: str, caplog: pytest.LogCaptureFixture) -> None:
     assert len({record.query for record in records}) == subset.records
 
 
-@pytest.mark.parametrize('name', ['tmdb', 'spotify'])
-def test_golds_differ_in_the_errata_only(name: str) -> None:
-    official, errata = loaded(name)
-    repaired, _ = loaded(name, 'repaired')
-    faulty = {erratum.record for erratum in errata}
-    for one, other in zip(official, repaired, strict=True):
-        assert (one.path == other.path) == (one.id not in faulty)
-        assert len(one.path) == len(other.path)
-        assert all(step in other.tools for step in other.path)
-
-
-def test_payloads_come_back() -> None:
-    record = make_record([' GET /search/movie'], ['GET /search/movie'], 'repaired')
-    assert parse_payload(record.to_payload()) == record
-
-
 def test_other_counts_are_said_and_accepted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     records, errata = load_records(write(tmp_path, [ROW]), 'tmdb', INVENTORY)
     assert (len(records), errata) == (1, [])
@@ -65,13 +49,10 @@ def test_other_counts_are_said_and_accepted(tmp_path: Path, caplog: pytest.LogCa
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (lambda row: row.pop('query'), "record '1': field 'query' is not a string"),
         (lambda row: row.update(query=' '), "record '1': field 'query' is not a string"),
-        (lambda row: row.pop('solution'), "record '1': field 'solution' is not a list of steps"),
         (lambda row: row.update(solution=[]), "record '1': field 'solution' is not a list of steps"),
         (lambda row: row.update(solution=['GET /search/movie', 1]), "record '1': field 'solution' is not a list"),
         (lambda row: row.update(solution=['GET /films']), "record '1': the gold step 'GET /films' is not a tool"),
-        (lambda row: row.update(solution=['/search/movie']), "record '1': the gold step '/search/movie' is not a tool"),
     ],
 )
 def test_damaged_records_are_named(change: Callable[[dict[str, Any]], Any], message: str, tmp_path: Path) -> None:
@@ -82,15 +63,13 @@ def test_damaged_records_are_named(change: Callable[[dict[str, Any]], Any], mess
     assert 'tmdb.json' in str(caught.value) and 'tooleval prepare restbench' in str(caught.value)
 
 
-@pytest.mark.parametrize('text', ['[{"query"', '{}', '[]', '[' * 100_000])
+@pytest.mark.parametrize('text', ['[{"query"', '{}', '[' * 100_000])
 def test_files_that_are_no_list_of_records(text: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r'cut short or no JSON|not a list of records'):
         load_records(write(tmp_path, text), 'tmdb', INVENTORY)
 
 
 def test_what_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r'none\.json: the file cannot be read'):
-        load_records(tmp_path / 'none.json', 'tmdb', INVENTORY)
     with pytest.raises(ValueError, match='no subset'):
         load_records(write(tmp_path, [ROW]), 'imdb', INVENTORY)
     with pytest.raises(ValueError, match='gold official and repaired'):

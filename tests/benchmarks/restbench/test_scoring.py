@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.restbench.records import TABLE, gold_answer
-from opencompass_tooleval.benchmarks.restbench.scoring import breakdown, is_subsequence, score_answer, score_answers
+from opencompass_tooleval.benchmarks.restbench.scoring import breakdown, score_answer, score_answers
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.aggregate import aggregate
-from tests.benchmarks.restbench.support import cases, loaded, make_record
+from tests.benchmarks.hostile import HOSTILE
+from tests.benchmarks.restbench.support import loaded, make_record
+from tests.benchmarks.support import cases
 
-SCORING = cases('scoring')
+SCORING = cases('restbench_scoring')
 SEARCH, MOVIE = 'GET /search/movie', 'GET /movie/{movie_id}'
 
 
@@ -25,13 +27,6 @@ def test_golden(case: dict[str, Any]) -> None:
     assert score.reason == case['reason']
     assert score.gold == list(record.path)
     json.dumps(score.to_detail(), allow_nan=False)
-
-
-@pytest.mark.parametrize(
-    ('gold', 'path', 'holds'), [('ab', 'xaybz', True), ('ab', 'ba', False), ('aa', 'a', False), ('', '', True)]
-)
-def test_subsequence(gold: str, path: str, holds: bool) -> None:
-    assert is_subsequence(gold, path) is holds
 
 
 def test_details_say_what_was_read_and_how() -> None:
@@ -50,10 +45,7 @@ def test_totals() -> None:
     answers = [f'["{SEARCH}", "GET /movie/5"]', '["GET /search/film"]', Answer('', 'infra:timeout')]
     scores = score_answers(records, answers)
     total = aggregate(scores, TABLE[0].metrics)
-    assert total.metrics == {
-        'correct_path_rate': pytest.approx(100 / 3),
-        'tool_name_error_rate': pytest.approx(100 / 3),
-    }
+    assert list(total.metrics.values()) == pytest.approx([100 / 3, 100 / 3])
     assert total.reasons == {'infra:timeout': 1, 'name:unknown_tool': 1, 'ok': 1}
     assert total.infra == 1
     assert breakdown(scores) == {
@@ -92,8 +84,27 @@ def test_on_the_real_records(name: str, gold: str) -> None:
         shorter = [[step for step in record.path if step != record.path[place]] for record in records]
         assert rates([gold_answer(path) for path in shorter])[0] == 0.0
     turned = [record for record in records if list(record.path) != list(record.path)[::-1]]
-    assert not any(
-        score_answer(record, gold_answer(record.path[::-1])).values['correct_path_rate'] for record in turned
-    )
+    backwards = [score_answer(record, gold_answer(record.path[::-1])) for record in turned]
+    assert not any(score.values['correct_path_rate'] for score in backwards)
+    published = rates([gold_answer(record.published) for record in records])
+    lost = 100 / 57 if name == 'spotify' else 0
+    assert gold == 'official' or published == (pytest.approx(100 - lost), pytest.approx(lost))
     padded = [gold_answer([*record.tools[:20], *record.path, *record.tools[:20]]) for record in records]
     assert rates(padded)[0] == 100.0
+
+
+def test_hostile(capfd: pytest.CaptureFixture[str]) -> None:
+    for name, text in HOSTILE.items():
+        score = score_answer(make_record([SEARCH, MOVIE]), text)
+        detail = json.dumps(score.to_detail(), allow_nan=False, ensure_ascii=False).encode('utf-8')
+        assert score.values['correct_path_rate'] == 0.0
+        assert score.reason.partition(':')[0] in {'parse', 'answer', 'name', 'calls'}, (name, score.reason)
+        assert len(detail) < 2_000_000
+    assert 'pwned' not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize('answer', [None, 5, {}, [None], [[['GET /search/movie']]], [float('nan')], b'GET /x'])
+def test_answers_that_are_no_text(answer: Any) -> None:
+    score = score_answer(make_record([SEARCH, MOVIE]), answer)
+    assert score.reason.startswith('parse:')
+    json.dumps(score.to_detail(), allow_nan=False)

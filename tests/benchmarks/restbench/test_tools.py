@@ -51,27 +51,19 @@ def test_instructions() -> None:
 
 
 def test_prompts_differ_in_the_tools_only() -> None:
-    documented, instructed = open_toolbox(DOCUMENT), open_toolbox(DOCUMENT, INSTRUCTIONS)
     query = 'Book {item_id} "now" {tools}'
-    prompts = [build_prompt(tools.texts, query) for tools in (documented, instructed)]
-    cut = [
-        text.replace('\n\n'.join(tools.texts), '')
-        for text, tools in zip(prompts, (documented, instructed), strict=True)
-    ]
+    shown = [open_toolbox(DOCUMENT), open_toolbox(DOCUMENT, INSTRUCTIONS)]
+    prompts = [build_prompt(tools.texts, query) for tools in shown]
+    cut = [prompt.replace('\n\n'.join(tools.texts), '') for prompt, tools in zip(prompts, shown, strict=True)]
     assert cut[0] == cut[1] != prompts[0]
     assert all(prompt.endswith(f'Request: {query}\nAnswer:') for prompt in prompts)
-    assert all(name in prompt for prompt in prompts for name in documented.inventory.names)
-
-
-def test_the_order_is_the_document_s(tmp_path: Path) -> None:
-    assert open_toolbox(DOCUMENT, changed(tmp_path, list.reverse)).texts == open_toolbox(DOCUMENT, INSTRUCTIONS).texts
+    assert all(name in prompt for prompt in prompts for name in shown[0].inventory.names)
 
 
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
         (lambda e: e.pop(), r'1 tools without an instruction: PUT /me/wishes'),
-        (lambda e: [e.pop(0), e.pop(0)], r'2 tools without an instruction: GET /tools, GET /tools/\{tool_id\}'),
         (
             lambda e: e.append({**e[0], 'ID': 9, 'tool_name': 'x', 'tool_usage': 'GET /saws'}),
             r'1 instructions for unknown tools: GET /saws',

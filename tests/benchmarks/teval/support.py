@@ -38,13 +38,11 @@ def raw_of(sample: Sample) -> dict[str, Any]:
 
 
 def make_record(subset: str, raw: dict[str, Any], record_id: str = 'r') -> Record:
-    """A record made by hand."""
     return parse_payload(json.dumps([record_id, raw]), subset)
 
 
 @cache
 def offline_similarity() -> EncoderSimilarity:
-    """The packaged encoder, without a cache on disk."""
     return EncoderSimilarity(locate_encoder('offline'))
 
 
@@ -72,7 +70,6 @@ class RememberingEncoder:
 
 @cache
 def remembering_encoder() -> RememberingEncoder:
-    """The one of all references."""
     return RememberingEncoder(str(locate_encoder('offline').path))
 
 
@@ -95,13 +92,11 @@ def reference(kind: str) -> Any:
 
 
 def reference_sample(kind: str, raw: dict[str, Any], answer: str) -> Any:
-    """What the reference reads from one answer."""
     sample = reference(kind)._process_response({**raw, 'prediction': answer})
     return sample[0] if isinstance(sample, tuple) else sample
 
 
 def reference_values(kind: str, raw: dict[str, Any], answer: str) -> dict[str, float]:
-    """What the reference gives for one answer."""
     evaluator, sample = reference(kind), reference_sample(kind, raw, answer)
     if kind in ('plan', 'review', 'instruct'):
         return dict(evaluator._evaluate(sample))

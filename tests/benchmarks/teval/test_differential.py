@@ -38,7 +38,6 @@ RELAXED = settings(derandomize=True, deadline=None, max_examples=30, suppress_he
 
 
 def assert_same(score: SampleScore, expected: dict[str, float]) -> None:
-    """Every metric of the reference within the tolerance, and no other."""
     applicable = {metric: value for metric, value in score.values.items() if value is not None}
     assert set(applicable) == set(expected), score
     for metric, value in expected.items():
@@ -56,7 +55,6 @@ def noisy_answers(samples: list[Sample], noise: float) -> list[str]:
 
 
 def compare_real(kind: str, samples: list[Sample], noise: float) -> None:
-    """Scores real records by both, sample by sample and in the mean."""
     answers = noisy_answers(samples, noise)
     scores = score_answers(
         [sample.record for sample in samples], list(map(as_answer, answers)), V1, offline_similarity()
@@ -75,6 +73,7 @@ def compare_real(kind: str, samples: list[Sample], noise: float) -> None:
         assert mean == pytest.approx(100 * np.mean([result[metric] for result in results]), abs=1e-4)
 
 
+PLANS = ('plan_json', 'plan_str')
 OF_PLANS = (
     'plans, sample by sample, beside the evaluator of OpenCompass',
     'a plan of nothing but its end is 0; that evaluator raises an error',
@@ -83,30 +82,19 @@ OF_PLANS = (
 
 @pytest.mark.official('T-Eval', *OF_PLANS)
 @pytest.mark.parametrize(
-    ('subset', 'noise'),
+    ('subset', 'noise', 'is_whole'),
     [
-        ('plan_json', 0.6),
-        *(
-            pytest.param(*case, marks=pytest.mark.long)
-            for case in (('plan_json', 0.0), ('plan_str', 0.0), ('plan_str', 0.6))
-        ),
+        ('plan_json', 0.6, False),
+        *(pytest.param(subset, noise, True, marks=pytest.mark.long) for subset in PLANS for noise in (0.0, 0.6)),
     ],
 )
-def test_real_plans(subset: str, noise: float, record_property: Recorder) -> None:
+def test_real_plans(subset: str, noise: float, is_whole: bool, record_property: Recorder) -> None:
     samples = real_samples(subset)
-    record_property('cases', 12)
     repeated = [sample for sample in samples if repeats_a_step(sample)]
     assert len(repeated) == 16
-    compare_real('plan', [*repeated[:6], *samples[:6]], noise)
-
-
-@pytest.mark.official('T-Eval', *OF_PLANS)
-@pytest.mark.long
-@pytest.mark.parametrize('subset', ['plan_json', 'plan_str'])
-@pytest.mark.parametrize('noise', [0.0, 0.6])
-def test_all_real_plans(subset: str, noise: float, record_property: Recorder) -> None:
-    record_property('cases', len(real_samples(subset)))
-    compare_real('plan', real_samples(subset), noise)
+    compared = samples if is_whole else [*repeated[:6], *samples[:6]]
+    record_property('cases', len(compared))
+    compare_real('plan', compared, noise)
 
 
 @pytest.mark.official('T-Eval', 'reviews, sample by sample, beside the evaluator of OpenCompass')
@@ -116,7 +104,7 @@ def test_all_real_reviews(noise: float, record_property: Recorder) -> None:
     compare_real('review', real_samples('review_str'), noise)
 
 
-TEXT = st.text(st.characters(blacklist_categories=('Cs',)), max_size=60)
+TEXT = st.text(st.characters(max_codepoint=0xFFFF, blacklist_categories=('Cs',)), max_size=60)
 NAMES = st.sampled_from(['Map.route', 'Map.get', 'Map.get_route', 'Weather.now', 'FinishAction', 'nothing'])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT | NAMES,
@@ -135,7 +123,6 @@ WRAPPERS = st.sampled_from([*WRAPPED, '{} {}', '\n\n{}', "'{}'", '[{}]', '{}<|im
 
 
 def written(value: Any) -> st.SearchStrategy[str]:
-    """A value as models write values."""
     return st.sampled_from([json.dumps(value), json.dumps(value, ensure_ascii=False), repr(value), str(value) + ','])
 
 
@@ -168,53 +155,12 @@ PLAN_RAW = {
 
 
 def compare_generated(kind: str, subset: str, raw: dict[str, Any], answer: str) -> None:
-    """Compares one answer to a record made by hand."""
     score = score_answer(make_record(subset, raw), as_answer(answer), V1, offline_similarity())
     if score.reason == 'plan:only_finish':
         with pytest.raises((RuntimeError, ValueError, IndexError)):
             reference_values(kind, raw, answer)
         return
     assert_same(score, reference_values(kind, raw, answer))
-
-
-EQUAL_ARGS = {'id': 7}
-SUMS = st.lists(st.sampled_from(['Map.route', 'Map.get_route', 'Map.get', 'Weather.now']), min_size=2, max_size=4)
-
-
-@RELAXED
-@given(
-    SUMS,
-    st.lists(
-        st.tuples(
-            st.sampled_from(['Map.route', 'Map.get_route', 'Map.get', 'Weather.now']),
-            st.sampled_from([EQUAL_ARGS, {'id': 8}, {'id': 12}, {}]),
-        ),
-        min_size=1,
-        max_size=5,
-    ),
-)
-def test_generated_plans_whose_weights_add_up_the_same(gold: list[str], predicted: list[tuple[str, dict]]) -> None:
-    """Gold steps with equal arguments, an API called twice: no two steps are equal, and still matchings tie."""
-    steps = [{'id': i, 'name': name, 'args': EQUAL_ARGS, 'prev': []} for i, name in enumerate(gold)]
-    answer = json.dumps([{'id': i, 'name': name, 'args': str(args)} for i, (name, args) in enumerate(predicted)])
-    compare_generated('plan', 'plan_json', {**PLAN_RAW, 'ground_truth': steps}, answer)
-
-
-@RELAXED
-@given(answers_near(st.lists(GOOD_STEP, max_size=6) | st.lists(STEP, max_size=4) | VALUES))
-def test_generated_plans_json(answer: str) -> None:
-    compare_generated('plan', 'plan_json', PLAN_RAW, answer)
-
-
-@RELAXED
-@given(
-    st.lists(st.tuples(TEXT, NAMES, TEXT).map(' '.join), max_size=6).flatmap(
-        lambda lines: st.sampled_from(['\n'.join(lines), '. '.join(lines), '.'.join(lines)])
-    )
-)
-def test_generated_plans_str(answer: str) -> None:
-    raw = {**PLAN_RAW, 'meta': {**PLAN_RAW['meta'], 'prompt_type': 'str'}}
-    compare_generated('plan', 'plan_str', raw, answer)
 
 
 GOLD_ARGS = {'place': 'Rome', 'days': 2, 'exact': True, 'note': '', 'tags': ['a', 'b'], 'none': None}
@@ -230,12 +176,6 @@ INSTRUCT_JSON = {
 }
 
 
-@settings(RELAXED, max_examples=100)
-@given(answers_near(st.fixed_dictionaries({}, optional={'goal': TEXT, 'name': NAMES | VALUES, 'args': ARGS}) | VALUES))
-def test_generated_instruct_json(answer: str) -> None:
-    compare_generated('instruct', 'instruct', INSTRUCT_JSON, answer)
-
-
 PARTS = ('thought_start', 'thought_end', 'action_start', 'action_end', 'args_start', 'args_end')
 MARKS = [
     dict(zip(PARTS, ('Thought: ', '\n', 'Action: ', '\n', 'Args: ', ''), strict=True)),
@@ -243,22 +183,6 @@ MARKS = [
     dict.fromkeys(PARTS, ''),
     dict.fromkeys(PARTS, ';'),
 ]
-
-
-@settings(RELAXED, max_examples=120)
-@given(st.data())
-def test_generated_instruct_string(data: st.DataObject) -> None:
-    marks = data.draw(st.sampled_from(MARKS))
-    piece = st.sampled_from([*marks.values(), *marks.values(), 'Map.route', str(GOLD_ARGS), '{}', ' ']) | TEXT
-    free = st.lists(piece, max_size=14).map(''.join)
-    args = data.draw(ARGS.map(str) | ARGS.flatmap(written))
-    whole = (
-        f'{marks["thought_start"]}go{marks["thought_end"]}{marks["action_start"]} Map.route{marks["action_end"]}'
-        f'{marks["args_start"]}{args}{marks["args_end"]}'
-    )
-    answer = data.draw(free | st.just(whole) | st.tuples(free, st.just(whole), free).map(''.join))
-    raw = {**INSTRUCT_JSON, 'template': marks, 'meta_data': {'response_format': 'string'}}
-    compare_generated('instruct', 'instruct', raw, answer)
 
 
 GOLDS = [
@@ -272,43 +196,94 @@ def call_raw(gold: Any, answer_format: str) -> dict[str, Any]:
     return {'template': '', 'meta_data': {'response_format': answer_format}, 'ground_truth': gold}
 
 
-@settings(RELAXED, max_examples=120)
-@given(
-    GOLD_TEXTS,
-    answers_near(
-        st.sampled_from(GOLDS)
-        | st.fixed_dictionaries({}, optional={'thought': TEXT | VALUES, 'name': NAMES | VALUES, 'args': ARGS})
-        | VALUES
+EQUAL_ARGS = {'id': 7}
+TOOLS = st.sampled_from(['Map.route', 'Map.get_route', 'Map.get', 'Weather.now'])
+Case = tuple[str, str, dict[str, Any], str]
+
+
+def cases(kind: str, subset: str, raws: st.SearchStrategy[Any], answers: st.SearchStrategy[str]) -> Any:
+    return st.tuples(st.just(kind), st.just(subset), raws, answers)
+
+
+def of_golds(kind: str, subset: str, answers: st.SearchStrategy[str], answer_format: str = 'str') -> Any:
+    """The same for a single call, whose gold is a dict or text."""
+    return cases(kind, subset, GOLD_TEXTS.map(lambda gold: call_raw(gold, answer_format)), answers)
+
+
+def equal_steps(names: list[str]) -> dict[str, Any]:
+    """Gold steps with equal arguments, an API called twice: no two steps are equal, and still matchings tie."""
+    steps = [{'id': i, 'name': name, 'args': EQUAL_ARGS, 'prev': []} for i, name in enumerate(names)]
+    return {**PLAN_RAW, 'ground_truth': steps}
+
+
+def as_plan(steps: list[tuple[str, dict[str, Any]]]) -> str:
+    return json.dumps([{'id': i, 'name': name, 'args': str(args)} for i, (name, args) in enumerate(steps)])
+
+
+def marked(marks: dict[str, str]) -> Any:
+    """Answers with these marks around their parts, and pieces of such answers."""
+    piece = st.sampled_from([*marks.values(), *marks.values(), 'Map.route', str(GOLD_ARGS), '{}', ' ']) | TEXT
+    free = st.lists(piece, max_size=14).map(''.join)
+    begin = f'{marks["thought_start"]}go{marks["thought_end"]}{marks["action_start"]} Map.route{marks["action_end"]}'
+    args = ARGS.map(str) | ARGS.flatmap(written)
+    whole = args.map(lambda text: f'{begin}{marks["args_start"]}{text}{marks["args_end"]}')
+    raw = {**INSTRUCT_JSON, 'template': marks, 'meta_data': {'response_format': 'string'}}
+    return cases('instruct', 'instruct', st.just(raw), free | whole | st.tuples(free, whole, free).map(''.join))
+
+
+STEP_ARGS = st.sampled_from([EQUAL_ARGS, {'id': 8}, {'id': 12}, {}])
+LINES = st.lists(st.tuples(TEXT, NAMES, TEXT).map(' '.join), max_size=6)
+CALLS = st.fixed_dictionaries({}, optional={'thought': TEXT | VALUES, 'name': NAMES | VALUES, 'args': ARGS})
+INSTRUCTED = st.fixed_dictionaries({}, optional={'goal': TEXT, 'name': NAMES | VALUES, 'args': ARGS})
+SIMILAR = TEXT | st.sampled_from([str(GOLD_ARGS), json.dumps(GOLDS[0]), GOLDS[0]['thought']])
+CHOSEN = st.lists(st.sampled_from(['Answer', ':', '：', ' ', 'A', 'B', 'Because', '\n', '(', '"']) | TEXT, max_size=6)
+NAMED = st.lists(NAMES | TEXT | st.sampled_from(['.', ' ', '`', 'Map', 'a.b']), max_size=6).map(''.join)
+GENERATED: dict[str, st.SearchStrategy[Case]] = {
+    'plans whose weights add up the same': cases(
+        'plan',
+        'plan_json',
+        st.lists(TOOLS, min_size=2, max_size=4).map(equal_steps),
+        st.lists(st.tuples(TOOLS, STEP_ARGS), min_size=1, max_size=5).map(as_plan),
     ),
-)
-def test_generated_calls_json(gold: Any, answer: str) -> None:
-    compare_generated('call', 'reason_retrieve_understand_json', call_raw(gold, 'json'), answer)
+    'plans, json': cases(
+        'plan',
+        'plan_json',
+        st.just(PLAN_RAW),
+        answers_near(st.lists(GOOD_STEP, max_size=6) | st.lists(STEP, max_size=4) | VALUES),
+    ),
+    'plans, str': cases(
+        'plan',
+        'plan_str',
+        st.just({**PLAN_RAW, 'meta': {**PLAN_RAW['meta'], 'prompt_type': 'str'}}),
+        st.tuples(st.sampled_from(['\n', '. ', '.']), LINES).map(lambda drawn: drawn[0].join(drawn[1])),
+    ),
+    'instruct, json': cases('instruct', 'instruct', st.just(INSTRUCT_JSON), answers_near(INSTRUCTED | VALUES)),
+    'instruct, string': st.sampled_from(MARKS).flatmap(marked),
+    'calls': of_golds(
+        'call', 'reason_retrieve_understand_json', answers_near(st.sampled_from(GOLDS) | CALLS | VALUES), 'json'
+    ),
+    'thoughts': of_golds('reason', 'reason_str', SIMILAR),
+    'arguments': of_golds('understand', 'understand_str', SIMILAR),
+    'names': of_golds('retrieve', 'retrieve_str', NAMED),
+    'reviews': cases(
+        'review',
+        'review_str',
+        st.sampled_from('ABCDE').map(lambda gold: call_raw({'answer': gold, 'thought': ''}, 'str')),
+        CHOSEN.map(''.join),
+    ),
+}
 
 
-@pytest.mark.parametrize('kind', ['reason', 'understand'])
-def test_generated_calls_by_similarity(kind: str) -> None:
-    @RELAXED
-    @given(GOLD_TEXTS, TEXT | st.sampled_from([str(GOLD_ARGS), json.dumps(GOLDS[0]), GOLDS[0]['thought']]))
-    def compare(gold: Any, answer: str) -> None:
-        compare_generated(kind, f'{kind}_str', call_raw(gold, 'str'), answer)
+@pytest.mark.parametrize('name', GENERATED)
+def test_generated(name: str) -> None:
+    slow = name.startswith('plans') or name in ('thoughts', 'arguments')
+
+    @settings(RELAXED, max_examples=25 if slow else 60)
+    @given(GENERATED[name])
+    def compare(case: Case) -> None:
+        compare_generated(*case)
 
     compare()
-
-
-@settings(RELAXED, max_examples=100)
-@given(GOLD_TEXTS, st.lists(NAMES | TEXT | st.sampled_from(['.', ' ', '`', 'Map', 'a.b']), max_size=6).map(''.join))
-def test_generated_retrieve(gold: Any, answer: str) -> None:
-    compare_generated('retrieve', 'retrieve_str', call_raw(gold, 'str'), answer)
-
-
-@settings(RELAXED, max_examples=100)
-@given(
-    st.sampled_from('ABCDE'),
-    st.lists(st.sampled_from(['Answer', ':', '：', ' ', 'A', 'B', 'Because', '\n', '(', '"']) | TEXT, max_size=6),
-)
-def test_generated_review(gold: str, parts: list[str]) -> None:
-    raw = {'template': '', 'meta_data': {'response_format': 'str'}, 'ground_truth': {'answer': gold, 'thought': ''}}
-    compare_generated('review', 'review_str', raw, ''.join(parts))
 
 
 @RELAXED
@@ -336,10 +311,3 @@ def test_aggregate_of_instruct_is_the_reference_before_rounding() -> None:
     total = aggregate(scores, make_record('instruct', INSTRUCT_JSON).subset.metrics)
     for metric, value in evaluator._post_process(results).items():
         assert value == pytest.approx(total.metrics[metric] / 100, abs=5e-5)  # it rounds to four digits
-
-
-def test_absent_format_is_not_measured() -> None:
-    score = score_answer(make_record('instruct', INSTRUCT_JSON), Answer('{}'), V1)
-    total = aggregate([score], score.values)
-    assert total.metrics['string_format_metric'] is None  # NaN in the reference
-    assert total.metrics['json_format_metric'] == 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import product
+from itertools import cycle
 
 import pytest
 
@@ -13,49 +13,9 @@ from opencompass_tooleval.benchmarks.teval.records import Record
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from tests.benchmarks.hostile import HOSTILE
 from tests.benchmarks.teval.support import make_record, offline_similarity
 from tests.benchmarks.teval.test_differential import GOLDS, INSTRUCT_JSON, MARKS, PLAN_RAW, call_raw
-
-REPEATED_STEP = {'id': 0, 'name': 'Map.route', 'args': {'place': 'Rome'}}
-HOSTILE: dict[str, str] = {
-    'a_megabyte': 'x' * 1_000_000,
-    'a_megabyte_of_json': '[' + '{"id": 1, "name": "a", "args": "b"},' * 29_000 + '{}]',
-    'brackets': '[' * 100_000,
-    'braces': '{"a":' * 100_000,
-    'closed_brackets': '[' * 100_000 + ']' * 100_000,
-    'nul': '{"name": "\0"}\0',
-    'surrogates': '{"thought": "\ud800", "name": "\udfff", "args": {"\ud800": "\ud800"}}',
-    'surrogate_steps': '[{"id": 0, "name": "\ud800", "args": "\ud800"}]',
-    'megabyte_of_colons': ':' * 1_000_000,
-    'megabyte_of_lines': '\n' * 1_000_000,
-    'megabyte_of_half_marks': 'Thought: ' * 20_000,
-    'megabyte_of_marks': 'Thought: \nAction: \n' * 9_000,
-    'nan': '[{"id": NaN, "name": Infinity, "args": -Infinity}]',
-    'nan_in_dict': '{"thought": NaN, "name": Infinity, "args": {"days": NaN}}',
-    'infinite_id': '[{"id": 1e999, "name": "a", "args": {}}]',
-    'ten_thousand_steps': json.dumps([{'id': i, 'name': f'Map.n{i}', 'args': str(i)} for i in range(10_000)]),
-    'five_thousand_equal_steps': json.dumps([REPEATED_STEP] * 2_000),
-    'ten_thousand_lines': 'Use Map.route to go\n' * 9_000,
-    'huge_hex': '{"thought": "", "name": "", "args": {"days": 0x' + 'f' * 100_000 + '}}',
-    'huge_hex_id': '[{"id": 0x' + 'f' * 100_000 + ', "name": "a", "args": {}}]',
-    'huge_decimal': '{"args": ' + '9' * 100_000 + '}',
-    'signs': '-' * 150_000 + '1',
-    'sums': '+'.join(['1'] * 90_000),
-    'attributes': 'a' + '.b' * 90_000,
-    'lambdas': 'lambda:' * 25_000,
-    'code': '__import__("os").system("echo pwned")',
-    'f_strings': 'f"{' * 300,
-    'sets': '{"thought": {1, 2}, "name": b"x", "args": {(1, 2): {3}}}',
-    'unhashable': '{[]: 1}',
-    'escapes': r'{"a": "\d\x"}',
-    'open_thought': '<think>' * 30_000,
-    'fences': '```json' * 30_000,
-    'nested_fences': '```json\n```json\n{}\n```\n```',
-    'backticks': '`' * 190_000,
-    'deep_args': '{"thought": "t", "name": "n", "args": ' + '{"a":' * 150 + '1' + '}' * 150 + '}',
-    'empty': '',
-    'spaces': ' ' * 100_000,
-}
 
 STRING = {**INSTRUCT_JSON, 'template': MARKS[0], 'meta_data': {'response_format': 'string'}}
 EMPTY_MARKS = {**STRING, 'template': MARKS[2]}
@@ -76,8 +36,8 @@ RECORDS: dict[str, Record] = {
 @pytest.mark.parametrize('kind', RECORDS)
 def test_hostile_answers_are_scored(kind: str, capfd: pytest.CaptureFixture[str]) -> None:
     record = RECORDS[kind]
-    for name, text in HOSTILE.items():
-        for protocol, scoring in product(PROTOCOLS, SCORINGS):
+    for (name, text), protocol in zip(HOSTILE.items(), cycle(PROTOCOLS), strict=False):
+        for scoring in SCORINGS:
             answer = POSTPROCESSORS[protocol](as_answer(text))
             (score,) = score_answers([record], [answer], Protocol(protocol, scoring), ExactSimilarity())
             detail = score.to_detail()
@@ -90,6 +50,6 @@ def test_hostile_answers_are_scored(kind: str, capfd: pytest.CaptureFixture[str]
 
 def test_hostile_answers_reach_the_real_encoder() -> None:
     record = RECORDS['call']
-    answers = [HOSTILE[name] for name in ('surrogates', 'nul', 'nan_in_dict', 'sets', 'deep_args')]
+    answers = [HOSTILE[name] for name in ('surrogates', 'nul', 'nan_in_an_object', 'sets_in_an_object', 'deep_args')]
     scores = score_answers([record] * len(answers), list(map(as_answer, answers)), Protocol('v1'), offline_similarity())
     assert [score.parse_method for score in scores] == ['json', 'none', 'json', 'literal', 'none']

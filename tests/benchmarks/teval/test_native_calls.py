@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from opencompass_tooleval.benchmarks.teval import records
 from opencompass_tooleval.benchmarks.teval.native_calls import (
     NativeSample,
     native_sample,
@@ -20,7 +19,7 @@ from opencompass_tooleval.benchmarks.teval.native_calls import (
 )
 from opencompass_tooleval.benchmarks.teval.prompts import INSTRUCT_SYSTEM, NEXT_CALL_SYSTEM
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
-from opencompass_tooleval.benchmarks.teval.records import Record, Sample, load_samples, native_subset
+from opencompass_tooleval.benchmarks.teval.records import Sample, load_samples, native_subset
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.one_call import keeps_to
@@ -28,33 +27,33 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_answer
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
 from opencompass_tooleval.tool_docs.api_list import find_api_list
+from tests.cli.conftest import Command, tooleval
+
+__all__ = ['tooleval']  # a fixture
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO, SHARED = ROOT / 'opencompass_tooleval' / 'demo', ROOT.parent / 'shared'
 INSTRUCT, STEP = 'instruct', 'reason_retrieve_understand_json'
 LIST_OPEN = ToolCall('MuseumGuide.list_open', {'city': 'Ghent', 'date': '2025-04-12', 'limit': 3})
+RETURNS = '\nReturns: '
 THOUGHT = 'First I have to know which museums in Ghent are open on 12 April 2025.'
 
 
 def demo_samples(subset: str, language: str = 'EN') -> list[Sample]:
-    """The demo records of a subset."""
     suffix = '_zh' if language == 'ZH' else ''
     return list(load_samples(DEMO / 'teval' / language / f'{subset}_v2{suffix}.json', subset))
 
 
 def demo(subset: str, language: str = 'EN') -> list[NativeSample]:
-    """The same, to be asked with native calls."""
     return [native_sample(sample, language) for sample in demo_samples(subset, language)]
 
 
 def score(subset: str, answer: Answer, number: int = 0) -> SampleScore:
-    """One answer to a demo record."""
     record = parse_native_payload(demo(subset)[number].payload, subset)
     return score_native_answers([record], [answer], Protocol('v2'), ExactSimilarity())[0]
 
 
 def called(**arguments: Any) -> Answer:
-    """A call of the first tool, on the right day."""
     return Answer('', calls=(ToolCall(LIST_OPEN.name, {'date': '2025-04-12', **arguments}),))
 
 
@@ -69,28 +68,14 @@ def test_gold_calls_are_right(subset: str, language: str) -> None:
         assert set(scored.values.values()) == {1.0}
 
 
-def test_a_record_is_typed_once_where_it_is_loaded_and_once_where_it_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
-    typed: list[str] = []
-
-    def parse_record(record_id: str, *args: Any) -> Record:
-        typed.append(record_id)
-        return plain(record_id, *args)
-
-    plain = records.parse_record
-    monkeypatch.setattr(records, 'parse_record', parse_record)
-    samples = demo(STEP)
-    shipped = [sample.payload for sample in samples]
-    expected = [sample.record for sample in samples]
-    assert len(typed) == len(samples)
-    assert [parse_native_payload(payload, STEP) for payload in shipped] == expected
-    assert len(typed) == 2 * len(samples)
-
-
 def test_what_is_asked_is_the_request_and_the_steps_so_far_as_calls() -> None:
     instruct, first, second = demo(INSTRUCT)[0], demo(STEP)[0], demo(STEP)[1]
     assert [message.role for message in instruct.messages] == ['system', 'user']
     assert instruct.messages[0].content == INSTRUCT_SYSTEM['EN']
-    assert [tool.name for tool in instruct.tools.tools] == ['MuseumGuide.list_open']
+    (tool,) = instruct.tools.tools
+    types = {name: part['type'] for name, part in tool.parameters['properties'].items()}
+    assert (tool.name, types) == (LIST_OPEN.name, {'city': 'string', 'date': 'string', 'limit': 'number'})
+    assert tool.parameters['required'] == ['city', 'date']
     assert first.messages[0].content == NEXT_CALL_SYSTEM['EN'] and len(first.messages) == 2
     assert first.tools.tools[-1].name == 'FinishAction' and first.tools.parallel is False
     call = ToolCall(LIST_OPEN.name, LIST_OPEN.arguments, 'call_0')
@@ -109,21 +94,10 @@ def test_tools_say_what_the_prompt_says_that_they_return(subset: str, language: 
         if (span := find_api_list(sample.messages[0].content))
     ]
     offered = [
-        {
-            tool.name: json.loads(tool.description.partition('\nReturns: ')[2])
-            for tool in sample.tools.tools
-            if 'Returns' in tool.description
-        }
+        {tool.name: json.loads(text) for tool in sample.tools.tools if (text := tool.description.partition(RETURNS)[2])}
         for sample in demo(subset, language)
     ]
     assert offered == returned and any(returned)
-
-
-def test_descriptions_become_json_schema() -> None:
-    schema = demo(INSTRUCT)[0].tools.tools[0].parameters
-    types = {name: part['type'] for name, part in schema['properties'].items()}
-    assert types == {'city': 'string', 'date': 'string', 'limit': 'number'}
-    assert schema['required'] == ['city', 'date']
 
 
 @pytest.mark.parametrize(
@@ -131,7 +105,6 @@ def test_descriptions_become_json_schema() -> None:
     [
         (Answer('', calls=(LIST_OPEN,)), (1, 1), 'ok'),
         (Answer('MuseumGuide.list_open(city="Ghent")'), (0, 0), 'call:none'),
-        (Answer(''), (0, 0), 'call:none'),
         (Answer('<think>I wonder'), (0, 0), 'answer:truncated_reasoning'),
         (Answer('', 'infra:timeout'), (0, 0), 'infra:timeout'),
         (Answer('', calls=(LIST_OPEN, LIST_OPEN)), (0, 1), 'call:several'),
@@ -139,7 +112,6 @@ def test_descriptions_become_json_schema() -> None:
         (Answer('', calls=(ToolCall(LIST_OPEN.name, '{"city": "Gh'),)), (0, 0.25), 'args:not_an_object'),
         (called(city=7, limit=3), (1, 0.75), 'call:schema'),
         (called(city='Gent', limit=3), (1, 0.75), 'args:wrong'),
-        (called(city='Ghent'), (1, 0.75), 'args:missing'),
     ],
 )  # fmt: skip
 def test_instruct_by_hand(answer: Answer, values: tuple[float, float], reason: str) -> None:
@@ -176,6 +148,24 @@ def test_arguments_that_are_no_json_are_not_right_where_none_are_asked_for() -> 
     assert (wrong.values['args'], wrong.reason) == (0.0, 'name:unknown_tool')
 
 
+def test_recorded_calls_are_scored_by_the_command(tooleval: Command, tmp_path: Path) -> None:
+    file, out = tmp_path / 'answers.jsonl', tmp_path / 'scores.json'
+    with file.open('w', encoding='utf-8') as stream:
+        for number, sample in enumerate(demo_samples(INSTRUCT)):
+            _, (call,) = read_answer(native_sample(sample, 'EN').gold_answer)
+            right = {'name': call.name, 'arguments': call.arguments}
+            wrong = [[], [right, right], [{**right, 'name': 'buy'}], [{**right, 'arguments': '{"start": "Gent'}]]
+            calls = wrong[number] if number < len(wrong) else [right]
+            stream.write(json.dumps({'id': sample.record.id, 'prediction': '', 'calls': calls}) + '\n')
+    data = DEMO / 'teval' / 'EN' / 'instruct_v2.json'
+    done = tooleval('score', 'teval', INSTRUCT, file, '--data', data, '--method', 'function_calling', '--json', out)
+    assert done.code == 0, done.err
+    result = json.loads(out.read_text(encoding='utf-8'))
+    wrong_ones = dict.fromkeys(('call:none', 'call:several', 'name:unknown_tool', 'args:not_an_object'), 1)
+    assert result['reasons'] == {'ok': 22, **wrong_ones}
+    assert result['metrics']['json_format_metric'] == pytest.approx(100 * 22 / 26)
+
+
 def test_other_subsets_ask_for_no_calls() -> None:
     with pytest.raises(ValueError, match='review_str'):
         native_subset('review_str')
@@ -192,7 +182,7 @@ def test_the_real_apis_and_gold_calls() -> None:
         for schema in schemas.values():
             Draft202012Validator.check_schema(dict(schema))
         for api in span.apis:
-            shown = tool_schema(api).description.removeprefix(f'{api["description"]}\nReturns: ')
+            shown = tool_schema(api).description.removeprefix(api['description'] + RETURNS)
             assert json.loads(shown) == api['return_data']
         calls = [step for step in record['ground_truth'] if step['name'] != 'FinishAction']
         counts.update(keeps_to(step['args'], schemas[step['name']]) for step in calls)

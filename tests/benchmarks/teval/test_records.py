@@ -66,13 +66,6 @@ def test_instruct_formats(tmp_path: Path) -> None:
     assert dict(string_sample.record.template) == dict.fromkeys(marks, '|')
 
 
-def test_payload_gives_the_record_back_without_its_prompt() -> None:
-    for subset in ('plan_json', 'plan_str', 'review_str'):
-        for sample in real_samples(subset):
-            assert parse_payload(sample.payload, subset) == sample.record
-            assert 'origin_prompt' not in sample.payload
-
-
 def test_real_data() -> None:
     counts = {subset: len(real_samples(subset)) for subset in ('plan_json', 'plan_str', 'review_str')}
     assert counts == {'plan_json': 553, 'plan_str': 553, 'review_str': 487}
@@ -91,15 +84,8 @@ def test_real_data() -> None:
 
 
 def test_steps_share_the_query_of_their_id_or_of_their_request(tmp_path: Path) -> None:
-    asked = {
-        'query_3_1_0': 'same',
-        'query_3_1_2': 'other',
-        'demo_1': 'Book.',
-        'demo_2': 'Book.',
-        'demo_3': 'Cancel.',
-        'query_3': 'Cancel.',
-        '7': 'query_3_1',
-    }
+    asked = {'query_3_1_0': 'same', 'query_3_1_2': 'other', 'demo_1': 'Book.', 'demo_2': 'Book.'}
+    asked |= {'demo_3': 'Cancel.', 'query_3': 'Cancel.', '7': 'query_3_1'}
     content = {
         key: {'origin_prompt': [{'role': 'user', 'content': text}, PROMPT[2]], 'ground_truth': CALL}
         for key, text in asked.items()
@@ -114,11 +100,11 @@ def test_steps_share_the_query_of_their_id_or_of_their_request(tmp_path: Path) -
 
 
 PLAN = {'origin_prompt': PROMPT, 'meta': {'prompt_type': 'str', 'API_list': ['a.b']}}
-INSTRUCT = {
-    'origin_prompt': PROMPT,
-    'meta_data': {'response_format': 'json'},
-    'ground_truth': {'action': 'a', 'args': {}},
-}
+STEP = {'id': 0, 'name': 'a', 'args': {}}
+FINISH = {**STEP, 'name': 'FinishAction'}
+ACTION = {'action': 'a', 'args': {}}
+INSTRUCT = {'origin_prompt': PROMPT, 'meta_data': {'response_format': 'json'}, 'ground_truth': ACTION}
+STRING = {**INSTRUCT, 'meta_data': {'response_format': 'string'}}
 FAULTS: dict[str, tuple[str, Any, str]] = {
     'no prompt': ('review_str', {'ground_truth': REVIEW['ground_truth']}, "'origin_prompt' is missing"),
     'prompt is not a list': ('review_str', {**REVIEW, 'origin_prompt': {}}, 'not a list of messages'),
@@ -132,25 +118,12 @@ FAULTS: dict[str, tuple[str, Any, str]] = {
     'no record': ('review_str', [], 'the record is not a JSON object'),
     'gold text cut': ('reason_str', {**REVIEW, 'ground_truth': '{"thought": '}, 'is not a dict'),
     'gold without thought': ('reason_str', {**REVIEW, 'ground_truth': {'name': 'a'}}, "has no 'thought'"),
-    'gold without name': ('retrieve_str', {**REVIEW, 'ground_truth': {'thought': 'a'}}, "has no 'name'"),
     'gold without args': ('understand_str', {**REVIEW, 'ground_truth': {'thought': 'a'}}, "has no 'args'"),
     'plan without steps': ('plan_str', {**PLAN, 'ground_truth': []}, 'not a list of steps'),
-    'plan of finish only': (
-        'plan_str',
-        {**PLAN, 'ground_truth': [{'id': 0, 'name': 'FinishAction', 'args': {}}]},
-        'not a list of steps',
-    ),
-    'plan without apis': (
-        'plan_str',
-        {'origin_prompt': PROMPT, 'meta': {}, 'ground_truth': [{'id': 0, 'name': 'a', 'args': {}}]},
-        "'API_list' is missing",
-    ),
+    'plan of finish only': ('plan_str', {**PLAN, 'ground_truth': [FINISH]}, 'not a list of steps'),
+    'plan without apis': ('plan_str', {**PLAN, 'meta': {}, 'ground_truth': [STEP]}, "'API_list' is missing"),
     'instruct without template': ('instruct', INSTRUCT, "'template' is missing"),
-    'instruct with half a template': (
-        'instruct',
-        {**INSTRUCT, 'meta_data': {'response_format': 'string'}, 'template': {'thought_start': ''}},
-        'needs the texts',
-    ),
+    'instruct with half a template': ('instruct', {**STRING, 'template': {'thought_start': ''}}, 'needs the texts'),
     'instruct without args': ('instruct', {**INSTRUCT, 'ground_truth': {'action': 'a'}}, "a dict 'args'"),
 }
 
@@ -165,25 +138,13 @@ def test_faulty_records_are_named(name: str, tmp_path: Path) -> None:
         assert part in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ('content', 'said'),
-    [
-        ('{"a": {"b": 1', 'cut short'),
-        ('', 'cut short'),
-        ('[]', 'not a JSON object'),
-        ('{}', 'not a JSON object'),
-    ],
-    ids=['truncated', 'empty', 'list', 'nothing'],
-)
-def test_faulty_files_are_named(content: str, said: str, tmp_path: Path) -> None:
-    file = written(tmp_path, content)
-    with pytest.raises(DataError, match=said) as caught:
-        load_samples(file, 'review_str')
-    assert str(file) in str(caught.value)
-    assert 'tooleval prepare teval' in str(caught.value)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_faulty_files_are_named(tmp_path: Path) -> None:
+    for content, said in (('{"a": {"b": 1', 'cut short'), ('[]', 'not a JSON object')):
+        file = written(tmp_path, content)
+        with pytest.raises(DataError, match=said) as caught:
+            load_samples(file, 'review_str')
+        assert str(file) in str(caught.value)
+        assert 'tooleval prepare teval' in str(caught.value)
     with pytest.raises(DataError, match='the file is missing'):
         load_samples(tmp_path / 'plan_json_v2.json', 'plan_json')
 

@@ -18,9 +18,10 @@ from opencompass_tooleval.benchmarks.teval.scoring import score_answer, score_an
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity, Similarity
 from opencompass_tooleval.core.text.reading import parse_literal
+from tests.benchmarks.support import cases
 from tests.benchmarks.teval.support import ROOT, make_record, offline_similarity, real_samples, repeats_a_step
 
-CASES = json.loads((Path(__file__).parents[2] / 'cases' / 'teval_scoring.json').read_text(encoding='utf-8'))
+CASES = cases('teval_scoring')
 DEMO = ROOT / 'opencompass_tooleval' / 'demo' / 'teval'
 
 
@@ -64,29 +65,20 @@ def test_gold_answers_of_the_real_data_score_full_when_strict(subset: str) -> No
     assert_full_when_strict([*hard, *samples[:20]], offline_similarity())
 
 
-@pytest.mark.long
-@pytest.mark.parametrize('subset', ['plan_json', 'plan_str'])
-def test_all_gold_plans_score_full_with_the_encoder(subset: str) -> None:
-    assert_full_when_strict(real_samples(subset), offline_similarity())
-
-
 @pytest.mark.parametrize('subset', [subset.name for subset in TABLE])
-def test_infrastructure_failures_score_nothing_under_their_name(subset: str) -> None:
+def test_what_is_no_answer_scores_nothing_under_its_name(subset: str) -> None:
     sample = load_samples(DEMO / 'EN' / f'{subset}_v2.json', subset)[0]
-    score = score_answer(sample.record, Answer('', 'infra:timeout'), Protocol('v2'), ExactSimilarity())
-    assert score.reason == 'infra:timeout'
-    assert {value for value in score.values.values() if value is not None} == {0.0}
-
-
-@pytest.mark.parametrize('scoring', SCORINGS)
-@pytest.mark.parametrize('subset', [subset.name for subset in TABLE])
-def test_unfinished_thoughts_are_no_answer_in_any_subset(subset: str, scoring: str) -> None:
-    sample = load_samples(DEMO / 'EN' / f'{subset}_v2.json', subset)[0]
-    for text in ('<think>' + gold_answer(sample.record), '<|channel|>analysis<|message|>' + gold_answer(sample.record)):
-        answer = POSTPROCESSORS['v2'](as_answer(text))
-        score = score_answer(sample.record, answer, Protocol('v2', scoring), ExactSimilarity())
-        assert score.reason == 'answer:truncated_reasoning'
-        assert {value for value in score.values.values() if value is not None} == {0.0}
+    gold = gold_answer(sample.record)
+    for scoring in SCORINGS:
+        for answer, reason in (
+            (Answer('', 'infra:timeout'), 'infra:timeout'),
+            (as_answer('<think>' + gold), 'answer:truncated_reasoning'),
+            (as_answer('<|channel|>analysis<|message|>' + gold), 'answer:truncated_reasoning'),
+        ):
+            read = POSTPROCESSORS['v2'](answer)
+            score = score_answer(sample.record, read, Protocol('v2', scoring), ExactSimilarity())
+            assert score.reason == reason
+            assert {value for value in score.values.values() if value is not None} == {0.0}
 
 
 def _as_people_write(text: str) -> str:
@@ -107,12 +99,6 @@ def test_strict_reads_full_width_json(subset: str) -> None:
     assert strict.reason == 'ok'
 
 
-def test_strict_reads_a_choice_behind_a_byte_order_mark() -> None:
-    sample = load_samples(DEMO / 'EN' / 'review_str_v2.json', 'review_str')[0]
-    answer = f'\ufeffThe answer is {sample.record.gold.answer}.\r\n'
-    assert score_answer(sample.record, as_answer(answer), Protocol('v1', 'strict'), ExactSimilarity()).reason == 'ok'
-
-
 def test_an_empty_thought_scores_its_cosine_officially_and_nothing_when_strict() -> None:
     raw = {'template': '', 'ground_truth': {'thought': 'Go.', 'name': 'a.b', 'args': {}}}
     record = make_record('reason_str', raw)
@@ -124,12 +110,8 @@ def test_an_empty_thought_scores_its_cosine_officially_and_nothing_when_strict()
 
 
 def test_steps_beyond_the_limit_still_cost_precision() -> None:
-    raw = {
-        'meta': {'prompt_type': 'json', 'API_list': []},
-        'ground_truth': [{'id': 0, 'name': 'a.b', 'args': {}}],
-    }
-    steps = [{'id': i, 'name': 'a.b' if i == 0 else f'x{i}', 'args': '{}'} for i in range(2 * MAX_STEPS)]
-    score = score_answer(make_record('plan_json', raw), Answer(json.dumps(steps)), Protocol('v1'), ExactSimilarity())
+    steps = [{'id': i, 'name': f'x{i}' if i else 'a.b', 'args': "{'x': 1}"} for i in range(2 * MAX_STEPS)]
+    score = score_answer(make_record('plan_json', PLAN), Answer(json.dumps(steps)), Protocol('v1'), ExactSimilarity())
     assert score.values['precision'] == 1 / (2 * MAX_STEPS)
     assert score.values['recall'] == 1.0
 
@@ -140,29 +122,21 @@ def test_a_missing_encoder_is_an_error_not_a_zero() -> None:
         score_answers([sample.record], [Answer('[]')], Protocol('v2'))
 
 
-def test_subsets_without_comparison_need_no_encoder() -> None:
-    needing = {s.name: tuple(p for p in PROTOCOLS if Protocol(p).needs_encoder(s)) for s in TABLE}
-    assert needing == {
-        'instruct': (),
-        'plan_json': ('v1', 'v2'),
-        'plan_str': ('v1', 'v2'),
-        'reason_str': ('v1', 'v2'),
-        'retrieve_str': (),
-        'understand_str': ('v1',),
-        'reason_retrieve_understand_json': ('v1', 'v2'),
-        'review_str': (),
-    }
-
-
-@pytest.mark.parametrize(('name', 'scoring'), [('v3', 'official'), ('v1', 'lenient')])
-def test_unknown_rules_are_refused(name: str, scoring: str) -> None:
-    with pytest.raises(ValueError, match='is not one of'):
-        Protocol(name, scoring)
+def test_subsets_without_comparison_need_no_encoder_and_rules_are_known() -> None:
+    needing = {p: [s.name for s in TABLE if Protocol(p).needs_encoder(s)] for p in PROTOCOLS}
+    for rules in (('v3', 'official'), ('v1', 'lenient')):
+        with pytest.raises(ValueError, match='is not one of'):
+            Protocol(*rules)
+    compared = ['plan_json', 'plan_str', 'reason_str', 'reason_retrieve_understand_json']
+    assert needing == {'v1': [*compared[:3], 'understand_str', compared[3]], 'v2': compared}
 
 
 ROUTE = {'thought': 'Find the way.', 'name': 'Map.route', 'args': {'place': 'Rome'}}
-PLAN = [{'id': 0, 'name': 'a.b', 'args': {'x': 1}}, {'id': 1, 'name': 'FinishAction', 'args': {}}]
+STEPS = [{'id': 0, 'name': 'a.b', 'args': {'x': 1}}, {'id': 1, 'name': 'FinishAction', 'args': {}}]
+PLAN = {'meta': {'prompt_type': 'json', 'API_list': []}, 'ground_truth': STEPS}
+ACTION = {'action': 'Map.route', 'args': {'place': 'Rome'}}
 KEYS = {'thought': 'Why', 'action': 'Tool', 'args': 'With'}
+INSTRUCT = {'template': KEYS, 'meta_data': {'response_format': 'json'}, 'ground_truth': ACTION}
 
 
 @pytest.mark.parametrize(
@@ -173,22 +147,9 @@ KEYS = {'thought': 'Why', 'action': 'Tool', 'args': 'With'}
         ('retrieve_str', {'ground_truth': ROUTE}, 'Map.route', {'name': 'Map.route'}),
         ('understand_str', {'ground_truth': ROUTE}, "{'place': 'Rome'}", {'args': "{'place': 'Rome'}"}),
         ('reason_retrieve_understand_json', {'ground_truth': ROUTE}, json.dumps(ROUTE), ROUTE),
-        (
-            'instruct',
-            {
-                'template': KEYS,
-                'meta_data': {'response_format': 'json'},
-                'ground_truth': {'action': 'Map.route', 'args': {'place': 'Rome'}},
-            },
-            '{"Why": "never compared", "Tool": "Map.route", "With": {"place": "Rome"}}',
-            {'action': 'Map.route', 'args': {'place': 'Rome'}},
-        ),
-        (
-            'plan_json',
-            {'meta': {'prompt_type': 'json', 'API_list': []}, 'ground_truth': PLAN},
-            json.dumps([{**PLAN[0], 'id': 7}]),  # numbered otherwise, and without the end that does not count
-            [{'name': 'a.b', 'args': "{'x': 1}"}],
-        ),
+        ('instruct', INSTRUCT, '{"Why": "never compared", "Tool": "Map.route", "With": {"place": "Rome"}}', ACTION),
+        # numbered otherwise, and without the end that does not count
+        ('plan_json', PLAN, json.dumps([{**STEPS[0], 'id': 7}]), [{'name': 'a.b', 'args': "{'x': 1}"}]),
     ],
 )
 def test_what_is_read_from_a_right_answer_is_what_gold_shows(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opencompass_tooleval.benchmarks.toolbench.records import Data, find_file, load_data
+from tests.benchmarks.support import write_rows as write_rows
 from tests.instructions.shared_data import DEMO as ALL_DEMOS
 from tests.instructions.shared_data import real
 
@@ -20,13 +18,11 @@ DEMO = ALL_DEMOS / 'toolbench'
 
 @cache
 def demo(name: str) -> Data:
-    """A demo file."""
     return load_data(DEMO / find_file(name).file, name)
 
 
 @cache
 def published(name: str) -> Data:
-    """A real test file."""
     return load_data(real(f'toolbench/{find_file(name).file}'), name)
 
 
@@ -49,34 +45,3 @@ class Words:
     def batch_matrix(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
         """The same as :meth:`matrix`."""
         return self.matrix(left, right)
-
-
-def write_rows(path: Path, rows: Iterable[Any]) -> Path:
-    """Writes JSON lines and returns ``path``."""
-    path.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
-    return path
-
-
-HOSTILE = {
-    'code': "__import__('os').system('touch was_here')",
-    'power': '9**9**9**9',
-    'brackets': '[' * 100_000,
-    'closed brackets': '[' * 100_000 + ']' * 100_000,
-    'deep object': '{"tool": ' * 5_000 + '"x"' + '}' * 5_000,
-    'deep parameters': '[{"tool": "a", "api": "b", "parameters": {"c": ' + '[' * 500 + ']' * 500 + '}}]',
-    'opening braces in prose': 'so: ' + '{ ' * 90_000,
-    'huge number': '[{"tool": "a", "api": "b", "parameters": {"c": 1' + '0' * 10_000 + '}}]',
-    'hex': '[{"tool": "a", "api": "b", "parameters": {"c": 0x' + 'f' * 100_000 + '}}]',
-    'nan': '[{"tool": "a", "api": "b", "parameters": {"c": NaN, "d": Infinity}}]',
-    'null': '[null, null]',
-    'names that are no text': '[{"tool": ["a"], "api": {"b": 1}, "parameters": 3}]',
-    'tool that is no text': '{"tool": {"tool": {"tool": "x"}}}',
-    'surrogates': '{"tool": "\\ud83d", "api": "\\udc00"}',
-    'set': "{'tool', 'api'}",
-    'very long': 'x' * 1_000_000,
-    'empty': '',
-    'blanks': ' \n\t ',
-    'thoughts that never end': '<think>' + '{"tool": "x"} ' * 1_000,
-    'many calls': json.dumps([{'tool': 'a', 'api': 'b'}] * 5_000),
-}
-"""Answers that must cost no time, run nothing and raise nothing."""

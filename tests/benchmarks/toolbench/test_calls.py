@@ -17,7 +17,8 @@ from opencompass_tooleval.benchmarks.toolbench.score_calls import breakdown, sco
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.results.variants import gains_of
 from opencompass_tooleval.tool_docs.template import sample_value
-from tests.benchmarks.toolbench.support import DEMO, HOSTILE
+from tests.benchmarks.hostile import HOSTILE
+from tests.benchmarks.toolbench.support import DEMO
 from tests.instructions.shared_data import real
 
 METRICS = ('error_free_rate', 'tool_name_error_rate', 'parameter_error_rate')
@@ -43,15 +44,11 @@ def call(base: dict[str, Any], **parameters: Any) -> dict[str, Any]:
     'answer',
     [
         json.dumps([TIDE, STOPS, POEM]),
-        json.dumps([TIDE, TIDE]),  # what is called is another matter
-        json.dumps(POEM),
-        f'I would call these:\n```json\n{json.dumps([STOPS])}\n```\nDone.',
         f'First {json.dumps([STOPS])}, or rather {json.dumps([TIDE])}',
         json.dumps([{'tool_name': 'Harbour Tides', 'api_name': 'Harbours'}]),
         json.dumps([{'tool': 'Harbour Tides', 'api': 'High Tide', 'arguments': TIDE['parameters']}]),
         json.dumps([call(STOPS, latitude='54.49')]),  # a number may be text: it is sent as such
         json.dumps([call(TIDE, metres=True), call(TIDE, metres='true'), call(TIDE, metres='false')]),
-        json.dumps([{'tool': 'Harbour Tides', 'api': 'Harbours', 'parameters': {'country': 'gb'}}]),
         [TIDE],
     ],
 )
@@ -67,32 +64,21 @@ def test_without_errors(answer: Any) -> None:
     [
         ({**TIDE, 'tool': 'Harbor Tides'}, 'name:unknown_tool', 1, 0),
         ({**TIDE, 'api': 'Low Tide'}, 'name:unknown_api', 1, 0),
-        ({**TIDE, 'tool': 'Stop Watch'}, 'name:unknown_api', 1, 0),
         ({**TIDE, 'tool': 'Coin Press', 'api': 'Convert'}, 'name:unknown_tool', 1, 0),  # not of this request
         ({'api': 'High Tide', 'parameters': {}}, 'name:missing', 1, 0),
-        ({'tool': 3, 'api': 'High Tide'}, 'name:missing', 1, 0),
         ('High Tide', 'name:missing', 1, 0),
         ({**TIDE, 'parameters': {'harbour': 'Whitby'}}, 'args:missing', 0, 1),
-        ({'tool': 'Harbour Tides', 'api': 'High Tide'}, 'args:missing', 0, 1),
         (call(TIDE, wind=True), 'args:hallucinated_argument', 0, 1),
         (call(STOPS, latitude='north'), 'args:wrong_type', 0, 1),
-        (call(STOPS, latitude=True), 'args:wrong_type', 0, 1),
-        (call(STOPS, latitude=[54.49]), 'args:wrong_type', 0, 1),
-        (call(TIDE, harbour=3), 'args:wrong_type', 0, 1),
         (call(TIDE, metres='yes'), 'args:wrong_type', 0, 1),
         (call(TIDE, harbour=None), 'args:wrong_type', 0, 1),
         ({**TIDE, 'parameters': ['Whitby']}, 'args:not_an_object', 0, 1),
         ({**TIDE, 'parameters': '{"harbour": "Whitby"}'}, 'args:not_an_object', 0, 1),
-        ({**TIDE, 'parameters': None}, 'args:not_an_object', 0, 1),
     ],
 )
 def test_an_error_counts_once_per_call(wrong: Any, code: str, name: int, parameter: int) -> None:
     score = score_calls(REQUEST, json.dumps([STOPS, wrong]))
-    assert score.values == {
-        'error_free_rate': 0.0,
-        'tool_name_error_rate': name / 2,
-        'parameter_error_rate': parameter / 2,
-    }
+    assert [score.values[metric] for metric in METRICS] == [0.0, name / 2, parameter / 2]
     assert score.reason == code
     assert [call.codes for call in score.calls] == [(), (code,)]
 
@@ -106,12 +92,6 @@ def test_calls_and_gold_have_one_shape() -> None:
     assert detail['parsed'] == [['Harbour Tides', 'High Tide'], [None, 'x'], [None, None]]
     assert ['Harbour Tides', 'High Tide'] in names
     assert [step['call'] for step in detail['steps']] == said
-
-
-def test_several_faults_of_parameters_are_one_error_with_all_codes() -> None:
-    score = score_calls(REQUEST, json.dumps([{**STOPS, 'parameters': {'latitude': 'north', 'height': 3}}]))
-    assert score.values['parameter_error_rate'] == 1.0
-    assert score.calls[0].codes == ('args:missing', 'args:hallucinated_argument', 'args:wrong_type')
 
 
 def test_a_default_that_does_not_fit_its_own_type_may_be_repeated() -> None:
@@ -130,8 +110,6 @@ def test_a_default_that_does_not_fit_its_own_type_may_be_repeated() -> None:
     [
         ('[]', 'call:none'),
         ('I need no tool for that.', 'call:none'),
-        ('["High Tide"]', 'call:none'),
-        ('{"parameters": {}}', 'call:none'),
         ('', 'answer:empty'),
         (Answer('', 'infra:server'), 'infra:server'),
         (json.dumps([POEM] * 101), 'parse:too_many_calls'),
@@ -159,11 +137,8 @@ def test_rates_are_over_all_calls() -> None:
 
 def test_nobody_called_anything() -> None:
     """OpenCompass's summarizer stops where models differ in the metrics that have a number."""
-    scores = score_requests([REQUEST], ['-'])
-    whole = total(scores, METRICS)
-    assert whole.metrics == {'error_free_rate': 0.0, 'tool_name_error_rate': 0.0, 'parameter_error_rate': 0.0}
-    assert set(whole.standard_errors.values()) == {None}
-    assert (breakdown(scores)['calls'], breakdown(scores)['without_calls']) == (0, 1)
+    whole = total(score_requests([REQUEST], ['-']), METRICS)
+    assert list(whole.metrics.values()) == [0.0] * 3 and set(whole.standard_errors.values()) == {None}
 
 
 def test_variants_can_be_compared_with_an_interval() -> None:
@@ -215,14 +190,12 @@ def test_hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize('latitude', [10**400, -(10**400), str(10**400)])
-def test_numbers_that_no_float_holds(latitude: Any) -> None:
-    score = score_calls(REQUEST, json.dumps([call(STOPS, latitude=latitude)]))
-    assert score.calls[0].codes == ()
-    json.dumps(score.to_detail(), allow_nan=False)
-
-
-def test_values_that_json_has_not() -> None:
-    score = score_calls(REQUEST, '[' + json.dumps(TIDE)[:-2] + ', "metres": NaN}}]')
-    assert score.calls[0].codes == ('args:wrong_type',)
+def test_numbers_that_no_float_holds_and_values_that_json_has_not() -> None:
+    for latitude in (10**400, str(10**400)):
+        score = score_calls(REQUEST, json.dumps([call(STOPS, latitude=latitude)]))
+        assert score.calls[0].codes == ()
+        json.dumps(score.to_detail(), allow_nan=False)
+    score = score_calls(REQUEST, json.dumps([{**STOPS, 'parameters': {'latitude': float('nan'), 'height': 3}}]))
+    assert score.values['parameter_error_rate'] == 1.0  # several faults are one error
+    assert score.calls[0].codes == ('args:missing', 'args:hallucinated_argument', 'args:wrong_type')
     json.dumps(score.to_detail(), allow_nan=False)

@@ -46,7 +46,6 @@ def test_an_api_that_is_relevant_twice_counts_once() -> None:
     (record,) = [record for record in demo('G2').records if record.id == '202']
     assert record.relevant == (('Loaf Finder', 'Search Bread'), ('Coin Press', 'Convert'))
     assert record.tools == ('Loaf Finder', 'Coin Press')
-    assert count_kinds(demo('G2').errata, KINDS)['relevant_twice'] == 1
 
 
 def rows() -> list[dict[str, Any]]:
@@ -67,12 +66,9 @@ def broken(change: Callable[[list[dict[str, Any]]], object], folder: Path) -> Pa
     [
         (lambda r: r.clear(), 'not a list of records'),
         (lambda r: r[1].pop('query_id'), "record 'row 1': field 'query_id'"),
-        (lambda r: r[1].update(query_id=True), "record 'row 1': field 'query_id'"),
         (lambda r: r[1].update(query_id=201), "record '201': two records"),
         (lambda r: r[1].update(query=' '), "record '202': field 'query'"),
-        (lambda r: r[1].update(api_list=[]), "record '202': field 'api_list'"),
         (lambda r: r[1].update(api_list=[{'tool_name': 'x'}]), "record '202': field 'api_list'"),
-        (lambda r: r[1].pop('relevant APIs'), "record '202': field 'relevant APIs'"),
         (lambda r: r[1].update({'relevant APIs': [['Coin Press']]}), "record '202': field 'relevant APIs'"),
         (lambda r: r[1].update({'relevant APIs': [['Coin Press', 'Mint']]}), "record '202'.*Mint.*not in its api_list"),
         (lambda r: r[1]['api_list'][0].update(required_parameters=3), "Search Bread.*'required_parameters'"),
@@ -84,11 +80,6 @@ def test_damage_is_named(change: Callable[[list[dict[str, Any]]], object], said:
     assert 'G2_category.json' in str(caught.value)
 
 
-def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match='the file is missing'):
-        load_data(tmp_path / 'none.json', 'G1')
-
-
 def test_errata_of_every_kind(tmp_path: Path) -> None:
     def change(changed: list[dict[str, Any]]) -> None:
         changed[1]['query'] = changed[0]['query'].upper()
@@ -98,14 +89,7 @@ def test_errata_of_every_kind(tmp_path: Path) -> None:
         api['required_parameters'][0]['default'] = 'a lot'
 
     counts = count_kinds(load_data(broken(change, tmp_path), 'G2').errata, KINDS)
-    assert counts == {
-        'relevant_twice': 1,
-        'query_twice': 1,
-        'shared_name': 1,
-        'parameter_twice': 1,
-        'unfit_default': 1,
-        'undescribed': 1,
-    }
+    assert counts == dict.fromkeys(KINDS, 1)
 
 
 def test_other_counts_are_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -30,7 +29,9 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from opencompass_tooleval.tool_docs.template import template_instruction
-from tests.benchmarks.toolbench.support import DEMO, HOSTILE, Words, demo
+from tests.benchmarks.hostile import HOSTILE
+from tests.benchmarks.support import digest
+from tests.benchmarks.toolbench.support import DEMO, Words, demo
 from tests.instructions.shared_data import DATA, real
 
 SIZES = (5, 10, 20, 50)
@@ -38,9 +39,6 @@ SIZES = (5, 10, 20, 50)
 
 def choices(file: Path, size: int, seed: int = 0) -> list[Choice]:
     return make_choices(open_tools(file, 'G1'), size, seed, Words())
-
-
-# Candidates
 
 
 def test_those_most_like_the_request_come_first() -> None:
@@ -65,9 +63,8 @@ def test_sets_are_nested_and_the_same_each_time() -> None:
 
 
 def test_the_place_says_nothing_of_the_right_tool() -> None:
-    places = [
-        choose('gold', [f'other {i}' for i in range(9)], 5, f'0/{record}').index('gold') for record in range(1000)
-    ]
+    others = [f'other {i}' for i in range(9)]
+    places = [choose('gold', others, 5, f'0/{record}').index('gold') for record in range(1000)]
     assert all(150 < places.count(place) < 250 for place in range(5))
 
 
@@ -76,9 +73,6 @@ def test_too_few_tools() -> None:
         choices(DEMO / 'G1_instruction.json', 10)
     with pytest.raises(DataError, match='no request needs only a single tool'):
         make_choices(open_tools(DEMO / 'G2_category.json', 'G2'), 5, 0, Words())
-
-
-# What is shown
 
 
 def test_both_variants_ask_the_same_with_other_words() -> None:
@@ -103,13 +97,9 @@ def test_tools_without_instruction_are_listed(tmp_path: Path) -> None:
     del entries[1]['tool_guidelines']['Convert']
     file = tmp_path / 'instructions.json'
     file.write_text(json.dumps(entries), encoding='utf-8')
-    with pytest.raises(
-        DataError, match=r'2 tools or APIs have no instruction: Harbour Tides, Coin Press: Convert.*FIX'
-    ):
+    with pytest.raises(DataError, match=r'2 tools or APIs have no instruction: Harbour Tides, Coin Press: Conv.*FIX'):
         match_instructions(file, demo('G1').tools, 'FIX')
 
-
-# Scores
 
 CHOICE = Choice('r', 'a request', 'Loaf Finder', ('Verse Box ', 'Loaf Finder', 'C++ Runner', '{"a": 1}', 'Coin  Press'))
 
@@ -120,13 +110,9 @@ CHOICE = Choice('r', 'a request', 'Loaf Finder', ('Verse Box ', 'Loaf Finder', '
         ('{"tool": "Loaf Finder"}', 'literal'),
         ("{'tool': 'Loaf Finder'}", 'literal'),
         ('{"tool": "Loaf Finder", "sure": true}', 'json'),
-        ('{"tool_name": "Loaf Finder"}', 'literal'),
         ('[{"tool": " Loaf  Finder "}]', 'literal'),
-        ('"Loaf Finder"', 'literal'),
         ('```json\n{"tool": "Loaf Finder"}\n```', 'fence'),
-        ('The best is {"tool": "Loaf Finder"}.', 'prose'),
         ('Not {"tool": "Coin Press"}, but {"tool": "Loaf Finder"} since it bakes [sic].', 'prose'),
-        ('Loaf Finder', 'bare'),
         ('**Loaf Finder**.', 'bare'),
         ('<think>{"tool": "Coin Press"}</think>{"tool": "Loaf Finder"}', 'literal'),
         ({'tool': 'Loaf Finder'}, 'value'),
@@ -135,28 +121,20 @@ CHOICE = Choice('r', 'a request', 'Loaf Finder', ('Verse Box ', 'Loaf Finder', '
 def test_right(answer: Any, parse_method: str) -> None:
     score = score_choice(CHOICE, answer)
     assert score.values == {'accuracy': 1.0, 'tool_name_error_rate': 0.0}
-    assert (score.reason, score.parse_method, score.parsed, score.gold) == (
-        'ok',
-        parse_method,
-        'Loaf Finder',
-        'Loaf Finder',
-    )
+    assert (score.reason, score.parse_method) == ('ok', parse_method)
+    assert score.parsed == score.gold == 'Loaf Finder'
 
 
 @pytest.mark.parametrize(
     ('answer', 'reason', 'unknown'),
     [
         ('{"tool": "Verse Box"}', 'name:wrong', 0.0),
-        ('{"tool": "Coin Press"}', 'name:wrong', 0.0),
         ('C++ Runner', 'name:wrong', 0.0),
-        ('{"tool": "Bread Finder"}', 'name:unknown_tool', 1.0),
         ('{"tool": "loaf finder"}', 'name:unknown_tool', 1.0),  # names are to be written exactly as they are shown
         ('{"tool": "Loaf Finder, Coin Press"}', 'name:unknown_tool', 1.0),
         ('["Loaf Finder", "Coin Press"]', 'parse:no_choice', 0.0),  # all of them is no choice
-        ('Loaf Finder or Coin Press', 'parse:no_choice', 0.0),
         ('I cannot help.', 'answer:refused', 0.0),
         ('{"tool": ""}', 'parse:no_choice', 0.0),
-        ('{"tool": 3}', 'parse:no_choice', 0.0),
         ('', 'answer:empty', 0.0),
         ('<think>Loaf Finder', 'answer:truncated_reasoning', 0.0),
         (Answer('', 'infra:timeout'), 'infra:timeout', 0.0),
@@ -183,9 +161,6 @@ def test_hostile() -> None:
             json.dumps(scored.to_detail(), allow_nan=False).encode('utf-8')
 
 
-# Chosen by number, as EasyTool's own script asks
-
-
 def numbered(**changes: Any) -> Choice:
     return Choice(**{'id': 'r', 'query': 'q', 'gold': 'B', 'candidates': ('A', 'B'), 'ids': (7, 12), **changes})
 
@@ -194,19 +169,14 @@ def numbered(**changes: Any) -> Choice:
     ('answer', 'reason', 'parsed'),
     [
         ('{"ID": 12}', 'ok', 'B'),
-        ("{'ID': '12'}", 'ok', 'B'),
         ('I take the second.\n\n  {"ID": 12}\n', 'ok', 'B'),
         ('{"ID": 7}', 'name:wrong', 'A'),
         ('{"ID": 99}', 'name:unknown_tool', 'ID 99'),
-        ('{"ID": 12.0}', 'name:unknown_tool', 'ID 12.0'),
         ('{"ID": [12]}', 'name:unknown_tool', 'ID [12]'),
         ('{"id": 12}', 'id:missing', None),
-        ('[{"ID": 12}]', 'id:missing', None),
-        ('12', 'id:missing', None),
         ('{"ID": 12}\n\nThis is it.', 'parse:not_json', None),
         ('```\n{"ID": 12}\n```', 'parse:not_json', None),
         ('{"ID": null}', 'parse:not_a_literal', None),
-        ('{"tool": "B"}', 'id:missing', None),
         ('', 'answer:empty', None),
         (Answer('', 'infra:timeout'), 'infra:timeout', None),
     ],
@@ -223,8 +193,7 @@ def test_choices_by_number(answer: str, reason: str, parsed: str | None) -> None
 def test_the_prompt_by_number_is_the_published_one() -> None:
     """The digest is that of ``toolbench.choose_tool`` in ``expected/easytool/prompts.json``, both its messages."""
     filled = PUBLISHED_SELECTION.format(tools='{Too_list}', query='{question}')
-    digest = hashlib.sha256(f'{PUBLISHED_SYSTEM}\n{filled}'.encode()).hexdigest()[:16]
-    assert digest == '417769c72e234b2d'
+    assert digest(f'{PUBLISHED_SYSTEM}\n{filled}') == '417769c72e234b2d'
     expected = DATA.parent / 'expected' / 'easytool' / 'prompts.json'
     if expected.exists():
         for script in ('toolbench', 'toolbench_retrieve'):
@@ -247,6 +216,5 @@ def test_numbers_are_those_of_the_instructions_or_of_the_file(tmp_path: Path) ->
     instructed = open_tools(data, 'G1', tmp_path / 'tools.json')
     again = instructed.numbered(make_choices(instructed, 5, 0, Words())[0])
     assert list(again.ids) == [99 + place for place in choice.ids] and again.candidates == choice.candidates
-    assert (
-        instructed.described_alone(choice.gold) == template_instruction(documented.data.tools[choice.gold]).description
-    )
+    instruction = template_instruction(documented.data.tools[choice.gold])
+    assert instructed.described_alone(choice.gold) == instruction.description

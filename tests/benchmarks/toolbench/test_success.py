@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.toolbench.adapter import (
+    ToolEvalToolBenchDataset,
+    ToolEvalToolBenchSuccessEvaluator,
+    ToolEvalToolBenchTrajectories,
+)
 from opencompass_tooleval.benchmarks.toolbench.prompts import SUCCESS
 from opencompass_tooleval.benchmarks.toolbench.success import (
     FinalAnswer,
     SuccessGrading,
-    SuccessScore,
     load_final_answers,
     parse_final_answer,
     prompt_hash,
@@ -22,10 +25,15 @@ from opencompass_tooleval.benchmarks.toolbench.success import (
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import answer_digest
-from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError, Unread
+from opencompass_tooleval.judging.judgement import Judgement, Opinion, Unread
 from opencompass_tooleval.judging.yes_no import read_reply
-from tests.benchmarks.toolbench.support import DEMO, HOSTILE, write_rows
+from tests.benchmarks.hostile import HOSTILE
+from tests.benchmarks.support import write_rows
+from tests.benchmarks.toolbench.support import DEMO
 from tests.instructions.shared_data import DATA
+from tests.judging.support import Script, Scripted, away, evaluate, scripted
+
+__all__ = ['away', 'scripted']  # fixtures
 
 PAPER = DATA.parent / 'papers' / 'easytool.md'
 
@@ -53,20 +61,13 @@ def test_what_is_filled_in_is_no_placeholder() -> None:
     ('reply', 'success', 'why'),
     [
         ('{"Reason": "It does.", "Choice": "Yes"}', True, 'It does.'),
-        ('{"Reason": "It does not.", "Choice": "No"}', False, 'It does not.'),
         ("{'reason': 'x', 'choice': 'YES'}", True, 'x'),
         ('```json\n{"Reason": "x", "Choice": "no."}\n```', False, 'x'),
         ('Here you are: {"Reason": "x", "Choice": "Yes"} Bye.', True, 'x'),
         ('<think>{"Choice": "No"}</think>{"Reason": "x", "Choice": "Yes"}', True, 'x'),
         ('YES', True, ''),
-        ('No.', False, ''),
-        (
-            '{"Reason": "It says "done" and is.", "Choice": "Yes"}',
-            True,
-            'It says "done" and is.',
-        ),  # quotes that are not escaped
+        ('{"Reason": "It "is" done.", "Choice": "Yes"}', True, 'It "is" done.'),  # quotes that are not escaped
         ('{"Reason": "cut off, "Choice": "No"', False, 'cut off'),
-        ('{"Choice": "No", "Reason": "behind it', False, ''),
         ('{"Reason": "The text says \\"Choice\\": \\"No\\".", "Choice": "Yes"}', True, 'The text says "Choice": "No".'),
     ],
 )
@@ -79,15 +80,11 @@ def test_replies(reply: str, success: bool, why: str) -> None:
     [
         '',
         'I am not sure.',
-        '{"Reason": "x"}',
         '{"Reason": "x", "Choice": "Maybe"}',
         '{"Reason": "x", "Choice": "Yes or No"}',
-        '{"Reason": "x", "Choice": null}',
-        '{"Choice": ["Yes"]}',
         '{"Reason": "broken " quotes, "Choice": "Yes"} {"Choice": "No"}',
         '<think>{"Choice": "Yes"}',
         'Yes, since the answer is no good',
-        '[]',
     ],
 )
 def test_what_says_neither_is_never_a_no(reply: str) -> None:
@@ -103,20 +100,14 @@ def test_hostile_replies() -> None:
 
 def test_every_shape_of_trajectories_is_read(tmp_path: Path) -> None:
     expected = [FinalAnswer('7', 'When?', 'Now.'), FinalAnswer('8', 'Where?', '')]
-    queries = {'7': 'When?', '8': 'Where?'}
+    asked = {'7': {'query': 'When?', 'final_answer': 'Now.'}, '8': {'query': 'Where?', 'final_answer': ''}}
+    queries = {key: row['query'] for key, row in asked.items()}
     shapes: dict[str, Any] = {
-        'list': [{'id': 7, 'query': 'When?', 'final_answer': 'Now.'}, {'id': 8, 'question': 'Where?', 'answer': ''}],
-        'toolbench': {
-            '7': {'query': 'When?', 'available_tools': [], 'answer': {'method': 'x', 'final_answer': 'Now.'}},
-            '8': {'query': 'Where?', 'available_tools': [], 'answer': {'method': 'x', 'final_answer': ''}},
-        },
-        'answer_generation': {
-            '7': {'answer_generation': {'query': 'When?', 'final_answer': 'Now.'}},
-            '8': {'answer_generation': {'query': 'Where?', 'final_answer': ''}},
-        },
+        'list': [{'id': 7, **asked['7']}, {'id': 8, 'question': 'Where?', 'answer': ''}],
+        'toolbench': {key: {'query': row['query'], 'answer': row} for key, row in asked.items()},
+        'answer_generation': {key: {'answer_generation': row} for key, row in asked.items()},
         'opencompass': {
-            '0': {'origin_prompt': '', 'prediction': 'Now.', 'record_id': '7', 'infra': None},
-            '1': {'origin_prompt': '', 'prediction': '', 'record_id': '8', 'infra': None},
+            key: {'prediction': row['final_answer'], 'record_id': key, 'infra': None} for key, row in asked.items()
         },
     }
     for name, content in shapes.items():
@@ -130,17 +121,11 @@ def test_every_shape_of_trajectories_is_read(tmp_path: Path) -> None:
     assert [parse_final_answer(one.to_payload()) for one in expected] == expected
 
 
-def test_failures_are_kept(tmp_path: Path) -> None:
-    file = write_rows(tmp_path / 'f.jsonl', [{'id': 1, 'query': 'q', 'prediction': '', 'infra': 'infra:timeout'}])
-    assert load_final_answers(file) == [FinalAnswer('1', 'q', '', 'infra:timeout')]
-
-
 @pytest.mark.parametrize(
     ('rows', 'said'),
     [
         ([{'id': 1, 'answer': 'x'}], "record '1': the trajectory has no 'query'"),
         ([{'id': 1, 'query': 'q'}], "record '1': the trajectory has no text in 'final_answer'"),
-        ([{'id': 1, 'query': 'q', 'answer': ['x']}], "record '1': the trajectory has no text"),
         ([{'id': 1, 'query': 'q', 'answer': 'x', 'infra': 'late'}], "record '1': 'infra'"),
         ([{'id': 1, 'query': 'q', 'answer': 'x'}] * 2, "record '1': two trajectories"),
         ([3, 4], "record '0': the trajectory is not an object"),
@@ -157,7 +142,6 @@ def test_damaged_trajectories_are_named(rows: list[Any], said: str, tmp_path: Pa
 
 
 def said(record_id: str, success: bool, why: str = '', digest: str = '') -> Judgement[Opinion]:
-    """What a judge said."""
     found = Opinion('yes' if success else 'no', 'success', why)
     return Judgement(record_id, found=found, answer_digest=digest)
 
@@ -182,47 +166,17 @@ def test_scores_and_their_reasons() -> None:
     assert (detail['parsed'], detail['gold'], detail['why']) == ('a', None, 'w')  # the request is no gold answer
 
 
-def many(count: int) -> tuple[list[FinalAnswer], list[Answer]]:
-    return [FinalAnswer(str(i), 'q', 'a') for i in range(count)], [Answer('a')] * count
-
-
-def graded(
-    answers: tuple[list[FinalAnswer], list[Answer]], judgements: list[Judgement[Opinion]]
-) -> Sequence[SuccessScore]:
-    grading = SuccessGrading(*answers)
-    return grading.check(grading.score(judgements))
-
-
-def test_one_percent_unjudged_may_be() -> None:
-    judgements = [said(str(i), i % 2 == 0) for i in range(100)]
-    judgements[7] = Judgement('7', status='unjudged')
-    scores = graded(many(100), judgements)
-    assert [score.id for score in scores if score.reason == 'judge:unjudged'] == ['7']
-    with pytest.raises(UnjudgedError, match='2 of 100 could not be judged, for example record 7'):
-        graded(many(100), judgements[:-1])
-
-
-def test_foreign_judgements_are_an_error() -> None:
-    with pytest.raises(ValueError, match="1 records have judgements but are not scored, such as record '5'"):
-        graded(many(2), [said(name, True) for name in ('0', '1', '5')])
-
-
 def test_judgements_survive_a_file(tmp_path: Path) -> None:
     trajectories = [FinalAnswer(str(i), 'q', '' if i == 1 else 'a') for i in range(150)]
-    of_a = answer_digest('a')
-    judgements = [said(str(i), i % 3 == 0, f'why {i}', of_a) for i in range(2, 150)]
     answers = [Answer(one.answer) for one in trajectories]
-    scores = graded((trajectories, answers), judgements)
+    judgements = [said(str(i), i % 3 == 0, f'why {i}', answer_digest('a')) for i in range(2, 150)]
     grading = SuccessGrading(trajectories, answers)
     asked = [judgement for judgement, _ in grading.items]
-    file = write_rows(
-        tmp_path / 'judgements.jsonl',
-        grading.rows([asked[0].with_verdict(Unread('no_judgement')), asked[1], *judgements]),
-    )
-    loaded = SuccessGrading((), ()).read(file)
+    rows = grading.rows([asked[0].with_verdict(Unread('no_judgement')), asked[1], *judgements])
+    loaded = SuccessGrading((), ()).read(write_rows(tmp_path / 'judgements.jsonl', rows))
     assert [judgement.status for judgement in loaded[:3]] == ['unjudged', 'missing', 'judged']
     assert loaded[2:] == judgements
-    assert graded((trajectories, answers), loaded) == scores
+    assert grading.check(grading.score(loaded)) == grading.score(judgements)
 
 
 def test_reasons_are_bounded_text(tmp_path: Path) -> None:
@@ -234,15 +188,6 @@ def test_reasons_are_bounded_text(tmp_path: Path) -> None:
         tmp_path / 'own.jsonl', [{'id': '1', 'success': True}, {'id': '2', 'success': False, 'why': 'x' * 5_000}]
     )
     assert [len(judgement.found.why) for judgement in SuccessGrading((), ()).read(file)] == [0, 4_000]
-
-
-def test_judgements_may_be_replies(tmp_path: Path) -> None:
-    rows = [{'id': '1', 'reply': '{"Reason": "r", "Choice": "Yes"}'}, {'id': '2', 'reply': 'hm'}]
-    file = write_rows(tmp_path / 'replies.jsonl', rows)
-    assert SuccessGrading((), ()).read(file) == [
-        said('1', True, 'r'),
-        Judgement('2', status='unjudged', fault='unread'),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -259,16 +204,43 @@ def test_damaged_judgements_are_named(rows: list[Any], said: str, tmp_path: Path
         SuccessGrading((), ()).read(write_rows(tmp_path / 'f.jsonl', rows))
 
 
-def test_the_demo_can_be_read() -> None:
-    trajectories = load_final_answers(DEMO / 'trajectories.jsonl')
-    assert [bool(one.answer) for one in trajectories] == [True, True, False, True]
-
-
-def test_content_in_parts_is_its_text(tmp_path: Path) -> None:
+def test_judgements_may_be_replies_and_content_in_parts_is_its_text(tmp_path: Path) -> None:
     parts = [{'type': 'text', 'text': 'It is '}, {'type': 'text', 'text': '7.'}]
     file = write_rows(tmp_path / 'f.jsonl', [{'id': '1', 'query': 'q', 'final_answer': parts}])
     assert [trajectory.answer for trajectory in load_final_answers(file)] == ['It is 7.']
+    rows = [{'id': '1', 'reply': '{"Reason": "r", "Choice": "Yes"}'}, {'id': '2', 'reply': 'hm'}]
+    unread = Judgement('2', status='unjudged', fault='unread')
+    assert SuccessGrading((), ()).read(write_rows(file, rows)) == [said('1', True, 'r'), unread]
     reply = [{'type': 'text', 'text': '{"Choice": '}, {'type': 'text', 'text': '"Yes"}'}]
     assert SuccessGrading((), ()).read(write_rows(file, [{'id': '1', 'reply': reply}])) == [said('1', True)]
     with pytest.raises(DataError, match=r"f.jsonl: record '1': .*part of type 'audio'"):
         SuccessGrading((), ()).read(write_rows(file, [{'id': '1', 'reply': [*reply, {'type': 'audio'}]}]))
+
+
+def test_a_failure_that_is_stored_is_one(scripted: Script, tmp_path: Path) -> None:
+    rows = [{'id': f'r{i}', 'query': 'q', 'final_answer': '' if i else 'a'} for i in range(2)]
+    rows[1]['infra'] = 'infra:timeout'
+    dataset = ToolEvalToolBenchTrajectories.load(str(write_rows(tmp_path / 'stored.jsonl', rows)))
+    evaluator = ToolEvalToolBenchSuccessEvaluator(judge_cfg=scripted(lambda *_: '{"Reason": "r", "Choice": "Yes"}'))
+    result = evaluate(evaluator, dataset, list(dataset['gold_answer']))
+    assert result['reasons'] == {'ok': 1, 'infra:timeout': 1}
+    assert result['samples'] == {'all': 2, 'infra': 1}
+    assert Scripted.asked == ['r0']
+
+
+def test_without_a_judge_it_says_what_to_set() -> None:
+    with pytest.raises(ValueError, match=r'the success rate needs a judge: .*OC_JUDGE_MODEL'):
+        ToolEvalToolBenchSuccessEvaluator()
+
+
+def test_trajectories_without_requests_take_them_from_a_test_file(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / 'p.jsonl', [{'record_id': '201', 'prediction': 'At ten.'}])
+    (row,) = ToolEvalToolBenchTrajectories.load(str(file), data=str(DEMO / 'G2_category.json'))
+    assert 'skating in Leeds' in row['messages']
+
+
+def test_calls_look_for_no_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TOOLEVAL_ENCODER', str(tmp_path / 'none'))
+    assert len(ToolEvalToolBenchDataset.load(str(DEMO), 'calls_g2')) == 3
+    with pytest.raises(ValueError, match='ToolEvalToolBenchTrajectories'):
+        ToolEvalToolBenchDataset.load(str(DEMO), 'success')

@@ -23,7 +23,6 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
 
 ROOT = Path(__file__).resolve().parents[3]
-CASES = ROOT / 'tests' / 'cases'
 SHARED = ROOT.parent / 'shared'
 PREDICTIONS = SHARED / 'data' / 'ultratool_predictions' / 'Chinese-dataset'
 DATA = SHARED / 'data' / 'ultratool'
@@ -49,21 +48,12 @@ def real(file: Path) -> Path:
 
 @cache
 def published(model: str, task: str) -> tuple[Recorded, ...]:
-    """The authors' records and answers."""
     return tuple(load_recorded_rows(real(PREDICTIONS / model / f'{task}.json'), task, 'zh'))
 
 
-def cases(name: str) -> list[dict[str, Any]]:
-    """The golden cases of a file."""
-    loaded: list[dict[str, Any]] = json.loads((CASES / f'ultratool_{name}.json').read_text(encoding='utf-8'))
-    return loaded
-
-
 def make_record(subset: str, raw: dict[str, Any], record_id: str = 'r', domain: str = '') -> Record:
-    """A record made by hand."""
     return parse_payload(json.dumps([record_id, 'zh', domain, raw]), subset)
 
 
 def load_judgements(file: Path, subset: Subset, rules: Protocol, records: Sequence[Record] = ()) -> list[Judged]:
-    """The judgements of a file."""
     return ScoresGrading(records, (), subset, rules).read(file)

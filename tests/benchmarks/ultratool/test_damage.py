@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -29,7 +29,6 @@ FULL_WIDTH = {',': '，', ':': '：', '"': '”', '(': '（', ')': '）', '[': '
 
 
 def without(text: str, rng: Random, copies: int) -> str:
-    """The text with so many copies of one of its brackets."""
     places = [i for i, char in enumerate(text) if char in '[]{}']
     place = rng.choice(places) if places else 0
     return text[:place] + text[place : place + 1] * copies + text[place + 1 :]
@@ -73,16 +72,19 @@ def content(score: StepsScore) -> Any:
     return [step.values for step in score.steps]
 
 
-def damage(count: int, seed: int) -> None:
+def drawn(count: int, seed: int) -> Iterator[tuple[Record, str, Protocol, Random]]:
     rng = Random(seed)
-    rows = [row for model, task in SOURCES for row in published(model, task)]
+    rows = [row for model, task in SOURCES for row in published(model, task) if row.record]
     for _ in range(count):
         row = rng.choice(rows)
-        record, answer = row.record, row.answer
-        assert record is not None
-        protocol = Protocol(rng.choice(SCORINGS), rng.choice(LIST_CHOICES))
-        mutation = rng.choice(BREAKING)
-        broken = mutation(answer, rng)
+        assert row.record is not None
+        yield row.record, row.answer, Protocol(rng.choice(SCORINGS), rng.choice(LIST_CHOICES)), rng
+
+
+@pytest.mark.parametrize('count', [200, pytest.param(10_000, marks=pytest.mark.long)])
+def test_damaged_answers(count: int) -> None:
+    for record, answer, protocol, rng in drawn(count, 1):
+        broken = rng.choice(BREAKING)(answer, rng)
         if rng.random() < 0.3:
             broken = rng.choice(BREAKING)(broken, rng)
         with stopped():
@@ -90,36 +92,12 @@ def damage(count: int, seed: int) -> None:
         json.dumps(score.to_detail(), allow_nan=False)
 
 
-def harmless(count: int, seed: int) -> None:
-    rng = Random(seed)
-    rows = [row for model, task in SOURCES for row in published(model, task)]
-    for _ in range(count):
-        row = rng.choice(rows)
-        record, answer = row.record, row.answer
-        assert record is not None
-        protocol = Protocol(rng.choice(SCORINGS), rng.choice(LIST_CHOICES))
+@pytest.mark.parametrize('count', [60, pytest.param(2_000, marks=pytest.mark.long)])
+def test_what_can_still_be_read_scores_the_same(count: int) -> None:
+    for record, answer, protocol, _ in drawn(count, 3):
+        before = content(scored(record, answer, protocol))
         for mutation in HARMLESS:
-            mutated = mutation(answer)
-            before, after = scored(record, answer, protocol), scored(record, mutated, protocol)
-            assert content(after) == content(before), (protocol, mutated)
-
-
-def test_damaged_answers() -> None:
-    damage(300, 1)
-
-
-@pytest.mark.long
-def test_ten_thousand_damaged_answers() -> None:
-    damage(10_000, 2)
-
-
-def test_what_can_still_be_read_scores_the_same() -> None:
-    harmless(80, 3)
-
-
-@pytest.mark.long
-def test_two_thousand_that_can_still_be_read() -> None:
-    harmless(2_000, 4)
+            assert content(scored(record, mutation(answer), protocol)) == before, (protocol, mutation(answer))
 
 
 def valid_json(model: str, task: str) -> list[tuple[Record, str]]:
@@ -135,31 +113,20 @@ def valid_json(model: str, task: str) -> list[tuple[Record, str]]:
     return pairs
 
 
-@pytest.mark.parametrize('scoring', SCORINGS)
 @pytest.mark.parametrize(('model', 'task'), [('gpt-4', 'tool_usage'), ('gpt-3.5', 'tool_usage_awareness')])
-def test_python_for_json_scores_the_same(model: str, task: str, scoring: str) -> None:
-    protocol = Protocol(scoring, 'span')
-    for record, answer in valid_json(model, task)[:200]:
-        assert content(scored(record, str(json.loads(answer)), protocol)) == content(scored(record, answer, protocol))
-
-
-@pytest.mark.parametrize(('model', 'task'), [('gpt-4', 'tool_usage'), ('gpt-3.5', 'tool_usage_awareness')])
-def test_the_last_of_two_lists_counts(model: str, task: str) -> None:
-    for record, answer in valid_json(model, task)[:200]:
+def test_other_texts_of_one_answer_score_the_same(model: str, task: str) -> None:
+    """Python for JSON, a worse list in front, and, strictly, a last bracket too few or too many."""
+    strict = Protocol('strict')
+    for record, answer in valid_json(model, task)[:120]:
         value = json.loads(answer)
         first = json.dumps([{**item, 'tool': 'x', 'param': {}} for item in value])
         for scoring in SCORINGS:
+            span, last = Protocol(scoring, 'span'), Protocol(scoring, 'last')
+            assert content(scored(record, str(value), span)) == content(scored(record, answer, span))
             if scoring == 'official' and '[' in answer[1:]:
                 continue  # official cuts a list inside a value out of its item
-            protocol = Protocol(scoring, 'last')
-            both = scored(record, f'{first}\nNo, better:\n{answer}', protocol)
-            assert content(both) == content(scored(record, answer, protocol))
-
-
-@pytest.mark.parametrize(('model', 'task'), [('gpt-4', 'tool_usage'), ('gpt-3.5', 'tool_usage_awareness')])
-def test_strict_reading_fixes_the_last_bracket(model: str, task: str) -> None:
-    strict = Protocol('strict')
-    for record, answer in valid_json(model, task)[:200]:
+            both = scored(record, f'{first}\nNo, better:\n{answer}', last)
+            assert content(both) == content(scored(record, answer, last))
         text = answer.strip()
         for broken in (text[:-1], text + ']', text.replace('", "', '"， "')):
             assert content(scored(record, broken, strict)) == content(scored(record, text, strict)), broken

@@ -1,18 +1,18 @@
-"""Prompts: that of a small row, and texts that the real ones must not hold."""
+"""Prompts, and the prompt styles: requests to a model and the reading of its answers."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
 from opencompass_tooleval.benchmarks.ultratool.prompts import FIELDS, INSTRUCTIONS, build_prompt
-from tests.benchmarks.ultratool.support import DATA, ROOT, SHARED, real
-from tests.extras.preparing.test_ultratool_rows import REAL, needs_real_data, official, rebuilt
+from opencompass_tooleval.benchmarks.ultratool.protocol import list_choice_of
+from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE, PROMPT_STYLES
+from tests.benchmarks.support import cases, digest
+from tests.benchmarks.ultratool.support import DATA, SHARED, real
 from tests.official import Recorder
 
 PROMPTS = SHARED / 'expected' / 'ultratool' / 'prompts'
@@ -34,43 +34,26 @@ EXAMPLE = {
 }
 
 
-def test_zero_shot_calls_the_question_of_planning_a_plan() -> None:
-    prompt = build_prompt('planning', 'en', {'input': 'Buy a ticket.\n'}, None)
-    assert prompt == f'{INSTRUCTIONS["en"]["planning"]}\n\nPlan: \nBuy a ticket.\n\nOutput: '
-
-
-GOLDEN = json.loads((ROOT / 'tests' / 'cases' / 'ultratool_prompts.json').read_text(encoding='utf-8'))
-
-
-def digest(prompt: str) -> str:
-    return hashlib.sha256(prompt.encode('utf-8')).hexdigest()[:16]
+GOLDEN = cases('ultratool_prompts')
+"""Digests of the published templates, filled with a row of ours, or the first demo record: without and with example."""
 
 
 @pytest.mark.parametrize(('language', 'task'), CASES)
 @pytest.mark.parametrize('shots', [0, 1])
 def test_golden(task: str, language: str, shots: int) -> None:
-    """Digests of the published templates, filled with a row and an example of ours."""
     prompt = build_prompt(task, language, ROW, EXAMPLE if shots else None)
     assert digest(prompt) == GOLDEN[f'{task}_{language}'][shots]
-
-
-def template(task: str, language: str, shots: int) -> str:
-    prompts = json.loads(real(PROMPTS / 'prompts.json').read_text(encoding='utf-8'))
-    text: str = prompts['tasks'][f'{task}_{language}']['template' if shots else 'template_without_example']
-    return text
 
 
 @pytest.mark.official('UltraTool', 'templates of prompts, with and without an example')
 @pytest.mark.parametrize(('language', 'task'), CASES)
 @pytest.mark.parametrize('shots', [0, 1])
 def test_published_template(task: str, language: str, shots: int) -> None:
-    published = template(task, language, shots)
+    prompts = json.loads(real(PROMPTS / 'prompts.json').read_text(encoding='utf-8'))
+    published = prompts['tasks'][f'{task}_{language}']['template' if shots else 'template_without_example']
     row = {key: f'{{{key}}}' for key in ('question', 'input', 'toolset')}
     example = {key: f'{{example_{key}}}' for key in ('question', 'input', 'toolset', 'reference')}
     assert build_prompt(task, language, row, example if shots else None) == published
-    values = {**ROW, **{f'example_{key}': value for key, value in EXAMPLE.items()}}
-    filled = re.sub(r'\{((?:example_)?(?:question|input|toolset|reference))\}', lambda m: str(values[m[1]]), published)
-    assert digest(filled) == GOLDEN[f'{task}_{language}'][shots]
 
 
 @pytest.mark.official(
@@ -99,14 +82,6 @@ def test_prompt_of_the_example(task: str, language: str) -> None:
     assert build_prompt(task, language, example, example) == published['prompt_of_the_example_row']
 
 
-@pytest.mark.parametrize(('language', 'task'), CASES)
-def test_the_gold_is_nowhere(language: str, task: str) -> None:
-    for example in (EXAMPLE, None):
-        assert 'SECRET' not in build_prompt(task, language, ROW, example)
-        bare = {key: value for key, value in ROW.items() if key not in ('reference', 'domain')}
-        assert build_prompt(task, language, bare, example) == build_prompt(task, language, ROW, example)
-
-
 @pytest.mark.parametrize(
     ('task', 'language', 'row', 'example', 'said'),
     [
@@ -122,28 +97,58 @@ def test_faults_are_said(task: str, language: str, row: dict[str, Any], example:
         build_prompt(task, language, row, example)
 
 
-def leaks(task: str, row: dict[str, Any], prompt: str) -> list[str]:
-    """Gold texts that a prompt holds and the fields it is made from do not."""
-    given = '\n'.join(str(row[key]) for _, key in FIELDS[task])
-    golds: list[str] = [str(row['reference'])]
-    if task == 'planning':
-        golds = row['reference'].split('\n')
-    for item in row['reference'] if task != 'planning' else ():
-        golds.append(str(item))
-        golds += [str(value) for value in item.get('param', {}).values() if len(str(value)) > 6]
-    return [gold for gold in golds if gold and gold in prompt and gold not in given]
+SYSTEM = '你是一个有帮助的AI助手。'
 
 
-@needs_real_data
-@pytest.mark.parametrize(('language', 'task'), CASES)
-def test_real_rows_hold_no_gold(language: str, task: str) -> None:
-    folder = FOLDERS[language]
-    file = REAL / folder / 'example' / f'{task}.json'
-    example = json.loads(file.read_text(encoding='utf-8'))
-    is_official = Path(REAL / folder / 'test_set' / f'{task}.json').is_file()
-    rows = official(folder, task) if is_official else rebuilt(folder, task)
-    frame = build_prompt(task, language, dict.fromkeys(('question', 'input', 'toolset'), ''), example)
-    for row in rows:
-        prompt = build_prompt(task, language, row, example)
-        assert str(example['reference']) in prompt
-        assert [gold for gold in leaks(task, row, prompt) if gold not in frame] == []
+def first(name: str, language: str, **settings: Any) -> list[dict[str, str]]:
+    dataset = ToolEvalUltraToolDataset.load('tooleval:demo/ultratool', name, language, **settings)
+    messages: list[dict[str, str]] = json.loads(dataset[0]['messages'])
+    return messages
+
+
+@pytest.mark.parametrize('language', ['zh', 'en'])
+@pytest.mark.parametrize('task', FIELDS)
+@pytest.mark.parametrize('prompt_style', PROMPT_STYLES)
+def test_what_a_model_is_sent(prompt_style: str, task: str, language: str) -> None:
+    for shots in (0, 1):
+        *system, user = first(task, language, prompt_style=prompt_style, shots=shots)
+        assert system == ([{'role': 'system', 'content': SYSTEM}] if prompt_style == 'gpt' else [])
+        assert (user['role'], digest(user['content'])) == ('user', GOLDEN[f'demo_{task}_{language}'][shots])
+
+
+@pytest.mark.parametrize('task', FIELDS)
+def test_the_english_example_in_chinese_prompts(task: str) -> None:
+    (user,) = first(task, 'zh', prompt_style='open', example_language='en')
+    assert digest(user['content']) == GOLDEN[f'demo_{task}_zh_english_example'][0]
+
+
+def test_the_prompt_styles_are_the_published_settings() -> None:
+    file = real(PROMPTS / 'prompts.json')
+    settings = json.loads(file.read_text(encoding='utf-8'))['settings']
+    gpt, open_models = settings['gpt'], settings['open_models']
+    assert PROMPT_STYLES['gpt'] == {
+        'system': gpt['system'],
+        'max_out_len': gpt['max_tokens'],
+        'temperature': gpt['temperature'],
+        'list_choice': 'span',
+    }
+    assert PROMPT_STYLES['open']['max_out_len'] == open_models['max_new_tokens'] and not open_models['system']
+
+
+def test_an_unknown_prompt_style_is_named() -> None:
+    with pytest.raises(ValueError, match="no prompt style 'gpt4'; it has gpt, open"):
+        first('tool_usage', 'en', prompt_style='gpt4')
+    with pytest.raises(ValueError, match="no prompt style 'gpt4'"):
+        ToolEvalUltraToolEvaluator('tool_usage', 'zh', prompt_style='gpt4')
+
+
+@pytest.mark.parametrize(('prompt_style', 'list_choice'), [('gpt', 'span'), ('open', 'last')])
+def test_a_prompt_style_fixes_the_reading(prompt_style: str, list_choice: str) -> None:
+    evaluator = ToolEvalUltraToolEvaluator('tool_usage', 'zh', prompt_style=prompt_style)
+    assert (evaluator.rules.list_choice, evaluator.provenance()['prompt_style']) == (list_choice, prompt_style)
+    assert list_choice_of(prompt_style, list_choice) == list_choice
+    other = {'span': 'last', 'last': 'span'}[list_choice]
+    with pytest.raises(ValueError, match=f"prompt_style='{prompt_style}' implies list_choice='{list_choice}'"):
+        ToolEvalUltraToolEvaluator('tool_usage', 'zh', prompt_style=prompt_style, list_choice=other)
+    assert DEFAULT_PROMPT_STYLE == 'open'
+    assert first('tool_usage', 'en') == first('tool_usage', 'en', prompt_style='open')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ from opencompass_tooleval.benchmarks.ultratool.judge import LABELS
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record, find_subset
-from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_answers, score_judgements
 from opencompass_tooleval.catalogue.benchmark import find_benchmark
 from opencompass_tooleval.core.calls.answer import as_answer, clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.recorded.score import score_recorded
 from opencompass_tooleval.judging.grading import item_digests
 from opencompass_tooleval.judging.judgement import UnjudgedError
+from tests.benchmarks.support import write_rows
 from tests.benchmarks.ultratool.support import PREDICTIONS, load_judgements, make_record, published, real
 from tests.judging.support import evaluate as evaluate_rows
 
@@ -30,18 +30,11 @@ RULES = Protocol()
 ULTRATOOL = find_benchmark('ultratool')
 
 
-def lines(file: Path, rows: Sequence[Any]) -> Path:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
-    return file
-
-
 def scores(task: str, score: float) -> dict[str, float]:
     return dict.fromkeys(LABELS[task], score)
 
 
 def eval_of(task: str, score: float) -> list[dict[str, Any]]:
-    """``eval`` of the authors' rows."""
     return [{'打分理由': 'w', labels[0]: score} for labels in LABELS[task].values()]
 
 
@@ -50,11 +43,18 @@ def plans(count: int) -> list[Record]:
 
 
 def evaluate(
-    records: Sequence[Record], answers: Sequence[str], run: Path, model: str, **evaluator: Any
+    records: Sequence[Record],
+    answers: Sequence[str],
+    run: Path,
+    model: str,
+    more: Sequence[Mapping[str, Any]] = (),
+    **evaluator: Any,
 ) -> dict[str, Any]:
     """What OpenCompass's task does, after a run that left these predictions."""
     subset = records[0].subset.name
     rows = {str(i): {'prediction': a, 'record_id': r.id} for i, (r, a) in enumerate(zip(records, answers, strict=True))}
+    for row, fields in zip(rows.values(), more, strict=False):
+        row |= fields
     file = run / 'predictions' / model / 'set.json'
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(rows), encoding='utf-8')
@@ -72,7 +72,7 @@ def test_the_authors_rows_say_what_they_judged(tmp_path: Path) -> None:
         {'data': {'data': record.raw, 'init output': answer}, 'eval': eval_of('planning', 8)}
         for record, answer in zip(plans(2), ANSWERS, strict=True)
     ]
-    file = lines(tmp_path / 'x.json', rows)
+    file = write_rows(tmp_path / 'x.json', rows)
     result = evaluate(plans(2), ANSWERS, tmp_path, 'right', judgements=str(file))
     assert result['overall'] == pytest.approx(80.0)
     with pytest.raises(UnjudgedError, match=r'1 of 2 .* record 1 \(judgement of another answer\)') as caught:
@@ -80,46 +80,16 @@ def test_the_authors_rows_say_what_they_judged(tmp_path: Path) -> None:
     assert 'give each model its own file' in str(caught.value)
 
 
-def test_our_rows_say_what_they_judged(tmp_path: Path) -> None:
-    grading = ScoresGrading(plans(2), ANSWERS, PLANNING, RULES)
-    subset_scores = grading.score(grading.read(silent_rows(tmp_path, 8)))
-    assert all(len(step.answer_digest) == 32 for score in subset_scores for step in score.steps)
-    rows = [
-        {'id': score.id, 'step': '', 'scores': scores('planning', 8), 'answer_digest': score.steps[0].answer_digest}
-        for score in subset_scores
-    ]
-    file = lines(tmp_path / 'new.jsonl', rows)
-    assert evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(file))['overall'] == pytest.approx(80.0)
-    with pytest.raises(UnjudgedError, match='2 of 2'):
-        evaluate(plans(2), ANSWERS[::-1], tmp_path, 'n', judgements=str(file))
-
-
-def silent_rows(folder: Path, score: float, name: str = 'silent.jsonl') -> Path:
-    """Rows that do not say what they judged."""
-    return lines(folder / name, [{'id': str(i), 'step': '', 'scores': scores('planning', score)} for i in range(2)])
-
-
-def test_rows_that_do_not_say_serve_one_model(tmp_path: Path) -> None:
-    file = silent_rows(tmp_path, 7)
-    assert evaluate(plans(2), ANSWERS, tmp_path, 'first', judgements=str(file))['overall'] == pytest.approx(70.0)
-    with pytest.raises(ValueError, match='cannot serve second and first'):
-        evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=str(file))
-    by_model = {'second': str(silent_rows(tmp_path, 6, 'second.jsonl'))}
-    result = evaluate(plans(2), ANSWERS, tmp_path, 'second', judgements=by_model)
-    assert result['overall'] == pytest.approx(60.0)
-    assert result['provenance']['judgements'] == by_model['second']
-    with pytest.raises(ValueError, match='names no file for model third'):
-        evaluate(plans(2), ANSWERS, tmp_path, 'third', judgements=by_model)
-
-
-@pytest.mark.parametrize('model', ['gpt-3.5', 'gpt-4'])
-def test_published_judgements_are_of_their_model(model: str, tmp_path: Path) -> None:
-    other = {'gpt-3.5': 'gpt-4', 'gpt-4': 'gpt-3.5'}[model]
-    file = real(PREDICTIONS / model / 'eval' / 'planning_eval.json')
-    request = {'benchmark': ULTRATOOL, 'subset': 'planning', 'judgements': file, 'json_out': str(tmp_path / 'out.json')}
-    score_recorded(**request, predictions=PREDICTIONS / model / 'planning.json')
-    said = json.loads((tmp_path / 'out.json').read_text(encoding='utf-8'))
-    assert round(said['metrics']['overall'], 2) == {'gpt-3.5': 69.50, 'gpt-4': 76.39}[model]
+@pytest.mark.parametrize(('model', 'other', 'overall'), [('gpt-3.5', 'gpt-4', 69.50), ('gpt-4', 'gpt-3.5', 76.39)])
+def test_published_judgements_are_of_their_model(model: str, other: str, overall: float, tmp_path: Path) -> None:
+    """With the answers, alone, and with those of another model."""
+    file, out = real(PREDICTIONS / model / 'eval' / 'planning_eval.json'), tmp_path / 'out.json'
+    request = {'benchmark': ULTRATOOL, 'subset': 'planning', 'judgements': file, 'json_out': str(out)}
+    for more in ({'predictions': PREDICTIONS / model / 'planning.json'}, {}):
+        score_recorded(**request, **more)
+        said = json.loads(out.read_text(encoding='utf-8'))
+        assert round(said['metrics']['overall'], 2) == overall
+        assert (said['samples'], said['language']) == (1000, 'zh')
     with pytest.raises(UnjudgedError, match='of another answer'):
         score_recorded(**request, predictions=PREDICTIONS / other / 'planning.json')
 
@@ -131,9 +101,6 @@ def test_no_published_plan_is_cut_to_nothing(model: str) -> None:
         assert row.record is not None
         grading = ScoresGrading([row.record], [], PLANNING, RULES)
         assert list(item_digests(grading.items_of(row.record, clean(as_answer(row.answer))))) == ['']
-
-
-# Created tools
 
 
 def creation_steps(record: int) -> list[dict[str, Any]]:
@@ -168,7 +135,7 @@ def creation_rows(records: Sequence[Record], answers: Sequence[str], shape: str 
 def test_the_authors_judgements_of_created_tools(shape: str, tmp_path: Path) -> None:
     records = creations(3)
     answers = [json.dumps(creation_steps(0)), '[]', json.dumps(creation_steps(2)[1:])]
-    file = lines(tmp_path / 'tool_creation_eval.json', creation_rows(records, answers, shape))
+    file = write_rows(tmp_path / 'tool_creation_eval.json', creation_rows(records, answers, shape))
     result = evaluate(records, answers, tmp_path, 'm', judgements=str(file))
     # flat over judged tools; of a sample with none, each gold step is 0
     assert result['overall'] == pytest.approx((40 + 50 + 0 + 0 + 50) / 5)
@@ -181,80 +148,33 @@ def test_the_authors_judgements_of_created_tools(shape: str, tmp_path: Path) -> 
 def test_created_tools_of_another_answer_may_be_the_same_tool(tmp_path: Path) -> None:
     """What was judged is a tool; the text around it does not matter."""
     records, answers = creations(1), [json.dumps(creation_steps(0))]
-    file = lines(tmp_path / 'x.json', creation_rows(records, answers))
+    file = write_rows(tmp_path / 'x.json', creation_rows(records, answers))
     again = [f'Here: {json.dumps(creation_steps(0)[::-1])}']
     assert evaluate(records, again, tmp_path, 'm', judgements=str(file))['overall'] == pytest.approx(45.0)
 
 
-def test_judgements_of_created_tools_alone(tmp_path: Path) -> None:
-    records = creations(2)
-    answers = [json.dumps(creation_steps(0)[:1]), json.dumps(creation_steps(1))]
-    file = lines(tmp_path / 'x.json', creation_rows(records, answers))
-    alone = score_judgements(CREATION, load_judgements(file, CREATION, RULES), RULES)
-    assert [[step.reason for step in score.steps] for score in alone] == [
-        ['judge:below_full', 'tool:missing'],
-        ['judge:below_full', 'judge:below_full'],
-    ]
-    assert aggregate_scores(alone, CREATION.metrics).metrics['overall'] == pytest.approx((40 + 40 + 50) / 3)
-
-
 def test_judgements_of_created_tools_that_are_of_other_data(tmp_path: Path) -> None:
-    file = lines(tmp_path / 'x.json', creation_rows(creations(1), [json.dumps(creation_steps(0))]))
+    file = write_rows(tmp_path / 'x.json', creation_rows(creations(1), [json.dumps(creation_steps(0))]))
     with pytest.raises(DataError, match="record '0': it judges a record that is not in the data"):
         load_judgements(file, CREATION, RULES, creations(5)[1:])
     for row in ({'eval': []}, {'eval': [], 'data': {}, 'step': ' '}, {'eval': [], 'data': 5, 'step': '1.1 x'}):
         with pytest.raises(DataError, match="needs 'data' and the text of its 'step'"):
-            load_judgements(lines(tmp_path / 'y.json', [row]), CREATION, RULES)
-
-
-def test_judgements_of_the_real_answers_in_the_authors_shape(tmp_path: Path) -> None:
-    rows = published('gpt-3.5', 'tool_creation')[:50]
-    records = [row.record for row in rows if row.record]
-    answers = [str(row.answer) for row in rows]
-    gpt = Protocol('official', 'span')
-    read = score_answers(records, answers, gpt)
-    made = [
-        {
-            'data': {'data': record.raw, 'init output': answer, 'golden': record.raw['reference']},
-            'step': step.text,
-            'eval': eval_of('tool_creation', 8),
-        }
-        for record, answer, score in zip(records, answers, read, strict=True)
-        for step, scored in zip(record.reference, score.steps, strict=True)
-        if scored.reason == 'judge:not_asked'
-    ]
-    file = lines(tmp_path / 'tool_creation_eval.json', made)
-    grading = ScoresGrading(records, answers, CREATION, gpt)
-    judged = grading.score(grading.read(file))
-    assert sum(step.reason == 'judge:below_full' for score in judged for step in score.steps) == len(made) > 60
-    assert not [step for score in judged for step in score.steps if step.fault]
-
-
-# What the file says counts
-
-
-def test_a_missing_plan_has_no_use_for_a_judgement(tmp_path: Path) -> None:
-    result = evaluate(plans(2), ['', '1. b'], tmp_path, 'm', judgements=str(silent_rows(tmp_path, 8)))
-    assert result['overall'] == pytest.approx(40.0)
-    assert result['reasons'] == {'answer:empty': 1, 'judge:below_full': 1}
+            load_judgements(write_rows(tmp_path / 'y.json', [row]), CREATION, RULES)
 
 
 def test_what_a_file_could_not_judge_keeps_its_reason(tmp_path: Path) -> None:
     rows = [{'id': '0', 'status': 'unjudged', 'fault': 'range:overall'}, {'id': '1', 'scores': scores('planning', 11)}]
     with pytest.raises(UnjudgedError, match=r'2 of 2 .*: 2 out of range'):
-        evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(lines(tmp_path / 'x.jsonl', rows)))
+        evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(write_rows(tmp_path / 'x.jsonl', rows)))
     with pytest.raises(UnjudgedError, match='1 no judgement'):
-        evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(lines(tmp_path / 'x.jsonl', rows[:1])))
+        evaluate(plans(2), ANSWERS, tmp_path, 'm', judgements=str(write_rows(tmp_path / 'x.jsonl', rows[:1])))
 
 
 def test_several_answers_judged_need_the_answers(tmp_path: Path) -> None:
     rows = [{'id': '0', 'scores': scores('planning', 5), 'answer_digest': digest * 16} for digest in ('ab', 'cd')]
-    file = lines(tmp_path / 'x.jsonl', rows)
+    file = write_rows(tmp_path / 'x.jsonl', rows)
     with pytest.raises(DataError, match='judges several answers'):
         score_recorded(ULTRATOOL, 'planning', judgements=file)
-
-
-# Which list counts
 
 
 TWO_LISTS = '[{"step": "1.1 b", "param": {"x": "1"}}] [{"step": "1.1 b", "tool": "t", "param": {"x": "12"}}]'
@@ -274,19 +194,10 @@ TWO_LISTS = '[{"step": "1.1 b", "param": {"x": "1"}}] [{"step": "1.1 b", "tool":
 def test_the_shape_of_what_is_replayed_chooses_the_list(
     shapes: list[str | None], setting: dict[str, Any], list_choice: str, value: float, tmp_path: Path
 ) -> None:
-    raw = {
-        'question': 'q',
-        'input': [{'step': '1.1 b', 'tool': 't', 'param': ''}],
-        'toolset': [{'name': 't', 'arguments': {'properties': {'x': {}}}}],
-        'reference': [{'step': '1.1 b', 'tool': 't', 'param': {'x': '12'}}],
-    }
+    reference = [{'step': '1.1 b', 'tool': 't', 'param': {'x': '12'}}]
+    toolset = [{'name': 't', 'arguments': {'properties': {'x': {}}}}]
+    raw = {'question': 'q', 'input': reference, 'toolset': toolset, 'reference': reference}
     records = [make_record('tool_usage', raw, str(i)) for i in range(2)]
-    rows = {str(i): {'prediction': TWO_LISTS, 'recorded_shape': shape} for i, shape in enumerate(shapes)}
-    file = tmp_path / 'predictions' / 'm' / 'set.json'
-    file.parent.mkdir(parents=True)
-    file.write_text(json.dumps(rows), encoding='utf-8')
-    evaluator = ToolEvalUltraToolEvaluator('tool_usage', 'zh', **setting)
-    evaluator._out_dir = str(tmp_path / 'results' / 'm' / 'set')
-    dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
-    result = evaluate_rows(evaluator, dataset, [TWO_LISTS] * 2)
+    rows = [{'recorded_shape': shape} for shape in shapes]
+    result = evaluate(records, [TWO_LISTS] * 2, tmp_path, 'm', rows, **setting)
     assert (result['provenance']['list_choice'], result['local_levenshtein']) == (list_choice, value)

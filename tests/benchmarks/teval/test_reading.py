@@ -1,78 +1,70 @@
-"""benchmarks/teval/score_review: choices that a person reads, and texts without a choice."""
+"""Postprocessors, which extract the scored part of an output, and choices that a person reads."""
 
 from __future__ import annotations
 
 import pytest
 
+from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import ReviewGold
 from opencompass_tooleval.benchmarks.teval.score_review import read, strict_choice
+from opencompass_tooleval.core.calls.answer import Answer
 from tests.benchmarks.teval.support import real_samples
 
-CASES = [
+OUTPUTS = [
+    ('v1', 'end mark', '{"a": 1}<|im_end|>\nmore', '{"a": 1}'),
+    ('v1', 'user turn', 'yes\nuser: and then', 'yes'),
+    ('v1', 'assistant turn stays', 'yes\nassistant: no', 'yes\nassistant: no'),
+    ('v2', 'assistant turn is cut', 'yes\nassistant: no', 'yes'),
+    ('v1', 'user tag stays', 'yes<|user|>', 'yes<|user|>'),
+    ('v2', 'user tag is cut', 'yes<|user|>no', 'yes'),
+    ('v1', 'double braces', '{{"a": 1}}', '{"a": 1}'),
+    ('v2', 'double braces stay', '{{"a": 1}}', '{{"a": 1}}'),
+    ('v1', 'fence', '```json\n[1]\n```', '[1]'),
+    ('clean', 'text around a fence goes', 'Here:\n```json\n[1]\n```\nOK', '[1]'),
+    ('v1', 'reasoning', '<think>A or B</think>\nAnswer: B', 'Answer: B'),
+    ('v2', 'reasoning whose opening is in the prompt', 'A or B</think>Answer: B', 'Answer: B'),
+]
+
+
+@pytest.mark.parametrize(('name', 'source', 'text', 'expected'), OUTPUTS, ids=[f'{c[0]}-{c[1]}' for c in OUTPUTS])
+def test_postprocessor(name: str, source: str, text: str, expected: str) -> None:
+    assert POSTPROCESSORS[name](Answer(text)) == Answer(expected)
+
+
+@pytest.mark.parametrize('name', POSTPROCESSORS)
+def test_reasons_survive(name: str) -> None:
+    assert POSTPROCESSORS[name](Answer('<think>and so on')).reason == 'answer:truncated_reasoning'
+    assert POSTPROCESSORS[name](Answer('', 'infra:timeout')).reason == 'infra:timeout'
+
+
+CHOICES = [
     ('B', 'B'),
-    ('Answer: B', 'B'),
     ('Answer：B', 'B'),
-    ('The answer is B.', 'B'),
-    ('Option B', 'B'),
     ('The correct option is B.', 'B'),
-    ('The best option would be (B)', 'B'),
     ('The only option is A retry', ''),
     ('Ｂ', 'B'),
     ('答案：Ｂ。', 'B'),
     ('\\boxed{B}', 'B'),
-    ('$\\boxed{\\text{B}}$', 'B'),
-    ('答案是B。', 'B'),
-    ('答案：B', 'B'),
     ('正确答案为 B', 'B'),
-    ('答案应该是选项B', 'B'),
     ('我选B。', 'B'),
-    ('选择 B', 'B'),
-    ('(B)', 'B'),
-    ('**B**', 'B'),
-    ('Answer: **B**', 'B'),
     ('Answer: (B) Internal error', 'B'),
     ('B: Internal error', 'B'),
-    ('B. because', 'B'),
-    ('A', 'A'),
     ('A.', 'A'),
-    ('A tool failed, so', ''),
     ('A because it works', 'A'),
-    ('A is correct', 'A'),
     ('Because it failed', ''),
     ('Thought: it failed. Answer: C', 'C'),
-    ('The correct answer is (D).', 'D'),
     ('My choice would be B', 'B'),
-    ('I would go with option B.', 'B'),
-    ('I choose E', 'E'),
     ('Answer: A or B', ''),
-    ('Answer: A/B', ''),
-    ('either A or B', ''),
     ('The answer is not B', ''),
     ('Option B is wrong', ''),
-    ('Option A is wrong. Option C is correct.', 'C'),
-    ('Option A is wrong. The answer is C.', 'C'),
     ('Answer: B, since A is wrong', 'B'),
-    ('I think B', ''),
     ('The answer is a mess', ''),
-    ('Answer: Because', ''),
-    ('The final answer is: $\\boxed{C}$.', 'C'),
-    ('Answer: [B]', 'B'),
-    ('Answer:\nB', 'B'),
     ('B\n\nExplanation: the tool broke', 'B'),
-    ('Success: A', 'A'),
-    ('The answer is "B"', 'B'),
-    ('Answer: A. Success', 'A'),
-    ('Answer: A: Success -- The task', 'A'),
     ('Answer: A Success', 'A'),
     ('Answer: Able', ''),
-    ('答案是A或B', ''),
     ('The answer is E: Unable', 'E'),
-    ('The answer should be option D.', 'D'),
-    ('A: Success', 'A'),
     ('B internal error', 'B'),
-    ('answer is b', ''),
-    ("The task's outcome is B", ''),
     # SmolLM2-135M-Instruct, cut at 48 tokens.
     ('A: Input error. The response is empty.\nB: Input error. The wrong tool was called.\nC: Input error.\nD: Inp', ''),
     ('**A.** Success\n**B.** Internal error\n**C.** Input error\n\nThe answer is B.', 'B'),
@@ -80,7 +72,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(('answer', 'choice'), CASES)
+@pytest.mark.parametrize(('answer', 'choice'), CHOICES)
 def test_choice(answer: str, choice: str) -> None:
     assert strict_choice(answer) == choice
 

@@ -1,0 +1,68 @@
+"""Answers that want to break a scorer: they must run nothing, raise nothing and give a result that JSON holds.
+
+How long they take to read is the subject of ``tests/test_hostile_readers.py``.
+"""
+
+from __future__ import annotations
+
+import json
+
+
+def with_value(value: str) -> str:
+    return '[{"id": 0, "name": %s, "step": "1.1 b", "tool": %s, "args": %s}]' % (value, value, value)  # noqa: UP031
+
+
+HOSTILE: dict[str, str] = {
+    'code': '__import__("os").system("echo pwned")',
+    'code_in_a_list': '["GET /search/movie", __import__("os").system("echo pwned")]',
+    'power': '[9**9**9**9]',
+    'empty': '',
+    'blanks': ' \n\t ' * 25_000,
+    'a_megabyte': 'x' * 1_000_000,
+    'a_megabyte_of_json': '[' + '{"id": 1, "name": "a", "args": "b"},' * 29_000 + '{}]',
+    'brackets': '[' * 100_000,
+    'closed_brackets': '[' * 100_000 + ']' * 100_000,
+    'deep_lists': '[' + ('[' * 90 + ']' * 90 + ',') * 500 + ']',
+    'deep_value': with_value('[' * 150 + ']' * 150),
+    'deep_args': '{"thought": "t", "name": "n", "args": ' + '{"a":' * 150 + '1' + '}' * 150 + '}',
+    'braces': '[' + '{"a":' * 30_000,
+    'braces_in_prose': 'so: ' + '{ ' * 90_000,
+    'closers': '[' + '}' * 100_000 + ']',
+    'quotes': '["' + "'" * 150_000,
+    'escaped_quotes': '["' + '\\"' * 90_000,
+    'backslashes': '["' + '\\' * 150_001,
+    'fences': '```json' * 25_000,
+    'nested_fences': '```json\n```json\n{}\n```\n```',
+    'thoughts': '<think>' * 25_000,
+    'open_thought': '<think>' + '{"tool": "x"} ' * 1_000,
+    'marks': 'Thought: \nAction: \n' * 9_000,
+    'bullets': '- ' * 90_000,
+    'arrows': 'GET /a -> ' * 19_000,
+    'nul': '{"name": "\0", "tool": "\0"}\0',
+    'surrogates': '{"thought": "\ud800", "name": "\udfff", "tool": "\ud83d", "args": {"\ud800": "\udc80"}}',
+    'surrogates_in_a_list': with_value('"\ud800"'),
+    'escaped_surrogates': r'["GET /\ud800", "GET /movie/\udfff"]',
+    'nan': with_value('NaN'),
+    'nan_in_an_object': '{"thought": NaN, "name": Infinity, "args": {"days": NaN}}',
+    'infinite': '[{"id": 1e999, "name": Infinity, "tool": "a", "api": "b", "args": {"c": -Infinity}}]',
+    'huge_decimal': with_value('9' * 100_000),
+    'huge_hex': with_value('0x' + 'f' * 100_000),
+    'signs': '[' + '-' * 150_000 + '1]',
+    'sums': '[' + '+'.join(['1'] * 90_000) + ']',
+    'attributes': 'a' + '.b' * 90_000,
+    'lambdas': '[' + 'lambda:' * 25_000 + ']',
+    'f_strings': '[f"' + '{' * 300 + '"]',
+    'format': '["GET /{0.__class__.__mro__}", "GET /movie/{movie_id!r}"]',
+    'escapes': r'[{"step": "1.1 \d\x"}]',
+    'sets': with_value('{1, 2}'),
+    'sets_in_an_object': '{"thought": {1, 2}, "name": b"x", "args": {(1, 2): {3}}}',
+    'unhashable': '{[]: 1}',
+    'number_keys': '[{1: 2, "step": "1.1 b", "tool": 1, "param": {1: 2}}]',
+    'nothing_in_a_list': '[None, 1, "a", [], (), {}]',
+    'objects_for_names': '[{"tool": ["a"], "api": {"b": 1}, "name": [], "parameters": 3, "step": None}]',
+    'many_calls': json.dumps([{'id': i, 'name': f'Map.n{i}', 'tool': 'a', 'args': str(i)} for i in range(5_000)]),
+    'equal_steps': json.dumps([{'id': 0, 'name': 'Map.route', 'args': {'place': 'Rome'}}] * 2_000),
+    'one_long_step': '["GET /' + 'a/' * 90_000 + '"]',
+    'many_lines': 'GET /search/movie: use Map.route\n' * 6_000,
+    'first_steps': '1. ' * 60_000,
+}
