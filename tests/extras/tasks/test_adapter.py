@@ -69,7 +69,6 @@ def server() -> Iterator[ModelServer]:
     started.stop()
 
 
-@pytest.mark.long
 def test_tooleval_run_with_documentation_and_with_instructions(
     tmp_path: Path, tooleval: Command, server: ModelServer
 ) -> None:
