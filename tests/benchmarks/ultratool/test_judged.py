@@ -205,6 +205,13 @@ def test_tuples_are_shown_as_lists(scoring: str) -> None:
     assert shown[0] == shown[1] != []
 
 
+@pytest.mark.parametrize(('scoring', 'asked'), [('official', 1), ('strict', 2)])
+def test_the_first_item_of_a_step_decides_officially(scoring: str, asked: int) -> None:
+    steps = [('1.1 a', {}), ('1.1 a', {'name': 'x'}), ('1.2 b', None), ('1.2 b', {'name': 'y'})]
+    items = [{'step': step} if tool is None else {'step': step, 'tool': tool} for step, tool in steps]
+    assert len(prompts(creation_record(), json.dumps(items), scoring)) == asked
+
+
 @pytest.mark.parametrize(
     ('answer', 'official', 'strict'),
     [

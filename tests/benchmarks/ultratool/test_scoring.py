@@ -129,3 +129,10 @@ def test_arguments_read_have_the_shape_of_gold() -> None:
     detail = score_answer(usage(['a', 'b'], '', '0'), answer(['a', 'c']), Protocol()).to_detail()
     assert detail['gold'] == {'1.0': {'x': 'a'}, '1.1': {'x': 'b'}}
     assert detail['parsed'] == {'1.0': {'x': 'a'}, '1.1': {'x': 'c'}}
+
+
+@pytest.mark.parametrize(('subset', 'rate'), [('tool_usage_awareness', 1), ('tool_selection', 0), ('tool_usage', 0)])
+def test_a_bare_number_is_bad_json_where_the_published_scorer_stops(subset: str, rate: int) -> None:
+    item = {'step': '1.1 x', 'tool': 't', 'param': {'x': 'a'}}
+    record = make_record(subset, {'input': [item], 'toolset': TOOLSET, 'reference': [{**item, 'tool': '1'}]})
+    assert score_answer(record, '7', Protocol()).values['json_rate'] == rate
