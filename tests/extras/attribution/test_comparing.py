@@ -27,13 +27,10 @@ from opencompass_tooleval.models.api.raw_text import IDS, LOGPROBS
 from tests.extras.attribution.shapes import (
     ANSWER,
     END,
-    FAULTS,
     PARIS,
     REQUIRED,
-    RIGHT,
     ROME,
     TOOLS,
-    Shape,
     called,
     coder,
     hermes,
@@ -41,36 +38,9 @@ from tests.extras.attribution.shapes import (
     llama,
 )
 
-SHAPES = [
-    shape
-    for shape in (*FAULTS, *RIGHT)
-    if not shape.prompt and shape.status == 200 and shape.finish != 'parse_error' and shape.tools
-]
-
-
-def served(shape: Shape) -> Answer:
-    text = shape.content or ''
-    if shape.thoughts:
-        closing = '</think>' if text or shape.calls else ''
-        text = f'<think>{shape.thoughts}{closing}{text}'
-    return answer(text, *shape.calls, finish=shape.finish_reason)
-
 
 def answer(text: str, *calls: tuple[str, Any], finish: str = 'stop') -> Answer:
     return Answer(text, None, finish, calls=tuple(make_call(*call) for call in calls))
-
-
-def asked(shape: Shape) -> Asked:
-    tools = ToolSet(shape.tools, shape.parallel)
-    return Asked(shape.format_name, tools, shape.tool_choice, shape.parallel is False, shape.opened_thoughts)
-
-
-@pytest.mark.parametrize('shape', SHAPES, ids=[shape.name for shape in SHAPES])
-def test_each_shape_has_its_cause(shape: Shape) -> None:
-    found = attribute(served(shape), RawText(shape.raw, IDS), asked(shape))
-    assert (found.cause, found.note, found.raw, found.source) == (shape.cause, shape.note, shape.raw, IDS)
-    if found.cause == PARSER and shape.format_name == 'hermes':
-        assert found.written is not None and len(found.written.calls) == shape.raw.count('"arguments"')
 
 
 PLAIN = Asked('hermes', ToolSet(TOOLS))
@@ -78,7 +48,6 @@ LOST = replace(PLAIN, lost=('tools', 'system text'))
 SINGLE = replace(PLAIN, is_single=True)
 NO_FORMAT = replace(PLAIN, format_name='none')
 HARMONY = replace(PLAIN, format_name='openai')
-OPENED = replace(HARMONY, opened_thoughts=True)
 ONE_NAMED = replace(PLAIN, tool_choice={'type': 'function', 'function': {'name': 'get_weather'}})
 
 
@@ -211,14 +180,6 @@ def test_causes(name: str) -> None:
         assert attribute(given, RawText(raw, IDS), request).cause == cause, (given, raw)
 
 
-def test_calls_in_another_order_have_a_cause_of_their_own() -> None:
-    raw = RawText(hermes(ROME, PARIS, ROME) + END, IDS)
-    found = attribute(answer('', PARIS, ROME, ROME), raw, PLAIN)
-    assert (found.cause, found.note) == (ORDER, '3 calls have another order')
-    assert found.written and [call.arguments['city'] for call in found.written.calls] == ['Rome', 'Paris', 'Rome']
-    assert attribute(answer('', PARIS, ROME), raw, PLAIN).note == 'of 3 calls 1 lost'
-
-
 SHORT_NAMES = ToolSet([ToolSchema(name, '', {'type': 'object'}) for name in ('get', 'get_all')])
 
 
@@ -274,17 +235,3 @@ def test_logprobs_that_leave_calls_or_pieces_of_a_character_out_are_no_raw_text(
     assert found == Attribution(UNKNOWN, 'logprobs do not contain the calls')
     assert attribute(answer('I look.', ROME), RawText('I look.', IDS), PLAIN).cause == PARSER
     assert attribute(answer('sunny \U0001f324'), RawText('sunny \ufffd\ufffd\ufffd', LOGPROBS), PLAIN).cause == NONE
-
-
-@pytest.mark.parametrize('shown', ['', 'functions.get_wea', 'commentary to=functions.get_wea'])
-def test_a_cut_within_a_header_is_a_limit(shown: str) -> None:
-    header = '<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city"'
-    thoughts = '<|channel|>analysis<|message|>The traveller asks for Rome.<|end|>'
-    for end in range(len(header)):
-        left = shown if shown in header[:end] else ''
-        given = answer(f'<think>The traveller asks for Rome.</think>{left}', finish='length')
-        whole = thoughts + header[:end]
-        rest = whole.removeprefix('<|channel|>analysis<|message|>')
-        as_it_is = answer(rest, finish='length')  # SGLang without a parser of thoughts
-        for one, raw, request in ((given, whole, HARMONY), (given, rest, OPENED), (as_it_is, rest, OPENED)):
-            assert attribute(one, RawText(raw, IDS), request).cause == LIMIT

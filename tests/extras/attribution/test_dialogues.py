@@ -83,13 +83,6 @@ def test_a_lost_call_is_found_in_its_step_and_tools_are_stored_once(tmp_path: Pa
     assert 'tools' not in (tmp_path / 'j.jsonl').read_text(encoding='utf-8')
 
 
-def test_a_resumed_dialogue_has_the_records_of_its_stored_answers(tmp_path: Path) -> None:
-    journal, first, again = tmp_path / 'j.jsonl', Losing(), Losing()
-    row = row_of(first, journal)
-    assert row_of(again, journal) == row
-    assert not [request for request in again.asked if 'model:' in str(request['messages'])], 'nothing is asked twice'
-
-
 def test_an_error_of_the_parser_ends_a_dialogue_with_its_record(tmp_path: Path) -> None:
     script = Losing()
     script.error = 'Failed to parse input at pos 12'

@@ -23,7 +23,6 @@ TASKS = Path(__file__).with_name('published')
 
 Call = tuple[str, dict[str, Any]]
 REPO = {'repo_path': '/fixture'}
-BOOK = {'path': '/fixture/shop.xlsx', 'sheet': 'Items'}
 
 
 def write(file: str, content: str) -> Call:
@@ -95,42 +94,13 @@ OTHER_PATHS: dict[str, dict[str, list[Call]]] = {
         'key': [('read_graph', {})],
         'people': [('search_nodes', {'query': 'person'})],
     },
-    'todo': {
-        'add': [('add_todo', {'text': 'Water the plants'}), ('edit_todo', {'id': 4, 'priority': 'high'})],
-        'done': [('edit_todo', {'id': 2, 'done': True})],
-        'priority': [('search_todos', {}), ('edit_todo', {'id': 1, 'priority': 'high', 'text': 'Buy milk'})],
-        'open': [('search_todos', {'status': 'all'})],
-        'house': [('search_todos', {'query': 'plumber'})],
-    },
-    'excel': {
-        'price': [('replace_cells', {**BOOK, 'query': '2', 'replacement': '3', 'exact': True})],
-        'row': [
-            ('write_range', {**BOOK, 'at': 'B5', 'rows': [[7]]}),
-            ('write_range', {**BOOK, 'at': 'A5', 'rows': [['cup']]}),
-        ],
-        'replace': [
-            ('write_range', {**BOOK, 'at': 'A4', 'rows': [['jar']]}),
-            ('write_range', {**BOOK, 'sheet': 'Notes', 'at': 'A1', 'rows': [['Count the jars']]}),
-        ],
-        'read': [('read_range', {**BOOK, 'range': 'B2:B2'})],
-        'find': [('read_range', BOOK)],
-    },
-    'calculator': {
-        'product': [('calculate', {'expression': '1234*500'}), ('calculate', {'expression': '617000 + 1234*67'})],
-        'discount': [('calculate', {'expression': '80*0.85'})],
-        'seconds': [('calculate', {'expression': '604800'})],
-    },
 }
 HARMS: dict[str, list[Call]] = {
     'git': [('git_create_branch', {**REPO, 'branch_name': 'spam'})],
     'sqlite': [('write_query', {'query': "UPDATE customers SET name='x' WHERE id=8"})],
     'filesystem': [write('spam.txt', 'x')],
     'memory': [('create_entities', {'entities': [{'name': 'Spam', 'entityType': 'x', 'observations': []}]})],
-    'todo': [('add_todo', {'text': 'spam'})],
-    'excel': [('write_range', {**BOOK, 'sheet': 'Notes', 'at': 'Z9', 'rows': [['spam']]})],
-    'calculator': [('calculate', {'expression': '1+1'})],
 }
-"""Nothing that the calculator does is harm: its agent calls it once more, and is right."""
 
 
 def program(server: str) -> str:
@@ -206,16 +176,6 @@ def _memory(folder: Path) -> None:
     (folder / 'graph' / 'memory.jsonl').write_text('\n'.join(map(json.dumps, rows)))
 
 
-def _todo(folder: Path) -> None:
-    (folder / 'project' / '.claude').mkdir(parents=True)
-    lines = [
-        '# Todos', '', '<!-- Format: - [ ] #ID [priority] (due: YYYY-MM-DD) (tags: a,b) text -->', '',
-        '- [ ] #1 [low] Buy milk', '- [ ] #2 [high] (tags: house) Call the plumber',
-        '- [x] #3 [med] (due: 2026-11-30) Register for the fair',
-    ]  # fmt: skip
-    (folder / 'project' / '.claude' / 'todos.md').write_text('\n'.join(lines) + '\n')
-
-
 def write_workbook(file: Path, sheets: dict[str, str], shared: str = '') -> None:
     """Writes a workbook by hand: sheets by their names, as XML of rows, and shared texts."""
     main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'
@@ -246,34 +206,11 @@ def write_workbook(file: Path, sheets: dict[str, str], shared: str = '') -> None
             archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>\n{content}')
 
 
-def _excel(folder: Path) -> None:
-    (folder / 'books').mkdir()
-    items = [('item', 'price'), ('lamp', 20.5), ('pen', 2), ('mug', 9)]
-
-    def cells(*rows: tuple[Any, ...]) -> str:
-        written = ''
-        for number, row in enumerate(rows, 1):
-            written += f'<row r="{number}">'
-            for column, value in zip('AB', row, strict=False):
-                text, kind = (
-                    (f'<is><t>{value}</t></is>', 'inlineStr') if isinstance(value, str) else (f'<v>{value}</v>', 'n')
-                )
-                written += f'<c r="{column}{number}" t="{kind}">{text}</c>'
-            written += '</row>'
-        return written
-
-    sheets = {'Items': cells(*items), 'Notes': cells(('Count the mugs',))}
-    write_workbook(folder / 'books' / 'shop.xlsx', sheets)
-
-
 FIXTURES = {
     'git': _git,
     'sqlite': _sqlite,
     'filesystem': _filesystem,
     'memory': _memory,
-    'todo': _todo,
-    'excel': _excel,
-    'calculator': lambda folder: None,
 }
 
 
