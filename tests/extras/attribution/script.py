@@ -161,18 +161,10 @@ class LlamaCppLogprobs(Logprobs):
 class Strict(Engine):
     """A server that refuses what it does not know, as ``transformers serve`` does."""
 
-    status = 422
-
     def check(self, request: Request) -> None:
         known = {'model', 'messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tokens', 'temperature'}
         if unknown := request.keys() - known - set(self.members):
-            raise Refused(self.status, f'Unexpected fields: {sorted(unknown)}')
-
-
-class Strict400(Strict):
-    """The same with another status."""
-
-    status = 400
+            raise Refused(422, f'Unexpected fields: {sorted(unknown)}')
 
 
 class StrictVerbose(Strict, LlamaCpp):

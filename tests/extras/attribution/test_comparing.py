@@ -10,7 +10,7 @@ import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import make_call
-from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.extras.attribution.causes import (
     LIMIT,
@@ -178,36 +178,6 @@ CASES: dict[str, list[Case]] = {
 def test_causes(name: str) -> None:
     for given, raw, request, cause in CASES[name]:
         assert attribute(given, RawText(raw, IDS), request).cause == cause, (given, raw)
-
-
-SHORT_NAMES = ToolSet([ToolSchema(name, '', {'type': 'object'}) for name in ('get', 'get_all')])
-
-
-@pytest.mark.parametrize(
-    ('before', 'calls'),
-    [
-        ('', [('get_all', '{}')]),  # 'get' is a part of its name
-        ('I call get now.\n', []),
-        ('<think>\nI need get, and get again.\n</think>\n', []),
-        (f'<think>\nSay {hermes(("get", json.dumps({"a": 2})))}?\n</think>\n', []),
-    ],
-)
-def test_a_call_returned_twice_is_found(before: str, calls: list[tuple[str, str]]) -> None:
-    once = ('get', '{"a": "Rome"}')
-    raw = RawText(before + hermes(once, *calls) + END, IDS)
-    request = Asked('hermes', SHORT_NAMES)
-    assert attribute(answer(before, once, *calls), raw, request).cause == NONE
-    found = attribute(answer(before, once, *calls, once), raw, request)
-    assert (found.cause, found.note) == (PARSER, f'of {1 + len(calls)} calls 1 made up')
-
-
-@pytest.mark.parametrize('thoughts', ['I call get_weather.', 'I call\n\nget_weather .'])
-def test_a_call_whose_marks_are_in_the_text_is_not_among_the_thoughts(thoughts: str) -> None:
-    raw = RawText(f'<think>I call get_weather.</think>{hermes(ROME)}{END}', IDS)
-    for left in (hermes(ROME), '<tool_call>get_weather', ''):
-        assert attribute(answer(f'<think>{thoughts}</think>{left}'), raw, PLAIN).note == 'of 1 calls 1 lost'
-    hidden = answer(f'<think>{thoughts}{hermes(ROME)}</think>')
-    assert attribute(hidden, raw, PLAIN).note == 'a call is among the thoughts'
 
 
 @pytest.mark.parametrize(

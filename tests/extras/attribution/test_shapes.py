@@ -33,7 +33,6 @@ from tests.extras.attribution.script import (
     ServingScript,
     SGLang,
     Strict,
-    Strict400,
     StrictVerbose,
     attributed,
     save_tokenizer,
@@ -157,7 +156,7 @@ def warnings() -> Iterator[list[str]]:
     get_logger().removeHandler(handler)
 
 
-@pytest.mark.parametrize('engine', [Engine, Strict, Strict400])
+@pytest.mark.parametrize('engine', [Engine, Strict])
 def test_a_server_without_raw_text_is_asked_without_more_and_said_once(
     engine: type[Engine], folder: Path, tokenizer: PreTrainedTokenizerFast
 ) -> None:

@@ -13,10 +13,10 @@ import pytest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.redaction import redact
 from opencompass_tooleval.extras.exports import bundle as bundles
-from opencompass_tooleval.extras.exports.bundle import MAX_TEXT, add_bundle, read_bundle, write_bundle
+from opencompass_tooleval.extras.exports.bundle import add_bundle, read_bundle, write_bundle
 from opencompass_tooleval.results.table import read
 from opencompass_tooleval.work_dir.work_dir import WorkDir
-from tests.report.support import HOSTILE, add, detail, plain_run, result_of
+from tests.report.support import add, detail, plain_run, result_of
 
 KEY = 'k-0123456789abcdef'
 CONFIG = """
@@ -97,14 +97,6 @@ def test_nothing_secret_and_no_sample_is_in_a_bundle(tmp_path: Path, monkeypatch
     assert settings['path'] == 'qwen' and settings['temperature'] == 0.5 and settings['extra_body'] == {'top_p': 0.9}
     provenance = content_of(tmp_path / 'm.bundle')['results'][0]['provenance']
     assert provenance['judge'] == 'judge [key]' and provenance['instructions'] == 'i.json'
-
-
-def test_text_of_anybody_makes_a_bundle_that_can_be_read(tmp_path: Path) -> None:
-    work = fill(tmp_path, judge=HOSTILE, made=float('nan'), long='x' * 9000)
-    write_bundle(work, tmp_path / 'm.bundle', list(work.pairs()), redact)
-    provenance = read_bundle(tmp_path / 'm.bundle').results[0].result['provenance']
-    assert len(provenance['long']) == MAX_TEXT and provenance['made'] == 'nan'
-    assert provenance['judge'].startswith('</script>')
 
 
 def test_a_bundle_is_never_changed(tmp_path: Path, made: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.extras.preparing.prompts import (
-    DESCRIPTION_EXAMPLES,
     DESCRIPTION_TASKS,
     GUIDELINE_EXAMPLES,
     GUIDELINE_TASKS,
@@ -18,7 +17,7 @@ from opencompass_tooleval.extras.preparing.prompts import (
     description_prompt,
     guideline_prompt,
 )
-from opencompass_tooleval.extras.preparing.reply import Description, read_description, read_example
+from opencompass_tooleval.extras.preparing.reply import read_example
 from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
@@ -78,12 +77,3 @@ def test_demonstrations_pass_the_check(example: tuple[str, str, str, str, str]) 
     read = read_example(answer, name)
     assert not isinstance(read, list)
     assert check_example(ToolDoc(tool, '', (function,)), name, read) == []
-
-
-def test_demonstrated_descriptions_can_be_read() -> None:
-    for shown, description in DESCRIPTION_EXAMPLES:
-        apis: Any = shown.get('api_list', [])
-        names = [api['name'] for api in apis]
-        read = read_description(description, names)
-        assert isinstance(read, Description) and list(read.functions) == names
-        assert read.purpose.endswith('.') and 'https' not in description

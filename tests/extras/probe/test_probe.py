@@ -205,7 +205,6 @@ RefusesThoughts = refuses(  # Groq's API, as reported
 DropsThoughts = sees(lambda message: {name: message[name] for name in message if name != FIELD}, Thinks)
 ThinksInText = changed(message=thoughts_in_text)  # no reasoning parser; the chat template has opened the thoughts
 EndlessThoughts = changed(message={'content': None, FIELD: 'hmm ' * 600}, finish='length')
-EndlessThoughtsInText = changed(message={'content': '<think>' + 'hmm ' * 600})
 SwallowsAnswers = changed(message=swallowed)  # a reasoning parser for a model that does not think
 EmptyAnswers = changed(message={'content': ''})
 NoLimit = changed(cut=lambda self, message, limit: (message, False))
@@ -299,11 +298,10 @@ def test_each_fault_alone(script: type[Script], expected: dict[str, Level], said
     ('script', 'what', 'says'),
     [
         (EndlessThoughts, 'thoughts', 'raise max_out_len of the data sets, or turn thoughts off'),
-        (EndlessThoughtsInText, 'thoughts', 'they do not end within 512 tokens'),
         (SwallowsAnswers, 'answer', 'Start the server without --reasoning-parser'),
         (EmptyAnswers, 'answer', 'empty, finish_reason stop'),
     ],
-    ids=['thoughts', 'thoughts in text', 'swallowed', 'empty'],
+    ids=['thoughts', 'swallowed', 'empty'],
 )
 def test_answers_of_which_nothing_is_left(script: type[Script], what: str, says: str) -> None:
     faults = {finding.about: finding.text for finding in look(script()) if finding.level is FAULT}

@@ -10,14 +10,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import zipfile
-from contextlib import closing
 from pathlib import Path
 from typing import Any
-
-from tests.extras.tasks.shop import SQL
 
 TASKS = Path(__file__).with_name('published')
 
@@ -43,27 +39,6 @@ OTHER_PATHS: dict[str, dict[str, list[Call]]] = {
         'count': [('git_log', {**REPO, 'max_count': 50})],
         'unstaged': [('git_diff_unstaged', REPO)],
         'which-file': [('git_log', REPO), ('git_show', {**REPO, 'revision': 'HEAD~1'})],
-    },
-    'sqlite': {
-        'return-42': [
-            ('read_query', {'query': "SELECT id FROM orders WHERE item='desk'"}),
-            ('write_query', {'query': "UPDATE orders SET status='returned' WHERE item='desk'"}),
-            ('read_query', {'query': "SELECT item FROM orders WHERE status='returned'"}),
-        ],
-        'new-order': [
-            ('write_query', {'query': "INSERT INTO orders(id, customer, item, price) VALUES (99, 8, 'lamp', 20.50)"})
-        ],
-        'cancel': [('write_query', {'query': 'DELETE FROM orders WHERE id=44'})],
-        'rename': [
-            ('write_query', {'query': 'DELETE FROM customers WHERE id=7'}),
-            ('write_query', {'query': "INSERT INTO customers VALUES (7, 'Okafor-Lee')"}),
-        ],
-        'count': [('read_query', {'query': 'SELECT * FROM orders'})],
-        'tables': [('read_query', {'query': "SELECT name FROM sqlite_master WHERE type='table'"})],
-        'new-table': [
-            ('write_query', {'query': 'CREATE TABLE suppliers(id INTEGER NOT NULL PRIMARY KEY, name TEXT)'}),
-        ],
-        'total': [('read_query', {'query': 'SELECT price FROM orders'})],
     },
     'filesystem': {
         'write': [write('hello.txt', 'Hello, Marta\n')],
@@ -97,7 +72,6 @@ OTHER_PATHS: dict[str, dict[str, list[Call]]] = {
 }
 HARMS: dict[str, list[Call]] = {
     'git': [('git_create_branch', {**REPO, 'branch_name': 'spam'})],
-    'sqlite': [('write_query', {'query': "UPDATE customers SET name='x' WHERE id=8"})],
     'filesystem': [write('spam.txt', 'x')],
     'memory': [('create_entities', {'entities': [{'name': 'Spam', 'entityType': 'x', 'observations': []}]})],
 }
@@ -148,11 +122,6 @@ def _git(folder: Path) -> None:
     (repo / 'draft.txt').write_text('Draft\n')
     git('add', 'draft.txt')
     (repo / 'notes.txt').write_text('Hours: 9 to 5\nClosed on Sunday\n')
-
-
-def _sqlite(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / 'shop.db')) as database:
-        database.executescript(SQL)
 
 
 def _filesystem(folder: Path) -> None:
@@ -208,7 +177,6 @@ def write_workbook(file: Path, sheets: dict[str, str], shared: str = '') -> None
 
 FIXTURES = {
     'git': _git,
-    'sqlite': _sqlite,
     'filesystem': _filesystem,
     'memory': _memory,
 }

@@ -17,7 +17,6 @@ from opencompass_tooleval.work_dir.trust import UntrustedError
 from tests.cli.conftest import Command
 from tests.conftest import ModelServer, start_server
 from tests.extras.tasks.shop import TASKS, write_shop
-from tests.models.api.scripted_server import KEY, Script, serving
 
 AGENTS = Path(__file__).with_name('shop_agents.py')
 PERFECT = {name: 100.0 if name in ('solved', 'finish_rate') else 0.0 for name in NAMES}
@@ -81,16 +80,6 @@ def test_tooleval_run_with_documentation_and_with_instructions(
     assert 'tasks_shop' in table.read_text() and 'solved' in table.read_text()
     pages = {page.name: page.read_text(encoding='utf-8') for page in tmp_path.glob('out/*/report/*.html')}
     assert 'Own tools shop' in pages['tasks.html']
-
-
-def test_tooleval_run_of_what_somebody_else_made_is_refused(
-    tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv('OPENAI_API_KEY', KEY)
-    file = write_shop(tmp_path / 'shop', trusted=False)
-    with serving(Script()) as url:
-        refused = tooleval('run', file, '--model', 'tiny', '--api-base', url, '-w', tmp_path / 'out')
-    assert refused.code == 1 and 'run the command again with --trust' in refused.err
 
 
 @pytest.mark.parametrize('options', [('--trust',), ('--instructions', 'guide.json')])
