@@ -33,5 +33,5 @@ def test_a_pair_that_the_config_leaves_out_is_not_missing(tooleval: Command, tmp
     assert {(cell['model'], cell['dataset'], cell['state']) for cell in cells} == {
         ('a', 'tooleval-restbench-tmdb', 'done'),
         ('a', 'tooleval-teval-instruct_v2', 'done'),
-        ('b', 'tooleval-restbench-tmdb', 'done'),
+        ('b', 'tooleval-teval-instruct_v2', 'done'),
     }
