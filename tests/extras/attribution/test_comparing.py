@@ -1,4 +1,4 @@
-"""The comparison of a served answer with the raw text: shapes of servers' faults without a server, and its bounds."""
+"""The comparison of a served answer with the raw text, without a server."""
 
 from __future__ import annotations
 

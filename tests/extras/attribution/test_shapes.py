@@ -77,7 +77,7 @@ def make_model(url: str, shape: Shape, folder: Path | None, **options: Any) -> T
         openai_api_base=url,
         retry=0,
         tokenizer_path=str(folder) if folder else None,
-        openai_extra_kwargs={**extra, **settings.pop('extra', {})},
+        openai_extra_kwargs=extra,
         **settings,
     )
 
