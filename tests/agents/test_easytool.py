@@ -146,27 +146,6 @@ def test_one_task(session: Session) -> None:
     assert parse_trajectory(trajectory.to_json()) == trajectory
 
 
-ONE = '{"task": "a", "id": 1, "dep": %s}'
-
-
-@pytest.mark.parametrize(
-    ('topology', 'stopped'),
-    [
-        (ONE % '[7]', 'plan:unknown_dependency'),
-        (ONE % '[1, -1]', 'plan:unknown_dependency'),
-        (ONE % '"1, 7"', 'plan:unknown_dependency'),
-        (ONE % '[]' + ', {"task": "b", "id": 2, "dep": -1}', 'plan:unknown_dependency'),
-        ('{"task": "a", "id": "1", "dep": -1}, {"task": "b", "id": "2", "dep": [1]}', 'plan:unknown_dependency'),
-        (ONE % '[-1, 1, 7]', ''),  # the first says whether there is one
-    ],
-)
-def test_a_task_that_depends_on_one_that_there_is_not_stops_the_run(session: Session, topology: str, stopped: str):
-    trajectory, _ = carried_out(session, task_topology=[f'[{topology}]'])
-    assert (trajectory.stopped, bool(trajectory.final_answer)) == (stopped, not stopped)
-    needs_none, _ = carried_out(session, task_topology=[f'[{topology}]'], tool_check=['{"Reason": "", "Choice": "No"}'])
-    assert needs_none.final_answer  # there nobody looks at it
-
-
 def choices(session: Session, loop: EasyTool, *chosen: str) -> tuple[Trajectory, list[str]]:
     """A run whose answers are never accepted, and the lists of tools that were shown."""
     trajectory, requests = carried_out(session, loop=loop, choose_tool=chosen, answer_check=['{"Choice": "No"}'])

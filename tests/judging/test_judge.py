@@ -255,23 +255,6 @@ def plan_then_check(name: str, first: str = '') -> Judging[tuple[Any, ...]]:
     return one, two
 
 
-def test_each_dialogue_goes_on_by_itself_and_each_verdict_is_kept_at_once(scripted: Script, tmp_path: Path) -> None:
-    on_disk: list[int] = []
-
-    def says(item: str, before: int) -> str:
-        on_disk.append(len(kept(tmp_path)))
-        return reply('planning', 8 if '/' in item else int(item) + 1)
-
-    cfg = scripted(says, batch_size=2)
-    judge = Judge(cfg, tmp_path)
-    found = judge.converse({number: plan_then_check(str(number)) for number in range(5)})
-    assert found == {number: (number + 1.0, 8.0) for number in range(5)}
-    assert (judge.calls, len(kept(tmp_path)), on_disk) == (10, 10, [0, 0, 2, 2, 4, 5, 5, 7, 7, 9])
-    again = Judge(cfg, tmp_path)
-    assert again.converse({number: plan_then_check(str(number)) for number in range(5)}) == found
-    assert again.calls == 0
-
-
 def test_one_question_of_several_dialogues_is_asked_once(scripted: Script, tmp_path: Path) -> None:
     cfg = scripted(lambda item, before: 'No idea.' if before < 2 else SEVEN)
     judge = Judge(cfg, tmp_path)
@@ -291,11 +274,6 @@ def test_repeats_are_asked_for_and_kept_by_themselves(scripted: Script, tmp_path
     assert judged(Judge(cfg, tmp_path), repeats) == {'0': 1.0, '1': 2.0, '2': 3.0}
     again = Judge(cfg, tmp_path)
     assert (judged(again, repeats[::-1]), again.calls) == ({'0': 1.0, '1': 2.0, '2': 3.0}, 0)
-
-
-def test_an_item_may_say_how_it_is_read(scripted: Script, tmp_path: Path) -> None:
-    judge = Judge(scripted(lambda item, _: 'yes' if item == 'a' else SEVEN), tmp_path)
-    assert judged(judge, [JudgeItem('a', 'a?', str.upper), JudgeItem('b', 'b?', read)]) == {'a': 'YES', 'b': 7.0}
 
 
 @pytest.mark.parametrize('times', [0, 3])

@@ -98,19 +98,6 @@ def talk() -> Dialogue[str]:
     return (yield ModelRequest((*messages, *told), write_answer('sunny'), TOOLS)).text
 
 
-def test_a_dialogue_answers_calls_and_is_resumed_with_them(server: ModelServer, tmp_path: Path) -> None:
-    journal = Journal(tmp_path / 'journal.jsonl')
-    first = DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r']
-    assert first.value == 'sunny, Weather.of by Weather_of'
-    assert first.answers[0].calls[0].name == 'Weather.of'
-    asked = server.stats()['requests']
-    again = DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r']
-    assert again.value == first.value
-    kept, given = ([(one.text, one.calls, one.usage) for one in outcome.answers] for outcome in (again, first))
-    assert kept == given
-    assert server.stats()['requests'] == asked
-
-
 def test_a_kept_answer_whose_calls_cannot_be_read_is_asked_for_again(server: ModelServer, tmp_path: Path) -> None:
     journal = Journal(tmp_path / 'journal.jsonl')
     first = DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r']

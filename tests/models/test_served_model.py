@@ -86,15 +86,6 @@ def test_one_that_does_not_start_is_started_once(served: Any, tmp_path: Path) ->
     assert (tmp_path / 'engine.log').read_text().count('loading the weights') == 1
 
 
-def test_its_end_is_the_end_of_asking(served: Any, tmp_path: Path) -> None:
-    """Not after ``patience``, and no question has failed by it."""
-    model = served('--fault', 'once', max_workers=1, retry=0)
-    with pytest.raises(AskingEndedError, match='engine of tiny: ended by SIGKILL: RuntimeError: out of') as caught:
-        model.generate([ask(str(number)) for number in range(20)])
-    assert [answer.text for answer in caught.value.answers if answer is not None] == ['Answer: A'] * 2
-    assert not processes(tmp_path)
-
-
 def test_ctrl_c_while_it_loads(served: Any, tmp_path: Path) -> None:
     model = served('--fault', 'loading')
 

@@ -299,19 +299,3 @@ def test_a_killed_sweep_leaves_no_server_and_goes_on(tmp_path: Path, number: sig
     assert starts(tmp_path) == 2 and not processes(tmp_path) and not [*server_lines(work_dir)]
     rows = [row for file in work_dir.glob('predictions/served/*.json') for row in json.loads(file.read_text()).values()]
     assert len(rows) <= asked(tmp_path) <= len(rows) + 1
-
-
-@pytest.mark.long
-def test_two_judges_on_one_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One after the other, each loaded once; the tasks need no GPU."""
-    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '3')
-    write_config(tmp_path, JUDGED, judge=judge(tmp_path))
-    other = {**judge(tmp_path), 'path': 'other', 'run_cfg': dict(num_gpus=1)}
-    with (tmp_path / 'mine.py').open('a') as config:
-        config.write("datasets[0]['eval_cfg']['evaluator']['judge_cfg']['run_cfg'] = dict(num_gpus=1)\n")
-        config.write(f"datasets[1]['eval_cfg']['evaluator']['judge_cfg'] = {other!r}\n")
-    run(tmp_path)
-    logs = [file.read_text() for file in tmp_path.glob('out/*/logs/servers/*.engine.log')]
-    assert sorted(log.partition('GPUs ')[2].split()[0] for log in logs if 'GPUs 3' in log) == ['3', '3']
-    assert all(log.count('loading the weights') == 1 for log in logs)
-    assert results(tmp_path) == 6 and not processes(tmp_path)
