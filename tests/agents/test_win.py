@@ -73,18 +73,6 @@ def test_by_toolbench_who_passes_alone_wins_every_round_unasked(
     assert names(asked).count('select_better_answer') == (3 if rule == 'select_better_answer' else 0)
 
 
-@pytest.mark.parametrize(('solved', 'rules'), [(3, {'only_passed'}), (2, {'only_passed', 'only_solved'})])
-def test_by_toolbench_a_noisy_judge_decides_by_the_majority_and_a_coin(solved: int, rules: set[str]) -> None:
-    """Of four judgements of an answer so many are that it is solved."""
-
-    def says(item: JudgeItem) -> str:
-        is_solved = 'Leiden' not in item.prompt and int(item.id.split('/')[-1]) < solved
-        return labelled('Solved' if is_solved else 'Unsolved', 'Unsolved')(item)
-
-    pairs = [(answer('Own: Delft.', query), answer('Reference: Leiden.', query)) for query in map(str, range(20))]
-    assert {run(judge_rounds(*pair, 1), says)[0][0].decided_by for pair in pairs} == rules
-
-
 def test_by_toolbench_an_unreadable_label_is_no_round_and_no_reference_loses() -> None:
     opinions, _ = run(judge_rounds(CANDIDATE, REFERENCE, 2), lambda item: '')
     assert [(opinion.value, opinion.fault) for opinion in opinions] == [('', 'empty')] * 2

@@ -490,32 +490,3 @@ def test_a_plan_that_is_not_there_is_0_and_nobody_is_asked(
     assert [row['status'] for row in rows] == ['missing'] * 3 + ['judged']
     stored = ToolEvalUltraToolEvaluator('planning', 'zh', judgements=f'{evaluator._out_dir}_judgements.jsonl')
     assert evaluate(stored, plans(4), [answer] * 3 + ['1. go'])['overall'] == pytest.approx(20.0)
-
-
-def test_judgements_of_several_runs_serve_each_run(scripted: Script, tmp_path: Path) -> None:
-    cfg = scripted(lambda _, before: reply('planning', 5 + before))
-    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg)
-    evaluator._out_dir = str(tmp_path / 'results' / 'model' / 'plans')
-    answers = [f'1. run {run}.' for run in range(3)]
-    first = evaluate(evaluator, plans(1), answers)
-    assert [run['overall'] for run in first['runs']] == pytest.approx([50.0, 60.0, 70.0])
-    stored = ToolEvalUltraToolEvaluator('planning', 'zh', judgements=f'{evaluator._out_dir}_judgements.jsonl')
-    assert evaluate(stored, plans(1), answers[::-1])['runs'] == first['runs'][::-1]
-
-
-def test_created_tools_are_judged_one_by_one(scripted: Script) -> None:
-    tool = {'name': 't', 'description': 'd', 'arguments': {'type': 'object', 'properties': {}}}
-    steps = [{'step': f'1.{i} do-{i}', 'tool': tool} for i in (1, 2)]
-    raw = {'input': [{'step': '1. all'}, *steps], 'reference': steps}
-    records = [make_record('tool_creation', raw, f'r{i}') for i in range(3)]
-    dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
-    answers = [json.dumps(steps), json.dumps(steps[1:]), 'no tool']
-    scores = {'r0/1.1': 4, 'r0/1.2': 6, 'r1/1.2': 8}
-    evaluator = ToolEvalUltraToolEvaluator(
-        'tool_creation', 'zh', judge_cfg=scripted(lambda item, _: reply('tool_creation', scores[item]))
-    )
-    result = evaluate(evaluator, dataset, answers)
-    # r0 and r1 ask the same about step 1.2, and the same is asked once
-    assert Scripted.asked == ['r0/1.1', 'r0/1.2']
-    assert [detail['values']['overall'] for detail in result['details']] == pytest.approx([0.5, 0.6, 0.0])
-    assert result['provenance']['judge_prompt'] == prompt_hash('tool_creation', 'zh')

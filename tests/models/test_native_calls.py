@@ -24,6 +24,7 @@ from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.work_dir.journal import Journal
 from tests.conftest import ModelServer, start_server
 from tests.models.api.scripted_server import KEY, Script, serving
+from tests.models.test_openai_model import make_model
 
 SCRIPT = '''
 import json
@@ -48,10 +49,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
     running = start_server('--script', f'{script}:tools')
     yield running
     running.stop()
-
-
-def make_model(server: ModelServer, **options: Any) -> ToolEvalOpenAI:
-    return ToolEvalOpenAI(path='tiny', key='none', openai_api_base=server.url, max_seq_len=8192, retry=0, **options)
 
 
 def row(**columns: Any) -> dict[str, Any]:

@@ -39,10 +39,8 @@ SERVER, BAD = 'infra:server', 'infra:bad_response'
 
 
 @pytest.mark.parametrize(('fault', 'reason'), [
-    ('429@=0.001', 'infra:rate_limit'), ('429@=-1', 'infra:rate_limit'), ('429@=nan', 'infra:rate_limit'),
-    ('500', SERVER), ('409', SERVER), ('425', SERVER), ('error200', SERVER), ('streamcut', SERVER),
-    ('408', 'infra:timeout'), ('cut', 'infra:connection'), ('html', BAD), ('notjson', BAD), ('nochoice', BAD),
-    ('empty', 'infra:empty'),
+    ('429@=nan', 'infra:rate_limit'), ('500', SERVER), ('409', SERVER), ('425', SERVER), ('streamcut', SERVER),
+    ('408', 'infra:timeout'), ('cut', 'infra:connection'), ('html', BAD), ('empty', 'infra:empty'),
 ])  # fmt: skip
 def test_a_passing_fault_is_retried_and_answered(canned_server: ModelServer, fault: str, reason: str) -> None:
     """One that lasts becomes an empty answer with its reason."""

@@ -23,21 +23,15 @@ from opencompass_tooleval.runners.local_servers import prepare_server
 from opencompass_tooleval.tasks.planned_jobs import make_plan
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.server_file import read_server, server_file, server_lines
+from tests.conftest import sweep_of
 from tests.engines import none_left, processes, scripted_engine, until, until_gone
 from tests.forked import Fork, start_opencompass
 
 SERVED = 'opencompass_tooleval.models.served_model.ToolEvalServed'
 JUDGED = ('tooleval-ultratool-planning_zh', 'tooleval-ultratool-tool_creation_zh', 'tooleval-ultratool-planning_en')
 REVIEW, PLAN = 'tooleval-teval-review_str_v2', 'tooleval-teval-plan_json_v2'
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models.fixed_models import OracleModel
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-datasets = [row for row in datasets if row['abbr'] in ABBRS]
-models = MODELS or [dict(type=OracleModel, abbr=abbr, batch_size=8, run_cfg=dict(num_gpus=0)) for abbr in ('m1', 'm2')]
+ORACLE = dict(type='opencompass_tooleval.models.fixed_models.OracleModel', batch_size=8, run_cfg=dict(num_gpus=0))
+MORE = """
 for row in datasets:
     if JUDGE:
         row['eval_cfg']['evaluator']['judge_cfg'] = JUDGE
@@ -59,8 +53,9 @@ def shared_model(folder: Path, *arguments: str, engine: dict[str, Any] | None = 
 
 
 def write_config(folder: Path, abbrs: tuple[str, ...], models: Any = (), judge: Any = None) -> None:
-    text = CONFIG.replace('ABBRS', repr(abbrs)).replace('MODELS', repr(list(models))).replace('JUDGE', repr(judge))
-    (folder / 'mine.py').write_text(text)
+    models = list(models) or [{**ORACLE, 'abbr': abbr} for abbr in ('m1', 'm2')]
+    more = f'models = {models!r}{MORE}'.replace('JUDGE', repr(judge))
+    (folder / 'mine.py').write_text(sweep_of(*abbrs, more=more))
 
 
 def start(folder: Path, *more: str) -> Fork:
@@ -299,3 +294,19 @@ def test_a_killed_sweep_leaves_no_server_and_goes_on(tmp_path: Path, number: sig
     assert starts(tmp_path) == 2 and not processes(tmp_path) and not [*server_lines(work_dir)]
     rows = [row for file in work_dir.glob('predictions/served/*.json') for row in json.loads(file.read_text()).values()]
     assert len(rows) <= asked(tmp_path) <= len(rows) + 1
+
+
+@pytest.mark.long
+def test_two_judges_on_one_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, each loaded once; the tasks need no GPU."""
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '3')
+    write_config(tmp_path, JUDGED, judge=judge(tmp_path))
+    other = {**judge(tmp_path), 'path': 'other', 'run_cfg': dict(num_gpus=1)}
+    with (tmp_path / 'mine.py').open('a') as config:
+        config.write("datasets[0]['eval_cfg']['evaluator']['judge_cfg']['run_cfg'] = dict(num_gpus=1)\n")
+        config.write(f"datasets[1]['eval_cfg']['evaluator']['judge_cfg'] = {other!r}\n")
+    run(tmp_path)
+    logs = [file.read_text() for file in tmp_path.glob('out/*/logs/servers/*.engine.log')]
+    assert sorted(log.partition('GPUs ')[2].split()[0] for log in logs if 'GPUs 3' in log) == ['3', '3']
+    assert all(log.count('loading the weights') == 1 for log in logs)
+    assert results(tmp_path) == 6 and not processes(tmp_path)

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from opencompass_tooleval.models.api.engine import Engine, EngineError, claim_port, visible_gpus
+from opencompass_tooleval.models.api.engine import Engine, EngineError, visible_gpus
 from tests.engines import command_lines, none_left, processes, scripted_engine, until
 
 
@@ -99,21 +99,6 @@ def test_a_port_that_was_taken_meanwhile(tmp_path: Path, never: threading.Event)
     assert httpx.get(f'{engine.url}/models').status_code == 200
     engine.stop()
     taken[0].close()
-
-
-def test_no_two_tasks_choose_the_same_port(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.models.api.engine.PORTS', range(31_990, 31_994))
-    claims = []
-    with pytest.raises(EngineError, match='no free port'):
-        for _ in range(5):
-            claims.append(claim_port())
-    ports = [port for port, _ in claims]
-    assert 1 <= len(ports) == len(set(ports)) <= 4
-    for _, claim in claims:
-        claim.close()
-    again, claim = claim_port()
-    claim.close()
-    assert again in range(31_990, 31_994)
 
 
 def test_one_that_does_not_hear_the_word_is_killed(tmp_path: Path, never: threading.Event) -> None:
