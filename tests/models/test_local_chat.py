@@ -18,7 +18,7 @@ from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.written.formats import choose_format
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat, ToolEvalVLLMChat
-from opencompass_tooleval.models.model_calls import REFUSED, ask
+from opencompass_tooleval.models.model_calls import REFUSED, TRUNCATED, ask, token_length
 from opencompass_tooleval.models.rendered_tools import template_messages
 from tests.models.tool_templates import HERMES, LLAMA, TEMPLATES, WITHOUT_ANSWERS, WITHOUT_TOOLS
 
@@ -124,6 +124,15 @@ def test_the_model_sees_tools_calls_and_answers(chat: ToolEvalHFChat, monkeypatc
     turns = [text.removeprefix('<|im_start|>') for text in seen[1].split('<|im_end|>\n')]
     assert turns == ['system\nBe brief.', 'user\nHow is it?', 'assistant\n']
     assert 'apply_chat_template' not in vars(chat.tokenizer)
+
+
+def test_tools_count_against_the_context(chat: ToolEvalHFChat, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = ToolSet([ToolSchema(f'tool{number}', 'does something', CITY) for number in range(40)])
+    assert token_length(chat, prompt(tools=many)) > token_length(chat, prompt()) + 400
+    monkeypatch.setattr(chat, 'max_seq_len', token_length(chat, prompt()) + 10)
+    says(chat, 'ok')
+    answers = ask(chat, [prompt(tools=many), prompt()], 8)
+    assert [answer.reason for answer in answers] == [TRUNCATED, None]
 
 
 def test_an_answer_without_calls_is_the_text_and_broken_arguments_go_back_as_they_came(chat: ToolEvalHFChat) -> None:
