@@ -41,7 +41,6 @@ extras
 LAYERS = {room: layer for layer, line in enumerate(ORDER.split('\n')) for room in line.split()}
 """Who may import whom: only what is lower. Folders, and modules beside them."""
 
-BENCHMARKS = ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench')
 FRAMEWORK = {'opencompass', 'mmengine', 'torch', 'datasets', 'lagent'}
 HEAVY = FRAMEWORK | {'transformers', 'sentence_transformers'}
 PURE_LIBRARIES = {'jsonschema', 'networkx', 'numpy', 'referencing', 'scipy'}
@@ -147,13 +146,6 @@ def test_no_benchmark_imports_another() -> None:
         named = [name.split('.')[2] for name in imports(file) if name.startswith('opencompass_tooleval.benchmarks.')]
         others = {name for name in named if (PACKAGE / 'benchmarks' / name).is_dir()}
         assert others <= {file.relative_to(PACKAGE).parts[1]}, NAMES[file]
-
-
-def test_what_benchmarks_have_in_common_names_none() -> None:
-    named = re.compile('|'.join(BENCHMARKS), re.IGNORECASE)
-    for room in ('inferencers', 'evaluators', 'summarizers', 'tasks', 'runners'):
-        for file in modules(f'{room}/**/*.py'):
-            assert not {name for name in imports(file) if named.search(name)}, NAMES[file]
 
 
 def test_rooms_import_only_rooms_below_them() -> None:

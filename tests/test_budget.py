@@ -28,8 +28,8 @@ for row in datasets:
 SERVER = dict(max_workers=64, max_out_len=600, temperature=0.7, prices=dict(input=1.0, output=2.0))
 CONFIG = sweep_of(*DATASETS, more=JUDGED + MORE, **SERVER)
 TOOLEVAL = 'from opencompass_tooleval.cli.main import main; main()'
-SLACK = LONGEST = 2000
-"""Tokens that the last requests reserve and do not take, and of the longest prompt."""
+SLACK = 2000
+"""Tokens that the last requests reserve and do not take."""
 
 
 def received(server: ModelServer) -> Counter[str]:
