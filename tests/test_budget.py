@@ -28,8 +28,8 @@ for row in datasets:
 SERVER = dict(max_workers=64, max_out_len=600, temperature=0.7, prices=dict(input=1.0, output=2.0))
 CONFIG = sweep_of(*DATASETS, more=JUDGED + MORE, **SERVER)
 TOOLEVAL = 'from opencompass_tooleval.cli.main import main; main()'
-SLACK = LONGEST = 2000
-"""Tokens that the last requests reserve and do not take, and of the longest prompt."""
+SLACK = 2000
+"""Tokens that the last requests reserve and do not take."""
 
 
 def received(server: ModelServer) -> Counter[str]:
@@ -43,10 +43,6 @@ def received(server: ModelServer) -> Counter[str]:
 
 def tokens(counts: Counter[str]) -> int:
     return counts['prompt'] + counts['completion']
-
-
-def cost_of(counts: Counter[str]) -> float:
-    return (counts['prompt'] + 2 * counts['completion']) / 1e6
 
 
 @dataclass
@@ -140,22 +136,3 @@ def test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues(
     assert status == 0 and 'used up' not in printed, printed
     assert sweep.table() == undisturbed.table
     assert spent == undisturbed.model + undisturbed.judge  # nothing was asked twice
-
-
-def test_killed_requests_count_and_do_not_stay_reserved(
-    server: ModelServer, undisturbed: Undisturbed, tmp_path: Path
-) -> None:
-    """Beyond the budget are at most the requests that were in flight when the sweep was killed."""
-    sweep = BudgetSweep(tmp_path / 'sweep', server, config=f"{CONFIG}models[0]['max_workers'] = 4\n")
-    cost = cost_of(undisturbed.model)
-    limit = 0.6 * cost
-    server.reset(latency=0.2)
-    sweep.write(f'models[0].update(budget=dict(cost={limit}))\n')
-    assert sweep.kill_when(lambda: sweep.requests() >= 8)
-    ledger = sweep.ledgers['api.cost.json']
-    assert ledger['in_flight'], 'no request was in flight'
-    in_flight = sum(count for count, *_ in ledger['in_flight'].values())
-    status, printed = sweep.run(f'budget=dict(cost={limit})', '-r')
-    assert status == 1 and 'WARNING api: the budget of ' in printed, printed
-    assert limit - SLACK * 2e-6 < cost_of(received(server)) <= limit + in_flight * (LONGEST + 2 * 600) / 1e6
-    assert sweep.ledgers['api.cost.json']['in_flight'] == {}

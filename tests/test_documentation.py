@@ -377,18 +377,6 @@ def test_next_steps_of_prepare(benchmark: str, place: Place) -> None:
             check(line.strip(), place)
 
 
-@pytest.mark.long
-def test_every_name_for_datasets_is_found(place: Place) -> None:
-    """``tooleval list`` prints names for ``--datasets``."""
-    for benchmark in ('teval', 'agents'):
-        said = check(f'tooleval list {benchmark}', place)
-        file, variable = [line for line in map(str.strip, said.splitlines()) if line.startswith(('tooleval_', '/'))][:2]
-        options = (
-            f'--config-dir "$(tooleval config-dir)" --datasets {file}{variable} --models tooleval_oracle --dry-run'
-        )
-        check(f'opencompass {options} --summarizer tooleval', place)
-
-
 # --- names of configs -------------------------------------------------------------------------------------------------
 
 
@@ -411,25 +399,3 @@ def test_configs_that_pages_name_are_there() -> None:
     named = [name for one in patterns if not re.search(r'\{\w+\}', one) for name in alternatives(one)]
     assert len(named) > 40
     assert set(named) - files - variables == set()
-
-
-def models_in(code: str) -> Iterator[str]:
-    """The keywords of each model of a list ``models = [dict(type=...), ...]``; the names of ``**parts`` too."""
-    for statement in ast.walk(ast.parse(code)):
-        if isinstance(statement, ast.Assign) and 'models' in map(ast.unparse, statement.targets):
-            for call in ast.walk(statement.value):
-                if isinstance(call, ast.Call) and any(keyword.arg == 'type' for keyword in call.keywords):
-                    yield ' '.join(ast.unparse(keyword) for keyword in call.keywords)
-
-
-MODELS_SHOWN = {
-    **{page: '\n'.join(snippets_of(page)) for page in PAGES},
-    **{file: file.read_text(encoding='utf-8') for file in CONFIGS.rglob('*.py')},
-}
-
-
-def test_models_that_are_shown_have_a_batch_size() -> None:
-    """Without one OpenCompass 0.5.2 ends with an error at its own gsm8k."""
-    shown = [(place, model) for place, code in MODELS_SHOWN.items() for model in models_in(code)]
-    assert len(shown) >= 20
-    assert [(place, model) for place, model in shown if 'batch_size=' not in model] == []

@@ -166,12 +166,12 @@ def draw(chance: Any, trials: int, generator: np.random.Generator) -> RecordValu
     return {f'r{i}': RecordValue(float(right), float(trials)) for i, right in enumerate(rights)}
 
 
-def gate(datasets: list[tuple[Any, Any]], max_drop: float = 0.0) -> list[bool]:
+def gate(datasets: list[tuple[Any, Any]]) -> list[bool]:
     """Decides as work_dir/gating does: the test of all together, and the interval of each."""
     pairs = {(f'd{i}', 'm'): of(100 * a, 100 * b) for i, (a, b) in enumerate(datasets)}
-    p_values = holm([drop_p_value(effect_of({score: 1.0}, pairs), max_drop) for score in pairs])
+    p_values = holm([drop_p_value(effect_of({score: 1.0}, pairs), 0) for score in pairs])
     return [
-        p_value <= ALPHA and intervals_of({score: pairs[score]})[score].high < -max_drop
+        p_value <= ALPHA and intervals_of({score: pairs[score]})[score].high < 0
         for score, p_value in zip(pairs, p_values, strict=True)
     ]
 
@@ -235,16 +235,6 @@ def test_equal_and_better_systems_raise_few_false_alarms(drop: float, runs: int)
             datasets.append((before, run_of(records, 2 * trials, max(0.0, drop), generator)))
         alarms += any(gate(datasets))
     assert alarms <= 0.05 * runs
-
-
-@pytest.mark.long
-def test_an_allowed_drop_is_no_alarm_and_a_larger_one_is_found() -> None:
-    generator = np.random.default_rng(6)
-    counts = [
-        sum(gate([(run_of(100, 4, 0, generator), run_of(100, 4, drop, generator))], max_drop=5)[0] for _ in range(RUNS))
-        for drop in (0.0, 5.0, 25.0)
-    ]
-    assert counts[0] <= counts[1] <= 0.05 * RUNS and counts[2] > 0.95 * RUNS
 
 
 def binary(better: int, worse: int, records: int) -> Effect:

@@ -117,12 +117,3 @@ def test_dialogues_are_named_by_class_or_by_text_and_may_end_in_calls(tmp_path: 
     run = Run(tmp_path, dialogues={'type': f'{Countdown.__module__}.Countdown', 'more': 2})
     run.go()
     assert [len(batch) for batch in run.model.asked] == [8, 8, 6, 4, 2]
-
-
-def test_another_process_of_the_same_model_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass.openicl.icl_inferencer.icl_base_inferencer.is_main_process', lambda: False)
-    run = Run(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        run.go()
-    assert [len(batch) for batch in run.model.asked] == [8, 6, 4, 2]
-    assert not list(tmp_path.iterdir())

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from opencompass_tooleval.work_dir.journal import Journal
-from tests.forked import run_opencompass, run_python
+from tests.forked import run_python
 
 LIMITED = """
 import resource, sys
@@ -54,39 +50,3 @@ for name, number in (('small', 2), ('large', 100)):
     assert done.returncode == 1 and 'File too large' in done.stderr
     (whole,) = (tmp_path / 'results' / 'model').iterdir()
     assert whole.name == 'small.json' and json.loads(whole.read_text())['right'] == 100.0
-
-
-SWEEP = """
-from mmengine.config import read_base
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, models, summarizer
-
-datasets = [row for row in datasets if row['abbr'].startswith('tooleval-teval-')][:12]
-"""
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / 'disk'
-    folder.mkdir()
-    mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=400k', 'tmpfs', folder], capture_output=True)
-    if mounted.returncode:
-        pytest.skip('no disk can be mounted here')
-    yield folder
-    subprocess.run(['umount', '--lazy', folder], check=True)
-
-
-def test_a_sweep_names_the_fix(small_disk: Path, tmp_path: Path) -> None:
-    (tmp_path / 'mine.py').write_text(SWEEP, encoding='utf-8')
-    done = run_opencompass('mine.py', '-w', small_disk, cwd=tmp_path)
-    assert done.returncode == 1 and 'Traceback' not in done.stdout + done.stderr
-    (work,) = small_disk.iterdir()
-    again = f'opencompass mine.py -w {small_disk} -r {work.name}'
-    fix = f'free space on the disk of {work}, or raise your quota'
-    assert done.stderr.splitlines()[-1].startswith('tooleval: [Errno 28] No space left on device')
-    assert done.stderr.splitlines()[-1].endswith(f'; {fix}, then: {again}')
-    status = run_python('-c', 'from opencompass_tooleval.cli.main import main; main()', 'status', work, cwd=tmp_path)
-    lines = [line.strip() for line in status.stdout.splitlines()]
-    (kept,) = work.glob('configs/*.py')
-    assert f'fix: {fix}' in lines and f'then: opencompass {kept} -w {small_disk} -r {work.name}' in lines

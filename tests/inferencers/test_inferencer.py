@@ -123,16 +123,6 @@ def write_journal(run: Run, indices: Sequence[int], **changes: Any) -> None:
     run.journal.write_text(''.join(json.dumps(line) + '\n' for line in lines), encoding='ascii')
 
 
-def dies_on(record: str) -> StubModel:
-
-    def reply(prompt: Any) -> str:
-        if prompt.record_id == record:
-            raise KeyboardInterrupt
-        return f'answer to {prompt.record_id}'
-
-    return StubModel(reply)
-
-
 def test_predictions_are_in_the_order_of_the_data(tmp_path: Path) -> None:
     run = Run(tmp_path, make_rows(10))
     rows = run.go()
@@ -168,20 +158,6 @@ def test_what_is_answered_is_not_asked_again_and_what_is_beyond_the_data_is_drop
     assert [row['prediction'].startswith('earlier') for row in rows] == [i in (0, 3, 5) for i in range(8)]
 
 
-def test_a_cut_line_is_cut_off_before_more_is_written(tmp_path: Path) -> None:
-    """Otherwise the next answer would be glued to the half line, and be lost when the run is killed again."""
-    run = Run(tmp_path, make_rows(8), dies_on('r5'), batch_size=1)
-    write_journal(run, [0, 3])
-    run.journal.write_bytes(run.journal.read_bytes()[:-7])
-    with pytest.raises(KeyboardInterrupt):
-        run.go()
-    answered = [record for (record,) in run.model.asked if record != 'r5']
-    assert answered
-    again = Run(tmp_path, make_rows(8))
-    again.go()
-    assert set(again.model.records_asked()) == {f'r{i}' for i in range(1, 8)} - set(answered)
-
-
 @pytest.mark.parametrize('changes', [
     {'infra': 'infra:timeout', 'prediction': ''},
     {'record_id': 'of another data set'},
@@ -207,22 +183,6 @@ def test_rows_that_answer_this_very_prompt_are_kept(tmp_path: Path) -> None:
     after = again.go()
     assert again.model.records_asked() == ['r0']
     assert [a['prompt_digest'] == b['prompt_digest'] for a, b in zip(after, before, strict=True)] == [False, True, True]
-
-
-def test_a_killed_run_keeps_every_whole_batch(tmp_path: Path) -> None:
-    run = Run(tmp_path / 'killed', make_rows(9), dies_on('r4'), batch_size=2)
-    with pytest.raises(KeyboardInterrupt):
-        run.go()
-    assert not run.predictions.exists()
-    in_flight = run.model.asked[-1]
-    kept = set(run.model.records_asked()) - set(in_flight)
-    assert 'r4' in in_flight and kept
-    again = Run(run.folder, make_rows(9), batch_size=2)
-    again.go()
-    assert set(again.model.records_asked()) == {f'r{i}' for i in range(9)} - kept
-    undisturbed = Run(tmp_path / 'undisturbed', make_rows(9), batch_size=2)
-    undisturbed.go()
-    assert again.predictions.read_bytes() == undisturbed.predictions.read_bytes()
 
 
 def test_a_prompt_over_the_context_of_a_local_model_is_not_sent(tmp_path: Path) -> None:

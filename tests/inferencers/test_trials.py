@@ -15,7 +15,6 @@ from mmengine.config import Config, ConfigDict
 from opencompass.registry import ICL_EVALUATORS
 
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks
-from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.noise import damage
 from opencompass_tooleval.core.statistics.trials import SUCCESS, names_of
@@ -24,43 +23,17 @@ from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
-from tests.core.tables import NATIVE, TABLES
+from tests.core.tables import TABLES
 
 CONFIGS = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs'
 DEMO = CONFIGS / 'eval_demo.py'
 REQUESTS = CONFIGS / 'datasets' / 'conformance' / 'tooleval_conformance_gen.py'
-ROWS = [(name, row) for name, rows in {**TABLES, 'teval-fc': NATIVE}.items() for row in rows]
-
-RIGHT_OR_WRONG = {
-    *TABLES['conformance'][0].metrics, 'accuracy', 'all_calls_right', 'correct_path_rate', 'error_free_rate',
-    'finish_rate', 'global_accuracy', 'json_format_metric', 'json_rate', 'json_rate_unrepaired', 'name', 'parse_rate',
-    'review_quality', 'strict_accuracy', 'string_format_metric', 'success_rate',
-}  # fmt: skip
-GRADED = {
-    'args', 'arguments', 'call_f1', 'call_order', 'call_precision', 'call_recall', 'completeness',
-    'content_reasonableness', 'efficiency', 'executability', 'f1_score', 'format_compliance', 'json_args_em_metric',
-    'local_accuracy', 'local_levenshtein', 'overall', 'precision', 'recall', 'richness', 'string_args_em_metric',
-    'structural_rationality', 'syntactic_soundness', 'thought',
-}  # fmt: skip
-JUDGED = {('ultratool', 'planning'), ('ultratool', 'tool_creation')}
-"""A judge grades them, their ``accuracy`` too."""
 
 
 def test_every_benchmark_is_looked_at() -> None:
     assert {benchmark.name: benchmark.subsets for benchmark in all_benchmarks()} == {
         name: tuple(row.name for row in rows) for name, rows in TABLES.items()
     }
-
-
-@pytest.mark.parametrize(('benchmark', 'row'), ROWS, ids=lambda part: getattr(part, 'name', part))
-def test_every_subset_says_which_of_its_metrics_are_binary_metrics(benchmark: str, row: Any) -> None:
-    better_high = [metric for metric in row.metrics if not lower_is_better(metric)]
-    graded = {metric for metric in better_high if metric not in row.binary_metrics}
-    if (benchmark, row.name) in JUDGED:
-        graded -= {'accuracy'}
-    assert tuple(metric for metric in better_high if metric in row.binary_metrics) == row.binary_metrics
-    assert set(row.binary_metrics) <= RIGHT_OR_WRONG and graded <= GRADED
-    assert set(getattr(row, 'success', ())) <= set(better_high)
 
 
 class Wavering(OracleModel):

@@ -218,18 +218,3 @@ def test_tokens_are_the_same_on_every_screen(sweep: Run, tiny_model: Path, repor
     shown = [f'{float(summarized[0][name]):.0f}' for name in (columns[0], columns[3])]
     assert [first['first prompt, tokens'], first['all prompts, tokens']] == shown
     assert first['counted'] == (REPORTED if reported else f'tokenizer {tiny_model.name}')
-
-
-def test_tokens_of_agents_are_what_the_server_says_of_a_task(run: Run) -> None:
-    agents: dict[str, Any] = {'provenance': {'benchmark': 'agents'}}
-    for name, prompt in (('d', 300), ('d-easytool', 150)):
-        usage = summary_of([Usage(prompt - 50, 1, first_prompt=prompt // 10), Usage(50, 1, first_prompt=50), None])
-        run.write(name, [0.0, 1.0, 1.0], prompt='the same query', usage=usage, **agents)
-    run.summarize()
-    columns = EASYTOOL.token_columns('task_prompts')
-    assert [run.rows[0][column] for column in columns] == ['150.00', '75.00', '50.00']
-    columns = EASYTOOL.token_columns('first_prompt')
-    assert [run.rows[0][column] for column in columns] == ['40.00', '32.50', '18.75']
-    assert f'tokens of m: means over the tasks, {REPORTED}' in run.text
-    run.write('d', [0.0, 1.0, 1.0], prompt='the same query', **agents).summarize()
-    assert run.rows[0]['first_prompt_documentation'] == run.rows[0]['task_prompts_reduction'] == ''

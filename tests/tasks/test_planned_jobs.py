@@ -167,32 +167,6 @@ def test_what_an_agent_is_offered_is_counted_and_what_is_not_is_said(
     assert plan.prompt_tokens == counted
 
 
-def test_a_plan_names_what_it_took_from_results(tmp_path: Path) -> None:
-    """What a result counted otherwise is not shown under the name of the plan's own counter."""
-    run = tmp_path / 'run'
-    file = run / 'results' / 'done' / 'tooleval-funcqa-one_hop-cot.json'
-    for path in (file.parent, run / 'configs'):
-        path.mkdir(parents=True)
-    usages = [Usage(1000, 10, counted=True, counter='tokenizer tiny'), Usage(1000, 10)]
-    file.write_text(json.dumps({'usage': summary_of(usages)}))
-    plan = plan_of(tmp_path, COT)
-    assert plan.prompts_by == (
-        f'data sets: 1 by {ESTIMATE}; 1 as those of done, reported by the server, tokenizer tiny'
-    )
-    assert plan.not_counted == ()
-
-
-def test_dialogues_that_cannot_begin_here_are_said(tmp_path: Path) -> None:
-    changes = """
-datasets[-1]['infer_cfg']['inferencer']['dialogues']['bank'] = '/no/such/bank'
-del datasets[-1]['eval_cfg']['evaluator']['judge_cfg']
-"""
-    plan = plan_of(tmp_path, (RETRIEVE, "'tooleval-toolbench_g1-agent-fc'"), ('\ninfer[', f'{changes}infer['))
-    assert plan.samples > 6 and plan.prompts_by == f'data sets: 1 by {ESTIMATE}'
-    (dialogues,) = plan.not_counted
-    assert dialogues.startswith('tooleval-toolbench_g1-agent-fc: its dialogues cannot begin here: /no/such/bank')
-
-
 def test_a_data_set_is_done_when_all_parts_of_opencompass_own_partitioner_are(tmp_path: Path) -> None:
     run = tmp_path / 'run'
     sizes = f"min_task_size=1, dataset_size_path='{tmp_path}/sizes.json')"

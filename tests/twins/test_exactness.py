@@ -178,31 +178,6 @@ def test_published_created_tools() -> None:
     assert values_of(before) == values_of(after)
 
 
-@pytest.mark.parametrize(('folder', 'code'), [('Chinese', 'zh'), ('English', 'en')])
-@pytest.mark.parametrize(('subset', 'kind'), [
-    ('tool_selection', 'order'),
-    ('tool_selection', 'names'),
-    ('tool_selection', 'more5'),
-    ('tool_creation_awareness', 'names'),  # an added tool may be the missing one
-])  # fmt: skip
-def test_records_of_ultratool_in_the_demo(subset: str, kind: str, folder: str, code: str) -> None:
-    file = DEMO / f'ultratool/{folder}-dataset/test_set/{subset}.json'
-    records = {one.id: one for one in load_ultratool(file, subset, code)}
-    changes = Changes(ULTRATOOL[kind], kind)
-    twins = load_ultratool(file, subset, code, changes)
-    assert twins
-    for name, damage in DAMAGE.items():
-        if name in CHANGED_ALL and kind == 'names':
-            continue
-        originals = [records[twin.id] for twin in twins]
-        golds = [json.dumps(one.raw['reference'], ensure_ascii=False) for one in originals]
-        texts = [damage(gold, random.Random(one.id)) for gold, one in zip(golds, originals, strict=True)]
-        translated = [changes.translations[twin.id].text(text) for text, twin in zip(texts, twins, strict=True)]
-        rules = UltraToolProtocol('official', 'span')
-        before, after = score_ultratool(originals, texts, rules), score_ultratool(twins, translated, rules)
-        assert values_of(before) == values_of(after), name
-
-
 RUNS = [f'{model}_easytool{way}__{file}.json.gz' for model, way, file in (
     ('chatgpt', '', 'G2_category'), ('chatgpt', '', 'G3_instruction'), ('gpt-4', '', 'G2_category'),
     ('gpt-4', '', 'G3_instruction'), ('chatgpt', '_retrieve', 'G2_category'),

@@ -373,47 +373,6 @@ def gold_answers(task: Task) -> list[Answer]:
 
 
 TOOLBENCH = {'path': 'tooleval:demo/toolbench', 'name': 'toolbench_g1'}
-ULTRATOOL = {'path': 'tooleval:demo/ultratool', 'name': 'ultratool_en'}
-
-
-OF_TOOLBENCH = {'loop': 'toolbench_react', 'bank': 'tooleval:demo/agents/toolbench'}
-OF_ULTRATOOL = {'loop': 'function_calling', 'stop_on': 'text'}
-
-
-@pytest.mark.parametrize('kind', ['order', 'names', 'more5'])
-@pytest.mark.parametrize(('settings', 'options'), [(TOOLBENCH, OF_TOOLBENCH), (ULTRATOOL, OF_ULTRATOOL)])
-def test_agents_of_other_benchmarks_are_answered_as_before(
-    settings: dict[str, str], options: dict[str, Any], kind: str
-) -> None:
-    originals = {row['record_id']: parse_task(row['record']) for row in ToolEvalAgentDataset.load(**settings)}
-    try:
-        rows = twin(ToolEvalAgentDataset, kind, **settings)
-    except ValueError as error:
-        assert kind == 'more5' and 'no other tools' in str(error)
-        return
-    dialogues = AgentDialogues(**options)
-    assert rows
-    answered = set()
-    for row in rows:
-        changed, original = parse_task(row['record']), originals[row['record_id']]
-        tools, fields = changed.twin.get('tools', {}), changed.twin.get('fields', {})
-        assert bool(tools) is (kind == 'names')
-        assert len(changed.tools) == len(original.tools) or kind == 'more5'
-        if tools:
-            shown = json.dumps([[tool.name, list(tool.parameters['properties'])] for tool in changed.tools])
-            assert not [name for name in (*tools, *fields) if f'"{name}"' in shown and name not in ('step', 'tool')]
-        answers = [
-            [*(calling((call.name, call.arguments)) for call in task.oracle_calls), Answer('Done.')]
-            for task in (original, changed)
-        ]
-        before, after = (run(dialogues, task, *given) for task, given in zip((original, changed), answers, strict=True))
-        new = Translation(tools, fields)
-        for first, second in zip(calls_of(before), calls_of(after), strict=True):
-            assert (first.source, first.error) == (second.source, second.error)
-            assert second.observation in (new.words(first.observation), new.text(first.observation))
-            answered.add(first.source)
-        assert score_trajectory(original, before).values == score_trajectory(changed, after).values
-    assert answered
 
 
 def test_instructions_that_are_found_by_names_keep_them() -> None:

@@ -13,13 +13,9 @@ import pytest
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.cli.status import show_status
-from opencompass_tooleval.core.scoring.prices import Prices
-from opencompass_tooleval.core.scoring.usage import Usage
-from opencompass_tooleval.core.scoring.usage_summary import Spending, other_row, other_usage, summary_of
-from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path, sweep_lock
-from opencompass_tooleval.work_dir.progress import Cell, State, dataset_abbr, look, model_abbr, prices_of
+from opencompass_tooleval.work_dir.progress import Cell, State, dataset_abbr, look, model_abbr
 from opencompass_tooleval.work_dir.replicas import Claims, Replica
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
@@ -201,76 +197,6 @@ def test_models_and_data_sets_are_named_as_opencompass_names_them() -> None:
     assert [model_abbr(model) for model in models] == [model_abbr_from_cfg(model) for model in models]
     for dataset in ({'abbr': 'a/b', 'path': 'p'}, {'path': 'data/file'}, {'path': 'data/file', 'name': 'sub/set'}):
         assert dataset_abbr(dataset) == dataset_abbr_from_cfg(dataset)
-
-
-CONFIG = """models = [
-    dict(abbr='m', type='x', prices=dict(input=2.0, output=8.0)), dict(abbr='free'), dict(abbr='bad', prices=[1])
-]
-datasets = [dict(abbr='plan_v2'), dict(abbr='dialogues')]
-"""
-
-
-def usage_of(prompt: int, completion: int, **more: Any) -> dict[str, Any]:
-    return {'usage': {'prompt': prompt, 'completion': completion, 'requests': 1, **more}}
-
-
-def test_what_is_spent_so_far(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    """Answers in a journal, rounds of dialogues, whole predictions, a result: of each what it says."""
-    run.config().write_text(CONFIG)
-    prices = prices_of(read_dumped(run.config()))
-    assert prices == {'m': Prices(2.0, 8.0)}
-    run.journal(
-        {'prediction': 'a', **usage_of(100, 10)},
-        {'prediction': 'b', 'infra': 'infra:timeout', **usage_of(7, 7)},
-        {'prediction': 'b', 'idx': 1, **usage_of(200, 20, counted=True, counter='estimate')},
-        {'prediction': 'old'},
-    )
-    counted = {'counters': ('estimate',), 'requests': 2}
-    cost = pytest.approx((600 + 240) / 1e6)
-    assert look(run, 'm', 'plan_v2', prices['m']).spent == Spending(3, 300, 30, cost, 1, 1, **counted)
-    assert look(run, 'm', 'plan_v2').spent == Spending(3, 300, 30, None, 1, 1, **counted)
-    row, timeout = {'key': 'r0', 'round': 0, 'asked': 'x'}, {'infra': 'infra:timeout'}
-    journal = run.journal(
-        *({**row, 'round': n, 'answer': 'y', **usage_of(10, 1)} for n in range(3)), dataset='dialogues'
-    )
-    both = ('sim', Prices(10.0, 0.0)), ('sim', Prices(10.0, 0.0)), ('free', None)
-    asked = [other_usage('simulator', name, of_one, [Usage(500, 50)]) for name, of_one in both]
-    last = (
-        {**row, 'answer': 'y', 'model': 'simulator', 'auxiliary_models': [asked[0]]},
-        {**row, **timeout, 'model': 'simulator', 'auxiliary_models': asked[1:]},
-        {**row, 'answer': '', 'reason': 'infra:truncated'},
-        {**row, **timeout, 'usage': {'requests': 4}},
-    )
-    journal.append(dict(enumerate(last, start=3)))
-    cell = look(run, 'm', 'dialogues', prices['m'])
-    assert cell.spent == Spending(4, 30, 3, pytest.approx(84 / 1e6), 0, 1, requests=7)
-    assert cell.others == {
-        'simulator sim': Spending(2, 1000, 100, pytest.approx(0.01), 0, 0, requests=2),
-        'simulator free': Spending(1, 500, 50, None, 0, 0, requests=1),
-    }
-    assert show_status(run.path) == 0
-    shown = capsys.readouterr().out
-    assert (
-        'tokens   m: 330 of prompts, 33 of answers, cost 0.00, 1 answers counted here (estimate), '
-        '2 answers with unknown tokens\n'
-        'tokens   m, simulator sim: 1,000 of prompts, 100 of answers, cost 0.01\n'
-        'tokens   m, simulator free: 500 of prompts, 50 of answers\n'
-    ) in shown
-    assert 'tokens   free' not in shown
-    whole = {str(i): {'prediction': 'a', 'record_id': str(i), **usage_of(1000, 100)} for i in range(2)}
-    run.predictions('m', 'plan_v2').write_text(json.dumps(whole))
-    cell = look(run, 'm', 'plan_v2', prices['m'])
-    assert cell.spent == Spending(2, 2000, 200, pytest.approx(5600 / 1e6), 0, 0, requests=2)
-    judged = [Usage(9, 1), Usage(9, 1, requests=2)]
-    summary = summary_of([Usage(5, 6), Usage(7, 8)], prices['m']) or {}
-    summary['auxiliary_models'] = other_row('judge', 'gpt', judged, None, [Usage(70, 7)])
-    result = run.path / 'results' / 'm' / 'plan_v2.json'
-    result.parent.mkdir(parents=True)
-    result.write_text(json.dumps({'f1': 1.0, 'samples': {'all': 2}, 'usage': summary}))
-    cell = look(run, 'm', 'plan_v2')
-    assert cell.spent == Spending(2, 12, 14, pytest.approx(136 / 1e6), 0, 0, requests=2)
-    of_judge = Spending(2, 18, 2, None, 0, 0, requests=3)  # what is used again was paid before
-    assert cell.others == {'judge gpt': of_judge}
 
 
 def status_of(run: Run, capsys: pytest.CaptureFixture[str], *datasets: str) -> str:

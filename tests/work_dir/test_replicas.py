@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import errno
-import heapq
 import inspect
 import json
 import os
 import signal
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -89,92 +86,28 @@ def claimers(whole: Path, number: int) -> list[int]:
     return [int(file.read_text()) for file in files]
 
 
-@dataclass
-class Worker:
-    """A replica that answers ``at_once`` samples in ``latency`` seconds of a clock that only counts."""
-
-    claims: Claims
-    latency: float
-    at_once: int
-    lock: ExitStack = field(default_factory=ExitStack)
-    waiting: deque[int] = field(default_factory=deque)
-    flying: set[int] = field(default_factory=set)
-    end: float = 0.0
-    is_dead: bool = False
-
-
-def simulate(
-    folder: Path, latencies: Sequence[float], at_once: int, samples: int, dies: tuple[int, float] | None = None
-) -> tuple[list[Worker], Counter[int], list[float]]:
-    """Runs real claims on a simulated clock; returns the workers, how often each sample was sent, and the deaths."""
-    whole, asked, deaths = folder / 'data.json', Counter[int](), list[float]()
-    workers = [
-        Worker(Claims(whole, Replica(number, len(latencies), 'x')), latency, at_once)
-        for number, latency in enumerate(latencies)
-    ]
-    for worker in workers:
-        worker.lock.enter_context(exclusive(worker.claims.lock))
-        assert worker.claims.begin()
-        worker.claims.divide(range(samples), [10] * samples, at_once)
-    events: list[tuple[float, int, int]] = []
-
-    def send(number: int, now: float) -> None:
-        worker = workers[number]
-        worker.waiting.extend(worker.claims.take(2 * at_once - len(worker.waiting) - len(worker.flying)))
-        while worker.waiting and len(worker.flying) < at_once:
-            index = worker.waiting.popleft()
-            asked[index] += 1
-            worker.flying.add(index)
-            heapq.heappush(events, (now + worker.latency, number, index))
-
-    for number in range(len(workers)):
-        send(number, 0.0)
-    while events:
-        now, number, index = heapq.heappop(events)
-        worker = workers[number]
-        if dies and dies[0] == number and now >= dies[1] and not worker.is_dead:
-            worker.is_dead = True
-            deaths.append(now)
-            worker.lock.close()
-        if not worker.is_dead:
-            worker.flying.discard(index)
-            worker.claims.journal.append({index: {'prediction': ''}})
-            worker.claims.arrived([index])
-            worker.end = now
-            send(number, now)
-        for idle in [other for other, one in enumerate(workers) if deaths and not (one.flying or one.is_dead)]:
-            if workers[idle].claims.has_work():
-                send(idle, now)
-    for worker in workers:
-        worker.lock.close()
-    return workers, asked, deaths
-
-
-@pytest.mark.parametrize('at_once', [1, 4, pytest.param(16, marks=pytest.mark.long)])
-@pytest.mark.parametrize('latencies', [(1.0, 1.0, 1.0, 0.25), (1.0, 1.0, 1.0, 1.0), (1.0, 0.1)], ids=str)
-def test_shares_follow_speed(tmp_path: Path, latencies: Sequence[float], at_once: int) -> None:
-    samples = 320 * at_once
-    workers, asked, _ = simulate(tmp_path, latencies, at_once, samples)
+def test_one_dies_in_the_middle(tmp_path: Path) -> None:
+    """The other gets all that the dead one has not answered, and nothing else."""
+    samples, asked = 320, Counter[int]()
+    dies, lives = (Claims(tmp_path / 'data.json', Replica(number, 2, 'x')) for number in range(2))
+    with exclusive(lives.lock):
+        with exclusive(dies.lock):
+            for claims in (dies, lives):
+                claims.begin()
+                claims.divide(range(samples), [10] * samples, 4)
+            claimed = dies.take(8)
+            answer(dies, claimed[:5])
+            asked.update(claimed[:5])
+            while indices := lives.take(8):
+                asked.update(indices)
+                answer(lives, indices)
+            assert sum(asked.values()) < samples and not lives.has_work()
+        assert lives.has_work()
+        while indices := lives.take(8):
+            asked.update(indices)
+            answer(lives, indices)
     assert asked == Counter(range(samples))
-    ideal = samples / sum(at_once / latency for latency in latencies)
-    ends = [worker.end for worker in workers]
-    plan = plan_of(tmp_path / 'data.json')
-    assert done_ranges(tmp_path / 'data.json') == set(range(len(plan.stops)))
-    assert len(plan.stops) <= 15 * len(latencies) + 1
-    assert max(ends) <= 1.1 * ideal
-    longest = plan.stops[0] / at_once
-    assert max(ends) - min(ends) <= longest * max(latencies)
-
-
-@pytest.mark.parametrize('number', [0, 3], ids=['a slow one', 'the fast one'])
-def test_one_dies_in_the_middle(tmp_path: Path, number: int) -> None:
-    latencies, at_once, samples = (1.0, 1.0, 1.0, 0.25), 4, 1280
-    speeds = [at_once / latency for latency in latencies]
-    half = samples / sum(speeds) / 2
-    workers, asked, (death,) = simulate(tmp_path, latencies, at_once, samples, (number, half))
-    assert set(asked) == set(range(samples)) and sum(asked.values()) <= samples + at_once
-    ideal = death + (samples - death * sum(speeds)) / (sum(speeds) - speeds[number])
-    assert max(worker.end for worker in workers) <= 1.1 * ideal
+    assert done_ranges(tmp_path / 'data.json') == set(range(len(plan_of(tmp_path / 'data.json').stops)))
 
 
 @pytest.mark.parametrize('sweep', ['x', 'y'], ids=['the same sweep', 'a later one'])
@@ -382,14 +315,6 @@ def test_processes_that_claim_at_once(tmp_path: Path) -> None:
         begun(folder)
         assert ended(*[run(folder, Replica(one, 6, 'b')) for one in range(6)]) == [0] * 6
         check(folder, 0)
-
-
-def test_without_locks_ranges_go_by_number(tmp_path: Path) -> None:
-    folder = tmp_path / 'run'
-    begun(folder)
-    processes = [run(folder, Replica(number, 3, 'b'), has_locks=False, delay=0.001) for number in range(3)]
-    assert ended(*processes) == [0] * 3
-    check(folder, 0)
 
 
 def test_without_locks_the_next_sweep_continues_for_a_dead_replica(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner
 from opencompass_tooleval.work_dir.journal import Journal, write_json
 from opencompass_tooleval.work_dir.shards import check_shards, parts_of, read_predictions, shard_files, whole_name
 from opencompass_tooleval.work_dir.stored import Records, join_parts
-from tests.conftest import ModelServer
+from tests.conftest import ModelServer, sweep_of
 from tests.forked import run_opencompass
 
 IDS = [f'r{number}' for number in range(7)]
@@ -123,23 +122,15 @@ def test_three_jobs_give_what_one_gives(tmp_path: Path) -> None:
     assert all(one == results[''] for one in results.values()) and len(results['']) == 3
 
 
-SERVED = """
-from mmengine.config import read_base
+NAME = 'tooleval-teval-review_str_v2'
+TWICE = """
 from opencompass.partitioners import NumWorkerPartitioner
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner, ToolEvalPartitioner
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base='URL', retry=2, timeout=30,
-               max_workers=4, max_out_len=64, query_per_second=1000, max_seq_len=100000, run_cfg=dict(num_gpus=0))]
-datasets = [dict(row, n=2) for row in datasets if row['abbr'] == 'tooleval-teval-review_str_v2']
-infer['runner']['max_num_workers'] = 2
+from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner
+datasets[0]['n'] = 2
 infer['partitioner'] = PARTITIONER
 """
 SHARDS = "dict(type=NumWorkerPartitioner, num_worker=3, min_task_size=1, dataset_size_path='', force_rebuild=True)"
-NAME = 'tooleval-teval-review_str_v2'
+REPLICAS = 'dict(type=ToolEvalNumWorkerPartitioner, num_worker=2)'
 
 
 def as_journal(file: Path, keep: int, fails: bool = False) -> None:
@@ -152,24 +143,12 @@ def as_journal(file: Path, keep: int, fails: bool = False) -> None:
     file.unlink()
 
 
-@pytest.fixture(scope='module')
-def in_shards(canned_process: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a sweep of three shards."""
-    folder = tmp_path_factory.mktemp('shards')
-    canned_process.settle()
-    (folder / 'sweep.py').write_text(SERVED.replace('URL', canned_process.url).replace('PARTITIONER', SHARDS))
-    done = run_opencompass('sweep.py', '-w', 'out', cwd=folder)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
-
-
-@pytest.mark.parametrize('kind', ['ToolEvalNumWorkerPartitioner, num_worker=2', 'ToolEvalPartitioner, n=9'])
-def test_shards_of_an_earlier_run_keep_their_answers(
-    in_shards: Path, tmp_path: Path, canned_server: ModelServer, kind: str
-) -> None:
+def test_shards_of_an_earlier_run_keep_their_answers(tmp_path: Path, canned_server: ModelServer) -> None:
     """The server gets the questions that the shards lack, and the predictions are those of a whole run."""
-    shutil.copytree(in_shards, tmp_path, dirs_exist_ok=True)
-    sweep = tmp_path / 'sweep.py'
+    sweep, config = tmp_path / 'sweep.py', sweep_of(NAME, more=TWICE, openai_api_base=canned_server.url, max_workers=4)
+    sweep.write_text(config.replace('PARTITIONER', SHARDS))
+    done = run_opencompass('sweep.py', '-w', 'out', cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
     (folder,), (run,) = tmp_path.glob('out/*/predictions/api'), tmp_path.glob('out/*')
     shards = [folder / f'{NAME}_{number}.json' for number in range(3)]
     rows = [row for shard in shards for row in json.loads(shard.read_text()).values()]
@@ -184,7 +163,7 @@ def test_shards_of_an_earlier_run_keep_their_answers(
     earlier.write_text(f"models = [dict(abbr='api')]\ndatasets = [dict(abbr='{NAME}_7')]\n")
     os.utime(earlier, (0, 0))
     canned_server.reset()
-    sweep.write_text(SERVED.replace('URL', canned_server.url).replace('PARTITIONER', f'dict(type={kind})'))
+    sweep.write_text(config.replace('PARTITIONER', REPLICAS))
     done = run_opencompass('sweep.py', '-w', 'out', '-r', cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert canned_server.stats()['requests'] == 12 - 4 - 2

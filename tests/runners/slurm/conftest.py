@@ -108,26 +108,11 @@ class NodesTestbed(Testbed):
         self.tell('ip', 'link', 'set', f'tooleval-{name}', 'up')
         self.tell(str(SCRIPT), 'node', name, str(self.folder))
 
-    def isolate(self, *names: str, off: bool = False) -> None:
-        """Cuts the links between these nodes, or mends them; the login node still reaches each."""
-        for name in names:
-            self.tell('bridge', 'link', 'set', 'dev', f'tooleval-{name}', 'isolated', 'off' if off else 'on')
-
     def on_disk(self, name: str, command: str) -> None:
         """Runs a line of shell in the folder of a node's local disk, of 16 MB."""
-        self._inside(name, 'sh', '-c', f'cd {self.folder / "local"} && {{ {command}; }}')
-
-    def _inside(self, name: str, *command: str) -> None:
         slurmd = (self.folder / f'{name}.pid').read_text().strip()
-        self.tell('nsenter', f'--target={slurmd}', '--mount', '--net', *command)
-
-    def make_slow(self, name: str, folder: Path, off: bool = False) -> None:
-        """A node reads and writes a shared folder slowly, and sees changes of others up to 3 s late."""
-        if off:
-            self._inside(name, 'umount', '--lazy', str(folder))
-            return
-        options = ['-o', 'attr_timeout=3,entry_timeout=3,negative_timeout=3,nonempty']
-        self._inside(name, 'bindfs', *options, '--read-rate=2M', '--write-rate=50k', str(folder), str(folder))
+        line = f'cd {self.folder / "local"} && {{ {command}; }}'
+        self.tell('nsenter', f'--target={slurmd}', '--mount', '--net', 'sh', '-c', line)
 
     def set_environment(self, name: str, **variables: str) -> None:
         lines = (f'export {variable}={value}\n' for variable, value in variables.items())
@@ -137,7 +122,6 @@ class NodesTestbed(Testbed):
         """Undoes everything, and waits until all nodes can work."""
         self.tell('scancel', f'--user={os.getuid()}')
         for name in self.nodes:
-            self.isolate(name, off=True)
             self.set_environment(name)
             self.tell('ip', 'link', 'set', f'tooleval-{name}', 'up')
             if self.processes(name):

@@ -88,20 +88,6 @@ def test_a_rank_that_dies_ends_the_engine_and_the_task_starts_anew(
     check_answers(tmp_path, in_flight=2)
 
 
-def test_a_rank_whose_step_is_killed_leaves_nothing(nodes: NodesTestbed, tmp_path: Path) -> None:
-    """Its guard sees that its parent is gone. Slurm itself sees it only when the node registers again."""
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(runner().launch, [on_two_nodes(tmp_path, '--latency', '0.5', grace=1)])
-        until_asked(tmp_path, 1)
-        left = set(processes(tmp_path)) & set(nodes.processes('n2'))
-        words = {number: Path(f'/proc/{number}/cmdline').read_bytes() for number in nodes.processes('n2')}
-        for process in [number for number, line in words.items() if line.startswith(b'slurmstepd')]:
-            os.kill(process, signal.SIGKILL)
-        until(lambda: not left & set(processes(tmp_path)))
-        assert [code for _, code in future.result()] == [0], log(tmp_path)
-    until_gone(tmp_path)
-
-
 def test_a_rank_that_does_not_start_has_the_last_word(nodes: NodesTestbed, tmp_path: Path) -> None:
     engine = on_two_nodes(tmp_path, worker_options=['--fault', 'crash'])
     assert [code for _, code in runner().launch([engine])] != [0]
@@ -155,14 +141,3 @@ def test_an_element_that_is_taken_away_goes_on(
         assert [code for _, code in future.result()] == [0], log(tmp_path)
     assert log(tmp_path).count('slurm: job ') == 2, log(tmp_path)
     check_answers(tmp_path, in_flight=2)
-
-
-def test_a_cut_between_the_nodes(nodes: NodesTestbed, tmp_path: Path) -> None:
-    """The first node does not hear of the end of the second: the task ends all the same."""
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(runner().launch, [on_two_nodes(tmp_path, '--latency', '1', grace=1)])
-        until_asked(tmp_path, 1)
-        nodes.isolate('n1', 'n2')
-        assert [code for _, code in future.result()] == [0], log(tmp_path)
-    nodes.isolate('n1', 'n2', off=True)
-    until_gone(tmp_path)

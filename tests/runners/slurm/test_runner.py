@@ -130,18 +130,6 @@ def test_what_crashes_is_run_again_and_leaves_the_others(sweep: Sweep) -> None:
 
 
 @pytest.mark.long
-def test_elements_that_are_cancelled_from_outside(sweep: Sweep) -> None:
-    """One that waits, and one that runs."""
-    future = sweep.begin(['sleep 100', 'sleep 60', 'true'], max_num_workers=1)
-    job = sweep.testbed.wait_for('RUNNING', 'PENDING')[0].split('_')[0]
-    until(lambda: future.done() or sweep.says('tasks wait in the queue: JobArrayTaskLimit'))
-    for element in (1, 0):
-        sweep.testbed.tell('scancel', f'{job}_{element}')
-    assert future.result() == [-1, -1, 0]
-    until(lambda: 'CANCELLED' in sweep.log())  # Slurm writes it once the job has ended
-
-
-@pytest.mark.long
 def test_over_the_time_limit(sweep: Sweep) -> None:
     """Slurm looks at limits once a minute, so the limit is set once the job runs."""
     assert sweep.launch(['scontrol update JobId=$SLURM_JOB_ID TimeLimit=00:00:01; sleep 200'], time=1) == [-1]
@@ -198,17 +186,6 @@ def test_the_controller_is_restarted(sweep: Sweep) -> None:
     assert future.result() == [0, 0, 0] and sweep.says('trying again')
 
 
-@pytest.mark.long
-def test_a_controller_that_stays_away(sweep: Sweep) -> None:
-    future, _ = sweep.started(['sleep 1'], patience=0.0)
-    sweep.testbed.stop_controller()
-    try:
-        with pytest.raises(SystemExit, match=r'tooleval: .*Unable to contact'):
-            future.result()
-    finally:
-        sweep.testbed.start_controller()
-
-
 def most_at_once(times: Path) -> int:
     running = most = 0
     for sign in times.read_text().split():
@@ -245,17 +222,6 @@ def test_a_first_job_that_is_refused_is_an_error(sweep: Sweep) -> None:
     with pytest.raises(SystemExit, match=r"invalid partition specified: nowhere.*Set partition in infer\['runner'\]"):
         sweep.launch(tasks, partition='nowhere')
     assert sweep.testbed.queue() == []
-
-
-@pytest.mark.long
-def test_a_later_job_that_is_refused_takes_no_places(sweep: Sweep) -> None:
-    times = sweep.work / 'times'
-    command = f'echo + >>{times}; sleep 6; echo - >>{times}'
-    refused = shell_tasks(sweep.work, ['true'] * 4, list('abcd'), gpus=99)
-    tasks = [*shell_tasks(sweep.work, [command] * 4), *refused]
-    assert sweep.launch(tasks, max_num_workers=4, patience=0.0) == [0] * 4 + [-1] * 4
-    assert times.read_text().split() == ['+'] * 4 + ['-'] * 4
-    assert 'SlurmError: sbatch: ' in sweep.log('a')
 
 
 @pytest.mark.long

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,18 +12,10 @@ from mmengine.config import Config
 
 from opencompass_tooleval.work_dir.server_file import server_lines
 from tests.engines import processes, scripted_engine, until, until_gone
-from tests.forked import start_python
 from tests.runners.slurm.conftest import Testbed
 from tests.runners.slurm.test_engines import nothing_left, rows, runner, task, task_each
 
 __all__ = ['nothing_left']
-
-RUNNER = """
-import sys
-from pathlib import Path
-from tests.runners.slurm.test_servers import runner, tasks
-print(runner(retry=1).launch(tasks(Path(sys.argv[0]), '--latency', '0.5')), flush=True)
-"""
 
 
 def tasks(folder: Path, *arguments: str) -> list[Config]:
@@ -91,18 +81,3 @@ def test_a_server_that_does_not_start(testbed: Testbed, tmp_path: Path) -> None:
     for log in (tmp_path / 'out').glob('logs/infer/served/*.out'):
         task_log = log.read_text()
         assert 'ended with exit status 1 before it was ready: RuntimeError: no such weights' in task_log
-
-
-@pytest.mark.long
-def test_it_ends_with_the_last_task_of_a_killed_runner(testbed: Testbed, tmp_path: Path) -> None:
-    program = RUNNER.replace('sys.argv[0]', repr(str(tmp_path)))
-    sweep = start_python('-c', program, cwd=Path.cwd(), output=tmp_path / 'said.txt')
-    until(lambda: asked(tmp_path) > 1 or sweep.poll() is not None)
-    assert sweep.poll() is None, (tmp_path / 'said.txt').read_text()
-    os.kill(sweep.pid, signal.SIGKILL)
-    testbed.wait_for()  # the tasks go on to their end, and then it ends
-    until_gone(tmp_path)
-    assert engine_log(tmp_path).count('loading the weights') == 1
-    answered = rows(tmp_path)
-    assert len(answered) == asked(tmp_path) and all(row['prediction'] == 'Answer: A' for row in answered)
-    assert (tmp_path / 'said.txt').read_text().count("', 0)") == 0

@@ -5,8 +5,6 @@ The tables equal that of an undisturbed run, and the server is asked nothing twi
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -178,24 +176,6 @@ def test_a_local_disk_is_full(nodes: NodesTestbed, undisturbed: Undisturbed, swe
     sweep.start(retry=4)
     check(sweep, undisturbed, 0)
     assert ' on n1, restart' not in logs(sweep)
-
-
-@pytest.mark.skipif(not shutil.which('bindfs'), reason='bindfs is not installed')
-def test_a_slow_shared_folder(nodes: NodesTestbed, undisturbed: Undisturbed, sweep: Sweep, tmp_path: Path) -> None:
-    """Nodes write 50 kB/s, and see late what others wrote; a task that is queued again goes on."""
-    for name in nodes.nodes:
-        nodes.make_slow(name, tmp_path)
-    try:
-        sweep.start()
-        job = until_at_work(sweep, 'n1')
-        nodes.tell('scontrol', 'requeue', job)
-        check(sweep, undisturbed, 1)
-    finally:
-        nodes.tell('scancel', f'--user={os.getuid()}')
-        nodes.wait_for()
-        for name in nodes.nodes:
-            nodes.make_slow(name, tmp_path, off=True)
-    assert 'restart 1' in logs(sweep)
 
 
 @pytest.mark.skipif(not FAKETIME.exists(), reason='libfaketime is not installed')
