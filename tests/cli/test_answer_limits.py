@@ -18,7 +18,7 @@ from opencompass_tooleval.models import ToolEvalOpenAI
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.conversation import Conversation
 from tests.cli.conftest import Command
-from tests.conftest import ROOT, ModelServer, start_server
+from tests.conftest import ROOT, ModelServer, start_server, sweep_of
 from tests.forked import run_opencompass
 
 SCRIPT = f'{ROOT / "tests" / "cli" / "limits_script.py"}:thinking'
@@ -120,28 +120,6 @@ def test_the_server_receives_the_limit_that_counts(sweep: Path, servers: list[Mo
     assert "the benchmark's limit" not in next(sweep.glob('logs/infer/m0/*.out')).read_text()
 
 
-OWN = """
-from opencompass.partitioners import NaivePartitioner
-from opencompass.runners import LocalRunner
-from opencompass.tasks import OpenICLInferTask
-
-infer = dict(partitioner=dict(type=NaivePartitioner, n=9),
-             runner=dict(type=LocalRunner, max_num_workers=1, task=dict(type=OpenICLInferTask)))
-datasets = [row for row in datasets if row['abbr'] in ('of-the-user', 'tooleval-teval-review_str_v2')]
-"""
-
-
-def test_the_same_under_opencompass_own_task(servers: list[ModelServer], tmp_path: Path) -> None:
-    for server in servers:
-        server.reset()
-    models = [('m0', servers[0].url, dict(max_out_len=16384)), ('m1', servers[1].url, dict(max_out_len=100))]
-    (tmp_path / 'mine.py').write_text(ALL.replace('MODELS', repr(models)).replace('STEP', '1') + OWN)
-    done = run_opencompass('mine.py', '-w', 'out', '-m', 'infer', cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    # That task does not tell a data set's 77 from a model's: such a value does not cut below the benchmark's.
-    assert limits_asked(servers[0]).keys() == {16384, 512} and limits_asked(servers[1]).keys() == {512}
-
-
 def test_judges_and_simulators_have_the_limits_of_their_own_configs(servers: list[ModelServer]) -> None:
     url = servers[0].url
     servers[0].reset()
@@ -156,18 +134,10 @@ def test_judges_and_simulators_have_the_limits_of_their_own_configs(servers: lis
 
 
 RESUMED = """
-from mmengine.config import read_base
-from opencompass_tooleval.models import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-datasets = [row for row in datasets if row['abbr'] in WANTED]
 for row in datasets:
     row['infer_cfg']['inferencer'].update(max_infra_share=1, published_max_out_len=100)
     row['reader_cfg'] = dict(row['reader_cfg'], test_range=RANGE)
-models = [dict(type=ToolEvalOpenAI, abbr='m', path='tiny', key='none', openai_api_base='URL', retry=0, max_workers=8,
-               batch_size=8, max_out_len=LIMIT, run_cfg=dict(num_gpus=0)) | MORE]
+models[0]['abbr'] = 'm'
 """
 PLAIN, DIALOGUES = 'tooleval-teval-review_str_v2', 'tooleval-teval-agent-fc'
 """A data set of one round, and one of dialogues."""
@@ -183,9 +153,9 @@ class Resumed:
     """Further settings of the model."""
 
     def write(self, limit: int, test_range: str, wanted: tuple[str, ...] = (PLAIN,)) -> None:
-        text = RESUMED.replace('WANTED', repr(wanted)).replace('LIMIT', str(limit)).replace('URL', self.server.url)
-        text = text.replace('RANGE', repr(test_range)).replace('MORE', repr(self.more))
-        (self.folder / 'mine.py').write_text(text)
+        settings = {'key': 'none', 'retry': 0, 'max_workers': 8, 'batch_size': 8, 'max_out_len': limit, **self.more}
+        text = sweep_of(*wanted, more=RESUMED.replace('RANGE', repr(test_range)), **settings)
+        (self.folder / 'mine.py').write_text(text.replace('URL', self.server.url))
 
     def go(self, limit: int, test_range: str = '', wanted: tuple[str, ...] = (PLAIN,)) -> str:
         """Runs the config with a benchmark's limit of 100, the second time with ``-r``; returns what it says."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -327,24 +325,6 @@ def test_what_is_no_export(tooleval: Command, tmp_path: Path) -> None:
     assert len(list((tmp_path / 'in').iterdir())) == 2, 'each is a run of its own'
     (tmp_path / 'predictions.parquet').write_text('')
     assert 'delete one' in tooleval('import', tmp_path, tmp_path / 'in').err
-
-
-KILLED = """
-import os, sys
-from pathlib import Path
-from opencompass_tooleval.extras.exports import importing
-importing.write_json = lambda *_: os.kill(os.getpid(), 9)
-importing.import_predictions(*map(Path, sys.argv[1:]))
-"""
-
-
-def test_what_a_killed_import_left_goes_with_the_next(tooleval: Command, tmp_path: Path) -> None:
-    (tmp_path / 'predictions.jsonl').write_text(line() + '\n')
-    imports = tmp_path / 'imports'
-    assert subprocess.run([sys.executable, '-c', KILLED, tmp_path, imports]).returncode == -9
-    assert len(list(imports.glob('.import-*'))) == 2
-    assert tooleval('import', tmp_path, imports).code == 0
-    assert not list(imports.glob('.*')) and len(list(imports.iterdir())) == 1
 
 
 def test_calls_usage_and_shape_come_back(tooleval: Command, tmp_path: Path) -> None:

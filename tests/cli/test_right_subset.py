@@ -142,8 +142,3 @@ def test_replayed_answers_to_another_subset_are_refused(tmp_path: Path, field: s
     assert len(ReplayModel(str(path)).generate(conversations(STR), 8)) == 4
     with pytest.raises(ValueError, match=f"answers.json: record 'demo_museum': .*{JSON}"):
         ReplayModel(str(path)).generate(conversations(JSON), 8)
-
-
-def test_a_recorded_file_of_the_name_is_replayed(tmp_path: Path) -> None:
-    write_json(tmp_path / f'{JSON}.json', rows(STR, 'prompt_digest'))
-    assert len(ReplayModel(str(tmp_path / '{dataset}.json')).generate(conversations(JSON), 8)) == 4
