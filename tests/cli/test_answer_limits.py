@@ -120,6 +120,28 @@ def test_the_server_receives_the_limit_that_counts(sweep: Path, servers: list[Mo
     assert "the benchmark's limit" not in next(sweep.glob('logs/infer/m0/*.out')).read_text()
 
 
+OWN = """
+from opencompass.partitioners import NaivePartitioner
+from opencompass.runners import LocalRunner
+from opencompass.tasks import OpenICLInferTask
+
+infer = dict(partitioner=dict(type=NaivePartitioner, n=9),
+             runner=dict(type=LocalRunner, max_num_workers=1, task=dict(type=OpenICLInferTask)))
+datasets = [row for row in datasets if row['abbr'] in ('of-the-user', 'tooleval-teval-review_str_v2')]
+"""
+
+
+def test_the_same_under_opencompass_own_task(servers: list[ModelServer], tmp_path: Path) -> None:
+    for server in servers:
+        server.reset()
+    models = [('m0', servers[0].url, dict(max_out_len=16384)), ('m1', servers[1].url, dict(max_out_len=100))]
+    (tmp_path / 'mine.py').write_text(ALL.replace('MODELS', repr(models)).replace('STEP', '1') + OWN)
+    done = run_opencompass('mine.py', '-w', 'out', '-m', 'infer', cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    # That task does not tell a data set's 77 from a model's: such a value does not cut below the benchmark's.
+    assert limits_asked(servers[0]).keys() == {16384, 512} and limits_asked(servers[1]).keys() == {512}
+
+
 def test_judges_and_simulators_have_the_limits_of_their_own_configs(servers: list[ModelServer]) -> None:
     url = servers[0].url
     servers[0].reset()

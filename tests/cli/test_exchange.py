@@ -200,21 +200,6 @@ def test_rows_say_their_run(tooleval: Command, run: Path, tmp_path: Path) -> Non
         assert [(row['record_id'], row['run']) for row in lines] == expected
 
 
-def test_parquet_has_the_same_columns_and_values(tooleval: Command, run: Path, tmp_path: Path) -> None:
-    for format_ in ('jsonl', 'parquet'):
-        assert tooleval('export', run, '--out', tmp_path / 'x', '--format', format_, '--prompts').code == 0
-    for name, columns in COLUMNS.items():
-        table = parquet.read_table(tmp_path / 'x' / f'{name}.parquet')
-        assert tuple(table.column_names) == (*columns, *(['prompt'] if name == 'predictions' else []))
-        plain = {'model', 'dataset', 'record_id', 'reason', 'infra', 'finish_reason', 'source'}
-        plain |= {'prompt_digest', 'recorded_shape'}
-        rows = [
-            {column: value if column in plain else json.loads(value) for column, value in row.items()}
-            for row in table.to_pylist()
-        ]
-        assert rows == read_lines(tmp_path / 'x' / f'{name}.jsonl')
-
-
 @pytest.mark.parametrize('format_', ['jsonl', 'parquet'])
 def test_the_same_run_gives_the_same_bytes_and_any_text_comes_through(
     tooleval: Command, run: Path, tmp_path: Path, format_: str

@@ -50,7 +50,6 @@ def score(tooleval: Command, data: str, predictions: Path) -> Any:
     ('name', 'fields', 'says'),
     [
         ('plan_str_v2', (), 'by the name of the file, these are answers to plan_str'),
-        ('gpt4_plan_str', (), 'by the name of the file, these are answers to plan_str'),
         ('answers', ('source',), 'by their data set, these are answers to plan_str'),
         ('answers', ('prompt_digest',), '4 of 4 answers have other prompts than the data'),
         ('answers', ('origin_prompt',), '4 of 4 answers have other prompts'),

@@ -110,8 +110,12 @@ def test_a_run_that_failed_continues(tmp_path: Path, server: tuple[Counting, str
     assert 100 <= len(answered) <= 110
     del script.asked[script.most :]
     script.most = 10_000
+    config = max(tmp_path.glob('outputs/run/*/*/config*.py'), key=lambda file: file.name)
+    config.write_text(config.read_text() + '# mine\n')
     settings = {**os.environ, **environment}
-    done = run_python('-c', COMMAND, *again[1:], cwd=tmp_path, env=settings)
+    refused = run_python('-c', COMMAND, *again[1:], cwd=tmp_path, env=settings)
+    assert refused.returncode == 1 and 'it was changed since' in refused.stderr
+    done = run_python('-c', COMMAND, *again[1:], '--trust', cwd=tmp_path, env=settings)
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(script.times().values()) == {1} and result_in(tmp_path)['samples']['all'] == len(script.times())
 

@@ -58,16 +58,6 @@ def test_ends_sources_and_waste() -> None:
     assert values(wasted)['m'] == tuple(waste.values())
 
 
-def test_many_steps_share_bars_and_runs_are_added_up() -> None:
-    runs = [{**COUNTS, 'ends': {'finished': {str(step): 1}}, 'sources': {'exact': 1}} for step in (1, 30, 200)]
-    figures = figures_of(scored('m', [*runs, {**COUNTS, 'ends': {'limit:calls': {'200': 1}}, 'sources': {'error': 1}}]))
-    ends = figures[f'ends-{DATASET}-0']
-    assert len(ends.labels) == 25 and (ends.labels[0], ends.labels[3], ends.labels[-1]) == ('1–8', '25–32', '193–200')
-    assert (values(ends)['finished'][0], values(ends)['finished'][3], values(ends)['finished'][24]) == (25, 25, 25)
-    sources = values(figures[f'sources-{DATASET}'])
-    assert (sources['recorded'], sources['error'], sources['simulated']) == ((75,), (25,), (0,))
-
-
 def test_what_is_no_count_is_left_out() -> None:
     ends = {'finished': {'x': 1, '9' * 5000: 1, '²': 1}, 'y': 4}
     figures = figures_of(scored('m', {'steps': {}, 'sources': {'exact': 'x', 'error': True, 'new': 3}, 'ends': ends}))

@@ -142,7 +142,6 @@ OTHER_JUDGES = 'gpt-4o-mini', 'gpt-4.1-nano', 'not-gpt-4', 'gpt-4-mini'
         *((about(judge=name, judge_hash='x'), f'judged by {name}; the paper used GPT-4') for name in OTHER_JUDGES),
         (about(judge='x/gpt-4/planning_eval.json'), 'judgements from x/gpt-4/planning_eval.json'),
         (about(gold='official, repaired'), 'gold answers: repaired, not the published ones'),
-        (about(gold='plan', rebuilt=True), 'data built by this package'),
         (about(gold='official'), None),
         (about(data_version='v2', protocol='v1'), 'protocol v1 on data v2'),
         (about(data_version='v2', protocol='v2'), None),

@@ -115,12 +115,6 @@ def test_sums_that_differ_in_the_last_digit_are_equal() -> None:
     assert headline(standing) == 'a, b are equal' and verdict_of(standing) == 'a, b are equal'
 
 
-def test_a_table_of_variants_alone_says_so(tmp_path: Path) -> None:
-    names = [f'tooleval-restbench-{name}-easytool' for name in ('tmdb', 'spotify')]
-    page = first_page(tmp_path, {'a': dict.fromkeys(names, paths(5, 10))})
-    assert page.measure == 'Mean of RestBench' and 'all of which are variants' in page.note
-
-
 def test_a_data_set_of_others_does_not_rank(tmp_path: Path) -> None:
     models = (('a', 9, 1.0), ('b', 2, 900.0))
     other = {model: {'other': {**answers(5, 10, 'perplexity'), 'perplexity': value}} for model, _, value in models}
@@ -202,7 +196,6 @@ def test_a_partly_correct_answer_costs_the_rest_of_its_point() -> None:
         ('teval-agent-react', 'Agents T-Eval ReAct', 'agents', False),
         ('teval-agent-fc', 'Agents T-Eval function calling', 'agents', True),
         ('toolbench_g1-agent-fc', 'Agents ToolBench G1 function calling', 'agents', False),
-        ('toolbench_g1-agent-easytool', 'Agents ToolBench G1 EasyTool', 'agents', False),
         ('toolbench_g2-agent-dfsdt-easytool', 'Agents ToolBench G2 DFSDT, EasyTool instructions', 'agents', True),
     ],
 )

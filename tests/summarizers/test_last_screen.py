@@ -8,14 +8,12 @@ import pytest
 
 from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_summary_groups
 from opencompass_tooleval.catalogue.tables import columns_of
-from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.summarizers.last_screen import (
     Headline,
     Missing,
     headlines,
     leaderboard,
     missing_lines,
-    screen,
 )
 
 
@@ -65,16 +63,6 @@ def test_a_model_without_the_overall_score_has_its_scores_on_the_screen() -> Non
     table = table_of(*(row(TEVAL, name, *both) for name, both in scores.items()))
     rows = headlines(table, {TEVAL}, columns=columns_of(tooleval_teval_summary_groups))
     assert {one.metric: tuple(one.scores) for one in rows} == shown
-
-
-def test_no_note_is_replaced_by_a_count_of_one() -> None:
-    def shown(count: int) -> str:
-        findings = [found('result:cut', f'm{number}', 'cut') for number in range(count)]
-        return screen(['m'], [], findings=findings, missing=[], files=[], run=Path('run'))
-
-    assert 'WARNING m4: cut' in shown(5) and 'more notes' not in shown(5)
-    assert 'WARNING m3: cut' in shown(6) and 'WARNING m4' not in shown(6)
-    assert '(2 more notes in the files below)' in shown(6)
 
 
 def lines(*missing: tuple[str, str, str], most: int | None = None) -> list[str]:
