@@ -19,7 +19,7 @@ from opencompass_tooleval.cli.status import failure_lines
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
 from opencompass_tooleval.work_dir.printing import Screen
-from opencompass_tooleval.work_dir.progress import State, abbrs_of, look
+from opencompass_tooleval.work_dir.progress import State, look, pairs_in
 from opencompass_tooleval.work_dir.trust import run_trustee
 from opencompass_tooleval.work_dir.unanswered import ask_again, find_unanswered, in_config, retry_config
 from opencompass_tooleval.work_dir.whole_file import private_folder
@@ -79,8 +79,7 @@ def retry_sweep(
 
 def _missing_lines(work: WorkDir) -> Iterator[str]:
     """Yields lines on missing results that need no new answers: failed evaluations, tasks that did not start."""
-    models, datasets = abbrs_of(read_dumped(work.config()), work.config())
-    cells = [look(work, model, dataset) for model in models for dataset in datasets]
+    cells = [look(work, *pair) for pair in pairs_in(read_dumped(work.config()), work.config())]
     missing = [cell for cell in cells if cell.state is not State.DONE]
     if missing:
         yield f'no answer is missing that could be asked for again; {len(missing)} of {len(cells)} results are missing:'

@@ -22,7 +22,7 @@ from opencompass_tooleval.work_dir.causes import MOST_NAMED, resuming
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
 from opencompass_tooleval.work_dir.printing import Screen
-from opencompass_tooleval.work_dir.progress import Cell, State, abbrs_of, dataset_abbr, look, prices_of
+from opencompass_tooleval.work_dir.progress import Cell, State, dataset_abbr, look, pairs_in, prices_of
 from opencompass_tooleval.work_dir.server_file import server_lines
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -110,8 +110,8 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     check_outputs(json_out, None)
     work = WorkDir.find(work_dir)
     content = read_dumped(work.config())
-    (models, datasets), prices = abbrs_of(content, work.config()), prices_of(content)
-    pairs = [(model, dataset) for model in models for dataset in datasets]
+    pairs, prices = pairs_in(content, work.config()), prices_of(content)
+    models = list(dict.fromkeys(model for model, _ in pairs))
     looking = progress('looking', pairs)
     cells = [look(work, model, dataset, prices.get(model)) for model, dataset in looking]
     failed = [cell for cell in cells if cell.state is State.FAILED]

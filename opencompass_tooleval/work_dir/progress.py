@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import reduce
+from itertools import product
 from math import isfinite
 from pathlib import Path
 from typing import Any, cast
@@ -324,3 +325,14 @@ def abbrs_of(content: Mapping[str, Any], config: Path) -> tuple[list[str], list[
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise DataError(config, f'its models and datasets cannot be read ({type(error).__name__}: {error})') from error
     return models, datasets
+
+
+def pairs_in(content: Mapping[str, Any], config: Path) -> list[tuple[str, str]]:
+    """Returns the abbrs of each model and dataset that a config combines, by model.
+
+    Raises:
+        DataError: The config has no valid models or datasets.
+    """
+    combinations = content.get('model_dataset_combinations') or [content]
+    combined = {pair for combination in combinations for pair in product(*abbrs_of(combination, config))}
+    return [pair for pair in product(*abbrs_of(content, config)) if pair in combined]

@@ -13,7 +13,7 @@ from opencompass_tooleval.core.text.jsonable import map_texts
 from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held, sweep_lock
-from opencompass_tooleval.work_dir.progress import abbrs_of
+from opencompass_tooleval.work_dir.progress import pairs_in
 from opencompass_tooleval.work_dir.shards import read_predictions, set_aside, whole_name
 from opencompass_tooleval.work_dir.stored import reopen
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -87,14 +87,14 @@ def retry_config(config: Path) -> RetryConfig:
     """
     content = read_dumped(config)
     map_texts(content, partial(_check_class, config))
-    models, datasets = abbrs_of(content, config)
+    pairs = set(pairs_in(content, config))
     content.pop('_base_', None)  # OpenCompass never writes it; mmengine would execute the file that it names
     for dataset in content['datasets']:
         infer_cfg = dataset.get('infer_cfg')
         inferencer = infer_cfg.get('inferencer') if isinstance(infer_cfg, dict) else None
         if isinstance(inferencer, dict) and 'opencompass_tooleval.' in str(inferencer.get('type')):
             inferencer['max_infra_share'] = 1.0
-    return RetryConfig(content, {(model, dataset) for model in models for dataset in datasets})
+    return RetryConfig(content, pairs)
 
 
 def _check_class(config: Path, name: str) -> str:

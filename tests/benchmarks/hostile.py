@@ -47,6 +47,7 @@ HOSTILE: dict[str, str] = {
     'infinite': '[{"id": 1e999, "name": Infinity, "tool": "a", "api": "b", "args": {"c": -Infinity}}]',
     'huge_decimal': with_value('9' * 100_000),
     'huge_hex': with_value('0x' + 'f' * 100_000),
+    'big_hex': with_value('0x' + 'f' * 2_400),
     'signs': '[' + '-' * 150_000 + '1]',
     'sums': '[' + '+'.join(['1'] * 90_000) + ']',
     'attributes': 'a' + '.b' * 90_000,
