@@ -15,18 +15,14 @@ from opencompass_tooleval.agents.tasks.open_bank import TemporaryBank, open_bank
 from opencompass_tooleval.agents.tasks.records import find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
-from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.instructions.instruct import Catalogue
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
-from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions, load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs
 from opencompass_tooleval.tool_docs.template import template_instruction
-from tests.agents.support import oracle
-from tests.benchmarks.funcqa.support import drive
 from tests.instructions.shared_data import DEMO, real
 
 
@@ -149,23 +145,6 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
 ) -> None:
     with pytest.raises(fault, match=says):
         AgentDialogues(**options)
-
-
-@pytest.mark.parametrize(
-    ('system', 'given', 'checks'),
-    [
-        ('tooleval', {}, 'schema'),
-        ('stabletoolbench', {}, 'json'),
-        ('mirrorapi_cot', {'argument_checks': 'schema'}, 'schema'),
-    ],
-)
-def test_a_trajectory_says_what_is_checked_before_a_simulator_is_asked(
-    system: str, given: dict[str, str], checks: str, tmp_path: Path
-) -> None:
-    simulator = {'system': system, 'model': {'type': OracleModel, 'abbr': 'knowing'}, 'cache': tmp_path / 'cache'}
-    begin = AgentDialogues('function_calling', stop_on='tool', simulator=simulator, **given)
-    row = ToolEvalAgentDataset.load('tooleval:demo/toolbench', 'toolbench_g1')[0]
-    assert parse_trajectory(drive(begin(row), oracle)).settings['argument_checks'] == checks
 
 
 def test_a_bank_is_opened_once_and_is_the_same_from_its_recordings(tmp_path: Path) -> None:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.answers import load_answers
 from opencompass_tooleval.agents.toolbench.names import function_of
-from opencompass_tooleval.core.calls.answer import Answer, extras, with_extras
+from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
-from opencompass_tooleval.core.calls.tool_calls import ToolCall, make_call
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
-from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
+from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from tests.agents.support import NUMBERS, PRODUCT, REST, TASK, bank_of, calling, drive, finishing, session_of, talk
+from tests.agents.support import NUMBERS, PRODUCT, REST, TASK, calling, drive, finishing, session_of, talk
 from tests.agents.test_toolbench_answers import RUNS
 from tests.environments.test_playback import CALLS
 
@@ -73,16 +69,6 @@ def test_the_last_answer_that_a_model_may_give_is_thrown_away() -> None:
     assert (len(requests), trajectory.path, trajectory.stopped) == (1, (), 'limit:calls')
     trajectory, requests = drive(SEARCH, THOUGHT)
     assert (len(requests), len(trajectory.steps), trajectory.stopped) == (200, 200, 'limit:calls')
-
-
-def test_a_thought_stands_for_the_first_call_behind_it() -> None:
-    _, requests = drive(DepthFirstSearch(max_depth=4), CALL, THOUGHT, calling(REST), GIVES_UP, DONE)
-    # 0 call, 1 thought, 2 call, at the limit, 3 gives up: two back, to the second child of 0.
-    listed = requests[4].messages[-1].content
-    assert '"subtract_"' in listed and '"Finish"' not in listed
-    _, requests = drive(DepthFirstSearch(max_depth=2), THOUGHT, THOUGHT, THOUGHT, DONE)
-    assert [request.messages[-1].role for request in requests] == ['user', 'assistant', 'assistant', 'user']
-    assert requests[3].messages == requests[0].messages  # only thoughts: there is nothing to show
 
 
 def test_what_is_asked() -> None:
@@ -211,21 +197,6 @@ def test_an_empty_content_beside_a_call_is_one_deep_and_none_is_not() -> None:
     assert len(drive(REACT, replace(calling(PRODUCT, text='Hm.'), has_content=True))[1]) == 4
 
 
-def test_thoughts_keep_the_blanks_around_them() -> None:
-    trajectory, requests = drive(SEARCH, Answer(' Hm.\n\n'), calling(PRODUCT, text='\tSo. '), DONE)
-    assert [step.text for step in trajectory.steps[:2]] == [' Hm.\n\n', '\tSo. ']
-    assert [message.content for message in requests[2].messages[2:4]] == [' Hm.\n\n', '\tSo. ']
-
-
-def test_the_diversity_prompt_shows_what_a_call_passed_as_it_was_written() -> None:
-    written = '{"input":[12,25] }'
-    first = Answer('', calls=(make_call('multiply_', written),))
-    kept = with_extras(Answer(''), json.loads(json.dumps(extras(first))))  # as after a kill
-    for answer in (first, kept):
-        _, requests = drive(DepthFirstSearch(max_depth=2), answer, DONE)
-        assert f'"arguments": {json.dumps(written)},' in requests[1].messages[-1].content
-
-
 def test_react_is_one_chain_and_an_empty_answer_is_a_thought() -> None:
     trajectory, requests = drive(REACT, Answer(''))
     assert (len(requests), trajectory.path, trajectory.stopped) == (12, tuple(range(12)), 'limit:steps')
@@ -240,46 +211,6 @@ def test_no_room_at_all_goes_back() -> None:
 
     trajectory, _ = talk(SEARCH, model)
     assert (len(trajectory.steps), trajectory.stopped) == (1, 'limit:context')
-
-
-ANSWERS = [*LETTERS.values(), Answer(''), calling(('guess', {})), calling(('Finish', {})), calling(PRODUCT, REST)]
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    script=st.lists(st.sampled_from(ANSWERS), min_size=1, max_size=60),
-    children=st.integers(1, 3),
-    max_depth=st.integers(1, 9),
-    max_model_calls=st.integers(1, 40),
-)
-def test_whatever_is_answered_it_is_a_bounded_tree(
-    script: list[Answer], children: int, max_depth: int, max_model_calls: int
-) -> None:
-    loop = DepthFirstSearch(max_model_calls=max_model_calls, children=children, max_depth=max_depth)
-    trajectory, requests = drive(loop, *script)
-    assert len(requests) == len(trajectory.steps) <= max_model_calls
-    parents = [step.parent for step in trajectory.steps]
-    depths: list[int] = []
-    ends = set()
-    for place, step in enumerate(trajectory.steps):
-        assert -1 <= step.parent < place and step.parent not in ends
-        if step.reason == 'limit:calls':  # thrown away
-            assert place == len(parents) - 1 == max_model_calls - 1
-            ends.add(place)
-            continue
-        deep = 2 * len(step.calls) + (bool(step.text) or not step.calls)
-        depths.append(deep + (depths[step.parent] if step.parent >= 0 else 0))
-        gave_up = step.reason == 'finish:gave_up'
-        if gave_up or depths[-1] >= max_depth:
-            ends.add(place)
-        if gave_up:
-            ends.add(step.parent)  # two back: nothing more is done there
-    assert all(parents.count(parent) <= children for parent in parents)
-    assert bool(trajectory.final_answer) == (not trajectory.stopped)
-    if trajectory.stopped == 'limit:calls':
-        assert len(requests) == max_model_calls
-    assert parse_trajectory(trajectory.to_json()) == trajectory
-    assert drive(loop, *script)[0] == trajectory  # as after a kill
 
 
 @pytest.fixture(scope='module')
@@ -310,12 +241,3 @@ def test_published_calls_played_back_through_the_loop(bank: Bank, name: str) -> 
         assert len(requests) == len(steps)
         played = (played[0] + 1, played[1] + len(trajectory.calls))
     assert played == CALLS[name]
-
-
-def test_a_search_calls_the_environment_again_in_each_branch(tmp_path: Any) -> None:
-    """What is recorded twice is answered in recorded order, whatever the branch."""
-    calls = [RecordedCall('f', TASK.id, PRODUCT[0], PRODUCT[1], text) for text in ('first', 'second')]
-    session = Environment(bank_of(tmp_path, calls)).begin(TASK.id, TASK.schemas)
-    script = [CALL, CALL, GIVES_UP, CALL, DONE]
-    trajectory, _ = talk(SEARCH, lambda _, number: script[number], session=session)
-    assert [call.observation for call in trajectory.calls] == ['first', 'second', 'second']

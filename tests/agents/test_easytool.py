@@ -19,7 +19,7 @@ from opencompass_tooleval.agents.loops.easytool_tools import tools_of
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
-from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
+from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
 from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.environment import Environment, Session
@@ -107,11 +107,6 @@ def purposes(trajectory: Trajectory) -> list[str]:
     return [step.purpose for step in trajectory.steps]
 
 
-ONE_TRY = ['choose_tool', 'choose_API', 'choose_parameter', 'answer_generation', 'answer_check']
-BEGINNING = ['task_decompose', 'task_topology', 'tool_check']
-END = ['answer_summarize', 'answer_check']
-
-
 @pytest.mark.official('EasyTool on ToolBench', 'prompts')
 def test_prompts_are_the_published_ones(record_property: Recorder) -> None:
     record_property('cases', len(method._PURPOSES))
@@ -124,47 +119,6 @@ def test_prompts_are_the_published_ones(record_property: Recorder) -> None:
         if purpose == 'choose_tool':
             human = human.replace('{question}', '{query}').replace('{Too_list}', '{tools}')
         assert template == human, purpose
-
-
-def test_one_task(session: Session) -> None:
-    trajectory, requests = carried_out(session)
-    assert purposes(trajectory) == [*BEGINNING, *ONE_TRY, *END]
-    assert [(call.name, call.arguments, call.observation, call.source) for call in trajectory.calls] == [
-        ('search_for_maps', {'place': 'Delft'}, 'in Holland', 'exact')
-    ]
-    assert trajectory.steps[5].calls == trajectory.calls
-    assert (trajectory.final_answer, trajectory.stopped) == ('Delft is in Holland.', '')
-    assert [request.messages[0].content == prompts.TOOL_CHECK_SYSTEM for request in requests].index(True) == 2
-    asked = [request.messages[-1].content for request in requests]
-    assert 'ID: ID\n1\nID: Description\nFinds places.\nID: ID\n2\nID: Description\nSays the weather.\n' in asked[3]
-    listed = "This is the API list: ['search_for_maps', 'route_for_maps']\n"
-    assert asked[4].startswith(f'Finds places.\n{prompts.CHOOSE_API_NOTE}\n{listed}')
-    assert "{'name': 'search_for_maps', 'description': 'search_for_maps!'}" in asked[5]
-    assert 'This is the API response:\n in Holland\n' in asked[6]
-    assert "[{'task': 'Find Delft', 'answer': 'It is in Holland.'}]" in asked[-2]
-    assert f'{TASK.query}\nThis is the response: Delft is in Holland.\n' in asked[-1]
-    assert parse_trajectory(trajectory.to_json()) == trajectory
-
-
-ONE = '{"task": "a", "id": 1, "dep": %s}'
-
-
-@pytest.mark.parametrize(
-    ('topology', 'stopped'),
-    [
-        (ONE % '[7]', 'plan:unknown_dependency'),
-        (ONE % '[1, -1]', 'plan:unknown_dependency'),
-        (ONE % '"1, 7"', 'plan:unknown_dependency'),
-        (ONE % '[]' + ', {"task": "b", "id": 2, "dep": -1}', 'plan:unknown_dependency'),
-        ('{"task": "a", "id": "1", "dep": -1}, {"task": "b", "id": "2", "dep": [1]}', 'plan:unknown_dependency'),
-        (ONE % '[-1, 1, 7]', ''),  # the first says whether there is one
-    ],
-)
-def test_a_task_that_depends_on_one_that_there_is_not_stops_the_run(session: Session, topology: str, stopped: str):
-    trajectory, _ = carried_out(session, task_topology=[f'[{topology}]'])
-    assert (trajectory.stopped, bool(trajectory.final_answer)) == (stopped, not stopped)
-    needs_none, _ = carried_out(session, task_topology=[f'[{topology}]'], tool_check=['{"Reason": "", "Choice": "No"}'])
-    assert needs_none.final_answer  # there nobody looks at it
 
 
 def choices(session: Session, loop: EasyTool, *chosen: str) -> tuple[Trajectory, list[str]]:

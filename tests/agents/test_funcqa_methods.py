@@ -13,7 +13,7 @@ import pytest
 
 from opencompass_tooleval.agents.loops import easytool_prompts
 from opencompass_tooleval.agents.loops.easytool import MAX_FIELD
-from opencompass_tooleval.agents.loops.funcqa import METHODS, TOOLS, FuncQADialogues
+from opencompass_tooleval.agents.loops.funcqa import METHODS, FuncQADialogues
 from opencompass_tooleval.benchmarks.funcqa import easytool_prompts as prompts
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
@@ -299,18 +299,6 @@ def in_turns(*answers: Answer, **options: int) -> tuple[Trajectory, list[ModelRe
             requests.append(dialogue.send(as_answer(answers[min(len(requests), len(answers)) - 1])))
         except StopIteration as end:
             return end.value, requests
-
-
-def test_calls_are_carried_out_and_answered() -> None:
-    last = Answer('<think>258</think>Answer: 258')
-    trajectory, requests = in_turns(calling(PRODUCT, text='<think>first</think>Well,'), calling(REST), last)
-    assert all(request.tools and request.tools.tools == TOOLS and not request.may_be_too_long for request in requests)
-    assert (trajectory.final_answer, trajectory.stopped) == ('Answer: 258', '')
-    assert [entry.asked for entry in trajectory.steps] == [RECORD.question, '300', '258']
-    assert trajectory.steps[0].text.splitlines()[0] == '<think>first</think>Well,'
-    assert trajectory.settings == {'max_steps': 20, 'max_calls': 100, 'rounded': True}
-    assert parse_trajectory(trajectory.to_json()) == trajectory
-    assert score_trajectory(RECORD, trajectory).reason == 'ok'
 
 
 def test_steps_and_calls_are_bounded_and_errors_counted() -> None:

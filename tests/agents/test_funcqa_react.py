@@ -121,11 +121,3 @@ def test_a_failed_call_is_counted_and_told_and_the_question_goes_on(kind: str) -
     by_name = error.startswith('name:')
     assert (values['accuracy'], values['tool_error_rate']) == (1.0, 1.0)
     assert (values['tool_name_error_rate'], values['parameter_error_rate']) == (float(by_name), float(not by_name))
-
-
-def test_a_question_that_never_ends() -> None:
-    trajectory = run_alone(dialogue(), [action('add_', '{"input": [1, 1]}')] * 20)
-    assert (len(trajectory.calls), len(trajectory.steps)) == (20, 20)
-    assert (trajectory.stopped, trajectory.final_answer) == ('limit:steps', '')
-    score = score_trajectory(RECORD, trajectory)
-    assert (score.values['accuracy'], score.values['tool_error_rate'], score.reason) == (0.0, 0.0, 'limit:steps')

@@ -11,7 +11,6 @@ import pytest
 
 from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSettings
 from opencompass_tooleval.agents.toolbench.judged_scores import breakdown, judge_answer, metrics_of
-from opencompass_tooleval.agents.toolbench.judgements import match_answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.recorded.toolbench_judgements import judged_by_files, judged_lines
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, UnjudgedError
@@ -112,16 +111,6 @@ def test_a_file_without_a_single_judgement_is_no_score(tmp_path: Path) -> None:
     file.write_text(''.join(json.dumps(row) + '\n' for row in rows), encoding='utf-8')
     with pytest.raises(UnjudgedError, match=r'2 of 2 could not be judged, .*unreadable reply.*must judge exactly'):
         judged_by_files([answer(query_id=name) for name in '12'], file)
-
-
-def test_only_judgements_of_the_very_answer_count() -> None:
-    answered, other = answer(), answer('Leiden.')
-    rows = [judgement('1', 'Solved', digest=other.digest), judgement('1', 'Unsolved', digest=answered.digest)]
-    assert [opinion.value for opinion in match_answer(answered, rows).found['solved']] == ['Unsolved']
-    assert match_answer(answered, rows[:1]).fault == 'other_answer'
-    assert match_answer(answered, []).fault == 'no_judgement'
-    assert answered.digest != replace(answered, nodes=[call(), *answered.nodes]).digest
-    assert answered.digest == replace(answered, query='Another?', tools=[]).digest
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.core.calls.answer import Answer
@@ -18,7 +17,6 @@ from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_traject
 from opencompass_tooleval.environments.environment import Environment, Session
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.agents.support import PRODUCT, TASK, Tools, session_of
 from tests.conftest import load_tool
 from tests.models.test_transformers_serve import served  # noqa: F401 (a fixture)
@@ -105,23 +103,3 @@ def test_a_template_of_one_call_needs_parallel_false(calling: Path, tmp_path: Pa
     assert refused['q'].infra == 'infra:bad_request'
     for trajectory in run(FunctionCalling(max_steps=3, parallel=False), model):
         assert [(step.reason, len(step.calls)) for step in trajectory.steps] == [('call:several', 1)] * 3
-
-
-def test_searches_with_a_model_that_calls(calling: Path) -> None:
-    model = local(calling, 8192)
-    for trajectory in run(ToolBenchReAct(max_depth=6), model):
-        assert [(call.name, call.arguments, call.observation) for call in trajectory.calls] == [(*PRODUCT, '300')] * 3
-        assert (trajectory.stopped, [step.parent for step in trajectory.steps]) == ('limit:steps', [-1, 0, 1])
-    for trajectory in run(DepthFirstSearch(max_depth=4), model):
-        assert [step.parent for step in trajectory.steps] == [-1, 0, 0, -1, 3, 3]
-        assert len(trajectory.calls) == 6 and trajectory.stopped == 'limit:steps'
-        # The second child is shown what the first did: it is asked more.
-        first, second = (step.usage['prompt'] for step in trajectory.steps[1:3] if step.usage)
-        assert second > first + 100
-
-
-def test_a_served_model_that_calls(served: str, calling: Path) -> None:  # noqa: F811
-    """Over the real ``transformers serve``, with ``tools``."""
-    options = {'key': 'none', 'retry': 0, 'max_workers': 1, 'timeout': 120, 'max_seq_len': 8192}
-    model = ToolEvalOpenAI(str(calling), openai_api_base=served, **options)
-    check_looping(run(FunctionCalling(max_steps=3), model))

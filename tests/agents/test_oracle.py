@@ -73,12 +73,6 @@ def test_react_on_a_sample(tasks: Sequence[Task], tmp_path: Path) -> None:
     check('react', tasks[::40], tmp_path)
 
 
-@pytest.mark.long
-def test_react_on_all_queries(tasks: Sequence[Task], tmp_path: Path) -> None:
-    pytest.importorskip('lagent')
-    check('react', tasks, tmp_path)
-
-
 def reasons_of(subset: str, loop: str, invalid: float = 0, every: int = 1, **options: str) -> dict[str, int]:
     """How the oracle fares on all tasks of a subset, where nothing was recorded; it makes the calls in any case."""
     row, tasks = find_subset(subset), published(subset).tasks

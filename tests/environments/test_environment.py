@@ -174,14 +174,3 @@ def test_hostile_calls_get_an_answer_each(bank: Bank) -> None:
         assert bool(observation.fault) == (observation.source == 'error')
         observation.text.encode()
     assert sources['function'] > 20 and sources['error'] > 50
-
-
-def test_tools_that_are_offered_later(bank: Bank) -> None:
-    session = Environment(bank).begin('2', {'search': SCHEMAS['search']})
-    assert session.call('only', {'q': 'a'}).fault == 'unknown_tool'
-    session.offer({'only': {}, 'search': {}})
-    assert session.call('only', {'q': 'a'}) == Observation('the only one', 'other_task', error='')
-    assert session.call('search', {}).fault == 'wrong_arguments'  # its own schema stays
-    everything = Environment(bank).begin('2')
-    everything.offer({'other': {}})
-    assert everything.call('only', {'q': 'a'}).source == 'other_task'

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -112,16 +111,6 @@ def test_a_trial_that_lost_its_process_goes_on_where_it_was(fixture: Path) -> No
             said(b, 'add_note', text=f'b{number}')
         assert a.running is None and said(a, 'read_notes').split() == ['first', 'a0', 'a1']
         assert b.running is None and said(b, 'read_notes').split() == ['first', 'b0', 'b1']
-
-
-def test_threads_share_few_processes(fixture: Path) -> None:
-    def try_one(number: int) -> str:
-        with tools.begin(str(number)) as trial:
-            said(trial, 'add_note', text=str(number))
-            return said(trial, 'read_notes')
-
-    with LiveTools(SERVER, fixture, allow=['*'], most=2, ahead=1) as tools, ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(try_one, range(4))) == [f'first\n{number}' for number in range(4)]
 
 
 def test_a_server_that_fails_fails_its_trial_alone(live: LiveTools) -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -68,43 +64,12 @@ def test_by_default_it_is_in_the_cache(tmp_path: Path, monkeypatch: pytest.Monke
     assert (tmp_path / 'simulated.sqlite').is_file()
 
 
-def test_it_is_a_mapping(file: Path) -> None:
-    store = SimulatorStore(file)
-    assert store.setdefault('b', 'first') == store.setdefault('b', 'second') == 'first'
-    store['a'] = 'é\x00\U0001f600'
-    assert dict(store) == {'a': 'é\x00\U0001f600', 'b': 'first'} and list(store) == ['a', 'b'] and len(store) == 2
-    store['a'] = 'again'
-    del store['b']
-    store['c'] = ''  # an empty response is asked for again
-    store.close()
-    assert dict(SimulatorStore(file)) == {'a': 'again'}
-    with pytest.raises(KeyError):
-        del store['b']
-
-
 def test_of_processes_that_simulate_the_same_one_is_heard_by_all(file: Path) -> None:
     running = [start(file, name, 60) for name in ('first', 'second')]
     printed = [process.communicate(timeout=600)[0].splitlines() for process in running]
     assert [process.returncode for process in running] == [0, 0]
     assert printed[0] == printed[1] and len(printed[0]) == 60
     assert len(SimulatorStore(file)) == 60
-
-
-def test_a_kill_leaves_all_that_was_kept(file: Path) -> None:
-    process = start(file, 'killed', 100_000)
-    assert process.stdout is not None
-    printed = [process.stdout.readline()]
-    time.sleep(0.05)
-    os.kill(process.pid, signal.SIGKILL)
-    printed += process.stdout.readlines()
-    process.wait()
-    whole = [line for line in printed if line.endswith('\n')]
-    store = SimulatorStore(file)
-    assert len(store) >= len(whole) and store['0000'].startswith('killed of 0')
-    assert store.setdefault('new', 'goes on') == 'goes on'
-    store.close()
-    with sqlite3.connect(file) as connection:
-        assert connection.execute('PRAGMA integrity_check').fetchone() == ('ok',)
 
 
 @pytest.mark.parametrize('content', [b'no database at all', b'SQLite format 3\x00' + b'\xff' * 5000])

@@ -15,7 +15,7 @@ from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
-from opencompass_tooleval.environments.simulator import MAX_REQUESTS, Simulator
+from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.environments.stabletoolbench import (
     MAX_EXAMPLE_CHARS,
     NO_RESPONSE,
@@ -128,17 +128,6 @@ def test_replies_of_mirrorapi(reply: str, response: dict[str, str] | None) -> No
 )
 def test_replies_of_a_general_model(reply: str, response: str | None) -> None:
     assert read_simulated(reply) == response
-
-
-@pytest.mark.parametrize('system', PUBLISHED)
-def test_an_unreadable_reply_is_asked_again_and_not_kept(system: str) -> None:
-    simulator = Simulator('m', system)
-    session = Environment(simulator=simulator).begin('1', {'find': {}}, {'find': DOCUMENT})
-    read = '{"error": "", "response": "a"}'
-    refused = run_alone(session.ask('find', {}), ['I cannot.'] * MAX_REQUESTS)
-    assert (refused, simulator.cache) == (Observation(NO_RESPONSE, 'error', 'unanswered'), {})
-    assert run_alone(session.ask('find', {}), ['I cannot.', read]) == Observation(read, 'simulated')
-    assert run_alone(session.ask('find', {}), []) == Observation(read, 'simulated')
 
 
 # Messages

@@ -255,23 +255,6 @@ def plan_then_check(name: str, first: str = '') -> Judging[tuple[Any, ...]]:
     return one, two
 
 
-def test_each_dialogue_goes_on_by_itself_and_each_verdict_is_kept_at_once(scripted: Script, tmp_path: Path) -> None:
-    on_disk: list[int] = []
-
-    def says(item: str, before: int) -> str:
-        on_disk.append(len(kept(tmp_path)))
-        return reply('planning', 8 if '/' in item else int(item) + 1)
-
-    cfg = scripted(says, batch_size=2)
-    judge = Judge(cfg, tmp_path)
-    found = judge.converse({number: plan_then_check(str(number)) for number in range(5)})
-    assert found == {number: (number + 1.0, 8.0) for number in range(5)}
-    assert (judge.calls, len(kept(tmp_path)), on_disk) == (10, 10, [0, 0, 2, 2, 4, 5, 5, 7, 7, 9])
-    again = Judge(cfg, tmp_path)
-    assert again.converse({number: plan_then_check(str(number)) for number in range(5)}) == found
-    assert again.calls == 0
-
-
 def test_one_question_of_several_dialogues_is_asked_once(scripted: Script, tmp_path: Path) -> None:
     cfg = scripted(lambda item, before: 'No idea.' if before < 2 else SEVEN)
     judge = Judge(cfg, tmp_path)
@@ -291,11 +274,6 @@ def test_repeats_are_asked_for_and_kept_by_themselves(scripted: Script, tmp_path
     assert judged(Judge(cfg, tmp_path), repeats) == {'0': 1.0, '1': 2.0, '2': 3.0}
     again = Judge(cfg, tmp_path)
     assert (judged(again, repeats[::-1]), again.calls) == ({'0': 1.0, '1': 2.0, '2': 3.0}, 0)
-
-
-def test_an_item_may_say_how_it_is_read(scripted: Script, tmp_path: Path) -> None:
-    judge = Judge(scripted(lambda item, _: 'yes' if item == 'a' else SEVEN), tmp_path)
-    assert judged(judge, [JudgeItem('a', 'a?', str.upper), JudgeItem('b', 'b?', read)]) == {'a': 'YES', 'b': 7.0}
 
 
 @pytest.mark.parametrize('times', [0, 3])
@@ -512,32 +490,3 @@ def test_a_plan_that_is_not_there_is_0_and_nobody_is_asked(
     assert [row['status'] for row in rows] == ['missing'] * 3 + ['judged']
     stored = ToolEvalUltraToolEvaluator('planning', 'zh', judgements=f'{evaluator._out_dir}_judgements.jsonl')
     assert evaluate(stored, plans(4), [answer] * 3 + ['1. go'])['overall'] == pytest.approx(20.0)
-
-
-def test_judgements_of_several_runs_serve_each_run(scripted: Script, tmp_path: Path) -> None:
-    cfg = scripted(lambda _, before: reply('planning', 5 + before))
-    evaluator = ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg)
-    evaluator._out_dir = str(tmp_path / 'results' / 'model' / 'plans')
-    answers = [f'1. run {run}.' for run in range(3)]
-    first = evaluate(evaluator, plans(1), answers)
-    assert [run['overall'] for run in first['runs']] == pytest.approx([50.0, 60.0, 70.0])
-    stored = ToolEvalUltraToolEvaluator('planning', 'zh', judgements=f'{evaluator._out_dir}_judgements.jsonl')
-    assert evaluate(stored, plans(1), answers[::-1])['runs'] == first['runs'][::-1]
-
-
-def test_created_tools_are_judged_one_by_one(scripted: Script) -> None:
-    tool = {'name': 't', 'description': 'd', 'arguments': {'type': 'object', 'properties': {}}}
-    steps = [{'step': f'1.{i} do-{i}', 'tool': tool} for i in (1, 2)]
-    raw = {'input': [{'step': '1. all'}, *steps], 'reference': steps}
-    records = [make_record('tool_creation', raw, f'r{i}') for i in range(3)]
-    dataset = Dataset.from_list([{'record_id': record.id, 'record': record.to_payload()} for record in records])
-    answers = [json.dumps(steps), json.dumps(steps[1:]), 'no tool']
-    scores = {'r0/1.1': 4, 'r0/1.2': 6, 'r1/1.2': 8}
-    evaluator = ToolEvalUltraToolEvaluator(
-        'tool_creation', 'zh', judge_cfg=scripted(lambda item, _: reply('tool_creation', scores[item]))
-    )
-    result = evaluate(evaluator, dataset, answers)
-    # r0 and r1 ask the same about step 1.2, and the same is asked once
-    assert Scripted.asked == ['r0/1.1', 'r0/1.2']
-    assert [detail['values']['overall'] for detail in result['details']] == pytest.approx([0.5, 0.6, 0.0])
-    assert result['provenance']['judge_prompt'] == prompt_hash('tool_creation', 'zh')

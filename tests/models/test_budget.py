@@ -29,6 +29,7 @@ from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.run_context import in_context
 from tests.conftest import ModelServer, start_server
 from tests.models.api.scripted_server import KEY, Request, Script, serving
+from tests.models.test_openai_model import make_model
 from tests.models.test_wrappers import make_conversation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,11 +67,6 @@ def state(run: Path, cfg: Mapping[str, Any], name: str = 'm', is_auxiliary: bool
     budget = budget_of(cfg)
     assert budget
     return read_ledger(ledger_file(run, name, budget, is_auxiliary))
-
-
-def make_model(server: ModelServer, **arguments: Any) -> ToolEvalOpenAI:
-    defaults = {'path': 'tiny', 'key': 'none', 'openai_api_base': server.url, 'backoff': 0.001, 'retry': 0}
-    return ToolEvalOpenAI(**{**defaults, **arguments})
 
 
 def ask(model: Any, count: int, max_out_len: int = 100) -> list[Answer]:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from random import Random
 from typing import Any, ClassVar
 
 import pytest
@@ -27,10 +24,9 @@ from opencompass_tooleval.models.request_queue import Arrivals, BatchQueue, Conc
 from opencompass_tooleval.work_dir.journal import Journal
 from tests.inferencers.test_dialogue_inferencer import Run
 from tests.models.test_dialogue_runner import Echo
-from tests.models.test_request_queue import Concurrent, Gate
+from tests.models.test_request_queue import Gate
 
 SIMULATOR = 'simulator'
-RNG = Random(0)
 
 
 def user(text: str) -> tuple[Message, ...]:
@@ -146,69 +142,6 @@ def test_a_question_is_asked_once_but_for_its_key(simulating: type[Simulating], 
     assert runner.other_calls == {SIMULATOR: 2}
 
 
-class Remembering(Concurrent):
-    """A simulator that answers one question beside another."""
-
-    max_workers = 8
-    questions: ClassVar[list[str]] = []
-
-    def __init__(self, path: str = 'sim') -> None:
-        super().__init__()
-
-    async def answer(self, prompt: Any, max_out_len: int, stop: asyncio.Event | None = None) -> Answer:
-        self.questions.append(prompt[-1]['content'])
-        await asyncio.sleep(RNG.uniform(0, 0.05))
-        return Answer(f'sim {prompt[-1]["content"]}')
-
-
-def test_what_was_answered_a_moment_ago_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model's answer and the simulator's come together, and whoever goes on first asks what the other was told."""
-    monkeypatch.setattr(Remembering, 'questions', [])
-    really_take = RequestQueues.results
-
-    class Slow(Concurrent):
-        max_workers = 60
-
-        async def answer(self, prompt: Any, max_out_len: int, stop: asyncio.Event | None = None) -> Answer:
-            await asyncio.sleep(RNG.uniform(0, 0.05))
-            return Answer('go on')
-
-    def take_many(queues: RequestQueues[Any]) -> Any:
-        time.sleep(0.02)
-        return really_take(queues)
-
-    monkeypatch.setattr(RequestQueues, 'results', take_many)
-    known: dict[str, str] = {}  # as a simulator's store
-
-    def dialogue(number: int) -> Dialogue[int]:
-        for round_number in range(6):
-            yield ModelRequest(user(f'{number}, {round_number}'))
-            question = f'question {(number + round_number) % 12}'
-            if question not in known:
-                known[question] = (yield ModelRequest(user(question), model=SIMULATOR)).text
-        return number
-
-    runner = DialogueRunner(Slow(), None, 10, others={SIMULATOR: AuxiliaryModel({'type': Remembering, 'path': 'sim'})})
-    outcomes = runner.run({str(number): dialogue(number) for number in range(60)})
-    assert [outcome.value for outcome in outcomes.values()] == list(range(60))
-    assert sorted(Remembering.questions) == sorted(f'question {number}' for number in range(12))
-
-
-def test_a_run_resumed_with_another_simulator_asks_that_one(simulating: type[Simulating], tmp_path: Path) -> None:
-    journal = Journal(tmp_path / 'journal.jsonl')
-    DialogueRunner(Echo(), journal, 10, others=others()).run({'a': agent('a', 1)})
-    again = Echo()
-    DialogueRunner(again, journal, 10, others=others(path='other')).run({'a': agent('a', 1)})
-    assert simulating.batches_of_all == [['call a0'], ['call a0']] and again.batches == []
-    rows = [json.loads(line) for line in journal.path.read_text(encoding='ascii').splitlines()][:2]
-    shown = [(row['key'], row['round'], row.get('model'), row['answer']) for row in rows]
-    assert shown == [('a', 0, None, '<a0>'), ('a', 0, 'simulator', 'sim<call a0>')]
-
-
-class Killed(KeyboardInterrupt):
-    """What ends a run."""
-
-
 def keeping_agent(name: str, kept: dict[str, str]) -> Dialogue[list[str]]:
     """Asks a simulator only what is not kept, as agents do."""
     heard: list[str] = []
@@ -219,36 +152,6 @@ def keeping_agent(name: str, kept: dict[str, str]) -> Dialogue[list[str]]:
                 kept[call] = (yield ModelRequest(user(call), model=SIMULATOR)).text
             heard.append(kept[call])
     return heard
-
-
-@pytest.mark.parametrize('keeps', [True, False])
-@pytest.mark.parametrize('kill_at', [1, 3, 8])
-def test_nothing_is_asked_twice_after_a_kill(
-    kill_at: int, keeps: bool, tmp_path: Path, simulating: type[Simulating], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where the last answers were kept in the journal, and not yet by the simulator's file."""
-    left, asked = kill_at, []
-
-    def dies(text: str) -> None:
-        nonlocal left
-        if left == 0:
-            raise Killed
-        left -= 1
-        asked.append(text)
-
-    monkeypatch.setattr(simulating, 'fails_on', dies)
-    journal, kept = Journal(tmp_path / 'journal.jsonl'), {}
-
-    def run() -> list[list[str] | None]:
-        runner = DialogueRunner(Echo(dies), journal, 10, 1, others=others(batch_size=1))
-        return [outcome.value for outcome in runner.run({name: keeping_agent(name, kept) for name in 'ab'}).values()]
-
-    with pytest.raises(Killed):
-        run()
-    left = 1000
-    kept = dict(list(kept.items())[: len(kept) // 2]) if keeps else {}
-    heard = run()
-    assert len(asked) == len(set(asked)) == 18 and [len(one or ()) for one in heard] == [9, 9]
 
 
 def test_questions_to_the_model_under_test_have_the_digests_that_they_had() -> None:
@@ -368,23 +271,6 @@ def test_the_end_of_one_is_the_end_of_all_after_what_was_answered() -> None:
         submit(queues, 'batch', 'more')
         with pytest.raises(AskingEndedError, match='gone'):
             queues.results()
-
-
-def test_a_concurrent_model_that_ends_ends_the_batches_too() -> None:
-    model = Echo()
-
-    async def answer(prompt: Any, stop: asyncio.Event) -> Answer:
-        raise AskingEndedError('no credit')
-
-    openers = {'slow': lambda arrivals: ConcurrentQueue(answer, 1, arrivals), 'batch': in_batches(model)}
-    with RequestQueues[str](openers) as queues:
-        submit(queues, 'slow', 's')
-        while not queues._arrivals.stop.is_set():
-            pass
-        submit(queues, 'batch', 'b')
-        with pytest.raises(AskingEndedError, match='no credit'):
-            queues.results()
-    assert model.batches == []
 
 
 # The inferencer

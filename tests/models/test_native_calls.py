@@ -24,6 +24,7 @@ from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.work_dir.journal import Journal
 from tests.conftest import ModelServer, start_server
 from tests.models.api.scripted_server import KEY, Script, serving
+from tests.models.test_openai_model import make_model
 
 SCRIPT = '''
 import json
@@ -48,10 +49,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
     running = start_server('--script', f'{script}:tools')
     yield running
     running.stop()
-
-
-def make_model(server: ModelServer, **options: Any) -> ToolEvalOpenAI:
-    return ToolEvalOpenAI(path='tiny', key='none', openai_api_base=server.url, max_seq_len=8192, retry=0, **options)
 
 
 def row(**columns: Any) -> dict[str, Any]:
@@ -96,19 +93,6 @@ def talk() -> Dialogue[str]:
     call = answer.calls[0]
     told = (Message('assistant', answer.text, answer.calls), Message('tool', f'sunny, {call.name}', call_id=call.id))
     return (yield ModelRequest((*messages, *told), write_answer('sunny'), TOOLS)).text
-
-
-def test_a_dialogue_answers_calls_and_is_resumed_with_them(server: ModelServer, tmp_path: Path) -> None:
-    journal = Journal(tmp_path / 'journal.jsonl')
-    first = DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r']
-    assert first.value == 'sunny, Weather.of by Weather_of'
-    assert first.answers[0].calls[0].name == 'Weather.of'
-    asked = server.stats()['requests']
-    again = DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r']
-    assert again.value == first.value
-    kept, given = ([(one.text, one.calls, one.usage) for one in outcome.answers] for outcome in (again, first))
-    assert kept == given
-    assert server.stats()['requests'] == asked
 
 
 def test_a_kept_answer_whose_calls_cannot_be_read_is_asked_for_again(server: ModelServer, tmp_path: Path) -> None:

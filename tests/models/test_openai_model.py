@@ -6,8 +6,6 @@ import asyncio
 import json
 import logging
 import socket
-import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -41,10 +39,8 @@ SERVER, BAD = 'infra:server', 'infra:bad_response'
 
 
 @pytest.mark.parametrize(('fault', 'reason'), [
-    ('429@=0.001', 'infra:rate_limit'), ('429@=-1', 'infra:rate_limit'), ('429@=nan', 'infra:rate_limit'),
-    ('500', SERVER), ('409', SERVER), ('425', SERVER), ('error200', SERVER), ('streamcut', SERVER),
-    ('408', 'infra:timeout'), ('cut', 'infra:connection'), ('html', BAD), ('notjson', BAD), ('nochoice', BAD),
-    ('empty', 'infra:empty'),
+    ('429@=nan', 'infra:rate_limit'), ('500', SERVER), ('409', SERVER), ('425', SERVER), ('streamcut', SERVER),
+    ('408', 'infra:timeout'), ('cut', 'infra:connection'), ('html', BAD), ('empty', 'infra:empty'),
 ])  # fmt: skip
 def test_a_passing_fault_is_retried_and_answered(canned_server: ModelServer, fault: str, reason: str) -> None:
     """One that lasts becomes an empty answer with its reason."""
@@ -197,24 +193,6 @@ def test_each_outage_begins_with_the_shortest_pause(monkeypatch: pytest.MonkeyPa
 def _free_port() -> int:
     with socket.create_server(('127.0.0.1', 0)) as taken:
         return int(taken.getsockname()[1])
-
-
-def answers_once_in_flight(server: ModelServer, workers: int, count: int) -> None:
-    """Asks a server, which answers once as many requests as there are workers wait."""
-    server.reset(latency=3600)
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(make_model(server, max_workers=workers).answers, prompts(count), 16)
-        while server.stats()['in_flight'] < workers:
-            assert not asked.done()
-            time.sleep(0.02)
-        server.reset()
-    assert [answer.text for answer in asked.result()] == [ANSWER] * count
-
-
-def test_requests_overlap_up_to_max_workers(canned_server: ModelServer) -> None:
-    answers_once_in_flight(canned_server, 16, 16)
-    answers_once_in_flight(canned_server, 3, 12)
-    assert canned_server.stats()['most_in_flight'] == 3
 
 
 def test_retry_after_is_kept_to_and_bounded(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 import weakref
 from pathlib import Path
 from random import Random
@@ -21,11 +20,9 @@ from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.request_queue import (
     AT_ONCE,
     AnswerOne,
-    Arrivals,
     ConcurrentQueue,
     open_queue,
 )
-from opencompass_tooleval.work_dir.journal import Journal
 from tests.inferencers.test_dialogue_inferencer import Run as DialogueRun
 from tests.inferencers.test_inferencer import Run, StubModel, make_rows
 
@@ -61,28 +58,6 @@ class Gate:
         assert self._opened.wait(300)
 
 
-def test_a_slow_answer_holds_up_no_other() -> None:
-    others_are_back = Gate()
-
-    async def answer(number: int, stop: asyncio.Event) -> Answer:
-        if not number:
-            await others_are_back.passed()
-        return Answer(str(number))
-
-    with ConcurrentQueue[int](answer, WORKERS) as queue:
-        for number in range(20):
-            queue.submit(number, number)
-        arrived: list[int] = []
-        while len(arrived) < 19:
-            arrived += [number for number, _ in queue.results()]
-        assert sorted(arrived) == list(range(1, 20))
-        others_are_back.open()
-        assert queue.results() == [(0, Answer('0'))]
-        assert queue.results() == []
-        queue.submit(20, 20)  # and it goes on
-        assert queue.results() == [(20, Answer('20'))]
-
-
 @pytest.mark.parametrize('workers', [1, WORKERS, 1000])
 def test_so_many_are_in_flight_in_one_thread_and_no_more(workers: int) -> None:
     in_flight, most = 0, 0
@@ -103,20 +78,6 @@ def test_so_many_are_in_flight_in_one_thread_and_no_more(workers: int) -> None:
     assert most == workers and sorted(arrived) == list(range(1000))
     assert workers > 1 or arrived == list(range(1000)), 'in the order in which they were submitted'
     assert {thread.name for thread in set(threading.enumerate()) - before} <= {'tooleval-requests'}
-
-
-def test_a_request_that_comes_while_the_last_worker_ends_is_answered() -> None:
-    async def answer(number: int, stop: asyncio.Event) -> Answer:
-        if number < 3:  # it is added in the turn of the loop in which this worker finds nothing more to do
-            queue.submit(number + 1, number + 1)
-        return Answer('')
-
-    with ConcurrentQueue[int](answer, workers=1) as queue:
-        queue.submit(0, 0)
-        arrived: list[int] = []
-        while some := queue.results():
-            arrived += [number for number, _ in some]
-    assert arrived == [0, 1, 2, 3]
 
 
 def test_a_fault_of_ours_is_raised_after_what_was_answered() -> None:
@@ -236,26 +197,6 @@ class ById(Conversation):
         return self is other
 
 
-def test_an_answer_is_kept_before_its_dialogue_goes_on(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / 'journal.jsonl')
-    kept = []
-
-    def reply(prompt: Any) -> str:
-        key, _, number = prompt.record_id.partition('/')
-        rows = list(journal.rows()) if journal.path.exists() else []
-        kept.append(sum(row['key'] == key for row in rows) == int(number or 0))
-        return 'fine'
-
-    def dialogue(rounds: int) -> Dialogue[int]:
-        for number in range(rounds):
-            yield ModelRequest((Message('user', str(number)),))
-        return rounds
-
-    outcomes = DialogueRunner(Concurrent(reply), journal, 16).run({f'd{n}': dialogue(n) for n in range(8)})
-    assert [outcome.value for outcome in outcomes.values()] == list(range(8))
-    assert kept == [True] * sum(range(8))
-
-
 class Shuffled(Concurrent):
     """Answers with its question, after a time that differs at each."""
 
@@ -301,28 +242,3 @@ def test_a_dialogue_goes_on_while_another_waits() -> None:
     expected = {'a': ['<a0>', '<a1>'], 'b': ['<b0>', '<b1>', '<b2>'], 'c': ['<c0>']}
     assert {name: outcome.value for name, outcome in outcomes.items()} == expected
     assert list(outcomes) == list('abc') and runner.calls == 6
-
-
-def test_a_queue_closes_while_answers_are_written_down() -> None:
-    """The mark of the end may come together with answers that wait for the writing of earlier ones."""
-    free, kept = threading.Event(), list[list[str]]()
-
-    def keep(answers: list[tuple[str, Answer]]) -> None:
-        kept.append([key for key, _ in answers])
-        free.wait()
-
-    arrivals = Arrivals[str](keep)
-    arrivals.expect()
-    arrivals.expect()
-    arrivals.add('a', Answer('1'))
-    while not kept:
-        time.sleep(0.01)
-    arrivals.add('b', Answer('2'))
-    closing = threading.Thread(target=arrivals.close, daemon=True)
-    closing.start()
-    while arrivals._unkept.qsize() < 2:
-        time.sleep(0.01)
-    free.set()
-    closing.join(300)
-    assert not closing.is_alive() and kept == [['a'], ['b']]
-    assert [key for key, _ in arrivals.take(wait=False)] == ['a', 'b']

@@ -19,25 +19,12 @@ from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.work_dir import last_error
-from tests.conftest import ROOT, load_tool
+from tests.conftest import ROOT, load_tool, sweep_of
 from tests.engines import command_lines, processes, scripted_engine, serve_engine, until, until_gone
 from tests.forked import Fork, start_opencompass
-from tests.models.test_shared_model import PLAN, REVIEW, ask, asked, nothing_left
+from tests.models.test_shared_model import PLAN, REVIEW, ask, asked, nothing_left, shared_model
 
 __all__ = ['nothing_left']  # a fixture
-
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models.served_model import ToolEvalServed
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-datasets = [row for row in datasets if row['abbr'] in ABBRS]
-models = [dict(type=ToolEvalServed, abbr='served', path='PATH', engine=ENGINE, timeout=600, max_workers=1,
-               batch_size=2, max_out_len=OUT_LEN, max_seq_len=100000, query_per_second=1000, patience=100000,
-               run_cfg=dict(num_gpus=0))]
-"""
 
 
 @pytest.fixture
@@ -86,15 +73,6 @@ def test_one_that_does_not_start_is_started_once(served: Any, tmp_path: Path) ->
     assert (tmp_path / 'engine.log').read_text().count('loading the weights') == 1
 
 
-def test_its_end_is_the_end_of_asking(served: Any, tmp_path: Path) -> None:
-    """Not after ``patience``, and no question has failed by it."""
-    model = served('--fault', 'once', max_workers=1, retry=0)
-    with pytest.raises(AskingEndedError, match='engine of tiny: ended by SIGKILL: RuntimeError: out of') as caught:
-        model.generate([ask(str(number)) for number in range(20)])
-    assert [answer.text for answer in caught.value.answers if answer is not None] == ['Answer: A'] * 2
-    assert not processes(tmp_path)
-
-
 def test_ctrl_c_while_it_loads(served: Any, tmp_path: Path) -> None:
     model = served('--fault', 'loading')
 
@@ -137,8 +115,9 @@ def test_ready_configs(engine: str) -> None:
 def write_config(
     folder: Path, engine: dict[str, Any], path: str = 'tiny', abbrs: Sequence[str] = (REVIEW,), out_len: int = 8
 ) -> None:
-    text = CONFIG.replace('PATH', path).replace('ENGINE', repr(engine)).replace('ABBRS', repr(tuple(abbrs)))
-    (folder / 'mine.py').write_text(text.replace('OUT_LEN', str(out_len)))
+    settings = {'path': path, 'max_out_len': out_len, 'max_workers': 1, 'timeout': 600, 'patience': 100_000}
+    model = shared_model(folder, engine=engine, shared=False, **settings)
+    (folder / 'mine.py').write_text(sweep_of(*abbrs, more=f'models = [{model!r}]\n'))
 
 
 def start(folder: Path, *more: str) -> Fork:
@@ -176,8 +155,6 @@ def test_a_sweep_whose_engine_is_killed_and_that_goes_on(tmp_path: Path) -> None
 @pytest.mark.parametrize(('whom', 'loading'), [
     pytest.param('task', False, id='task while it is asked'),
     pytest.param('runner', True, id='runner while it loads'),
-    pytest.param('task', True, id='task while it loads', marks=pytest.mark.long),
-    pytest.param('runner', False, id='runner while it is asked', marks=pytest.mark.long),
 ])  # fmt: skip
 def test_a_sweep_that_is_killed_leaves_no_engine(tmp_path: Path, whom: str, loading: bool) -> None:
     fault = ('--fault', 'loading') if loading else ('--latency', '2')

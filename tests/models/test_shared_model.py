@@ -23,21 +23,15 @@ from opencompass_tooleval.runners.local_servers import prepare_server
 from opencompass_tooleval.tasks.planned_jobs import make_plan
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.server_file import read_server, server_file, server_lines
+from tests.conftest import sweep_of
 from tests.engines import none_left, processes, scripted_engine, until, until_gone
 from tests.forked import Fork, start_opencompass
 
 SERVED = 'opencompass_tooleval.models.served_model.ToolEvalServed'
 JUDGED = ('tooleval-ultratool-planning_zh', 'tooleval-ultratool-tool_creation_zh', 'tooleval-ultratool-planning_en')
 REVIEW, PLAN = 'tooleval-teval-review_str_v2', 'tooleval-teval-plan_json_v2'
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models.fixed_models import OracleModel
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-datasets = [row for row in datasets if row['abbr'] in ABBRS]
-models = MODELS or [dict(type=OracleModel, abbr=abbr, batch_size=8, run_cfg=dict(num_gpus=0)) for abbr in ('m1', 'm2')]
+ORACLE = dict(type='opencompass_tooleval.models.fixed_models.OracleModel', batch_size=8, run_cfg=dict(num_gpus=0))
+MORE = """
 for row in datasets:
     if JUDGE:
         row['eval_cfg']['evaluator']['judge_cfg'] = JUDGE
@@ -59,8 +53,9 @@ def shared_model(folder: Path, *arguments: str, engine: dict[str, Any] | None = 
 
 
 def write_config(folder: Path, abbrs: tuple[str, ...], models: Any = (), judge: Any = None) -> None:
-    text = CONFIG.replace('ABBRS', repr(abbrs)).replace('MODELS', repr(list(models))).replace('JUDGE', repr(judge))
-    (folder / 'mine.py').write_text(text)
+    models = list(models) or [{**ORACLE, 'abbr': abbr} for abbr in ('m1', 'm2')]
+    more = f'models = {models!r}{MORE}'.replace('JUDGE', repr(judge))
+    (folder / 'mine.py').write_text(sweep_of(*abbrs, more=more))
 
 
 def start(folder: Path, *more: str) -> Fork:

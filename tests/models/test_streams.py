@@ -6,23 +6,17 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import opencompass_tooleval.extras.conformance.files as conformance
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.tool_set import ToolSet
-from opencompass_tooleval.extras.conformance.prompts import build_messages
-from opencompass_tooleval.extras.conformance.records import load_records
 from opencompass_tooleval.models import served_model
 from opencompass_tooleval.models.api import http_client
-from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.models.settings import setting_faults
-from tests.conftest import ModelServer, start_server
+from tests.conftest import ModelServer
 from tests.extras.attribution.test_shapes import warnings
 from tests.inferencers.test_inferencer import Run, make_rows
 from tests.models.api.raw_server import RawServer, serving_raw
@@ -143,28 +137,6 @@ def test_attribution_excludes_streams() -> None:
         row = {'type': getattr(served_model, kind), 'path': 'tiny', 'stream': True, 'attribution': True, **more}
         assert [found.text for found in setting_faults([row], [])] == [fault]
         assert not setting_faults([row | {'attribution': False}], [])
-
-
-def test_streamed_answers_to_conformance_equal_the_whole_ones() -> None:
-    script = Path(conformance.__file__).parents[3] / 'tests' / 'extras' / 'conformance' / 'server_script.py'
-    entry = {'record_id': '', 'source': '', 'idx': 0, 'gold_answer': ''}
-    records = [record for record in load_records(Path(conformance.__file__).parent) if record.kind != 'long_context']
-    asked = [
-        Conversation.of(list(build_messages(record)), entry, ToolSet(record.tools, choice=record.choice))
-        for record in records[::7]
-    ]
-    both: list[list[Answer]] = []
-    server = start_server('--script', f'{script}:right')
-    try:
-        for stream in (False, True):
-            model = make_model(server, stream=stream, max_seq_len=None, timeout=3600, idle_timeout=3600)
-            answers = model.answers(asked, 2048)
-            assert all(answer.usage and answer.usage.prompt for answer in answers)
-            both.append([replace(one, usage=replace(one.usage, seconds=None)) for one in answers if one.usage])
-        assert [request['stream'] for request in server.stats()['asked']] == [False] * 40 + [True] * 40
-    finally:
-        server.stop()
-    assert both[0] == both[1] and sum(len(answer.calls) for answer in both[0]) > 20
 
 
 @pytest.mark.parametrize('first', [True, False])

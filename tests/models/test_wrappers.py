@@ -131,18 +131,6 @@ def test_api_wrappers_send_the_merged_messages(
     assert sent(model, make_conversation()) == MERGED
 
 
-@pytest.mark.parametrize('name', ['chat', 'base'])
-def test_batch_sizes_agree(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """The model decodes greedily in float32, and its rotary positions do not see the padding on the left."""
-    model = request.getfixturevalue(name)
-    conversations = [*demo_conversations('review_str_v2'), *demo_conversations('plan_str_v2')][-9:]
-    lengths = [model.get_token_len(conversation) for conversation in conversations]
-    assert len(set(lengths)) > 1  # there is something to pad
-    one = [model.generate_from_template([prompt], max_out_len=24)[0] for prompt in conversations]
-    assert one == model.generate_from_template(conversations, max_out_len=24)
-    assert len(set(one)) > len(one) // 2
-
-
 # The prompts of the others name an API or a letter that is also the gold.
 @pytest.mark.parametrize(
     'subset', [subset for subset in TABLE if subset.kind not in ('retrieve', 'review')], ids=lambda it: it.name

@@ -10,7 +10,6 @@ from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.answer import Answer, extras
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
-from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.extras.attribution.causes import ERROR, NONE, PARSER
 from opencompass_tooleval.extras.attribution.pages import members_of_steps
 from opencompass_tooleval.extras.attribution.reading import attribution_of_all, attribution_of_row, records_of
@@ -18,13 +17,15 @@ from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.report.trajectories import shown_trajectory
 from opencompass_tooleval.work_dir.journal import Journal
-from tests.agents.support import TOOLS
-from tests.agents.test_loops_over_http import REST, Calling, Multiplied
+from tests.agents.support import PRODUCT, REST, TOOLS, session_of
 from tests.extras.attribution.shapes import hermes
-from tests.models.api.scripted_server import KEY, Refused, Request, serving
+from tests.models.api.scripted_server import KEY, Refused, Request, Script, call, serving
+
+WRITTEN = [(name, json.dumps(arguments)) for name, arguments in (PRODUCT, REST)]
+LOST = WRITTEN[1]
 
 
-class Losing(Calling):
+class Losing(Script):
     """The server returns the model's second call as text, or an error in its place."""
 
     error = ''
@@ -40,7 +41,11 @@ class Losing(Calling):
     def message(self, request: Request) -> dict[str, Any]:
         if 'model:' not in str(request['messages']):
             return {'content': 'ready'}
-        return {'content': hermes(REST)} if self.is_second(request) else super().message(request)
+        if self.is_second(request):
+            return {'content': hermes(LOST)}
+        step = sum(one['role'] == 'assistant' for one in request['messages'])
+        calls = [call(*made) for made in WRITTEN[step : step + 1]]
+        return {'content': None if calls else 'It is 258.', 'tool_calls': calls}
 
     def verbose(self, request: Request, message: dict[str, Any]) -> dict[str, Any]:
         calls = [(one['function']['name'], one['function']['arguments']) for one in message.get('tool_calls') or ()]
@@ -49,13 +54,12 @@ class Losing(Calling):
 
 
 def row_of(script: Losing, journal: Path) -> dict[str, Any]:
-    environment = Environment(stateful_tools=lambda: (Multiplied(),))
     task = Task('right', 'http', 'right model: what is 12 * 25 - 42?', TOOLS)
     with serving(script) as url:
         model = ToolEvalOpenAI(
             'tiny', key=KEY, openai_api_base=url, retry=0, attribution=True, tool_parser='hermes', max_workers=1
         )
-        dialogue = FunctionCalling(max_steps=8).run(task, environment.begin(task.id, task.schemas))
+        dialogue = FunctionCalling(max_steps=8).run(task, session_of(task))
         outcome = DialogueRunner(model, Journal(journal), 64).run({task.id: dialogue})[task.id]
     text = outcome.value.to_json() if isinstance(outcome.value, Trajectory) else ''
     row = {'prediction': text, **extras(Answer(text, outcome.infra, observed=tuple(outcome.observed)))}
@@ -67,7 +71,7 @@ def test_a_lost_call_is_found_in_its_step_and_tools_are_stored_once(tmp_path: Pa
     row = row_of(Losing(), tmp_path / 'j.jsonl')
     attribution = attribution_of_row(row)
     assert attribution is not None and (attribution.cause, attribution.note) == (PARSER, 'of 1 calls 1 lost')
-    assert attribution.raw == f'{hermes(REST)}<|im_end|>'
+    assert attribution.raw == f'{hermes(LOST)}<|im_end|>'
     assert attribution.written is None, 'what follows would be different'
     trajectory = parse_trajectory(row['prediction'])
     assert [step.observed for step in trajectory.steps] == [1, 2]

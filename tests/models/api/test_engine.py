@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,24 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from opencompass_tooleval.models.api.engine import Engine, EngineError, claim_port, visible_gpus
-from tests.engines import command_lines, none_left, processes, scripted_engine, until, until_gone
-
-STARTER = """
-import sys, threading, time
-from pathlib import Path
-from opencompass_tooleval.models.api.engine import Engine
-from tests.engines import scripted_engine
-folder = Path(sys.argv[1])
-engine = Engine(model='m', **scripted_engine(folder, *sys.argv[3:]))
-if sys.argv[2] == 'atexit':
-    engine.start(folder / 'log', threading.Event())
-    sys.exit('some error')
-threading.Thread(target=lambda: (time.sleep(0.1), print('begun', flush=True)), daemon=True).start()
-engine.start(folder / 'log', threading.Event())
-(folder / 'ready').touch()
-time.sleep(600)
-"""
+from opencompass_tooleval.models.api.engine import Engine, EngineError, visible_gpus
+from tests.engines import command_lines, none_left, processes, scripted_engine, until
 
 
 @pytest.fixture(autouse=True)
@@ -119,21 +101,6 @@ def test_a_port_that_was_taken_meanwhile(tmp_path: Path, never: threading.Event)
     taken[0].close()
 
 
-def test_no_two_tasks_choose_the_same_port(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('opencompass_tooleval.models.api.engine.PORTS', range(31_990, 31_994))
-    claims = []
-    with pytest.raises(EngineError, match='no free port'):
-        for _ in range(5):
-            claims.append(claim_port())
-    ports = [port for port, _ in claims]
-    assert 1 <= len(ports) == len(set(ports)) <= 4
-    for _, claim in claims:
-        claim.close()
-    again, claim = claim_port()
-    claim.close()
-    assert again in range(31_990, 31_994)
-
-
 def test_one_that_does_not_hear_the_word_is_killed(tmp_path: Path, never: threading.Event) -> None:
     engine = engine_of(tmp_path, '--fault', 'deaf', grace=0.5)
     engine.start(tmp_path / 'log', never)
@@ -150,30 +117,6 @@ def test_the_death_of_its_guard_is_its_own(tmp_path: Path, never: threading.Even
     until(engine.is_lost)
     until(lambda: process not in processes(tmp_path))
     engine.stop()
-
-
-def start_starter(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, '-c', STARTER, str(folder), *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-
-
-@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM], ids=str)
-def test_it_ends_with_the_process_that_started_it(tmp_path: Path, number: signal.Signals) -> None:
-    with start_starter(tmp_path, 'wait') as starter:
-        until((tmp_path / 'ready').exists)
-        assert len(processes(tmp_path)) == 2
-        starter.send_signal(number)
-    until_gone(tmp_path)
-
-
-def test_it_ends_with_the_process_that_waits_for_it_or_fails(tmp_path: Path) -> None:
-    with start_starter(tmp_path, 'wait', '--fault', 'loading') as starter:
-        until(lambda: len(processes(tmp_path)) == 2)
-        starter.kill()
-    until_gone(tmp_path)
-    with start_starter(tmp_path, 'atexit') as starter:
-        assert starter.wait() == 1
-    assert not processes(tmp_path)
 
 
 def test_a_fork_does_not_take_it_down(tmp_path: Path, never: threading.Event) -> None:
