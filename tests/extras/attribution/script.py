@@ -101,10 +101,6 @@ class VLLM(Engine):
 class SGLang(VLLM):
     """The same under other names."""
 
-    def check(self, request: Request) -> None:
-        if request.get('stream') and request.get('return_token_ids'):
-            raise Refused(400, 'return_token_ids is not supported with stream')
-
     def texts(self, prompt: str, raw: str) -> tuple[Members, Members]:
         return {}, {'prompt_token_ids': self.ids(prompt), 'response_token_ids': self.ids(raw)}
 
@@ -165,18 +161,10 @@ class LlamaCppLogprobs(Logprobs):
 class Strict(Engine):
     """A server that refuses what it does not know, as ``transformers serve`` does."""
 
-    status = 422
-
     def check(self, request: Request) -> None:
         known = {'model', 'messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tokens', 'temperature'}
         if unknown := request.keys() - known - set(self.members):
-            raise Refused(self.status, f'Unexpected fields: {sorted(unknown)}')
-
-
-class Strict400(Strict):
-    """The same with another status."""
-
-    status = 400
+            raise Refused(422, f'Unexpected fields: {sorted(unknown)}')
 
 
 class StrictVerbose(Strict, LlamaCpp):
@@ -252,18 +240,9 @@ class ServingScript(Script):
         message, raw, finish = {'role': 'assistant', 'content': 'I look.'}, 'I look.<|im_end|>', 'stop'
         if not is_search:
             message, raw, finish = self.shape.message(), self.shape.raw, self.shape.finish_reason
-        if request.get('stream'):
-            return self.stream(message, finish)
         prompt = self.prompt(request)
         usage = {'prompt_tokens': len(self.engine.ids(prompt)), 'completion_tokens': len(self.engine.ids(raw))}
         is_asked = any(map(request.get, self.engine.members))
         in_page, in_choice = self.engine.texts(prompt, raw) if is_asked else ({}, {})
         choice = {'index': 0, 'message': message, 'finish_reason': finish, **in_choice}
         return {'object': 'chat.completion', 'choices': [choice], 'usage': usage, **in_page}
-
-    def stream(self, message: dict[str, Any], finish: str) -> bytes:
-        calls = [{'index': place, **call} for place, call in enumerate(message.get('tool_calls') or ())]
-        deltas = (({**message, 'tool_calls': calls}, None), ({}, finish))
-        choices = [{'index': 0, 'delta': delta, 'finish_reason': end} for delta, end in deltas]
-        lines = [f'data: {json.dumps({"choices": [choice]})}\n\n' for choice in choices]
-        return ''.join([*lines, 'data: [DONE]\n\n']).encode()

@@ -1,4 +1,4 @@
-"""The comparison of a served answer with the raw text: shapes of servers' faults without a server, and its bounds."""
+"""The comparison of a served answer with the raw text, without a server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import make_call
-from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.extras.attribution.causes import (
     LIMIT,
@@ -27,13 +27,10 @@ from opencompass_tooleval.models.api.raw_text import IDS, LOGPROBS
 from tests.extras.attribution.shapes import (
     ANSWER,
     END,
-    FAULTS,
     PARIS,
     REQUIRED,
-    RIGHT,
     ROME,
     TOOLS,
-    Shape,
     called,
     coder,
     hermes,
@@ -41,36 +38,9 @@ from tests.extras.attribution.shapes import (
     llama,
 )
 
-SHAPES = [
-    shape
-    for shape in (*FAULTS, *RIGHT)
-    if not shape.prompt and shape.status == 200 and shape.finish != 'parse_error' and shape.tools
-]
-
-
-def served(shape: Shape) -> Answer:
-    text = shape.content or ''
-    if shape.thoughts:
-        closing = '</think>' if text or shape.calls else ''
-        text = f'<think>{shape.thoughts}{closing}{text}'
-    return answer(text, *shape.calls, finish=shape.finish_reason)
-
 
 def answer(text: str, *calls: tuple[str, Any], finish: str = 'stop') -> Answer:
     return Answer(text, None, finish, calls=tuple(make_call(*call) for call in calls))
-
-
-def asked(shape: Shape) -> Asked:
-    tools = ToolSet(shape.tools, shape.parallel)
-    return Asked(shape.format_name, tools, shape.tool_choice, shape.parallel is False, shape.opened_thoughts)
-
-
-@pytest.mark.parametrize('shape', SHAPES, ids=[shape.name for shape in SHAPES])
-def test_each_shape_has_its_cause(shape: Shape) -> None:
-    found = attribute(served(shape), RawText(shape.raw, IDS), asked(shape))
-    assert (found.cause, found.note, found.raw, found.source) == (shape.cause, shape.note, shape.raw, IDS)
-    if found.cause == PARSER and shape.format_name == 'hermes':
-        assert found.written is not None and len(found.written.calls) == shape.raw.count('"arguments"')
 
 
 PLAIN = Asked('hermes', ToolSet(TOOLS))
@@ -78,7 +48,6 @@ LOST = replace(PLAIN, lost=('tools', 'system text'))
 SINGLE = replace(PLAIN, is_single=True)
 NO_FORMAT = replace(PLAIN, format_name='none')
 HARMONY = replace(PLAIN, format_name='openai')
-OPENED = replace(HARMONY, opened_thoughts=True)
 ONE_NAMED = replace(PLAIN, tool_choice={'type': 'function', 'function': {'name': 'get_weather'}})
 
 
@@ -211,44 +180,6 @@ def test_causes(name: str) -> None:
         assert attribute(given, RawText(raw, IDS), request).cause == cause, (given, raw)
 
 
-def test_calls_in_another_order_have_a_cause_of_their_own() -> None:
-    raw = RawText(hermes(ROME, PARIS, ROME) + END, IDS)
-    found = attribute(answer('', PARIS, ROME, ROME), raw, PLAIN)
-    assert (found.cause, found.note) == (ORDER, '3 calls have another order')
-    assert found.written and [call.arguments['city'] for call in found.written.calls] == ['Rome', 'Paris', 'Rome']
-    assert attribute(answer('', PARIS, ROME), raw, PLAIN).note == 'of 3 calls 1 lost'
-
-
-SHORT_NAMES = ToolSet([ToolSchema(name, '', {'type': 'object'}) for name in ('get', 'get_all')])
-
-
-@pytest.mark.parametrize(
-    ('before', 'calls'),
-    [
-        ('', [('get_all', '{}')]),  # 'get' is a part of its name
-        ('I call get now.\n', []),
-        ('<think>\nI need get, and get again.\n</think>\n', []),
-        (f'<think>\nSay {hermes(("get", json.dumps({"a": 2})))}?\n</think>\n', []),
-    ],
-)
-def test_a_call_returned_twice_is_found(before: str, calls: list[tuple[str, str]]) -> None:
-    once = ('get', '{"a": "Rome"}')
-    raw = RawText(before + hermes(once, *calls) + END, IDS)
-    request = Asked('hermes', SHORT_NAMES)
-    assert attribute(answer(before, once, *calls), raw, request).cause == NONE
-    found = attribute(answer(before, once, *calls, once), raw, request)
-    assert (found.cause, found.note) == (PARSER, f'of {1 + len(calls)} calls 1 made up')
-
-
-@pytest.mark.parametrize('thoughts', ['I call get_weather.', 'I call\n\nget_weather .'])
-def test_a_call_whose_marks_are_in_the_text_is_not_among_the_thoughts(thoughts: str) -> None:
-    raw = RawText(f'<think>I call get_weather.</think>{hermes(ROME)}{END}', IDS)
-    for left in (hermes(ROME), '<tool_call>get_weather', ''):
-        assert attribute(answer(f'<think>{thoughts}</think>{left}'), raw, PLAIN).note == 'of 1 calls 1 lost'
-    hidden = answer(f'<think>{thoughts}{hermes(ROME)}</think>')
-    assert attribute(hidden, raw, PLAIN).note == 'a call is among the thoughts'
-
-
 @pytest.mark.parametrize(
     ('shown', 'note'),
     [
@@ -274,17 +205,3 @@ def test_logprobs_that_leave_calls_or_pieces_of_a_character_out_are_no_raw_text(
     assert found == Attribution(UNKNOWN, 'logprobs do not contain the calls')
     assert attribute(answer('I look.', ROME), RawText('I look.', IDS), PLAIN).cause == PARSER
     assert attribute(answer('sunny \U0001f324'), RawText('sunny \ufffd\ufffd\ufffd', LOGPROBS), PLAIN).cause == NONE
-
-
-@pytest.mark.parametrize('shown', ['', 'functions.get_wea', 'commentary to=functions.get_wea'])
-def test_a_cut_within_a_header_is_a_limit(shown: str) -> None:
-    header = '<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city"'
-    thoughts = '<|channel|>analysis<|message|>The traveller asks for Rome.<|end|>'
-    for end in range(len(header)):
-        left = shown if shown in header[:end] else ''
-        given = answer(f'<think>The traveller asks for Rome.</think>{left}', finish='length')
-        whole = thoughts + header[:end]
-        rest = whole.removeprefix('<|channel|>analysis<|message|>')
-        as_it_is = answer(rest, finish='length')  # SGLang without a parser of thoughts
-        for one, raw, request in ((given, whole, HARMONY), (given, rest, OPENED), (as_it_is, rest, OPENED)):
-            assert attribute(one, RawText(raw, IDS), request).cause == LIMIT

@@ -7,14 +7,11 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.core.calls.trajectory import Step, Trajectory
 from opencompass_tooleval.extras.attribution.causes import ERROR, NONE, PARSER, TEMPLATE, UNKNOWN
 from opencompass_tooleval.extras.attribution.pages import fault_tables, shown_fault
 from opencompass_tooleval.report.build import write_report
 from opencompass_tooleval.results.table import read
-from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask
-from tests.extras.attribution.test_adapter import answered, demo_row, fault, run_task
 from tests.report.browser import LOOKS, Browser, needs_chromium
 from tests.report.support import HOSTILE, add, data_of, detail, plain_run, result_of, write
 
@@ -114,25 +111,3 @@ def test_a_lost_call_is_found_and_read(browser: Browser, tmp_path: Path, width: 
     assert 'prompt incomplete' in browser.all('#sample .step')[1].text
     assert 'prompt incomplete' not in browser.all('#sample .step')[0].text
     browser.check_quiet()
-
-
-def test_a_run_that_opencompass_scored_is_reported_and_gated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Predictions with lost calls, through the evaluation task, ``tooleval report`` and ``tooleval gate``."""
-    row = demo_row('teval', 'tooleval-teval-instruct_v2-fc')
-    stored, ids = answered(row, lambda i, one: {**one, 'calls': [], 'serving': fault('', one['calls'])})
-    run_task(ToolEvalEvalTask, tmp_path / 'run', row, stored)
-    (tmp_path / 'run' / 'configs').mkdir()
-    outcomes = []
-    for arguments in (('report', tmp_path / 'run', '-o', tmp_path / 'out'), ('gate', tmp_path / 'run', '--serving')):
-        monkeypatch.setattr('sys.argv', ['tooleval', *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        outcomes.append(caught.value.code or 0)
-    assert outcomes == [0, 1]
-    assert 'points [' in (output := capsys.readouterr().out) and "by the server's parser" in output
-    table = (tmp_path / 'out' / 'files' / 'serving-teval.csv').read_text(encoding='utf-8')
-    assert '100.0 points [' in table and table.rstrip().endswith(f',{len(ids)},{len(ids)}')
-    (index,) = [data_of(script)[1] for script in tmp_path.glob('out/samples/p0/index.js')]
-    assert index['causes'] == [PARSER] * len(ids)

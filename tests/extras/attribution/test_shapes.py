@@ -12,18 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opencompass.openicl.icl_retriever import ZeroRetriever
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_set import ToolSet
-from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.extras.attribution.causes import ERROR, NONE, PARSER, TEMPLATE, UNKNOWN, Attribution
-from opencompass_tooleval.extras.attribution.reading import attribution_of_row
-from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.api.raw_text import CANARIES, IDS, LOGPROBS, VERBOSE
-from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
+from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import ask
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from tests.evaluators.test_evaluator import Equality, numbered
@@ -38,17 +33,14 @@ from tests.extras.attribution.script import (
     ServingScript,
     SGLang,
     Strict,
-    Strict400,
     StrictVerbose,
     attributed,
     save_tokenizer,
     stored_row,
 )
-from tests.extras.attribution.shapes import FAULTS, HISTORY, RIGHT, ROME, TOOLS, Shape, hermes
+from tests.extras.attribution.shapes import FAULTS, HISTORY, RIGHT, ROME, Shape, hermes
 from tests.extras.attribution.test_adapter import evaluated_rows
-from tests.extras.attribution.test_comparing import SHAPES as COMPARED
-from tests.inferencers.test_inferencer import RowsDataset
-from tests.models.api.scripted_server import KEY, Request, serving
+from tests.models.api.scripted_server import KEY, serving
 
 SHAPES = (*FAULTS, *RIGHT)
 BY_NAME = {shape.name: shape for shape in SHAPES}
@@ -85,7 +77,7 @@ def make_model(url: str, shape: Shape, folder: Path | None, **options: Any) -> T
         openai_api_base=url,
         retry=0,
         tokenizer_path=str(folder) if folder else None,
-        openai_extra_kwargs={**extra, **settings.pop('extra', {})},
+        openai_extra_kwargs=extra,
         **settings,
     )
 
@@ -104,13 +96,7 @@ def attribution_of(engine: Engine, shape: Shape, folder: Path | None, **options:
     return found
 
 
-FIRST = {shape.format_name: shape for shape in reversed(SHAPES)}
-BY_HTTP = [
-    shape for shape in SHAPES if shape not in COMPARED or shape.opened_thoughts or shape is FIRST[shape.format_name]
-]
-
-
-@pytest.mark.parametrize('shape', BY_HTTP, ids=[shape.name for shape in BY_HTTP])
+@pytest.mark.parametrize('shape', SHAPES, ids=[shape.name for shape in SHAPES])
 def test_each_shape_has_its_cause(shape: Shape, folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
     found = attribution_of(VLLM(tokenizer), shape, folder)
     assert found.cause == shape.cause, found
@@ -170,7 +156,7 @@ def warnings() -> Iterator[list[str]]:
     get_logger().removeHandler(handler)
 
 
-@pytest.mark.parametrize('engine', [Engine, Strict, Strict400])
+@pytest.mark.parametrize('engine', [Engine, Strict])
 def test_a_server_without_raw_text_is_asked_without_more_and_said_once(
     engine: type[Engine], folder: Path, tokenizer: PreTrainedTokenizerFast
 ) -> None:
@@ -202,15 +188,6 @@ def test_ids_without_their_tokenizer_are_no_raw_text(
         assert len(lines) == 1 and 'set tokenizer_path to the tokenizer of its model' in lines[0]
 
 
-def test_a_stream_has_no_raw_text(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
-    for engine in (VLLM, SGLang):
-        with warnings() as lines:
-            answer, _ = answer_to(engine(tokenizer), LOST, folder, extra={'stream': True})
-        assert attributed(answer, ToolSet(LOST.tools)) == Attribution(UNKNOWN)
-        assert [call.name for call in answer.calls] == ['get_weather']
-        assert len(lines) == 1
-
-
 def test_the_format_is_that_of_the_template(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
     assert attribution_of(VLLM(tokenizer), LOST, folder, tool_parser='auto').cause == PARSER
 
@@ -221,21 +198,6 @@ def said_by_the_evaluation(folder: Path, answers: Sequence[Answer], shape: Shape
     with warnings() as lines:
         evaluated_rows(folder, Equality(), numbered(*'x' * len(answers)), stored)
     return lines
-
-
-def test_what_all_names_begin_with_is_said_once(
-    folder: Path, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
-) -> None:
-    name, arguments = ROME
-    prefixed = replace(RIGHT_CALL, calls=[(f'functions.{name}', arguments)])
-    note = "the names of all calls begin with 'functions.'"
-    with serving(ServingScript(VLLM(tokenizer), prefixed)) as url:
-        answers = ask(make_model(url, prefixed, folder), [prompt_of(prefixed)] * 3, 64)
-    tools = ToolSet(prefixed.tools)
-    found = [(one.cause, one.note) for answer in answers if (one := attributed(answer, tools))]
-    assert found == [(PARSER, f'of 1 calls 1 lost, 1 made up; {note}')] * 3
-    assert [call.name for one in answers for call in one.calls] == [f'functions.{name}'] * 3, 'scores stay'
-    assert said_by_the_evaluation(tmp_path, answers, prefixed) == [f'attribution: {note}']
 
 
 def test_what_the_prompts_lack_is_said(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
@@ -267,61 +229,15 @@ def test_a_final_answer_needs_the_generation_prompt_of_its_template(adds_after_t
     assert causes == [NONE, TEMPLATE, NONE, TEMPLATE]
 
 
-class Several(ServingScript):
-    """A server that has the fault that the question names."""
-
-    def complete(self, request: Request) -> Any:
-        name = request['messages'][-1]['content'].partition(':')[0]
-        one = ServingScript(self.engine, BY_NAME.get(name, RIGHT_CALL))
-        page = one.complete(request)
-        with self.lock:
-            self.asked.append(request)
-        return page
-
-
-def predictions(url: str, folder: Path, out: Path, shapes: list[Shape], **options: Any) -> list[dict[str, Any]]:
-    """The rows of predictions that OpenCompass's inferencer writes."""
-    entry = {'record': '', 'gold_answer': '', 'source': 'made_up', 'tools': ToolSet(TOOLS).to_text()}
-    asked = [(shape.name, [Message('user', f'{shape.name}: how is the weather?')]) for shape in shapes]
-    rows = [{'record_id': name, 'messages': messages_text(messages), **entry} for name, messages in asked]
-    columns = {'input_columns': ['messages'], 'output_column': 'record'}
-    inferencer = ToolEvalGenInferencer(
-        model=make_model(url, RIGHT_CALL, folder, max_workers=8, **options),
-        max_out_len=64,
-        max_infra_share=1.0,
-        batch_size=4,
-        output_json_filepath=str(out),
-    )
-    inferencer.inference(
-        ZeroRetriever(RowsDataset(reader_cfg=columns, abbr='made_up', rows=rows)),
-        prompt_template=ToolEvalConversationTemplate('{messages}'),
-        output_json_filepath=str(out),
-        output_json_filename='made_up.json',
-    )
-    written: dict[str, dict[str, Any]] = load_json((out / 'made_up.json').read_text(encoding='utf-8'))
-    for row in written.values():
-        (row.get('usage') or {}).pop('seconds', None)
-    return list(written.values())
-
-
+@pytest.mark.parametrize('name', [LOST.name, 'thoughts and a call', 'an answer', 'a parse error'])
 def test_answers_and_requests_are_the_same_with_and_without(
-    folder: Path, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+    name: str, folder: Path, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    shapes = [shape for shape in SHAPES if shape.tools == TOOLS and not (shape.prompt or shape.opened_thoughts)]
-    scripts = [Several(VLLM(tokenizer), RIGHT_CALL) for _ in range(2)]
-    rows = []
-    for script, is_on in zip(scripts, (True, False), strict=True):
-        with serving(script) as url:
-            rows.append(predictions(url, folder, tmp_path / str(is_on), shapes, attribution=is_on))
-    causes = [attribution_of_row(row) for row in rows[0]]
-    assert all(row.pop('observed') for row in rows[0])
-    assert rows[0] == rows[1] and len(rows[0]) == len(shapes) > 30
-    for shape, found in zip(shapes, causes, strict=True):
-        if (shape.format_name, shape.parallel, shape.tool_choice) == ('hermes', None, 'auto'):
-            assert found is not None and found.cause == shape.cause
-    with_members, without = (
-        [request for request in script.asked if all(request['messages'] != canary for canary, _ in CANARIES)]
-        for script in scripts
+    (on, asked), (off, plain) = (
+        answer_to(VLLM(tokenizer), BY_NAME[name], folder, attribution=is_on) for is_on in (True, False)
     )
-    assert {request.pop('return_token_ids') for request in with_members} == {True}
-    assert sorted(map(str, with_members)) == sorted(map(str, without))
+    assert on.observed and not off.observed
+    assert (on.text, on.calls, on.reason, on.finish_reason) == (off.text, off.calls, off.reason, off.finish_reason)
+    own = [one for one in asked.asked if all(one['messages'] != canary for canary, _ in CANARIES)]
+    assert {request.pop('return_token_ids') for request in own} == {True}
+    assert own == plain.asked

@@ -40,13 +40,6 @@ def loses_calls(messages: list[Message], request: dict[str, Any]) -> dict[str, A
     return {**answer, 'calls': answer['calls'][:1]}
 
 
-def loses_some(messages: list[Message], request: dict[str, Any]) -> dict[str, Any]:
-    """Keeps the first call of three and more, for every second such request."""
-    answer = right(messages, request)
-    is_lost = len(answer['calls']) > 2 and _record(messages, request).id[-1] in '02468'
-    return loses_calls(messages, request) if is_lost else answer
-
-
 def drops_system(messages: list[Message], request: dict[str, Any]) -> dict[str, Any]:
     """Does not know the system text where tools are offered, and takes a required call for a wish."""
     record = _record(messages, request)

@@ -13,10 +13,10 @@ import pytest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.redaction import redact
 from opencompass_tooleval.extras.exports import bundle as bundles
-from opencompass_tooleval.extras.exports.bundle import MAX_TEXT, add_bundle, read_bundle, write_bundle
+from opencompass_tooleval.extras.exports.bundle import add_bundle, read_bundle, write_bundle
 from opencompass_tooleval.results.table import read
 from opencompass_tooleval.work_dir.work_dir import WorkDir
-from tests.report.support import HOSTILE, add, detail, plain_run, result_of
+from tests.report.support import add, detail, plain_run, result_of
 
 KEY = 'k-0123456789abcdef'
 CONFIG = """
@@ -99,14 +99,6 @@ def test_nothing_secret_and_no_sample_is_in_a_bundle(tmp_path: Path, monkeypatch
     assert provenance['judge'] == 'judge [key]' and provenance['instructions'] == 'i.json'
 
 
-def test_text_of_anybody_makes_a_bundle_that_can_be_read(tmp_path: Path) -> None:
-    work = fill(tmp_path, judge=HOSTILE, made=float('nan'), long='x' * 9000)
-    write_bundle(work, tmp_path / 'm.bundle', list(work.pairs()), redact)
-    provenance = read_bundle(tmp_path / 'm.bundle').results[0].result['provenance']
-    assert len(provenance['long']) == MAX_TEXT and provenance['made'] == 'nan'
-    assert provenance['judge'].startswith('</script>')
-
-
 def test_a_bundle_is_never_changed(tmp_path: Path, made: Path) -> None:
     work = WorkDir(tmp_path / '20260102_030405')
     before = made.stat().st_mtime_ns
@@ -151,7 +143,6 @@ def _set(*path: Any) -> Callable[[Any], None]:
 
 FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     'no results': (_set('results', None), 'results is not a list'),
-    'a result that is text': (_set('results', 0, 'x'), 'not a JSON object'),
     'a yes in place of a number': (_set('results', 0, 'metrics', 'review_quality', True), 'a score is not a number'),
     'not a number': (_set('results', 0, 'metrics', 'review_quality', float('nan')), 'number beyond'),
     'a huge number': (_set('results', 0, 'samples', 'all', 10**400), 'number beyond'),
@@ -160,19 +151,15 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     'a negative error': (_set('results', 0, 'standard_errors', 'review_quality', -3.0), 'a number below 0'),
     'fewer samples than none': (_set('results', 0, 'samples', 'all', -9), 'all is not a count'),
     'a correlation above 1': (_set('results', 0, 'correlations', [['a', 'd', 'b', 2]]), 'below -1 or above 1'),
-    'samples of nothing': (_set('results', 0, 'samples', 'infra', None), 'infra is not a count'),
     'a benchmark that is a list': (_set('results', 0, 'provenance', 'benchmark', ['x']), 'benchmark is not a string'),
     'a folder in a name': (_set('results', 0, 'dataset', '../../up'), 'cannot be the name of a file'),
-    'a line in a name': (_set('results', 0, 'dataset', 'a\nb'), 'cannot be the name of a file'),
     'a model without a name': (_set('results', 0, 'model', ''), 'not a name'),
     'a model that is not listed': (_set('results', 0, 'model', 'n'), 'differ from those in its results'),
     'a long text': (_set('package', 'x' * 9000), 'text of more than'),
     'a date to come': (_set('date', '9999-12-31 23:59'), 'in the future'),
     'a date of no run': (_set('date', '0001-01-01 00:00'), 'before 2023'),
     'another date': (_set('date', 'yesterday'), 'does not match format'),
-    'a correlation of three': (_set('results', 0, 'correlations', [['a', 'b', 1]]), 'not a list of 4 to 4'),
     'many metrics': (_set('results', 0, 'metrics', {f'm{i}': 1 for i in range(99)}), 'more than'),
-    'many models': (_set('models', {f'm{i}': {} for i in range(999)} | {'m': {}}), 'more than'),
     'a deep value': (_set('package', json.loads('[' * 200 + ']' * 200)), 'nested too deeply'),
     'twice the same': (lambda content: content['results'].append(content['results'][0]), 'twice'),
 }

@@ -275,20 +275,6 @@ def test_keys_do_not_come_out(tooleval: Command, run: Path, name: str, monkeypat
     assert '[key]' in text
 
 
-def test_the_same_run_gives_the_same_bytes_and_long_texts_are_cut(tooleval: Command, run: Path) -> None:
-    long = 'x' * 300_000
-    about = {'benchmark': 'teval', 'note': long}
-    add(run, 'better', REVIEW, result_of([detail('r', parsed=long, gold=long)], provenance=about))
-    file = run / 'predictions' / 'better' / f'{REVIEW}.json'
-    file.write_text(json.dumps({'0': {**json.loads(file.read_text('utf-8'))['0'], 'prediction': long}}))
-    for name in FORMATS:
-        contents = []
-        for _ in range(2):
-            folder, _ = export(tooleval, run, name, '--dataset', REVIEW, '--model', 'better')
-            contents.append({file: file.read_bytes() for file in folder.rglob('*') if file.is_file()})
-        assert contents[0] == contents[1] and all(len(content) < 600_000 for content in contents[0].values())
-
-
 READ: Mapping[str, str] = {
     'every-eval-ever': """
 import pathlib, subprocess

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import select
 import shlex
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
@@ -26,7 +24,6 @@ from opencompass_tooleval.environments.live_source import (
 )
 from opencompass_tooleval.extras.mcp_servers.connection import Connection, ToolAnswer, connect, documentation
 from opencompass_tooleval.extras.mcp_servers.server import Limits, Server, parse_server
-from opencompass_tooleval.extras.mcp_servers.stdio import ServerState, bounded_stdio
 from tests.extras.mcp_servers.servers import NOTES, NOTES_SERVER, notes_over_http
 
 T = TypeVar('T')
@@ -132,31 +129,6 @@ def test_memory_and_files_of_a_server_are_bounded(tmp_path: Path) -> None:
     free = replace(limits, memory_bytes=None, file_bytes=None)
     answers = with_server(replace(notes(tmp_path), limits=free), work)
     assert [answer.error for answer in answers] == ['', '', ''], answers
-
-
-def test_a_server_that_ignores_the_end_of_its_input_ends_with_a_killed_client(tmp_path: Path) -> None:
-    fifo = tmp_path / 'alive'
-    os.mkfifo(fifo)
-
-    async def hold() -> None:
-        command = ('sh', '-c', 'exec > alive; echo server; sleep 60 & wait')
-        async with bounded_stdio(Server(command, folder=tmp_path), ServerState()):
-            with fifo.open('w') as alive:
-                print('client', file=alive, flush=True)
-                await asyncio.sleep(60)
-
-    client = os.fork()
-    if not client:
-        try:
-            asyncio.run(hold())
-        finally:
-            os._exit(1)
-    with fifo.open() as alive:
-        assert {alive.readline(), alive.readline()} == {'client\n', 'server\n'}
-        os.kill(client, signal.SIGKILL)
-        os.waitpid(client, 0)
-        ready, _, _ = select.select([alive], [], [], 30)
-        assert ready and not alive.read()
 
 
 def test_a_server_that_writes_errors_without_end_is_answered(tmp_path: Path) -> None:

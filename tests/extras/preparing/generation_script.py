@@ -1,4 +1,4 @@
-"""Models for ``tools/serve_model.py --script`` that make instructions: a perfect one, and one that fixes its faults."""
+"""A model for ``tools/serve_model.py --script`` that makes instructions without faults."""
 
 from __future__ import annotations
 
@@ -37,12 +37,3 @@ def right(messages: Messages) -> str:
     *_, before, last = asked.split('\n')
     cue = CUE.match(last)
     return json.dumps(_example(cue[1], before)) if cue else _description(before)
-
-
-def fixes(messages: Messages) -> str:
-    """Answers an example with an unknown parameter first, then with no JSON, and then right."""
-    if CUE.search(messages[0]['content']) is None:
-        return right(messages)
-    if len(messages) == 1:
-        return json.dumps({'Scenario': 's', 'Parameters': {'made_up': 1}})
-    return 'Sorry, I was wrong.' if 'JSON object that can be read' not in messages[-1]['content'] else right(messages)

@@ -5,13 +5,8 @@ from __future__ import annotations
 import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.calls import (
-    Argument,
     CallError,
-    call_name,
-    is_parent,
-    needs_no_tool,
     parse_call,
-    published_value,
 )
 
 
@@ -46,24 +41,3 @@ def test_arguments(text: str, expected: dict[str, str]) -> None:
 def test_no_call(text: str) -> None:
     with pytest.raises(CallError):
         parse_call(text, ['a'])
-
-
-def test_the_other_annotations() -> None:
-    assert is_parent(None) and is_parent('null') and not is_parent('No tool required')
-    assert needs_no_tool('No tool required') and needs_no_tool('不需要工具') and not needs_no_tool("f(a='x')")
-    assert call_name(" f.g(a='(')") == 'f.g'
-
-
-@pytest.mark.parametrize(
-    ('raw', 'published', 'right'),
-    [
-        ("'Hello, AI'", 'Hell', 'Hello, AI'),
-        ('"Hello"', '"Hello"', 'Hello'),
-        ('"Hello, AI"', '"Hello', 'Hello, AI'),
-        ("['p', 'q']", "['p'", "['p', 'q']"),
-        ("''", '', ''),
-    ],
-)
-def test_published_damage(raw: str, published: str, right: str) -> None:
-    argument = Argument('a', raw)
-    assert (published_value(argument), argument.value) == (published, right)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.extras.preparing.generate import (
     TOO_LONG_TO_ASK,
@@ -142,11 +142,6 @@ def test_lists_are_read(reply: str, purpose: str, functions: dict[str, str]) -> 
     assert (read.purpose, read.functions) == (purpose, functions)
 
 
-def test_the_longest_name_wins() -> None:
-    read = read_description("T. 1. 'Search all' can a 2. 'Search' can b", ['Search', 'Search all'])
-    assert isinstance(read, Description) and read.functions == {'Search all': 'A', 'Search': 'B'}
-
-
 def test_lines_that_a_model_left_out_come_from_the_documentation() -> None:
     left_out = read_description("'Shop' can sell. It has: 1. 'Search' can find all", ['Details', 'Search'])
     assert isinstance(left_out, Description)
@@ -217,26 +212,6 @@ def test_what_cannot_be_asked_is_listed() -> None:
     (part, *_) = split(SHOP, options.limit, 'paper')
     assert run_alone(describe(part, options), []).fault == TOO_LONG_TO_ASK
     assert run_alone(exemplify(SHOP, DETAILS, DESCRIBED, options), []) == TOO_LONG_TO_ASK
-
-
-def test_long_parameter_lists_are_shortened() -> None:
-    long = function('f', 'Does f.', Parameter('id', 'NUMBER', 'Long. ' * 1_000))
-    doc, limit = tool(long), Limit(4_000, len)
-    turn = next(exemplify(doc, long, DESCRIBED, Options(limit=limit)))
-    assert limit.fits(turn.messages) and '"description": "Long. Long.' in turn.messages[0].content
-
-
-def test_asking_again_stays_within_the_limit() -> None:
-    first = next(exemplify(SHOP, DETAILS, DESCRIBED, Options()))
-    for room, tries in ((700, TRIES), (100, 1)):
-        limit = Limit(sum(len(message.content) + 32 for message in first.messages) + room, len)
-        dialogue = exemplify(SHOP, DETAILS, DESCRIBED, Options(limit=limit))
-        turns = [next(dialogue)]
-        with pytest.raises(StopIteration) as end:
-            while True:
-                turns.append(dialogue.send(Answer('no ' * 5_000)))
-        assert len(turns) == tries and all(limit.fits(turn.messages) for turn in turns)
-        assert end.value.value.code == 'example:not_json'
 
 
 HOSTILE = {

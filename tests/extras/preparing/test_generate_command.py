@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,7 @@ from opencompass_tooleval.extras.preparing.easytool_generate import easytool_gen
 from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions, load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs
-from opencompass_tooleval.tool_docs.template import template_instruction
 from tests.conftest import ModelServer, start_server
-from tests.forked import start_python
 
 SCRIPT = Path(__file__).with_name('generation_script.py')
 
@@ -56,17 +52,16 @@ def config(path: Path, url: str, **more: Any) -> Path:
 
 
 @pytest.fixture(scope='module')
-def servers() -> Iterator[dict[str, ModelServer]]:
-    started = {name: start_server('--script', f'{SCRIPT}:{name}') for name in ('right', 'fixes')}
+def server() -> Iterator[ModelServer]:
+    started = start_server('--script', f'{SCRIPT}:right')
     yield started
-    for server in started.values():
-        server.stop()
+    started.stop()
 
 
 @pytest.fixture
-def right(servers: dict[str, ModelServer]) -> ModelServer:
-    servers['right'].reset()
-    return servers['right']
+def right(server: ModelServer) -> ModelServer:
+    server.reset()
+    return server
 
 
 def run(docs: Path, model: Path, out: Path, **options: Any) -> tuple[int, dict[str, Any]]:
@@ -103,13 +98,6 @@ def test_a_perfect_model(right: ModelServer, docs: Path, tmp_path: Path, capsys:
     with pytest.raises(DataError, match='already exists and is finished'):
         run(docs, tmp_path / 'cfg.py', out)
     assert right.stats()['requests'] == TOOLS + FUNCTIONS
-
-
-def test_what_is_wrong_is_fixed(servers: dict[str, ModelServer], docs: Path, tmp_path: Path) -> None:
-    servers['fixes'].reset()
-    status, report = run(docs, config(tmp_path / 'cfg.py', servers['fixes'].url), tmp_path / 'out.json')
-    assert (status, report['examples'], report['listed']) == (0, FUNCTIONS, [])
-    assert report['calls'] == TOOLS + 3 * FUNCTIONS == servers['fixes'].stats()['requests']
 
 
 def test_what_stays_wrong_is_listed(
@@ -175,30 +163,6 @@ def test_failures_are_no_instructions_and_are_asked_again(
     assert right.stats()['requests'] == 3 and len(load_instructions(out)) == TOOLS and not leftovers(tmp_path)
 
 
-@pytest.mark.long
-def test_after_a_kill_nothing_is_asked_twice(right: ModelServer, docs: Path, tmp_path: Path) -> None:
-    out, cfg = tmp_path / 'out.json', config(tmp_path / 'cfg.py', right.url, max_workers=2)
-    right.reset(latency=0.5)
-    command = ['easytool', 'generate', '--source', 'toolbench', '--input', docs, '--model', cfg, '--out', out]
-    process = start_python('-c', 'from opencompass_tooleval.cli.main import main; main()', *command)
-    patience = time.monotonic() + 1500
-    while right.stats()['requests'] < TOOLS + 2 and process.poll() is None and time.monotonic() < patience:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    while right.stats()['in_flight']:
-        time.sleep(0.02)
-    first = [asked['digest'] for asked in right.stats()['asked']]
-    assert TOOLS + 2 <= len(first) < TOOLS + FUNCTIONS and not out.exists() and leftovers(tmp_path)
-    right.reset()
-    status, report = run(docs, cfg, out)
-    second = [asked['digest'] for asked in right.stats()['asked']]
-    assert status == 0 and report['examples'] == FUNCTIONS and report['calls'] == len(second)
-    assert len(set(first) & set(second)) <= 2 * 2  # what was in flight, or on its way to the disk
-    assert len({*first, *second}) == report['from_earlier_run'] + report['calls'] == TOOLS + FUNCTIONS
-    assert not leftovers(tmp_path)
-
-
 def test_a_tiny_model_knows_nothing_and_what_its_library_raises_is_said(
     tiny_model: Path, docs: Path, tmp_path: Path
 ) -> None:
@@ -234,17 +198,3 @@ def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
         easytool_generate('toolbench', docs, 'template', out, json_out=str(tmp_path / 'none' / 'report.json'))
     assert not out.exists()
     assert easytool_generate('toolbench', docs, 'template', tmp_path / 'new' / 'out.json') == 0  # makes its folder
-
-
-def test_a_document_in_yaml_by_rule(tmp_path: Path) -> None:
-    spec, out = tmp_path / 'oas.yaml', tmp_path / 'out.json'
-    spec.write_text(
-        'openapi: 3.1.0\npaths:\n  /bells:\n    get:\n      summary: Lists the bells.\n      parameters:\n'
-        '        - {name: tower, in: query, required: true, schema: {type: string}}'
-    )
-    assert easytool_generate('openapi', spec, 'template', out) == 0
-    (tool,) = load_instructions(out).values()
-    assert tool.name == '/bells' and [parameter.name for parameter in tool.functions[0].required] == ['tower']
-    assert [tool] == [template_instruction(doc) for doc in load_docs('openapi', spec)]
-    with pytest.raises(DataError, match='already exists and is finished'):
-        easytool_generate('openapi', spec, 'template', out)

@@ -8,23 +8,20 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.core.calls.messages import normalise
 from opencompass_tooleval.extras.preparing.prompts import (
-    DESCRIPTION_EXAMPLES,
     DESCRIPTION_TASKS,
     GUIDELINE_EXAMPLES,
     GUIDELINE_TASKS,
     REST_EXAMPLES,
     VARIANTS,
-    again_prompt,
     description_prompt,
     guideline_prompt,
 )
-from opencompass_tooleval.extras.preparing.reply import Description, read_description, read_example
+from opencompass_tooleval.extras.preparing.reply import read_example
 from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
-from tests.instructions.shared_data import ROOT, real
+from tests.instructions.shared_data import ROOT
 
 PAPER = ROOT.parent / 'shared' / 'papers' / 'easytool.md'
 
@@ -80,28 +77,3 @@ def test_demonstrations_pass_the_check(example: tuple[str, str, str, str, str]) 
     read = read_example(answer, name)
     assert not isinstance(read, list)
     assert check_example(ToolDoc(tool, '', (function,)), name, read) == []
-
-
-def test_demonstrated_descriptions_can_be_read() -> None:
-    for shown, description in DESCRIPTION_EXAMPLES:
-        apis: Any = shown.get('api_list', [])
-        names = [api['name'] for api in apis]
-        read = read_description(description, names)
-        assert isinstance(read, Description) and list(read.functions) == names
-        assert read.purpose.endswith('.') and 'https' not in description
-
-
-def test_demonstrations_are_about_tools_of_no_benchmark() -> None:
-    for file in ('toolbench/G1_instruction.json', 'toolbench/G2_category.json', 'restbench/specs/tmdb_oas.json'):
-        text = real(file).read_text(encoding='utf-8')
-        assert 'Garden Planner' not in text and '/gardens' not in text
-
-
-def test_again_names_the_fault_and_stays_short() -> None:
-    prompt = description_prompt('paper', 'DOC', several=False)
-    asked = again_prompt(prompt, ' \n', ['It is empty.'], 'Only text.', 200)
-    assert asked[:1] == prompt and [message.role for message in asked] == ['user', 'assistant', 'user']
-    assert asked[2].content == 'This cannot be used. It is empty. Only text.'
-    assert len(normalise(asked, {})) == 3  # an empty answer would be dropped, and two questions become one
-    long = again_prompt(prompt, 'x' * 10**6, ['y' * 10**6], '', 200)
-    assert sum(len(message.content) for message in long[1:]) < 1500

@@ -37,14 +37,6 @@ def test_ndcg_is_that_of_scikit_learn() -> None:
             assert ndcg(scores, relevant, k) == pytest.approx(wanted, abs=1e-12), (seed, k)
 
 
-@pytest.mark.parametrize(
-    ('scores', 'relevant', 'k'), [([1, 2], [False, False], 1), ([1, 2], [True], 1), ([], [], 1), ([1], [True], 0)]
-)
-def test_no_ranking(scores: list[float], relevant: list[bool], k: int) -> None:
-    with pytest.raises(ValueError, match='no ranking'):
-        ndcg(scores, relevant, k)
-
-
 @pytest.mark.parametrize('unit', UNITS)
 @pytest.mark.parametrize('fields', FIELDS)
 def test_both_corpora_hold_the_same_in_the_same_order(unit: str, fields: str) -> None:

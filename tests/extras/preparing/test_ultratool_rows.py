@@ -15,7 +15,6 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.preparing.ultratool_rows import (
     PUBLISHED_WITHOUT,
     build_rows,
-    draw_withheld,
     published_withheld,
     usage_row,
 )
@@ -250,14 +249,3 @@ class TestRealData:
             assert not (set(names) - needed) & barred
             places.update(names.index(item['tool']) for item in row['reference'])
         assert set(places) == set(range(8)) and max(places.values()) < 1.5 * min(places.values())
-
-    def test_creation_awareness(self, folder: str) -> None:
-        for row, sample in zip(rebuilt(folder, 'tool_creation_awareness'), real_samples(folder), strict=True):
-            names = {item['name'] for item in row['toolset']}
-            assert len(names) == len(row['toolset']) == 8
-            gold = [item['tool'] for item in row['reference']]
-            assert gold == ['0' if call.tool in names else '1' for call in sample.calls.values()]
-            assert '1' in gold
-        pool = ToolPool.of(real_samples(folder))
-        numbers = [len(draw_withheld(s, pool, 0)) for s in real_samples(folder) if len(s.tools) == 2]
-        assert 0.35 < numbers.count(1) / len(numbers) < 0.6

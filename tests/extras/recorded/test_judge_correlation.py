@@ -85,16 +85,6 @@ def test_the_command_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert set(written['correlations'].values()) == {None}
 
 
-def test_the_authors_shape_against_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [[{labels[0]: score} for labels in LABELS['planning'].values()] for score in (3, 9, 4)]
-    authors = tmp_path / 'authors.json'
-    authors.write_text(''.join(json.dumps({'data': {}, 'eval': row}) + '\n' for row in rows), encoding='utf-8')
-    scored = write(tmp_path / 'ours.jsonl', [judged('0', 4), judged('1', 8), judged('2', 8)])
-    agreement(authors, scored, json_out='-')
-    result = json.loads(capsys.readouterr().out)
-    assert result['correlations']['efficiency'] == pytest.approx(np.corrcoef([3, 9, 4], [4, 8, 8])[0, 1])
-
-
 def test_the_command_says_what_does_not_fit(tmp_path: Path) -> None:
     first = write(tmp_path / 'a.jsonl', [judged('0', 7)])
     second = write(tmp_path / 'b.jsonl', [judged('1', 7)])

@@ -15,17 +15,10 @@ TOOLBENCH = ('selection_5', 'selection_50', 'success')
 @pytest.mark.parametrize(
     ('name', 'subsets', 'held'),
     [
-        ('plan_str', TEVAL, {'plan_str'}),
-        ('tooleval-teval-plan_json_v2_zh-easytool', TEVAL, {'plan_json'}),
-        ('gpt4_PLAN_STR_answers', TEVAL, {'plan_str'}),
-        ('reason_retrieve_understand_json_v1', TEVAL, {'reason_retrieve_understand_json'}),
         ('instruct_v1', TEVAL, {'instruct'}),
-        ('teval_instruct_v2', TEVAL, {'instruct'}),
         ('Qwen2.5-7B-Instruct', TEVAL, set()),  # a model
         ('qwen-7b-instruct_plan_json', TEVAL, {'plan_json'}),
         ('tool_creation_awareness', ULTRATOOL, {'tool_creation_awareness'}),  # the longest
-        ('tool_usage_zh', ULTRATOOL, {'tool_usage'}),
-        ('planning', ULTRATOOL, {'planning'}),
         ('planning_eval', ULTRATOOL, set()),  # judgements
         ('toolbench_selection_50-easytool', TOOLBENCH, {'selection_50'}),
         ('agents_teval_zh-easytool', AGENTS, {'teval_zh'}),

@@ -10,20 +10,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import zipfile
-from contextlib import closing
 from pathlib import Path
 from typing import Any
-
-from tests.extras.tasks.shop import SQL
 
 TASKS = Path(__file__).with_name('published')
 
 Call = tuple[str, dict[str, Any]]
 REPO = {'repo_path': '/fixture'}
-BOOK = {'path': '/fixture/shop.xlsx', 'sheet': 'Items'}
 
 
 def write(file: str, content: str) -> Call:
@@ -44,27 +39,6 @@ OTHER_PATHS: dict[str, dict[str, list[Call]]] = {
         'count': [('git_log', {**REPO, 'max_count': 50})],
         'unstaged': [('git_diff_unstaged', REPO)],
         'which-file': [('git_log', REPO), ('git_show', {**REPO, 'revision': 'HEAD~1'})],
-    },
-    'sqlite': {
-        'return-42': [
-            ('read_query', {'query': "SELECT id FROM orders WHERE item='desk'"}),
-            ('write_query', {'query': "UPDATE orders SET status='returned' WHERE item='desk'"}),
-            ('read_query', {'query': "SELECT item FROM orders WHERE status='returned'"}),
-        ],
-        'new-order': [
-            ('write_query', {'query': "INSERT INTO orders(id, customer, item, price) VALUES (99, 8, 'lamp', 20.50)"})
-        ],
-        'cancel': [('write_query', {'query': 'DELETE FROM orders WHERE id=44'})],
-        'rename': [
-            ('write_query', {'query': 'DELETE FROM customers WHERE id=7'}),
-            ('write_query', {'query': "INSERT INTO customers VALUES (7, 'Okafor-Lee')"}),
-        ],
-        'count': [('read_query', {'query': 'SELECT * FROM orders'})],
-        'tables': [('read_query', {'query': "SELECT name FROM sqlite_master WHERE type='table'"})],
-        'new-table': [
-            ('write_query', {'query': 'CREATE TABLE suppliers(id INTEGER NOT NULL PRIMARY KEY, name TEXT)'}),
-        ],
-        'total': [('read_query', {'query': 'SELECT price FROM orders'})],
     },
     'filesystem': {
         'write': [write('hello.txt', 'Hello, Marta\n')],
@@ -95,42 +69,12 @@ OTHER_PATHS: dict[str, dict[str, list[Call]]] = {
         'key': [('read_graph', {})],
         'people': [('search_nodes', {'query': 'person'})],
     },
-    'todo': {
-        'add': [('add_todo', {'text': 'Water the plants'}), ('edit_todo', {'id': 4, 'priority': 'high'})],
-        'done': [('edit_todo', {'id': 2, 'done': True})],
-        'priority': [('search_todos', {}), ('edit_todo', {'id': 1, 'priority': 'high', 'text': 'Buy milk'})],
-        'open': [('search_todos', {'status': 'all'})],
-        'house': [('search_todos', {'query': 'plumber'})],
-    },
-    'excel': {
-        'price': [('replace_cells', {**BOOK, 'query': '2', 'replacement': '3', 'exact': True})],
-        'row': [
-            ('write_range', {**BOOK, 'at': 'B5', 'rows': [[7]]}),
-            ('write_range', {**BOOK, 'at': 'A5', 'rows': [['cup']]}),
-        ],
-        'replace': [
-            ('write_range', {**BOOK, 'at': 'A4', 'rows': [['jar']]}),
-            ('write_range', {**BOOK, 'sheet': 'Notes', 'at': 'A1', 'rows': [['Count the jars']]}),
-        ],
-        'read': [('read_range', {**BOOK, 'range': 'B2:B2'})],
-        'find': [('read_range', BOOK)],
-    },
-    'calculator': {
-        'product': [('calculate', {'expression': '1234*500'}), ('calculate', {'expression': '617000 + 1234*67'})],
-        'discount': [('calculate', {'expression': '80*0.85'})],
-        'seconds': [('calculate', {'expression': '604800'})],
-    },
 }
 HARMS: dict[str, list[Call]] = {
     'git': [('git_create_branch', {**REPO, 'branch_name': 'spam'})],
-    'sqlite': [('write_query', {'query': "UPDATE customers SET name='x' WHERE id=8"})],
     'filesystem': [write('spam.txt', 'x')],
     'memory': [('create_entities', {'entities': [{'name': 'Spam', 'entityType': 'x', 'observations': []}]})],
-    'todo': [('add_todo', {'text': 'spam'})],
-    'excel': [('write_range', {**BOOK, 'sheet': 'Notes', 'at': 'Z9', 'rows': [['spam']]})],
-    'calculator': [('calculate', {'expression': '1+1'})],
 }
-"""Nothing that the calculator does is harm: its agent calls it once more, and is right."""
 
 
 def program(server: str) -> str:
@@ -180,11 +124,6 @@ def _git(folder: Path) -> None:
     (repo / 'notes.txt').write_text('Hours: 9 to 5\nClosed on Sunday\n')
 
 
-def _sqlite(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / 'shop.db')) as database:
-        database.executescript(SQL)
-
-
 def _filesystem(folder: Path) -> None:
     docs = folder / 'docs'
     (docs / 'archive').mkdir(parents=True)
@@ -204,16 +143,6 @@ def _memory(folder: Path) -> None:
         {'type': 'relation', 'from': 'Otto', 'to': 'Acme', 'relationType': 'works at'},
     ]
     (folder / 'graph' / 'memory.jsonl').write_text('\n'.join(map(json.dumps, rows)))
-
-
-def _todo(folder: Path) -> None:
-    (folder / 'project' / '.claude').mkdir(parents=True)
-    lines = [
-        '# Todos', '', '<!-- Format: - [ ] #ID [priority] (due: YYYY-MM-DD) (tags: a,b) text -->', '',
-        '- [ ] #1 [low] Buy milk', '- [ ] #2 [high] (tags: house) Call the plumber',
-        '- [x] #3 [med] (due: 2026-11-30) Register for the fair',
-    ]  # fmt: skip
-    (folder / 'project' / '.claude' / 'todos.md').write_text('\n'.join(lines) + '\n')
 
 
 def write_workbook(file: Path, sheets: dict[str, str], shared: str = '') -> None:
@@ -246,34 +175,10 @@ def write_workbook(file: Path, sheets: dict[str, str], shared: str = '') -> None
             archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>\n{content}')
 
 
-def _excel(folder: Path) -> None:
-    (folder / 'books').mkdir()
-    items = [('item', 'price'), ('lamp', 20.5), ('pen', 2), ('mug', 9)]
-
-    def cells(*rows: tuple[Any, ...]) -> str:
-        written = ''
-        for number, row in enumerate(rows, 1):
-            written += f'<row r="{number}">'
-            for column, value in zip('AB', row, strict=False):
-                text, kind = (
-                    (f'<is><t>{value}</t></is>', 'inlineStr') if isinstance(value, str) else (f'<v>{value}</v>', 'n')
-                )
-                written += f'<c r="{column}{number}" t="{kind}">{text}</c>'
-            written += '</row>'
-        return written
-
-    sheets = {'Items': cells(*items), 'Notes': cells(('Count the mugs',))}
-    write_workbook(folder / 'books' / 'shop.xlsx', sheets)
-
-
 FIXTURES = {
     'git': _git,
-    'sqlite': _sqlite,
     'filesystem': _filesystem,
     'memory': _memory,
-    'todo': _todo,
-    'excel': _excel,
-    'calculator': lambda folder: None,
 }
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opencompass_tooleval.extras.mcp_servers.fixture import FixtureChangedError
 from opencompass_tooleval.extras.tasks.adapter import TaskDialogues, ToolEvalTasksDataset, ToolEvalTasksEvaluator
 from opencompass_tooleval.extras.tasks.metrics import NAMES
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
@@ -18,8 +16,7 @@ from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.work_dir.trust import UntrustedError
 from tests.cli.conftest import Command
 from tests.conftest import ModelServer, start_server
-from tests.extras.tasks.shop import SERVER, TASKS, write_shop
-from tests.models.api.scripted_server import KEY, Script, serving
+from tests.extras.tasks.shop import TASKS, write_shop
 
 AGENTS = Path(__file__).with_name('shop_agents.py')
 PERFECT = {name: 100.0 if name in ('solved', 'finish_rate') else 0.0 for name in NAMES}
@@ -85,31 +82,10 @@ def test_tooleval_run_with_documentation_and_with_instructions(
     assert 'Own tools shop' in pages['tasks.html']
 
 
-def test_tooleval_run_of_what_somebody_else_made_is_refused(
-    tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv('OPENAI_API_KEY', KEY)
-    file = write_shop(tmp_path / 'shop', trusted=False)
-    with serving(Script()) as url:
-        refused = tooleval('run', file, '--model', 'tiny', '--api-base', url, '-w', tmp_path / 'out')
-    assert refused.code == 1 and 'run the command again with --trust' in refused.err
-
-
 @pytest.mark.parametrize('options', [('--trust',), ('--instructions', 'guide.json')])
 def test_options_of_files_of_tasks_alone(tooleval: Command, options: tuple[str, ...]) -> None:
     done = tooleval('run', 'demo', '--model', 'x', *options)
     assert done.code == 1 and 'is for files of tasks' in done.err
-
-
-def test_a_server_that_writes_to_the_fixture_fails_the_run(tmp_path: Path) -> None:
-    fixture = tmp_path / 'mine' / 'shop' / 'terms.txt'
-    hidden = json.dumps(f'sh -c {shlex.quote(f"exec {SERVER} keeps {fixture}")}')  # a path that is built in
-    file = write_shop(tmp_path / 'mine', server=hidden)
-    begin = TaskDialogues(str(file))
-    rows = [row for row in ToolEvalTasksDataset.load(str(file)) if row['record_id'] == 'note']
-    DialogueRunner(OracleModel(), None, 100).run({row['record_id']: begin(row) for row in rows})
-    with pytest.raises(FixtureChangedError, match=r'WAS CHANGED DURING THE RUN: terms\.txt'):
-        begin.close()
 
 
 def write_instructions(file: Path) -> Path:

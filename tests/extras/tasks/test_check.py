@@ -15,7 +15,6 @@ from opencompass_tooleval.extras.tasks.check import Checked, check_opened
 from opencompass_tooleval.extras.tasks.opened import open_tasks, typed_call
 from opencompass_tooleval.extras.tasks.task_file import load_tasks
 from tests.cli.conftest import Command
-from tests.extras.mcp_servers.servers import notes_over_http
 from tests.extras.tasks.shop import SERVER, write_fixture, write_shop
 
 
@@ -266,23 +265,3 @@ def test_of_a_server_without_a_fixture_only_tools_that_read_are_called(tmp_path:
     assert done.code == 0 and f'NOTE {NO_FIXTURE}' in done.out
     assert 'NOTE do-it: unproven: it has no solution that can be executed' in done.out
     assert not outside.exists()
-
-
-def test_of_a_server_at_a_url_only_tools_that_read_are_called(tmp_path: Path, tooleval: Command) -> None:
-    (tmp_path / 'notes.txt').write_text('12\n')
-    file = tmp_path / 'tasks.yaml'
-    with notes_over_http(tmp_path) as url:
-        file.write_text(
-            f'url: {url}\nreads: [hoard]\ntasks:\n'
-            '  - {id: a, request: What is left?, result: {type: number, value: 12}, solution: [read_notes]}\n'
-            '  - {id: b, request: Add it., needs: [add_note], solution: [hoard, add_note: {text: x}]}\n'
-        )
-        refused = tooleval('tasks', 'check', file)
-        assert refused.code == 1 and f'server: {url}' in refused.err
-        done = tooleval('tasks', 'check', file, '--trust')
-    assert done.code == 0, done.out + done.err
-    assert (tmp_path / 'notes.txt').read_text() == '12\n'
-    assert f'NOTE {NO_FIXTURE}' in done.out
-    assert 'NOTE b: unproven: it has no solution that can be executed' in done.out
-    lines = [' '.join(line.split()) for line in done.out.splitlines()]
-    assert 'read_notes 1 2 0' in lines and 'add_note 1 0 0' in lines

@@ -51,7 +51,6 @@ def done(*calls: AnsweredCall, answer: str = 'Result: 7', stopped: str = '', **m
         (Goal(needs=('*',), **SEVEN), done(call('read', source='error')), 'calls:missing'),
         (Goal(needs=('read_*', 'write')), done(call('read_it')), 'calls:missing'),
         (Goal(forbidden=('write',)), done(call('write', source='error')), 'goal:forbidden'),
-        (Goal(forbidden=('*',)), done(), ''),
         (Goal(asks=True, effects={}), done(answer='Which one?', changes={}), ''),
         (Goal(asks=True, effects={}), done(answer='Done.', changes={}), 'goal:not_asked'),
         (Goal(asks=True, effects={}), done(answer='Which one?', changes=MADE), 'goal:effects'),

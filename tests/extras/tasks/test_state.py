@@ -7,7 +7,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import zipfile
 import zlib
 from contextlib import closing
 from pathlib import Path
@@ -148,18 +147,6 @@ def test_an_order_that_counts(shop: Path) -> None:
     assert json.loads(changes(before, read_state(shop))['terms.txt:'])['moved'] is True
 
 
-@pytest.mark.parametrize('move', [False, True])
-def test_an_edit_of_a_long_text_is_right_and_another_order_is_not(shop: Path, move: bool) -> None:
-    lines = [f'line {number % 14_000}' for number in range(20_000)]
-    (shop / 'long.txt').write_text('\n'.join(lines))
-    before = read_state(shop)
-    lines[5], lines[19_000] = 'other', 'last'
-    (shop / 'long.txt').write_text('\n'.join(lines[10:] + lines[:10] if move else lines))
-    effects = [{'file': 'long.txt', 'remove': ['line 5', 'line 5000'], 'add': ['other', 'last']}]
-    wrong = wrong_changes(expected_changes(effects, before), changes(before, read_state(shop)))
-    assert wrong == ({'long.txt:': 'in another order'} if move else {})
-
-
 def test_git_is_read_as_data(repo: Path) -> None:
     (repo / 'sub').mkdir()
     (repo / 'sub' / 'b.txt').write_text('b\n')
@@ -293,23 +280,6 @@ def test_objects_of_another_repository_are_refused(repo: Path) -> None:
         read_state(repo)
 
 
-def test_many_references_share_their_commits(repo: Path) -> None:
-    for number in range(20):
-        git(repo, 'commit', '-q', '--allow-empty', '-m', f'commit {number}')
-    head = (repo / '.git' / 'refs' / 'heads' / 'main').read_text()
-    for number in range(500):
-        (repo / '.git' / 'refs' / 'tags' / f'v{number}').write_text(head)
-    state = read_state(repo)
-    assert len(state['.git:tag v7'].items) == 20 and sum(part.startswith('.git:tag') for part in state) == 500
-
-
-def test_a_shallow_clone_is_a_repository(repo: Path, tmp_path: Path) -> None:
-    for number in range(3):
-        git(repo, 'commit', '-q', '--allow-empty', '-m', f'commit {number}')
-    git(tmp_path, 'clone', '-q', '--depth', '1', f'file://{repo}', 'clone')
-    assert [one['message'] for one in items(tmp_path / 'clone', '.git:branch main')] == ['commit 2']
-
-
 @pytest.mark.parametrize(
     'name',
     ['terms.txt-wal', 'x-wal', '.git', '.git/x', 'sub/.git/a/b'],
@@ -319,27 +289,3 @@ def test_only_what_belongs_to_a_database_or_a_repository_is_left_out(shop: Path,
     (shop / name).parent.mkdir(parents=True, exist_ok=True)
     (shop / name).write_text('spam')
     assert name in changes(before, read_state(shop))
-
-
-def test_columns_stay_where_they_are_beside_a_generated_one(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / 'a.db')) as database:
-        database.execute('CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b INT GENERATED ALWAYS AS (a * 2), c TEXT)')
-        database.execute("INSERT INTO t(a, c) VALUES (1, 'x')")
-        database.commit()
-        before = read_state(tmp_path)
-        assert items(tmp_path, 'a.db:t') == [{'id': 1, 'a': 1, 'b': 2, 'c': 'x'}]
-        database.execute("UPDATE t SET c='y'")
-        database.commit()
-    assert list(changes(before, read_state(tmp_path))) == ['a.db:t']
-
-
-def test_a_damaged_workbook_is_read_by_its_bytes(tmp_path: Path) -> None:
-    file = tmp_path / 'a.xlsx'
-    with zipfile.ZipFile(file, 'w', zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr('xl/workbook.xml', '<workbook>' + 'x' * 4000 + '</workbook>')
-    content = bytearray(file.read_bytes())
-    content[45:60] = b'\xff' * 15
-    file.write_bytes(content)
-    before = read_state(tmp_path)
-    file.write_bytes(bytes(content) + b'more')
-    assert list(changes(before, read_state(tmp_path))) == ['a.xlsx']
