@@ -75,22 +75,6 @@ def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, ser
     assert 'NOTE 4 of 7 tasks have no run' in scored.err
 
 
-def test_recorded_runs_are_scored_without_a_judge(tooleval: Command, tmp_path: Path) -> None:
-    runs = json.loads(RUNS.read_text(encoding='utf-8'))
-    records = [row for row in json.loads(DATA.read_text(encoding='utf-8')) if str(row['query_id']) in runs]
-    g1, details = write_json(tmp_path / 'G1_instruction.json', records), tmp_path / 'details.jsonl'
-    words = ('score', 'agents', 'toolbench_g1', RUNS, '--data', g1)
-    outcome = tooleval(*words, '--json', '-', '--details', details)
-    assert outcome.code == 0, outcome.err
-    result = json.loads(outcome.out)
-    assert (result['benchmark'], result['subset'], result['samples']) == ('agents', 'toolbench_g1', len(runs))
-    assert sum(result['sources'].values()) == result['calls']['total'] == result['sources']['exact']
-    assert [json.loads(line)['id'] for line in details.read_text().splitlines()] == list(runs)
-    assert 'NOTE observations come from the file' in outcome.err
-    shown = tooleval(*words)
-    assert shown.code == 0 and 'observations: exact 100.0%' in shown.out and 'calls: ' in shown.out
-
-
 def test_predictions_of_a_run(tooleval: Command, tmp_path: Path, judge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = {answer.task.id: answer.trajectory for answer in load_answers(RUNS)}
     ids = [str(row['query_id']) for row in json.loads(DATA.read_text(encoding='utf-8'))]

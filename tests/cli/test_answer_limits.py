@@ -18,7 +18,7 @@ from opencompass_tooleval.models import ToolEvalOpenAI
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.conversation import Conversation
 from tests.cli.conftest import Command
-from tests.conftest import ROOT, ModelServer, start_server
+from tests.conftest import ROOT, ModelServer, start_server, sweep_of
 from tests.forked import run_opencompass
 
 SCRIPT = f'{ROOT / "tests" / "cli" / "limits_script.py"}:thinking'
@@ -156,18 +156,10 @@ def test_judges_and_simulators_have_the_limits_of_their_own_configs(servers: lis
 
 
 RESUMED = """
-from mmengine.config import read_base
-from opencompass_tooleval.models import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-datasets = [row for row in datasets if row['abbr'] in WANTED]
 for row in datasets:
     row['infer_cfg']['inferencer'].update(max_infra_share=1, published_max_out_len=100)
     row['reader_cfg'] = dict(row['reader_cfg'], test_range=RANGE)
-models = [dict(type=ToolEvalOpenAI, abbr='m', path='tiny', key='none', openai_api_base='URL', retry=0, max_workers=8,
-               batch_size=8, max_out_len=LIMIT, run_cfg=dict(num_gpus=0)) | MORE]
+models[0]['abbr'] = 'm'
 """
 PLAIN, DIALOGUES = 'tooleval-teval-review_str_v2', 'tooleval-teval-agent-fc'
 """A data set of one round, and one of dialogues."""
@@ -183,9 +175,9 @@ class Resumed:
     """Further settings of the model."""
 
     def write(self, limit: int, test_range: str, wanted: tuple[str, ...] = (PLAIN,)) -> None:
-        text = RESUMED.replace('WANTED', repr(wanted)).replace('LIMIT', str(limit)).replace('URL', self.server.url)
-        text = text.replace('RANGE', repr(test_range)).replace('MORE', repr(self.more))
-        (self.folder / 'mine.py').write_text(text)
+        settings = {'key': 'none', 'retry': 0, 'max_workers': 8, 'batch_size': 8, 'max_out_len': limit, **self.more}
+        text = sweep_of(*wanted, more=RESUMED.replace('RANGE', repr(test_range)), **settings)
+        (self.folder / 'mine.py').write_text(text.replace('URL', self.server.url))
 
     def go(self, limit: int, test_range: str = '', wanted: tuple[str, ...] = (PLAIN,)) -> str:
         """Runs the config with a benchmark's limit of 100, the second time with ``-r``; returns what it says."""

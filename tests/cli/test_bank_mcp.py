@@ -14,7 +14,7 @@ import pytest
 from opencompass_tooleval.environments.bank import Bank
 from opencompass_tooleval.extras.mcp_servers.connection import Connection, ToolAnswer, connect
 from opencompass_tooleval.extras.mcp_servers.server import parse_server
-from tests.cli.conftest import DEMO, Command
+from tests.cli.conftest import Command
 from tests.conftest import ROOT
 from tests.extras.mcp_servers.servers import NOTES
 
@@ -98,18 +98,6 @@ def test_record_what_a_client_calls(tmp_path: Path, fixture: Path) -> None:
     with Bank(out) as bank:
         assert bank.names() == {'add_note': 1, 'read_notes': 1} and bank.only_task() == 'recorded'
         assert next(tool for tool in bank.tools() if tool['name'] == 'add_note')['inputSchema']['required'] == ['text']
-
-
-def test_a_bank_of_no_server_is_served_too(tooleval: Command, tmp_path: Path) -> None:
-    bank = tmp_path / 'demo.bank'
-    assert tooleval('agents', 'bank', 'build', '--from', DEMO / 'EN', '--out', bank).code == 0
-    with Bank(bank) as opened:
-        names, recorded = [*opened.names()], opened.examples(next(iter(opened.names())), 1)
-        assert opened.tools() == [] and opened.only_task() == ''
-    listed, (answer,) = asked(
-        tooleval_command('agents', 'bank', 'serve', bank), [(recorded[0].name, recorded[0].arguments)]
-    )
-    assert sorted(listed) == sorted(names) and answer.text == recorded[0].response.strip()
 
 
 def test_faults_are_one_line(tooleval: Command, tmp_path: Path, calls: Path) -> None:

@@ -306,23 +306,6 @@ def test_a_table_says_what_it_lacks_an_interval_for(tooleval: Command, run: Path
     assert f'tooleval-teval_v2 overall: no interval, since there is none of {dataset} f1_score' in notes_of(found)
 
 
-def test_several_runs_of_the_records(tooleval: Command, run: Path) -> None:
-    dataset = 'tooleval-teval-plan_json_v2'
-    errors = {}
-    for model, skill in (('weak', 0.4), ('strong', 0.8)):
-        whole = result([*scores('plan_json', skill), *scores('plan_json', skill + 0.1)])
-        errors[model] = whole['standard_errors']['f1_score']
-        if model == 'weak':  # an error of each run, which is not that of their mean
-            whole['standard_errors'] = [whole['standard_errors']] * 2
-        write(run, model, dataset, whole)
-    found = said(tooleval, run, 'weak', 'strong', '--datasets', dataset)
-    (row,) = found['datasets']
-    assert row['records'] == RECORDS
-    assert (row['error_a'], row['error_b']) == pytest.approx((errors['weak'], errors['strong']))
-    assert {sample['run'] for sample in found['differing'][dataset]} == {0, 1}
-    assert '(run 1): f1_score' in tooleval('compare', run, 'weak', 'strong', '--show', 99).out
-
-
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from importlib import metadata
@@ -19,7 +18,6 @@ from opencompass_tooleval.extras.probe.doctor import (
     check_registry,
     check_running,
     check_versions,
-    show_finding,
 )
 from opencompass_tooleval.findings.finding import Finding, fine, found
 from opencompass_tooleval.findings.kinds import Level
@@ -189,20 +187,12 @@ def test_encoders(monkeypatch: pytest.MonkeyPatch, empty_hub: None) -> None:
     assert [finding.level for finding in check_encoders()] == [Level.FAULT, Level.FAULT], 'there is none at all'
 
 
-def test_commands_stand_on_lines_of_their_own() -> None:
-    finding = found('machine:data', 'data', f'lost; fetch it with: hf download a/b  (or {"set X " * 12})')
-    lines = show_finding(finding, 60).splitlines()
-    assert lines[:2] == ['FAULT   data: lost; fetch it with:', '            hf download a/b']
-    assert lines[2].startswith('        (or set X set') and all(len(line) <= 60 for line in lines)
-
-
 @pytest.mark.parametrize(
     ('files', 'level'),
     [
         ({'config.json': '{"architectures": ["Qwen2ForCausalLM"]}'}, Level.FAULT),
         ({'config.json': '{"architectures": ["BertModel"]}'}, Level.OK),
         ({'config.json': '{"architectures": 5}'}, Level.OK),
-        ({'config.json': '{'}, Level.OK),
         ({'config.json': '{"architectures": ["Qwen2ForCausalLM"]}', 'modules.json': '[]'}, Level.OK),  # made of one
         ({}, Level.FAULT),
     ],
@@ -274,23 +264,6 @@ def test_a_server_is_looked_at_instead(tooleval: Command, monkeypatch: pytest.Mo
         assert KEY not in outcome.out
         outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny')
     assert outcome.code == 1 and 'FAULT   key: ' in outcome.out
-
-
-def test_a_fault_of_a_server(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    class NoCalls(Script):
-        def called(self, cities: list[str]) -> dict[str, object]:
-            return {'content': '<tool_call>{"name": "get_weather"}</tool_call>'}
-
-    monkeypatch.setenv('OPENAI_API_KEY', f'{KEY},another')
-    with serving(NoCalls()) as url:
-        outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny', '--json', '-')
-        written = json.loads(outcome.out)
-        assert outcome.code == 1
-        assert [row['level'] for row in written['findings'] if row['about'] == 'forced call'] == ['fault']
-        assert (written['endpoint'], written['model']) == (url, 'tiny') and written['requests'] == 30
-        outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny')
-        assert 'only parses calls of Qwen [data sets with function calling (-fc)]' in outcome.out
-        assert tooleval('doctor', '--endpoint', url, '--model', 'tiny', '--no-calls').code == 0
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -202,21 +200,6 @@ def test_rows_say_their_run(tooleval: Command, run: Path, tmp_path: Path) -> Non
         assert [(row['record_id'], row['run']) for row in lines] == expected
 
 
-def test_parquet_has_the_same_columns_and_values(tooleval: Command, run: Path, tmp_path: Path) -> None:
-    for format_ in ('jsonl', 'parquet'):
-        assert tooleval('export', run, '--out', tmp_path / 'x', '--format', format_, '--prompts').code == 0
-    for name, columns in COLUMNS.items():
-        table = parquet.read_table(tmp_path / 'x' / f'{name}.parquet')
-        assert tuple(table.column_names) == (*columns, *(['prompt'] if name == 'predictions' else []))
-        plain = {'model', 'dataset', 'record_id', 'reason', 'infra', 'finish_reason', 'source'}
-        plain |= {'prompt_digest', 'recorded_shape'}
-        rows = [
-            {column: value if column in plain else json.loads(value) for column, value in row.items()}
-            for row in table.to_pylist()
-        ]
-        assert rows == read_lines(tmp_path / 'x' / f'{name}.jsonl')
-
-
 @pytest.mark.parametrize('format_', ['jsonl', 'parquet'])
 def test_the_same_run_gives_the_same_bytes_and_any_text_comes_through(
     tooleval: Command, run: Path, tmp_path: Path, format_: str
@@ -327,24 +310,6 @@ def test_what_is_no_export(tooleval: Command, tmp_path: Path) -> None:
     assert len(list((tmp_path / 'in').iterdir())) == 2, 'each is a run of its own'
     (tmp_path / 'predictions.parquet').write_text('')
     assert 'delete one' in tooleval('import', tmp_path, tmp_path / 'in').err
-
-
-KILLED = """
-import os, sys
-from pathlib import Path
-from opencompass_tooleval.extras.exports import importing
-importing.write_json = lambda *_: os.kill(os.getpid(), 9)
-importing.import_predictions(*map(Path, sys.argv[1:]))
-"""
-
-
-def test_what_a_killed_import_left_goes_with_the_next(tooleval: Command, tmp_path: Path) -> None:
-    (tmp_path / 'predictions.jsonl').write_text(line() + '\n')
-    imports = tmp_path / 'imports'
-    assert subprocess.run([sys.executable, '-c', KILLED, tmp_path, imports]).returncode == -9
-    assert len(list(imports.glob('.import-*'))) == 2
-    assert tooleval('import', tmp_path, imports).code == 0
-    assert not list(imports.glob('.*')) and len(list(imports.iterdir())) == 1
 
 
 def test_calls_usage_and_shape_come_back(tooleval: Command, tmp_path: Path) -> None:

@@ -86,20 +86,6 @@ def test_the_authors_logs(tooleval: Command, subset: str, data: str, labels: str
     assert accuracy in row and 'strict_accuracy' in done.out and '2.34%' in done.out
 
 
-def test_a_log_without_data_takes_what_is_prepared(
-    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = expected('easytool/funcqa_one-hop_chatgpt.json')
-    done = tooleval('score', 'funcqa', 'one_hop', '--predictions', log)
-    assert done.code == 1 and 'tooleval prepare funcqa' in done.err
-    monkeypatch.setenv('COMPASS_DATA_CACHE', str(real('funcqa').parent.parent))
-    done = tooleval('score', 'funcqa', 'one_hop', '--predictions', log, '--json', '-')
-    assert done.code == 0, done.err
-    result = json.loads(done.out)
-    assert result['labels'] == {'right': 55, 'questions': 60, 'accuracy': pytest.approx(91.6667), 'agreeing': 58}
-    assert result['log']['questions_with_error'] == 0
-
-
 def test_what_is_no_trajectory_is_named(tooleval: Command, tmp_path: Path) -> None:
     file = predictions(tmp_path)
     rows = json.loads(file.read_text(encoding='utf-8'))

@@ -107,29 +107,6 @@ def test_a_run(tooleval: Command, swept: Path, tmp_path: Path, command: str) -> 
         (out / 'a.bundle').unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize(
-    ('part', 'name', 'value'),
-    [
-        ('standard_errors', 'accuracy', [1]),
-        ('details', 0, {'id': 'a', 'values': {'accuracy': [1]}}),
-        ('samples', 'infra', 'x'),
-        ('provenance', 'benchmark', {}),
-    ],
-)
-def test_counts_and_names_of_a_result(
-    tooleval: Command, swept: Path, tmp_path: Path, part: str, name: str | int, value: object
-) -> None:
-    run = Path(shutil.copytree(swept, tmp_path / 'run'))
-    file = next(run.glob('results/*/*.json'))
-    result = json.loads(file.read_bytes())
-    result[part][name] = value
-    write_json(file, result)
-    for command in ('status', 'export eee', 'compare', 'report'):
-        done = tooleval(*COMMANDS[command](run, tmp_path, file.parent.name))
-        check(done, command, file)
-        assert file.name in done.out + done.err + pages(tmp_path), f'{command}: {done}'
-
-
 KINDS = [
     *(('results', 'sparse'), ('predictions', 'pipe'), ('configs', 'pipe')),
     pytest.param('configs', 'sparse', marks=pytest.mark.long),

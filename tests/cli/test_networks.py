@@ -5,9 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,21 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.cli.conftest import Command
-from tests.conftest import ModelServer
-from tests.extras.mcp_servers.servers import NOTES_SERVER
+from tests.conftest import ModelServer, sweep_of
 from tests.forked import run_opencompass
-
-SWEEP = """
-from mmengine.config import read_base
-from opencompass_tooleval.models import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-datasets = [row for row in datasets if row['abbr'] == 'tooleval-teval-review_str_v2']
-models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base='{url}', max_workers=4,
-               batch_size=8, max_out_len=64, run_cfg=dict(num_gpus=0))]
-"""
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:
@@ -73,21 +58,6 @@ def in_front(url: str, host: str = '127.0.0.1', certificate: Path | None = None)
         yield f'http{"s" if context else ""}://{shown}:{listening.getsockname()[1]}{urlsplit(url).path}'
 
 
-@pytest.fixture
-def http_notes() -> Iterator[str]:
-    with socket.create_server(('127.0.0.1', 0)) as free:
-        port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, NOTES_SERVER, '--http', str(port)])
-    while True:
-        with suppress(OSError), socket.create_connection(('127.0.0.1', port)):
-            break
-        assert process.poll() is None
-        time.sleep(0.05)
-    yield f'http://127.0.0.1:{port}'
-    process.kill()
-    process.wait()
-
-
 @pytest.fixture(scope='module')
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Name -> certificate with its key: of this host, which nobody vouches for, of another one, and an old one."""
@@ -119,20 +89,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('OPENAI_API_KEY', 'right')
-
-
-def test_servers_at_addresses_of_ipv6(
-    tooleval: Command, canned_server: ModelServer, http_notes: str, tmp_path: Path
-) -> None:
-    with in_front(canned_server.url, '::1') as url:
-        done = tooleval('doctor', '--endpoint', url, '--model', 'tiny', '--no-calls', '--long-prompt', 0)
-        assert done.code == 0 and f'reachable: {url} answers' in done.out
-    bank, calls = tmp_path / 'a.bank', tmp_path / 'calls.jsonl'
-    calls.write_text('{"name": "folder", "arguments": {}}\n', encoding='utf-8')
-    with in_front(http_notes, '::1') as url:
-        done = tooleval('agents', 'bank', 'record', '--input', f'{url}/mcp', '--calls', calls, '--out', bank)
-    assert done.code == 0, done.err
-    assert tooleval('agents', 'bank', 'stats', bank).code == 0
 
 
 FIXES = {
@@ -172,7 +128,8 @@ def test_a_sweep_goes_on_once_the_authority_is_named(
 ) -> None:
     """At an address of IPv6."""
     with in_front(canned_server.url, '::1', certificates['unknown']) as url:
-        (tmp_path / 'mine.py').write_text(SWEEP.format(url=url), encoding='utf-8')
+        config = sweep_of('tooleval-teval-review_str_v2', max_workers=4, batch_size=8).replace('URL', url)
+        (tmp_path / 'mine.py').write_text(config, encoding='utf-8')
         assert run_opencompass('mine.py', '-w', 'out', cwd=tmp_path).returncode == 1
         done = tooleval('status', tmp_path / 'out')
         assert done.code == 1 and url in done.out and FIXES['unknown'] in done.out

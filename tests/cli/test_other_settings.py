@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from tests.cli.conftest import Command
 from tests.cli.test_answer_limits import DIALOGUES, PLAIN, SCRIPT, Resumed
 from tests.conftest import ModelServer, start_server
-from tests.forked import Fork, run_opencompass, start_opencompass
+from tests.forked import run_opencompass
 
 MORE = "set stored_answers='keep' in the model's config to use the answers, or 'ask' to ask again"
 BOTH = (PLAIN, DIALOGUES)
@@ -53,15 +52,6 @@ def settings_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [json.loads(text) for text in sorted({json.dumps(row['sampling'], sort_keys=True) for row in rows})]
 
 
-def kill_after_four(process: Fork, resumed: Resumed) -> None:
-    """Kills a run, whose task is a part of its process, when the server has been asked four times."""
-    while len(resumed.limits()) < 4:
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.kill()
-    process.wait()
-
-
 def test_the_config_decides_on_answers_with_another_temperature(resumed: Resumed, tooleval: Command) -> None:
     rows, requests = all_rows(resumed), requests_for(resumed)
     assert settings_of(rows) == [{'path': 'tiny'}]
@@ -96,23 +86,6 @@ def test_the_config_decides_on_answers_with_another_temperature(resumed: Resumed
     assert resumed.limits() == []
 
 
-def test_a_killed_run_that_asks_again_goes_on(resumed: Resumed) -> None:
-    """Killed among single answers, and among rounds of dialogues."""
-    rows, requests, asked = all_rows(resumed), requests_for(resumed), 0
-    resumed.more = {'temperature': 0.7, 'stored_answers': 'ask', 'max_workers': 1, 'batch_size': 1}
-    resumed.write(4096, '', BOTH)
-    for _ in range(2):
-        resumed.server.reset(latency=0.3)
-        process = start_opencompass('mine.py', '-w', 'out', '-r', '--debug', cwd=resumed.folder)
-        kill_after_four(process, resumed)
-        asked += len(resumed.limits())
-    assert len(resumed.rows()) < asked, 'the first data set is done'
-    resumed.go(4096, wanted=BOTH)
-    assert requests <= asked + len(resumed.limits()) <= requests + 2  # those in flight
-    assert settings_of(all_rows(resumed)) == [{'path': 'tiny', 'temperature': 0.7}]
-    assert len(all_rows(resumed)) == len(rows)
-
-
 OWN_PARTITIONER = """
 from opencompass.partitioners import NaivePartitioner
 infer['partitioner'] = dict(type=NaivePartitioner)
@@ -133,18 +106,3 @@ def test_the_task_refuses_under_opencompass_own_partitioner(resumed: Resumed) ->
     logs = ''.join(log.read_text() for log in resumed.folder.glob('out/*/logs/infer/m/*.out'))
     assert 'stored answers have other settings (temperature not set, now 0.7)' in logs
     assert resumed.limits() == [] and journal.exists()
-
-
-def test_defaults_and_the_way_of_sending_are_no_difference(resumed: Resumed, tooleval: Command) -> None:
-    more: dict[str, Any]
-    for more in (
-        {'temperature': 0},
-        {'openai_extra_kwargs': {'temperature': 0, 'user': 'me'}},
-        {'temperature': 0.0, 'openai_extra_kwargs': {'top_p': 1}, 'retry': 3, 'stream': True, 'max_workers': 2},
-    ):
-        resumed.more = more
-        resumed.write(4096, '', BOTH)
-        planned = tooleval('plan', resumed.folder / 'mine.py', resumed.folder / 'out')
-        assert planned.code == 0 and '0 inference jobs' in planned.out, planned.out
-    resumed.go(4096, wanted=BOTH)
-    assert resumed.limits() == []

@@ -187,10 +187,7 @@ PLAN_STR, METHODS = DEMO / 'EN' / 'plan_str_v2.json', "T-Eval only has the metho
     ('benchmark', 'subset', 'options', 'says'),
     [
         ('teval', 'plan_json', (), 'Fix it with: tooleval prepare teval'),
-        ('ultratool', 'planning', (), 'Fix it with: tooleval prepare ultratool'),
-        ('restbench', 'tmdb', (), 'Fix it with: tooleval prepare restbench'),
         ('toolbench', 'calls_g2', (), 'Fix it with: tooleval prepare toolbench'),
-        ('funcqa', 'one_hop', (), 'Fix it with: tooleval prepare '),
         ('gorilla', 'x', (), "no benchmark 'gorilla'; there are teval, ultratool"),
         ('teval', 'plan', (), "T-Eval has no subset 'plan'"),
         ('teval', 'plan_json', ('--language', 'fr'), "no language 'fr'"),

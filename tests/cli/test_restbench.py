@@ -135,13 +135,3 @@ def test_published_log_of_chatgpt(tooleval: Command, monkeypatch: pytest.MonkeyP
     result = json.loads(done.out)
     assert result['metrics'] == {'correct_path_rate': 70.0, 'tool_name_error_rate': 0.0}
     assert (result['exact_paths'], result['samples']) == (55, 100)
-
-
-def test_answers_by_number(tooleval: Command, tmp_path: Path) -> None:
-    numbers = {tool['tool_usage']: tool['ID'] for tool in json.loads((DEMO / 'tmdb_tool.json').read_text('utf-8'))}
-    answers = [json.dumps([{'Task': step, 'ID': numbers[step]} for step in path]) for path in golds()]
-    answers[0] = '[{"Task": "x", "ID": "1"}]'
-    chosen = ('--method', 'easytool', '--instructions', DEMO / 'tmdb_tool.json', '--json', '-')
-    result = json.loads(score(tooleval, write(tmp_path, answers), *chosen).out)
-    assert result['metrics'] == {'correct_path_rate': 80.0, 'tool_name_error_rate': 0.0}
-    assert result['reasons'] == {'ok': 4, 'id:quoted': 1}

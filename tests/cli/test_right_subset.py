@@ -50,7 +50,6 @@ def score(tooleval: Command, data: str, predictions: Path) -> Any:
     ('name', 'fields', 'says'),
     [
         ('plan_str_v2', (), 'by the name of the file, these are answers to plan_str'),
-        ('gpt4_plan_str', (), 'by the name of the file, these are answers to plan_str'),
         ('answers', ('source',), 'by their data set, these are answers to plan_str'),
         ('answers', ('prompt_digest',), '4 of 4 answers have other prompts than the data'),
         ('answers', ('origin_prompt',), '4 of 4 answers have other prompts'),
@@ -142,8 +141,3 @@ def test_replayed_answers_to_another_subset_are_refused(tmp_path: Path, field: s
     assert len(ReplayModel(str(path)).generate(conversations(STR), 8)) == 4
     with pytest.raises(ValueError, match=f"answers.json: record 'demo_museum': .*{JSON}"):
         ReplayModel(str(path)).generate(conversations(JSON), 8)
-
-
-def test_a_recorded_file_of_the_name_is_replayed(tmp_path: Path) -> None:
-    write_json(tmp_path / f'{JSON}.json', rows(STR, 'prompt_digest'))
-    assert len(ReplayModel(str(tmp_path / '{dataset}.json')).generate(conversations(JSON), 8)) == 4

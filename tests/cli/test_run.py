@@ -466,13 +466,6 @@ def test_names_of_opencompass_are_names_too_and_many_are_one_config(tooleval: Co
     assert [row['abbr'] for row in rows[:8]] == [row['abbr'] for row in whole] and len(whole) == 8
 
 
-def test_help_begins_with_run(tooleval: Command) -> None:
-    screen = tooleval('--help').out
-    panels = re.findall('^╭─ (.*?) ─+╮$', screen, re.MULTILINE)
-    assert panels == ['Options', 'Run', 'Look at results', 'Data', 'EasyTool', 'Agents', 'Your own tools']
-    assert screen.split('╭─ Run')[1].splitlines()[1].split()[1] == 'run'
-
-
 def test_blanks_around_a_key_are_noted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv('MINE', f' {KEY}\n')
     assert key_in('MINE') == KEY

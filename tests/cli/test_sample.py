@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.cli.conftest import Command
 from tests.cli.test_run import TWO_SUBSETS, Recording, run, server
@@ -59,20 +56,3 @@ def test_a_sample_is_asked_and_said(tmp_path: Path, server: Recording, tooleval:
     assert again.returncode == 0, again.stdout + again.stderr
     assert len(asked_of(server)) == 2 and not asked_of(server) & sampled
     assert '3 of 6, sampled' in again.stdout and result_of(tmp_path)['samples']['all'] == 3
-
-
-def test_each_record_of_a_sample_has_all_trials(
-    tmp_path: Path, server: Recording, tooleval: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv('OPENAI_API_KEY', KEY)
-    words = (TWO_SUBSETS[0], '--model', 'm', '--api-base', server.url, '--temperature', '0.5', '--sample', '2')
-    config = tmp_path / 'mine.py'
-    assert tooleval('run', *words, '--write-config', config).code == 0
-    config.write_text(config.read_text() + "for _row in datasets:\n    _row['n'] = 3\n")
-    done = run_opencompass('mine.py', '--debug', cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    asked = Counter(json.dumps(request['messages']) for request in server.asked)
-    assert set(asked.values()) == {3} and len(asked) == 4
-    result = result_of(tmp_path)
-    assert (result['samples']['all'], result['samples']['of'], len(result['runs'])) == (6, 6, 3)
-    assert '2 of 6, sampled' in done.stdout and 'review_quality' in result['intervals']

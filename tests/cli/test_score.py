@@ -169,14 +169,6 @@ def test_encoder_of_the_environment(tooleval: Command, tmp_path: Path, monkeypat
     assert list((tmp_path / 'cache' / 'embeddings').rglob('*.shard'))
 
 
-def test_data_file_with_a_name_of_its_own(tooleval: Command, tmp_path: Path) -> None:
-    data = tmp_path / 'mine_zh.json'
-    data.write_bytes(demo_file('review_str_v2_zh').read_bytes())
-    path = write_json(tmp_path / 'answers.json', gold_answers('review_str_v2_zh'))
-    result = score_json(tooleval, 'review_str', '--data', data, '--predictions', path)
-    assert (result['language'], result['protocol'], result['metrics']['review_quality']) == ('ZH', 'v1', 100.0)
-
-
 @pytest.mark.parametrize('thoughts', ['', '<think>Answer: E?</think>', 'Answer: E, or not?</think>', '<think>hm'])
 def test_same_numbers_as_in_opencompass(tooleval: Command, tmp_path: Path, thoughts: str) -> None:
     """Thoughts of a reasoning model are dropped here as there."""

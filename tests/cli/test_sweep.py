@@ -14,23 +14,15 @@ import pytest
 from opencompass_tooleval.cli import retry
 from tests.cli.conftest import Command, Outcome
 from tests.cli.test_compare import write as write_result
-from tests.conftest import ModelServer
+from tests.conftest import ModelServer, sweep_of
 from tests.forked import run_opencompass, start_opencompass, start_python
 
-CONFIG = """
-from mmengine.config import read_base
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-
-wanted = ['tooleval-teval-review_str_v2', 'tooleval-teval-retrieve_str_v2']
-datasets = [row for row in datasets if row['abbr'] in wanted]
+WANTED = ('tooleval-teval-review_str_v2', 'tooleval-teval-retrieve_str_v2')
+SHARE = """
 for row in datasets:
     row['infer_cfg']['inferencer']['max_infra_share'] = SHARE
-models = [dict(type=ToolEvalOpenAI, abbr='api', path='tiny', key='right', openai_api_base='URL', retry=0, timeout=20,
-               max_workers=1, batch_size=2, max_out_len=16, query_per_second=1000, run_cfg=dict(num_gpus=0))]
 """
+SLOW = {'retry': 0, 'timeout': 20, 'max_workers': 1, 'batch_size': 2, 'max_out_len': 16}
 
 
 @pytest.fixture
@@ -41,7 +33,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write_config(folder: Path, server: ModelServer, share: float = 1) -> None:
-    (folder / 'mine.py').write_text(CONFIG.replace('URL', server.url).replace('SHARE', str(share)))
+    config = sweep_of(*WANTED, more=SHARE.replace('SHARE', str(share)), **SLOW)
+    (folder / 'mine.py').write_text(config.replace('URL', server.url))
 
 
 def rows(done: Outcome) -> list[dict[str, Any]]:
@@ -151,6 +144,8 @@ def test_what_failed_is_told_with_its_log(tooleval: Command, canned_server: Mode
     failed, _, log = lines[at].partition(': see ')
     assert outcome.code == 1 and failed == 'FAILED api x tooleval-broken' and log.endswith('.out')
     assert lines[at + 1].startswith('  why:  ') and '/no/such/folder' in lines[at + 1] and Path(log).is_file()
+    told = tooleval('retry', 'out')
+    assert told.code == 1 and 'that could be asked for again; 1 of 1 results are missing:\n' in told.out
 
 
 @pytest.mark.parametrize('command', ['status', 'retry', 'report', 'export'])

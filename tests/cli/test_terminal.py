@@ -18,7 +18,7 @@ from opencompass_tooleval.environments.bank import RecordedCall, write_bank
 from opencompass_tooleval.work_dir.printing import Screen, say
 from tests.cli.conftest import Command, Outcome, write_json
 from tests.cli.test_agents_judge import RUNS
-from tests.conftest import ModelServer, start_server
+from tests.conftest import ModelServer, start_server, sweep_of
 from tests.forked import run_opencompass
 
 MAIN = 'from opencompass_tooleval.cli.main import main; main()'
@@ -113,20 +113,13 @@ def test_a_server_that_is_looked_at_or_judges(
     assert done.code == 1 and 'Traceback' not in done.err and 'model.py: the model failed' in done.err, done.err
 
 
-SWEEP = """from mmengine.config import read_base
-from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
-datasets = datasets[:1]
-models = [dict(type=ToolEvalOpenAI, path='tiny', abbr='api', key='right', openai_api_base='URL', retry=0)]
-"""
-
-
 def test_last_screen_notes_logs_and_status(
     tooleval: Command, tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'sweep.py').write_text(SWEEP.replace('URL', server.url), encoding='utf-8')
+    (tmp_path / 'sweep.py').write_text(
+        sweep_of('tooleval-teval-review_str_v2', retry=0).replace('URL', server.url), encoding='utf-8'
+    )
     done = run_opencompass('sweep.py', '-w', 'out', env=dict(os.environ))
     assert done.returncode == 1 and '\x1b[2J' not in done.stdout + done.stderr
     files = [*tmp_path.rglob('*.out'), *tmp_path.rglob('*_notes.txt')]

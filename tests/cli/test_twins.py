@@ -16,7 +16,7 @@ import pytest
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.records import load_samples
 from tests.cli.conftest import DEMO, Command
-from tests.cli.test_run import run, write
+from tests.cli.test_run import run
 from tests.models.api.scripted_server import KEY, Request, Script, serving
 
 SUBSET = 'instruct'
@@ -135,16 +135,6 @@ def test_exports_never_give_a_twin_for_its_original(swept: Swept, tooleval: Comm
     assert sources[NAME]['hf_repo'] == 'org/teval'
     twin = sources[f'{NAME}-twin-names-s1']
     assert 'hf_repo' not in twin and twin['additional_details']['twin_seed'] == '1'
-
-
-def test_seeds_are_data_sets(tooleval: Command) -> None:
-    names = ('teval-en-v2/plan_json', 'ultratool-en/tool_usage', '--model', 'm')
-    rows = write(tooleval, *names, '--twin', 'values', 'more5', '--seeds', 2)['datasets']
-    names = [row['abbr'] for row in rows]
-    plan, usage = 'tooleval-teval-plan_json_v2', 'tooleval-ultratool-tool_usage_en'
-    endings = [f'-twin-{kind}{seed}' for kind in ('values', 'more5') for seed in ('', '-s1')]
-    assert sorted(names) == sorted([plan, usage, *(f'{name}{ending}' for name in (plan, usage) for ending in endings)])
-    assert {row['twin_seed'] for row in rows if row['abbr'].endswith('-s1')} == {1}
 
 
 @pytest.mark.parametrize(

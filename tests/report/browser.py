@@ -47,12 +47,6 @@ class Browser:
         scheme = {'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}
         self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'media': '', 'features': [scheme]})
 
-    def look_printed(self) -> None:
-        """As on a sheet of A4 with margins."""
-        metrics = {'width': 700, 'height': 1000, 'deviceScaleFactor': 1, 'mobile': False}
-        self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', metrics)
-        self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'media': 'print'})
-
     def open(self, page: Path, fragment: str = '') -> None:
         self.driver.get('about:blank')
         self.driver.get(page.as_uri() + fragment)

@@ -7,12 +7,8 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.labels import SOURCES
 from opencompass_tooleval.catalogue.metrics import words_of_metric
-from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.scoring.usage_summary import REPORTED, PromptTokens
-from opencompass_tooleval.core.statistics.sample import SEED
-from opencompass_tooleval.findings.of_results import unlike
 from opencompass_tooleval.report.agent_figures import WASTE, agent_figures, agent_tables
-from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.build import write_report
 from opencompass_tooleval.report.figure import Figure
 from opencompass_tooleval.report.variant_figures import variant_figures
@@ -20,7 +16,7 @@ from opencompass_tooleval.results.table import Material, ModelResult, read
 from opencompass_tooleval.results.variants import Gain
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.agents import DATASET, PROVENANCE, compared_run
-from tests.report.support import add, csv_of, result_of
+from tests.report.support import csv_of
 from tests.report.test_pages import Tags
 
 
@@ -62,16 +58,6 @@ def test_ends_sources_and_waste() -> None:
     assert values(wasted)['m'] == tuple(waste.values())
 
 
-def test_many_steps_share_bars_and_runs_are_added_up() -> None:
-    runs = [{**COUNTS, 'ends': {'finished': {str(step): 1}}, 'sources': {'exact': 1}} for step in (1, 30, 200)]
-    figures = figures_of(scored('m', [*runs, {**COUNTS, 'ends': {'limit:calls': {'200': 1}}, 'sources': {'error': 1}}]))
-    ends = figures[f'ends-{DATASET}-0']
-    assert len(ends.labels) == 25 and (ends.labels[0], ends.labels[3], ends.labels[-1]) == ('1–8', '25–32', '193–200')
-    assert (values(ends)['finished'][0], values(ends)['finished'][3], values(ends)['finished'][24]) == (25, 25, 25)
-    sources = values(figures[f'sources-{DATASET}'])
-    assert (sources['recorded'], sources['error'], sources['simulated']) == ((75,), (25,), (0,))
-
-
 def test_what_is_no_count_is_left_out() -> None:
     ends = {'finished': {'x': 1, '9' * 5000: 1, '²': 1}, 'y': 4}
     figures = figures_of(scored('m', {'steps': {}, 'sources': {'exact': 'x', 'error': True, 'new': 3}, 'ends': ends}))
@@ -99,23 +85,6 @@ def test_scores_with_repaired_gold_stand_beside_the_official_ones() -> None:
     assert [row[1:] for row in repaired.rows] == [('m', words_of_metric('arguments').name, '97.25', '98.50')]
 
 
-def test_models_that_do_not_compare_are_told() -> None:
-    """What does not compare, by setting, is in :mod:`tests.report.test_leaderboard`."""
-
-    def told(*changes: dict[str, Any]) -> list[str]:
-        abouts = [{**PROVENANCE, 'bank': 'a', 'simulator': None, 'max_steps': 20, **one} for one in changes]
-        return list(map(str, unlike({(f'm{i}', DATASET): {'provenance': one} for i, one in enumerate(abouts)})))
-
-    (bank,) = told({}, {'bank': 'b'}, {'bank': 'b'})
-    assert bank.endswith(': not comparable, since bank differs: a (m0); b (m1, m2)')
-    (simulator,) = told({}, {'simulator': 'big', 'simulated_by': 'big'})
-    assert 'simulator differs: none (m0); big (m1)' in simulator, 'told once'
-    assert len(told({}, {'max_steps': 5, 'stateful_tools': 'x'})) == 2
-    assert told({}, {SEED: 0}) == [], 'a sample is a part of all records'
-    (seed,) = told({}, {SEED: 0}, {SEED: 1})
-    assert seed.endswith(': 0 (m1); 1 (m2)')
-
-
 def test_a_page_of_agents(tmp_path: Path) -> None:
     """The evaluator's own counts are drawn."""
     out = write_report([compared_run(tmp_path / 'run')], tmp_path / 'out').parent
@@ -126,20 +95,6 @@ def test_a_page_of_agents(tmp_path: Path) -> None:
     figures = {figure.name: figure for figure in agent_figures(read([tmp_path / 'run']))}
     assert values(figures[f'ends-{DATASET}-0'])['finished'] == (0, 0, 0, 0, 100 / 3, 100 / 3)
     assert sum(series.values[0] or 0 for series in figures[f'sources-{DATASET}'].series) == 100
-
-
-def test_each_data_set_of_agents_is_a_table(tmp_path: Path) -> None:
-    needed = {'finish_rate': 1.0, 'call_f1': 0.5, 'repeated_call_rate': 0.25}
-    for model in ('one', 'two'):
-        for dataset, more in ((DATASET, {'all_calls_right': 0.75}), ('tooleval-toolbench_g1-agent-fc', {})):
-            details = [{'id': 'r', 'values': {**needed, **more}, 'reason': 'calls:missing'}]
-            add(tmp_path / 'run', model, dataset, result_of(details, provenance=PROVENANCE))
-    first, *tables = boards(read([tmp_path / 'run']), published_columns())
-    assert [table.title for table in tables] == ['Agents T-Eval ReAct', 'Agents ToolBench G1 function calling']
-    assert tables[0].columns == ('all_calls_right', 'finish_rate', 'call_f1', 'repeated_call_rate')
-    assert tables[1].columns == ('call_f1', 'finish_rate', 'repeated_call_rate')
-    calls = 'Agents T-Eval ReAct, All calls right', 'Agents ToolBench G1 function calling, F1 (not judged)'
-    assert first.columns == calls
 
 
 def test_variants_of_agents_are_drawn_by_what_stands_for_the_data_set() -> None:

@@ -8,16 +8,13 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import Select
 
-from opencompass_tooleval.benchmarks.ultratool.figures import MAIN
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.report.build import write_report
 from tests.report.browser import LOOKS, Browser, needs_chromium
-from tests.report.support import HOSTILE, add, data_of, detail, hostile_run, plain_run, result_of, right_of, write
+from tests.report.support import HOSTILE, add, data_of, detail, hostile_run, plain_run, result_of, write
 
 pytestmark = needs_chromium
 
@@ -182,29 +179,6 @@ def fragment(browser: Browser) -> dict[str, str]:
     return dict(parse_qsl(browser.driver.execute_script('return location.hash').removeprefix('#')))
 
 
-def test_a_right_answer_scores_100_and_another_metric_can_be_chosen(browser: Browser, tmp_path: Path) -> None:
-    dataset, metric = 'tooleval-funcqa-one_hop-cot', 'tool_error_rate'
-    details = [
-        detail('right', values={'accuracy': 1.0, metric: 0.0}),
-        detail('wrong', values={'accuracy': 0.0, metric: 1.0}),
-    ]
-    add(tmp_path / 'run', 'm', dataset, result_of(details))
-    page = write_report([tmp_path / 'run'], tmp_path / 'out').with_name('samples.html')
-    browser.look()
-    browser.open(page, '#from=100')
-    status_is(browser, '1 of 2 samples')
-    shown = cells_of(browser.all('#list tbody tr')[0])
-    assert shown == ['right', 'right', 'answer of m to right', 'right', '100.0']
-    chosen = Select(browser.all('[name=metric]')[0]).first_selected_option
-    assert chosen.get_attribute('textContent') == 'accuracy'
-    browser.choose('metric', metric)
-    browser.wait("document.querySelector('#list td').textContent === 'wrong'")
-    assert fragment(browser) == {'model': 'm', 'dataset': dataset, 'from': '100', 'metric': metric}
-    browser.driver.refresh()
-    browser.wait("document.querySelector('#list td')?.textContent === 'wrong'")
-    browser.check_quiet()
-
-
 def rows_of(browser: Browser, answered: Any, gold: Any) -> list[list[str]]:
     """Kind, path and texts of every row of a difference."""
     script = """return [...differences(...arguments).tBodies[0].rows].map(
@@ -248,33 +222,15 @@ def test_differences_are_bounded(browser: Browser, plain: Path) -> None:
     assert caption == 'only the first 1000 arguments are shown'
 
 
-def test_the_state_of_the_browser_stays_in_the_fragment(browser: Browser, plain: Path) -> None:
+def test_the_page_of_the_list_stays_in_the_address(browser: Browser, plain: Path) -> None:
     browser.look()
     browser.open(plain.with_name('samples.html'), f'#model=worse&dataset={REVIEW}')
     status_is(browser, '120 of 120 samples')
-    browser.all('[name=text]')[0].send_keys('to r')  # all of them
-    browser.wait("location.hash.includes('text=')")
-    status_is(browser, '120 of 120 samples')
-    browser.all('#pager button')[1].send_keys('\n')  # the field's event 'change' comes with this
+    browser.all('#pager button')[1].send_keys('\n')
     browser.wait("document.querySelector('#list button').textContent === 'r50'")
     assert fragment(browser)['page'] == '1'
-    assert browser.driver.switch_to.active_element.text == 'Next'
-    browser.driver.switch_to.active_element.send_keys('\n')  # the last page
-    assert fragment(browser)['page'] == '2' and browser.driver.switch_to.active_element.text == 'Previous'
-    browser.all('#list button')[1].click()
-    answer_is(browser, 'answer of worse to r101')
-    webdriver.ActionChains(browser.driver).pause(0.4).perform()  # longer than a field waits
-    assert (fragment(browser)['page'], fragment(browser)['sample']) == ('2', '101')
     browser.driver.refresh()
-    answer_is(browser, 'answer of worse to r101')
-    assert browser.all('#list button')[0].text == 'r100'
-    browser.all('.skip')[0].send_keys('\n')
-    browser.wait("location.hash !== '#main'")
-    assert (fragment(browser)['model'], fragment(browser)['sample']) == ('worse', '101')
-    assert browser.all('#sample pre') and browser.all('#list button')[0].text == 'r100'
-    browser.driver.execute_script(f"location.hash = '#model=better&dataset={REVIEW}'")  # all else is absent
-    browser.wait("document.querySelector('#list button').textContent === 'r0'")
-    assert browser.all('[name=text]')[0].get_attribute('value') == '' and not browser.all('#sample *')
+    browser.wait("document.querySelector('#list button')?.textContent === 'r50'")
     browser.check_quiet()
 
 
@@ -292,77 +248,6 @@ def test_a_sample_that_cannot_be_loaded_is_told(browser: Browser, tmp_path: Path
         browser.wait(f"document.querySelector('#sample .warning')?.textContent.includes('{said}')")
         assert said in browser.all('#status')[0].text
     browser.driver.get_log('browser')  # the lost file is an error there
-
-
-def scroll_to(browser: Browser, figure: str, texts: str, count: str) -> list[WebElement]:
-    """Draws a figure, and returns its texts."""
-    browser.driver.execute_script(f"document.querySelector('[data-figure={figure}]').scrollIntoView()")
-    browser.wait(f"document.querySelectorAll('[data-figure={figure}] {texts}').length {count}")
-    return browser.all(f'[data-figure={figure}] {texts}')
-
-
-def test_names_in_charts_stay_inside_and_apart(browser: Browser, tmp_path: Path) -> None:
-    metrics = ('overall', 'global_accuracy', 'local_accuracy', 'local_levenshtein', 'json_rate')
-    domains = {'domains': {'1': {'overall': 90.0}, '2': {'overall': 80.0}, '10': {'overall': 70.0}}}
-    prefix = 'a-model-with-a-rather-long-name-that-is-'
-    for task in MAIN:
-        result = result_of([detail('r', values=dict.fromkeys(metrics, 0.9))])
-        add(tmp_path / 'run', 'm', f'tooleval-ultratool-{task}_en', result)
-    for end in ('first', 'second'):
-        result = result_of([detail('r')], breakdown=domains)
-        add(tmp_path / 'run', f'{prefix}{end}-chat-of-many-parameters', 'tooleval-ultratool-planning_en', result)
-    page = write_report([tmp_path / 'run'], tmp_path / 'out').with_name('ultratool.html')
-    name = 'ultratool-en-json-rate'
-    for width in (1280, 420):
-        browser.look(width)
-        browser.open(page)
-        rects = [text.rect for text in scroll_to(browser, name, '.textpoint text', '> 6') if text.text]
-        ends = [(r['x'], r['y'], r['x'] + r['width'], r['y'] + r['height']) for r in rects]
-        plot = browser.all(f'[data-figure={name}] .plot .scatterlayer, [data-figure={name}] .chart')[0].rect
-        assert len(ends) > 6 and all(plot['x'] <= a[0] and a[2] <= plot['x'] + plot['width'] for a in ends), width
-        over = [(a, b) for i, a in enumerate(ends) for b in ends[:i] if a[0] < b[2] and b[0] < a[2]]
-        assert width < 1280 or not [1 for a, b in over if a[1] + 2 < b[3] and b[1] + 2 < a[3]], 'none over another'
-        assert not browser.all('.modebar-btn'), 'no zoom'
-    browser.look()
-    name = 'ultratool-en-domains'
-    ticks = scroll_to(browser, name, '.ytick text', '=== 2')
-    assert [it.text for it in browser.all(f'[data-figure={name}] .xtick text')] == ['1', '10', '2']
-    assert len({tick.text for tick in ticks}) == 2 and all(tick.text.startswith('a-model-with') for tick in ticks)
-    left = browser.all(f'[data-figure={name}] .chart')[0].rect['x']
-    assert all(tick.rect['x'] >= left for tick in ticks), 'the axis makes room for its names'
-    browser.check_quiet()
-
-
-def test_a_report_can_be_printed(browser: Browser, tmp_path: Path) -> None:
-    run = plain_run(tmp_path / 'run')
-    add(run, 'better', 'tooleval-teval-plan_json_v2', result_of([detail('r', values={'f1_score': 1.0})]))
-    for i in range(20):
-        add(run, 'better', f'a-data-set-with-a-rather-long-name-{i}', result_of([detail('r')]))
-    page = write_report([run], tmp_path / 'out')
-    browser.look(dark=True)
-    browser.open(page.with_name('teval.html'))
-    browser.wait('window.Plotly !== undefined')
-    count = 'document.querySelectorAll(\'.chart .main-svg[width="650"]\').length'
-    browser.driver.execute_script(f"addEventListener('beforeprint', () => {{ window.onPaper = {count}; }})")
-    assert browser.driver.execute_script(f'return {count}') == 0
-    browser.driver.execute_cdp_cmd('Page.printToPDF', {})
-    browser.look_printed()
-    browser.driver.execute_script("dispatchEvent(new Event('beforeprint'))")
-    (figure,) = [figure for figure in browser.all('figure[data-figure]') if figure.is_displayed()]
-    assert browser.driver.execute_script('return window.onPaper') >= 1, 'charts stood, though nobody had scrolled there'
-    chart = figure.find_element('css selector', '.main-svg')
-    assert chart.is_displayed() and 300 < chart.size['width'] <= 700
-    name = figure.find_element('css selector', '.angularaxistick text, .xtick text')
-    assert name.value_of_css_property('fill') == 'rgb(0, 0, 0)', 'white paper, though the page is dark'
-    for table in browser.all('table'):
-        assert table.rect['x'] + table.rect['width'] <= 700, table.get_attribute('id')
-    inside = "return [...document.querySelectorAll('td')].every((td) => td.getBoundingClientRect().right <= 700)"
-    assert browser.driver.execute_script(inside)
-    browser.shoot('printed')
-    browser.look()
-    browser.driver.execute_script("dispatchEvent(new Event('afterprint'))")
-    browser.wait("document.querySelector('figure .main-svg').getBoundingClientRect().width > 700")
-    browser.check_quiet()
 
 
 @pytest.mark.parametrize(('width', 'dark'), LOOKS)
@@ -383,77 +268,6 @@ def test_pages_fit(browser: Browser, plain: Path, width: int, dark: bool) -> Non
         scores = [cell for cell in cells if cell.get_attribute('class') == 'score']
         assert len(cells) == columns and width_of(browser) <= width
         assert all(cell.get_property('scrollWidth') <= cell.get_property('clientWidth') for cell in scores)
-
-
-def test_a_table_that_is_cut_says_so_until_its_end_is_seen(browser: Browser, tmp_path: Path) -> None:
-    for model in ('a-model-with-a-name', 'another-model-with-a-name', 'one-more-model-with-a-name'):
-        add(tmp_path / 'run', model, REVIEW, result_of([detail(f'r{i}') for i in range(9)]))
-    page = write_report([tmp_path / 'run'], tmp_path / 'out')
-    hint = "getComputedStyle(document.querySelector('#board-overview-section .scroll'), '::before').content"
-    browser.look(1280)
-    browser.open(page)
-    browser.wait(f"{hint} === 'none'")
-    browser.look(390)
-    browser.wait(f"{hint}.includes('scroll')")
-    browser.driver.execute_script("document.querySelector('#board-overview-section .scroll').scrollLeft = 9999")
-    browser.wait(f"{hint} === 'none'")
-
-
-def test_a_digest_is_short_to_read_and_whole_to_copy(browser: Browser, plain: Path) -> None:
-    browser.look()
-    browser.open(plain.with_name('provenance.html'))
-    digest = browser.all('.digest')[0]
-    whole = str(digest.get_property('textContent'))
-    assert len(whole) == 64 and digest.rect['width'] < 160
-    browser.driver.execute_script('getSelection().selectAllChildren(arguments[0])', digest)
-    assert browser.driver.execute_script('return String(getSelection())') == whole
-    browser.driver.execute_script('arguments[0].focus()', digest)
-    assert browser.all('#tip')[0].text == whole, 'by keyboard too'
-
-
-def test_the_charts_of_a_model_are_on_one_row_in_the_order_of_the_ranking(browser: Browser, tmp_path: Path) -> None:
-    for model, right in (('a-worse', 2), ('z-better', 9)):
-        for ending in ('', '-easytool'):
-            add(tmp_path / 'run', model, f'{REVIEW}{ending}', result_of(right_of(right, 10)))
-    page = write_report([tmp_path / 'run'], tmp_path / 'out')
-    browser.look()
-    browser.open(page.with_name('easytool.html'))
-    rows: dict[float, list[str]] = {}
-    for figure in browser.all('figure'):
-        title = figure.find_element('css selector', 'h3').text
-        rows.setdefault(figure.rect['y'], []).append(title.rpartition(': ')[2])
-    assert [*rows.values()] == [['z-better'] * 2, ['a-worse'] * 2]
-    assert browser.all('#easytool td')[0].text == 'z-better'
-
-
-def test_long_names_fit(browser: Browser, tmp_path: Path) -> None:
-    for number in range(6):
-        result = result_of(right_of(9 - number, 9))
-        add(tmp_path / 'run', f'{"a_name_without_a_break_" * 4}{number}', REVIEW, result)
-    page = write_report([tmp_path / 'run'], tmp_path / 'out')
-    for width in (390, 1280):
-        browser.look(width)
-        for name in ('teval', 'index'):
-            browser.open(page.with_name(f'{name}.html'))
-            assert width_of(browser) <= width, name
-    scroll = browser.all('#ranking .scroll')[0]
-    assert scroll.get_property('scrollWidth') <= scroll.get_property('clientWidth'), 'intervals are seen'
-
-
-def test_of_errors_fewer_come_first(browser: Browser, tmp_path: Path) -> None:
-    for model, right, wrong in (('a', 8, 6), ('b', 7, 1), ('c', 6, 3)):
-        values = [{'accuracy': float(i < right), 'tool_error_rate': float(i < wrong)} for i in range(10)]
-        result = result_of([detail(f'r{i}', values=of_sample) for i, of_sample in enumerate(values)])
-        for subset in ('one_hop', 'multi_hop'):
-            add(tmp_path / 'run', model, f'tooleval-funcqa-{subset}-easytool', result)
-    browser.look()
-    browser.open(write_report([tmp_path / 'run'], tmp_path / 'out').with_name('funcqa.html'))
-    board = 'tooleval-funcqa-easytool'
-    heading = next(one for one in browser.all(f'#board-{board} thead button') if one.text == 'Tool errors')
-    for order in (['b', 'c', 'a'], ['a', 'c', 'b']):
-        heading.click()
-        assert models(browser, board) == order
-    browser.check_quiet()
 
 
 def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:

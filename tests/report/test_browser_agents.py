@@ -9,7 +9,7 @@ import pytest
 
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.report.build import write_report
-from tests.report.agents import DATASET, add_agent, chain, compared_run, search, tree
+from tests.report.agents import DATASET, add_agent, chain, search, tree
 from tests.report.browser import LOOKS, Browser, needs_chromium
 from tests.report.support import HOSTILE
 
@@ -140,21 +140,6 @@ def test_needed_tools_are_beside_and_what_scrolls_is_reached_by_keyboard(browser
     assert texts(browser, '.act .wanted') == ['a needed tool']
     open_sample(browser, page, 1)
     assert len(browser.all('#sample pre[tabindex]')) >= 4 and browser.faults() == []
-    browser.check_quiet()
-
-
-def test_a_page_of_agents_fits(browser: Browser, tmp_path: Path) -> None:
-    page = write_report([compared_run(tmp_path / 'run')], tmp_path / 'out').with_name('agents.html')
-    for width in (1280, 390):
-        browser.look(width, dark=width < 600)
-        browser.open(page)
-        browser.driver.execute_script("document.querySelector('figure[data-figure]').scrollIntoView()")
-        browser.wait("document.querySelectorAll('.chart .main-svg').length > 0")
-        titles = [one.text for one in browser.all('figure h3') if 'How tasks end' in one.text]
-        assert titles == [f'How tasks end, by step: Agents T-Eval ReAct, {model}' for model in ('one', 'two')]
-        assert browser.driver.execute_script('return document.documentElement.scrollWidth') <= width
-        browser.shoot(f'agents-{width}')
-        assert browser.faults() == []
     browser.check_quiet()
 
 

@@ -23,7 +23,7 @@ from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.instructions.figures import selection_figure
 from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table, without_other_data
 from opencompass_tooleval.report.charts import to_plotly
-from opencompass_tooleval.report.figure import CUT, LINE, Figure, Series, Table, as_table, short_names
+from opencompass_tooleval.report.figure import CUT, Figure, Series, Table, as_table, short_names
 from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import results_table, runs_table
 from opencompass_tooleval.report.published import FOLDER, published, published_on
@@ -31,7 +31,6 @@ from opencompass_tooleval.report.reasons import OTHERS, SHOWN, reason_figures
 from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
 from opencompass_tooleval.results.table import Material, Missing, ModelResult, read
-from opencompass_tooleval.results.variants import Gain
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, arguments_of, detail, result_of, write
 
@@ -143,7 +142,6 @@ OTHER_JUDGES = 'gpt-4o-mini', 'gpt-4.1-nano', 'not-gpt-4', 'gpt-4-mini'
         *((about(judge=name, judge_hash='x'), f'judged by {name}; the paper used GPT-4') for name in OTHER_JUDGES),
         (about(judge='x/gpt-4/planning_eval.json'), 'judgements from x/gpt-4/planning_eval.json'),
         (about(gold='official, repaired'), 'gold answers: repaired, not the published ones'),
-        (about(gold='plan', rebuilt=True), 'data built by this package'),
         (about(gold='official'), None),
         (about(data_version='v2', protocol='v1'), 'protocol v1 on data v2'),
         (about(data_version='v2', protocol='v2'), None),
@@ -258,31 +256,6 @@ def test_easytool_golden(tmp_path: Path) -> None:
     assert figures['easytool-tokens-0'].is_empty(), "one model's documentation is not set beside another's instructions"
 
 
-def test_every_pair_of_a_variant_has_a_label_in_both_charts() -> None:
-    names = [f'tooleval-ultratool-{task}_{language}' for task in ULTRATOOL_TASKS for language in ('zh', 'en')]
-    compared = [('m', Gain(name, 'local_accuracy', 50.0, 60.0, None)) for name in names]
-    tokens = {('m', name + ending): PromptTokens(9.0, 9.0, 'x') for name in names for ending in ('', '-easytool')}
-    for figure in variant_figures('easytool', compared, tokens):
-        chart = to_plotly(figure)
-        ticks = chart['layout']['yaxis']['ticktext']
-        assert len(ticks) == len(set(ticks)) == 12 and not any('…' in tick for tick in ticks), 'no name is cut'
-        assert max(len(line) for tick in ticks for line in tick.split('<br>')) <= LINE
-        assert figure.height >= 12 * 26, 'each row has room'
-        assert all(len(trace['y']) == 12 and trace['y'][0] == 0 for trace in chart['data'])
-
-
-def test_charts_have_places_for_measured_values_only() -> None:
-    some = [one for one in teval_entries('a', 0) if 'plan' in one.dataset or 'review' in one.dataset]
-    drawn = figures_of(material(*some))
-    names = [name for name in drawn if 'teval_v2' in name]
-    assert names == ['tooleval-teval_v2-formats-0'], 'no radar of two abilities'
-    assert drawn['tooleval-teval_v2-formats-0'].labels == ('plan',)
-    one_domain = {'breakdown': {'domains': {'Music': {'overall': 90.0}}}}
-    found = figures_of(material(scored('m', 'tooleval-ultratool-planning_en', overall=50.0, **one_domain)))
-    assert 'ultratool-en-domains' not in found or found['ultratool-en-domains'].is_empty()
-    assert found['tooleval-ultratool_en-columns'].labels == ('planning',)
-
-
 def test_a_table_leaves_out_columns_for_data_sets_that_no_run_had() -> None:
     found = material(scored('m', 'tooleval-ultratool-planning_en', overall=50.0))
     table = board_of(found, 'tooleval-ultratool_en')
@@ -298,13 +271,6 @@ def test_scores_as_published_are_named() -> None:
     for planning, expected in ((printed['GPT-4']['planning'], ['GPT-4']), (50.0, [])):
         found = material(scored('GPT-4', 'tooleval-ultratool-planning_en', overall=planning))
         assert list(board_of(found, 'tooleval-ultratool_en').as_published.values()) == expected
-
-
-def test_domains_of_a_model_with_fewer_tasks_are_marked() -> None:
-    whole = ultratool_material().scored
-    short = [replace(entry, model='short') for entry in whole if 'planning' not in entry.dataset]
-    domains = figures_of(material(*whole, *short))['ultratool-en-domains']
-    assert [one.name for one in domains.series] == ['m', 'short (4 of 5 tasks)']
 
 
 def test_charts_with_published_models_say_what_does_not_compare() -> None:
@@ -425,18 +391,6 @@ def test_names_keep_their_ends_and_stay_different() -> None:
     same = [f'{"a" * 30}{i}{"b" * 30}' for i in range(3)]
     short = short_names(same)
     assert len(set(short)) == 3 and max(map(len, short)) <= CUT
-
-
-def test_points_are_named() -> None:
-    series = (Series('mine', (1.0,), x=(2.0,)), Series('published', (3.0, 4.0), x=(5.0, 6.0), published=True))
-    figure = Figure('n', 's', 't', 'points', ('GPT-4', 'LLaMA'), series, 'x', 'y', top=None)
-    assert as_table(figure).rows == (
-        ('mine', '2.00', '1.00'),
-        ('GPT-4 (published)', '5.00', '3.00'),
-        ('LLaMA (published)', '6.00', '4.00'),
-    )
-    assert to_plotly(figure)['data'][1]['text'] == ['GPT-4', 'LLaMA']
-    assert to_plotly(figure)['data'][1]['mode'] == 'markers+text'
 
 
 def test_tables_as_files() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.extras.compare.comparing import Side, compare
-from opencompass_tooleval.report.board import Board, boards
+from opencompass_tooleval.report.board import boards
 from opencompass_tooleval.report.names import family_of, is_variant, title_of
 from opencompass_tooleval.report.overview import Overview, headline, overview, verdict_of
 from opencompass_tooleval.report.samples import SampleFiles, tasks_of
@@ -115,12 +115,6 @@ def test_sums_that_differ_in_the_last_digit_are_equal() -> None:
     assert headline(standing) == 'a, b are equal' and verdict_of(standing) == 'a, b are equal'
 
 
-def test_a_table_of_variants_alone_says_so(tmp_path: Path) -> None:
-    names = [f'tooleval-restbench-{name}-easytool' for name in ('tmdb', 'spotify')]
-    page = first_page(tmp_path, {'a': dict.fromkeys(names, paths(5, 10))})
-    assert page.measure == 'Mean of RestBench' and 'all of which are variants' in page.note
-
-
 def test_a_data_set_of_others_does_not_rank(tmp_path: Path) -> None:
     models = (('a', 9, 1.0), ('b', 2, 900.0))
     other = {model: {'other': {**answers(5, 10, 'perplexity'), 'perplexity': value}} for model, _, value in models}
@@ -142,24 +136,6 @@ def test_a_gap_leads_to_the_data_set_that_it_comes_from(tmp_path: Path) -> None:
     )
     gap, *_ = page.highlights['Abilities with the largest gaps']
     assert gap.text == 'T-Eval v1, Plan: b behind a' and 'plan_str_v1' in gap.link
-
-
-def test_what_would_be_shown_as_0_does_not_stand_out(tmp_path: Path) -> None:
-    near = {model: [detail(f'r{i}', value, 'x') for i in range(10)] for model, value in (('a', 0.9999), ('b', 0.9997))}
-    page = first_page(tmp_path, {model: {PLAN: result_of(rows)} for model, rows in near.items()})
-    assert not any(page.highlights.values())
-
-
-def test_a_format_alone_is_shown_without_being_asked_for(tmp_path: Path) -> None:
-    def board() -> Board:
-        return next(
-            board for board in boards(read([tmp_path]), published_columns()) if board.name == 'tooleval-teval_v1'
-        )
-
-    add(tmp_path, 'a', JSON, answers(5, 10, 'f1_score'))
-    assert 'plan_json' in board().columns and board().halves == ()
-    add(tmp_path, 'a', TEXT, answers(5, 10, 'f1_score'))
-    assert board().halves == ('plan_json', 'plan_str')
 
 
 def test_every_data_set_of_a_model_has_a_row_and_those_that_all_have_decide(tmp_path: Path) -> None:
@@ -220,7 +196,6 @@ def test_a_partly_correct_answer_costs_the_rest_of_its_point() -> None:
         ('teval-agent-react', 'Agents T-Eval ReAct', 'agents', False),
         ('teval-agent-fc', 'Agents T-Eval function calling', 'agents', True),
         ('toolbench_g1-agent-fc', 'Agents ToolBench G1 function calling', 'agents', False),
-        ('toolbench_g1-agent-easytool', 'Agents ToolBench G1 EasyTool', 'agents', False),
         ('toolbench_g2-agent-dfsdt-easytool', 'Agents ToolBench G2 DFSDT, EasyTool instructions', 'agents', True),
     ],
 )

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_summary_groups
 from opencompass_tooleval.catalogue.tables import columns_of
-from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.summarizers.last_screen import (
     Headline,
     Missing,
     headlines,
     leaderboard,
     missing_lines,
-    screen,
 )
-from opencompass_tooleval.work_dir.work_dir import WorkDir
-from tests.forked import run_opencompass, run_python
 
 
 def lines_of(models: list[str]) -> list[str]:
@@ -68,16 +63,6 @@ def test_a_model_without_the_overall_score_has_its_scores_on_the_screen() -> Non
     table = table_of(*(row(TEVAL, name, *both) for name, both in scores.items()))
     rows = headlines(table, {TEVAL}, columns=columns_of(tooleval_teval_summary_groups))
     assert {one.metric: tuple(one.scores) for one in rows} == shown
-
-
-def test_no_note_is_replaced_by_a_count_of_one() -> None:
-    def shown(count: int) -> str:
-        findings = [found('result:cut', f'm{number}', 'cut') for number in range(count)]
-        return screen(['m'], [], findings=findings, missing=[], files=[], run=Path('run'))
-
-    assert 'WARNING m4: cut' in shown(5) and 'more notes' not in shown(5)
-    assert 'WARNING m3: cut' in shown(6) and 'WARNING m4' not in shown(6)
-    assert '(2 more notes in the files below)' in shown(6)
 
 
 def lines(*missing: tuple[str, str, str], most: int | None = None) -> list[str]:
@@ -139,49 +124,3 @@ def test_one_cause_is_said_once_and_counted() -> None:
         '  fix: opencompass CONFIG -w out -r run    (finished work is kept)',
     ]
     assert sum(line.startswith('MISSING') for line in lines(*missing)) == 31
-
-
-CONFIG = """
-from mmengine.config import read_base
-
-with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, models, summarizer
-models = models[:1]
-_teval = [row for row in datasets if row['abbr'].startswith('tooleval-teval-plan') and row['abbr'].endswith('_v2')]
-_judged = [row for row in datasets if row['abbr'].startswith('tooleval-ultratool-planning_')]
-_mistyped = [
-    row for row in datasets if row['abbr'].startswith('tooleval-ultratool-tool_u') and 'easy' not in row['abbr']
-]
-for row in _teval:
-    row['encoder'] = None
-for row in _judged:
-    row['eval_cfg']['evaluator'].pop('judge_cfg')
-for row in _mistyped:
-    row['eval_cfg']['evaluator']['scoring'] = 'oficial'
-datasets = [*_teval, *_judged, *_mistyped]
-"""
-
-
-def test_each_fault_of_a_real_run_is_said_once_with_what_fixes_it(tmp_path: Path) -> None:
-    (tmp_path / 'mine.py').write_text(CONFIG, encoding='utf-8')
-    unset = ('TOOLEVAL_ENCODER', 'OC_JUDGE_MODEL', 'OC_JUDGE_API_KEY', 'OC_JUDGE_API_BASE')
-    env = {**{name: value for name, value in os.environ.items() if name not in unset}, 'HOME': str(tmp_path)}
-    done = run_opencompass('mine.py', '-w', 'out', cwd=tmp_path, env=env)
-    assert done.returncode == 1
-    said = done.stdout[done.stdout.index('MISSING') :]
-    run = WorkDir.find(tmp_path / 'out').path.name
-    again = f'  then: opencompass mine.py -w out -r {run}\n'
-    assert said.count('  why: ') == said.count('  fix: ') == said.count(again) == 3
-    assert '  fix: hf download sentence-transformers/all-mpnet-base-v2' in said
-    assert '  fix: export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL\n' in said
-    assert (
-        "scoring 'oficial' is not one of official, strict\n  fix: correct mine.py: it fails again if unchanged" in said
-    )
-    assert said.count('MISSING') == 2 + 2 + 3 and '        and 1 more for the same reason\n' in said
-    command = 'from opencompass_tooleval.cli.main import main; main()'
-    status = run_python('-c', command, 'status', 'out', cwd=tmp_path, env=env)
-    retry = run_python('-c', command, 'retry', 'out', cwd=tmp_path, env=env)
-    assert retry.returncode == 1 and 'every sample has an answer' not in retry.stdout
-    assert 'no answer is missing that could be asked for again; 8 of 8 results are missing:\n' in retry.stdout
-    assert retry.stdout.count('fix: ') == 3 and f'fix: correct {tmp_path}/out/{run}/configs/' in retry.stdout
-    assert status.returncode == 1 and status.stdout.count('fix: ') == 3 and 'and 1 more for the same' in status.stdout
