@@ -34,6 +34,10 @@ ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 1500.0
 SOCKET = 'SOCKET_OF_FORKED_TESTS'
 """Variable of the environment: this checkout, and the path of the socket."""
+COMMANDS = {
+    'opencompass': ['-m', 'opencompass.cli.main'],
+    'tooleval': ['-c', 'from opencompass_tooleval.cli.main import main; main()'],
+}
 OPENCOMPASS = [sys.executable, '-m', 'opencompass.cli.main']
 """How ``tooleval`` starts it."""
 TASKS = ('openicl_infer.py', 'openicl_eval.py')
@@ -109,6 +113,25 @@ def run_python(
             fork.kill()
         texts = [file.read_text(encoding='utf-8', errors='replace') for file in files]
     return subprocess.CompletedProcess(['python', *map(str, arguments)], status, *texts)
+
+
+def write_commands(folder: Path) -> None:
+    """Writes ``opencompass`` and ``tooleval`` for a script of a shell, each of which is such a run."""
+    folder.mkdir()
+    for name, words in COMMANDS.items():
+        words = shlex.join([sys.executable, '-S', str(Path(__file__)), '--run', *words])
+        (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding='utf-8')
+        (folder / name).chmod(0o755)
+
+
+def _run_command(words: Sequence[str]) -> int:
+    """Runs one, with this process's output."""
+    streams = (Path(f'/proc/{os.getpid()}/fd/{number}') for number in (1, 2))
+    fork = Fork(words, Path.cwd(), os.environ, *streams)
+    try:
+        return fork.wait()
+    finally:
+        fork.kill()
 
 
 start_opencompass = partial(start_python, '-m', 'opencompass.cli.main')
@@ -314,4 +337,6 @@ def _end_with(work: Any) -> NoReturn:
 
 
 if __name__ == '__main__':
+    if sys.argv[1] == '--run':
+        sys.exit(_run_command(sys.argv[2:]))
     _serve(socket.socket(fileno=int(sys.argv[1])))

@@ -41,6 +41,7 @@ extras
 LAYERS = {room: layer for layer, line in enumerate(ORDER.split('\n')) for room in line.split()}
 """Who may import whom: only what is lower. Folders, and modules beside them."""
 
+BENCHMARKS = ('teval', 'ultratool', 'restbench', 'funcqa', 'toolbench')
 FRAMEWORK = {'opencompass', 'mmengine', 'torch', 'datasets', 'lagent'}
 HEAVY = FRAMEWORK | {'transformers', 'sentence_transformers'}
 PURE_LIBRARIES = {'jsonschema', 'networkx', 'numpy', 'referencing', 'scipy'}
@@ -148,6 +149,13 @@ def test_no_benchmark_imports_another() -> None:
         assert others <= {file.relative_to(PACKAGE).parts[1]}, NAMES[file]
 
 
+def test_what_benchmarks_have_in_common_names_none() -> None:
+    named = re.compile('|'.join(BENCHMARKS), re.IGNORECASE)
+    for room in ('inferencers', 'evaluators', 'summarizers', 'tasks', 'runners'):
+        for file in modules(f'{room}/**/*.py'):
+            assert not {name for name in imports(file) if named.search(name)}, NAMES[file]
+
+
 def test_rooms_import_only_rooms_below_them() -> None:
     back = {
         (NAMES[file], room)
@@ -225,6 +233,32 @@ def test_extras_are_named_in_the_last_part_of_plugin_alone() -> None:
         file for file in ALL if room_of(file) not in ('extras', 'plugin') and NAMES[file] not in CONFIGS_OF_EXTRAS
     ]
     assert [NAMES[file] for file in others if re.search(r'\bextras\.', file.read_text(encoding='utf-8'))] == []
+
+
+NAMES_ATTRIBUTION = re.compile(
+    r'(?<![a-z])(?:attribution|attributing|attributor|observed|observing)(?![a-z])', re.IGNORECASE
+)
+"""Matches the option, the record that the request path keeps, and the names of modules about them."""
+
+
+def without_docstrings(file: Path) -> str:
+    """The code of a module, with its other texts, and without comments."""
+    tree = ast.parse(file.read_text(encoding='utf-8'))
+    for node in ast.walk(tree):
+        body = getattr(node, 'body', None)
+        for one in list(body) if isinstance(body, list) else ():
+            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant):
+                one.value.value = None
+    return ast.unparse(tree)
+
+
+def test_few_modules_of_the_plugin_name_attribution() -> None:
+    """The request path keeps a record with each answer. All that is made of it is an extra."""
+    plugins = [file for file in ALL if room_of(file) != 'extras']
+    named = [NAMES[file] for file in plugins if NAMES_ATTRIBUTION.search(without_docstrings(file))]
+    assert 'models/observing.py' in named and len(named) <= 8, named
+    codes = re.compile(r"'serving:|\bSERVING\b|[Ss]erving_")
+    assert [name for name in named if codes.search((PACKAGE / name).read_text(encoding='utf-8'))] == []
 
 
 # Statements that a folder may have. A raise is added with its reason on the same line: 3850 + 60,  # the reason
@@ -355,6 +389,30 @@ def test_without_extras_the_plugin_is_imported_and_rows_keep_what_servers_show(w
     row = next((line for line in done.stdout.splitlines() if line.startswith('[{')), '')
     assert '"source": "verbose"' in row and '"raw":' in row, done.stderr[-2000:]
     assert 'WORK_DIR' in done.stdout
+
+
+OF_EXTRAS = re.compile(
+    r"\bextras\b|['\"](?:make|leaderboard|export|record|serve|mcp|live|compare|gate|plan|doctor)['\"]"
+)
+
+
+@pytest.mark.long
+def test_the_plugins_tests_pass_without_extras(without_extras: Path) -> None:
+    shutil.copytree(PACKAGE.parent / 'tests', without_extras / 'tests', ignore=shutil.ignore_patterns('__pycache__'))
+    for name in ('pyproject.toml', 'CONTRIBUTING.md', 'README.md', 'tools', 'docs', 'setup.py', 'configs'):
+        (without_extras / name).symlink_to(PACKAGE.parent / name)
+    rooms = ('core', 'work_dir', 'agents', 'benchmarks', 'evaluators', 'inferencers', 'summarizers', 'judging', 'cli')
+    files = [
+        str(file)
+        for room in rooms
+        for file in sorted((without_extras / 'tests' / room).rglob('test_*.py'))
+        if not OF_EXTRAS.search(file.read_text(encoding='utf-8'))
+    ]
+    assert len(files) > 100
+    environment = {**os.environ, 'PYTHONPATH': str(without_extras)}
+    command = [sys.executable, '-m', 'pytest', '-q', '-rf', '--maxfail=20', '-n', '2', *files]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=without_extras, env=environment, check=False)
+    assert done.returncode == 0, done.stdout[-4000:]
 
 
 def test_every_room_has_its_layer() -> None:
