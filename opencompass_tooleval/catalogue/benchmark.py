@@ -1,6 +1,6 @@
 """Description of a benchmark for commands, sweeps and reports.
 
-The ``tables.py`` of a benchmark has its description, and imports only light modules. Its ``files.py`` has its data
+The ``description.py`` of a benchmark has its description, and imports only light modules. Its ``files.py`` has its data
 files. :mod:`~opencompass_tooleval.plugin` lists both.
 """
 

@@ -26,6 +26,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.findings.of_results import caveats_of
+from opencompass_tooleval.work_dir.progress import left_out_pairs
 from opencompass_tooleval.work_dir.shards import numbered_shards, whole_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, tail
 
@@ -222,7 +223,7 @@ def begun_pairs(run: WorkDir) -> set[tuple[str, str]]:
 
 
 def results_of(run: WorkDir, models: Sequence[str], datasets: Sequence[str]) -> tuple[list[ModelResult], list[Missing]]:
-    """Reads the results of models on data sets; returns them, and the missing ones.
+    """Reads the results of models on data sets; returns them, and the missing ones that the config does not leave out.
 
     Pass all data sets of a table together, since errors of its columns need the correlations between them.
     """
@@ -232,7 +233,8 @@ def results_of(run: WorkDir, models: Sequence[str], datasets: Sequence[str]) -> 
     for model in models:
         bare = without_samples(_results(run, model, datasets, missing), columns)
         scored += (ModelResult(model, dataset, run, model, result) for dataset, result in bare.items())
-    return scored, missing
+    left_out = left_out_pairs(run) if missing else set()
+    return scored, [one for one in missing if (one.model, one.dataset) not in left_out]
 
 
 def _results(

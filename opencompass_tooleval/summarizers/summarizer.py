@@ -41,7 +41,6 @@ from opencompass_tooleval.work_dir.causes import one_line_if_unusable, resuming
 from opencompass_tooleval.work_dir.interrupts import one_line_if_interrupted
 from opencompass_tooleval.work_dir.lock import remove_stale_locks
 from opencompass_tooleval.work_dir.printing import escape_unknown, say
-from opencompass_tooleval.work_dir.progress import pairs_in
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 VERBOSE = 'TOOLEVAL_VERBOSE'
@@ -130,8 +129,6 @@ class ToolEvalSummarizer(DefaultSummarizer):
         run = WorkDir(Path(self.work_dir))
         datasets = list(map(dataset_abbr_from_cfg, self.dataset_cfgs))
         scored, missing = results_of(run, list(map(model_abbr_from_cfg, self.model_cfgs)), datasets)
-        combined = set(pairs_in(self.cfg, run.path))
-        missing = [one for one in missing if (one.model, one.dataset) in combined]
         material = Material((run,), tuple(scored), tuple(missing))
         self._partly = self._parts(material)
         with nullcontext() if verbose else redirect_stdout(StringIO()):

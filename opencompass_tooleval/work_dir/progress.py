@@ -336,3 +336,12 @@ def pairs_in(content: Mapping[str, Any], config: Path) -> list[tuple[str, str]]:
     combinations = content.get('model_dataset_combinations') or [content]
     combined = {pair for combination in combinations for pair in product(*abbrs_of(combination, config))}
     return [pair for pair in product(*abbrs_of(content, config)) if pair in combined]
+
+
+def left_out_pairs(work: WorkDir) -> set[tuple[str, str]]:
+    """Returns the pairs that ``model_dataset_combinations`` leaves out; empty if a run's config cannot be read."""
+    try:
+        content, config = read_dumped(work.config()), work.config()
+        return set(product(*abbrs_of(content, config))).difference(pairs_in(content, config))
+    except _UNREADABLE:
+        return set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from opencompass_tooleval.results.table import read
 from tests.cli.conftest import Command
 from tests.forked import run_opencompass
 
@@ -29,6 +30,7 @@ def test_a_pair_that_the_config_leaves_out_is_not_missing(tooleval: Command, tmp
     done = run_opencompass('sweep.py', '-w', 'out', cwd=tmp_path)
     assert done.returncode == 0 and 'MISSING' not in done.stdout, done.stdout + done.stderr
     assert len(list(tmp_path.glob('out/*/results/*/*.json'))) == 3
+    assert not read([tmp_path / 'out']).missing  # the report's rows
     cells = json.loads(tooleval('status', tmp_path / 'out', '--json', '-').out)
     assert {(cell['model'], cell['dataset'], cell['state']) for cell in cells} == {
         ('a', 'tooleval-restbench-tmdb', 'done'),
