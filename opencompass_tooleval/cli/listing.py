@@ -21,7 +21,7 @@ from opencompass_tooleval.work_dir.printing import Screen
 
 @dataclass(frozen=True)
 class FilesOnDisk:
-    """The result of looking for files that belong together, and of reading those that exist.
+    """The result of looking for files that belong together, and of reading the existing ones.
 
     Attributes:
         files: Their description.

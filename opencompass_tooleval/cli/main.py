@@ -73,7 +73,7 @@ def print_config_dir() -> None:
 
 def main() -> None:
     """Runs the command; a fault in the user's data or machine prints one line instead of a traceback."""
-    quiet = 'ignore:pkg_resources is deprecated'  # jieba, in this process and in those that it starts
+    quiet = 'ignore:pkg_resources is deprecated'  # from jieba, in this process and its children
     others = os.environ.get('PYTHONWARNINGS', '').removesuffix(quiet).strip(',')
     os.environ['PYTHONWARNINGS'] = ','.join(filter(None, (others, quiet)))
     warnings.filterwarnings('ignore', 'pkg_resources is deprecated')

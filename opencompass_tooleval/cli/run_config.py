@@ -91,7 +91,7 @@ class Judge:
         from opencompass_tooleval.models.preflight import needs_judge  # loads OpenCompass
 
         if not (abbrs := [row['abbr'] for row in rows if needs_judge(row)]):
-            raise ValueError('none of these data sets needs a judge: leave --judge out')
+            raise ValueError('these data sets need no judge: leave --judge out')
         return cls(model, base, key, abbrs)
 
     def lines(self) -> list[str]:
@@ -131,7 +131,7 @@ class Twins:
         found = [(row['abbr'], kinds_of(row['type'], row)) for row in rows]
         abbrs = {kind: [abbr for abbr, known in found if kind in known] for kind in kinds}
         if lacking := [kind for kind in kinds if not abbrs[kind]]:
-            raise ValueError(f'none of these data sets has twins of the kind {lacking[0]!r}')
+            raise ValueError(f'these data sets have no twins of the kind {lacking[0]!r}')
         return cls(abbrs, seeds)
 
     def lines(self) -> list[str]:

@@ -16,7 +16,7 @@ _MOST_SHOWN = 60
 _MOST_LISTED = 6
 """A reader of more keywords is answered with the page of its options."""
 _SAME, _LIKENESS = 0.85, 0.65
-"""Least likeness of a misspelt name, and of a keyword to suggest: 'meta_template' is none for 'temprature'."""
+"""Least likeness of a misspelt name, and of a keyword to suggest: 'meta_template' is too different from 'temprature'."""
 _MOST_SUGGESTED = 3
 _CLASSES_PAGE = 'docs/reference/python.md'
 
@@ -170,7 +170,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _type_of(hint: Any) -> tuple[str, Callable[[Any], bool]]:
-    """Returns the name of a type that is no union, and the function that tests if a value has it."""
+    """Returns the name of a type other than a union, and the function that tests if a value has it."""
     kind, arguments = get_origin(hint) or hint, get_args(hint)  # list[str] is a list
     if kind is Literal:
         return ' or '.join(map(repr, arguments)), lambda value: value in arguments

@@ -220,7 +220,7 @@ class Session:
         schema = (self._schemas or {}).get(name)
         try:
             return schema is not None and not keeps_to(arguments, schema)
-        except Exception:  # jsonschema's for what is no schema, which a server may list
+        except Exception:  # jsonschema raises several for an invalid schema, which a server may list
             return False
 
     def _prepare(self, tool: FunctionTool) -> None:

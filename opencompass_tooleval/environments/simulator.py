@@ -80,7 +80,7 @@ class Simulator:
             ValueError: The text is one word, and no prompt has this name.
         """
         if self.system not in SYSTEM_PROMPTS and len(self.system.split()) < _LEAST_WORDS:
-            raise ValueError(f'there is no simulator prompt {self.system!r}, only {", ".join(SYSTEM_PROMPTS)}')
+            raise ValueError(f'unknown simulator prompt {self.system!r}; choose one of {", ".join(SYSTEM_PROMPTS)}')
 
     @property
     def settings(self) -> dict[str, str]:

@@ -45,7 +45,7 @@ class Dialogues(Protocol):
 
 
 class _ReadOnly(Journal):
-    """A journal that writes nothing, for all processes but the first of those that share a model."""
+    """A journal that writes nothing, for all but the first of the processes that share a model."""
 
     def append(self, rows: Mapping[int, Row]) -> dict[int, int]:
         """Leaves the write to the first process."""

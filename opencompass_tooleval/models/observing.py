@@ -215,7 +215,7 @@ class Observer:
             return ()
         messages, tools = prompt.messages(), prompt.tools
         if asked.get('tool_choice') == 'none' or (tools and not tools.tools):
-            tools = None  # vLLM may leave tools out if none may be called
+            tools = None  # with tool_choice='none', vLLM may leave the tools out
         roles = tuple(message.role for message in messages)
         has = {
             TOOLS: tools is not None,

@@ -341,7 +341,7 @@ def _faults_of_part(cfg: Mapping[str, Any], part: str, more: Mapping[str, Keywor
 def _keywords_read(kind: Any, settings: Mapping[str, Any]) -> Mapping[str, Keyword]:
     """Returns the keywords that a class of this package reads.
 
-    A class that passes further keywords to what is no base of it names the reader by ``reader_of_others(settings)``.
+    A class that passes further keywords to a class that is not one of its bases names that class by ``reader_of_others(settings)``.
     """
     others = kind.reader_of_others(settings) if hasattr(kind, 'reader_of_others') else None
     return {**(_keywords(others) if others else {}), **_keywords(kind)}
@@ -388,4 +388,4 @@ def _type_fault(kind: str, part: str) -> Iterator[str]:
     table = _REGISTRIES[part].module_dict if part in _REGISTRIES else {}
     near = get_close_matches(name, [known for known, value in table.items() if _is_ours(value)], n=1)
     if near:
-        yield f'there is no type {kind!r}; did you mean {near[0]}?'
+        yield f'unknown type {kind!r}; did you mean {near[0]}?'

@@ -49,7 +49,7 @@ def replaced(out: Path, marker: str, what: str) -> Iterator[Path]:
         DataError: ``out`` contains something else.
     """
     if out.exists() and any(out.iterdir()) and not (out / marker).is_file():
-        raise DataError(out, f'this folder holds something that is no {what}', fix='name another with -o')
+        raise DataError(out, f'this folder has other files than a {what}', fix='name another with -o')
     out.mkdir(parents=True, exist_ok=True)
     (out / marker).write_text(f'{__version__}\n', encoding='utf-8')
     fresh = out / FRESH

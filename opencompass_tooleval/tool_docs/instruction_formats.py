@@ -358,7 +358,7 @@ def to_entry(instruction: ToolInstruction, shape: str = 'toolbench') -> Entry:
         ValueError: The shape does not exist, or cannot store the instruction.
     """
     if shape not in SHAPES:
-        raise ValueError(f'there is no shape {shape!r}, only {", ".join(SHAPES)}')
+        raise ValueError(f'unknown shape {shape!r}; choose one of {", ".join(SHAPES)}')
     return SHAPES[shape].write(instruction)
 
 

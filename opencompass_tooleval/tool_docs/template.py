@@ -105,7 +105,7 @@ def _of_schema(schema: Any, depth: int) -> Any:
 
 
 def documented_value(parameter: Parameter) -> Any:
-    """Returns the first default, example or enum value that fits the type; ABSENT if there is none."""
+    """Returns the first default, example or enum value that fits the type, or ABSENT."""
     enum = parameter.extra.get('enum')
     for given in (parameter.default, *(enum if isinstance(enum, list) else ())):
         if given is not ABSENT and str(given).strip():

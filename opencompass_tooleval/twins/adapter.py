@@ -54,7 +54,7 @@ def find_class(original: Any) -> Any:
     """
     found = LOAD_DATASET.get(original) if isinstance(original, str) else original
     if getattr(found, 'records_of', None) not in TWINS:
-        raise ValueError(f'original={original!r} is no data set whose records have twins: {", ".join(TWINS)}')
+        raise ValueError(f'original={original!r} has no twins; data sets with twins: {", ".join(TWINS)}')
     return found
 
 
@@ -173,7 +173,7 @@ class ToolEvalTwinDataset(ToolEvalDataset):
         drawn, _ = super()._draw(sample, original)
         wanted, names = set(original.select(drawn)['record_id']), rows['record_id']
         if not (numbers := [number for number, name in enumerate(names) if name in wanted]):
-            raise ValueError(f'none of the {len(drawn)} records of the sample has a twin: take a larger one')
+            raise ValueError(f'the {len(drawn)} records of the sample have no twin: take a larger sample')
         return numbers, {WITHOUT_TWIN: len(drawn) - len(numbers)}
 
     @staticmethod

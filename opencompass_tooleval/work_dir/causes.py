@@ -153,7 +153,7 @@ def _named_fix(error: str) -> re.Match[str] | None:
 
 
 def _first_step(error: str, run: Path) -> str:
-    """Returns the first step of a fix; '' if none is known."""
+    """Returns the first step of the fix; '' if no fix is known."""
     if named := _named_fix(error):
         return (named['fix'] or named['advice'] or '').strip()
     if _OF_DISK.search(error):

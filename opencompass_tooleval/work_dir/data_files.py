@@ -200,7 +200,7 @@ def read_members(path: Path, what: str = 'JSON object') -> Iterator[tuple[str, A
         except TooMuchError as error:
             raise DataError(path, str(error), error.name) from error
         except ValueError as error:
-            raise DataError(path, f'the file is no {what} ({error})') from error
+            raise DataError(path, f'the file is not a {what} ({error})') from error
 
 
 def sha256_of(file: Path) -> str:

@@ -231,8 +231,9 @@ class Claims:
         mine = Plan(cut_ranges(sizes, self._replica.of, at_least), digest)
         self._make(_PLAN, json.dumps(asdict(mine)))
         plan = read_plan(file := self._folder / _PLAN)
-        if self._whole.exists():
-            return  # the others have ended, and removed the plan
+        if self._whole.exists():  # the others have ended, and removed their plan
+            remove_claims(self._whole)
+            return
         if plan is None:
             raise DataError(file, 'the plan of this sweep cannot be read', fix='opencompass ... -r')
         if plan.order != digest:
@@ -294,7 +295,8 @@ class Claims:
         if plan is None or not self._are_done(plan) or not self._claim(_END):
             return
         try:
-            write([_journal_of(self._whole), *_journals(self._whole).values()])
+            if not self._whole.exists():  # otherwise another replica has written them, and removes the claims
+                write([_journal_of(self._whole), *_journals(self._whole).values()])
         except Exception:
             end_claims(self._whole)
             raise

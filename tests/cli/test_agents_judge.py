@@ -102,7 +102,7 @@ def test_faults_are_one_line(tooleval: Command, tmp_path: Path, judge: Path) -> 
     out = tmp_path / 'out'
     empty = write_json(tmp_path / 'empty.json', {})
     for arguments, fault in (
-        ((RUNS, '--out', out), 'there is no judge: add --judge CONFIG'),
+        ((RUNS, '--out', out), 'no judge is set: add --judge CONFIG'),
         ((RUNS, '--out', out, '--judge', tmp_path / 'none.py'), 'the config is missing'),
         ((RUNS, '--out', out, '--judge', judge, '--kinds', 'win'), 'use --kinds win with --reference FILE'),
         ((RUNS, '--out', out, '--judge', judge, '--kinds', 'best'), 'it is a list of solved, pass, win, success'),

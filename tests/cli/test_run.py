@@ -362,7 +362,7 @@ def test_a_judge_without_work_or_server_is_refused(
     monkeypatch.setenv('OPENAI_API_KEY', KEY)
     models = ('--model', 'm', '--api-base', server.url, '--judge', 'j')
     done = tooleval('run', TWO_SUBSETS[0], *models)
-    assert done.code == 1 and 'none of these data sets needs a judge: leave --judge out' in done.err
+    assert done.code == 1 and 'these data sets need no judge: leave --judge out' in done.err
     (line,) = faults_of(tooleval('run', 'ultratool-demo/planning', *models, '--judge-base', 'http://127.0.0.1:9/v1'))
     assert line.startswith('FAULT j: http://127.0.0.1:9/v1: no connection to 127.0.0.1:9 (refused)')
 

@@ -140,7 +140,7 @@ def test_exports_never_give_a_twin_for_its_original(swept: Swept, tooleval: Comm
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (('teval-demo/review_str', '--twin', 'names'), "none of these data sets has twins of the kind 'names'"),
+        (('teval-demo/review_str', '--twin', 'names'), "these data sets have no twins of the kind 'names'"),
         (('teval-demo/review_str', '--twin', 'sideways'), "there are no twins 'sideways'; there are order, names"),
         (('teval-demo/review_str', '--seeds', '2'), '--seeds needs --twin'),
     ],

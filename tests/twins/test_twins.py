@@ -278,7 +278,7 @@ def test_a_sample_whose_records_have_no_twin_is_refused() -> None:
     have = {row['record_id'] for row in twin(ToolEvalUltraToolDataset, 'values', **USAGE)}
     lacking = [seed for seed in range(30) if not have & set(
         ToolEvalUltraToolDataset(**settings, sample={'n': 1, 'seed': seed}).test['record_id'])]  # fmt: skip
-    with pytest.raises(ValueError, match='none of the 1 records of the sample has a twin'):
+    with pytest.raises(ValueError, match='the 1 records of the sample have no twin'):
         ToolEvalTwinDataset(
             original=ToolEvalUltraToolDataset, twin='values', sample={'n': 1, 'seed': lacking[0]}, **settings
         )

@@ -81,7 +81,7 @@ class Record:
 
 
 def _like(step: str, meant: str, new: str) -> str:
-    """Returns a published step with the parts of a new name in place of those that it has of the tool that it means."""
+    """Returns a published step whose parts of the tool's name are replaced by the same parts of a new name."""
     bare = step.strip()
     parts = zip(bare.split('/'), meant.split('/'), new.split('/'), strict=False)
     return step.replace(bare, '/'.join(c if a == b else a for a, b, c in parts))

@@ -169,13 +169,13 @@ def _need(raw: Mapping[str, Any], key: str, kind: type) -> Any:
 
 
 def step_number(text: Any) -> str | None:
-    """Returns the first blank-separated token of a step; None if ``text`` is no text or blank."""
+    """Returns the first blank-separated token of a step; None if ``text`` is not a string, or blank."""
     tokens = text.split(None, 1) if isinstance(text, str) else []
     return tokens[0] if tokens else None
 
 
 def published_step_number(text: Any) -> str | None:
-    """Returns the text before the first blank of a step: a tab is no blank; a leading blank gives an empty number."""
+    """Returns the text before the first blank of a step: a tab does not count as blank; a leading blank gives an empty number."""
     return text.partition(' ')[0] if isinstance(text, str) else None
 
 

@@ -44,7 +44,7 @@ class AnsweredCall:
 
     Attributes:
         name: The name that the model gave, known or not.
-        arguments: Its arguments, as JSON values; the text if that is no JSON.
+        arguments: Its arguments, as JSON values; the text if it is not JSON.
         observation: The text that the model was shown, cut by the loop.
         source: One of :data:`~opencompass_tooleval.core.calls.observation.SOURCES`; ``''`` for an answer of the loop
             itself, such as to a finish.
@@ -183,7 +183,7 @@ def parse_trajectory(text: str) -> Trajectory:
     """Reads the text of :meth:`Trajectory.to_json`, without losses.
 
     Raises:
-        ValueError: It is no such text, or has the format of another version.
+        ValueError: The text has another format, or the format of another version.
     """
     try:
         raw = json.loads(text)

@@ -85,7 +85,7 @@ def write_site(
 
 
 def _ledger(file: Path) -> dict[str, str]:
-    """Reads name -> digest of the bundles of an earlier site; empty if there is no site."""
+    """Reads the bundles of an earlier site as name -> digest; returns an empty mapping for a new site."""
     if not file.is_file():
         return {}
     try:

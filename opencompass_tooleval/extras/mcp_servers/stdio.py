@@ -9,7 +9,7 @@ import secrets
 import signal
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -65,9 +65,12 @@ _MARK = 'TOOLEVAL_SERVER'
 _ROUNDS = 20
 _SECONDS_TO_DIE = 0.02
 _END_ALL = (
-    'set -- $0; kill -s KILL -- "-$1"; for one in /proc/[0-9]*; do grep -qsF -- "$2" "$one/environ" && '
-    'kill -s KILL "${one#/proc/}"; done'
+    '[ -z "$number" ] || kill -s KILL -- "-$number"; round=0; '
+    f'while [ $((round += 1)) -le {_ROUNDS} ] && '
+    'found=$(grep -lsF -- "$0" /proc/[0-9]*/environ); [ -n "$found" ]; do '
+    f'for one in $found; do one=${{one#/proc/}}; kill -s KILL "${{one%/environ}}"; done; sleep {_SECONDS_TO_DIE}; done'
 )
+"""Shell command that ends the process group ``$number`` and all processes whose environment has ``$0``."""
 
 
 @asynccontextmanager
@@ -84,29 +87,29 @@ async def bounded_stdio(server: Server, state: ServerState) -> AsyncIterator[Str
         OSError: The command cannot be started.
     """
     mark = secrets.token_hex(16)
-    process = await asyncio.create_subprocess_exec(
-        *server.command,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=get_default_environment() | dict(server.env) | {_MARK: mark},
-        cwd=server.folder,
-        start_new_session=True,
-        limit=server.limits.message_bytes,
-    )
-    state.pid = process.pid
-    _set_limits(process.pid, server.limits)
-    incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
-    tasks = [
-        asyncio.create_task(_read(process, incoming, state)),
-        asyncio.create_task(_write(process, outgoing, incoming)),
-        asyncio.create_task(_read_errors(process, state)),
-    ]
-    with ExitStack() as guard:
+    # A server that ignores the end of its input would outlive this process.
+    with after_kill(_END_ALL, f'{_MARK}={mark}') as set_group:
+        process = await asyncio.create_subprocess_exec(
+            *server.command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=get_default_environment() | dict(server.env) | {_MARK: mark},
+            cwd=server.folder,
+            start_new_session=True,
+            limit=server.limits.message_bytes,
+        )
+        state.pid = process.pid
+        _set_limits(process.pid, server.limits)
+        incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+        tasks = [
+            asyncio.create_task(_read(process, incoming, state)),
+            asyncio.create_task(_write(process, outgoing, incoming)),
+            asyncio.create_task(_read_errors(process, state)),
+        ]
         try:
-            # A server that ignores the end of its input would outlive this process.
-            guard.enter_context(after_kill(_END_ALL, f'{process.pid} {_MARK}={mark}'))
+            set_group(process.pid)
             yield received, sent
         finally:
             with anyio.CancelScope(shield=True):

@@ -65,7 +65,7 @@ def easytool_generate(
         ValueError: The source, prompt or shape does not exist, or the shape cannot store these tools.
     """
     if prompt not in VARIANTS:
-        raise ValueError(f'there is no prompt {prompt!r}, only {", ".join(VARIANTS)}')
+        raise ValueError(f'unknown prompt {prompt!r}; choose one of {", ".join(VARIANTS)}')
     out.parent.mkdir(parents=True, exist_ok=True)
     check_outputs(json_out, out)
     docs = load_docs(source, input_)

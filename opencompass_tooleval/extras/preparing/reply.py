@@ -99,7 +99,7 @@ def read_description(reply: str, functions: Iterable[str], tool: str = '') -> De
     if not text:
         return [Flaw(EMPTY, 'The description is empty.')]
     if text[0] in '{[':
-        return [Flaw(NOT_TEXT, 'The description is no text, but an object or a list.')]
+        return [Flaw(NOT_TEXT, 'The description is not text, but an object or a list.')]
     if len(text) > most:
         return [Flaw(TOO_LONG, f'The description is longer than {most} characters.')]
     spans = _items(text)

@@ -81,7 +81,7 @@ def check_example(doc: ToolDoc, function_name: str, example: Example) -> list[Fl
     function = next((function for function in doc.functions if function.name == function_name), None)
     if function is None:
         names = ', '.join(repr(function.name) for function in doc.functions)
-        return [Flaw(UNKNOWN_FUNCTION, f'{_short(function_name)} is no function of {doc.name!r}; it has {names}.')]
+        return [Flaw(UNKNOWN_FUNCTION, f'{_short(function_name)} is not a function of {doc.name!r}; it has {names}.')]
     faults = list(_check_scenario(example.scenario))
     parameters = dict(example.parameters)
     if to_jsonable(parameters) != parameters:
@@ -148,7 +148,7 @@ def _check_call(function: FunctionDoc, parameters: dict[str, Any]) -> list[Flaw]
     clean = step.name and not {'no_method', 'method_case', 'words', 'marks', 'too_long'} & set(step.rules)
     if not clean or '#' in call or not matches(function.name, call):
         how = 'take its path, with values in place of what is in braces, and no blanks'
-        message = f'{_short(call)} is no call of {function.name!r}: {how}.'
+        message = f'{_short(call)} is not a call of {function.name!r}: {how}.'
         return [Flaw(PATH, message)]
     documented = _documented(function)
     given = dict(parameters)

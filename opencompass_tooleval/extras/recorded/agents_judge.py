@@ -115,5 +115,5 @@ def _judge_cfg(config: Path | None) -> dict[str, object]:
     tell_only_warnings()
     cfg = load_model_cfg(config) if config else judge_cfg_from_env()
     if not cfg:
-        raise ValueError('there is no judge: add --judge CONFIG, or set OC_JUDGE_MODEL, OC_JUDGE_API_KEY and _BASE')
+        raise ValueError('no judge is set: add --judge CONFIG, or set OC_JUDGE_MODEL, OC_JUDGE_API_KEY and _BASE')
     return cfg

@@ -60,7 +60,7 @@ def git_items(folder: Path) -> dict[str, Any]:
         target = head.removeprefix('ref: ')
         names |= {} if target != head else {'HEAD commits': head}
         if len(names) > _MAX_REFERENCES or not all(map(_SHA.fullmatch, names.values())):
-            raise ValueError(f'it has more than {_MAX_REFERENCES:,} references, or one that is no digest')
+            raise ValueError(f'it has more than {_MAX_REFERENCES:,} references, or one that is not a digest')
         with TemporaryDirectory(prefix='tooleval-git-') as ours:
             git = _borrowing(folder.resolve(), Path(ours))
             newest = git('rev-parse', *(f'{sha}^{{commit}}' for sha in names.values())).split()

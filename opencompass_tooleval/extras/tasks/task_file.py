@@ -242,7 +242,7 @@ def _read_result(raw: Any) -> tuple[str, tuple[str, ...]]:
     values = result.get('any_of', value if is_choice else [value])
     texts = tuple(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in values)
     if unread := [text for text in texts or [''] if not text.strip() or read_result(form, text) is None]:
-        raise ValueError(f'its result {unread[0][:80]!r} is no {form}')
+        raise ValueError(f'its result {unread[0][:80]!r} cannot be read as {form}')
     if form == PAIRS and any(isinstance(one, list) for one in values):
         raise ValueError('pairs are written as an object, or as a text')
     return form, texts

@@ -60,7 +60,7 @@ def load_docs(kind: str, source: Path | str) -> list[ToolDoc]:
             values that JSON files cannot contain (NaN, half a surrogate pair). The error names file and tool.
     """
     if kind not in ALL_KINDS:
-        raise ValueError(f'there is no source {kind!r}, only {", ".join(ALL_KINDS)}')
+        raise ValueError(f'unknown source {kind!r}; choose one of {", ".join(ALL_KINDS)}')
     path: object = source_name(kind, source) if kind in TOOL_SERVERS else Path(source)
     if isinstance(path, Path) and not path.exists():
         raise DataError(path, 'the file is missing')

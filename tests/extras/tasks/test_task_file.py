@@ -59,7 +59,7 @@ def test_results(tmp_path: Path, result: str, form: str, results: tuple[str, ...
         ('tasks: [{id: x, request: ""}]', 'its request is empty'),
         ('tasks: [{id: x, request: y}, {id: x, request: y}]', "'task x': two tasks have this id"),
         ('tasks: [{id: x, request: y, result: {type: numbr, value: 3}}]', "the type 'numbr'; there are number, text"),
-        ('tasks: [{id: x, request: y, result: {type: number, value: many}}]', "'many' is no number"),
+        ('tasks: [{id: x, request: y, result: {type: number, value: many}}]', "'many' cannot be read as number"),
         ('tasks: [{id: x, request: y, asks: maybe}]', 'neither true nor false'),
         ('tasks: [{id: x, request: y, effects: [{row: 3}]}]', "an effect has no 'row'"),
         ('tasks: [{id: x, request: y, solution: [{a: {}, b: {}}]}]', 'a call of its solution is a tool'),
