@@ -16,7 +16,7 @@ _MOST_SHOWN = 60
 _MOST_LISTED = 6
 """A reader of more keywords is answered with the page of its options."""
 _SAME, _LIKENESS = 0.85, 0.65
-"""Least likeness of a misspelt name, and of a keyword to suggest: 'meta_template' is too different from 'temprature'."""
+"""Least likeness of a misspelt name, and of a keyword to suggest: 'meta_template' is too unlike 'temprature'."""
 _MOST_SUGGESTED = 3
 _CLASSES_PAGE = 'docs/reference/python.md'
 

@@ -341,7 +341,7 @@ def _faults_of_part(cfg: Mapping[str, Any], part: str, more: Mapping[str, Keywor
 def _keywords_read(kind: Any, settings: Mapping[str, Any]) -> Mapping[str, Keyword]:
     """Returns the keywords that a class of this package reads.
 
-    A class that passes further keywords to a class that is not one of its bases names that class by ``reader_of_others(settings)``.
+    If a class passes further keywords to another class, its ``reader_of_others(settings)`` returns that class.
     """
     others = kind.reader_of_others(settings) if hasattr(kind, 'reader_of_others') else None
     return {**(_keywords(others) if others else {}), **_keywords(kind)}

@@ -175,7 +175,7 @@ def step_number(text: Any) -> str | None:
 
 
 def published_step_number(text: Any) -> str | None:
-    """Returns the text before the first blank of a step: a tab does not count as blank; a leading blank gives an empty number."""
+    """Returns the text before the first space of a step; a leading space gives an empty number."""
     return text.partition(' ')[0] if isinstance(text, str) else None
 
 
