@@ -102,7 +102,7 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator, UltraToolScorer):
             answer comes from (``span`` for GPT's), and ``last`` for a model's answers.
         prompt_style: ``gpt`` or ``open``, as for the data set; it sets ``list_choice``, and is stored in the result. By
             default the result names the style of replayed answers, or ``open``; it names no style if ``list_choice``
-            differs from that style's.
+            differs from that style's, or if replayed answers have several styles.
         judge_cfg: For planning and tool creation: the judge, as for :class:`JudgedEvaluator`.
         judgements: For planning and tool creation: replaces the judge, as for :class:`JudgedEvaluator`.
         instructions: The data set's file of instructions, for the provenance.
@@ -126,7 +126,8 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator, UltraToolScorer):
     ) -> None:
         JudgedEvaluator.__init__(self, judge_cfg, judgements, pred_postprocessor)
         list_choice = None if list_choice == AUTO else list_choice
-        self.by_shape = prompt_style is None and list_choice is None
+        self.is_styled = prompt_style is not None
+        self.by_shape = not self.is_styled and list_choice is None
         rules = Protocol(scoring, list_choice_of(prompt_style, list_choice))
         style = prompt_style or prompt_style_of([DEFAULT_PROMPT_STYLE], rules.list_choice)
         UltraToolScorer.__init__(self, name, language, rules, style)
@@ -146,8 +147,9 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator, UltraToolScorer):
     def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
         """Scores all runs; the predictions beside the result name the files from which they were replayed."""
         result_path = ResultPath.of(self)
-        if self.by_shape and result_path:
-            shapes = result_path.recorded_shapes()
+        shapes = result_path.recorded_shapes() if result_path else []
+        if self.by_shape and shapes:
             self.rules = self.rules.with_shapes(shapes)
-            self.prompt_style = prompt_style_of(shapes, self.rules.list_choice) or self.prompt_style
+        if not self.is_styled and any(shapes):
+            self.prompt_style = prompt_style_of(shapes, self.rules.list_choice)
         return super().evaluate(k, n, original_dataset, **columns)

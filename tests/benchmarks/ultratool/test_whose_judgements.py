@@ -181,18 +181,18 @@ TWO_LISTS = '[{"step": "1.1 b", "param": {"x": "1"}}] [{"step": "1.1 b", "tool":
 
 
 @pytest.mark.parametrize(
-    ('shapes', 'setting', 'list_choice', 'value'),
+    ('shapes', 'setting', 'list_choice', 'style', 'value'),
     [
-        (['gpt', 'gpt'], {}, 'span', 0.0),
-        (['open', 'open'], {}, 'last', 100.0),
-        (['gpt', 'open'], {}, 'last', 100.0),
-        ([None, None], {}, 'last', 100.0),
-        (['gpt', 'gpt'], {'list_choice': 'last'}, 'last', 100.0),
-        ([None, None], {'list_choice': 'span'}, 'span', 0.0),
+        (['gpt', 'gpt'], {}, 'span', 'gpt', 0.0),
+        (['open', 'open'], {}, 'last', 'open', 100.0),
+        (['gpt', 'open'], {}, 'last', None, 100.0),
+        ([None, None], {}, 'last', 'open', 100.0),
+        (['gpt', 'gpt'], {'list_choice': 'last'}, 'last', None, 100.0),
+        ([None, None], {'list_choice': 'span'}, 'span', None, 0.0),
     ],
 )
 def test_the_shape_of_what_is_replayed_chooses_the_list(
-    shapes: list[str | None], setting: dict[str, Any], list_choice: str, value: float, tmp_path: Path
+    shapes: list[str | None], setting: dict[str, Any], list_choice: str, style: str | None, value: float, tmp_path: Path
 ) -> None:
     reference = [{'step': '1.1 b', 'tool': 't', 'param': {'x': '12'}}]
     toolset = [{'name': 't', 'arguments': {'properties': {'x': {}}}}]
@@ -200,4 +200,6 @@ def test_the_shape_of_what_is_replayed_chooses_the_list(
     records = [make_record('tool_usage', raw, str(i)) for i in range(2)]
     rows = [{'recorded_shape': shape} for shape in shapes]
     result = evaluate(records, [TWO_LISTS] * 2, tmp_path, 'm', rows, **setting)
-    assert (result['provenance']['list_choice'], result['local_levenshtein']) == (list_choice, value)
+    provenance = result['provenance']
+    shown = provenance['list_choice'], provenance['prompt_style'], result['local_levenshtein']
+    assert shown == (list_choice, style, value)
