@@ -32,8 +32,7 @@ COMPARISONS = 4
 STABLETOOLBENCH, TOOLBENCH = 'stabletoolbench', 'toolbench'
 RULES = (STABLETOOLBENCH, TOOLBENCH)
 """Rules, named after their authors. ToolBench's script first compares the labels of the pass rate. StableToolBench's
-script has the same lines, but its files never reach them, since they store the judgements of all repetitions in one
-text."""
+script has the same lines, but never runs them: its files store the judgements of all repetitions in one text."""
 
 ONLY_PASSED = 'only_passed'
 NO_REFERENCE, ONLY_SOLVED, ONLY_UNSURE, IDENTICAL = 'no_reference', 'only_solved', 'only_unsure', 'identical'

@@ -91,7 +91,7 @@ class Failure(Exception):
 
     @property
     def cost(self) -> Usage | None:
-        """The usage to add to the answer's for this try; None if nothing was sent."""
+        """Usage of this try, to be added to that of the answer; None if nothing was sent."""
         return (self.usage or Usage()) if self.sent else None
 
 
