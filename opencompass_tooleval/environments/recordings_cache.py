@@ -27,7 +27,7 @@ MAX_NAME = 64
 """Number of final characters of a function's name that ToolBench's agents see."""
 
 _FILES = '*/*/*.json'
-_A_FILE = 'object of responses by arguments, as in the cache'
+_A_FILE = 'an object of responses by arguments, as in the cache'
 
 
 def is_cache(path: Path) -> bool:

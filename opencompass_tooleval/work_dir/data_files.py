@@ -171,7 +171,7 @@ def read_json(path: Path, parse: Callable[[str], Any] = load_json) -> Any:
     return value
 
 
-def read_members(path: Path, what: str = 'JSON object') -> Iterator[tuple[str, Any]]:
+def read_members(path: Path, what: str = 'a JSON object') -> Iterator[tuple[str, Any]]:
     """Yields name and value of each member of a JSON object in a file (may be gzipped), keeping one in memory.
 
     Args:
@@ -200,7 +200,7 @@ def read_members(path: Path, what: str = 'JSON object') -> Iterator[tuple[str, A
         except TooMuchError as error:
             raise DataError(path, str(error), error.name) from error
         except ValueError as error:
-            raise DataError(path, f'the file is not a {what} ({error})') from error
+            raise DataError(path, f'the file is not {what} ({error})') from error
 
 
 def sha256_of(file: Path) -> str:

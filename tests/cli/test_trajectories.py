@@ -33,7 +33,7 @@ def changed(**answer: Any) -> dict[str, Any]:
 MANY = [node('assistant', '')] * (MAX_NODES + 1)
 ODD_TOOL = {'name': 'x', 'parameters': {'properties': {'a': 5}}}
 DAMAGED: dict[str, tuple[Any, str]] = {
-    'list': ([1], 'no object of runs'),
+    'list': ([1], 'not an object of runs'),
     'text': ({'r7': 'x'}, "'r7': 'answer' is missing"),
     'no tools': (without('available_tools'), "'r7': 'available_tools' is missing or not of type list"),
     'huge steps': (changed(total_steps=10**400), "'r7': 'total_steps' is not between 0 and"),

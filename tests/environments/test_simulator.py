@@ -138,7 +138,7 @@ def test_prompts_have_names() -> None:
     assert Simulator('m', 'mirrorapi').settings == {'simulator': 'm', 'simulator_prompt': 'mirrorapi'}
     given = [Simulator('m', text).settings['simulator_prompt'] for text in ('Be an API.', 'Be another API.')]
     assert len(set(given)) == 2 and all(name.startswith('given ') for name in given)
-    with pytest.raises(ValueError, match="no simulator prompt 'stabletoolbnch', only tooleval, stabletoolbench"):
+    with pytest.raises(ValueError, match="prompt 'stabletoolbnch'; choose one of tooleval, stabletool"):
         Simulator('m', 'stabletoolbnch')
 
 

@@ -141,7 +141,7 @@ COMMAND = ['server', '{port}']
         )
     ),
     pytest.param({'type': OracleModel, 'abbr': 'm', 'nois': 1}, 'OracleModel does not read nois; did', id='class'),
-    pytest.param({'type': 'OracelModel', 'abbr': 'm'}, "no type 'OracelModel'; did you mean OracleModel?", id='name'),
+    pytest.param({'type': 'OracelModel', 'abbr': 'm'}, "type 'OracelModel'; did you mean OracleModel?", id='name'),
 ])  # fmt: skip
 def test_a_model(model: dict[str, Any], said: str) -> None:
     (line,) = map(str, setting_faults([model], []))

@@ -235,7 +235,7 @@ def test_a_folder_without_bundles_and_one_of_others_are_named(tmp_path: Path) ->
     put(tmp_path, '20260101', m=score(3))
     site.mkdir()
     (site / 'mine.txt').write_text('keep')
-    with pytest.raises(DataError, match='something that is no leaderboard'):
+    with pytest.raises(DataError, match='other files than a leaderboard'):
         write_site(tmp_path / 'bundles', site)
     assert (site / 'mine.txt').read_text() == 'keep'
 

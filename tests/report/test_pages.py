@@ -182,7 +182,7 @@ def test_only_a_report_is_replaced_and_by_a_whole_one(tmp_path: Path, monkeypatc
     assert {file: file.read_bytes() for file in out.rglob('*') if file.is_file()} == before
     assert write_report([run], out) == page and not (out / 'samples' / 'old.js').exists()
     assert not list(out.glob('.unfinished*'))
-    with pytest.raises(DataError, match='no report'):
+    with pytest.raises(DataError, match='other files than a report'):
         write_report([run], run)
     assert (run / 'results').is_dir()
 

@@ -235,7 +235,7 @@ def tool(*functions: FunctionInstruction, name: str = 'a', number: Any = None) -
     ([tool(*[FunctionInstruction('f')] * 2)], 'toolbench', 'two functions'),
     ([tool(), tool()], 'toolbench', 'same name'),
     ([tool(number=1), tool(name='c', number='1')], 'toolbench', 'same ID'),
-    ([tool()], 'json', 'no shape'),
+    ([tool()], 'json', 'unknown shape'),
 ])  # fmt: skip
 def test_what_a_shape_cannot_hold(tools: list[ToolInstruction], shape: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):

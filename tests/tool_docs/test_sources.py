@@ -397,5 +397,5 @@ def test_missing_files_and_wrong_ones(kind: str, tmp_path: Path) -> None:
     broken.write_bytes(b'\xff\xfe')
     with pytest.raises(DataError, match='not UTF-8'):
         load_docs(kind, broken)
-    with pytest.raises(ValueError, match='only toolbench, openapi'):
+    with pytest.raises(ValueError, match='choose one of toolbench, openapi'):
         load_docs('yaml', broken)

@@ -34,7 +34,7 @@ MAX_NODES = 10_000
 MAX_STEPS = 500
 """Maximum depth of one run in steps: StableToolBench's runs have at most 50."""
 
-_A_FILE = "object of runs by query id, as ToolBench's are"
+_A_FILE = "an object of runs by query id, as ToolBench's are"
 _ROOTS = 2
 """Number of nodes above the steps: the nodes with the roles ``system`` and ``user``."""
 

@@ -182,7 +182,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         with pytest.raises(DataError, match='the file cannot be read'):
             load_runs(file)
     file.write_bytes(gzip.compress(b'[' * 200_000))
-    with pytest.raises(DataError, match='no object of runs'):
+    with pytest.raises(DataError, match='not an object of runs'):
         load_runs(file)
     file.write_bytes(gzip.compress(b'\xff'))
     with pytest.raises(DataError, match='not UTF-8'):

@@ -188,7 +188,7 @@ def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
     for model, said in ((cfg, 'no models'), (tmp_path / 'none.py', 'the config is missing')):
         with pytest.raises(DataError, match=said):
             easytool_generate('toolbench', docs, str(model), out)
-    with pytest.raises(ValueError, match='no prompt'):
+    with pytest.raises(ValueError, match='unknown prompt'):
         easytool_generate('toolbench', docs, 'template', out, prompt='4')
     with pytest.raises(ValueError, match='one function'):
         easytool_generate('toolbench', docs, str(cfg), out, shape='restbench')

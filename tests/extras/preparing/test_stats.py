@@ -101,7 +101,7 @@ def test_the_command(tooleval: Command, tmp_path: Path) -> None:
     [
         ('function_schema', '.', 'contains no tokenizer'),
         ('function_schema', 'gpt2', 'neither cl100k_base, offline nor a folder'),
-        ('yaml', PACKAGED, "no source 'yaml'"),
+        ('yaml', PACKAGED, "unknown source 'yaml'"),
         ('openapi', PACKAGED, 'functions.json'),
     ],
 )

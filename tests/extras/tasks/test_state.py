@@ -263,8 +263,8 @@ def test_a_hostile_workbook(tmp_path: Path) -> None:
     [
         ('0' * 40, True, 'is corrupt'),
         ('0' * 40, False, 'bad object|bad revision|unknown revision'),
-        ('--output=spam', False, 'one that is no digest'),
-        ('../outside', False, 'one that is no digest'),
+        ('--output=spam', False, 'one that is not a digest'),
+        ('../outside', False, 'one that is not a digest'),
     ],
 )
 def test_a_reference_that_an_agent_wrote_reads_no_file_and_ends(
