@@ -122,10 +122,8 @@ class LlamaServer:
         self.process.wait()
 
 
-MAX_OUT_LEN = 64
 COMMON: dict[str, Any] = dict(
     max_seq_len=CONTEXT,
-    max_out_len=MAX_OUT_LEN,
     prices=dict(input=0.15, output=0.6, cached=0.075),
     run_cfg=dict(num_gpus=0),
 )

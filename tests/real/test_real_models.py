@@ -23,7 +23,18 @@ from opencompass_tooleval.models.rendered_tools import render
 from opencompass_tooleval.tasks.first_prompts import first_prompts
 from tests.real.models import MODELS, RealModel
 from tests.real.serving import KEY, Counters, LlamaServer, local_settings
-from tests.real.sweep import CORE, FULL, JUDGED, ROOT, opencompass, predictions, results, tooleval, write_config
+from tests.real.sweep import (
+    CORE,
+    FULL,
+    JUDGED,
+    MAX_OUT_LEN,
+    ROOT,
+    opencompass,
+    predictions,
+    results,
+    tooleval,
+    write_config,
+)
 
 DEMO = ROOT / 'opencompass_tooleval' / 'demo'
 
@@ -66,11 +77,12 @@ def servers(place: Path) -> Iterator[Callable[[str], LlamaServer]]:
 
 def sweep(place: Path, name: str, server: LlamaServer | None) -> Sweep:
     """Runs the sweep of one model in one way."""
-    settings = server.settings() if server else local_settings(MODELS[name])
+    limit = dict(max_out_len=MAX_OUT_LEN[name])
+    settings = server.settings(**limit) if server else local_settings(MODELS[name], **limit)
     folder = place / settings['abbr']
     folder.mkdir()
     full = server is not None and name == 'smollm2'
-    judge = server.settings(abbr='smollm2-judge') if server else None
+    judge = server.settings(**limit, abbr='smollm2-judge') if server else None
     config = write_config(folder / 'sweep.py', [settings], FULL if full else CORE, judge if full else None)
     before = server.counters() if server else None
     opencompass(config, folder / 'out', OPENAI_API_KEY=KEY)
@@ -201,7 +213,9 @@ def test_a_judge_that_cannot_judge_is_named(place: Path, servers: Callable[[str]
     """A score comes of readable judgements alone: else the data set has no result, and the screen says why."""
     server = servers('smollm2')
     settings = server.settings(max_out_len=24)
-    config = write_config(place / 'judged.py', [settings], JUDGED, server.settings(abbr='smollm2-judge'))
+    config = write_config(
+        place / 'judged.py', [settings], JUDGED, server.settings(max_out_len=24, abbr='smollm2-judge')
+    )
     done = opencompass(config, place / 'judged', check=False, OPENAI_API_KEY=KEY)
     if results(place / 'judged', settings['abbr']):
         assert done.returncode == 0, done.stdout[-3000:]
@@ -328,7 +342,7 @@ def test_the_wrapper_gives_the_model_what_the_server_gives_it(
 
     from opencompass_tooleval.models.model_calls import ask
 
-    model = build_model_from_cfg(local_settings(MODELS[name]))
+    model = build_model_from_cfg(local_settings(MODELS[name], max_out_len=MAX_OUT_LEN[name]))
     seen: list[list[int]] = []
 
     def look(**inputs: Any) -> Any:
@@ -368,7 +382,7 @@ def test_easytool_instructions_by_a_real_model(place: Path, servers: Callable[[s
     folder = place / 'easytool'
     folder.mkdir()
     config = folder / 'model.py'
-    config.write_text(f'models = [{servers("smollm2").settings(max_out_len=200)!r}]\n', encoding='utf-8')
+    config.write_text(f'models = [{servers("smollm2").settings(max_out_len=64)!r}]\n', encoding='utf-8')
     words = ['--source', 'teval', '--input', DEMO / 'teval' / 'EN' / 'plan_json_v2.json']
     words += ['--model', config, '--out', folder / 'made.json', '--json', folder / 'report.json']
     done = tooleval('easytool', 'generate', *words, folder=folder, check=False, OPENAI_API_KEY=KEY)
