@@ -348,7 +348,7 @@ def test_what_results_and_the_catalogue_load() -> None:
 @pytest.fixture
 def without_extras(tmp_path: Path) -> Path:
     """A copy of the package without extras, and without their rows."""
-    shutil.copytree(PACKAGE, tmp_path / PACKAGE.name, ignore=shutil.ignore_patterns('__pycache__'))
+    shutil.copytree(PACKAGE, tmp_path / PACKAGE.name)  # with what is compiled
     shutil.rmtree(tmp_path / PACKAGE.name / 'extras')
     plugin = tmp_path / PACKAGE.name / 'plugin.py'
     plugin.write_text(EXTRAS_PART.sub('', plugin.read_text(encoding='utf-8')), encoding='utf-8')
