@@ -170,7 +170,7 @@ SHOWN = [
     ('ultratool', 'tool_usage', 'ultratool', ('--language', 'en')),
     ('restbench', 'tmdb', 'restbench', ()),
     ('funcqa', 'one_hop', 'funcqa', ('--method', 'zero_shot')),
-    ('toolbench', 'selection_5', 'toolbench', ()),
+    ('toolbench', 'calls_g2', 'toolbench', ()),
 ]
 
 
