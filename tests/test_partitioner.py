@@ -71,7 +71,7 @@ def test_replicas_out_of_place(tmp_path: Path, folder: str, replicas: int) -> No
 
 @pytest.mark.parametrize('kind', [ToolEvalPartitioner, ToolEvalNumWorkerPartitioner])
 @pytest.mark.parametrize(
-    ('more', 'said'),
+    ('more', 'message'),
     [
         ({'models': []}, "'models' is empty: a filter may match nothing"),
         (
@@ -86,10 +86,10 @@ def test_replicas_out_of_place(tmp_path: Path, folder: str, replicas: int) -> No
     ],
     ids=['no model', 'no data set', 'a typo', 'a pattern'],
 )
-def test_what_is_not_there_is_refused(tmp_path: Path, kind: Any, more: dict[str, Any], said: str) -> None:
+def test_what_is_not_there_is_refused(tmp_path: Path, kind: Any, more: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError) as caught:
         partition(kind, tmp_path, {'models': MODELS, 'datasets': ROWS, **more})
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_sweep_and_its_plan_refuse_a_mistyped_abbr_in_the_ready_config(
@@ -100,10 +100,10 @@ def test_a_sweep_and_its_plan_refuse_a_mistyped_abbr_in_the_ready_config(
     assert len(names['dataset_abbrs']) == len(names['datasets']) == 8
     file = tmp_path / 'sweep.py'
     file.write_text(text.replace('tooleval-toolbench_g3-agent-dfsdt', 'tooleval-toolbench_g3-agent-dsfdt'))
-    said = 'there are tooleval-toolbench_g3-agent-dfsdt, '
+    message = 'there are tooleval-toolbench_g3-agent-dfsdt, '
     done = run_opencompass(file, cwd=tmp_path)
-    assert done.returncode == 1 and said in done.stderr and not list(tmp_path.rglob('predictions'))
+    assert done.returncode == 1 and message in done.stderr and not list(tmp_path.rglob('predictions'))
     monkeypatch.setattr('sys.argv', ['tooleval', 'plan', str(file)])
     with pytest.raises(SystemExit, match='1'):
         main()
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

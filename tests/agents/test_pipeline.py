@@ -96,7 +96,8 @@ def test_demo(tmp_path: Path) -> None:
     words = ('sweep.py', '-w', 'out', '-r', '-m', 'eval', '--debug')
     run = start_opencompass(*words, cwd=tmp_path, env=environment, output=printed)
     assert run.wait(PATIENCE) == 1
-    said = printed.read_text(encoding='utf-8', errors='replace')
+    output = printed.read_text(encoding='utf-8', errors='replace')
     assert (
-        f'{file.relative_to(tmp_path)}: prediction of task ' in said and 'run the tasks again with this version' in said
+        f'{file.relative_to(tmp_path)}: prediction of task ' in output
+        and 'run the tasks again with this version' in output
     )

@@ -103,7 +103,7 @@ NAMES = 'teval, ultratool, restbench, funcqa, toolbench, agents, conformance'
 
 
 @pytest.mark.parametrize(
-    ('words', 'code', 'said'),
+    ('words', 'code', 'message'),
     [
         ('--help', 0, 'T-Eval, UltraTool, EasyTool variants, RestBench, FuncQA, ToolBench'),
         ('score teval --help', 0, 'Usage: '),
@@ -115,10 +115,10 @@ NAMES = 'teval, ultratool, restbench, funcqa, toolbench, agents, conformance'
         ('score teval', 2, 'Usage: '),
     ],
 )
-def test_help_and_wrong_usage(tooleval: Command, words: str, code: int, said: str) -> None:
+def test_help_and_wrong_usage(tooleval: Command, words: str, code: int, message: str) -> None:
     outcome = tooleval(*words.split())
     shown, nothing = (outcome.out, outcome.err) if code == 0 else (outcome.err, outcome.out)
-    assert (outcome.code, nothing) == (code, '') and said in shown
+    assert (outcome.code, nothing) == (code, '') and message in shown
 
 
 def test_entry_point() -> None:

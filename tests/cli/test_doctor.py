@@ -120,13 +120,13 @@ def test_data(tmp_path: Path) -> None:
     (folder / 'review_str_v2.json').write_text('{')
     findings = {finding.about: finding for finding in check_data()}
     assert findings['T-Eval plan_json v2 EN'] == fine('machine:data', 'T-Eval plan_json v2 EN', '4 records, v1 has 553')
-    said = '4 records, published are 553'
-    assert findings['T-Eval plan_json v1 EN'] == found('machine:other_data', 'T-Eval plan_json v1 EN', said)
+    message = '4 records, published are 553'
+    assert findings['T-Eval plan_json v1 EN'] == found('machine:other_data', 'T-Eval plan_json v1 EN', message)
     damaged = findings['T-Eval review_str v2 EN']
     assert damaged.level is Level.FAULT and 'tooleval prepare teval' in damaged.text
     assert str(folder / 'review_str_v2.json') in damaged.text
-    said = '45 of 48 files are not on disk; fetch them with: tooleval prepare teval'
-    assert findings['T-Eval'] == found('machine:other_data', 'T-Eval', said)
+    message = '45 of 48 files are not on disk; fetch them with: tooleval prepare teval'
+    assert findings['T-Eval'] == found('machine:other_data', 'T-Eval', message)
     titles = ('UltraTool', 'RestBench', 'FuncQA', 'ToolBench', 'Agents')
     assert all('fetch them with: tooleval prepare' in findings[title].text for title in titles)
     assert findings['Agents teval'].text == '4 tasks, published are 553; 13 gold calls, published are 2660'
@@ -146,13 +146,13 @@ def test_a_wrong_data_folder_is_named_with_the_right_one(
     (right / 'data' / 'teval' / 'EN' / 'plan_json_v2.json').write_bytes(demo_file('plan_json_v2').read_bytes())
     wrong = (tmp_path / chosen).resolve()
     monkeypatch.setenv('COMPASS_DATA_CACHE', str(wrong))
-    said = f'searched below {wrong} ($COMPASS_DATA_CACHE)'
+    message = f'searched below {wrong} ($COMPASS_DATA_CACHE)'
     use = f'; there are files below {right}, used with: export COMPASS_DATA_CACHE={right}'
     for command in (['list'], ['list', 'teval']):
-        (line,) = [line for line in tooleval(*command).out.splitlines() if line.startswith(said)]
+        (line,) = [line for line in tooleval(*command).out.splitlines() if line.startswith(message)]
         assert line.endswith(use)
     *_, finding = check_data()
-    assert finding.level is Level.FAULT and finding.text.startswith(said) and finding.text.endswith(use)
+    assert finding.level is Level.FAULT and finding.text.startswith(message) and finding.text.endswith(use)
     monkeypatch.setenv('COMPASS_DATA_CACHE', str(right))
     assert 'used with' not in tooleval('list').out
 
@@ -205,8 +205,8 @@ def test_a_chosen_encoder(
     monkeypatch.setenv('TOOLEVAL_ENCODER', str(tmp_path) if files else 'BAAI/bge-m3')
     findings = list(check_encoders())
     assert [finding.level for finding in findings] == [level, level]
-    said = 'holds a chat model (Qwen2ForCausalLM), no sentence encoder'
-    assert (said in findings[0].text) == (level is Level.FAULT and bool(files))
+    message = 'holds a chat model (Qwen2ForCausalLM), no sentence encoder'
+    assert (message in findings[0].text) == (level is Level.FAULT and bool(files))
 
 
 def test_optional_is_never_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,8 +248,8 @@ def test_command_with_a_fault(tooleval: Command, monkeypatch: pytest.MonkeyPatch
     outcome = tooleval('doctor')
     assert outcome.code == 1
     assert outcome.out.count('FAULT') == 1
-    said = "2.3.0: OpenCompass needs NumPy 1; fix it with:\n            pip install 'numpy>=1.26,<2'\n"
-    assert said in outcome.out
+    message = "2.3.0: OpenCompass needs NumPy 1; fix it with:\n            pip install 'numpy>=1.26,<2'\n"
+    assert message in outcome.out
 
 
 def test_a_server_is_looked_at_instead(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +267,7 @@ def test_a_server_is_looked_at_instead(tooleval: Command, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'message'),
     [
         (('--endpoint', 'http://a/v1'), 'a server needs --endpoint http://HOST:PORT/v1 and --model NAME\n'),
         (('--endpoint', 'a', '--model', 'a'), 'a server needs --endpoint http://HOST:PORT/v1 and --model NAME\n'),
@@ -275,8 +275,8 @@ def test_a_server_is_looked_at_instead(tooleval: Command, monkeypatch: pytest.Mo
     ],
 )
 def test_a_server_that_cannot_be_asked(
-    tooleval: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
+    tooleval: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.setenv('OPENAI_API_KEY', 'schlüssel')
     outcome = tooleval('doctor', *arguments)
-    assert (outcome.code, outcome.out) == (1, '') and outcome.err.startswith(f'tooleval: {said}')
+    assert (outcome.code, outcome.out) == (1, '') and outcome.err.startswith(f'tooleval: {message}')

@@ -33,8 +33,8 @@ CASES = int(os.environ.get('TOOLEVAL_FUZZ', 3))
 
 def check(done: Outcome, what: str, *damaged: Path) -> None:
     """The command ended in order; if it failed, it says so in one line, which names the (damaged) files."""
-    said = done.out + done.err
-    assert 'Traceback' not in said and 'Error:' not in said.splitlines()[:1], f'{what}: {said}'
+    output = done.out + done.err
+    assert 'Traceback' not in output and 'Error:' not in output.splitlines()[:1], f'{what}: {output}'
     assert done.code in (0, 1, 2), what
     lines = done.err.strip().splitlines()  # a progress bar leaves an empty one
     assert len(lines) <= 1 and len(done.err) < 2_000, f'{what}: {done.err}'

@@ -147,7 +147,7 @@ def test_a_file_is_read_or_named(tmp_path: Path, reader: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ('change', 'name', 'said'),
+    ('change', 'name', 'message'),
     [
         ({'ground_truth': {'answer': ['A']}}, None, "an 'answer' from A to E. Fix it with: tooleval prepare teval"),
         ({'origin_prompt': '[' * DEEP}, None, "'origin_prompt' is text, but not JSON (it is nested too deeply)"),
@@ -155,7 +155,7 @@ def test_a_file_is_read_or_named(tmp_path: Path, reader: str) -> None:
     ],
 )
 def test_a_damaged_record_is_named(
-    tooleval: Command, tmp_path: Path, change: dict[str, Any], name: str | None, said: str
+    tooleval: Command, tmp_path: Path, change: dict[str, Any], name: str | None, message: str
 ) -> None:
     content = json.loads(demo_file('review_str_v2').read_bytes())
     (first, record), *others = content.items()
@@ -166,7 +166,7 @@ def test_a_damaged_record_is_named(
     assert done.code == 1
     (line,) = done.err.splitlines()
     shown = r'\ud800' if name else first
-    assert line.startswith(f"tooleval: {data}: record '{shown}': ") and said in line and not details.exists()
+    assert line.startswith(f"tooleval: {data}: record '{shown}': ") and message in line and not details.exists()
 
 
 def test_no_message_is_long(tooleval: Command, tmp_path: Path) -> None:

@@ -34,11 +34,11 @@ def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
     by = 'data sets: 2 as long as those of m1, m2; 3 by max_out_len'
     priced = replace(model, model='priced', answer_tokens=54321, answers_by=by, bound='at most', cost=1234.5)
     _print_jobs(Plan([model, priced], 8, 'SlurmArrayRunner'))
-    said = capsys.readouterr().out
-    assert all(len(line) <= 80 for line in said.splitlines())
-    words = said.split()
-    first, second = (line.split() for line in said.splitlines()[1:3])
+    output = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in output.splitlines())
+    words = output.split()
+    first, second = (line.split() for line in output.splitlines()[1:3])
     assert first == ['inference', 'GPUs', 'data', 'prompt', 'evaluation']
     assert second == ['model', 'jobs', 'each', 'sets', 'done', 'samples', 'tokens', 'jobs']
     assert all(word in words for word in ('1,234,567', '987,654,321', '35'))
-    assert 'priced: answers of at most 54,321 tokens, cost at most 1,234.50\n' in said
+    assert 'priced: answers of at most 54,321 tokens, cost at most 1,234.50\n' in output

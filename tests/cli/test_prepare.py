@@ -107,8 +107,8 @@ def test_damaged_file_is_named_and_left_out(
 def test_no_file(tooleval: Command, tmp_path: Path, name: str, says: str) -> None:
     (tmp_path / 'empty').mkdir()
     outcome = tooleval('prepare', 'teval', '--from', tmp_path / name)
-    said = f'{says} {tmp_path / name} ' if says else f'{tmp_path / name} is not a folder '
-    assert outcome.code == 1 and outcome.out.replace('\n', ' ') == said
+    message = f'{says} {tmp_path / name} ' if says else f'{tmp_path / name} is not a folder '
+    assert outcome.code == 1 and outcome.out.replace('\n', ' ') == message
 
 
 LFS = 'version https://git-lfs.github.com/spec/v1\noid sha256:aa\nsize 12345\n'

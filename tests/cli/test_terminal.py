@@ -29,11 +29,11 @@ CONTROLS = {*map(chr, range(32)), *map(chr, range(127, 160)), '\u202e'} - set('\
 
 def assert_shown(done: Outcome, code: int = 0) -> None:
     """The text is there, with its control characters as text."""
-    said = (done.out + done.err).replace('\r', '')  # of progress bars
-    assert done.code == code and 'Traceback' not in said, said
-    assert not CONTROLS & set(said)
+    output = (done.out + done.err).replace('\r', '')  # of progress bars
+    assert done.code == code and 'Traceback' not in output, output
+    assert not CONTROLS & set(output)
     # Where the error of a server is shown as it came, JSON has escaped it.
-    assert (r'\x1b[2J' in said or r'\u001b[2J' in said) and '[/bold]' in said, said
+    assert (r'\x1b[2J' in output or r'\u001b[2J' in output) and '[/bold]' in output, output
 
 
 @pytest.mark.parametrize('encoding', ['ascii', 'gbk'])

@@ -141,9 +141,9 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(('text', 'said'), FAULTS)
-def test_what_is_wrong_is_said_with_its_place(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+@pytest.mark.parametrize(('text', 'message'), FAULTS)
+def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         list(members(io.StringIO(text).read))
 
 

@@ -128,11 +128,11 @@ def test_deep_runs_are_read(tmp_path: Path) -> None:
     assert len(load_final_answers(file)) == 3
 
 
-@pytest.mark.parametrize(('steps', 'said'), [(501, '500 steps'), (700, '1200 levels')])
-def test_runs_that_are_too_deep_or_there_twice_say_so(tmp_path: Path, steps: int, said: str) -> None:
+@pytest.mark.parametrize(('steps', 'message'), [(501, '500 steps'), (700, '1200 levels')])
+def test_runs_that_are_too_deep_or_there_twice_say_so(tmp_path: Path, steps: int, message: str) -> None:
     file = write(tmp_path / 'runs.json', nested_runs(a=1, deep=steps))
     for load in (calls, load_runs, load_answers, load_judged_answers, load_final_answers):
-        with pytest.raises(DataError, match=rf"runs\.json: record 'deep': .*nested deeper than {said}"):
+        with pytest.raises(DataError, match=rf"runs\.json: record 'deep': .*nested deeper than {message}"):
             load(file)
 
     text = nested_runs(a=1)

@@ -109,7 +109,7 @@ def test_the_digest_stands_for_call_documentation_prompt_and_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ('reply', 'said'),
+    ('reply', 'message'),
     [
         (REPLY, SAID),
         ('<think>{"error": 1}</think>{"error": "", "response": "a"}', '{"error": "", "response": "a"}'),
@@ -121,8 +121,8 @@ def test_the_digest_stands_for_call_documentation_prompt_and_model() -> None:
         ('{"response": ' + '9' * 5_000 + '}', None),
     ],
 )
-def test_replies(reply: str, said: str | None) -> None:
-    assert read_simulated(reply) == said
+def test_replies(reply: str, message: str | None) -> None:
+    assert read_simulated(reply) == message
 
 
 def test_no_reply_is_longer_than_what_is_read() -> None:

@@ -149,8 +149,8 @@ def test_one_run() -> None:
 def test_data_and_prompts_are_in_the_provenance() -> None:
     def digests(records: list[str], messages: list[str]) -> tuple[str, str]:
         rows = numbered(*records).add_column('messages', messages)
-        said = evaluate(Equality(), rows, records)['provenance']
-        return said['records_sha256'], said['prompts_sha256']
+        provenance = evaluate(Equality(), rows, records)['provenance']
+        return provenance['records_sha256'], provenance['prompts_sha256']
 
     plain = digests(['x', 'y'], ['a', 'b'])
     assert plain == digests(['x', 'y'], ['a', 'b']) and len(plain[0]) == 64

@@ -326,6 +326,6 @@ def test_results_name_the_instructions() -> None:
         ToolEvalTEvalEvaluator('retrieve_str_v2', instructions=file),
         ToolEvalUltraToolEvaluator('tool_usage', 'en', instructions=file),
     ):
-        said = evaluator.provenance()
-        assert (said['instructions'], said['instructions_sha256']) == (file, digest)
+        provenance = evaluator.provenance()
+        assert (provenance['instructions'], provenance['instructions_sha256']) == (file, digest)
     assert not any('instructions' in key for key in ToolEvalTEvalEvaluator('retrieve_str_v2').provenance())

@@ -366,12 +366,12 @@ def test_an_evaluation_and_a_second_one_that_costs_no_call(server: ModelServer) 
     cfg = server_cfg(server, abbr='seven', extra_body={'seed': 3})
     result = evaluate(ToolEvalUltraToolEvaluator('planning', 'zh', judge_cfg=cfg), plans(6), plan_answers(6))
     assert {name: result[name] for name in LABELS['planning']} == pytest.approx(dict.fromkeys(LABELS['planning'], 70.0))
-    said = result['provenance']
-    assert said['judge'] == 'seven'
-    assert settings_hash(cfg) in json.dumps(said)
-    assert prompt_hash('planning', 'zh') in json.dumps(said)
-    assert said['judge_calls'] == server.stats()['requests'] == 6
-    assert KEY not in json.dumps(said) and server.url not in json.dumps(said)
+    provenance = result['provenance']
+    assert provenance['judge'] == 'seven'
+    assert settings_hash(cfg) in json.dumps(provenance)
+    assert prompt_hash('planning', 'zh') in json.dumps(provenance)
+    assert provenance['judge_calls'] == server.stats()['requests'] == 6
+    assert KEY not in json.dumps(provenance) and server.url not in json.dumps(provenance)
     assert result['breakdown']['unjudged'] == 0
     assert [detail['id'] for detail in result['details']] == [f'r{i}' for i in range(6)]
 

@@ -50,9 +50,11 @@ def test_a_data_sets_temperature_the_prices_and_the_budget_count(tiny_model: Pat
     (tmp_path / 'lmdeploy').symlink_to(STAND_INS / 'lmdeploy')
     env = {**os.environ, 'RECORDED': str(recorded), 'PYTHONPATH': f'{STAND_INS}:{ROOT}', 'CUDA_VISIBLE_DEVICES': ''}
     done = run_opencompass(file, '-a', 'lmdeploy', '-w', tmp_path / 'out', cwd=tmp_path, env=env)
-    said = done.stdout + ''.join(log.read_text(errors='replace') for log in tmp_path.glob('out/*/logs/infer/**/*.out'))
-    assert done.returncode == 0 and recorded.exists(), said + done.stderr
-    assert 'may all be the same' not in said
+    output = done.stdout + ''.join(
+        log.read_text(errors='replace') for log in tmp_path.glob('out/*/logs/infer/**/*.out')
+    )
+    assert done.returncode == 0 and recorded.exists(), output + done.stderr
+    assert 'may all be the same' not in output
     received = [json.loads(line) for line in recorded.read_text().splitlines()]
     sampled = [row for row in received if row['do_sample']]
     assert {(row['temperature'], row['top_k']) for row in sampled} == {(0.7, 50)}  # the engine's own default

@@ -31,8 +31,8 @@ def test_visible_gpus_and_the_model_that_needs_most(
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', named)
     assert visible_gpus() == gpus
     assert lacking_gpus({'a': 0, 'b': len(gpus)}) == ''
-    said = f'c (and 1 more models) needs 4 GPUs, {len(gpus)} visible; set num_gpus=0 in its run_cfg'
-    assert lacking_gpus({'a': 0, 'b': 3, 'c': 4}).startswith(said)
+    message = f'c (and 1 more models) needs 4 GPUs, {len(gpus)} visible; set num_gpus=0 in its run_cfg'
+    assert lacking_gpus({'a': 0, 'b': 3, 'c': 4}).startswith(message)
 
 
 @pytest.mark.parametrize(('arguments', 'model'), [

@@ -161,8 +161,8 @@ def test_a_server_that_stays_away_ends_the_task(logged: list[str]) -> None:
         'tiny', key='right', openai_api_base=url, backoff=0.01, retry=4, max_workers=2, patience=0.5, max_seq_len=8192
     )
     waits: list[str] = []
-    said = r'not reached for 0 s \(patience\): no connection to 127.*\(refused\).* run again with -r'
-    with in_context(report_wait=waits.append), pytest.raises(AskingEndedError, match=said):
+    message = r'not reached for 0 s \(patience\): no connection to 127.*\(refused\).* run again with -r'
+    with in_context(report_wait=waits.append), pytest.raises(AskingEndedError, match=message):
         model.answers(prompts(50), 16)
     assert waits[0] == f'{url} has not been reached for 0 s, waiting up to 0 s'
     assert len(logged) < 40

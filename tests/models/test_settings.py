@@ -109,7 +109,7 @@ SERVED = {'type': 'opencompass_tooleval.models.ToolEvalServed', 'abbr': 'm', 'pa
 COMMAND = ['server', '{port}']
 
 
-@pytest.mark.parametrize(('model', 'said'), [
+@pytest.mark.parametrize(('model', 'message'), [
     pytest.param({**API, 'retries': 3}, 'does not read retries; did you mean retry?', id='near'),
     pytest.param({**API, 'zzz': 3}, 'does not read zzz; docs/reference/models.md lists its options', id='far'),
     pytest.param({**API, 'base_url': 'http://a'}, 'read base_url; did you mean openai_api_base?', id='of a client'),
@@ -133,8 +133,8 @@ COMMAND = ['server', '{port}']
     pytest.param({**SERVED, 'engine': {'command': ['server']}}, '{port} is missing', id='no port'),
     pytest.param({**SERVED, 'engine': {'command': COMMAND}, 'key': 'k'}, 'key: an engine that', id='key'),
     *(
-        pytest.param({**API, 'meta_template': {'round': ROLES, **more}}, said, id=f'meta_template {said}')
-        for more, said in (
+        pytest.param({**API, 'meta_template': {'round': ROLES, **more}}, message, id=f'meta_template {message}')
+        for more, message in (
             ({'begin': [{'role': 'SYSTEM', 'api_role': 'SYSTEM', 'prompt': 'Be brief.'}]}, 'begin is not sent'),
             ({'end': 'Go.'}, 'end is not sent'),
             ({'reserved_roles': [{'role': 'SYSTEM', 'api_role': 'HUMAN'}]}, "messages of 'SYSTEM' are sent as"),
@@ -143,9 +143,9 @@ COMMAND = ['server', '{port}']
     pytest.param({'type': OracleModel, 'abbr': 'm', 'nois': 1}, 'OracleModel does not read nois; did', id='class'),
     pytest.param({'type': 'OracelModel', 'abbr': 'm'}, "type 'OracelModel'; did you mean OracleModel?", id='name'),
 ])  # fmt: skip
-def test_a_model(model: dict[str, Any], said: str) -> None:
+def test_a_model(model: dict[str, Any], message: str) -> None:
     (line,) = map(str, setting_faults([model], []))
-    assert line.startswith('m: ') and said in line
+    assert line.startswith('m: ') and message in line
 
 
 def row(name: str) -> Any:
@@ -165,7 +165,7 @@ def test_what_is_no_fault() -> None:
     assert not setting_faults(others, [{'abbr': 'd', 'type': 'opencompass.datasets.GSM8KDataset', 'anything': 1}])
 
 
-@pytest.mark.parametrize(('place', 'settings', 'said'), [
+@pytest.mark.parametrize(('place', 'settings', 'message'), [
     ((), {'pth': 'x'}, 'ToolEvalAgentDataset does not read pth; did you mean path?'),
     ((), {'n': '3'}, "n='3' of ToolEvalAgentDataset should be int, not str"),
     (('reader_cfg',), {'test_rnage': '[:3]'}, 'reader_cfg does not read test_rnage; did you mean test_range?'),
@@ -179,7 +179,7 @@ def test_what_is_no_fault() -> None:
     (('eval_cfg', 'evaluator'), {'scorng': 'strict'}, 'ToolEvalAgentEvaluator does not read scorng'),
     (('eval_cfg',), {'num_gpu': 1}, 'eval_cfg does not read num_gpu; did you mean num_gpus?'),
 ])  # fmt: skip
-def test_a_data_set(place: tuple[str, ...], settings: dict[str, Any], said: str) -> None:
+def test_a_data_set(place: tuple[str, ...], settings: dict[str, Any], message: str) -> None:
     dataset = row('tooleval-teval-agent-react')
     assert not setting_faults([], [dataset])
     part = dataset
@@ -187,7 +187,7 @@ def test_a_data_set(place: tuple[str, ...], settings: dict[str, Any], said: str)
         part = part[key]
     part.update(settings)
     lines = list(map(str, setting_faults([], [dataset])))
-    assert any(said in line for line in lines), lines
+    assert any(message in line for line in lines), lines
 
 
 def test_what_a_budget_could_not_count_is_refused() -> None:

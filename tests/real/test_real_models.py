@@ -359,7 +359,7 @@ def test_the_wrapper_gives_the_model_what_the_server_gives_it(
     for row in config['datasets']:
         if row['abbr'] not in rows:
             continue
-        prompts = [prompt for _, prompt in first_prompts(row, 2) if prompt]
+        prompts = [prompt for _, prompt in first_prompts(row, 1) if prompt]
         seen.clear()
         ask(model, prompts, 8)
         texts = [begin_of(name) + rendered(MODELS[name], prompt) for prompt in prompts]

@@ -35,7 +35,7 @@ TOOLS = [
         ('add_numbers', 'Adds numbers.', {'numbers': 'array'}),
     )
 ]
-CITIES = ('Rome', 'Paris', '北京', 'São Paulo', "L'Aquila", 'Ghent')
+CITIES = ('Rome', '北京', "L'Aquila")
 QUESTIONS = (
     'How is the weather in {city}?',
     'Find a hotel in {city} for 80.5 euros, near the "Old Market".',
@@ -67,7 +67,7 @@ REQUESTS = [
     for city in CITIES
     for tools, earlier in ((True, False), (True, True), (False, False))
 ]
-"""108 of them, two in three with tools."""
+"""54 of them, two in three with tools."""
 
 
 @contextmanager
@@ -138,7 +138,7 @@ def test_the_server_as_it_is_has_no_fault(place: Path, model: str) -> None:
     assert causes([*given, *cut]).keys() <= {NONE, LIMIT}
     assert causes(cut)[LIMIT] > len(cut) / 2
     assert {answer.serving.source for answer in given if answer.serving} == {VERBOSE}
-    assert sum(bool(answer.calls) for answer in given) > (20 if model == 'smollm2' else 0)
+    assert sum(bool(answer.calls) for answer in given) > (10 if model == 'smollm2' else 0)
 
 
 def test_thoughts_are_no_fault(place: Path) -> None:
@@ -166,7 +166,7 @@ def test_without_a_parser_each_call_is_its_fault(place: Path) -> None:
         assert answer.serving is not None and not answer.calls
         is_lost = request.tools is not None and bool(call.search(answer.serving.raw))
         assert (answer.serving.cause == PARSER) == is_lost, answer
-    assert causes(given)[PARSER] > 10
+    assert causes(given)[PARSER] > 5
 
 
 def test_a_template_without_tools_is_named(place: Path) -> None:

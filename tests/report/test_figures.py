@@ -131,7 +131,7 @@ OTHER_JUDGES = 'gpt-4o-mini', 'gpt-4.1-nano', 'not-gpt-4', 'gpt-4-mini'
 
 
 @pytest.mark.parametrize(
-    ('changes', 'said'),
+    ('changes', 'message'),
     [
         (about(encoder='offline:x', language='EN'), 'another sentence encoder: offline:x'),
         (about(encoder='all-mpnet-base-v2', language='EN'), None),
@@ -164,10 +164,10 @@ OTHER_JUDGES = 'gpt-4o-mini', 'gpt-4.1-nano', 'not-gpt-4', 'gpt-4-mini'
         (of('ultratool', 'planning', 2000, runs=[{}, {}]), None),
     ],
 )
-def test_caveats(changes: dict[str, Any], said: str | None) -> None:
+def test_caveats(changes: dict[str, Any], message: str | None) -> None:
     caveats = scored('m', 'tooleval-d', **changes).caveats
-    assert len(caveats) == (said is not None), caveats
-    assert said is None or said in caveats[0]
+    assert len(caveats) == (message is not None), caveats
+    assert message is None or message in caveats[0]
 
 
 def test_caveats_of_agents() -> None:
@@ -276,10 +276,10 @@ def test_scores_as_published_are_named() -> None:
 def test_charts_with_published_models_say_what_does_not_compare() -> None:
     plain = [*ultratool_material().scored, *teval_entries('a', 0)]
     figures = figures_of(material(*(replace(one, result={**one.result, **about(rebuilt=True)}) for one in plain)))
-    said = 'Not comparable with published scores: data built by this package, not the official files.'
+    message = 'Not comparable with published scores: data built by this package, not the official files.'
     columns, abilities = 'tooleval-ultratool_en-columns', 'tooleval-teval_v2-abilities'
     for name in (abilities, columns, 'ultratool-en-planning', 'ultratool-en-json-rate'):
-        assert said in figures[name].note, name
+        assert message in figures[name].note, name
     assert figures_of(material(*plain))[abilities].note == ''
 
 

@@ -142,7 +142,7 @@ def test_retrieval_results_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ('content', 'said'),
+    ('content', 'message'),
     [
         ('{"0": {"origin_prom', ''),
         ('{"0": "no row"}', ''),
@@ -150,7 +150,7 @@ def test_retrieval_results_are_found(tmp_path: Path) -> None:
         (None, f'{REVIEW}_0.json: this shard is missing'),
     ],
 )
-def test_damaged_predictions_leave_the_result(tmp_path: Path, content: str | None, said: str) -> None:
+def test_damaged_predictions_leave_the_result(tmp_path: Path, content: str | None, message: str) -> None:
     run, out = plain_run(tmp_path / 'run'), tmp_path / 'out'
     file = run / 'predictions' / 'worse' / f'{REVIEW}.json'
     if content is None:
@@ -161,7 +161,7 @@ def test_damaged_predictions_leave_the_result(tmp_path: Path, content: str | Non
     assert '50.00' in shown.text and '83.33' in shown.text
     ((model, dataset, why),) = (row.values() for row in csv_of(out, 'missing'))
     assert (model, dataset) == ('worse', REVIEW)
-    assert why.startswith('scored, but shown without answers: ') and said in why
+    assert why.startswith('scored, but shown without answers: ') and message in why
     pairs = data_of(out / 'samples' / 'index.js')[0]['pairs']
     assert [pair['samples'] for pair in pairs if pair['dataset'] == REVIEW] == [120, 120]
 

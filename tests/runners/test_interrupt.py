@@ -27,8 +27,8 @@ infer['runner']['max_num_workers'] = 2
 CONFIG = sweep_of('tooleval-teval-review_str_v2', more=FOUR, max_workers=1, timeout=600)
 
 
-def lines_of(said: str) -> list[str]:
-    return [line for line in BAR.sub('', said).splitlines() if line.strip()]
+def lines_of(message: str) -> list[str]:
+    return [line for line in BAR.sub('', message).splitlines() if line.strip()]
 
 
 def in_session(session: int) -> list[int]:

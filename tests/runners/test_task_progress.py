@@ -59,12 +59,12 @@ def lock(folder: Path, dataset: str) -> Path:
 
 def test_lines_where_there_is_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     progress = TaskProgress(seconds=0.01, seconds_per_line=0.05)
-    said = ''
+    message = ''
 
     def has_said(text: str) -> bool:
-        nonlocal said
-        said += capsys.readouterr().out
-        return text in said
+        nonlocal message
+        message += capsys.readouterr().out
+        return text in message
 
     with progress.shown(), progress.task(task(tmp_path, 'a', 'b', prices={'input': 2, 'output': 6, 'cached': 1})):
         with exclusive(lock(tmp_path, 'a'), 400) as reporter:
@@ -72,7 +72,7 @@ def test_lines_where_there_is_no_terminal(tmp_path: Path, capsys: pytest.Capture
             time.sleep(1.05)  # at most one report a second is written
             reporter.has_answered(100, 0, [Usage(1_000_000, 500_000, cached=200_000), None])
             until(lambda: has_said(' left, 1,500,000 tokens, cost 4.8\n'))
-            assert 'm x a: 100 of 400 samples, ' in said and '/s, ' in said
+            assert 'm x a: 100 of 400 samples, ' in message and '/s, ' in message
             reporter.waits_for('http://h/v1 has not been reached for 32 s')
             until(lambda: has_said('cost 4.8, http://h/v1 has not been reached for 32 s\n'))
         with exclusive(lock(tmp_path, 'b'), 7) as reporter:

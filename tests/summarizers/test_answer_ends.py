@@ -61,11 +61,11 @@ def test_the_last_screen_and_status_quote_the_server(tmp_path: Path) -> None:
     count = asked['odd']
     assert done.returncode == 1 and count > 1, done.stdout
     assert asked == {name: count * (1 + (name == 'broken')) for name in REPLIES}
-    said = done.stdout[done.stdout.index('Each table') :]
+    output = done.stdout[done.stdout.index('Each table') :]
     command = 'from opencompass_tooleval.cli.main import main; main()'
     status = run_python('-c', command, 'status', 'out', cwd=tmp_path)
     (kept,) = (file.relative_to(tmp_path) for file in tmp_path.glob('out/*/configs/*.py'))
-    for shown, config in ((said, 'mine.py'), (status.stdout, kept)):
+    for shown, config in ((output, 'mine.py'), (status.stdout, kept)):
         flat = re.sub(r'\s+', ' ', shown)
         assert f'{count} samples have no answer: an error instead of an answer: gone' in flat
         assert 'fix: tooleval retry out' in flat

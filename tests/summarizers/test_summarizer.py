@@ -193,8 +193,10 @@ def test_log_of_a_task_of_several_data_sets(run: Run) -> None:
 def test_infra_warning(run: Run, infra: int, samples: int, warned: int) -> None:
     run.fill().write('m1', 'd1', result(samples={'all': samples, 'infra': infra}))
     run.summarize()
-    said = 'samples have no answer, through no fault of the model; they count as wrong\n'
-    assert run.notes().count(f'WARNING m1 / d1: {infra} of {samples} {said}') == run.notes().count('WARNING') == warned
+    message = 'samples have no answer, through no fault of the model; they count as wrong\n'
+    assert (
+        run.notes().count(f'WARNING m1 / d1: {infra} of {samples} {message}') == run.notes().count('WARNING') == warned
+    )
 
 
 SIZE = 'the published number of records is unknown'

@@ -68,13 +68,13 @@ models += [dict(models[1], abbr='written', key='sk-abcdefgh', max_out_len=9)]
     kinds = [row['kind'] for row in json.loads(tooleval('plan', config, '--json', '-').out)['findings']]
     assert kinds == [f'config:{kind}' for kind in ('data', 'gpus', 'key', 'scoring', 'literal_key', 'unused_limit')]
     done = run_opencompass(str(config), '-w', 'out', cwd=tmp_path)
-    said = re.sub(r'\s+', ' ', done.stdout + done.stderr)
+    output = re.sub(r'\s+', ' ', done.stdout + done.stderr)
     assert done.returncode == 1 and not list(tmp_path.glob('out/*/logs/infer'))
     for line in planned:
         level, _, text = line.partition(' ')
         found = text.partition('cannot be loaded')[0].replace(':', '') if 'cannot be loaded' in text else text
-        assert found.strip() in said, (level, found)
-    assert 'FAULT tooleval-lost: data/nowhere: not found' in said
+        assert found.strip() in output, (level, found)
+    assert 'FAULT tooleval-lost: data/nowhere: not found' in output
 
 
 def test_nothing_is_said_where_all_is_there(tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ models = [dict(type=OracleModel, abbr='m', batch_size=8)]
 
 
 @pytest.mark.parametrize(
-    ('right', 'wrong', 'line', 'said'),
+    ('right', 'wrong', 'line', 'message'),
     [
         ('OracleModel', 'OracelModel', 3, f'{PACKAGE}.models has no OracelModel; did you mean OracleModel?'),
         ('.models import', '.modles import', 3, f'{PACKAGE} has no module modles; did you mean models?'),
@@ -37,12 +37,12 @@ models = [dict(type=OracleModel, abbr='m', batch_size=8)]
         ('models = [', 'models = [[', 10, 'SyntaxError: '),
     ],
 )
-def test_the_line_is_said(tmp_path: Path, right: str, wrong: str, line: int, said: str) -> None:
+def test_the_line_is_said(tmp_path: Path, right: str, wrong: str, line: int, message: str) -> None:
     file = tmp_path / 'sweep.py'
     file.write_text(CONFIG.replace(right, wrong), encoding='utf-8')
     with pytest.raises(DataError) as caught:
         read_config(file)
-    assert str(caught.value).startswith(f'{file}:{line}: the config cannot be read (') and said in str(caught.value)
+    assert str(caught.value).startswith(f'{file}:{line}: the config cannot be read (') and message in str(caught.value)
 
 
 def test_the_line_of_a_config_that_is_read_is_said_by_the_plan(tmp_path: Path, tooleval: Command) -> None:

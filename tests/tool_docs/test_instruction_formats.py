@@ -185,7 +185,7 @@ def without(entry: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ('value', 'record', 'said'),
+    ('value', 'record', 'message'),
     [
         ('{"0": ', None, 'neither JSON nor JSON lines'),
         ('[' * 100_000, None, 'neither JSON nor JSON lines'),
@@ -213,11 +213,11 @@ def without(entry: dict[str, Any], key: str) -> dict[str, Any]:
         ([{**BELLS, 'tool_guidelines': [RING]}], 'Bell Tower', "'tool_guidelines'"),
     ],
 )
-def test_faults_name_file_and_tool(value: Any, record: str | None, said: str, tmp_path: Path) -> None:
+def test_faults_name_file_and_tool(value: Any, record: str | None, message: str, tmp_path: Path) -> None:
     file = write(tmp_path, value)
     with pytest.raises(DataError) as error:
         load_instructions(file)
-    assert str(file) in str(error.value) and said in str(error.value)
+    assert str(file) in str(error.value) and message in str(error.value)
     with pytest.raises(DataError, match='missing'):
         load_instructions(tmp_path / 'nowhere.json')
     assert (f'record {record!r}' in str(error.value)) == (record is not None)
@@ -227,7 +227,7 @@ def tool(*functions: FunctionInstruction, name: str = 'a', number: Any = None) -
     return ToolInstruction(name, 'b', functions, id=number)
 
 
-@pytest.mark.parametrize(('tools', 'shape', 'said'), [
+@pytest.mark.parametrize(('tools', 'shape', 'message'), [
     ([tool()], 'restbench', 'exactly one function'),
     ([tool(FunctionInstruction('f', 'x'))], 'restbench', 'cannot store a name'),
     ([tool(FunctionInstruction('f'))], 'funcqa', 'cannot store a name'),
@@ -237,6 +237,6 @@ def tool(*functions: FunctionInstruction, name: str = 'a', number: Any = None) -
     ([tool(number=1), tool(name='c', number='1')], 'toolbench', 'same ID'),
     ([tool()], 'json', 'unknown shape'),
 ])  # fmt: skip
-def test_what_a_shape_cannot_hold(tools: list[ToolInstruction], shape: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_a_shape_cannot_hold(tools: list[ToolInstruction], shape: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         dump_instructions(tools, shape)

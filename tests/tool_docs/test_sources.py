@@ -382,9 +382,9 @@ FAULTS: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(('kind', 'value', 'said'), FAULTS)
-def test_faults_name_file_and_record(kind: str, value: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f'docs.json.*{said}') as caught:
+@pytest.mark.parametrize(('kind', 'value', 'message'), FAULTS)
+def test_faults_name_file_and_record(kind: str, value: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f'docs.json.*{message}') as caught:
         load_docs(kind, write(tmp_path, value))
     assert '\n' not in str(caught.value)
 

@@ -198,8 +198,10 @@ def test_every_real_document(kind: str, name: str, tmp_path: Path) -> None:
         assert [function.name for function in instruction.functions] == [function.name for function in doc.functions]
         for function in instruction.functions:
             assert function.example is not None and '\n' not in function.description
-            said = f'{instruction.description} {function.description}'
-            assert not LINK.search(said.replace("'http://ulvis.net/API/write/get'", '')), said  # a function's name
+            message = f'{instruction.description} {function.description}'
+            assert not LINK.search(message.replace("'http://ulvis.net/API/write/get'", '')), (
+                message
+            )  # a function's name
             assert check_example(doc, function.name, function.example) == []
     file = tmp_path / 'made.json'
     file.write_text(dump_instructions(made), encoding='utf-8')

@@ -73,8 +73,8 @@ def test_parts_of_a_message_are_one_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize('part', [{'type': 'image_url', 'image_url': {}}, {'type': 'text', 'text': ['one']}])
 def test_a_part_that_is_no_text_is_refused(tmp_path: Path, part: Any) -> None:
     file = write(tmp_path / 'answers.json', {'a': [*PARTS, part]})
-    said = rf"answers.json: record 'a': .*part of type '{part['type']}', which is not text"
-    with pytest.raises(DataError, match=said):
+    message = rf"answers.json: record 'a': .*part of type '{part['type']}', which is not text"
+    with pytest.raises(DataError, match=message):
         load_recorded(file)
 
 

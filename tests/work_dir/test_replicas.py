@@ -386,7 +386,7 @@ def test_a_power_cut_loses_no_answer(tmp_path: Path, which: str, sweep: str) -> 
         (code,) = ended(run(folder, Replica(0, 2, sweep)))
         if code:
             assert (sweep, which in ('plan', '*')) == ('a', True)
-            said = 'the plan of this sweep cannot be read. Fix it with: opencompass ... -r'
-            assert said in (tmp_path / f'{damage}.txt').read_text()
+            message = 'the plan of this sweep cannot be read. Fix it with: opencompass ... -r'
+            assert message in (tmp_path / f'{damage}.txt').read_text()
             assert ended(run(folder, Replica(0, 2, 'b'))) == [0]
         check(folder, 0)

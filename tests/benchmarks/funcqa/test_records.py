@@ -150,7 +150,7 @@ def write(path: Path, content: Any) -> Path:
 
 
 @pytest.mark.parametrize(
-    ('content', 'said'),
+    ('content', 'message'),
     [
         ('[{"question": "cut', 'cut short'),
         ([], 'not a list of records'),
@@ -164,10 +164,10 @@ def write(path: Path, content: Any) -> Path:
     ],
     ids=range(9),
 )
-def test_damaged_files_are_named_with_their_fix(content: Any, said: str, tmp_path: Path) -> None:
+def test_damaged_files_are_named_with_their_fix(content: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match='tooleval prepare funcqa') as caught:
         load_records(write(tmp_path / 'funcqa_oh.json', content), 'one_hop')
-    assert said in str(caught.value) and 'funcqa_oh.json' in str(caught.value)
+    assert message in str(caught.value) and 'funcqa_oh.json' in str(caught.value)
 
 
 def test_names_that_are_not_there(tmp_path: Path) -> None:

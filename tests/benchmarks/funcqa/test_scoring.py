@@ -96,12 +96,12 @@ TOLERANCE = [
 ]
 
 
-@pytest.mark.parametrize(('gold', 'said', 'right'), TOLERANCE, ids=range(len(TOLERANCE)))
-def test_tolerance(gold: float, said: str, right: int) -> None:
+@pytest.mark.parametrize(('gold', 'answer', 'right'), TOLERANCE, ids=range(len(TOLERANCE)))
+def test_tolerance(gold: float, answer: str, right: int) -> None:
     for method in ('react', 'easytool'):
-        score = score_trajectory(replace(RECORD, answer=gold), trajectory(f'Answer: {said}', method=method))
+        score = score_trajectory(replace(RECORD, answer=gold), trajectory(f'Answer: {answer}', method=method))
         assert score.values['strict_accuracy'] == right
-    score = score_trajectory(replace(RECORD, answer=gold), trajectory(f'Answer: {said}', method='react'))
+    score = score_trajectory(replace(RECORD, answer=gold), trajectory(f'Answer: {answer}', method='react'))
     assert score.values['accuracy'] == right
     assert score.reason == ('ok' if right else 'answer:wrong_number')
 
@@ -117,15 +117,15 @@ LABELLED = [
 ]
 
 
-@pytest.mark.parametrize(('gold', 'said', 'right', 'strict', 'reason', 'parsed'), LABELLED, ids=range(len(LABELLED)))
+@pytest.mark.parametrize(('gold', 'answer', 'right', 'strict', 'reason', 'parsed'), LABELLED, ids=range(len(LABELLED)))
 def test_the_rule_of_the_published_labels(
-    gold: float, said: str, right: int, strict: int, reason: str, parsed: str | None
+    gold: float, answer: str, right: int, strict: int, reason: str, parsed: str | None
 ) -> None:
-    score = score_trajectory(replace(RECORD, answer=gold), trajectory(said))
+    score = score_trajectory(replace(RECORD, answer=gold), trajectory(answer))
     assert (score.values['accuracy'], score.values['strict_accuracy'], score.reason) == (right, strict, reason)
     assert score.parsed == parsed
     for method in ('react', 'cot', 'zero_shot'):  # it rewards listing many numbers
-        other = score_trajectory(replace(RECORD, answer=gold), trajectory(said, method=method))
+        other = score_trajectory(replace(RECORD, answer=gold), trajectory(answer, method=method))
         assert other.values['accuracy'] == other.values['strict_accuracy'] == strict
 
 

@@ -62,7 +62,7 @@ def broken(change: Callable[[list[dict[str, Any]]], object], folder: Path) -> Pa
 
 
 @pytest.mark.parametrize(
-    ('change', 'said'),
+    ('change', 'message'),
     [
         (lambda r: r.clear(), 'not a list of records'),
         (lambda r: r[1].pop('query_id'), "record 'row 1': field 'query_id'"),
@@ -74,8 +74,8 @@ def broken(change: Callable[[list[dict[str, Any]]], object], folder: Path) -> Pa
         (lambda r: r[1]['api_list'][0].update(required_parameters=3), "Search Bread.*'required_parameters'"),
     ],
 )
-def test_damage_is_named(change: Callable[[list[dict[str, Any]]], object], said: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=said) as caught:
+def test_damage_is_named(change: Callable[[list[dict[str, Any]]], object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message) as caught:
         load_data(broken(change, tmp_path), 'G2')
     assert 'G2_category.json' in str(caught.value)
 

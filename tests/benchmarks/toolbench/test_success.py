@@ -122,7 +122,7 @@ def test_every_shape_of_trajectories_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ('rows', 'said'),
+    ('rows', 'message'),
     [
         ([{'id': 1, 'answer': 'x'}], "record '1': the trajectory has no 'query'"),
         ([{'id': 1, 'query': 'q'}], "record '1': the trajectory has no text in 'final_answer'"),
@@ -132,8 +132,8 @@ def test_every_shape_of_trajectories_is_read(tmp_path: Path) -> None:
         ([], 'contains no trajectories'),
     ],
 )
-def test_damaged_trajectories_are_named(rows: list[Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=said) as caught:
+def test_damaged_trajectories_are_named(rows: list[Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message) as caught:
         load_final_answers(write_rows(tmp_path / 'f.jsonl', rows))
     assert 'f.jsonl' in str(caught.value)
 
@@ -191,7 +191,7 @@ def test_reasons_are_bounded_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ('rows', 'said'),
+    ('rows', 'message'),
     [
         ([{'id': '1', 'status': 'perhaps', 'success': True}], "'status'"),
         ([{'id': '1', 'success': 1}], "'success' must be"),
@@ -199,8 +199,8 @@ def test_reasons_are_bounded_text(tmp_path: Path) -> None:
         ([{'id': '1', 'success': True}] * 2, 'judged twice'),
     ],
 )
-def test_damaged_judgements_are_named(rows: list[Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"f.jsonl: record '1': .*{said}"):
+def test_damaged_judgements_are_named(rows: list[Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"f.jsonl: record '1': .*{message}"):
         SuccessGrading((), ()).read(write_rows(tmp_path / 'f.jsonl', rows))
 
 

@@ -71,13 +71,13 @@ def test_whose_reason_is_not_known_is_nobodys() -> None:
     assert (judgement.scores, judgement.why) == (SEVENS, {})
 
 
-@pytest.mark.parametrize('said', ['x' * 50_000, ['x' * 50_000], 10**2_000, '\ud83d', None, '', {'a': {'b': 1}}])
-def test_reasons_are_bounded_text(said: Any) -> None:
-    judgement = parse_scores([{**item, 'Reasoning': said} for item in reply()], 'planning')
+@pytest.mark.parametrize('message', ['x' * 50_000, ['x' * 50_000], 10**2_000, '\ud83d', None, '', {'a': {'b': 1}}])
+def test_reasons_are_bounded_text(message: Any) -> None:
+    judgement = parse_scores([{**item, 'Reasoning': message} for item in reply()], 'planning')
     assert judgement.scores == SEVENS
     for text in judgement.why.values():
         assert isinstance(text, str) and len(text) <= 4_000 and text.encode('utf-8')
-    assert bool(judgement.why) == bool(said)
+    assert bool(judgement.why) == bool(message)
 
 
 @pytest.mark.parametrize('score', ['7', '7/10', '7分', 7.0, ' 7 '])

@@ -83,7 +83,7 @@ def test_prompt_of_the_example(task: str, language: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ('task', 'language', 'row', 'example', 'said'),
+    ('task', 'language', 'row', 'example', 'message'),
     [
         ('plan', 'en', ROW, None, 'no prompt'),
         ('planning', 'fr', ROW, None, 'no prompt'),
@@ -92,8 +92,8 @@ def test_prompt_of_the_example(task: str, language: str) -> None:
         ('tool_selection', 'zh', ROW, {'input': [], 'reference': []}, "'toolset'"),
     ],
 )
-def test_faults_are_said(task: str, language: str, row: dict[str, Any], example: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_faults_are_said(task: str, language: str, row: dict[str, Any], example: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         build_prompt(task, language, row, example)
 
 

@@ -83,18 +83,18 @@ STEPS = [{'step': '1.1 one', 'tool': 't'}, {'step': '1.2 two', 'tool': 'u'}]
 
 
 @pytest.mark.parametrize(
-    ('subset', 'gold', 'said', 'shown'),
+    ('subset', 'gold', 'message', 'shown'),
     [
         ('tool_usage_awareness', ['0', '1'], [0, '1'], {'1.1': 0, '1.2': 1}),
         ('tool_selection', ['t', 'u_v'], ['t', 'u\\_v'], {'1.1': 't', '1.2': 'u_v'}),
         ('tool_creation', [{'name': 'a'}, {'name': 'b'}], [{'name': 'a'}, {'name': 'b'}], None),
     ],
 )
-def test_what_is_read_has_the_shape_of_gold(subset: str, gold: list[Any], said: list[Any], shown: Any) -> None:
+def test_what_is_read_has_the_shape_of_gold(subset: str, gold: list[Any], message: list[Any], shown: Any) -> None:
     """Steps count by their number: another text or order is no difference."""
     reference = [{**step, 'tool': tool} for step, tool in zip(STEPS, gold, strict=True)]
     record = make_record(subset, {'input': reference, 'toolset': TOOLSET, 'reference': reference})
-    items = [{'step': f'1.{i} in other words', 'tool': tool} for i, tool in enumerate(said, 1)]
+    items = [{'step': f'1.{i} in other words', 'tool': tool} for i, tool in enumerate(message, 1)]
     answered = json.dumps([{'step': '9 no such', 'tool': 'x'}, *reversed(items)])
     detail = score_answer(record, answered, Protocol('strict'), []).to_detail()
     assert detail['gold'] == (shown or {'1.1': {'name': 'a'}, '1.2': {'name': 'b'}})

@@ -98,17 +98,17 @@ def test_streamable_http(http_server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ('tool', 'error', 'said'),
+    ('tool', 'error', 'message'),
     [
         ('hang', TIMEOUT, 'within 1 seconds'),
         ('huge', TOO_LARGE, 'more than 1,000,000 bytes'),
         ('crash', DISCONNECTED, 'the disk is full'),
     ],
 )
-def test_a_server_that_cannot_go_on_is_called_no_more(tmp_path: Path, tool: str, error: str, said: str) -> None:
+def test_a_server_that_cannot_go_on_is_called_no_more(tmp_path: Path, tool: str, error: str, message: str) -> None:
     async def work(connection: Connection) -> int:
         answer = await connection.call(tool, {})
-        assert answer.error == error and said in answer.text
+        assert answer.error == error and message in answer.text
         assert (await connection.call('read_notes', {})).error == DISCONNECTED
         return connection.state.pid
 
@@ -154,7 +154,7 @@ def test_a_list_without_end_and_one_that_does_not_parse(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ('command', 'said'),
+    ('command', 'message'),
     [
         ('no-such-program --key secret', 'no-such-program: it cannot be started (FileNotFoundError'),
         (f'{sys.executable} -c \'import sys; sys.exit("no key given")\'', '; no key given'),
@@ -163,10 +163,10 @@ def test_a_list_without_end_and_one_that_does_not_parse(tmp_path: Path) -> None:
         ('http://user:secret@127.0.0.1:9/mcp?key=secret', 'http://127.0.0.1:9/mcp: it does not answer'),
     ],
 )
-def test_a_server_that_does_not_start_is_one_line(command: str, said: str) -> None:
+def test_a_server_that_does_not_start_is_one_line(command: str, message: str) -> None:
     with pytest.raises(ServerError) as caught:
         with_server(parse_server(command, limits=Limits(start_seconds=1)), Connection.tools)
-    assert said in str(caught.value) and 'secret' not in str(caught.value) and '\n' not in str(caught.value)
+    assert message in str(caught.value) and 'secret' not in str(caught.value) and '\n' not in str(caught.value)
 
 
 def test_only_named_variables_reach_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

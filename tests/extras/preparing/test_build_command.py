@@ -141,7 +141,7 @@ def test_copies_and_keeps(cache: Path, source: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ('place', 'rows', 'said'),
+    ('place', 'rows', 'message'),
     [
         ('test_set/planning.json', [{'input': 'q', 'reference': '1. S'}] * 999, '999 rows, published are 1000'),
         ('test_set/planning.json', [{'input': 'q'}], "record '0'"),
@@ -151,12 +151,12 @@ def test_copies_and_keeps(cache: Path, source: Path, capsys: pytest.CaptureFixtu
     ],
 )
 def test_damage_is_named_and_left_out(
-    cache: Path, source: Path, capsys: pytest.CaptureFixture[str], place: str, rows: list[Any], said: str
+    cache: Path, source: Path, capsys: pytest.CaptureFixture[str], place: str, rows: list[Any], message: str
 ) -> None:
     write_lines(source / 'data' / 'English-dataset' / place, rows)
     assert prepare(find_benchmark('ultratool'), source) == 1
     printed = capsys.readouterr().out
-    assert 'DAMAGED' in printed and said in printed and place.rpartition('/')[2] in printed
+    assert 'DAMAGED' in printed and message in printed and place.rpartition('/')[2] in printed
     assert not (cache / 'English-dataset' / place).exists()
 
 

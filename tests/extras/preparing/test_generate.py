@@ -151,7 +151,7 @@ def test_lines_that_a_model_left_out_come_from_the_documentation() -> None:
 
 
 @pytest.mark.parametrize(
-    ('reply', 'code', 'said'),
+    ('reply', 'code', 'message'),
     [
         ('<think>and so on', 'empty', 'empty'),
         ('x' * 10_000, 'too_long', 'longer than 2500'),
@@ -161,9 +161,9 @@ def test_lines_that_a_model_left_out_come_from_the_documentation() -> None:
         ('This tool can be used by you.', 'unrelated', 'no word of the documentation'),
     ],
 )
-def test_a_bad_description_is_asked_for_again_and_then_listed(reply: str, code: str, said: str) -> None:
+def test_a_bad_description_is_asked_for_again_and_then_listed(reply: str, code: str, message: str) -> None:
     read, (_, second) = asked(describe(SHOP, Options()), [reply, LISTED])
-    assert read == DESCRIBED and said in second
+    assert read == DESCRIBED and message in second
     read = run_alone(describe(SHOP, Options()), [reply] * TRIES)
     made = assemble(SHOP, merge(SHOP, [read]), dict.fromkeys(('Details', 'Search'), Example('s', {})))
     assert [(one.function, one.fault.code) for one in made.listed] == [('', f'description:{code}')]

@@ -146,7 +146,7 @@ def test_same_function(one: dict[str, Any], other: dict[str, Any], same: bool) -
 
 
 @pytest.mark.parametrize(
-    ('change', 'said'),
+    ('change', 'message'),
     [
         ({'question': None}, "'question' is missing"),
         ({'domain': 3}, "'domain' is missing"),
@@ -159,13 +159,13 @@ def test_same_function(one: dict[str, Any], other: dict[str, Any], same: bool) -
         ({'tools': [tool('mail'), tool('mail')]}, 'occurs twice'),
     ],
 )
-def test_damaged_rows_are_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_damaged_rows_are_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     right = {'question': 'q', 'plan': [{'step': '1. S', 'tool': None}], 'tools': [tool('mail')], 'domain': 'Other'}
     file = tmp_path / 'dev.json'
     file.write_text(f'{json.dumps(right)}\n{json.dumps({**right, **change})}\n', encoding='utf-8')
     with pytest.raises(DataError, match=r"dev\.json: record '1'") as caught:
         read_samples(file)
-    assert said in str(caught.value) and '--skip-damaged' in str(caught.value)
+    assert message in str(caught.value) and '--skip-damaged' in str(caught.value)
     skipped: list[DataError] = []
     assert len(read_samples(file, skipped=skipped)) == len(skipped) == 1
 

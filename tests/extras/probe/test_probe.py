@@ -286,11 +286,13 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(('script', 'expected', 'said'), CASES, ids=[said or 'objects' for _, _, said in CASES])
-def test_each_fault_alone(script: type[Script], expected: dict[str, Level], said: str) -> None:
+@pytest.mark.parametrize(
+    ('script', 'expected', 'message'), CASES, ids=[message or 'objects' for _, _, message in CASES]
+)
+def test_each_fault_alone(script: type[Script], expected: dict[str, Level], message: str) -> None:
     findings = look(script())
     assert others(findings) == {what: level for what, level in expected.items() if level is not OK}, findings
-    assert any(said in finding.text for finding in findings)
+    assert any(message in finding.text for finding in findings)
     assert [finding.about for finding in findings if finding.about in ORDER] == ORDER
 
 

@@ -73,8 +73,8 @@ def test_a_crash_while_it_loads_ends_the_waiting_at_once(tmp_path: Path, never: 
 
 def test_one_that_is_never_healthy(tmp_path: Path, never: threading.Event) -> None:
     engine = engine_of(tmp_path, '--fault', 'loading', startup=1)
-    said = r'not healthy within 1 s \(startup; GET /health on port \d+: no connection to '
-    with pytest.raises(EngineError, match=said):
+    message = r'not healthy within 1 s \(startup; GET /health on port \d+: no connection to '
+    with pytest.raises(EngineError, match=message):
         engine.start(tmp_path / 'log', never)
     assert not processes(tmp_path)
 

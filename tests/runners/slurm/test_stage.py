@@ -19,20 +19,20 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize(
-    ('said', 'jobs'),
+    ('message', 'jobs'),
     [
         pytest.param('RUNNING -\nPREEMPTED -\nCOMPLETED 0\n', 2, id='preempted'),
         pytest.param('RUNNING -\nPENDING 9\nRUNNING -\nCOMPLETED 0\n', 1, id='stopped and queued again by Slurm'),
     ],
 )
 def test_a_task_that_slurm_stops_has_not_failed(
-    said: str, jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    message: str, jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each line is the task's state, and the exit code that it has left by then. There is no retry."""
     write_programs(tmp_path, COMMANDS)
     monkeypatch.setenv('PATH', f'{tmp_path}:/usr/bin:/bin')
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'said').write_text(said)
+    (tmp_path / 'message').write_text(message)
     (tmp_path / 'run').mkdir()
     task = Element(0, 0, 'true', tmp_path / 'log')
     Stage(tmp_path / 'run', Slurm(), Resources(), retry=0, poll=(0.01, 0.01)).run([task])

@@ -89,8 +89,8 @@ def test_job_id() -> None:
 
 
 def test_states_of_elements_and_jobs_that_are_not_over() -> None:
-    said = '7 0 RUNNING None\n7 11 PENDING launch failed requeued held\n8 N/A COMPLETED None\n\n9 3 CANCELLED\n'
-    assert read_states(said) == {
+    message = '7 0 RUNNING None\n7 11 PENDING launch failed requeued held\n8 N/A COMPLETED None\n\n9 3 CANCELLED\n'
+    assert read_states(message) == {
         ('7', 0): State('RUNNING', 'None'),
         ('7', 11): State('PENDING', 'launch failed requeued held'),
         ('9', 3): State('CANCELLED'),
@@ -103,7 +103,7 @@ def test_states_of_elements_and_jobs_that_are_not_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ('said', 'stuck', 'held'),
+    ('message', 'stuck', 'held'),
     [
         ('7 1 PENDING launch failed requeued held', True, False),
         ('7 1 PENDING JobHoldMaxRequeue', True, False),
@@ -113,8 +113,8 @@ def test_states_of_elements_and_jobs_that_are_not_over() -> None:
         ('7 1 PENDING Priority', False, False),
     ],
 )
-def test_who_holds_a_job(said: str, stuck: bool, held: bool) -> None:
-    (state,) = read_states(said).values()
+def test_who_holds_a_job(message: str, stuck: bool, held: bool) -> None:
+    (state,) = read_states(message).values()
     assert (state.is_stuck, state.is_held) == (stuck, held)
 
 
@@ -128,7 +128,7 @@ def test_array_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ('said', 'passing'),
+    ('message', 'passing'),
     [
         ('slurm_load_jobs error: Unable to contact slurm controller (connect failure)', True),
         ('sbatch: error: Batch job submission failed: Socket timed out on send/recv operation', True),
@@ -139,8 +139,8 @@ def test_array_limit() -> None:
         ('sbatch: error: AssocMaxSubmitJobLimit', False),
     ],
 )
-def test_errors_that_pass(said: str, passing: bool) -> None:
-    assert is_passing(said) is passing and not is_forgotten(said)
+def test_errors_that_pass(message: str, passing: bool) -> None:
+    assert is_passing(message) is passing and not is_forgotten(message)
     assert is_forgotten('slurm_load_jobs error: Invalid job id specified')
 
 
