@@ -109,7 +109,7 @@ class Conversation(PromptList):
         Args:
             without: Members that the server sends but refuses to receive.
         """
-        tools = [json.dumps(self.tools.as_sent, ensure_ascii=False)] if self.tools and self.tools.tools else []
+        tools = [json.dumps(self.tools.as_request(), ensure_ascii=False)] if self.tools and self.tools.tools else []
         return tools + [
             json.dumps(self._requested(message, without), ensure_ascii=False) if message.is_native else message.content
             for message in self._messages

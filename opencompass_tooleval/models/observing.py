@@ -233,7 +233,7 @@ class Observer:
         shown = self._found.source.prompt(reply, self._decode) if self._found.source and is_doubtful else ''
         if shown:
             tail = self._tails['tool' if roles[-1:] == ('tool',) else 'user']
-            here = lost_parts(shown, prompt.as_request(), tools.as_sent if tools else [], tail)
+            here = lost_parts(shown, prompt.as_request(), tools.as_request() if tools else [], tail)
             if not here and len(self._whole) < _MOST_SHAPES:
                 self._whole.add(shape)
             lost += here

@@ -417,7 +417,7 @@ class ToolEvalOpenAI(OpenAI):
         """Returns the members of a request that describe tools."""
         if not tools.tools:
             return {}  # servers refuse an empty list
-        return {'tools': tools.as_sent, **self._choice(tools)}
+        return {'tools': tools.as_request(), **self._choice(tools)}
 
     def _choice(self, tools: ToolSet) -> dict[str, Any]:
         """Returns the members of a request that say how tools may be called."""

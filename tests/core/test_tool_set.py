@@ -60,16 +60,15 @@ INTEGER, TEXT = {'type': 'integer'}, {'type': 'string'}
     ({'anyOf': [{'type': 'array'}, TEXT]}, {'anyOf': [{'type': 'array', 'items': {}}, TEXT]}),
     ({'$ref': '#/$defs/P'}, {'$ref': '#/$defs/P'}),
 ])  # fmt: skip
-def test_schemas_are_completed_in_the_request_alone(schema: dict[str, Any], sent: dict[str, Any]) -> None:
+def test_schemas_are_completed_in_requests_and_not_for_scores(schema: dict[str, Any], sent: dict[str, Any]) -> None:
     is_root = schema == {} or '$schema' in schema
     root = schema if is_root else OBJECT | {'properties': {'type': schema}, '$defs': {'items': schema}}
     tools = ToolSet([ToolSchema('f', 'what it does', deepcopy(root))])
-    (tool,) = tools.as_sent
+    (tool,) = tools.as_request()
     parameters = tool['function']['parameters']
     assert parameters == sent if is_root else parameters['properties'] == {'type': sent}
     assert is_root or parameters['$defs']['items'].get('type') == (schema.get('type'))
-    (kept,) = tools.as_request()
-    assert kept['function']['parameters'] == tools.schemas['f'] == root
+    assert tools.schemas['f'] == root
 
 
 def test_a_name_that_loses_letters_stands_in_the_description() -> None:
@@ -80,7 +79,7 @@ def test_a_name_that_loses_letters_stands_in_the_description() -> None:
     deep: dict[str, Any] = {}
     for _ in range(50_000):
         deep = {'items': deep}
-    assert ToolSet([ToolSchema('f', '', {'properties': {'a': deep}})]).as_sent
+    assert ToolSet([ToolSchema('f', '', {'properties': {'a': deep}})]).as_request()
 
 
 RETURNED = {'type': 'object', 'properties': {'état': {'type': 'string', 'description': 'Whether it went well.'}}}

@@ -168,7 +168,7 @@ def test_the_whole_request_arrives(echo_server: ModelServer, tools: ToolSet | No
         messages += [Message('assistant', '', (call,)), Message('tool', 'sunny', (), 'c1')]
     prompt = Conversation.of(messages, {'record_id': 'r', 'source': '', 'idx': 0, 'gold_answer': ''}, tools)
     arrived = json.loads(make_model(echo_server, openai_extra_kwargs=extra).generate([prompt], 33)[0])
-    offered = {'tools': TOOLS.as_sent, 'tool_choice': 'auto', 'parallel_tool_calls': False} if tools else {}
+    offered = {'tools': TOOLS.as_request(), 'tool_choice': 'auto', 'parallel_tool_calls': False} if tools else {}
     sent = {'model': 'tiny', 'messages': prompt.as_request(), 'max_tokens': 33, 'temperature': 0.0}
     assert arrived == {**sent, **offered, **({'seed': 3, 'top_k': 5} if extra else {})}
 

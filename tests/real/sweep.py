@@ -40,7 +40,6 @@ CORE = {
     'tooleval-teval-instruct_v2': 1,
     'tooleval-teval-plan_json_v2': 1,
     'tooleval-teval-instruct_v2-fc': 1,
-    'tooleval-ultratool-tool_usage_en': 1,
     'tooleval-restbench-tmdb': 1,
     'tooleval-funcqa-one_hop-zero_shot': 1,
     'tooleval-toolbench-calls_g2': 1,

@@ -383,7 +383,11 @@ def test_easytool_instructions_by_a_real_model(place: Path, servers: Callable[[s
     folder.mkdir()
     config = folder / 'model.py'
     config.write_text(f'models = [{servers("smollm2").settings(max_out_len=64)!r}]\n', encoding='utf-8')
-    words = ['--source', 'teval', '--input', DEMO / 'teval' / 'EN' / 'plan_json_v2.json']
+    parameters = {'type': 'object', 'properties': {'city': {'type': 'string'}}, 'required': ['city']}
+    tools = [{'name': name, 'description': 'Of a city.', 'parameters': parameters} for name in ('weather', 'hotels')]
+    functions = [{'type': 'function', 'function': tool} for tool in tools]
+    (folder / 'tools.json').write_text(json.dumps(functions), encoding='utf-8')
+    words = ['--source', 'function_schema', '--input', folder / 'tools.json']
     words += ['--model', config, '--out', folder / 'made.json', '--json', folder / 'report.json']
     done = tooleval('easytool', 'generate', *words, folder=folder, check=False, OPENAI_API_KEY=KEY)
     report = json.loads((folder / 'report.json').read_text(encoding='utf-8'))
@@ -396,7 +400,7 @@ def test_the_doctor_on_llama_cpp(served: dict[str, Sweep], servers: Callable[[st
     words = ['--endpoint', f'{server.url}/v1', '--model', 'smollm2', '--long-prompt', '0', '--json', '-']
     done = tooleval('doctor', *words, folder=server.log.parent, check=False, OPENAI_API_KEY=KEY)
     found = {
-        row['what']: (row['level'], row['says'])
+        row['about']: (row['level'], row['text'])
         for row in json.loads(done.stdout[done.stdout.index('{') :])['findings']
     }
     for what in ('reachable', 'key', 'model', 'answer', 'usage', 'max_tokens', 'forced call', 'tool calls'):

@@ -160,27 +160,22 @@ class ToolSet:
         return self._originals.get(sent, sent)
 
     def as_request(self) -> list[dict[str, Any]]:
-        """Returns the tools as ``tools`` of a chat completion."""
+        """Returns the tools as ``tools`` of a chat completion, with complete schemas (scores use the originals)."""
+        return self._request
+
+    @cached_property
+    def _request(self) -> list[dict[str, Any]]:
         return [
             {
                 'type': 'function',
                 'function': {
                     'name': self._sent[tool.name],
                     'description': _description(tool, self._sent[tool.name]),
-                    'parameters': dict(tool.parameters),
+                    'parameters': complete_schema({'type': 'object', 'properties': {}, **tool.parameters}),
                 },
             }
             for tool in self.tools
         ]
-
-    @cached_property
-    def as_sent(self) -> list[dict[str, Any]]:
-        """The tools of :meth:`as_request` as servers get them, with complete schemas (scores use the originals)."""
-        tools = self.as_request()
-        for tool in tools:
-            root = {'type': 'object', 'properties': {}, **tool['function']['parameters']}
-            tool['function']['parameters'] = complete_schema(root)
-        return tools
 
     @cached_property
     def schemas(self) -> Mapping[str, Mapping[str, Any]]:
