@@ -32,7 +32,7 @@ def test_a_task_that_slurm_stops_has_not_failed(
     write_programs(tmp_path, COMMANDS)
     monkeypatch.setenv('PATH', f'{tmp_path}:/usr/bin:/bin')
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'message').write_text(message)
+    (tmp_path / 'said').write_text(message)
     (tmp_path / 'run').mkdir()
     task = Element(0, 0, 'true', tmp_path / 'log')
     Stage(tmp_path / 'run', Slurm(), Resources(), retry=0, poll=(0.01, 0.01)).run([task])
