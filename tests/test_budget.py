@@ -23,7 +23,7 @@ MORE = """
 infer['partitioner']['n'] = 1
 infer['runner']['max_num_workers'] = 2
 for row in datasets:
-    row['n'] = 4
+    row['n'] = 2
 """
 SERVER = dict(max_workers=64, max_out_len=600, temperature=0.7, prices=dict(input=1.0, output=2.0))
 CONFIG = sweep_of(*DATASETS, more=JUDGED + MORE, **SERVER)

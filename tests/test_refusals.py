@@ -21,8 +21,9 @@ models = [
          max_seq_len=100000, batch_size=8, max_workers=8, query_per_second=1000, run_cfg=dict(num_gpus=0))
 ]
 _left_out = ('planning', 'success', 'spotify', 'g3', 'multi_hop', '_v2-easytool', 'tmdb-easytool', 'g2-easytool')
+_of_a_kind = ('n_str', 'e_str', 'd_str', 'awareness', 'usage', 'cot', 'g1-agent', 'agent-react', 'dfsdt')
 datasets = [row for row in datasets if row['abbr'].endswith('_zh') == ('ultratool' in row['abbr'])]
-datasets = [row for row in datasets if not any(part in row['abbr'] for part in _left_out)]  # judged, or more of a kind
+datasets = [row for row in datasets if not any(part in row['abbr'] for part in _left_out + _of_a_kind)]
 """
 
 

@@ -13,6 +13,7 @@ from mmengine.config import Config
 from tests.conftest import ModelServer, start_server, sweep_of
 from tests.forked import Fork, start_python
 
+pytestmark = pytest.mark.long  # of a replica that dies at any line: work_dir/test_replicas.py
 IN_FLIGHT = 3
 TRIALS = 12
 ABBR = 'tooleval-teval-review_str_v2'

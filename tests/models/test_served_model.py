@@ -217,6 +217,7 @@ def real() -> None:
         pytest.skip('what transformers serve needs is not installed')
 
 
+@pytest.mark.long
 def test_tool_calls_of_qwen_through_opencompass(real: None, tmp_path: Path) -> None:
     """The tools of a data set reach the engine's template, and its calls are scored."""
     dataset = 'tooleval-teval-instruct_v2-fc'

@@ -94,6 +94,7 @@ def test_signals_cancel_what_a_run_started_and_nothing_else(testbed: Testbed, tm
     assert not list(tmp_path.glob('*/out/*/tmp/slurm/*'))
 
 
+@pytest.mark.long
 def test_after_a_kill_a_resumed_run_cancels_what_was_left(testbed: Testbed, tmp_path: Path) -> None:
     work = tmp_path / 'work'
     runs = work / 'runs'
