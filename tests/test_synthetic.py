@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -50,15 +49,3 @@ def test_gold_scores_as_gold(few: dict[str, Path], language: str) -> None:
                 else:
                     assert {value for value in score.values.values() if value is not None} == {1.0}, score
                     assert score.reason == OK
-
-
-def test_the_seed_decides(few: dict[str, Path], tmp_path: Path) -> None:
-    def contents(folder: Path) -> dict[str, bytes]:
-        files = [*folder.rglob('*.json'), *folder.rglob('*.jsonl')]
-        return {str(file.relative_to(folder)): file.read_bytes() for file in files}
-
-    same, other = make(tmp_path / 'same', *FEW), make(tmp_path / 'other', '--seed', '1', *FEW)
-    assert contents(same) == contents(few['EN'])
-    assert not set(contents(same).values()) & set(contents(other).values())
-    first = next(iter(json.loads((same / 'data/teval/EN/plan_json_v1.json').read_text()).values()))
-    assert first['ground_truth'][-1]['name'] == 'FinishAction'

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+os.environ['OMP_NUM_THREADS'] = str(os.cpu_count())  # one task runs at a time
+
 
 @pytest.fixture(scope='session')
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:

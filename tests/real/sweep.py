@@ -106,13 +106,7 @@ def run(*words: object, folder: Path, check: bool = True, **environment: str) ->
     done = subprocess.run(
         [sys.executable, *map(str, words)],
         cwd=folder,
-        env={
-            **os.environ,
-            'OMP_NUM_THREADS': str(os.cpu_count()),  # one task runs at a time
-            'PYTHONPATH': str(ROOT),
-            'TOOLEVAL_CACHE': str(folder / 'cache'),
-            **environment,
-        },
+        env={**os.environ, 'PYTHONPATH': str(ROOT), 'TOOLEVAL_CACHE': str(folder / 'cache'), **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

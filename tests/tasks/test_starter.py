@@ -9,10 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-import psutil
-import pytest
-
-from opencompass_tooleval.tasks.task_process import _ancestors
 from tests.engines import is_alive, until
 
 TASK = """
@@ -53,16 +49,3 @@ def test_a_task_whose_starter_is_no_ancestor_goes_on(tmp_path: Path) -> None:
         time.sleep(2.5)
         assert task.poll() is None
         task.kill()
-
-
-def test_an_ancestor_that_ends_meanwhile_ends_the_walk_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error would end the thread that watches the starter, and the task would outlive it."""
-    parent_of = psutil.Process.parent
-
-    def parent(process: psutil.Process) -> psutil.Process | None:
-        if process.pid == os.getppid():
-            raise psutil.NoSuchProcess(process.pid)
-        return parent_of(process)
-
-    monkeypatch.setattr(psutil.Process, 'parent', parent)
-    assert list(_ancestors()) == [os.getppid()]
