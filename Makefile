@@ -5,7 +5,7 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 # What is compiled is kept, also where PYTHONDONTWRITEBYTECODE is set: else each of the many processes compiles it again.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 4 --dist loadscope --no-loadscope-reorder
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 3 --dist loadscope --no-loadscope-reorder
 STAMP := .venv/.installed
 PYTHON ?=
 PIP_ARGS ?=
@@ -44,7 +44,7 @@ lint: install ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint ## lint, then the tests, four at a time
+test: lint ## lint, then the tests, three at a time
 	$(PYTEST)
 
 test-quick: install ## the tests of pure modules, in a minute: for the edit loop
