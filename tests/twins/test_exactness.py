@@ -201,7 +201,7 @@ def renamed_run(trajectory: Trajectory, new: Translation) -> Trajectory:
     ('name', 'kind'),
     [
         *((RUNS[1], kind) for kind in ('names', 'order', 'more5')),
-        *(long(name, 'names') for name in {*RUNS} - {RUNS[1]}),
+        *(long(name, 'names') for name in (RUNS[0], *RUNS[2:])),
         *(long(RUNS[0], kind) for kind in ('order', 'more5')),
     ],
 )
