@@ -341,7 +341,7 @@ def pairs_in(content: Mapping[str, Any], config: Path) -> list[tuple[str, str]]:
 def left_out_pairs(work: WorkDir) -> set[tuple[str, str]]:
     """Returns the pairs that ``model_dataset_combinations`` leaves out; empty if a run's config cannot be read."""
     try:
-        content, config = read_dumped(work.config()), work.config()
+        content = read_dumped(config := work.config())
         return set(product(*abbrs_of(content, config))).difference(pairs_in(content, config))
     except _UNREADABLE:
         return set()

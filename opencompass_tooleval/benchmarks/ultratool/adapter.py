@@ -147,9 +147,9 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator, UltraToolScorer):
     def evaluate(self, k: Any, n: int, original_dataset: Dataset, **columns: Any) -> dict[str, Any]:
         """Scores all runs; the predictions beside the result name the files from which they were replayed."""
         result_path = ResultPath.of(self)
-        shapes = result_path.recorded_shapes() if result_path else []
+        shapes = result_path.recorded_shapes() if result_path and not self.is_styled else []
         if self.by_shape and shapes:
             self.rules = self.rules.with_shapes(shapes)
-        if not self.is_styled and any(shapes):
+        if any(shapes):
             self.prompt_style = prompt_style_of(shapes, self.rules.list_choice)
         return super().evaluate(k, n, original_dataset, **columns)
