@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.core.text import redaction
-from tests.forked import Fork, share_server, start_python
+from tests.forked import Fork, share_server, start_python, worker_spec
 
 # Before torch is imported, and for every process that a test starts: two processes with a thread per core each, on few
 # cores, wait for one another and take forty times as long.
@@ -81,8 +81,9 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Lets the workers of pytest-xdist share the process that they fork."""
-    if config.getoption('numprocesses', None):  # not in a worker
+    if workers := config.getoption('numprocesses', None):  # not in a worker
         share_server()
+        config.option.tx = [worker_spec()] * workers
 
 
 def pytest_sessionfinish() -> None:

@@ -51,10 +51,10 @@ NOT_INHERITED = ('COMPASS_DATA_CACHE', 'TOOLEVAL_ENCODER', 'TOOLEVAL_CACHE', 'HF
 class Fork:
     """A running ``python``; used as :class:`subprocess.Popen` is."""
 
-    def __init__(self, arguments: Sequence[object], cwd: Path, env: Mapping[str, str], output: Path, errors: Path):
-        self.output, self.errors = output, errors
+    def __init__(self, arguments: Sequence[object], cwd: Path, env: Mapping[str, str], *streams: Path):
+        _, self.output, self.errors = streams
         self.returncode: int | None = None
-        self.pid: int = _ask(start=[[*map(str, arguments)], str(cwd), dict(env), str(output), str(errors)])
+        self.pid: int = _ask(start=[[*map(str, arguments)], str(cwd), dict(env), *map(str, streams)])
 
     def poll(self) -> int | None:
         """The exit status, negative for a signal; None while it runs."""
@@ -97,7 +97,8 @@ def start_python(
         output: File to which all that it prints is appended; by default nobody reads it.
         errors: Another file for what it prints as errors.
     """
-    return Fork(arguments, cwd or Path.cwd(), os.environ if env is None else env, output, errors or output)
+    streams = NOWHERE, output, errors or output
+    return Fork(arguments, cwd or Path.cwd(), os.environ if env is None else env, *streams)
 
 
 def run_python(
@@ -105,13 +106,13 @@ def run_python(
 ) -> subprocess.CompletedProcess[str]:
     """Runs ``python`` to its end, as :func:`subprocess.run` does with ``capture_output``."""
     with tempfile.TemporaryDirectory() as folder:
-        files = Path(folder, 'output'), Path(folder, 'errors')
+        files = NOWHERE, Path(folder, 'output'), Path(folder, 'errors')
         fork = Fork(arguments, cwd or Path.cwd(), os.environ if env is None else env, *files)
         try:
             status = fork.wait(timeout)
         finally:
             fork.kill()
-        texts = [file.read_text(encoding='utf-8', errors='replace') for file in files]
+        texts = [file.read_text(encoding='utf-8', errors='replace') for file in files[1:]]
     return subprocess.CompletedProcess(['python', *map(str, arguments)], status, *texts)
 
 
@@ -124,10 +125,14 @@ def write_commands(folder: Path) -> None:
         (folder / name).chmod(0o755)
 
 
+def worker_spec() -> str:
+    """Returns what xdist's ``--tx`` calls a worker that is forked, and so does not import OpenCompass itself."""
+    return f'popen//python={shlex.join([sys.executable, "-S", str(Path(__file__)), "--run"])}'
+
+
 def _run_command(words: Sequence[str]) -> int:
-    """Runs one, with this process's output."""
-    streams = (Path(f'/proc/{os.getpid()}/fd/{number}') for number in (1, 2))
-    fork = Fork(words, Path.cwd(), os.environ, *streams)
+    """Runs one, with this process's streams."""
+    fork = Fork(words, Path.cwd(), os.environ, *(Path(f'/proc/{os.getpid()}/fd/{number}') for number in range(3)))
     try:
         return fork.wait()
     finally:
@@ -206,8 +211,6 @@ def _ask(**question: Any) -> Any:
 
 
 def _serve(listening: socket.socket) -> None:
-    import yapf.yapflib.yapf_api
-
     from opencompass_tooleval import plugin
     from opencompass_tooleval.tasks.preload import preload
 
@@ -215,8 +218,6 @@ def _serve(listening: socket.socket) -> None:
         plugin.load(module)
     preload()
 
-    # Up to a second for the line breaks of each task's config, which nobody reads. Real programs do it.
-    yapf.yapflib.yapf_api.FormatCode = lambda text, **_: (text, True)
     connections: dict[socket.socket, IO[str]] = {}
     while True:
         readable, _, _ = select.select([sys.stdin, listening, *connections], [], [])
@@ -244,23 +245,30 @@ def _serve(listening: socket.socket) -> None:
                 one.close()
 
 
-def _run(words: list[str], cwd: str, env: dict[str, str], output: str, errors: str) -> NoReturn:
+def _run(words: list[str], cwd: str, env: dict[str, str], stdin: str, output: str, errors: str) -> NoReturn:
     """The life of a fork."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(os.open(stdin, os.O_RDONLY), 0)
     for number, name in ((1, output), (2, errors)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
-    option, what, *_ = words
-    sys.argv = [option, *words[2:]]
     sys.path.insert(0, cwd)
     import numpy
 
     numpy.random.seed()
+    if words[0] == '-u':  # a worker of pytest-xdist, which has everything as it is
+        sys.argv, sys.stdin = ['-c'], os.fdopen(0)
+        _end_with(lambda: exec(words[-1], {'__name__': '__main__'}))
+    option, what, *_ = words
+    sys.argv = [option, *words[2:]]
+    import yapf.yapflib.yapf_api
+
+    # Up to a second for the line breaks of each task's config, which nobody reads. Real programs do it.
+    yapf.yapflib.yapf_api.FormatCode = lambda text, **_: (text, True)
     subprocess.run = partial(_run_task, subprocess.run)  # type: ignore[assignment]
     subprocess.Popen = _Program  # type: ignore[misc]
     if option == '-c':

@@ -24,6 +24,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tqdm import TMonitor
+
 from opencompass_tooleval.work_dir.interrupts import interrupt_held
 
 _PROGRAM = f"""
@@ -144,7 +146,10 @@ def _fork_server() -> socket.socket | None:
 
 
 def _is_single_threaded() -> bool:
-    """Tests if this process has a single thread, after a fork has made libraries stop their threads."""
+    """Tests if this process has a single thread, after tqdm, and a fork, have made libraries stop their threads."""
+    for monitor in threading.enumerate():
+        if isinstance(monitor, TMonitor):
+            monitor.exit()  # the next progress bar starts another one
     if threading.active_count() > 1 or not _THREADS.is_dir():
         return False
     process = os.fork()

@@ -80,11 +80,13 @@ def test_each_task_has_its_gpus_session_and_chance(tmp_path: Path, visible: str)
 
 THREADS = """
 import threading
-import numpy, torch
+import numpy, torch, tqdm
 from opencompass_tooleval.runners.fork_server import _is_single_threaded as single
 print(single())
 numpy.ones((500, 500)) @ numpy.ones((500, 500))  # OpenBLAS ends its own
-print(single())
+with tqdm.tqdm(total=1):  # as datasets has them
+    assert threading.active_count() == 2
+    print(single())
 """
 PYTHONS = 'threading.Thread(target=threading.Event().wait, daemon=True).start(); print(single())'
 OPENMP = 'torch.set_num_threads(2); torch.ones(10**6).exp(); print(single())'
