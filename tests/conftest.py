@@ -7,7 +7,6 @@ import importlib.util
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -91,6 +90,11 @@ def pytest_sessionfinish() -> None:
     gc.unfreeze()
 
 
+def pytest_unconfigure() -> None:
+    """Hides everything from pytest's last collections, which take seconds."""
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest first; ``--no-loadscope-reorder`` keeps the order."""
     order = {ROOT / 'tests' / name: place for place, name in enumerate(LONGEST.split())}
@@ -131,7 +135,7 @@ def load_tool(name: str) -> ModuleType:
 class ModelServer:
     """A running ``tools/serve_model.py``."""
 
-    process: subprocess.Popen[str] | Fork
+    process: Fork
     url: str
 
     def stats(self) -> dict[str, Any]:
@@ -162,8 +166,6 @@ class ModelServer:
         """Ends the process."""
         self.process.kill()
         self.process.wait()
-        if isinstance(self.process, subprocess.Popen) and self.process.stdout:
-            self.process.stdout.close()
 
 
 SWEEP = """
@@ -190,20 +192,11 @@ SERVE = ROOT / 'tools' / 'serve_model.py'
 
 
 def start_server(*arguments: str | Path) -> ModelServer:
-    """Starts ``tools/serve_model.py`` and returns once it takes connections."""
-    process = subprocess.Popen([sys.executable, SERVE, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    url = process.stdout.readline().strip()
-    assert url, f'the server ended with status {process.wait()}'
-    return ModelServer(process, url)
-
-
-def start_tiny_server(model: Path, *arguments: str) -> ModelServer:
-    """The same for a model, in a fork of a process that has imported torch."""
+    """Starts ``tools/serve_model.py``, in a fork of a process that has imported torch; returns once it listens."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, 'url')
         code = 'import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name="__main__")'
-        process = start_python('-c', code, SERVE, model, *arguments, output=output, errors=Path(os.devnull))
+        process = start_python('-c', code, SERVE, *arguments, output=output, errors=Path(os.devnull))
         while not (output.exists() and (url := output.read_text(encoding='utf-8')).endswith('\n')):
             assert process.poll() is None, f'the server ended with status {process.wait()}'
             time.sleep(0.05)
@@ -235,7 +228,7 @@ def canned_server(canned_process: ModelServer) -> ModelServer:
 @pytest.fixture(scope='session')
 def tiny_server(tiny_model: Path) -> Iterator[ModelServer]:
     """A server that answers with :func:`tiny_model`."""
-    server = start_tiny_server(tiny_model)
+    server = start_server(tiny_model)
     yield server
     server.stop()
 

@@ -139,8 +139,9 @@ def _run_command(words: Sequence[str]) -> int:
         fork.kill()
 
 
-start_opencompass = partial(start_python, '-m', 'opencompass.cli.main')
-run_opencompass = partial(run_python, '-m', 'opencompass.cli.main')
+start_opencompass = partial(start_python, *COMMANDS['opencompass'])
+run_opencompass = partial(run_python, *COMMANDS['opencompass'])
+run_tooleval = partial(run_python, *COMMANDS['tooleval'])
 
 
 _asking = threading.Lock()
@@ -216,7 +217,7 @@ def _serve(listening: socket.socket) -> None:
 
     for module in plugin.MODULES:
         plugin.load(module)
-    preload()
+    preload(['fastapi', 'uvicorn'])  # of tools/serve_model.py
 
     connections: dict[socket.socket, IO[str]] = {}
     while True:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ModelServer, start_server, sweep_of
-from tests.forked import run_python
+from tests.forked import run_tooleval
 from tests.test_kill import DATASETS, JUDGED, Sweep
 
 MORE = """
@@ -27,7 +27,6 @@ for row in datasets:
 """
 SERVER = dict(max_workers=64, max_out_len=600, temperature=0.7, prices=dict(input=1.0, output=2.0))
 CONFIG = sweep_of(*DATASETS, more=JUDGED + MORE, **SERVER)
-TOOLEVAL = 'from opencompass_tooleval.cli.main import main; main()'
 SLACK = 2000
 """Tokens that the last requests reserve and do not take."""
 
@@ -121,10 +120,10 @@ def test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues(
     count, samples = (sum(numbers) for numbers in zip(*notes.values(), strict=True))  # a judge may have come too late
     assert f'{count} of {samples} requests were not sent' in printed, printed
     assert 'fix: raise `budget` in mine.py' in printed
-    status_of = run_python('-c', TOOLEVAL, 'status', 'out', cwd=sweep.folder, env=sweep.environment)
+    status_of = run_tooleval('status', 'out', cwd=sweep.folder, env=sweep.environment)
     assert f'WARNING api: the budget of {limit:,} tokens is used up' in status_of.stdout
 
-    again = run_python('-c', TOOLEVAL, 'retry', 'out', cwd=sweep.folder, env=sweep.environment)
+    again = run_tooleval('retry', 'out', cwd=sweep.folder, env=sweep.environment)
     assert again.returncode == 1 and 'is used up' in again.stdout and received(server)['requests'] == 0
 
     limit = needed[0] + needed[1] // 2

@@ -28,7 +28,7 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import gold_answers
 from tests.conftest import ROOT, start_server
 from tests.extras.preparing.test_generate_command import SCRIPT
-from tests.forked import run_opencompass, run_python
+from tests.forked import run_opencompass, run_python, run_tooleval
 from tests.models.api.scripted_server import KEY, Script, serving
 
 PACKAGE = ROOT / 'opencompass_tooleval'
@@ -39,7 +39,6 @@ PAGES = sorted(
     if file.name not in ('CHANGELOG.md', 'README_zh-CN.md') and 'zh_cn' not in file.parts  # test_translations.py
 )
 COMMENTED = [file for file in sorted(CONFIGS.glob('*.py')) if '#   tooleval ' in file.read_text(encoding='utf-8')]
-COMMAND_LINE = 'from opencompass_tooleval.cli.main import main; main()'
 BLOCK = re.compile(r'^```(\w*)[^\n]*\n(.*?)^```', re.S | re.M)
 INLINE = re.compile(r'`((?:tooleval|opencompass|make|python tools/)[^`]*)`')
 README = ROOT / 'README.md'
@@ -247,7 +246,7 @@ def run(command: str, place: Place) -> subprocess.CompletedProcess[str]:
         latest = str(WorkDir.find(place.folder / 'outputs' / 'default').path)
         words = [word.replace('outputs/default/RUN', latest) for word in words]
     if program == 'tooleval':
-        return run_python('-c', COMMAND_LINE, *words, cwd=place.folder, env=environment(place))
+        return run_tooleval(*words, cwd=place.folder, env=environment(place))
     assert program == 'opencompass', f'nothing here runs {program}: {command}'
     dry = ['--dry-run'] if any(part in command for part in AS_FAR_AS_IT_GOES) else []
     return run_opencompass(*words, *dry, cwd=place.folder, env=environment(place))

@@ -21,10 +21,9 @@ import pytest
 from opencompass_tooleval.benchmarks.teval.records import TABLE
 from opencompass_tooleval.catalogue.metrics import main_first
 from tests.conftest import ROOT, ModelServer
-from tests.forked import run_opencompass, run_python
+from tests.forked import run_opencompass, run_tooleval
 
 DEMO = ROOT / 'opencompass_tooleval' / 'demo' / 'teval'
-TOOLEVAL = 'from opencompass_tooleval.cli.main import main; main()'
 BIN = Path(sys.executable).parent
 SETTINGS = ('COMPASS_DATA_CACHE', 'TOOLEVAL_ENCODER', 'TOOLEVAL_CACHE', 'HF_HOME', 'HF_HUB_CACHE', 'PYTHONPATH')
 
@@ -102,7 +101,7 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """``tooleval demo``: the demo config as it is shipped, and its report."""
     cwd = tmp_path_factory.mktemp('elsewhere') / 'demo'
     cwd.mkdir()
-    done = run_python('-c', TOOLEVAL, 'demo', '-w', 'out', cwd=cwd, env=environment(cwd))
+    done = run_tooleval('demo', '-w', 'out', cwd=cwd, env=environment(cwd))
     return Run(cwd, done.returncode, done.stdout + done.stderr)
 
 

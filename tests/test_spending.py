@@ -21,7 +21,7 @@ from opencompass_tooleval.cli.status import show_status
 from opencompass_tooleval.core.scoring.usage_summary import read_others
 from opencompass_tooleval.report.build import write_report
 from tests.conftest import ModelServer, start_server, sweep_of
-from tests.forked import run_python, start_opencompass
+from tests.forked import run_tooleval, start_opencompass
 
 PATIENCE = 1500
 SCRIPT = Path(__file__).with_name('spending_script.py')
@@ -55,7 +55,6 @@ FAULTS = {
 }
 """Once, and for good: of one question every try fails, and of 21 to 24 both tries of some."""
 PRICES = {'MODEL': (2.0, 8.0, 0.5), 'SIMULATOR': (10.0, 1.0, 10.0), 'JUDGE': (1.0, 3.0, 1.0)}
-TOOLEVAL = 'from opencompass_tooleval.cli.main import main; main()'
 
 
 @dataclass
@@ -105,7 +104,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
         assert process.wait(PATIENCE) == 0, printed.read_text(encoding='utf-8', errors='replace')[-3000:]
         sweep = Sweep(folder, {name: received(server) for name, server in servers.items()}, {}, {})
         sweep.first = sweep.results()
-        again = run_python('-c', TOOLEVAL, 'retry', 'out', cwd=folder, env=environment)
+        again = run_tooleval('retry', 'out', cwd=folder, env=environment)
         assert again.returncode == 0, again.stdout + again.stderr
         sweep.again = {name: received(server) for name, server in servers.items()}
         yield sweep

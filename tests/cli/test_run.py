@@ -23,10 +23,9 @@ from opencompass_tooleval.cli.run_data import choose
 from opencompass_tooleval.models.api.first_answer import first_answer
 from tests.cli.conftest import DEMO, Command, Outcome
 from tests.conftest import ROOT
-from tests.forked import run_opencompass, run_python
+from tests.forked import run_opencompass, run_tooleval
 from tests.models.api.scripted_server import KEY, Refused, Request, Script, serving
 
-COMMAND = 'from opencompass_tooleval.cli.main import main; main()'
 TWO_SUBSETS = ('teval-demo/review_str', 'teval-demo/instruct')
 FLAGS = ('--limit', '1', '--max-out-len', '700', '--max-workers', '3', '--temperature', '0.5')
 SENT = 12
@@ -84,7 +83,7 @@ def server() -> Iterator[Recording]:
 def run(folder: Path, *arguments: str, **settings: str) -> CompletedProcess[str]:
     """Runs the command as a process; it has no key unless the settings have one."""
     inherited = {name: value for name, value in os.environ.items() if name != 'OPENAI_API_KEY'}
-    return run_python('-c', COMMAND, 'run', *arguments, cwd=folder, env={**inherited, **settings})
+    return run_tooleval('run', *arguments, cwd=folder, env={**inherited, **settings})
 
 
 def values(config: Path) -> dict[str, Any]:

@@ -16,8 +16,8 @@ import pytest
 
 from opencompass_tooleval.core.statistics.sample import Sample
 from tests.cli.conftest import DEMO, Command
-from tests.cli.test_run import COMMAND, Recording, run
-from tests.forked import run_python
+from tests.cli.test_run import Recording, run
+from tests.forked import run_tooleval
 from tests.models.api.scripted_server import KEY, Refused, Request, serving
 
 RECORDS, RIGHT = 400, 380
@@ -113,9 +113,9 @@ def test_a_run_that_failed_continues(tmp_path: Path, server: tuple[Counting, str
     config = max(tmp_path.glob('outputs/run/*/*/config*.py'), key=lambda file: file.name)
     config.write_text(config.read_text() + '# mine\n')
     settings = {**os.environ, **environment}
-    refused = run_python('-c', COMMAND, *again[1:], cwd=tmp_path, env=settings)
+    refused = run_tooleval(*again[1:], cwd=tmp_path, env=settings)
     assert refused.returncode == 1 and 'it was changed since' in refused.stderr
-    done = run_python('-c', COMMAND, *again[1:], '--trust', cwd=tmp_path, env=settings)
+    done = run_tooleval(*again[1:], '--trust', cwd=tmp_path, env=settings)
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(script.times().values()) == {1} and result_in(tmp_path)['samples']['all'] == len(script.times())
 

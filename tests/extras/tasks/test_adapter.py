@@ -17,6 +17,7 @@ from opencompass_tooleval.work_dir.trust import UntrustedError
 from tests.cli.conftest import Command
 from tests.conftest import ModelServer, start_server
 from tests.extras.tasks.shop import TASKS, write_shop
+from tests.forked import run_tooleval
 
 AGENTS = Path(__file__).with_name('shop_agents.py')
 PERFECT = {name: 100.0 if name in ('solved', 'finish_rate') else 0.0 for name in NAMES}
@@ -66,13 +67,12 @@ def server() -> Iterator[ModelServer]:
     started.stop()
 
 
-def test_tooleval_run_with_documentation_and_with_instructions(
-    tmp_path: Path, tooleval: Command, server: ModelServer
-) -> None:
+def test_tooleval_run_with_documentation_and_with_instructions(tmp_path: Path, server: ModelServer) -> None:
     file = write_shop(tmp_path / 'new with care.yaml with x' / 'shop', trusted=False)
     words = ('run', file, '--model', 'clerk', '--api-base', server.url, '-w', tmp_path / 'out', '--max-out-len', 500)
-    done = tooleval(*words, '--trust', '--instructions', write_instructions(tmp_path / 'guide.json'))
-    assert done.code == 0, done.out[-3000:] + done.err[-3000:]
+    guide = write_instructions(tmp_path / 'guide.json')
+    done = run_tooleval(*words, '--trust', '--instructions', guide)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     results = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/*/*.json')}
     solved = {name: result['solved'] for name, result in results.items()}
     assert solved == {'tooleval-tasks_shop': 100.0, 'tooleval-tasks_shop-easytool': 100.0}

@@ -86,7 +86,8 @@ def test_every_score_is_what_a_person_would_give(server: str, folder: Path, tmp_
                 table.writelines(rows)
 
 
-@pytest.mark.parametrize('server', ['memory', *(pytest.param(one, marks=LONG) for one in FIXTURES if one != 'memory')])
+@pytest.mark.long
+@pytest.mark.parametrize('server', FIXTURES)
 def test_the_tasks_are_without_faults(server: str, folder: Path, tmp_path: Path) -> None:
     file = write_files(server, tmp_path / server, found(server, folder))
     load_tasks(file).trustee.trust()
