@@ -173,19 +173,28 @@ from mmengine.config import read_base
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 with read_base():
-    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+DATASETS
+    from opencompass_tooleval.configs.summarizers.tooleval import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
 
-datasets = [row for row in datasets if row['abbr'] in WANTED]
+rows = [row for name, rows in locals().items() if name.endswith('_datasets') for row in rows]
+datasets = [next(row for row in rows if row['abbr'] == name) for name in WANTED]
 server = dict(type=ToolEvalOpenAI, path='tiny', key='right', openai_api_base='URL', retry=2, timeout=30, max_out_len=64,
               query_per_second=1000, max_seq_len=100000)
 server.update(SETTINGS)
 models = [dict(server, abbr='api', run_cfg=dict(num_gpus=0))]
 """
 
+DEMO = 'opencompass_tooleval.configs.datasets.demo'
+FAMILIES = ('agent', 'funcqa', 'restbench', 'toolbench', 'ultratool')
+
 
 def sweep_of(*wanted: str, more: str = '', **settings: Any) -> str:
     """The config of a sweep over data sets of the demo, with settings of the server; ``more`` is Python behind it."""
-    return SWEEP.replace('WANTED', repr(wanted)).replace('SETTINGS', f'**{settings!r}') + more
+    files = {next((part for part in FAMILIES if part in abbr), 'teval') for abbr in wanted}
+    imports = '\n'.join(f'    from {DEMO}.tooleval_{file}_demo_gen import *' for file in sorted(files))
+    config = SWEEP.replace('DATASETS', imports).replace('WANTED', repr(wanted))
+    return config.replace('SETTINGS', f'**{settings!r}') + more
 
 
 SERVE = ROOT / 'tools' / 'serve_model.py'

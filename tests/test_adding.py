@@ -55,6 +55,7 @@ main()
 """
 
 
+@pytest.mark.long
 def test_a_subset_and_an_engine(run: Run) -> None:
     said = run(ADDED)
     assert re.search(r'^toolbench_g1_tool +158 tasks', said, re.M) and '\nQwen/Qwen2.5-7B-Instruct\n' in said

@@ -381,6 +381,7 @@ main()
 """
 
 
+@pytest.mark.long
 def test_without_extras_the_plugin_is_imported_and_rows_keep_what_servers_show(without_extras: Path) -> None:
     environment = {**os.environ, 'PYTHONPATH': f'{without_extras}{os.pathsep}{PACKAGE.parent}'}
     command = [sys.executable, '-c', ALONE + OBSERVING]

@@ -14,6 +14,7 @@ from opencompass_tooleval.results.table import read
 from tools.showcase import ANSWERS, ultratool_answers
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not ANSWERS.is_dir(), reason=f'no published answers in {ANSWERS}')
 def test_the_first_screen_has_no_gap_and_says_that_the_scores_are_the_papers(tmp_path: Path) -> None:
     for answers in ultratool_answers():

@@ -127,6 +127,7 @@ def test_the_page_of_models_has_every_option() -> None:
         assert [option for option in options if f'`{option}`' not in page] == [], kind
 
 
+@pytest.mark.long
 def test_the_site_is_built_without_a_warning_and_needs_no_network(tmp_path: Path) -> None:
     packages = Path(sys.prefix) / 'docs'
     if not packages.is_dir():

@@ -61,12 +61,9 @@ def servers() -> Iterator[dict[str, ModelServer]]:
         server.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    'page',
-    [
-        pytest.param(page, id=page.stem, marks=[pytest.mark.long] * (page.stem != 'first-leaderboard'))
-        for page in sorted(set(TUTORIALS.glob('*.md')) - {TUTORIALS / 'index.md'})
-    ],
+    'page', sorted({*TUTORIALS.glob('*.md')} - {TUTORIALS / 'index.md'}), ids=lambda page: page.stem
 )
 def test_a_tutorial_runs_and_prints_what_its_page_says(
     page: Path, servers: dict[str, ModelServer], tmp_path: Path, tiny_model: Path

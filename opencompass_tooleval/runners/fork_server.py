@@ -152,18 +152,19 @@ def _is_single_threaded() -> bool:
             monitor.exit()  # the next progress bar starts another one
     if threading.active_count() > 1 or not _THREADS.is_dir():
         return False
-    process = os.fork()
-    if not process:
-        os._exit(0)
-    os.waitpid(process, 0)
-    for _ in range(_POLLS):
+    for number in range(_POLLS):
         names = []
         for thread in _THREADS.iterdir():
             with suppress(OSError):  # the thread has ended
                 names.append((thread / 'comm').read_text(errors='replace').strip())
         if len([name for name in names if name not in _PREPARED_THREADS]) == 1:
             return True
-        time.sleep(_SECONDS_PER_POLL)  # an ended thread is listed for a moment
+        if number:
+            time.sleep(_SECONDS_PER_POLL)  # an ended thread is listed for a moment
+        elif process := os.fork():
+            os.waitpid(process, 0)
+        else:
+            os._exit(0)
     return False
 
 

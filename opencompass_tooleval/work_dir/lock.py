@@ -124,16 +124,16 @@ class Reporter:
         self._written = time.monotonic()
         if self._stream.closed:
             return
-        self._stream.truncate(0)
-        self._stream.write(json.dumps(asdict(self._holder)))
-        self._stream.flush()
+        content, number = json.dumps(asdict(self._holder)).encode(), self._stream.fileno()
+        # One write over the previous content: readers would see a truncated file as one without a holder.
+        os.pwrite(number, content.ljust(os.fstat(number).st_size), 0)
 
 
 def _acquire(path: Path) -> IO[str]:
     """Opens and locks ``path``, and checks afterwards that it is still the same file."""
     while True:
-        # Not 'w', which would empty the file while another process holds the lock.
-        stream = path.open('a+', encoding='utf-8')
+        # Not 'w', which would empty the file while another process holds the lock; not 'a', which ignores offsets.
+        stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), 'r+', encoding='utf-8')
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if path.exists() and os.path.samestat(os.fstat(stream.fileno()), path.stat()):

@@ -255,14 +255,14 @@ HOSTILE = [
     '{"Tasks": ["a"], "ID": 2, "Parameters": {"input": [__import__("os").system("touch pwned")]}}',
     '{"Tasks": ["a"], "ID": 4, "Parameters": {"input": [9, 9, 9, 9, 9, 9, 9, 9]}}',
     '{"Tasks": ["a"], "ID": 4, "Parameters": {"input": [9, ' + '9' * 3000 + ']}}',
-    '{"ID": 2, "Parameters": {"input": ' + '[' * 100_000 + ']' * 100_000 + '}}',
-    '{"ID": 0, "Parameters": {"input": [0x' + 'f' * 150_000 + ']}}',
-    '{"ID": 0, "Parameters": {"input": [' + '1+' * 20_000 + '1]}}',
+    '{"ID": 2, "Parameters": {"input": ' + '[' * 10_000 + ']' * 10_000 + '}}',
+    '{"ID": 0, "Parameters": {"input": [0x' + 'f' * 15_000 + ']}}',
+    '{"ID": 0, "Parameters": {"input": [' + '1+' * 2_000 + '1]}}',
     '{"Tasks": ["' + 'x' * 190_000 + '"]}',
     '{"Tasks": [' + '"{0.__class__}", ' * 1_000 + '"a"]}',
     '{question} {0} {done.__class__} %s',
     '\x00\ud83d\u2028',
-    '<think>' * 20_000,
+    '<think>' * 2_000,
 ]
 
 

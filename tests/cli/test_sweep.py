@@ -172,8 +172,7 @@ def test_a_part_of_the_records_is_said(tooleval: Command, canned_server: ModelSe
     assert note not in tooleval('plan', 'mine.py').out
     with (folder / 'mine.py').open('a') as config:
         config.write("for row in datasets:\n    row['reader_cfg']['test_range'] = '[:2]'\n")
-    names = 'tooleval-teval-retrieve_str_v2, tooleval-teval-review_str_v2'
-    assert f'{note}2 data sets: {names}' in ' '.join(tooleval('plan', 'mine.py').out.split())
+    assert f'{note}2 data sets: {", ".join(WANTED)}' in ' '.join(tooleval('plan', 'mine.py').out.split())
 
 
 def test_status_shows_the_findings_on_the_results_so_far_and_parts_of_the_records(tooleval: Command) -> None:

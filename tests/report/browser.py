@@ -21,10 +21,8 @@ needs_chromium = pytest.mark.skipif(
 )
 
 LOOKS = [
-    (1280, False),
     (390, True),
-    pytest.param(1280, True, marks=pytest.mark.long),
-    pytest.param(390, False, marks=pytest.mark.long),
+    *(pytest.param(*look, marks=pytest.mark.long) for look in ((1280, False), (1280, True), (390, False))),
 ]
 """Width of a window, and whether it is dark."""
 

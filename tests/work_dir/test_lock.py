@@ -32,6 +32,14 @@ def test_another_process_is_refused_and_told_by_whom(tmp_path: Path) -> None:
         pass
 
 
+def test_progress_is_read_while_it_is_written(tmp_path: Path) -> None:
+    with exclusive(tmp_path / 'lock') as report:
+        thread = threading.Thread(target=lambda: [report.waits_for('x' * (number % 50)) for number in range(2_000)])
+        thread.start()
+        while thread.is_alive():
+            assert holder_of(tmp_path / 'lock')
+
+
 def test_what_killed_processes_left_is_removed_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = tmp_path / 'predictions' / 'm'
     paths = sweep_lock(tmp_path), folder / '.killed.lock', folder / '.held.lock'

@@ -308,7 +308,7 @@ def begun(folder: Path) -> None:
 
 @pytest.mark.usefixtures('_no_sync')
 @pytest.mark.parametrize('is_last', [False, True], ids=['first', 'last'])
-@pytest.mark.parametrize('each', [40, pytest.param(1, marks=pytest.mark.long)], ids=['some', 'every'])
+@pytest.mark.parametrize('each', [120, pytest.param(1, marks=pytest.mark.long)], ids=['some', 'every'])
 @pytest.mark.parametrize('other', ['the next sweep', 'another replica', 'itself'])
 def test_a_kill_at_every_line(
     tmp_path: Path, lines: list[tuple[Point, int]], other: str, each: int, is_last: bool
@@ -374,7 +374,9 @@ DAMAGE = {'empty': b'', 'NULs': bytes(99), 'cut': b'{"stops": [1', 'lost': None}
 
 
 @pytest.mark.parametrize('which', ['plan', '*.0', '*.done', '*'])
-@pytest.mark.parametrize('sweep', ['a', 'b'], ids=['the same sweep', 'the next one'])
+@pytest.mark.parametrize(
+    'sweep', ['a', pytest.param('b', marks=pytest.mark.long)], ids=['the same sweep', 'the next one']
+)
 def test_a_power_cut_loses_no_answer(tmp_path: Path, which: str, sweep: str) -> None:
     for damage, content in DAMAGE.items():
         if (damage, which, sweep) == ('lost', '*.0', 'a'):

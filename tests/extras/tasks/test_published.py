@@ -25,7 +25,7 @@ from opencompass_tooleval.extras.tasks.task_file import load_tasks
 from tests.extras.mcp_servers.servers import PUBLISHED, installed, installed_by_npm
 from tests.extras.tasks.published_servers import FIXTURES, HARMS, OTHER_PATHS, Call, find_program, write_files
 
-LONG = [pytest.mark.long]
+pytestmark = pytest.mark.long  # they are installed from the registries, and each has a process for each task
 
 
 @pytest.fixture(scope='module')
@@ -44,7 +44,7 @@ def found(server: str, folder: Path) -> str:
     pytest.skip(f'the server {server} is in no environment of $TOOLEVAL_MCP_SERVERS')
 
 
-@pytest.mark.parametrize('server', [pytest.param(one, marks=LONG * (one != 'memory')) for one in FIXTURES])
+@pytest.mark.parametrize('server', FIXTURES)
 def test_every_score_is_what_a_person_would_give(server: str, folder: Path, tmp_path: Path) -> None:
     file = write_files(server, tmp_path / server, found(server, folder))
     load_tasks(file).trustee.trust()
@@ -86,7 +86,6 @@ def test_every_score_is_what_a_person_would_give(server: str, folder: Path, tmp_
                 table.writelines(rows)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize('server', FIXTURES)
 def test_the_tasks_are_without_faults(server: str, folder: Path, tmp_path: Path) -> None:
     file = write_files(server, tmp_path / server, found(server, folder))
