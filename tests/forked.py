@@ -255,6 +255,7 @@ def _run(words: list[str], cwd: str, env: dict[str, str], stdin: str, output: st
     os.dup2(os.open(stdin, os.O_RDONLY), 0)
     for number, name in ((1, output), (2, errors)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, 'w', 1)
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
@@ -263,7 +264,7 @@ def _run(words: list[str], cwd: str, env: dict[str, str], stdin: str, output: st
 
     numpy.random.seed()
     if words[0] == '-u':  # a worker of pytest-xdist, which has everything as it is
-        sys.argv, sys.stdin = ['-c'], os.fdopen(0)
+        sys.argv = ['-c']
         _end_with(lambda: exec(words[-1], {'__name__': '__main__'}))
     option, what, *_ = words
     sys.argv = [option, *words[2:]]

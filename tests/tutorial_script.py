@@ -18,7 +18,7 @@ from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.records import load_samples
 
 DEMO = Path(opencompass_tooleval.__file__).resolve().parent / 'demo'
-TEVAL, TASKS = DEMO / 'teval' / 'EN', DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json'
+TASKS = DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json'
 END = 'That is done.'
 RETURNS = {'name': 'count_orders', 'arguments': {'customer': 'Okafor', 'status': 'returned'}}
 SHOP = (RETURNS, {'name': 'set_status', 'arguments': {'order': 42, 'status': 'returned'}}, RETURNS)
@@ -32,12 +32,11 @@ def _key(messages: list[dict[str, Any]]) -> str:
 
 @cache
 def _answers() -> dict[str, str]:
-    """Conversation -> gold answer, of all demo records of T-Eval in English."""
+    """Conversation -> gold answer, of all demo records of T-Eval."""
     answers = {}
-    for file in sorted(TEVAL.glob('*_v2.json')):
-        gold = {
-            sample.record.id: gold_answer(sample.record) for sample in load_samples(file, file.stem.removesuffix('_v2'))
-        }
+    for file in sorted(DEMO.glob('teval/*/*.json')):
+        samples = load_samples(file, file.stem.partition('_v2')[0])
+        gold = {sample.record.id: gold_answer(sample.record) for sample in samples}
         for name, row in json.loads(file.read_text(encoding='utf-8')).items():
             messages = row['origin_prompt']
             answers[_key(ast.literal_eval(messages) if isinstance(messages, str) else messages)] = gold[name]

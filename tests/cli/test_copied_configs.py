@@ -19,6 +19,7 @@ INSTRUCTIONS = {
     'ultratool_zh.json': 'easytool/ultratool_zh.json',
     'ultratool_en.json': 'easytool/ultratool_en.json',
     'tmdb_tool.json': 'restbench/tmdb_tool.json',
+    'functions_data.json': 'funcqa/functions_data.json',
     'toolbench_G1.json': 'toolbench/instructions.json',
     'toolbench_G3.json': 'toolbench/instructions.json',
 }
@@ -66,7 +67,7 @@ def test_a_copy_in_an_empty_folder_plans(
     copy = tmp_path / 'work' / 'my_sweep.py'
     copy.write_text(sweep.read_text(encoding='utf-8') + OWN_LINES, encoding='utf-8')
     done = tooleval('plan', copy, '--json', '-')
-    assert done.code == 0, done.err
+    assert done.code == 0, done.out[-1500:] + done.err
     assert 'Map:' not in done.err
     models = json.loads(done.out)['models']
     assert models and all(model['datasets'] and model['samples'] for model in models)

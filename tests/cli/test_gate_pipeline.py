@@ -140,8 +140,8 @@ def test_the_workflow_of_the_page_runs(server: ModelServer, tmp_path: Path, tool
         print(done.stdout[-2_000:], done.stderr[-2_000:])
     is_regressed = server.kind == 'regressed'  # type: ignore[attr-defined]
     assert statuses == {'pip': 0, 'opencompass': 0, 'tooleval': int(is_regressed), 'cat': 0}
-    assert ('dropped: 2 of 2' if is_regressed else 'held: 0 of 2') in (tmp_path / 'summary.md').read_text()
+    assert ('dropped: 4 of 4' if is_regressed else 'held: 0 of 4') in (tmp_path / 'summary.md').read_text()
     root = ElementTree.parse(tmp_path / 'gate.xml').getroot()
-    assert root.get('failures') == ('2' if is_regressed else '0')
+    assert root.get('failures') == ('4' if is_regressed else '0')
     uploaded = next(step['with']['path'] for step in job['steps'] if 'upload-artifact' in step.get('uses', ''))
     assert all((tmp_path / name).is_file() for name in uploaded.split())

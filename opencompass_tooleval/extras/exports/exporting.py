@@ -18,6 +18,7 @@ from opencompass_tooleval.core.calls.trajectory import without_sent
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.core.statistics.paired import Result
 from opencompass_tooleval.core.text.jsonable import map_texts, without_folder
@@ -47,7 +48,7 @@ COLUMNS = {
     ),
     'predictions': (
         'model', 'dataset', 'record_id', 'run', 'prediction', 'infra', 'finish_reason', 'source', 'prompt_digest',
-        MAX_OUT_LEN, THOUGHTS, RECORDED_SHAPE, CALLS, USAGE, OTHERS, OBSERVED, SERVING,
+        MAX_OUT_LEN, THOUGHTS, RECORDED_SHAPE, CALLS, USAGE, OTHERS, SAMPLING, OBSERVED, SERVING,
     ),
     'details': ('model', 'dataset', 'record_id', 'run', 'reason', 'details'),
 }  # fmt: skip

@@ -19,6 +19,7 @@ from opencompass_tooleval.core.calls.tool_calls import read_calls
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.scoring.result import INFRA
+from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING
 from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.extras.attribution.causes import SERVING
@@ -32,13 +33,13 @@ from opencompass_tooleval.work_dir.whole_file import host_mark, left_behind
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 _BATCH = 256
-_EXTRAS = (THOUGHTS, MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS, OBSERVED, SERVING)
+_EXTRAS = (THOUGHTS, MAX_OUT_LEN, RECORDED_SHAPE, CALLS, USAGE, OTHERS, SAMPLING, OBSERVED, SERVING)
 """Columns that inference omits when they are empty."""
 _OPTIONAL = ('run', 'finish_reason', 'source', 'prompt_digest', *_EXTRAS)
 """Columns that may be missing; the run number follows from the order of the rows."""
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(('record_id', 'finish_reason', 'source', 'prompt_digest', THOUGHTS, RECORDED_SHAPE), (str, 'text')),
-    **dict.fromkeys((USAGE, SERVING), (dict, 'an object')),
+    **dict.fromkeys((USAGE, SAMPLING, SERVING), (dict, 'an object')),
     OBSERVED: (list, 'a list'),
     OTHERS: (list, 'a list'),
 }
