@@ -14,7 +14,7 @@ CANDIDATES = $(or $(PYTHON),python3.11 python3.12 python3.10 python3 python \
 	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.1[012].*/bin/python))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo lint test test-quick test-long docs hooks real showcase bench check-constraints check-official clean
+.PHONY: help install demo lint test test-quick test-docs test-long docs hooks real showcase bench check-constraints check-official clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ test: lint ## lint, then the tests, three at a time
 
 test-quick: install ## the tests of pure modules, in a minute: for the edit loop
 	$(PYTEST) tests/core tests/benchmarks/*/test_scoring.py tests/test_architecture.py
+
+test-docs: .venv/docs/.installed ## what the documentation says: commands, tutorials, pieces of configs, patches, the site
+	$(PYTEST) --dist load -m 'long or not long' tests/test_documentation.py tests/test_tutorials.py tests/test_site.py tests/test_adding.py
 
 test-long: lint ## lint, then all tests
 	$(PYTEST) -m ''

@@ -393,7 +393,8 @@ def test_without_extras_the_plugin_is_imported_and_rows_keep_what_servers_show(w
 
 
 OF_EXTRAS = re.compile(
-    r"\bextras\b|['\"](?:make|leaderboard|export|record|serve|mcp|live|compare|gate|plan|doctor)['\"]"
+    r"\bextras\b|['\"](?:make|leaderboard|export|record|serve|mcp|live|compare|gate|plan|doctor|score|agents|easytool"
+    r"|conformance)['\"]"
 )
 
 
@@ -409,7 +410,7 @@ def test_the_plugins_tests_pass_without_extras(without_extras: Path) -> None:
         for file in sorted((without_extras / 'tests' / room).rglob('test_*.py'))
         if not OF_EXTRAS.search(file.read_text(encoding='utf-8'))
     ]
-    assert len(files) > 100
+    assert len(files) > 60
     environment = {**os.environ, 'PYTHONPATH': str(without_extras)}
     command = [sys.executable, '-m', 'pytest', '-q', '-rf', '--maxfail=20', '-n', '2', *files]
     done = subprocess.run(command, capture_output=True, text=True, cwd=without_extras, env=environment, check=False)

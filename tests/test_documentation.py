@@ -51,19 +51,6 @@ NOT_RUN = {
     '/envs/vllm/bin/pip install vllm': 'installs an engine',
     'tooleval gate outputs/new --baseline outputs/old --equivalent 3': 'tests/cli/test_gate.py',
     **{
-        f'tooleval {command}': 'needs a large context; tests/extras/conformance (make test-long) has servers'
-        for command in (
-            'run conformance --model NAME --api-base http://127.0.0.1:8000/v1 -w outputs/reference',
-            'run conformance --model NAME --api-base http://127.0.0.1:8000/v1 -w outputs/served',
-            'run conformance --model NAME --api-base http://127.0.0.1:8000/v1 -w outputs/whole',
-            'run conformance --model NAME --api-base http://127.0.0.1:8000/v1 -w outputs/streamed --stream',
-            'gate outputs/streamed --baseline outputs/whole --equivalent 3 --markdown certificate.md',
-            'gate outputs/served --baseline outputs/reference --equivalent 3 --markdown certificate.md '
-            '--junit certificate.xml',
-            'compare outputs/reference NAME NAME --work-dir-b outputs/served --show 20',
-        )
-    },
-    **{
         f'tooleval {command}': 'needs a server that others wrote; tests/extras/tasks, and the tutorial with functions'
         for command in (
             "tasks init --server 'python shop_server.py' --fixture shop.db",
@@ -87,6 +74,12 @@ NOT_RUN = {
     'tooleval prepare ultratool --from DIR': 'needs the published files; tests/cli/test_prepare.py',
 }
 """Command -> why it is not run here."""
+
+ELSEWHERE = {
+    'tutorials': 'tests/test_tutorials.py',
+    'served-model-certificate': 'a large context: tests/extras/conformance',
+}
+"""Folder or page -> where its commands run."""
 
 AS_FAR_AS_IT_GOES = {
     'opencompass teval.py': 'the key of a model behind an API, and the network',
@@ -268,10 +261,15 @@ def check(command: str, place: Place) -> str:
 
 
 @pytest.mark.parametrize(
-    'page', walked(page for page in (*PAGES, *COMMENTED) if commands_of(page) and page.parent.name != 'tutorials')
+    'page',
+    walked(
+        page
+        for page in (*PAGES, *COMMENTED)
+        if commands_of(page) and not ELSEWHERE.keys() & {page.parent.name, page.stem}
+    ),
 )
 def test_commands_run(page: Path, place: Place) -> None:
-    """In the order of the page: what one makes the next may need. tests/test_tutorials.py runs the tutorials."""
+    """In the order of the page: what one makes the next may need."""
     for command in commands_of(page):
         if command not in NOT_RUN:
             check(command, place)

@@ -156,15 +156,15 @@ def _acquire(path: Path) -> IO[str]:
 
 def holder_of(path: Path) -> Holder | None:
     """Reads the holder from a lock file; returns None if there is none. The holder may have ended (:func:`is_held`)."""
-    try:
-        holder = Holder(**load_json(read_plain(path, _MAX_LOCK)))
-    except (OSError, ValueError, TypeError):
-        return None
-    texts = (holder.host, holder.since, holder.waiting)
-    counts = [value for name, value in asdict(holder).items() if name not in ('host', 'since', 'waiting')]
-    # isinstance would take true for process 1.
-    whole = all(type(count) is int for count in counts) and all(isinstance(text, str) for text in texts)
-    return holder if whole else None
+    for _ in range(3):  # a reader may find the beginning of one content and the end of another
+        with suppress(OSError, ValueError, TypeError):
+            holder = Holder(**load_json(read_plain(path, _MAX_LOCK)))
+            texts = (holder.host, holder.since, holder.waiting)
+            counts = [value for name, value in asdict(holder).items() if name not in ('host', 'since', 'waiting')]
+            # isinstance would take true for process 1.
+            whole = all(type(count) is int for count in counts) and all(isinstance(text, str) for text in texts)
+            return holder if whole else None
+    return None
 
 
 def probe(path: Path) -> bool | None:
