@@ -64,11 +64,11 @@ class Fork:
 
     def wait(self, timeout: float = PATIENCE) -> int:
         """Waits for its end and returns the exit status."""
-        end = time.monotonic() + timeout
+        start = time.monotonic()
         while (status := self.poll()) is None:
-            if time.monotonic() > end:
+            if (waited := time.monotonic() - start) > timeout:
                 raise subprocess.TimeoutExpired('python', timeout)
-            time.sleep(0.01)
+            time.sleep(min(0.01 + waited / 50, 0.5))
         return status
 
     def send_signal(self, number: int) -> None:
