@@ -43,18 +43,13 @@ hear_signals()
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = """
-cli/test_fuzzed_files.py runners/slurm/test_client.py test_end_to_end.py runners/slurm/test_engines.py
-test_contract.py models/test_served_model.py benchmarks/funcqa/test_pipeline.py test_hostile_readers.py
-runners/test_local_runner.py runners/slurm/test_runner.py benchmarks/teval/test_differential.py
-report/test_browser.py cli/test_answer_limits.py cli/test_sweep.py test_site.py models/test_wrappers.py
-test_architecture.py instructions/test_function_calling_pipeline.py models/test_openai_model.py
-test_documentation.py test_tutorials.py test_kill.py test_kill_agents.py test_spending.py test_packaging.py
-agents/test_hostile_loops.py agents/test_behaviours.py cli/test_run.py cli/test_gate_pipeline.py tasks/test_tasks.py
-models/api/test_engine.py cli/test_copied_configs.py benchmarks/ultratool/test_pipeline.py
-benchmarks/test_demo_pipeline.py inferencers/test_trials.py report/test_figures.py report/test_browser_agents.py
-test_synthetic.py test_adding.py environments/test_live.py extras/mcp_servers/test_connection.py
-extras/tasks/test_adapter.py runners/test_interrupt.py models/test_accelerators.py models/test_transformers_serve.py
-cli/test_exchange.py
+cli/test_answer_limits.py test_end_to_end.py runners/slurm/test_client.py test_hostile_readers.py cli/test_twins.py
+cli/test_sweep.py tasks/test_tasks.py inferencers/test_trials.py cli/test_within.py
+benchmarks/teval/test_differential.py runners/test_local_runner.py test_kill_agents.py test_budget.py test_refusals.py
+twins/test_exactness.py models/test_shared_model.py work_dir/test_shards.py test_spending.py
+benchmarks/funcqa/test_pipeline.py extras/tasks/test_check.py models/test_openai_model.py models/test_served_model.py
+cli/test_run.py models/test_budget.py test_documentation.py models/api/test_engine.py report/test_browser.py
+cli/test_other_settings.py models/test_wrappers.py
 """
 """Files whose tests take longest. They come first, so that no processor is left with one of them at the end."""
 

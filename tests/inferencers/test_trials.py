@@ -67,6 +67,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Repeated]:
     datasets += Config.fromfile(REQUESTS, format_python_code=False)['tooleval_conformance_datasets']
     for dataset in datasets:
         dataset['n'] = 4
+        dataset['reader_cfg']['test_range'] = '[:5]'
     model = ConfigDict(type=Wavering, abbr='wavering', batch_size=64)
     evaluation = {'runner': {'task': {'dump_details': True}}}
     task = ConfigDict(models=[model], datasets=[datasets], work_dir=str(folder), eval=evaluation)
