@@ -50,21 +50,6 @@ NOT_RUN = {
     'python3 -m venv /envs/vllm': 'makes an environment for an engine',
     '/envs/vllm/bin/pip install vllm': 'installs an engine',
     'tooleval gate outputs/new --baseline outputs/old --equivalent 3': 'tests/cli/test_gate.py',
-    **{
-        f'tooleval {command}': 'needs a server that others wrote; tests/extras/tasks, and the tutorial with functions'
-        for command in (
-            "tasks init --server 'python shop_server.py' --fixture shop.db",
-            "tasks add tasks.yaml --request 'Delete the order of the mug.' --calls calls.jsonl",
-            'tasks check tasks.yaml',
-            'run tasks.yaml --model NAME --api-base http://127.0.0.1:8000/v1',
-            'run tasks.yaml --model NAME --api-base http://127.0.0.1:8000/v1 --instructions guide.json',
-            'run tasks.yaml --model NAME --write-config mine.py',
-        )
-    },
-    'tooleval run teval --model NAME --api-base http://127.0.0.1:8000/v1 --twin names order more20': 'needs the data; '
-    'tests/cli/test_twins.py runs it on the demo',
-    "tooleval compare outputs/run/teval A B --datasets '*-twin-names'": 'needs that run; tests/cli/test_compare.py',
-    'tooleval gate outputs/run/teval --twin names --max-drop 3': 'needs that run; tests/cli/test_twins.py',
     'make demo': 'makes an environment; `tooleval demo` below is what it runs',
     "pip install -c constraints.txt '.[offline,report]'": 'installs 6 GB; tests/test_installs.py (make test-long) does',
     'pip wheel --no-deps -w dist .': 'tests/test_packaging.py builds the wheel',
@@ -77,7 +62,9 @@ NOT_RUN = {
 
 ELSEWHERE = {
     'tutorials': 'tests/test_tutorials.py',
-    'served-model-certificate': 'a large context: tests/extras/conformance',
+    'served-model-certificate': 'a large context: tests/extras/conformance (make test-long)',
+    'twins': 'the published data: tests/cli/test_twins.py, tests/cli/test_compare.py',
+    'your-own-tools': 'a server that others wrote: tests/extras/tasks, and the tutorial with functions',
 }
 """Folder or page -> where its commands run."""
 
