@@ -74,7 +74,7 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Lets the workers of pytest-xdist share the process that they fork."""
+    """Makes the workers of pytest-xdist forks of the process that their tests fork, too."""
     if workers := config.getoption('numprocesses', None):  # not in a worker
         share_server()
         config.option.tx = [worker_spec()] * workers

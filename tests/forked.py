@@ -7,7 +7,7 @@ programs run in ``test_interrupt.py`` and ``test_tasks.py``, and on Slurm, where
 ``test_local_runner.py`` the fork servers of tasks with GPUs.
 
 This module is also the process that is forked: ``python -m tests.forked SOCKET``. A line of JSON asks, a line answers.
-The workers of pytest-xdist share it.
+The workers of pytest-xdist are such forks too, and ask the same process.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def _run(words: list[str], cwd: str, env: dict[str, str], stdin: str, output: st
     import numpy
 
     numpy.random.seed()
-    if words[0] == '-u':  # a worker of pytest-xdist, which has everything as it is
+    if words[0] == '-u':  # a worker of pytest-xdist; its tests start real programs
         sys.argv = ['-c']
         _end_with(lambda: exec(words[-1], {'__name__': '__main__'}))
     option, what, *_ = words

@@ -94,9 +94,7 @@ long = partial(pytest.param, marks=pytest.mark.long)
 
 
 @pytest.mark.parametrize(('subset', 'kind', 'records'), [
-    long('plan_json', 'order', 553),
-    long('plan_json', 'names', 548),
-    long('plan_json', 'values', 308),
+    *(long('plan_json', kind, records) for kind, records in (('order', 553), ('names', 548), ('values', 308))),
     long('plan_str', 'plain', 548),
     ('plan_str', 'values', 309),  # plan_json's prompt has a word that is a value of one request
     long('plan_str', 'more5', 553),
@@ -139,8 +137,7 @@ def translated_answer(answer: Any, new: Translation) -> Any:
 @pytest.mark.parametrize(('folder', 'model', 'language', 'kind'), [
     ('Chinese-dataset', 'gpt-3.5', 'zh', 'values'),
     *(long('Chinese-dataset', 'gpt-3.5', 'zh', kind) for kind in ('order', 'names', 'more5')),
-    long('Chinese-dataset', 'gpt-4', 'zh', 'names'),
-    ('English-dataset', 'gpt-4', 'en', 'names'),
+    long('Chinese-dataset', 'gpt-4', 'zh', 'names'), ('English-dataset', 'gpt-4', 'en', 'names'),
     long('English-dataset', 'gpt-4', 'en', 'values'),
 ])  # fmt: skip
 def test_published_answers_of_ultratool(folder: str, model: str, language: str, kind: str) -> None:
