@@ -148,14 +148,8 @@ _asking = threading.Lock()
 
 
 def share_server() -> None:
-    """Lets all workers of pytest-xdist ask one process, which starts when the first of them does."""
-    listening = _listen()
-
-    def start() -> None:
-        select.select([listening], [], [])
-        _start_server(listening)
-
-    threading.Thread(target=start, daemon=True).start()
+    """Starts the process that forks all workers of pytest-xdist, and that they ask."""
+    _start_server(_listen())
 
 
 def _listen() -> socket.socket:

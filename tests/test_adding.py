@@ -14,6 +14,8 @@ import pytest
 
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.long  # make test-docs
+
 PATCHES = re.findall(r'^```diff\n(.*?)^```', (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8'), re.M | re.S)
 SUBSET, LOOP, JUDGED, ENGINE = PATCHES
 
@@ -55,7 +57,6 @@ main()
 """
 
 
-@pytest.mark.long
 def test_a_subset_and_an_engine(run: Run) -> None:
     said = run(ADDED)
     assert re.search(r'^toolbench_g1_tool +158 tasks', said, re.M) and '\nQwen/Qwen2.5-7B-Instruct\n' in said

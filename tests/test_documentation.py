@@ -41,8 +41,6 @@ PAGES = sorted(
 COMMENTED = [file for file in sorted(CONFIGS.glob('*.py')) if '#   tooleval ' in file.read_text(encoding='utf-8')]
 BLOCK = re.compile(r'^```(\w*)[^\n]*\n(.*?)^```', re.S | re.M)
 INLINE = re.compile(r'`((?:tooleval|opencompass|make|python tools/)[^`]*)`')
-README = ROOT / 'README.md'
-"""The page whose commands and snippets `make test` runs; those of the others are long tests."""
 
 NOT_RUN = {
     '. .venv/bin/activate': 'the environment of `make demo`',
@@ -115,9 +113,8 @@ def snippets_of(page: Path) -> list[str]:
 
 
 def walked(pages: Iterable[Path]) -> list[Any]:
-    """Parameters of a test that runs what pages say."""
-    long = pytest.mark.long
-    return [pytest.param(page, id=str(page.relative_to(ROOT)), marks=[long] * (page != README)) for page in pages]
+    """Parameters of a test that runs what pages say, for `make test-docs`."""
+    return [pytest.param(page, id=str(page.relative_to(ROOT)), marks=pytest.mark.long) for page in pages]
 
 
 # --- a reader's folder ------------------------------------------------------------------------------------------------
