@@ -146,7 +146,7 @@ def _fork_server() -> socket.socket | None:
 
 
 def _is_single_threaded() -> bool:
-    """Tests if this process has a single thread, after tqdm, and a fork, have made libraries stop their threads."""
+    """Tests if this process has a single thread. Ends the threads of progress bars; a fork ends those of libraries."""
     for monitor in threading.enumerate():
         if isinstance(monitor, TMonitor):
             monitor.exit()  # the next progress bar starts another one

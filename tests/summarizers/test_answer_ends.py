@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.forked import run_opencompass, run_python
+from tests.forked import run_opencompass, run_tooleval
 from tests.models.api.scripted_server import KEY, Refused, Request, Script, serving
 
 
@@ -62,8 +62,7 @@ def test_the_last_screen_and_status_quote_the_server(tmp_path: Path) -> None:
     assert done.returncode == 1 and count > 1, done.stdout
     assert asked == {name: count * (1 + (name == 'broken')) for name in REPLIES}
     output = done.stdout[done.stdout.index('Each table') :]
-    command = 'from opencompass_tooleval.cli.main import main; main()'
-    status = run_python('-c', command, 'status', 'out', cwd=tmp_path)
+    status = run_tooleval('status', 'out', cwd=tmp_path)
     (kept,) = (file.relative_to(tmp_path) for file in tmp_path.glob('out/*/configs/*.py'))
     for shown, config in ((output, 'mine.py'), (status.stdout, kept)):
         flat = re.sub(r'\s+', ' ', shown)
