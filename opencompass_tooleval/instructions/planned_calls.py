@@ -58,7 +58,7 @@ def plan_calls(request: ModelRequest, max_steps: int) -> Dialogue[Answer]:
     for step in range(max_steps):
         answer = yield request
         if answer.calls and step + 1 < max_steps:
-            results = tool_messages(answer, [NOTED] * len(answer.calls), len(calls))
+            results = tool_messages(answer, [NOTED] * len(answer.calls), request.messages)
             request = ModelRequest((*request.messages, *results), _LAST, request.tools)
         calls += answer.calls
         if not answer.calls or len(calls) >= MAX_CALLS:

@@ -14,7 +14,7 @@ from opencompass.utils.prompt import PromptList
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import TOOL, Message, normalise, prompt_digest, read_messages
-from opencompass_tooleval.core.calls.sent import with_sent
+from opencompass_tooleval.core.calls.sent import NULL_CONTENT, once, with_sent
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 
@@ -107,11 +107,13 @@ class Conversation(PromptList):
         """Returns the texts that use up the context: contents, native messages as JSON, and tools as JSON.
 
         Args:
-            without: Members that the server sends but refuses to receive.
+            without: As in :meth:`request_text`. Thoughts that several members repeat occur once.
         """
         tools = [json.dumps(self.tools.as_request(), ensure_ascii=False)] if self.tools and self.tools.tools else []
         return tools + [
-            json.dumps(self._requested(message, without), ensure_ascii=False) if message.is_native else message.content
+            json.dumps(once(self._requested(message, without)), ensure_ascii=False)
+            if message.is_native
+            else message.content
             for message in self._messages
         ]
 
@@ -119,7 +121,7 @@ class Conversation(PromptList):
         requested: dict[str, Any] = {'role': message.role, 'content': message.content}
         if message.calls:
             # In OpenAI's format the content is null if there are calls without text.
-            requested['content'] = message.content or None
+            requested['content'] = message.content or ('' if NULL_CONTENT in without else None)
             requested['tool_calls'] = [
                 {'id': call.id, 'type': 'function', 'function': self._requested_call(call)} for call in message.calls
             ]

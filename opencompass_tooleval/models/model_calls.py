@@ -20,6 +20,7 @@ from opencompass.models import (
 )
 
 from opencompass_tooleval.core.calls.answer import CUT, STOP, Answer
+from opencompass_tooleval.core.calls.sent import once
 from opencompass_tooleval.core.calls.tool_calls import calls_text
 from opencompass_tooleval.core.scoring.result import TRUNCATED
 from opencompass_tooleval.core.scoring.usage import Usage
@@ -147,10 +148,13 @@ def prompt_length(model: Any, prompt: Conversation) -> int:
 
 
 def texts_of(prompt: Conversation) -> list[str]:
-    """Returns all texts of a prompt, with its tools and calls, to count their tokens."""
+    """Returns all texts of a prompt, with its tools, calls and returned thoughts, to count their tokens."""
     if prompt.tools is None:
         return prompt_texts(list(prompt))
-    return prompt_texts(prompt.as_request(), prompt.tools.as_request())
+    returned = (once(message.sent) for message in prompt.messages() if message.sent)
+    thoughts = [value for sent in returned for name, value in sent.items() if name not in ('content', 'tool_calls')]
+    texts = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in thoughts]
+    return prompt_texts(prompt.as_request(), prompt.tools.as_request()) + texts
 
 
 def exceeds_context(model: Any, prompt: Conversation) -> bool:

@@ -20,13 +20,16 @@ from opencompass.models.openai_api import OpenAI
 from opencompass.registry import MODELS
 
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.sent import (
     AS_SENT,
+    NULL_CONTENT,
     THOUGHTS,
     is_about_thoughts,
     names_of,
     refused_members,
     setting_faults,
+    unreturned,
 )
 from opencompass_tooleval.core.calls.sent import (
     NONE as NO_THOUGHTS,
@@ -59,6 +62,7 @@ _RESERVED = 100
 _FIX_NONE = "set thoughts='as_sent' in the config of the model, so that they go back to the server"
 _FIX_HISTORY = "the server never sent some earlier calls; T-Eval's data sets with history='text' send them as text"
 """Advice added if a server refuses a request because thoughts are missing."""
+_FIX_THOUGHTS = "if it refuses the thoughts that go back, set thoughts='none' in the config of the model"
 _USAGE = 'stream_options'
 _SECONDS = {False: 600.0, True: 3600.0}
 """``timeout`` without and with ``stream``."""
@@ -195,6 +199,7 @@ class ToolEvalOpenAI(OpenAI):
         self.thoughts = thoughts
         self.system_prompt = system_prompt
         self._refused: set[str] = set()  # members that the server sends but refuses to receive
+        self._has_unreturned = False
         self._pace = _Pace(query_per_second) if query_per_second else None
         if not self.tokenizer:
             self._init_tokenizer()  # OpenCompass 0.5.2 does not call it
@@ -368,7 +373,8 @@ class ToolEvalOpenAI(OpenAI):
     @property
     def returned_thoughts(self) -> str:
         """The setting ``thoughts``, with the members that the server refuses to receive."""
-        left_out = f' without {", ".join(sorted(self._refused))}' if self._refused else ''
+        names = sorted(self._refused - {NULL_CONTENT}) + ['members that are too long'] * self._has_unreturned
+        left_out = f' without {", ".join(names)}' if names else ''
         return self.thoughts + left_out
 
     def _request_body(self, prompt: Any, max_out_len: int, temperature: float, without: Collection[str] = ()) -> bytes:
@@ -485,34 +491,56 @@ class ToolEvalOpenAI(OpenAI):
         return min(asked, most)
 
     async def _try_with_thoughts(self, sent: SentRequest) -> tuple[Answer, float]:
-        """Sends the request; if the server refuses members of its own earlier messages, sends it again without them.
+        """Sends the request; while the server refuses members of its own earlier messages, sends it again without them.
 
         An error may name a member for another reason, such as that it is missing elsewhere. So the task stops sending a
-        member only if the server accepts the request without it.
+        member only if the server accepts a request without it. Requests in flight then leave it out too.
         """
-        try:
-            return await self._try(sent)
-        except Failure as failure:
-            messages = sent.prompt.messages() if isinstance(sent.prompt, Conversation) else []
-            names = names_of(message.sent for message in messages)
-            if failure.reason != 'infra:bad_request' or failure.ends:
-                raise
-            refused, first = refused_members(failure.body, names), failure
-        if not refused:
-            if is_about_thoughts(first.body) and any(message.calls and not message.sent for message in messages):
-                first.words += f'; {_FIX_NONE if self.thoughts == NO_THOUGHTS else _FIX_HISTORY}'
-            raise first
-        try:
-            answered = await self._try(sent._replace(body=sent.encode(refused)))
-        except Failure as failure:
-            raise first if failure.reason == first.reason else failure from None
-        if new := refused - self._refused:
+        messages = sent.prompt.messages() if isinstance(sent.prompt, Conversation) else []
+        refused: set[str] = set()
+        first: Failure | None = None
+        while True:
+            try:
+                answered = await self._try(sent)
+                break
+            except Failure as failure:
+                first = first or failure
+                if not failure.may_refuse_members:
+                    raise first if failure.reason == first.reason else failure from None
+                body = sent.encode(refused)
+                if body == sent.body:  # no other request has found a refused member since this one was encoded
+                    more = self._refused_next(failure.body, messages, refused)
+                    if not more:
+                        first.words += self._advice(first, messages, bool(refused))
+                        raise first from None
+                    refused.update(more)
+                    body = sent.encode(refused)
+                sent = sent._replace(body=body)
+        if first and (new := refused - self._refused):
             self._refused |= new
             self.logger.warning(
                 f'{self._server} refuses {", ".join(sorted(new))} of its earlier messages; this task no longer returns '
                 f'them: {first.words}'
             )
         return answered
+
+    def _refused_next(self, error: str, messages: Sequence[Message], refused: Collection[str]) -> list[str]:
+        """Returns the members to leave out after an error, with ``refused`` at most as many as one message has."""
+        names = [
+            [*names_of(message.sent), *[NULL_CONTENT] * bool(message.calls and not message.content)]
+            for message in messages
+        ]
+        left_out, most = self._refused.union(refused), max(map(len, names), default=0)
+        known = dict.fromkeys(name for of_message in names for name in of_message if name not in left_out)
+        return refused_members(error, list(known))[: most - len(refused)]
+
+    def _advice(self, failure: Failure, messages: Sequence[Message], is_without: bool) -> str:
+        """Returns the setting to add to an error about thoughts that leaving members out did not fix."""
+        if not is_about_thoughts(failure.body):
+            return ''
+        if any(message.calls and not message.sent for message in messages):
+            return f'; {_FIX_NONE if self.thoughts == NO_THOUGHTS else _FIX_HISTORY}'
+        return f'; {_FIX_THOUGHTS}' if is_without else ''
 
     async def _try(self, sent: SentRequest) -> tuple[Answer, float]:
         """Sends the request once; returns the answer and the seconds from sending to receiving."""
@@ -535,20 +563,21 @@ class ToolEvalOpenAI(OpenAI):
                 self.logger.warning(f'{self._server} refuses {_USAGE}: tokens of answers are estimated')
                 return await self._try(sent)
             failure = reply.failure()
-            failure.body = reply.text
             failure.answer = observer.observed_failure(failure) if observer else None
             raise failure
         message = stream.reply() if stream.has_begun else read_message(reply.body, reply.content_type)
-        if not observer:
-            return answer_of(message, sent.offers_tools), seconds
         tools = getattr(sent.prompt, 'tools', None)
         asked = {**(self._choice(tools) if tools and tools.tools else {}), **self._body}
         try:
             answer = answer_of(message, sent.offers_tools)
         except Failure as failure:
-            failure.answer = observer.observed(Answer('', failure.reason), message, sent.prompt, asked)
+            if observer:
+                failure.answer = observer.observed(Answer('', failure.reason), message, sent.prompt, asked)
             raise
-        return observer.observed(answer, message, sent.prompt, asked), seconds
+        if answer.calls and not self._has_unreturned and (names := unreturned(message.message, answer.sent)):
+            self._has_unreturned = True
+            self.logger.warning(f'{self._server} sends members that are too long to return: {", ".join(sorted(names))}')
+        return observer.observed(answer, message, sent.prompt, asked) if observer else answer, seconds
 
     async def _send(self, request: Request) -> Reply | Mapping[str, Any] | Failure:
         """Sends a request of the search for raw text; returns its reply, or the failure."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -41,9 +42,10 @@ def test_errors(messages: list[tuple[str, str]], says: str) -> None:
         normalise([Message(*message) for message in messages], {})
 
 
-def ids(*given: str, earlier: int = 0) -> list[str]:
+def ids(*given: str, earlier: Sequence[str] = ()) -> list[str]:
     calls = tuple(ToolCall('a', {'n': number}, call_id) for number, call_id in enumerate(given))
-    first, *told = tool_messages(Answer('', calls=calls), [str(n) for n in range(len(calls))], earlier)
+    before = [Message('assistant', '', (ToolCall('a', {}, call_id),)) for call_id in earlier]
+    first, *told = tool_messages(Answer('', calls=calls), [str(n) for n in range(len(calls))], before)
     assert [call.arguments for call in first.calls] == [call.arguments for call in calls]
     assert [message.call_id for message in told] == [call.id for call in first.calls]
     assert [message.content for message in told] == [str(n) for n in range(len(calls))]
@@ -58,9 +60,15 @@ def test_every_call_has_its_reply_and_an_id() -> None:
         Message('tool', 'two', call_id='y'),
     )
     assert ids('', '') == ['call00000', 'call00001']
-    assert ids('', '', earlier=7) == ['call00007', 'call00008']
+    assert ids('', '', earlier='abcdefg') == ['call00007', 'call00008']
     assert ids('same', 'same', 'other') == ['same', 'call00000', 'other']
     assert ids('call00000', '') == ['call00000', 'call00001']
+    # Only an id that an earlier call has is changed, and to none that a later one has.
+    assert ids('call_0', 'x', earlier=['call_0', 'call_1']) == ['call_2', 'x']
+    assert ids('functions.f:0', 'functions.f:0', 'functions.f:1') == ['functions.f:0', 'functions.f:2', 'functions.f:1']
+    assert ids('call_09', earlier=['call_09']) == ['call_10']
+    assert ids('abcdefgh9', earlier=['abcdefgh9']) == ['call00001']  # Mistral takes nine letters and digits alone
+    assert ids('9' * 5000, earlier=['9' * 5000]) == [f'{"9" * 4991}1000000000']
     with pytest.raises(ValueError, match='zip'):
         tool_messages(Answer('', calls=(ToolCall('a', {}),)), [])
 

@@ -317,7 +317,7 @@ class _Search:
         calls = tuple(map(self._as_repeated, count(), carried_out, child.calls))
         shown = Answer(text, calls=calls, sent=answer.sent)
         observations = [call.observation for call in child.calls]
-        child.messages += tool_messages(shown, observations, child.calls_before)
+        child.messages += tool_messages(shown, observations, child.messages)
         return finish if finish and finish.is_end else None
 
     def _without_prefix(self, call: ToolCall) -> ToolCall:

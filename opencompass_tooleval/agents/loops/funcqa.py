@@ -129,7 +129,9 @@ class FuncQAFunctionCalling(FunctionCalling):
     reminds = False
     splits_answers = False
 
-    def _continuation(self, answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
+    def _continuation(
+        self, answer: Answer, carried_out: list[AnsweredCall], earlier: tuple[Message, ...]
+    ) -> tuple[Message, ...]:
         return tool_messages(answer, [call.observation for call in carried_out], earlier)
 
 

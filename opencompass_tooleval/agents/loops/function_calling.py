@@ -115,7 +115,7 @@ class FunctionCalling:
         conversation, golds = self._beginning(task), self._golds(task)
         chain = Chain(METHOD, self.settings)
         was_reminded = False
-        made, calls_left = 0, self._max_calls
+        calls_left = self._max_calls
         for number in range(self._max_steps):
             request = ModelRequest(conversation, golds[min(number, len(golds) - 1)], tools)
             reply = yield from context.ask(request, chain.omitted_observations)
@@ -133,8 +133,7 @@ class FunctionCalling:
                     return chain.end(finish.final_answer, finish.stopped)
                 if len(carried_out) < len(counted):
                     return chain.end(stopped=TOO_MANY_CALLS)
-                conversation += self._continuation(answer, carried_out, made)
-                made += len(carried_out)
+                conversation += self._continuation(answer, carried_out, conversation)
                 calls_left -= sum(bool(call.source) for call in carried_out)
                 was_reminded = False
                 continue
@@ -174,7 +173,9 @@ class FunctionCalling:
         systems = prompts.FUNCTION_CALLING_FINISH if self._stop_on == BY_TOOL else self.systems
         return Message('system', systems[task.language]), Message('user', task.query)
 
-    def _continuation(self, answer: Answer, carried_out: list[AnsweredCall], earlier: int) -> tuple[Message, ...]:
+    def _continuation(
+        self, answer: Answer, carried_out: list[AnsweredCall], earlier: tuple[Message, ...]
+    ) -> tuple[Message, ...]:
         """Returns the answer with the calls that were made, and their observations, for the conversation."""
         pairs = zip(answer.calls, carried_out, strict=False)
         calls = tuple(ToolCall(call.name, repeated_arguments(call.arguments), call.id) for call, _ in pairs)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import count
@@ -16,7 +17,7 @@ from typing import Any
 
 from opencompass_tooleval.core.calls.answer import Answer, strip_reasoning
 from opencompass_tooleval.core.calls.sent import Sent, carried_out
-from opencompass_tooleval.core.calls.tool_calls import ToolCall, calls_payload, read_calls
+from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_payload, read_calls
 
 ROLES = ('system', 'user', 'assistant')
 TOOL = 'tool'
@@ -177,34 +178,52 @@ def object_arguments(arguments: Any) -> dict[str, Any]:
     return arguments if isinstance(arguments, dict) else {UNREADABLE: arguments}
 
 
-def tool_messages(answer: Answer, replies: Sequence[str], earlier: int = 0) -> tuple[Message, ...]:
+_NUMBER_AT_END = re.compile(r'[0-9]{1,9}\Z')
+_NINE = re.compile(r'[A-Za-z0-9]{9}')
+"""The only ids that Mistral's templates accept."""
+
+
+def tool_messages(answer: Answer, replies: Sequence[str], earlier: Iterable[Message] = ()) -> tuple[Message, ...]:
     """Returns the answer as a message, and one message of role ``tool`` per call.
 
     The message has no thoughts in its text, and keeps the members that the server sent with the answer and the calls. A
-    call without an id, or with the id of another call of the answer, gets a new one. :func:`object_arguments` converts
-    the arguments.
+    call without an id, or with the id of an earlier call, gets a new one. :func:`object_arguments` converts the
+    arguments.
 
     Args:
         answer: The answer with its calls.
         replies: Results of the tools, one per call.
-        earlier: Number of earlier calls in the conversation.
+        earlier: The conversation before the answer.
 
     Raises:
         ValueError: The numbers of calls and replies differ.
     """
-    calls = _with_ids(answer.calls, earlier)
+    calls = _with_ids(answer.calls, [call.id for message in earlier for call in message.calls])
     sent = carried_out(answer.sent, [call.arguments for call in answer.calls])
     message = Message('assistant', strip_reasoning(answer.text).text, calls, sent=sent)
     results = [Message(TOOL, reply, call_id=call.id) for call, reply in zip(calls, replies, strict=True)]
     return (message, *results)
 
 
-def _with_ids(calls: Sequence[ToolCall], earlier: int) -> tuple[ToolCall, ...]:
-    free = (f'call{number:05d}' for number in count(earlier))  # Mistral's templates require nine letters and digits
-    used: set[str] = set()
+def _with_ids(calls: Sequence[ToolCall], earlier: Sequence[str]) -> tuple[ToolCall, ...]:
+    used, taken = set(earlier), {*earlier, *(call.id for call in calls)}
     named = []
     for call in calls:
-        call_id = call.id if call.id and call.id not in used else next(name for name in free if name not in used)
+        call_id = call.id
+        if not call_id or call_id in used:
+            call_id = next(name for name in _ids_like(call_id, len(earlier)) if name not in taken)
         used.add(call_id)
+        taken.add(call_id)
         named.append(replace(call, id=call_id, arguments=object_arguments(call.arguments)))
     return tuple(named)
+
+
+def _ids_like(call_id: str, earlier: int) -> Iterator[str]:
+    """Yields ids: the server's with a higher number at its end, else of nine letters and digits."""
+    if number := _NUMBER_AT_END.search(call_id):
+        width, stem = len(number[0]), call_id[: number.start()]
+        for raised in range(int(number[0]) + 1, int(number[0]) + earlier + MAX_CALLS + 2):
+            if len(name := f'{stem}{raised:0{width}}') > len(call_id) and _NINE.fullmatch(call_id):
+                break
+            yield name
+    yield from (f'call{number:05d}' for number in count(earlier))

@@ -19,10 +19,18 @@ from opencompass_tooleval.core.text.json_object import load_json
 THOUGHTS, AS_SENT, NONE = 'thoughts', 'as_sent', 'none'
 """Key of the setting in a model's config, in rows of predictions and in results; and its values."""
 
-CONTENT, EXTRA, ARGUMENTS, CALLS = 'content', 'extra_content', 'arguments', 'tool_calls'
-MEMBERS = ('reasoning_content', 'reasoning', 'reasoning_details')
-"""Members of a message that have thoughts. ``content`` may have thoughts too."""
+CONTENT, ARGUMENTS, CALLS = 'content', 'arguments', 'tool_calls'
+MEMBERS = ('reasoning_content', 'reasoning', 'reasoning_details', 'thinking', 'reasoning_text', 'thinking_blocks')
+"""Members of a message that have thoughts, as a text or as a list of parts. ``content`` may have thoughts too."""
+NULL_CONTENT = 'null content'
+"""Among the names of members to leave out: the content of messages with calls is an empty text instead of null."""
 
+_NOT_RETURNED = frozenset({'role', CONTENT, CALLS, 'function_call', 'name', 'refusal', 'annotations', 'audio'})
+_NOT_RETURNED |= {'images', 'parsed', 'logprobs'}
+_NOT_OF_CALLS = frozenset({'id', 'type', 'index', 'function', ARGUMENTS})
+_NAME = re.compile(r'[\w.-]{1,64}')
+_READABLE = ('text', 'summary', 'thinking')
+"""Members of a part that have its thoughts."""
 _MOST_CHARS = 10 * MAX_CHARS
 """Longer thoughts fit into no context. A part of them would be refused, or mislead the model."""
 _ABOUT_THOUGHTS = re.compile('reasoning|think|thought|signature', re.IGNORECASE)
@@ -42,23 +50,76 @@ def setting_faults(settings: Mapping[str, Any]) -> Iterable[str]:
 def sent_of(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Returns the members of a server's message to send back; None if there are none.
 
+    Everything goes back that is not null, unless the request already contains it (role, text, ids and names of calls)
+    or servers refuse it in requests. If that is too long or nested too deeply, only thoughts, content and arguments do.
+    Another request format than chat completions may add its items as a member of another name.
+
     Args:
-        message: The message. Empty and unknown members are left out.
+        message: The message.
         calls: The calls of the message in the server's format.
 
     Raises:
-        ValueError: The members are too long or nested too deeply.
+        ValueError: Thoughts and arguments are too long or nested too deeply.
     """
-    sent: dict[str, Any] = {name: message[name] for name in MEMBERS if message.get(name)}
-    if has_thoughts(message.get(CONTENT)):
-        sent[CONTENT] = message[CONTENT]
-    of_calls = [_of_call(call) for call in calls]
-    if any(of_calls):
-        sent[CALLS] = of_calls
-    text = json.dumps(sent, allow_nan=False)
-    if len(text) > _MOST_CHARS:
+    content = message.get(CONTENT)
+    known = {name: message[name] for name in MEMBERS if message.get(name) is not None}
+    if has_thoughts(content) or (isinstance(content, str) and not content.strip() and (calls or known)):
+        known[CONTENT] = content
+    arguments = [_arguments_of(call) for call in calls]
+    others = [_returned(call, _NOT_OF_CALLS) for call in calls]
+    try:
+        both = [{**other, **text} for other, text in zip(others, arguments, strict=True)]
+        return _bounded({**_returned(message, _NOT_RETURNED), **known}, both)
+    except (ValueError, RecursionError):
+        return _bounded(known, arguments)
+
+
+def _returned(members: Mapping[str, Any], left_out: Collection[str]) -> dict[str, Any]:
+    named = {name: value for name, value in members.items() if value is not None and name not in left_out}
+    return {name: value for name, value in named.items() if _NAME.fullmatch(name)}
+
+
+def _arguments_of(call: Mapping[str, Any]) -> dict[str, str]:
+    text = call['function'].get(ARGUMENTS)
+    return {ARGUMENTS: text} if isinstance(text, str) and text.strip() else {}
+
+
+def _bounded(members: dict[str, Any], of_calls: list[dict[str, Any]]) -> dict[str, Any] | None:
+    sent = {**members, CALLS: of_calls} if any(of_calls) else members
+    if len(json.dumps(once(sent))) > _MOST_CHARS:
         raise ValueError(f'more than {_MOST_CHARS:,} characters of thoughts and calls')
-    return load_json(text, bounded=True) or None
+    return load_json(json.dumps(sent, allow_nan=False), bounded=True) or None
+
+
+def unreturned(message: Mapping[str, Any], sent: Sent | None) -> set[str]:
+    """Returns the names of the members that :func:`sent_of` left out of a message because of their size."""
+    return _returned(message, _NOT_RETURNED).keys() - (sent or {}).keys()
+
+
+def once(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a message in which thoughts that several members repeat occur once, to count its tokens."""
+    counted: dict[str, Any] = {}
+    seen: set[str] = set()
+    for name, value in message.items():
+        if name in MEMBERS and (text := readable(value)):
+            repeats = text in seen
+            seen.add(text)
+            if repeats:
+                value = [_without_text(part) for part in value] if isinstance(value, list) else ''
+        counted[name] = value
+    return counted
+
+
+def _without_text(part: Any) -> Any:
+    return {key: item for key, item in part.items() if key not in _READABLE} if isinstance(part, Mapping) else part
+
+
+def readable(thoughts: Any) -> str:
+    """Returns the text of a member with thoughts; '' if it has none, or is encrypted."""
+    if not isinstance(thoughts, list):
+        return thoughts if isinstance(thoughts, str) else ''
+    parts = (next(filter(None, map(part.get, _READABLE)), '') for part in thoughts if isinstance(part, Mapping))
+    return ''.join(text for text in parts if isinstance(text, str))
 
 
 def has_thoughts(content: Any) -> bool:
@@ -66,12 +127,6 @@ def has_thoughts(content: Any) -> bool:
     if isinstance(content, str):
         return len(content) <= _MOST_CHARS and strip_reasoning(content).text != content
     return isinstance(content, list) and any(isinstance(part, Mapping) and part.get('thinking') for part in content)
-
-
-def _of_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    arguments = call['function'].get(ARGUMENTS)
-    members = {EXTRA: call.get(EXTRA), ARGUMENTS: arguments.strip() and arguments if isinstance(arguments, str) else ''}
-    return {name: value for name, value in members.items() if value}
 
 
 def carried_out(sent: Sent | None, arguments: Sequence[Any]) -> dict[str, Any] | None:
@@ -85,10 +140,13 @@ def carried_out(sent: Sent | None, arguments: Sequence[Any]) -> dict[str, Any] |
     if not sent:
         return None
     pairs = zip(sent.get(CALLS, ()), arguments, strict=False)
-    calls = [call if _has_text(call, value) else {**call, ARGUMENTS: None} for call, value in pairs]
-    kept = [{name: value for name, value in call.items() if value} for call in calls]
-    message = {name: value for name, value in sent.items() if name != CALLS}
+    kept = [call if _has_text(call, value) else _without(call, (ARGUMENTS,)) for call, value in pairs]
+    message = _without(sent, (CALLS,))
     return {**message, CALLS: kept} if any(kept) else message or None
+
+
+def _without(members: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if name not in names}
 
 
 def _has_text(call: Mapping[str, Any], arguments: Any) -> bool:
@@ -108,14 +166,12 @@ def with_sent(requested: dict[str, Any], sent: Sent | None, without: Collection[
     """
     if not sent:
         return requested
-    members = {name: value for name, value in sent.items() if name != CALLS and name not in without}
     calls = [dict(call) for call in requested.get(CALLS, ())]
     for call, of_call in zip(calls, sent.get(CALLS, ()), strict=False):
         if ARGUMENTS in of_call:
             call['function'] = {**call['function'], ARGUMENTS: of_call[ARGUMENTS]}
-        if EXTRA in of_call and EXTRA not in without:
-            call[EXTRA] = of_call[EXTRA]
-    return {**requested, **members, **({CALLS: calls} if calls else {})}
+        call |= _without(of_call, (ARGUMENTS, *without))
+    return {**requested, **_without(sent, (CALLS, *without)), **({CALLS: calls} if calls else {})}
 
 
 def thoughts_member(template: str) -> str:
@@ -123,20 +179,26 @@ def thoughts_member(template: str) -> str:
     return next((name for name in (*MEMBERS[:2], 'thinking') if re.search(_READS.format(name), template)), '')
 
 
-def names_of(sent: Iterable[Sent | None]) -> set[str]:
-    """Returns the names of the members with thoughts and signatures."""
-    names: set[str] = set()
-    for one in filter(None, sent):
-        names.update(name for name in one if name != CALLS)
-        names.update(EXTRA for call in one.get(CALLS, ()) if EXTRA in call)
-    return names
+def names_of(sent: Sent | None) -> list[str]:
+    """Returns the names of the members of a message and its calls, thoughts first."""
+    calls = (sent or {}).get(CALLS, ())
+    names = {*(sent or {}), *(name for call in calls for name in call)} - {CALLS, ARGUMENTS}
+    return sorted(names, key=lambda name: (name == CONTENT, name not in MEMBERS, name))
 
 
-def refused_members(error: str, names: Collection[str]) -> set[str]:
-    """Returns the members that a server may have refused: those named in its error, or all if it is about thoughts."""
+def refused_members(error: str, names: Sequence[str]) -> list[str]:
+    """Returns the members to leave out next: those that a server's error names, or the first one with thoughts.
+
+    Args:
+        error: The error.
+        names: Members that the server got, from :func:`names_of`; and :data:`NULL_CONTENT`.
+    """
     searched = error[:_SEARCHED_CHARS]
-    named = {name for name in names if re.search(rf'(?<!\w){name}(?!\w)', searched)}
-    return named or (set(names) if is_about_thoughts(searched) else set())
+    words = set(re.findall(r'\w+', searched))
+    named = [name for name in names if (name in searched if re.search(r'\W', name) else name in words)]
+    if not named and NULL_CONTENT in names and CONTENT in words:
+        return [NULL_CONTENT]
+    return named or [name for name in names if name != NULL_CONTENT and is_about_thoughts(searched)][:1]
 
 
 def is_about_thoughts(error: str) -> bool:

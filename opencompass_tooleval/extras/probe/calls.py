@@ -9,7 +9,14 @@ from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.calls.messages import tool_messages
-from opencompass_tooleval.core.calls.sent import names_of, with_sent
+from opencompass_tooleval.core.calls.sent import (
+    CONTENT,
+    NULL_CONTENT,
+    has_thoughts,
+    names_of,
+    refused_members,
+    with_sent,
+)
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.findings.finding import Finding
@@ -43,7 +50,7 @@ def _with_tool(probed: Probed, *messages: Message, **settings: Any) -> Reply:
     reply = probed.ask(*messages, tools=[_TOOL], **settings)
     if len(messages) == 1 and reply.functions and not any(map(_fault_of, reply.functions)):
         answer = answer_of(reply, offers_tools=True)
-        if probed.called is None or names_of([answer.sent]):
+        if probed.called is None or names_of(answer.sent):
             probed.called = messages[0], answer
     return reply
 
@@ -160,7 +167,8 @@ def _rounds(question: Message, answer: Answer, without: Collection[str] = ()) ->
         {'id': call.id, 'type': 'function', 'function': {'name': call.name, 'arguments': json.dumps(call.arguments)}}
         for call in message.calls
     ]
-    back = {'role': 'assistant', 'content': message.content or None, 'tool_calls': calls}
+    content = message.content or ('' if NULL_CONTENT in without else None)
+    back = {'role': 'assistant', 'content': content, 'tool_calls': calls}
     replies = ({'role': 'tool', 'tool_call_id': result.call_id, 'content': result.content} for result in results)
     return [question, with_sent(back, message.sent, without), *replies]
 
@@ -168,7 +176,8 @@ def _rounds(question: Message, answer: Answer, without: Collection[str] = ()) ->
 def check_thoughts_back(probed: Probed) -> Iterator[Finding]:
     """Checks if the server requires, accepts or drops the thoughts of its own calls in the next round."""
     what = 'thoughts back'
-    names = names_of([probed.called[1].sent]) if probed.called else set()
+    sent = probed.called[1].sent if probed.called else None
+    names = set(names_of(sent)) - ({CONTENT} if sent and not has_thoughts(sent.get(CONTENT)) else set())
     if not probed.called or not names:
         yield server_fine(what, 'its calls have no thoughts to send back')
         return
@@ -206,7 +215,12 @@ def check_tool_role(probed: Probed) -> Iterator[Finding]:
     made_up = _QUESTION, Answer('', calls=(ToolCall(_NAME, {'city': 'Paris'}, _ID),))
     rounds = _rounds(*(probed.called or made_up), probed.refused)
     try:
-        reply = _with_tool(probed, *rounds)
+        try:
+            reply = _with_tool(probed, *rounds)
+        except Failure as failure:
+            if not failure.may_refuse_members or not refused_members(failure.body, [NULL_CONTENT]):
+                raise
+            reply = _with_tool(probed, *_rounds(*(probed.called or made_up), {*probed.refused, NULL_CONTENT}))
     except Failure as failure:
         if failure.reason not in ('infra:bad_request', 'infra:server'):
             raise

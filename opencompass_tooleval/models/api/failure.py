@@ -60,7 +60,7 @@ class Failure(Exception):
         sent: True if a server may have received the request.
 
     Attributes:
-        body: The server's complete reply; '' without a reply.
+        body: The server's error reply; '' without one.
         answer: An empty answer with the parts that the server sent before the failure; None if it sent none.
         status: The HTTP status of the error, or of its code; None without a status, and for an HTML page with 403.
     """
@@ -88,6 +88,12 @@ class Failure(Exception):
         self.body = ''
         self.answer: Answer | None = None
         self.status: int | None = None
+
+    @property
+    def may_refuse_members(self) -> bool:
+        """True if the server may have refused a part of the request: also a template's error, with status 500."""
+        is_refusal = self.reason == 'infra:bad_request' and not self.ends
+        return is_refusal or (self.reason == 'infra:server' and self.status == 500)
 
     @property
     def cost(self) -> Usage | None:
@@ -156,6 +162,7 @@ def _failure(
         f' ({excerpt(error.code, 80)})' if error.message and error.code not in ('', str(status)) else ''
     )
     failure = _classified(status, means == FILTERED, body[:_READ_CHARS].lower(), words, wait, is_page)
+    failure.body = body
     failure.status = None if is_page and status == 403 else status
     failure.no_connection = failure.no_connection and sent_status != 200
     if failure.reason == 'infra:bad_request' and error.fix:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_JOINED = frozenset(
-    {'content', 'refusal', 'reasoning', 'reasoning_content', 'text', 'thinking', 'summary', 'arguments'}
-)
+_JOINED = frozenset({'content', 'refusal', 'reasoning', 'reasoning_content', 'reasoning_text', 'text', 'thinking'})
+_JOINED |= {'summary', 'arguments'}
 """Members whose text arrives in chunks and is joined. Of other texts the last non-empty one counts."""
 _MARKS = frozenset({'type', 'index', 'id', 'format', 'signature', 'closed'})
 """Members that identify or describe an item of a list."""
+_OF_CALLS = frozenset({'id', 'name', 'arguments', 'type'})
+"""Members that an empty text does not create: a later chunk with an empty one continues the call."""
 _LAST = 17
 """A chunk continues one of the last 16 calls or parts, since servers send them one after the other."""
 _MAX_NAME = 256
@@ -31,10 +32,10 @@ class Pieces:
         self.members: dict[str, Any] = {}
 
     def add(self, piece: Mapping[str, Any]) -> None:
-        """Adds a chunk, such as ``delta``. Ignores null members and empty texts."""
+        """Adds a chunk, such as ``delta``. Ignores null members; an empty text only creates a missing member."""
         members = self.members
         for name, value in piece.items():
-            if value is None or value == '':
+            if value is None or (value == '' and (name in members or name in _OF_CALLS)):
                 continue
             known = members.get(name)
             if name in _JOINED and isinstance(value, str):
@@ -102,7 +103,8 @@ def _add_part(parts: list[Any], piece: Mapping[str, Any]) -> None:
         if isinstance(part, Pieces) and part.members.keys() <= _JOINED | _MARKS:
             known = part.members
             is_other = any(piece.get(name) and known.get(name, piece[name]) != piece[name] for name in ('type', 'id'))
-            if not is_other and known.get('index') == index:
+            is_signed = index is None and 'signature' in known and any(map(piece.get, _JOINED))
+            if not is_other and not is_signed and known.get('index') == index:
                 part.add(piece)
                 return
     parts.append(_begun(piece))

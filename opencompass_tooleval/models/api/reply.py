@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, STOP, Answer
-from opencompass_tooleval.core.calls.sent import MEMBERS, sent_of
+from opencompass_tooleval.core.calls.sent import MEMBERS, readable, sent_of
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_text, make_call
 from opencompass_tooleval.core.scoring.usage import Usage, whole_number
 from opencompass_tooleval.core.text.json_object import TOO_DEEP, load_json
@@ -268,21 +268,17 @@ def _load_chunk(content: bytes) -> Any:
 
 def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields the texts of a message by name: ``reasoning`` (thoughts of any field), ``content``, ``refusal``."""
-    content, thoughts = message.get('content'), _of_details(message.get('reasoning_details'))
+    content, members = message.get('content'), [message[name] for name in MEMBERS if message.get(name)]
+    # Whole texts first: parts may be encrypted, as those of OpenRouter, MiniMax and LiteLLM.
+    thoughts = [readable(value) for value in sorted(members, key=lambda value: isinstance(value, list))]
     if isinstance(content, list):
         content, of_parts = _of_parts(content)
-        thoughts = of_parts or thoughts
-    named = (value for name in MEMBERS[:2] if isinstance(value := message.get(name), str) and value)
-    yield 'reasoning', next(named, thoughts)
+        thoughts.append(of_parts)
+    encrypted = _ENCRYPTED if any(isinstance(value, list) for value in members) else ''
+    yield 'reasoning', next(filter(None, thoughts), encrypted)
     for name, value in (('content', content), ('refusal', message.get('refusal'))):
         if isinstance(value, str):
             yield name, value
-
-
-def _of_details(details: Any) -> str:
-    """Joins the thoughts of OpenRouter's and MiniMax's details; returns ``(encrypted)`` if none is readable."""
-    items = [item for item in details if isinstance(item, Mapping)] if isinstance(details, list) else []
-    return _joined([item.get('text') or item.get('summary') for item in items]) or (_ENCRYPTED if items else '')
 
 
 def _of_parts(parts: list[Any]) -> tuple[str, str]:
@@ -355,7 +351,8 @@ def _answer(reply: Reply, offers_tools: bool) -> Answer:
     if calls and offers_tools:
         text = f'<think>{thoughts}</think>{content}' if thoughts else content
         sent = sent_of(reply.message, _called(reply.message))
-        return Answer(text, None, finish_reason, None, calls, usage, has_content='content' in texts, sent=sent)
+        has_content = 'content' in texts and bool(reply.body or reply.message['content'])  # '' may begin a stream
+        return Answer(text, None, finish_reason, None, calls, usage, has_content=has_content, sent=sent)
     if not content and (thoughts or finish_reason == CUT):
         # Unfinished thoughts: the model's fault, scored as an answer.
         return Answer(f'<think>{thoughts}', finish_reason=finish_reason, usage=usage)
