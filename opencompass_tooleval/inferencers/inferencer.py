@@ -405,4 +405,4 @@ class ToolEvalGenInferencer(GenInferencer):
             fault, fix = f'the server has no room for prompt and answer {answer}', 'Lower max_out_len, or raise'
         else:
             fault, fix = f'its max_seq_len={limit} is for prompt and answer {answer}', 'Raise max_seq_len, and'
-        return f'{too_long}{fault}. {fix} the limit of the server, or count them as failed with tooleval retry.'
+        return f'{too_long}{fault}. {fix} the limit of the server, or count them as wrong by max_infra_share.'

@@ -63,6 +63,7 @@ _FIX_NONE = "set thoughts='as_sent' in the config of the model, so that they go 
 _FIX_HISTORY = "the server never sent some earlier calls; T-Eval's data sets with history='text' send them as text"
 """Advice added if a server refuses a request because thoughts are missing."""
 _FIX_THOUGHTS = "if it refuses the thoughts that go back, set thoughts='none' in the config of the model"
+_SPLIT = 'text and calls of an answer may be apart, as in LiteLLM before 1.103.5: update the gateway'
 _USAGE = 'stream_options'
 _SECONDS = {False: 600.0, True: 3600.0}
 """``timeout`` without and with ``stream``."""
@@ -557,7 +558,7 @@ class ToolEvalOpenAI(OpenAI):
             'POST', self._url, self._headers, self.timeout, body, stream.feed, self._idle_timeout
         )
         seconds = time.monotonic() - started
-        if reply.status != 200:
+        if not reply.has_answer:
             if reply.status in (400, 422) and _USAGE in further and _USAGE in reply.text:
                 self._stream = {'stream': True}
                 self.logger.warning(f'{self._server} refuses {_USAGE}: tokens of answers are estimated')
@@ -566,6 +567,9 @@ class ToolEvalOpenAI(OpenAI):
             failure.answer = observer.observed_failure(failure) if observer else None
             raise failure
         message = stream.reply() if stream.has_begun else read_message(reply.body, reply.content_type)
+        if message.choices > 1 and 'n' not in self._body:
+            words = f'{message.choices} choices in one reply, though one was requested: {_SPLIT}'
+            raise Failure('infra:bad_request', words, again=False, ends=True)
         tools = getattr(sent.prompt, 'tools', None)
         asked = {**(self._choice(tools) if tools and tools.tools else {}), **self._body}
         try:
@@ -589,7 +593,7 @@ class ToolEvalOpenAI(OpenAI):
         body = {'model': self.path, **self._body, **(limit if is_chat else {}), **members}
         try:
             reply = await self._client.request('POST', url, self._headers, self.timeout, json.dumps(body).encode())
-            if reply.status != 200:
+            if not reply.has_answer:
                 return reply.failure()
             return read_message(reply.body, reply.content_type) if is_chat else load_json(reply.body, bounded=True)
         except Failure as failure:

@@ -36,7 +36,17 @@ _SAID = re.compile(r'; (?P<times>[\d,]{1,20}) of them: (?P<words>.{1,1000}?)\. '
 _ALL_REFUSED = re.compile(
     r": (\d{1,12}) of \1 samples have no answer \((?:infra:bad_request \1|\{'infra:bad_request': \1\})\)"
 )
-_SETTING = re.compile(r'; set (?P<setting>token_limit_key=\S{1,60}|\w{1,40} by openai_extra_kwargs) in the config of')
+_SETTING = re.compile(
+    r'; set (?P<setting>token_limit_key=\S{1,60}|openai_extra_kwargs=dict\(\w{1,40}=None\)'
+    r'|\w{1,40} by openai_extra_kwargs) in the config of'
+)
+_LIMIT = re.compile(r'(?:Lower max_out_len, or raise|Raise max_seq_len, and) the limit of the server')
+_NO_TOOLS = re.compile(r'Error: .{0,500}\bthis model or server takes no tools: ')
+_TAKE_NO_TOOLS = (
+    'take the data sets without -fc, or start the server with its parser of tool calls '
+    '(vLLM: --enable-auto-tool-choice --tool-call-parser NAME; llama-server: --jinja)'
+)
+_SEVERAL_CHOICES = re.compile(r'\bAskingEndedError: .{0,500}? choices in one reply, though one was requested')
 _NO_PROXY = re.compile(r'export no_proxy="\$no_proxy,[\w.:-]{1,255}"')
 _BY_SERVER = re.compile(r'\b(?:InfraFailure|AskingEnded)Error: ')
 """Errors that quote a server, whose text must not be taken for a fix."""
@@ -162,11 +172,17 @@ def _first_step(error: str, run: Path) -> str:
         return f'raise `budget` in {_config_of(run)}'
     if by_proxy := _NO_PROXY.search(error):
         return by_proxy[0]
-    if _ALL_REFUSED.search(error):
+    if _SEVERAL_CHOICES.search(error):
+        return 'update the gateway, whose answers have several choices'
+    if _ALL_REFUSED.search(error) and not _NO_TOOLS.search(error):
         setting, config = _SETTING.search(error), _config_of(run)
         return f'in {config}, set {setting["setting"]}' if setting else f'correct {config} as the server says'
     if _REFUSED.search(error):
         return f'start the server, or correct `openai_api_base` in {_config_of(run)}'
+    if limit := _LIMIT.search(error):
+        return f'in {_config_of(run)}: {limit[0]}'
+    if _NO_TOOLS.search(error):
+        return _TAKE_NO_TOOLS
     if 'InfraFailureError' in error:
         return f'{_with_key()}tooleval retry {run}'
     if 'OpenAI API key is not set' in error:  # OpenCompass's own message

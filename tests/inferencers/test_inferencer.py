@@ -249,7 +249,7 @@ def test_the_error_on_long_prompts_names_limit_and_longest(tmp_path: Path) -> No
     longest = token_length(StubModel(), ToolEvalConversationTemplate().generate_item({**rows[1], 'idx': 1}))
     assert f'2 prompts are too long for the model: the longest has {longest} tokens' in said
     assert 'max_seq_len=100' in said and 'max_out_len=16' in said
-    assert '-r' not in said and 'tooleval retry' in said
+    assert '-r' not in said and 'retry' not in said and 'Raise max_seq_len, and the limit of the server' in said
 
     def reply(prompt: Any) -> Answer:
         return Answer('', {'r0': 'infra:server', 'r1': 'infra:truncated'}.get(prompt.record_id))

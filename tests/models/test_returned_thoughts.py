@@ -321,9 +321,7 @@ def test_other_failures_leave_nothing_out(logged: list[str]) -> None:
     class Busy(Strict):
         def check(self, request: Request) -> None:
             if len(request['messages']) > 1 and len(self.asked) < 4:
-                raise Refused(
-                    self.status, 'Rate limit for reasoning models: reasoning_content tokens per minute'
-                )
+                raise Refused(self.status, 'Rate limit for reasoning models: reasoning_content tokens per minute')
 
     for Busy.status in (429, 503):
         script = Busy({'reasoning_content': 'A'}, {})

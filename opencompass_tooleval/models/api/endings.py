@@ -28,7 +28,8 @@ _ENDS: Mapping[str, tuple[str, ...]] = {
 """End of an answer, as stored -> the servers' words for it, in any case."""
 _END_OF = {word: end for end, words in _ENDS.items() for word in words}
 _CALLS = ('tool_calls', 'tool_call', 'tool_use', 'function_call')
-_OF_MODEL = ('parse_error', 'repetition', 'malformed_function_call')
+_MALFORMED = 'malformed_function_call'
+_OF_MODEL = ('parse_error', 'repetition', _MALFORMED)
 _KNOWN = frozenset({CUT, STOP, FILTERED, *_CALLS, *_OF_MODEL})
 
 
@@ -38,7 +39,12 @@ def end_of(value: Any) -> str | None:
     Args:
         value: The ``finish_reason`` of a choice. If it is not a string, or is empty, None is returned.
     """
-    word = value[:_MAX_WORD].strip() if isinstance(value, str) else ''
+    text = value[: 3 * _MAX_WORD].strip() if isinstance(value, str) else ''
+    if text.lower().startswith(FILTERED):  # Gemini: 'content_filter: PROHIBITED_CONTENT'
+        return FILTERED
+    if _MALFORMED in text.lower():  # 'function_call_filter: MALFORMED_FUNCTION_CALL'
+        return _MALFORMED
+    word = text[:_MAX_WORD]
     end = _END_OF.get(word.lower(), word)
     return word if end == BROKEN else end or None
 
@@ -46,6 +52,11 @@ def end_of(value: Any) -> str | None:
 def is_broken(end: str | None) -> bool:
     """Tests if the server broke off the answer, given a result of :func:`end_of`."""
     return _END_OF.get(str(end).lower()) == BROKEN
+
+
+def is_models_failure(end: str | None) -> bool:
+    """Tests if the model ended its answer with an unreadable call or in a loop: the answer counts, even if empty."""
+    return str(end).lower() in _OF_MODEL
 
 
 def is_unknown(end: Any) -> bool:
@@ -91,10 +102,18 @@ _MAX_CODE = 80
 
 _PARAMETER = re.compile(
     r'\b(?:parameters?|arguments?|values?|fields?)(?:\.|\s{0,3}:?\s{0,3}\[?["\'`])(?P<name>\w{1,40})'
-    r'|["\'`](?P<first>\w{1,40})["\'`] (?:is|was) (?:not supported|unsupported|deprecated)',
+    r'|["\'`](?P<first>\w{1,40})["\'`] (?:is|was) (?:not supported|unsupported|deprecated)'
+    r'|argument supplied: (?P<supplied>\w{1,40})|\binvalid (?P<only>\w{1,40}): only ',
     re.IGNORECASE,
 )
 _REFUSED = ('unsupported_parameter', 'unsupported_value', 'unknown_parameter', 'invalid_parameter_error')
+_REFUSAL = re.compile(
+    r'not support|unsupported|unrecognized request arg|(?:deprecated|only .{1,40} allowed) for this model',
+    re.IGNORECASE,
+)
+"""Beginnings of messages that refuse a setting, for servers whose codes do not say so."""
+SENT_BY_DEFAULT = ('temperature', 'tool_choice', 'parallel_tool_calls')
+"""Members of requests that a config need not set, and may leave out."""
 _SETTING = re.compile(r'(?!(?:messages|model|tools|prompt|input)$)[a-z]\w{0,39}')
 TOKEN_LIMITS = ('max_tokens', 'max_completion_tokens')
 """Members of a request that set its token limit."""
@@ -122,6 +141,8 @@ class ServerError:
         if self.parameter in TOKEN_LIMITS:
             other = TOKEN_LIMITS[self.parameter == TOKEN_LIMITS[0]]
             return f'set token_limit_key={other!r} in the config of the model'
+        if self.parameter in SENT_BY_DEFAULT:
+            return f'set openai_extra_kwargs=dict({self.parameter}=None) in the config of the model, to leave it out'
         what = f'set {self.parameter} by openai_extra_kwargs in the config of the model; None leaves it out'
         return what if self.parameter else ''
 
@@ -166,8 +187,8 @@ def _meaning(code: str) -> int | str | None:
 
 def _parameter(named: Any, codes: Sequence[str], message: str) -> str:
     """Returns the refused setting, from ``param`` or the beginning of the message; '' if neither names one."""
-    if not (set(codes).intersection(_REFUSED) or 'nsupported' in message[:50]):
+    if not (set(codes).intersection(_REFUSED) or _REFUSAL.search(message[:80])):
         return ''
     match = _PARAMETER.search(message[:500])
-    name = named or (match and (match['name'] or match['first']))
+    name = named or (match and next(filter(None, match.groups())))
     return name if isinstance(name, str) and _SETTING.fullmatch(name) else ''

@@ -205,11 +205,10 @@ def _checked(exchanged: HttpReply | Failure) -> HttpReply:
     """Returns the reply.
 
     Raises:
-        Failure: The request failed, or the status is not 200.
-        Failure: It is not.
+        Failure: The request failed, or the status is an error.
     """
     if isinstance(exchanged, Failure):
         raise exchanged
-    if exchanged.status != 200:
+    if not exchanged.has_answer:
         raise exchanged.failure()
     return exchanged

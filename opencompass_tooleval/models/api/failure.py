@@ -34,10 +34,25 @@ _LENGTH_HINTS = (
     'model token limit',  # Moonshot
     'prompt exceeds max length',  # Zhipu
     'too large for model',  # Mistral
+    'max_new_tokens` must be',  # TGI: `inputs` tokens + `max_new_tokens` must be <= 2048
+    '`inputs` must have less',
+    'max_seq_len',  # TensorRT-LLM
+    'max_input_len',
+    'session_len',  # LMDeploy
 )
 _VAGUE_LENGTH_HINTS = ('too long', 'reduce the length')
 """Texts in the error of a refused request; a server with an internal error may use them for other causes."""
 _FILTER_HINTS = ('content_filter', 'content management policy', 'inappropriate content', 'data_inspection', 'flagged')
+_NO_TOOLS = re.compile(
+    r'support tool use|(?:does|do) not support (?:tools|function)|requires --jinja|requires --enable-auto-tool-choice'
+)
+NO_TOOLS = 'this model or server takes no tools'
+"""Beginning of the words of a failure for a model without tool calls, or a server without a parser for them."""
+_EPOCH, _EPOCH_MS = (10**9, 10**11), (10**12, 10**14)
+_DURATION = re.compile(r'(?:\d{1,9}(?:\.\d{1,9})?(?:ms|h|m|s))+')
+_PART = re.compile(r'([\d.]+)(ms|h|m|s)')
+_SECONDS = {'h': 3600.0, 'm': 60.0, 's': 1.0, 'ms': 0.001}
+_RESET, _REMAINING = 'x-ratelimit-reset', 'x-ratelimit-remaining'
 _MARKUP = re.compile(r'<[^<>]{0,500}>')
 _LONGEST_ERROR = 1 << 16
 _EMPTY = ServerError('')
@@ -105,18 +120,38 @@ def retry_after(value: str | None) -> float | None:
     """Returns the seconds that ``Retry-After`` requests, without an upper limit; None if it is invalid.
 
     Args:
-        value: Seconds, or a date as in HTTP.
+        value: Seconds, a duration such as ``1m30s``, a Unix time in seconds or milliseconds, or a date as in HTTP.
     """
-    value = (value or '')[:64]
+    value = (value or '').strip()[:64]
     try:
         seconds = float(value)
+        if _EPOCH_MS[0] <= seconds < _EPOCH_MS[1]:
+            seconds /= 1000
+        if _EPOCH[0] <= seconds < _EPOCH[1]:
+            seconds -= time.time()
     except ValueError:
+        if _DURATION.fullmatch(value):
+            return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(value))
         try:
             date = parsedate_to_datetime(value)
             seconds = (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp() - time.time()
         except (ValueError, TypeError, IndexError, OverflowError):
             return None
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _wait(status: int, headers: Mapping[str, str]) -> float | None:
+    """Returns the seconds that the headers of an error ask to wait; None without such a header."""
+    for name, unit in (('retry-after-ms', 'ms'), ('retry-after', '')):
+        if (seconds := retry_after(f'{headers.get(name, "")}{unit}')) is not None:
+            return seconds
+    if status not in (429, 503):
+        return None
+    named = {name.lower(): value for name, value in headers.items()}
+    kinds = {name.removeprefix(_RESET): retry_after(named[name]) for name in named if name.startswith(_RESET)}
+    resets = {kind: seconds for kind, seconds in kinds.items() if seconds is not None}
+    used_up = [seconds for kind, seconds in resets.items() if named.get(f'{_REMAINING}{kind}', '').strip() == '0']
+    return max(used_up or resets.values(), default=None)
 
 
 def failure_of_status(status: int, headers: Mapping[str, str], body: str) -> Failure:
@@ -128,7 +163,7 @@ def failure_of_status(status: int, headers: Mapping[str, str], body: str) -> Fai
         body: Body of the reply.
     """
     is_page = body[:100].lstrip().startswith('<')
-    return _failure(status, _error_in(body), body, retry_after(headers.get('retry-after')), is_page)
+    return _failure(status, _error_in(body), body, _wait(status, headers), is_page, headers.get('location', ''))
 
 
 def failure_of_error(error: ServerError, text: str) -> Failure:
@@ -149,7 +184,12 @@ def _error_in(body: str) -> ServerError:
 
 
 def _failure(
-    sent_status: int, error: ServerError, body: str, wait: float | None = None, is_page: bool = False
+    sent_status: int,
+    error: ServerError,
+    body: str,
+    wait: float | None = None,
+    is_page: bool = False,
+    location: str = '',
 ) -> Failure:
     """Classifies an error by what its code means, its HTTP status, and its text, in this order."""
     status = sent_status if sent_status != 200 else 500
@@ -161,11 +201,14 @@ def _failure(
     words += f': {shown}' + (
         f' ({excerpt(error.code, 80)})' if error.message and error.code not in ('', str(status)) else ''
     )
+    words += f': it redirects to {excerpt(location)}' if location and 300 <= status < 400 else ''
+    if takes_no_tools := bool(_NO_TOOLS.search(error.message[:_READ_CHARS] or body[:_READ_CHARS])):
+        words, status = f'{NO_TOOLS}: {words}', 400
     failure = _classified(status, means == FILTERED, body[:_READ_CHARS].lower(), words, wait, is_page)
     failure.body = body
     failure.status = None if is_page and status == 403 else status
     failure.no_connection = failure.no_connection and sent_status != 200
-    if failure.reason == 'infra:bad_request' and error.fix:
+    if failure.reason == 'infra:bad_request' and error.fix and not takes_no_tools:
         failure.words = f'{words}; {error.fix}'
     return failure
 

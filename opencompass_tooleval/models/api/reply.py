@@ -15,7 +15,14 @@ from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, call
 from opencompass_tooleval.core.scoring.usage import Usage, whole_number
 from opencompass_tooleval.core.text.json_object import TOO_DEEP, load_json
 from opencompass_tooleval.core.text.redaction import excerpt
-from opencompass_tooleval.models.api.endings import FILTERED, ServerError, end_of, error_in, is_broken
+from opencompass_tooleval.models.api.endings import (
+    FILTERED,
+    ServerError,
+    end_of,
+    error_in,
+    is_broken,
+    is_models_failure,
+)
 from opencompass_tooleval.models.api.failure import Failure, failure_of_error
 from opencompass_tooleval.models.api.pieces import Pieces
 
@@ -24,6 +31,11 @@ _PROMPT_FILTERED = re.compile(r'"filtered": true|"block_?reason": "', re.IGNOREC
 """Azure's ``prompt_filter_results`` and Gemini's ``promptFeedback``, in a reply without a choice."""
 _ENCRYPTED = '(encrypted)'
 _MARK = b'\xef\xbb\xbf'
+_INDICES = range(128)
+"""Indices of choices that are counted."""
+_FEW_TOKENS = 5
+"""A streamed answer without text or call may have as many tokens, such as marks and the end."""
+_PARSER = "the server's tool-call or reasoning parser may have lost it: update it, or set stream=False in the config"
 _MOST_OTHER = 2_000
 """Maximum number of a stream's bytes in an error message."""
 
@@ -41,12 +53,14 @@ class Reply:
         finish_reason: How the answer ended, from :func:`~opencompass_tooleval.models.api.endings.end_of`.
         usage: The reply's ``usage``, unchanged.
         body: The whole object; empty for a stream.
+        choices: Number of choices.
     """
 
     message: Mapping[str, Any]
     finish_reason: str | None
     usage: Any
     body: Mapping[str, Any]
+    choices: int = 1
 
     @property
     def text(self) -> str:
@@ -63,12 +77,6 @@ class Reply:
     def choice(self) -> Mapping[str, Any]:
         """The first choice; empty for a stream."""
         return _first_choice(self.body) or {} if self.body else {}
-
-    @property
-    def choices(self) -> int:
-        """Number of choices; 1 for a stream."""
-        choices = self.body.get('choices')
-        return len(choices) if isinstance(choices, list) else 1
 
     def tokens(self, kind: str) -> int | None:
         """Returns the number of ``prompt`` or ``completion`` tokens in ``usage``; None if missing."""
@@ -132,6 +140,9 @@ def _ended(reply: Reply) -> Reply:
         Failure: The server broke off or filtered the answer.
     """
     end = reply.finish_reason
+    if not end and not reply.usage:
+        words = 'the server broke the answer off: it has neither finish_reason nor usage'
+        raise Failure('infra:server', words)
     if end == FILTERED:
         words = 'the server filtered the answer (content_filter)'
         raise Failure('infra:filter', words, again=False, usage=_usage(reply.usage))
@@ -163,7 +174,7 @@ def _first_choice(value: Any) -> Mapping[str, Any] | None:
         return None
     # With n=2 chunks of the second choice come between those of the first.
     choice = next((item for item in choices if isinstance(item, Mapping) and item.get('index', 0) in (0, None)), None)
-    if choice is None:
+    if choice is None and not (isinstance(choices[0], Mapping) and 'delta' in choices[0]):
         raise ValueError('no first choice')
     return choice
 
@@ -172,7 +183,8 @@ def _of_object(value: Any) -> Reply:
     choice = _first_choice(value) or {}
     message, end = choice.get('message'), end_of(choice.get('finish_reason'))
     if isinstance(message, Mapping) or end == FILTERED:
-        return Reply(message if isinstance(message, Mapping) else {}, end, value.get('usage'), value)
+        message = message if isinstance(message, Mapping) else {}
+        return Reply(message, end, value.get('usage'), value, len(value['choices']))
     if not choice and _PROMPT_FILTERED.search(json.dumps(value)):
         return Reply({}, FILTERED, value.get('usage'), value)
     raise ValueError('no choice with a message')
@@ -190,7 +202,7 @@ class StreamReader:
         self._finish_reason: str | None = None
         self._usage: Any = None
         self._is_whole = False
-        self._has_choice = False
+        self._choices: set[int] = set()
         self._other = b''
 
     @property
@@ -221,13 +233,13 @@ class StreamReader:
             Failure: The stream has no answer, or the server broke off or filtered it.
         """
         self.feed(b'\n')
-        if not self._has_choice:
+        if not self._choices:
             shown = f'no choice in the stream: {excerpt(_decoded(self._other))}'.removesuffix(': ')
             raise Failure('infra:bad_response', shown)
         if not self._finish_reason:
             raise Failure('infra:server', 'the server broke the answer off: the stream ends without finish_reason')
         try:
-            return _ended(Reply(self._message.whole(), self._finish_reason, self._usage, {}))
+            return _ended(Reply(self._message.whole(), self._finish_reason, self._usage, {}, len(self._choices)))
         except RecursionError:
             raise Failure('infra:bad_response', TOO_DEEP) from None
 
@@ -250,8 +262,11 @@ class StreamReader:
     def _add(self, chunk: Any) -> None:
         choice = _first_choice(chunk)
         self._usage = chunk.get('usage') or (choice or {}).get('usage') or self._usage  # Moonshot: in the choice
+        choices = chunk.get('choices')
+        for item in choices if isinstance(choices, list) else ():
+            if isinstance(item, Mapping) and (item.get('index') or 0) in _INDICES:
+                self._choices.add(item.get('index') or 0)
         if choice:
-            self._has_choice = True
             self._finish_reason = end_of(choice.get('finish_reason')) or self._finish_reason
             if isinstance(delta := choice.get('delta'), Mapping):
                 self._message.add(delta)
@@ -342,6 +357,16 @@ def _usage(usage: Any) -> Usage | None:
     )
 
 
+def _lost_in_stream(reply: Reply, usage: Usage | None, thoughts: str) -> str:
+    """Returns what a streamed answer without text and calls must have had; '' if nothing, or if it is a whole reply."""
+    if reply.body or is_models_failure(reply.finish_reason):
+        return ''
+    reasoning = usage.reasoning if usage and (usage.reasoning is not None or thoughts) else 0
+    if usage and usage.completion and reasoning is not None and usage.completion - reasoning > _FEW_TOKENS:
+        return f'a stream without text or call, though the server counted {usage.completion - reasoning} tokens of it'
+    return 'a stream with an empty list of calls, and without a call' if reply.message.get('tool_calls') == [] else ''
+
+
 def _answer(reply: Reply, offers_tools: bool) -> Answer:
     texts, calls, usage = dict(_texts(reply.message)), _calls(reply.message), _usage(reply.usage)
     thoughts, content = texts['reasoning'], texts.get('content', '')
@@ -353,11 +378,13 @@ def _answer(reply: Reply, offers_tools: bool) -> Answer:
         sent = sent_of(reply.message, _called(reply.message))
         has_content = 'content' in texts and bool(reply.body or reply.message['content'])  # '' may begin a stream
         return Answer(text, None, finish_reason, None, calls, usage, has_content=has_content, sent=sent)
+    if not content and finish_reason != CUT and (lost := _lost_in_stream(reply, usage, thoughts)):
+        raise Failure('infra:empty', f'{lost}: {_PARSER}', usage=usage)
     if not content and (thoughts or finish_reason == CUT):
         # Unfinished thoughts: the model's fault, scored as an answer.
         return Answer(f'<think>{thoughts}', finish_reason=finish_reason, usage=usage)
     # An empty answer after tool results is valid: the model may have nothing to add.
-    if not content and not (offers_tools and finish_reason == STOP):
+    if not content and not (offers_tools and finish_reason == STOP) and not is_models_failure(finish_reason):
         raise Failure('infra:empty', f'no content, finish_reason {finish_reason}', usage=usage)
     text = f'<think>{thoughts}</think>{content}' if thoughts else content
     sent = sent_of(reply.message, ()) if offers_tools else None

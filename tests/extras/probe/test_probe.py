@@ -238,7 +238,7 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (NoParser, {'forced call': FAULT, 'tool calls': FAULT, 'several calls': FAULT},
      'it comes as text, which does not count as a call: start vLLM with --enable-auto-tool-choice'),
     (RefusesAuto, {'tool calls': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
-     'tools are refused: status 400'),
+     'tools are refused: this model or server takes no tools: status 400'),
     (RefusesTools, {'forced call': UNKNOWN, 'tool calls': FAULT, 'several calls': UNKNOWN, 'role tool': FAULT},
      'tools are refused: status 422'),
     (RefusesChoice, {'forced call': UNKNOWN, 'tool_choice': UNKNOWN, 'several calls': UNKNOWN},

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from email.utils import formatdate
 
 import pytest
+from multidict import CIMultiDict
 
 from opencompass_tooleval.models.api.failure import failure_of_status, retry_after
 
@@ -59,7 +61,13 @@ def test_other_errors(status: int, words: str, reason: str, again: bool, ends: b
 @pytest.mark.parametrize(('error', 'fix'), [
     ({'code': 'unsupported_parameter', 'param': 'max_tokens'}, "set token_limit_key='max_completion_tokens'"),
     ({'message': "Unsupported parameter: 'max_completion_tokens'"}, "set token_limit_key='max_tokens'"),
-    ({'code': 'unsupported_value', 'param': 'temperature'}, 'set temperature by openai_extra_kwargs'),
+    ({'code': 'unsupported_value', 'param': 'temperature'}, 'set openai_extra_kwargs=dict(temperature=None)'),
+    ({'code': 'invalid_request_error', 'message': '`temperature` is deprecated for this model.'},
+     'set openai_extra_kwargs=dict(temperature=None)'),
+    ({'message': 'invalid temperature: only 1 is allowed for this model', 'type': 'invalid_request_error'},
+     'set openai_extra_kwargs=dict(temperature=None)'),
+    ({'message': 'Unrecognized request argument supplied: parallel_tool_calls'},
+     'set openai_extra_kwargs=dict(parallel_tool_calls=None)'),
     ({'code': 'invalid_parameter_error', 'message': 'parameter.enable_thinking must be set to false'},
      'set enable_thinking by openai_extra_kwargs'),
     ({'message': "litellm.UnsupportedParamsError: it does not support parameters: ['top_p']"}, 'set top_p by'),
@@ -90,6 +98,62 @@ def test_a_proxy_without_a_server_behind_is_no_connection_and_a_long_error_is_cu
 ])  # fmt: skip
 def test_retry_after_in_seconds(value: str | None, expected: float | None) -> None:
     assert retry_after(value) == expected
+
+
+@pytest.mark.parametrize(('status', 'headers', 'expected'), [
+    (429, {'Retry-After': 'NOW+30'}, 30),
+    (429, {'Retry-After': 'NOW_MS+30000'}, 30),
+    (429, {'Retry-After': '2s'}, 2),
+    (429, {'retry-after-ms': '1500', 'Retry-After': '2'}, 1.5),
+    (429, {'x-ratelimit-reset-requests': '6m0s', 'x-ratelimit-reset-tokens': '20ms'}, 360),
+    (429, {'x-ratelimit-reset-requests': '1h1m', 'x-ratelimit-remaining-requests': '3',
+           'X-RateLimit-Reset-Tokens': '7.66s', 'x-ratelimit-remaining-tokens': '0'}, 7.66),
+    (429, {'X-RateLimit-Reset': 'NOW_MS+30000', 'X-RateLimit-Remaining': '0'}, 30),  # OpenRouter
+    (429, {'Retry-After': '9', 'x-ratelimit-reset-tokens': '1s'}, 9),
+    (503, {'x-ratelimit-reset-tokens': '1s'}, 1),
+    (500, {'x-ratelimit-reset-tokens': '1s'}, None),
+    (429, {'x-ratelimit-reset-tokens': 'soon', 'x-ratelimit-limit-tokens': '9'}, None),
+    (429, {'Retry-After': 'NOW-30'}, None),
+])  # fmt: skip
+def test_the_wait_that_headers_ask_for(status: int, headers: dict[str, str], expected: float | None) -> None:
+    now = time.time()
+
+    def filled(value: str) -> str:
+        unit, sign, rest = re.match(r'(?:NOW(_MS)?([+-]))?(.*)', value).groups()  # type: ignore[union-attr]
+        return str(int(now * (1000 if unit else 1)) + int(f'{sign}{rest}')) if sign else value
+
+    failure = failure_of_status(status, CIMultiDict({name: filled(value) for name, value in headers.items()}), '')
+    late = time.time() - now + 1  # in whole seconds
+    assert (failure.wait is None) == (expected is None)
+    assert expected is None or expected - late <= (failure.wait or 0) <= expected
+
+
+@pytest.mark.parametrize('words', [
+    'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 1900 `inputs` tokens',
+    'The sum of prompt length (1900.0) and query length (0) max_tokens (600) exceeds max_seq_len (2048)',
+    'The input prompt token_num=3000 exceeds session_len=2048',
+    'Prompt length (9000) exceeds maximum input length. Set max_input_len accordingly.',
+])  # fmt: skip
+def test_words_for_a_full_context(words: str) -> None:
+    assert failure_of_status(422, {}, json.dumps({'error': words})).reason == 'infra:truncated'
+
+
+@pytest.mark.parametrize(('status', 'words'), [
+    (404, 'No endpoints found that support tool use. To learn more about provider routing, visit the documentation'),
+    (400, 'registry.ollama.ai/library/m:latest does not support tools'),
+    (500, 'tools param requires --jinja flag'),
+    (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+])  # fmt: skip
+def test_a_model_without_tools_has_one_cause_and_does_not_end_the_run(status: int, words: str) -> None:
+    failure = failure_of_status(status, {}, json.dumps({'error': {'message': words, 'code': status}}))
+    assert (failure.reason, failure.again, failure.ends) == ('infra:bad_request', False, False)
+    assert failure.words.startswith(f'this model or server takes no tools: status {status}')
+
+
+def test_a_redirect_shows_where_to_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', 'sk-0123456789')
+    failure = failure_of_status(302, {'location': 'https://sso.example.org/?key=sk-0123456789'}, '')
+    assert failure.words == 'status 302: : it redirects to https://sso.example.org/?key=[key]'
 
 
 def test_retry_after_as_a_date() -> None:

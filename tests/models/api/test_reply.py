@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -46,7 +47,14 @@ ENDS = {
 }
 """``finish_reason`` of an answer that counts -> the stored one."""
 BROKEN = ('error', 'abort', 'network_error', 'insufficient_system_resource')
-FILTERED = ('content_filter', 'CONTENT_FILTER', 'sensitive', 'SAFETY', 'PROHIBITED_CONTENT')
+FILTERED = (
+    'content_filter',
+    'content_filter: PROHIBITED_CONTENT',
+    'CONTENT_FILTER',
+    'sensitive',
+    'SAFETY',
+    'PROHIBITED_CONTENT',
+)
 BALANCE = 'balance is used up'
 
 TWO_CALLS = '[{"arguments": {"q": "猫"}, "name": "search"}, {"arguments": "{broken", "name": "open"}]'
@@ -73,7 +81,16 @@ TWO_CALLS = '[{"arguments": {"q": "猫"}, "name": "search"}, {"arguments": "{bro
     pytest.param(b': wait\r\n\r\n' + stream({'content': 'hi'}).replace(b'\n', b'\r\n'), JSON, 'hi', 'stop',
         id='called JSON'),
     pytest.param(stream({'content': 'hi'}, end=''), EVENTS, 'hi', 'stop', id='no [DONE]'),
-    pytest.param(reply(None, content='hi'), JSON, 'hi', None, id='no finish_reason'),
+    pytest.param(reply(None, content='hi')[:-1] + b', "usage": {"prompt_tokens": 7}}', JSON, 'hi', None,
+        id='usage without finish_reason'),
+    pytest.param(stream({'content': 'hi'}) + b'data: {"choices": [{"index": 1, "delta": {"content": "no"}}]}', EVENTS,
+        'hi', 'stop', id='another choice in a stream'),
+    *(
+        pytest.param(form({'content': ''}, f'{front}MALFORMED_FUNCTION_CALL'), kind, '', 'malformed_function_call',
+            id=f'malformed {kind[:6]} {front}')
+        for form, kind in ((lambda message, finish: reply(finish, **message), JSON), (_stream_of, EVENTS))
+        for front in ('', 'function_call_filter: ')
+    ),
     *(
         pytest.param(form({'content': 'hi'}, finish), kind, 'hi', end, id=f'{kind[:6]} {finish}')
         for form, kind in ((lambda message, finish: reply(finish, **message), JSON), (_stream_of, EVENTS))
@@ -93,8 +110,7 @@ def test_an_answer(body: bytes, content_type: str, expected: str, finish: str | 
     (b'{"choices": []}', JSON, 'infra:bad_response', 'no choice with a message'),
     (b'{"choices": [{"message": "hi"}]}', JSON, 'infra:bad_response', 'no choice with a message'),
     (b'{"choices": ["hi"]}', JSON, 'infra:bad_response', 'no first choice'),
-    (stream({'content': 'hi'}) + b'data: {"choices": [{"index": 1, "delta": {"content": "no"}}]}', EVENTS,
-     'infra:bad_response', 'no first choice'),
+    (reply(None, content='hi'), JSON, 'infra:server', 'neither finish_reason nor usage'),
     (b'[' * 200_000, JSON, 'infra:bad_response', 'bytes of application/json: [[['),
     (b'{"error": ' + b'[' * 900 + b']' * 900 + b'}', JSON, 'infra:', '[[['),
     (b'"hi"', JSON, 'infra:bad_response', 'no object'),
@@ -152,6 +168,31 @@ def test_an_error_with_status_200(body: dict[str, Any], reason: str, ends: bool)
             read_reply(content.encode(), kind)
         assert (failed.value.reason, failed.value.ends) == (reason, ends)
         assert failed.value.again == reason.endswith(('server', 'rate_limit')) and not failed.value.no_connection
+
+
+@pytest.mark.parametrize(('deltas', 'finish', 'usage', 'is_lost'), [
+    ([{'tool_calls': []}], 'tool_calls', {}, True),  # vLLM 54701: the parser lost the call
+    ([{'tool_calls': []}], 'stop', {}, True),
+    ([{'tool_calls': []}, {'content': 'hi'}], 'stop', {}, False),
+    ([{'tool_calls': [], 'reasoning': 't'}], 'stop', {}, True),
+    ([{'tool_calls': [], 'reasoning': 't'}], 'length', {}, False),  # the model never finished its thoughts
+    ([{'content': ''}], 'stop', {'completion_tokens': 6}, True),
+    ([{'content': ''}], 'stop', {'completion_tokens': 5}, False),
+    ([{'content': ''}], 'length', {'completion_tokens': 64}, False),
+    ([{'reasoning': 't'}], 'stop', {'completion_tokens': 64}, False),  # may all be thoughts
+    ([{'reasoning': 't'}], 'stop',
+     {'completion_tokens': 64, 'completion_tokens_details': {'reasoning_tokens': 40}}, True),
+    ([{'reasoning': 't'}], 'stop',
+     {'completion_tokens': 64, 'completion_tokens_details': {'reasoning_tokens': 60}}, False),
+    ([{'content': ''}], 'MALFORMED_FUNCTION_CALL', {'completion_tokens': 64}, False),
+])  # fmt: skip
+def test_a_stream_that_lost_its_answer_is_no_answer(
+    deltas: list[dict[str, Any]], finish: str, usage: dict[str, Any], is_lost: bool
+) -> None:
+    end = f'data: {json.dumps({"choices": [], "usage": {"prompt_tokens": 9, **usage}})}\n\n'
+    body = stream(*deltas, finish=finish, end=end)
+    with pytest.raises(Failure, match='parser') if is_lost else nullcontext():
+        assert read_reply(body, EVENTS, offers_tools=True).reason is None
 
 
 def test_an_answer_beside_members_of_errors_or_tools() -> None:
