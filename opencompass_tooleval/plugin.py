@@ -160,6 +160,9 @@ RESULT_CHECKS = [
     '.findings.of_results:unlike',
     '.findings.of_results:ends_of_answers',
     '.findings.of_results:cut_answers',
+    '.findings.of_results:full_contexts',
+    '.findings.of_results:lost_calls',
+    '.findings.of_results:unclear_tokens',
     '.findings.of_results:no_responses',
     '.findings.of_results:same_trials',
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from opencompass_tooleval.core.statistics.sample import Sample
 from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.data_path import missing_files
 from opencompass_tooleval.findings.finding import Finding, found
-from opencompass_tooleval.models.api.first_answer import first_answer
+from opencompass_tooleval.models.api.first_answer import FirstAnswer, first_answer
 from opencompass_tooleval.twins.subsets import KINDS
 from opencompass_tooleval.work_dir.causes import KEY_ENV
 from opencompass_tooleval.work_dir.printing import say
@@ -200,29 +201,36 @@ def run_benchmarks(
     grader = Judge.of(rows, judge, judge_base or OPENAI, 'none' if judge_base and is_open else 'ENV') if judge else None
     name = re.sub(r'[^\w.-]+', '-', '-'.join(benchmarks))[:60]
     folder, time = work_dir or Path('outputs', 'run', name), datetime.now().strftime('%Y%m%d_%H%M%S')
-    text = config_text(
+    write = partial(
+        config_text,
         chosen,
-        tested,
         work_dir=folder,
         limit=limit,
         sample=_sample_of(sample, within),
         replicas=replicas,
         partition=slurm,
-        judge=grader,
         twins=Twins.of(rows, twin, seeds) if twin else None,
     )
+    text = write(tested, judge=grader)
     if not write_config:
         if prepare and not _prepared(rows):
             return 1
         _export_key(key_env)
         faults = _planned_faults(text)
-        asked = [(one, settings['openai_api_base'], max_out_len is None) for one in model or ()]
-        asked += [(grader.model, grader.base, False)] if grader else []
-        faults = faults or list(_server_faults(asked, key))
-        for fault in faults:
-            say(fault.line.replace(KEY_VARIABLE, key_env), err=True)
-        if faults:
+        asked = () if faults else model or ()
+        first = {one: first_answer(settings['openai_api_base'], one, key, temperature) for one in asked}
+        of_judge = first_answer(grader.base, grader.model, key) if grader and not faults else FirstAnswer()
+        findings = [*faults, *_server_findings(first, max_out_len is None)]
+        findings += _server_findings({grader.model: of_judge}) if grader else []
+        for finding in findings:
+            say(finding.line.replace(KEY_VARIABLE, key_env), err=True)
+        if any(finding.is_fault for finding in findings):
             return 1
+        if isinstance(tested, Models):
+            tested = replace(tested, accepted={name: one.settings for name, one in first.items() if one.settings})
+        if grader:
+            grader = replace(grader, accepted=of_judge.settings)
+        text = write(tested, judge=grader)
     config = write_config or folder / time / 'config.py'
     if config.exists():
         raise ValueError(f'{config} exists, and is not written over; name another file')
@@ -304,17 +312,19 @@ def _planned_faults(text: str) -> list[Finding]:
         return make_plan(config, track=partial(progress, 'loading data sets')).faults
 
 
-def _server_faults(asked: Iterable[tuple[str, str, bool]], key: str) -> Iterator[Finding]:
-    """Asks models one question each, and yields the faults.
+def _server_findings(answers: Mapping[str, FirstAnswer], is_unlimited: bool = False) -> Iterator[Finding]:
+    """Yields faults and notes of the first questions.
 
     Args:
-        asked: Model, base URL, and True if a model that reasons needs a token limit.
-        key: The key; '' if there is none.
+        answers: Model -> what its first question shows.
+        is_unlimited: True if a model that reasons needs a token limit.
     """
-    for model, url, is_unlimited in asked:
-        fault, thinks = first_answer(url, model, key)
-        if fault:
-            yield found('config:answer', model, fault)
-        elif thinks and is_unlimited:
+    for model, answer in answers.items():
+        if answer.fault:
+            yield found('config:answer', model, answer.fault)
+        elif answer.thinks and is_unlimited:
             text = 'reasons before it answers, and these tokens count: set the limit of an answer'
             yield found('config:answer', '', f'{model} {text}, such as --max-out-len 16384')
+        elif answer.settings:
+            shown = ' and '.join(f'{name}={python_literal(value)}' for name, value in answer.settings.items())
+            yield found('config:refused', model, f'the server refuses a default of requests; the config has {shown}')

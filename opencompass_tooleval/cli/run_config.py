@@ -32,12 +32,14 @@ class Models:
         config: The shipped config of a model like them: :data:`API`, :data:`HF`, or of a served engine.
         program: Program of the engine, in place of the one in the config.
         settings: Settings that replace those of the shipped config, or are added to them.
+        accepted: Name -> further settings of this model, in place of those that its server refuses.
     """
 
     names: Sequence[str]
     config: str
     program: str = ''
     settings: Mapping[str, Any] = field(default_factory=dict)
+    accepted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def row(self) -> dict[str, Any]:
         """Returns the config of a model, without its names.
@@ -74,12 +76,14 @@ class Judge:
         base: The base URL.
         key: ``ENV`` for the key in the environment, or ``none``.
         abbrs: Data sets that need it.
+        accepted: Settings in place of those that the server refuses.
     """
 
     model: str
     base: str
     key: str
     abbrs: Sequence[str]
+    accepted: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]], model: str, base: str, key: str) -> Judge:
@@ -98,6 +102,7 @@ class Judge:
         """Returns the lines of a config that set this judge for its data sets."""
         cfg: dict[str, Any] = {'type': _API_CLASS, 'abbr': self.model, 'path': self.model, 'openai_api_base': self.base}
         cfg |= {'key': self.key, 'temperature': 0, 'max_out_len': _JUDGE_OUT_LEN, 'max_workers': _JUDGE_WORKERS}
+        cfg |= self.accepted
         return [
             'for _row in datasets:',
             f"    if _row['abbr'] in {python_literal(list(self.abbrs))}:",
@@ -236,9 +241,13 @@ def _imports_and_models(models: Models | Sequence[Mapping[str, Any]]) -> tuple[l
         return [], ['models = [', *(f'    {python_literal(row)},' for row in models), ']']
     row = models.row()
     module, _, name = row.pop('type').rpartition('.')
-    pairs = [list(pair) for pair in zip(abbrs_of(models.names), models.names, strict=True)]
+    models_of = zip(abbrs_of(models.names), models.names, strict=True)
+    rows = [[*pair, *([models.accepted.get(pair[1], {})] if models.accepted else [])] for pair in models_of]
+    more = 'more' if models.accepted else ''
     settings = (f'        {key}={python_literal(value)},' for key, value in row.items())
-    block = ['    dict(', f'        type={name},', '        abbr=abbr,', '        path=path,', *settings, '    )']
+    block = ['    dict(', f'        type={name},', '        abbr=abbr,', '        path=path,', *settings]
+    block += [f'        **{more},'] * bool(more)
+    names = ', '.join(filter(None, ('abbr', 'path', more)))
     return [f'from {module} import {name}'], [
-        *('models = [', *block, f'    for abbr, path in {python_literal(pairs)}', ']')
+        *('models = [', *block, '    )', f'    for {names} in {python_literal(rows)}', ']')
     ]

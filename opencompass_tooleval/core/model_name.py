@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_OPENAIS = re.compile(r'(?:ft:)?(?:o\d|gpt-5(?!-chat))')
+_OPENAIS = re.compile(r'(?:ft:)?(?:o\d|gpt-(?:[5-9]|1\d)(?!\d|-chat))')
 _OPENAI = re.compile(r'https?://(?:[^/@]{1,200}@)?(?:[a-z-]{1,20}\.)?api\.openai\.com(?:[:/]|$)')
 
 

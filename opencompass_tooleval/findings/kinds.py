@@ -61,14 +61,24 @@ KINDS: dict[str, Kind] = {
     'run:budget': Kind(_WARNING, 'a budget is used up, so that requests were not sent', 'raise `budget`'),
     'result:differs': Kind(_WARNING, 'results of one data set had other data, prompts, banks, judges or settings'),
     'result:only_thoughts': Kind(_WARNING, 'most answers of a model are empty: all of their text is thoughts'),
+    'result:calls_in_text': Kind(
+        _WARNING, 'a server leaves native calls in the text of answers', "start it with the model's parser of calls"
+    ),
+    'result:text_arguments': Kind(
+        _WARNING, 'all arguments of native calls are texts', "start the server with the model's parser of calls"
+    ),
+    'result:cut_prompts': Kind(_WARNING, 'a server cuts long prompts without an error', "raise the server's context"),
+    'result:full_context': Kind(_WARNING, "prompts fill a server's context", "raise the server's context"),
     'result:cut': Kind(_WARNING, 'answers were cut at a limit of tokens', 'raise `max_out_len`, and resume with `-r`'),
     # Notes.
     'result:unanswered': Kind(_NOTE, 'some samples have no answer, not by fault of the model', '`tooleval retry`'),
     'run:main_score': Kind(_NOTE, 'a table has no main score, since it needs results that are missing'),
     'run:unjudged': Kind(_NOTE, 'no judge was asked whether the tasks are solved'),
     'result:ending': Kind(_NOTE, 'answers ended for a reason that this package does not know'),
+    'result:tokens': Kind(_NOTE, 'a server counts tokens in its totals alone, which count as answers'),
     'result:limits': Kind(_NOTE, 'models had other limits of tokens on one data set'),
     'config:unused_limit': Kind(_NOTE, 'the limit of a model is below that of the benchmark, which counts'),
+    'config:refused': Kind(_NOTE, 'a server refuses a default of requests; `tooleval run` writes what it accepts'),
     'config:unused': Kind(_NOTE, 'a setting of a model has no effect'),
     'config:test_range': Kind(_NOTE, '`sample` or `test_range` selects a part of the records', _PART),
     'result:no_response': Kind(_NOTE, 'many calls of an agent had no recorded response', 'take a larger bank'),

@@ -19,8 +19,9 @@ from opencompass_tooleval.catalogue.comparable import deciding_settings
 from opencompass_tooleval.catalogue.comparable import unlike as unlike_settings
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.calls.answer import ENDINGS, ONLY_THOUGHTS
+from opencompass_tooleval.core.calls.call_evidence import AS_TEXT, EVIDENCE, IN_TEXT, JSON, TYPED
 from opencompass_tooleval.core.errors import first_of, shorten
-from opencompass_tooleval.core.scoring.result import many_failed
+from opencompass_tooleval.core.scoring.result import EMPTY, many_failed
 from opencompass_tooleval.core.statistics.sample import TWIN, WITHOUT_TWIN
 from opencompass_tooleval.core.statistics.trials import trials_of_result
 from opencompass_tooleval.embedding.locate import is_official
@@ -34,6 +35,12 @@ Results = Mapping[tuple[str, str], Mapping[str, Any]]
 
 FEW = 100
 """If the published size of the data is unknown, fewer records than this are considered a part of it."""
+PARSER = (
+    'start vLLM with --enable-auto-tool-choice --tool-call-parser NAME, SGLang with --tool-call-parser NAME, '
+    'llama-server with --jinja; transformers serve only parses calls of Qwen'
+)
+"""Advice for a server that does not return calls as calls."""
+_FEWEST_CALLS = 10
 UNANSWERED_SHARE, CUT_SHARE = 0.1, 0.01
 _SHARE_OF_OURS = 0.9
 """If the longest cut answer has fewer tokens than this share of our limit, the server cut at its own limit."""
@@ -144,8 +151,10 @@ def no_answers(results: Results) -> Iterator[Finding]:
         if _count(result, 'samples', 'infra'):
             words = shorten(str(endings.get('server_words') or ''), _MOST_WORDS)
             quoted = f'. {endings.get("times")} of them: {words}' if words else ''
+            empty = _count(result, 'reasons', EMPTY)
             counts = f'{samples["infra"]} of {samples.get("all", "?")} samples have no answer'
-            text = f'{counts}, through no fault of the model; they count as wrong{quoted}'
+            whose = 'through no fault of the model' if not empty else f'{empty} of them an empty one'
+            text = f'{counts}, {whose}; they count as wrong{quoted}'
             kind = 'result:no_answer' if many_failed(samples) else 'result:unanswered'
             yield found(kind, f'{model} / {dataset}', text)
 
@@ -232,10 +241,10 @@ def cut_answers(results: Results) -> Iterator[Finding]:
         samples_of[model] += samples
         if limit is not None:
             limits.setdefault(dataset, {}).setdefault(limit, []).append(model)
-        if _count(result, 'samples', 'cut') > CUT_SHARE * samples:
+        if _count(result, 'samples', 'cut') - _count(result, ENDINGS, 'full') > CUT_SHARE * samples:
             cut.setdefault((model, bool(_servers_limit(result))), {})[dataset] = result
     for (model, by_server), those in cut.items():
-        count = sum(_count(result, 'samples', 'cut') for result in those.values())
+        count = sum(_count(result, 'samples', 'cut') - _count(result, ENDINGS, 'full') for result in those.values())
         words = cut_words(f'{count:,} of {samples_of[model]:,}', those.values())
         fix = (
             ': check its own limit, then run again with a higher max_out_len and -r'
@@ -265,6 +274,52 @@ def ends_of_answers(results: Results) -> Iterator[Finding]:
     for reason, count in endings.items():
         text = f'{count:,} answers ended for the reason {reason!r}, which is unknown: they count as whole answers'
         yield found('result:ending', '', text)
+
+
+def _sums(results: Results, part: str, name: str) -> Iterator[tuple[str, int, str]]:
+    """Yields each model with a count above 0, its sum over data sets, and the first data sets."""
+    counts: dict[str, dict[str, int]] = {}
+    for (model, dataset), result in results.items():
+        if count := _count(result, part, name):
+            counts.setdefault(model, {})[dataset] = count
+    yield from ((model, sum(those.values()), few(those)) for model, those in counts.items())
+
+
+def unclear_tokens(results: Results) -> Iterator[Finding]:
+    """Yields a finding per model whose server counts tokens in its totals that it does not name."""
+    for model, tokens, where in _sums(results, 'usage', 'added'):
+        text = f'{tokens:,} tokens of answers are thoughts by the totals of the server, which does not say so ({where})'
+        yield found('result:tokens', model, f'{text}; they count and cost as answers')
+
+
+def full_contexts(results: Results) -> Iterator[Finding]:
+    """Yields a finding per model whose server cuts prompts, or has no room for answers behind them."""
+    for model, count, where in _sums(results, ENDINGS, 'full'):
+        text = f"{count:,} answers were cut since the prompt fills the server's context ({where})"
+        yield found('result:full_context', model, f'{text}: raise the context of the server')
+    for (model, dataset), result in results.items():
+        if tokens := _count(result, ENDINGS, 'cut_prompts'):
+            text = f'the server cuts long prompts at about {tokens:,} tokens, without an error ({few([dataset])})'
+            fix = 'raise its context (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx), and ask again in a new run'
+            yield found('result:cut_prompts', model, f'{text}: {fix}')
+
+
+def lost_calls(results: Results) -> Iterator[Finding]:
+    """Yields a finding per model and format of calls in texts, and per model whose arguments are all texts."""
+    formats = {name for result in results.values() for name in _part(result, EVIDENCE) if name.startswith(IN_TEXT)}
+    for name in sorted(formats):
+        shown = name.removeprefix(IN_TEXT)
+        for model, count, where in _sums(results, EVIDENCE, name):
+            text = f'{count:,} answers have calls in their text, as {shown}, which do not count as calls ({where})'
+            parser = PARSER.replace('NAME', 'NAME' if shown == JSON else shown, 1)
+            yield found('result:calls_in_text', model, f'{text}: {parser}')
+    as_text = {model: count for model, count, _ in _sums(results, EVIDENCE, AS_TEXT)}
+    for model, typed, where in _sums(results, EVIDENCE, TYPED):
+        if typed >= _FEWEST_CALLS and as_text.get(model) == typed:
+            text = f'all arguments of {typed:,} calls are texts, though the tools ask for other types ({where})'
+            yield found(
+                'result:text_arguments', model, f"{text}: the server's parser of tool calls loses types: {PARSER}"
+            )
 
 
 def parts_of_data(config: Mapping[str, Any]) -> Iterator[Finding]:

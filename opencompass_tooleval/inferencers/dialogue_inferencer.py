@@ -14,6 +14,7 @@ from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
+from opencompass_tooleval.core.calls.call_evidence import EVIDENCE
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.sent import THOUGHTS
 from opencompass_tooleval.core.scoring.answer_limit import is_cut
@@ -148,6 +149,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             server_words=outcome.server_words,
         )
         row = self._row(index, question, answer) | self._others(index, outcome.others)
+        row |= {EVIDENCE: dict(outcome.evidence)} if outcome.evidence else {}
         thoughts = getattr(self.model, f'returned_{THOUGHTS}', None) if outcome.offers_tools else None
         return {**row, THOUGHTS: thoughts} if thoughts else row
 

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from tqdm import tqdm
 
 from opencompass_tooleval.core.calls.answer import CUT, SENT, USAGE, Answer, extras, with_extras
+from opencompass_tooleval.core.calls.call_evidence import call_evidence
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import normalise
 from opencompass_tooleval.core.calls.observed import Observed
@@ -55,6 +56,7 @@ class Outcome(Generic[T]):
         observed: Records of the answers of the model under test, and of the failure that ended the dialogue.
         server_words: The error behind ``infra``, as the server described it.
         offers_tools: True if a request to the model under test offered tools.
+        evidence: Counts of its answers, from :func:`~opencompass_tooleval.core.calls.call_evidence.call_evidence`.
     """
 
     value: T | None = None
@@ -66,6 +68,7 @@ class Outcome(Generic[T]):
     observed: list[Observed] = field(default_factory=list)
     server_words: str = ''
     offers_tools: bool = False
+    evidence: Counter[str] = field(default_factory=Counter)
 
     @property
     def usage(self) -> Usage | None:
@@ -128,6 +131,8 @@ class _Running(Generic[T]):
         if self.outcome.finish_reason != CUT:
             self.outcome.finish_reason = answer.finish_reason
         self.outcome.answers.append(answer)
+        if self.request and self.request.tools:
+            self.outcome.evidence += call_evidence(answer.text, answer.calls, self.request.tools)
         return answer
 
     def _advance(self, step: Callable[[], ModelRequest]) -> None:

@@ -15,17 +15,20 @@ from opencompass.registry import ICL_PROMPT_TEMPLATES, TASKS
 from opencompass.tasks import OpenICLEvalTask, openicl_eval
 from opencompass.utils import get_infer_output_path, model_abbr_from_cfg
 
-from opencompass_tooleval.core.calls.answer import CUT, ENDINGS, STOP, TRUNCATED_REASONING, USAGE, Answer, clean
+from opencompass_tooleval.core.calls.answer import CALLS, CUT, ENDINGS, STOP, TRUNCATED_REASONING, USAGE, Answer, clean
+from opencompass_tooleval.core.calls.call_evidence import EVIDENCE, call_evidence
 from opencompass_tooleval.core.calls.sent import THOUGHTS, thoughts_of_rows
+from opencompass_tooleval.core.calls.tool_calls import read_calls
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, limit_of_rows
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
 from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING, samplings
-from opencompass_tooleval.core.scoring.usage import read_usage
+from opencompass_tooleval.core.scoring.usage import read_usage, whole_number
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_rows, summary_of
 from opencompass_tooleval.core.text.jsonable import texts_digest
 from opencompass_tooleval.models.api.endings import is_unknown
-from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
+from opencompass_tooleval.models.conversation import TOOLS, ToolEvalConversationTemplate
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.models.model_calls import SYSTEM_PROMPT
 from opencompass_tooleval.models.model_config import PRICES
@@ -35,6 +38,7 @@ from opencompass_tooleval.tasks.task import CommandOfTask, Failures
 from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask
 from opencompass_tooleval.work_dir.causes import most_said
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
+from opencompass_tooleval.work_dir.prompt_tokens import cut_prompts, reported_usage
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.shards import check_shards, read_predictions, shard_files
 from opencompass_tooleval.work_dir.stored import select_rows
@@ -51,12 +55,14 @@ def to_json(result: Mapping[str, Any]) -> str:
     return '{\n' + ',\n'.join(f'{write(str(key))}: {lines(value)}' for key, value in result.items()) + '\n}\n'
 
 
-def _endings(rows: Sequence[Mapping[str, Any]], details: Any) -> dict[str, Any]:
-    """Returns facts about the ends of answers for the last screen, without those that are zero.
+def _endings(rows: Sequence[Mapping[str, Any]], details: Any, context: int | None) -> dict[str, Any]:
+    """Returns facts about answers for the last screen, without those that are zero.
 
     ``unknown``: unknown finish reasons and their counts; ``only_thoughts``: number of answers that the model ended,
     with thoughts but no text; ``server_words`` and ``times``: the most frequent error of missing answers, and its
-    count; ``cut_tokens``: number of tokens in the longest cut answer, as counted by the server.
+    count; ``cut_tokens``: number of tokens in the longest cut answer, as counted by the server; ``full``: number of
+    answers without room in the context (of ``context`` tokens, if known); ``cut_prompts``: number of tokens to which
+    the server cut long prompts.
     """
     ends = (row.get('finish_reason') for row in rows)
     unknown = Counter(str(end) for end in ends if is_unknown(end))
@@ -69,15 +75,34 @@ def _endings(rows: Sequence[Mapping[str, Any]], details: Any) -> dict[str, Any]:
     words, times = most_said(rows)
     found = {'unknown': dict(unknown), 'only_thoughts': thoughts, 'server_words': words, 'times': times}
     found['cut_tokens'] = max(map(_cut_tokens, rows), default=0)
+    found['full'] = sum(_has_no_room(row, context) for row in rows)
+    found['cut_prompts'] = cut_prompts(rows)
     return {name: value for name, value in found.items() if value}
 
 
 def _cut_tokens(row: Mapping[str, Any]) -> int:
     """Returns the number of tokens in a cut answer to one request; 0 for other answers, and if unknown."""
-    usage = row.get('usage') if row.get('finish_reason') == CUT else None
-    if not isinstance(usage, Mapping) or usage.get('counted') or usage.get('requests', 1) != 1:
-        return 0
-    return usage.get('completion') or 0
+    usage = reported_usage(row) if row.get('finish_reason') == CUT else None
+    return (usage and usage.completion) or 0
+
+
+def _has_no_room(row: Mapping[str, Any], context: int | None) -> bool:
+    """Tests if an answer was cut since its prompt fills the context."""
+    usage = reported_usage(row) if row.get('finish_reason') == CUT else None
+    return usage is not None and (usage.completion == 0 or bool(context and (usage.prompt or 0) >= context))
+
+
+def _evidence(test_set: Any, rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Returns the sums of what answers show about the server's parser of calls."""
+    counts: Counter[str] = Counter()
+    offered = test_set[TOOLS] if TOOLS in test_set.column_names else [None] * len(rows)
+    for row, tools in zip(rows, offered, strict=True):
+        stored = row.get(EVIDENCE)
+        if isinstance(stored, Mapping):
+            counts.update({str(name): number for name, number in stored.items() if whole_number(number)})
+        elif tools is not None and not row.get('infra') and isinstance(row.get('prediction'), str):
+            counts += call_evidence(row['prediction'], read_calls(row.get(CALLS)), ToolSet.of_text(tools))
+    return dict(counts)
 
 
 def _has_only_thoughts(text: Any) -> bool:
@@ -159,8 +184,11 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         finish_reasons = [row.get('finish_reason') for row in pred_dicts]
         if any(finish_reasons) and isinstance(result.get('samples'), dict):
             result['samples']['cut'] = finish_reasons.count(CUT)
-            if endings := _endings(pred_dicts, result.get('details')):
+            context = self.model_cfg.get('max_seq_len') if self.model_cfg.get('mode', 'none') == 'none' else None
+            if endings := _endings(pred_dicts, result.get('details'), context):
                 result[ENDINGS] = endings
+            if evidence := _evidence(test_set, pred_dicts):
+                result[EVIDENCE] = evidence
         if 'reasons' in result:  # from an evaluator of this package
             self._add_limits(result, pred_dicts)
             self._add_usage(result, pred_dicts)

@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import holds_dialogues
+from opencompass_tooleval.core.calls.answer import USAGE
+from opencompass_tooleval.core.scoring.usage import Usage, read_usage
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens, prompt_tokens_of
 
 ESTIMATE = 'estimate: words, signs and Chinese characters'
 _PIECE = re.compile(r'[\u3400-\u9fff]|[^\W\u3400-\u9fff]+|[^\w\s]')
 _BATCH = 256
+_FEWEST_PROMPTS, _EQUAL, _LONGER = 10, 0.98, 1.2
+"""Number of prompts from which on cut ones are found; share of the highest number of tokens; ratio of lengths."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,32 @@ def count_prompts(rows: Iterable[Mapping[str, Any]], counter: Counter) -> float 
         batch = distinct[start : start + _BATCH]
         counts.update(zip(batch, counter.count(batch), strict=True))
     return sum(counts[text] for texts in prompts for text in texts) / len(prompts)
+
+
+def reported_usage(row: Mapping[str, Any]) -> Usage | None:
+    """Returns the usage in a row if the server reported it, of one request; None otherwise."""
+    usage = read_usage(row.get(USAGE))
+    return usage if usage and not usage.counted and usage.requests == 1 else None
+
+
+def cut_prompts(rows: Sequence[Mapping[str, Any]]) -> int:
+    """Returns the number of tokens to which a server cut long prompts without an error; 0 if it did not.
+
+    It did if the longest third of the prompts has the same number of tokens, within 2%, though the texts of these
+    prompts differ in length by 20%.
+    """
+    known = [
+        (usage.prompt + (usage.cached or 0), row) for row in rows if (usage := reported_usage(row)) and usage.prompt
+    ]
+    most = max((tokens for tokens, _ in known), default=0)
+    third = len(known) // 3
+    are_equal = sum(tokens >= _EQUAL * most for tokens, _ in known) >= third
+    if len(known) < _FEWEST_PROMPTS or not are_equal:
+        return 0
+    sized = [(sum(map(len, prompt_texts(row.get('origin_prompt'), row.get('tools')))), tokens) for tokens, row in known]
+    longest = sorted(sized)[-third:]
+    is_cut = all(tokens >= _EQUAL * most for _, tokens in longest) and longest[-1][0] >= _LONGER * longest[0][0]
+    return most if is_cut else 0
 
 
 def prompt_tokens(

@@ -19,8 +19,9 @@ from mmengine.config import Config
 
 from opencompass_tooleval import plugin
 from opencompass_tooleval.cli.options import key_in
+from opencompass_tooleval.cli.run_config import Judge
 from opencompass_tooleval.cli.run_data import choose
-from opencompass_tooleval.models.api.first_answer import first_answer
+from opencompass_tooleval.models.api.first_answer import FirstAnswer, first_answer
 from tests.cli.conftest import DEMO, Command, Outcome
 from tests.conftest import ROOT
 from tests.forked import run_opencompass, run_tooleval
@@ -314,14 +315,30 @@ def test_a_key_is_not_sent_in_clear_to_find_a_url() -> None:
             return super().admits(authorization)
 
     with serving(Keys()) as url:
-        fault, _ = first_answer(url.replace('http:', 'https:'), 'tiny', KEY)
+        fault = first_answer(url.replace('http:', 'https:'), 'tiny', KEY).fault
     assert fault.endswith(f'{url} answers: use that URL') and keys and not any(keys)
 
 
-class Strict(Script):
+class Strict(Recording):
+    """Refuses what Claude Opus 4.7, Kimi K2.5 and gpt-5 refuse, in the words of each; its last model takes anything."""
+
+    words = {
+        'claude': '`temperature` is deprecated for this model.',
+        'kimi': 'invalid temperature: only 1 is allowed for this model',
+        'gpt': "Unsupported value: 'temperature' does not support 0 with this model. Only the default is supported.",
+    }
+
     def check(self, request: Request) -> None:
-        if 'temperature' in request:
-            raise Refused(400, "Unsupported value: 'temperature'")
+        if request['model'] == 'gpt' and 'max_tokens' in request:
+            words = "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
+            raise Refused(400, words, 'unsupported_parameter')
+        if (words := self.words.get(request['model'])) and request.get('temperature', 1) != 1:
+            raise Refused(400, words)
+
+    def complete(self, request: Request) -> Any:
+        self.asked.append(request)
+        self.check(request)
+        return {'choices': [{'message': {'role': 'assistant', 'content': 'A'}, 'finish_reason': 'stop'}]}
 
 
 class Busy(Script):
@@ -329,12 +346,39 @@ class Busy(Script):
         raise Refused(503, 'loading')
 
 
-def test_a_refused_setting_stops_a_run_and_a_busy_server_does_not() -> None:
+def test_settings_that_a_server_refuses_are_written_as_it_takes_them(tmp_path: Path) -> None:
+    script, models = Strict(), ('claude', 'kimi', 'gpt', 'plain')
+    named = [word for name in models for word in ('--model', name)]
+    flags = (TWO_SUBSETS[0], '--limit', '1', '--max-out-len', '700')
+    with serving(script) as url:
+        done = run(tmp_path, *flags, *named, '--api-base', url)
+        assert done.returncode == 0, done.stdout + done.stderr
+        output = done.stdout + done.stderr
+        for name in models[:3]:
+            assert re.search(rf"NOTE {name}: the server refuses .* openai_extra_kwargs={{'temperature': None}}", output)
+        rows = [request for request in script.asked if 'ready' not in str(request['messages'])]
+        sent = {row['model']: {name for name in row if name.startswith(('temp', 'max'))} for row in rows}
+        limit, temperature = 'max_tokens', 'temperature'
+        assert sent == {
+            'claude': {limit}, 'kimi': {limit}, 'gpt': {'max_completion_tokens'}, 'plain': {limit, temperature},
+        }  # fmt: skip
+        done = run(tmp_path, *flags, '--model', 'kimi', '--api-base', url, '--temperature', '0.5')
+        assert done.returncode == 1 and 'FAULT kimi: the server refuses temperature=0.5: leave --temp' in done.stderr
+        done = run(tmp_path, *flags, '--model', 'kimi', '--api-base', url)  # the fix
+        assert done.returncode == 0
+
+
+def test_a_judge_gets_what_its_server_takes() -> None:
     with serving(Strict()) as url:
-        fault, _ = first_answer(url, 'tiny', KEY)
-    assert fault.startswith('the server refuses temperature: set openai_extra_kwargs=dict(temperature=None)')
+        assert first_answer(url, 'claude', KEY).settings == {'openai_extra_kwargs': {'temperature': None}}
+        assert first_answer(url, 'plain', KEY) == FirstAnswer()
+    judge = Judge('claude', 'http://j/v1', 'ENV', ['d'], {'openai_extra_kwargs': {'temperature': None}})
+    assert "'openai_extra_kwargs': {'temperature': None}" in '\n'.join(judge.lines())
+
+
+def test_a_busy_server_does_not_stop_a_run() -> None:
     with serving(Busy()) as url:
-        assert first_answer(url, 'tiny', KEY) == ('', False)
+        assert first_answer(url, 'tiny', KEY) == FirstAnswer()
 
 
 # --- judges -----------------------------------------------------------------------------------------------------------

@@ -61,6 +61,11 @@ PLANTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     'result:ending': ({'endings': {'unknown': {'odd': 3}}}, {}),
     'result:no_response': ({'breakdown': counted(50), **about(**AGENT)}, about(**AGENT)),
     'result:same_trials': ({'trials': TRIALS}, {}),
+    'result:calls_in_text': ({'call_evidence': {'in_text:hermes': 3}}, {}),
+    'result:text_arguments': ({'call_evidence': {'typed': 12, 'as_text': 12}}, {}),
+    'result:cut_prompts': ({'endings': {'cut_prompts': 4096}}, {}),
+    'result:full_context': ({'endings': {'full': 3}}, {}),
+    'result:tokens': ({'usage': {'added': 9}}, {}),
 }
 """Kind -> what the results of two models have on one data set."""
 

@@ -14,6 +14,7 @@ from opencompass_tooleval.agents.scoring.matching import Partner, match_calls, p
 from opencompass_tooleval.agents.scoring.waste import Waste, count_waste, ends_in_loop
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.call_evidence import without_call_in_text
 from opencompass_tooleval.core.calls.observation import INJECTED
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import GAVE_UP, NOT_FINISHED, AnsweredCall, Trajectory, parse_trajectory
@@ -117,6 +118,7 @@ def score_trajectory(task: Task, trajectory: Trajectory) -> AgentScore:
         the needed tools are known, each tool counts once, and only recall, precision and F1 apply. Without calls
         nothing is wasted. A planned failure of a call is ignored, so that the agent may repeat the call.
     """
+    trajectory = without_call_in_text(trajectory, task.tools)
     if not task.twin:
         return _score_trajectory(task, trajectory)  # no failure is planned
     steps = tuple(

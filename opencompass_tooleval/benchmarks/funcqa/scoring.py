@@ -10,10 +10,12 @@ from fractions import Fraction
 from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa import VERSION
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import plain, round_as_tools
+from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES, plain, round_as_tools
 from opencompass_tooleval.benchmarks.funcqa.reading import Number, read_number, read_numbers
 from opencompass_tooleval.benchmarks.funcqa.records import Record, find_subset, parse_payload
 from opencompass_tooleval.core.calls.answer import EMPTY, TRUNCATED_REASONING, Answer, strip_reasoning
+from opencompass_tooleval.core.calls.call_evidence import without_call_in_text
+from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.scoring.refusal import REFUSED, is_refusal
@@ -38,6 +40,7 @@ NO_RESULT = 'step:no_result'
 _NAME_ERRORS = 'name:'
 _PARAMETER_ERRORS = 'args:'
 
+_TOOLS = tuple(ToolSchema(name, '', {}) for name in TOOL_NAMES)
 TOLERANCE = Fraction(1, 1000)
 """Relative tolerance (Section 5.3); an absolute one if the gold answer is 0."""
 
@@ -101,6 +104,7 @@ def score_trajectory(record: Record, trajectory: Trajectory) -> QuestionScore:
         Lower is better; None for methods without tools. The reason of a question is its first tool-related error, even
         if the answer is correct.
     """
+    trajectory = without_call_in_text(trajectory, _TOOLS)
     number = read_number(trajectory.final_answer)
     strict = is_right(number, record.answer)
     lenient = trajectory.loop == EASYTOOL and not strict

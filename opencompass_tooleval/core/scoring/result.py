@@ -31,6 +31,8 @@ OK = 'ok'
 INFRA = 'infra:'
 TRUNCATED = 'infra:truncated'
 """Reason if the prompt is longer than the model's context."""
+EMPTY = 'infra:empty'
+"""Reason if the server returned an empty answer: by its fault, or the model's."""
 OVER_BUDGET = 'infra:budget'
 """Reason if a request was not sent because it could exceed the model's budget."""
 _MOST_INFRA = 0.005

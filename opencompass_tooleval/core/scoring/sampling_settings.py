@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.calls.sent import AS_SENT, THOUGHTS
 from opencompass_tooleval.core.text.jsonable import answer_digest
+from opencompass_tooleval.core.text.redaction import redact, remember_config
 
 SAMPLING = 'sampling'
 """Key of the settings in rows of predictions, and of the list of different settings in results."""
@@ -19,10 +20,25 @@ KEEP, ASK = 'keep', 'ask'
 _NAMES = (
     *('path', 'revision', 'peft_path', 'system_prompt', 'mode', THOUGHTS, 'tool_choice', 'parallel_tool_calls'),
     *('temperature', 'top_p', 'top_k', 'min_p', 'seed', 'random_seed', 'do_sample', 'num_beams'),
-    *('frequency_penalty', 'presence_penalty', 'repetition_penalty', 'logit_bias'),
     *('stop', 'stop_words', 'chat_template_kwargs', 'reasoning_effort', 'reasoning', 'thinking', 'enable_thinking'),
 )
-"""Settings that change answers. Addresses, keys, headers, token limits and transport settings do not."""
+"""Settings of a model's config that change answers."""
+_OTHERS = (
+    *('extra_headers', 'extra_query', 'api_key', 'user', 'metadata', 'store', 'service_tier', 'safety_identifier'),
+    *(
+        'prompt_cache_key',
+        'prompt_cache_retention',
+        'cache_salt',
+        'timeout',
+        'stream',
+        'stream_options',
+        'messages',
+        'tools',
+    ),
+    *('max_tokens', 'max_completion_tokens', 'max_new_tokens', 'logprobs', 'top_logprobs', 'return_token_ids'),
+    *('messages', 'tools'),
+)
+"""Members of requests that do not change answers, or are stored elsewhere. All others may change them."""
 _PARTS = ('generation_kwargs', 'gen_config', 'openai_extra_kwargs', 'extra_body')
 _GREEDY = 1e-3
 """Temperatures up to this value are greedy: OpenCompass writes 1e-6 for engines that refuse 0."""
@@ -33,11 +49,11 @@ _NEUTRAL |= {THOUGHTS: AS_SENT, 'mode': 'none', 'system_prompt': ''}
 """Default values, which count as unset, so that writing a default into a config changes nothing."""
 _PATHS = ('path', 'peft_path')
 _MOST_STORED, _SHOWN_OF_LONG = 200, 20
-_MOST_SHOWN = 60
+_MOST_SHOWN, _MOST_NAMES = 60, 20
 
 
 def sampling_of(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings of a config that change answers, without defaults.
+    """Returns the settings of a config that change answers, without defaults and keys.
 
     All ways to set greedy decoding give the same result: no sampling settings.
 
@@ -45,9 +61,10 @@ def sampling_of(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> dict
         model: Config of a model, of any class.
         inferencer: Config of the dataset's inferencer, whose temperature takes priority.
     """
-    own = {'temperature': inferencer.get('temperature')}
-    given = [*_settings(model), *((name, value) for name, value in own.items() if value is not None)]
-    found = {name: value for name, value in given if name in _NAMES and value is not None}
+    remember_config({name: model.get(name) for name in _PARTS})
+    of_model = ((name, value) for name, value in _settings(model, set(model).difference(_NAMES)) if value is not None)
+    own = {'temperature': value} if (value := inferencer.get('temperature')) is not None else {}
+    found = {**dict(of_model), **own}
     temperature = found.get('temperature', 1)
     is_low = isinstance(temperature, (int, float)) and temperature <= _GREEDY
     if is_low or found.get('do_sample') is False or found.get('top_k') == 1:
@@ -58,7 +75,7 @@ def sampling_of(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> dict
 
 def _stored(name: str, value: Any) -> Any:
     """Returns a value for rows and results. Shortens a path to its name and a long text, both with a digest."""
-    encoded = json.dumps(value, sort_keys=True, default=str)
+    encoded = redact(json.dumps(value, sort_keys=True, default=str))
     is_folder = name in _PATHS and isinstance(value, str) and value.startswith(('/', '.', '~'))
     if not is_folder and len(encoded) <= _MOST_STORED:
         return json.loads(encoded)
@@ -66,11 +83,11 @@ def _stored(name: str, value: Any) -> Any:
     return f'{shown} #{answer_digest(encoded)[:8]}'
 
 
-def _settings(cfg: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _settings(cfg: Mapping[str, Any], left_out: Collection[str]) -> Iterator[tuple[str, Any]]:
     for name, value in cfg.items():
         if name in _PARTS and isinstance(value, Mapping):
-            yield from _settings(value)
-        else:
+            yield from _settings(value, _OTHERS)
+        elif name not in left_out:
             yield name, value
 
 
@@ -104,7 +121,7 @@ class StoredAnswers:
         if self.sampling is None or not isinstance(before, Mapping) or before == self.sampling:
             return ''
         now = self.sampling
-        names = (name for name in _NAMES if before.get(name) != now.get(name))
+        names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)][:_MOST_NAMES]
         return ', '.join(f'{name} {_shown(before, name)}, now {_shown(now, name)}' for name in names)
 
     def as_row(self) -> dict[str, Any]:

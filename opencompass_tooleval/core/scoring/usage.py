@@ -9,7 +9,8 @@ from typing import Any
 TOKENS = ('prompt', 'completion', 'reasoning', 'cached')
 DETAILS = ('reasoning', 'cached')
 """Counts that some servers leave out if they are 0."""
-NUMBERS = (*TOKENS, 'seconds')
+NUMBERS = (*TOKENS, 'seconds', 'billed')
+_FLOATS = ('seconds', 'billed')
 _MAX_NAME = 200
 
 
@@ -28,6 +29,8 @@ class Usage:
         first_prompt: Number of tokens in the first answered prompt, including tools.
         counter: The tokenizer or estimate that this package used; ``''`` if unknown, or if the server counted.
         incomplete: Names of numbers that some answers of the dialogue lack. Their sum is over the other answers.
+        added: Number of tokens in ``completion`` that the server only counted in its total, as far as that is unclear.
+        billed: Cost that the server reported, in its currency; None if it reported none.
     """
 
     prompt: int | None = None
@@ -40,6 +43,8 @@ class Usage:
     first_prompt: int | None = None
     counter: str = ''
     incomplete: tuple[str, ...] = ()
+    added: int | None = None
+    billed: float | None = None
 
     @property
     def has_tokens(self) -> bool:
@@ -62,13 +67,11 @@ def read_usage(value: Any) -> Usage | None:
     """Reads the values of :meth:`Usage.to_payload`; returns None if they are invalid."""
     if not isinstance(value, Mapping):
         return None
-    seconds, requests, counter = value.get('seconds'), value.get('requests', 1), value.get('counter')
-    incomplete = value.get('incomplete')
-    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    requests, counter, incomplete = value.get('requests', 1), value.get('counter'), value.get('incomplete')
     return Usage(
-        **{name: whole_number(value.get(name)) for name in (*TOKENS, 'first_prompt')},
+        **{name: whole_number(value.get(name)) for name in (*TOKENS, 'first_prompt', 'added')},
+        **{name: finite(value.get(name)) for name in _FLOATS},  # type: ignore[arg-type]
         counted=value.get('counted') is True,
-        seconds=float(seconds) if is_number and 0 <= seconds < float('inf') else None,  # type: ignore[operator,arg-type]
         requests=whole_number(requests) or 1,
         counter=counter[:_MAX_NAME] if isinstance(counter, str) else '',
         incomplete=tuple(name for name in NUMBERS if isinstance(incomplete, (list, tuple)) and name in incomplete),
@@ -79,6 +82,12 @@ def whole_number(value: Any) -> int | None:
     """Returns the value if it is a valid count, else None."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
     return value if is_count else None
+
+
+def finite(value: Any) -> float | None:
+    """Returns the value as a float if it is a number from 0, else None."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < float('inf') else None
 
 
 def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
@@ -93,7 +102,7 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     known = [usage or Usage() for usage in rows]
     values = {
         name: [value for usage in known if (value := getattr(usage, name)) is not None]
-        for name in (*NUMBERS, 'requests')
+        for name in (*NUMBERS, 'requests', 'added')
     }
     lacking = (name for name in NUMBERS if values[name] and any(_is_short_of(usage, name) for usage in known))
     return Usage(
@@ -126,7 +135,7 @@ def with_failed(usage: Usage | None, failed: Iterable[Usage | None]) -> Usage | 
     everything = [*([usage] if usage else []), *lost]
     values = {
         name: [value for one in everything if (value := getattr(one, name)) is not None]
-        for name in (*TOKENS, 'requests')
+        for name in (*TOKENS, 'requests', 'added', 'billed')
     }
     sums = {name: sum(numbers) if numbers else None for name, numbers in values.items()}
     return replace(usage or Usage(), **sums, counted=any(one.counted for one in everything))  # type: ignore[arg-type]

@@ -46,7 +46,9 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
         answer: ``total``, ``mean``, ``p50``, ``p95``, ``answers`` (how many have the number) and ``incomplete`` (how
         many of these have a round without it). If a server reports ``reasoning`` or ``cached`` for any answer, the
         others count as 0 and ``incomplete``. ``cost`` has the same numbers, ``prices``, and ``cached_unknown``: the
-        number of answers at the full price because their cached tokens are unknown. None if no answer has a usage.
+        number of answers at the full price because their cached tokens are unknown. ``billed`` has the numbers of the
+        costs that the server reported, and ``added`` is the number of answer tokens that only its totals contain. None
+        if no answer has a usage.
     """
     rows = list(usages)
     known = [usage for usage in rows if usage is not None]
@@ -68,6 +70,8 @@ def summary_of(usages: Iterable[Usage | None], prices: Prices | None = None) -> 
     for name in (*NUMBERS, 'first_prompt'):
         if part := _part_of(name, known):
             summary[name] = part
+    if added := sum(usage.added or 0 for usage in known):
+        summary['added'] = added
     costs = [cost for usage in known if prices and (cost := prices.cost_of(usage)) is not None]
     if prices and costs:
         summary['cost'] = {**numbers_of(costs), 'answers': len(costs), 'prices': prices.to_payload()}
@@ -207,6 +211,7 @@ class Spending:
         cached_unknown: Number of answers at the full price because their cached tokens are unknown.
         counters: The tokenizers or estimates that this package used.
         requests: Number of requests, including failed ones.
+        billed: Cost that the server reported; None if it reported none.
     """
 
     answers: int
@@ -219,6 +224,7 @@ class Spending:
     cached_unknown: int = 0
     counters: tuple[str, ...] = ()
     requests: int = 0
+    billed: float | None = None
 
     @property
     def with_tokens(self) -> int:
@@ -226,7 +232,10 @@ class Spending:
         return self.answers - self.unknown
 
     def __add__(self, other: Spending) -> Spending:
-        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        costs, billed = (
+            [cost for cost in pair if cost is not None]
+            for pair in ((self.cost, other.cost), (self.billed, other.billed))
+        )
         return Spending(
             self.answers + other.answers,
             self.prompt + other.prompt,
@@ -238,6 +247,7 @@ class Spending:
             self.cached_unknown + other.cached_unknown,
             tuple(dict.fromkeys([*self.counters, *other.counters])),
             self.requests + other.requests,
+            math.fsum(billed) if billed else None,
         )
 
     def __str__(self) -> str:
@@ -248,7 +258,8 @@ class Spending:
             (self.incomplete, ' answers with partly unknown tokens'),
             (self.cached_unknown, ' answers at the full price: cached tokens are unknown'),
         ]
-        cost = [] if self.cost is None else [f'cost {self.cost:,.2f}']
+        costs = (('cost', self.cost), ('billed by the server', self.billed))
+        cost = [f'{name} {value:,.2f}' for name, value in costs if value is not None]
         noted = [f'{count:,}{words}'.replace(' ()', '') for count, words in notes if count]
         return ', '.join([f'{self.prompt:,} of prompts', f'{self.completion:,} of answers', *cost, *noted])
 
@@ -285,6 +296,7 @@ def spending_of(summary: Any, prices: Prices | None = None) -> Spending | None:
         _count(_part(summary, 'cost').get('cached_unknown')) or 0,
         tuple(map(_text, _part(summary, 'counted_by'))),
         _count(summary.get('requests')) or 0,
+        _number(_part(summary, 'billed').get('total')),
     )
 
 

@@ -20,6 +20,7 @@ from opencompass_tooleval.core.calls.sent import (
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.findings.finding import Finding
+from opencompass_tooleval.findings.of_results import PARSER
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.probed import Message, Probed, server_fault, server_fine, server_unknown, user
 from opencompass_tooleval.models.api.reply import Reply, answer_of
@@ -35,10 +36,6 @@ _TOOL = {
     },
 }
 _QUESTION = user('What is the weather in Paris today? Call the tool get_weather.')
-_PARSER = (
-    'start vLLM with --enable-auto-tool-choice --tool-call-parser NAME, SGLang with --tool-call-parser NAME, '
-    'llama-server with --jinja; transformers serve only parses calls of Qwen'
-)
 _MARKS = ('<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '<function=', '<|tool_call', '<｜tool', f'{_NAME}(')
 """Marks of calls in text."""
 _ID, _DEGREES = 'call000a1', '37'
@@ -84,7 +81,7 @@ def _finding_of_call(what: str, reply: Reply) -> Finding | None:
             return server_unknown(what, f'cut: {faults[0]}')
         return server_fault(what, faults[0])
     if _is_call_in_text(reply.text):
-        return server_fault(what, f'it comes as text, which does not count as a call: {_PARSER}')
+        return server_fault(what, f'it comes as text, which does not count as a call: {PARSER}')
     return None
 
 
@@ -121,7 +118,7 @@ def check_auto(probed: Probed) -> Iterator[Finding]:
         except Failure as other:
             if other.reason != 'infra:bad_request':
                 raise
-            yield server_fault(what, f'tools are refused: {other.words}; {_PARSER}')
+            yield server_fault(what, f'tools are refused: {other.words}; {PARSER}')
             return
         yield server_unknown('tool_choice', "'auto' is refused; leave out tool_choice")
     finding = _finding_of_call(what, reply)
@@ -133,7 +130,7 @@ def check_auto(probed: Probed) -> Iterator[Finding]:
     elif probed.calls_if_forced:
         yield server_unknown(what, 'the model chose not to call, although a forced call is returned')
     else:
-        says = f'no call came, forced or not, nor text that looks like a call: if the model can call, {_PARSER}'
+        says = f'no call came, forced or not, nor text that looks like a call: if the model can call, {PARSER}'
         yield server_fault(what, says)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from opencompass_tooleval.agents.scoring.scoring import AgentScore, score_predictions, score_trajectory
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.call_evidence import without_call_in_text
 from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, Trajectory
 from opencompass_tooleval.core.scoring.result import OK
 from opencompass_tooleval.extras.tasks.goal import GoalResult, check_goal, parse_goal
@@ -32,6 +33,7 @@ class GoalScore(AgentScore):
 
 def score_task(task: Task, trajectory: Trajectory) -> GoalScore:
     """Scores the trajectory of one task, which must have a goal."""
+    trajectory = without_call_in_text(trajectory, task.tools)
     score = score_trajectory(replace(task, gold=None), trajectory)
     return _with_goal(task, score, check_goal(parse_goal(task.goal or {}), trajectory))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from typing import Any, NamedTuple
 
 from opencompass_tooleval.core.calls.answer import CUT, ONLY_THOUGHTS
 from opencompass_tooleval.core.calls.sent import CONTENT, MEMBERS, has_thoughts
@@ -29,43 +30,35 @@ _TAG_CHARS = 20_000
 
 def check_plain_answer(probed: Probed) -> Iterator[Finding]:
     """Checks that the server answers a question that is sent with the settings of ``ToolEvalOpenAI``."""
-    refused: list[str] = []
+    refused: dict[str, str] = {}
     while True:
         try:
             probed.plain = probed.ask(QUESTION)
             break
         except Failure as failure:
-            refusal = _adapted(probed, failure)
-            if not refusal:
+            if not (accepted := _adapted(probed, failure)):
                 probed.failure = failure
                 yield server_fault('answer', f'no answer to a plain question: {failure.words}')
                 return
-            refused.append(refusal)
+            refused |= accepted
     if refused:
-        yield _without(probed, refused)
+        says = f'the server refuses {" and ".join(refused)}: set {" and ".join(refused.values())}'
+        yield server_fault('settings', f'{says} in the config of the model')
     yield from _judged(probed.plain)
 
 
-def _without(probed: Probed, refused: list[str]) -> Finding:
-    """Returns a finding that names the refused settings and the settings of ``ToolEvalOpenAI`` to use instead."""
-    fixes = (
-        f'token_limit_key={probed.limit!r}' if name in TOKEN_LIMITS else f'openai_extra_kwargs=dict({name}=None)'
-        for name in refused
-    )
-    says = f'the server refuses {" and ".join(refused)}: set {" and ".join(fixes)} in the config of the model'
-    return server_fault('settings', says)
-
-
-def _adapted(probed: Probed, failure: Failure) -> str:
-    """Removes the setting that the server refused, and returns its name; '' if the failure names none."""
+def _adapted(probed: Probed, failure: Failure) -> dict[str, str]:
+    """Replaces the setting that the server refused; returns its name and the accepted setting of a config."""
     if failure.reason != 'infra:bad_request' or failure.ends:
-        return ''
+        return {}
     if probed.limit == TOKEN_LIMITS[0] and all(name in failure.words for name in TOKEN_LIMITS):
         probed.limit = TOKEN_LIMITS[1]
-        return TOKEN_LIMITS[0]
+        probed.accepted['token_limit_key'] = probed.limit
+        return {TOKEN_LIMITS[0]: f'token_limit_key={probed.limit!r}'}
     if 'temperature' in failure.words and probed.settings.pop('temperature', None) is not None:
-        return 'temperature'
-    return ''
+        probed.accepted['openai_extra_kwargs'] = {'temperature': None}
+        return {'temperature': 'openai_extra_kwargs=dict(temperature=None)'}
+    return {}
 
 
 def _judged(reply: Reply) -> Iterator[Finding]:
@@ -86,27 +79,43 @@ def field_of_thoughts(reply: Reply) -> str:
     return ' and '.join(name for name, value in values.items() if (value.strip() if isinstance(value, str) else value))
 
 
-def first_answer(url: str, model: str, key: str) -> tuple[str, bool]:
+class FirstAnswer(NamedTuple):
+    """What the first question to a model shows.
+
+    Attributes:
+        fault: The fault that would stop a run, with its fix, or ''. A busy server is not a fault, since a run waits.
+        thinks: True if the model reasons before it answers.
+        settings: Settings of a config in place of those that the server refuses.
+    """
+
+    fault: str = ''
+    thinks: bool = False
+    settings: Mapping[str, Any] = {}
+
+
+def first_answer(url: str, model: str, key: str, temperature: float | None = None) -> FirstAnswer:
     """Asks a model one question, as a run would; if there is no answer, finds the reason.
 
     Args:
         url: The base URL.
         model: Its name on the server.
         key: The API key; '' sends none.
-
-    Returns:
-        The fault that would stop a run, with its fix, or ''; and True if the model reasons before it answers. A busy
-        server is not a fault, since a run waits for it.
+        temperature: The temperature that the user set; None if none was set.
     """
     with closing(Endpoint(url, model, key)) as endpoint:
         probed = Probed(endpoint)
+        if temperature is not None:
+            probed.settings['temperature'] = temperature
         findings = list(check_plain_answer(probed))
         reply = probed.plain
         if reply is None:
-            return (why_no_answer(probed, probed.failure) if probed.failure else ''), False
-    faults = (one.text for one in findings if one.about == 'settings' or one.text.endswith(ONLY_THOUGHTS))
+            return FirstAnswer(why_no_answer(probed, probed.failure) if probed.failure else '')
+    faults = [one.text for one in findings if one.text.endswith(ONLY_THOUGHTS)]
+    if temperature is not None and 'openai_extra_kwargs' in probed.accepted:
+        faults.append(f'the server refuses temperature={temperature:g}: leave --temperature out')
     in_content = has_tag(reply.text) or has_thoughts(reply.message.get(CONTENT))
-    return next(faults, ''), bool(field_of_thoughts(reply) or in_content or reply.reasoning_tokens)
+    thinks = bool(field_of_thoughts(reply) or in_content or reply.reasoning_tokens)
+    return FirstAnswer(next(iter(faults), ''), thinks, probed.accepted)
 
 
 def has_tag(text: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from opencompass_tooleval.core.calls.answer import CUT, STOP, Answer
 from opencompass_tooleval.core.calls.sent import MEMBERS, readable, sent_of
 from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, calls_text, make_call
-from opencompass_tooleval.core.scoring.usage import Usage, whole_number
+from opencompass_tooleval.core.scoring.usage import Usage, finite, whole_number
 from opencompass_tooleval.core.text.json_object import TOO_DEEP, load_json
 from opencompass_tooleval.core.text.redaction import excerpt
 from opencompass_tooleval.models.api.endings import (
@@ -341,20 +341,49 @@ def _usage(usage: Any) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
 
-    def detail(of: str, name: str) -> int | None:
-        details = usage.get(of)
-        return whole_number(details.get(name)) if isinstance(details, Mapping) else None
+    def count(*places: str) -> int | None:
+        parts = (place.partition('.') for place in places)
+        values = (_mapping(usage.get(name)).get(part) if part else usage.get(name) for name, _, part in parts)
+        return next((number for number in map(whole_number, values) if number is not None), None)
 
-    cached = detail('prompt_tokens_details', 'cached_tokens')
-    prompt = whole_number(usage.get('prompt_tokens')) or None  # no prompt is empty: 0 means unknown
-    completion = whole_number(usage.get('completion_tokens'))
+    prompt = count('prompt_tokens', 'input_tokens') or None  # no prompt is empty: 0 means unknown
+    completion = count('completion_tokens', 'output_tokens')
+    reasoning = count('completion_tokens_details.reasoning_tokens', 'output_tokens_details.reasoning_tokens')
+    cached = count(
+        'prompt_tokens_details.cached_tokens',
+        'input_tokens_details.cached_tokens',
+        'prompt_cache_hit_tokens',  # DeepSeek
+        'cached_tokens',  # Moonshot
+    )
+    added, is_known = _missing_in_completion(prompt, completion, reasoning, cached, count('total_tokens'))
+    completion = None if completion is None else completion + added
     return Usage(
         prompt=prompt,
         completion=completion if prompt else completion or None,
-        reasoning=detail('completion_tokens_details', 'reasoning_tokens'),
-        cached=whole_number(usage.get('prompt_cache_hit_tokens')) if cached is None else cached,  # DeepSeek's name
+        reasoning=reasoning,
+        cached=cached,
         first_prompt=prompt,
+        added=None if is_known else added,
+        billed=finite(usage.get('cost')),  # OpenRouter
     )
+
+
+def _missing_in_completion(
+    prompt: int | None, completion: int | None, reasoning: int | None, cached: int | None, total: int | None
+) -> tuple[int, bool]:
+    """Returns the tokens that a server's count of the answer lacks, and False if that is only probable.
+
+    xAI leaves thoughts out of ``completion_tokens``, and Gemini's chat layer counts them in the total alone. A total
+    may also contain cached tokens that the count of the prompt lacks.
+    """
+    if prompt is None or completion is None:
+        return 0, True
+    rest = 0 if total is None else max(0, total - prompt - completion)
+    if reasoning and reasoning == rest:
+        return reasoning, True
+    if reasoning and reasoning > completion:
+        return reasoning, False
+    return (rest, rest == 0) if reasoning is None and rest != cached else (0, True)
 
 
 def _lost_in_stream(reply: Reply, usage: Usage | None, thoughts: str) -> str:

@@ -10,6 +10,10 @@ import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.scoring.prices import Budget, Prices
+from opencompass_tooleval.core.scoring.usage import read_usage, total_usage
+from opencompass_tooleval.core.scoring.usage_summary import spending_of, summary_of
+from opencompass_tooleval.findings.of_results import unclear_tokens
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.reply import Reply, StreamReader, answer_of, read_message
 from tests.growth import in_linear_time
@@ -216,6 +220,51 @@ def test_an_answer_beside_members_of_errors_or_tools() -> None:
 def test_a_usage_of_zero_is_not_reported(usage: dict[str, int], expected: tuple[int | None, int | None]) -> None:
     answer = read_reply(reply(content='hi')[:-1] + f', "usage": {json.dumps(usage)}}}'.encode(), JSON)
     assert answer.usage and (answer.usage.prompt, answer.usage.completion) == expected
+
+
+@pytest.mark.parametrize(('usage', 'expected'), [
+    # prompt, completion, reasoning, cached, and what only the total has
+    ({'prompt_tokens': 100, 'completion_tokens': 20, 'total_tokens': 150,
+      'completion_tokens_details': {'reasoning_tokens': 30}}, (100, 50, 30, None, None)),  # xAI
+    ({'prompt_tokens': 100, 'completion_tokens': 20, 'total_tokens': 150}, (100, 50, None, None, 30)),  # Gemini
+    ({'prompt_tokens': 100, 'completion_tokens': 50, 'total_tokens': 150,
+      'completion_tokens_details': {'reasoning_tokens': 30}}, (100, 50, 30, None, None)),
+    ({'prompt_tokens': 36, 'completion_tokens': 50, 'total_tokens': 150,
+      'prompt_tokens_details': {'cached_tokens': 64}}, (36, 50, None, 64, None)),
+    ({'prompt_tokens': 100, 'completion_tokens': 20, 'completion_tokens_details': {'reasoning_tokens': 30}},
+     (100, 50, 30, None, 30)),
+    ({'prompt_tokens': 100, 'completion_tokens': 20, 'total_tokens': 125,
+      'completion_tokens_details': {'reasoning_tokens': 4}}, (100, 20, 4, None, None)),
+    ({'prompt_tokens': 100, 'completion_tokens': 20, 'total_tokens': 90}, (100, 20, None, None, None)),
+    ({'input_tokens': 100, 'output_tokens': 20, 'output_tokens_details': {'reasoning_tokens': 3},
+      'input_tokens_details': {'cached_tokens': 64}}, (100, 20, 3, 64, None)),
+    ({'prompt_tokens': 100, 'cached_tokens': 64}, (100, None, None, 64, None)),  # Moonshot
+    ({'prompt_tokens': 100, 'total_tokens': 150}, (100, None, None, None, None)),
+])  # fmt: skip
+def test_tokens_that_servers_count_in_totals(usage: dict[str, Any], expected: tuple[int | None, ...]) -> None:
+    read = read_reply(reply(content='hi')[:-1] + f', "usage": {json.dumps(usage)}}}'.encode(), JSON).usage
+    assert read and (read.prompt, read.completion, read.reasoning, read.cached, read.added) == expected
+    assert read_usage(json.loads(json.dumps(read.to_payload()))) == read
+
+
+def test_tokens_and_costs_of_dialogues_add_up() -> None:
+    """Three rounds of xAI's count, then of OpenRouter's with its own cost; a budget gets the same numbers."""
+    usage = {'prompt_tokens': 100, 'completion_tokens': 20, 'total_tokens': 150, 'cost': 0.25}
+    rounds = [read_reply(reply(content='hi')[:-1] + f', "usage": {json.dumps(usage)}}}'.encode(), JSON).usage] * 3
+    total = total_usage(rounds)
+    assert total and (total.completion, total.added, total.billed) == (150, 90, 0.75)
+    prices = Prices(1.0, 1000.0)
+    summary = summary_of([total, total], prices)
+    assert summary and summary['added'] == 180 and summary['billed']['total'] == 1.5
+    assert summary['cost']['total'] == 2 * (300 + 150_000) / 10**6
+    assert Budget('cost', 9, prices).amount(300, 150) == summary['cost']['total'] / 2
+    spent = spending_of(summary, prices)
+    assert spent and str(spent + spent).endswith('cost 0.60, billed by the server 3.00')
+    (note,) = unclear_tokens({('m', 'd'): {'usage': summary}})
+    assert note.line == (
+        'NOTE m: 180 tokens of answers are thoughts by the totals of the server, which does not say so; they count and '
+        'cost as answers'
+    )
 
 
 @pytest.mark.parametrize('pieces', [
