@@ -295,8 +295,8 @@ def unclear_tokens(results: Results) -> Iterator[Finding]:
 def full_contexts(results: Results) -> Iterator[Finding]:
     """Yields a finding per model whose server cuts prompts, or has no room for answers behind them."""
     for model, count, where in _sums(results, ENDINGS, 'full'):
-        text = f"{count:,} answers were cut since the prompt fills the server's context ({where})"
-        yield found('result:full_context', model, f'{text}: raise the context of the server')
+        text = f"answers without room, since the prompt fills the server's context: {count:,} ({where})"
+        yield found('result:full_context', model, f'{text}. Raise the context of the server')
     for (model, dataset), result in results.items():
         if tokens := _count(result, ENDINGS, 'cut_prompts'):
             text = f'the server cuts long prompts at about {tokens:,} tokens, without an error ({few([dataset])})'
@@ -310,7 +310,7 @@ def lost_calls(results: Results) -> Iterator[Finding]:
     for name in sorted(formats):
         shown = name.removeprefix(IN_TEXT)
         for model, count, where in _sums(results, EVIDENCE, name):
-            text = f'{count:,} answers have calls in their text, as {shown}, which do not count as calls ({where})'
+            text = f'calls are left in the text of answers, where they do not count: {count:,} as {shown} ({where})'
             parser = PARSER.replace('NAME', 'NAME' if shown == JSON else shown, 1)
             yield found('result:calls_in_text', model, f'{text}: {parser}')
     as_text = {model: count for model, count, _ in _sums(results, EVIDENCE, AS_TEXT)}

@@ -23,6 +23,7 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.sent import (
     AS_SENT,
+    EMPTY_CONTENT,
     NULL_CONTENT,
     THOUGHTS,
     is_about_thoughts,
@@ -374,7 +375,9 @@ class ToolEvalOpenAI(OpenAI):
     @property
     def returned_thoughts(self) -> str:
         """The setting ``thoughts``, with the members that the server refuses to receive."""
-        names = sorted(self._refused - {NULL_CONTENT}) + ['members that are too long'] * self._has_unreturned
+        names = (
+            sorted(self._refused - {EMPTY_CONTENT, NULL_CONTENT}) + ['members that are too long'] * self._has_unreturned
+        )
         left_out = f' without {", ".join(names)}' if names else ''
         return self.thoughts + left_out
 

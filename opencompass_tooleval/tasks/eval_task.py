@@ -76,7 +76,7 @@ def _endings(rows: Sequence[Mapping[str, Any]], details: Any, context: int | Non
     found = {'unknown': dict(unknown), 'only_thoughts': thoughts, 'server_words': words, 'times': times}
     found['cut_tokens'] = max(map(_cut_tokens, rows), default=0)
     found['full'] = sum(_has_no_room(row, context) for row in rows)
-    found['cut_prompts'] = cut_prompts(rows)
+    found['cut_prompts'] = 0 if found['full'] else cut_prompts(rows)
     return {name: value for name, value in found.items() if value}
 
 

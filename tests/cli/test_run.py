@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -322,7 +322,7 @@ def test_a_key_is_not_sent_in_clear_to_find_a_url() -> None:
 class Strict(Recording):
     """Refuses what Claude Opus 4.7, Kimi K2.5 and gpt-5 refuse, in the words of each; its last model takes anything."""
 
-    words = {
+    words: ClassVar[dict[str, str]] = {
         'claude': '`temperature` is deprecated for this model.',
         'kimi': 'invalid temperature: only 1 is allowed for this model',
         'gpt': "Unsupported value: 'temperature' does not support 0 with this model. Only the default is supported.",
@@ -351,7 +351,7 @@ def test_settings_that_a_server_refuses_are_written_as_it_takes_them(tmp_path: P
     named = [word for name in models for word in ('--model', name)]
     flags = (TWO_SUBSETS[0], '--limit', '1', '--max-out-len', '700')
     with serving(script) as url:
-        done = run(tmp_path, *flags, *named, '--api-base', url)
+        done = run(tmp_path, *flags, *named, '--api-base', url, OPENAI_API_KEY=KEY)
         assert done.returncode == 0, done.stdout + done.stderr
         output = done.stdout + done.stderr
         for name in models[:3]:
@@ -362,9 +362,9 @@ def test_settings_that_a_server_refuses_are_written_as_it_takes_them(tmp_path: P
         assert sent == {
             'claude': {limit}, 'kimi': {limit}, 'gpt': {'max_completion_tokens'}, 'plain': {limit, temperature},
         }  # fmt: skip
-        done = run(tmp_path, *flags, '--model', 'kimi', '--api-base', url, '--temperature', '0.5')
+        done = run(tmp_path, *flags, '--model', 'kimi', '--api-base', url, '--temperature', '0.5', OPENAI_API_KEY=KEY)
         assert done.returncode == 1 and 'FAULT kimi: the server refuses temperature=0.5: leave --temp' in done.stderr
-        done = run(tmp_path, *flags, '--model', 'kimi', '--api-base', url)  # the fix
+        done = run(tmp_path, *flags, '--model', 'kimi', '--api-base', url, OPENAI_API_KEY=KEY)  # the fix
         assert done.returncode == 0
 
 

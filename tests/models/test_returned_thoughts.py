@@ -76,6 +76,8 @@ def streamed(message: dict[str, Any], finish: str) -> bytes:
                     begun = {**call['function'], 'arguments': arguments[:3]}
                     yield {name: [{'index': index, **call, 'function': begun}]}
                     yield {name: [{'index': index, 'id': '', 'function': {'name': '', 'arguments': arguments[3:]}}]}
+            elif name == 'content' and isinstance(value, list):  # Mistral: after an empty text
+                yield from ({name: part} for part in ('', [value[0]], value[1]['text']))
             elif name == 'thinking_blocks':
                 for block in value:
                     yield {name: [{'type': 'thinking', 'thinking': block['thinking'], 'signature': ''}]}
@@ -161,8 +163,6 @@ def run(model: Any, journal: Path | None = None, dialogues: int = 1) -> dict[str
 @pytest.mark.parametrize('shape', SHAPES)
 def test_a_strict_server_gets_its_message_back(shape: str, stream: bool) -> None:
     message, call = SHAPES[shape]
-    if stream and isinstance(message.get('content'), list):
-        pytest.skip('pieces of parts: tests/models/api/test_reply.py')
     script = Strict({**message, **NEVER}, call)
     with serving(script) as url:
         (outcome,) = run(model_of(url, stream=stream)).values()
@@ -284,6 +284,20 @@ def test_dialogues_in_flight_learn_what_is_refused_and_members_are_left_out_one_
         (outcome,) = run(model).values()
     assert outcome.value and model.returned_thoughts == 'as_sent without reasoning_content'
     assert 'property' in ''.join(logged) and 'Cannot pass both' in ''.join(logged)
+
+
+def test_a_server_that_sends_but_refuses_an_empty_text_gets_null() -> None:
+    class NoEmpty(Strict):
+        def check(self, request: Request) -> None:
+            if any(message['content'] == '' for message in request['messages']):
+                raise Refused(400, 'messages: text content blocks must be non-empty')
+
+    with serving(script := NoEmpty({'content': '', 'reasoning_content': 'A'}, {})) as url:
+        model = model_of(url)
+        assert [bool(outcome.value) for outcome in run(model, dialogues=2).values()] == [True, True]
+    rounds = [request['messages'][1] for request in script.asked if len(request['messages']) > 1]
+    assert [message['content'] for message in rounds] == ['', None, None]
+    assert all(message['reasoning_content'] for message in rounds) and model.returned_thoughts == 'as_sent'
 
 
 @pytest.mark.parametrize('status', [422, 500])

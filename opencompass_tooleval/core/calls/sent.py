@@ -22,8 +22,8 @@ THOUGHTS, AS_SENT, NONE = 'thoughts', 'as_sent', 'none'
 CONTENT, ARGUMENTS, CALLS = 'content', 'arguments', 'tool_calls'
 MEMBERS = ('reasoning_content', 'reasoning', 'reasoning_details', 'thinking', 'reasoning_text', 'thinking_blocks')
 """Members of a message that have thoughts, as a text or as a list of parts. ``content`` may have thoughts too."""
-NULL_CONTENT = 'null content'
-"""Among the names of members to leave out: the content of messages with calls is an empty text instead of null."""
+NULL_CONTENT, EMPTY_CONTENT = 'null content', 'empty content'
+"""Among the names of members to leave out: a null content becomes an empty text, an empty text becomes null."""
 
 _NOT_RETURNED = frozenset({'role', CONTENT, CALLS, 'function_call', 'name', 'refusal', 'annotations', 'audio'})
 _NOT_RETURNED |= {'images', 'parsed', 'logprobs'}
@@ -63,7 +63,7 @@ def sent_of(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> d
     """
     content = message.get(CONTENT)
     known = {name: message[name] for name in MEMBERS if message.get(name) is not None}
-    if has_thoughts(content) or (isinstance(content, str) and not content.strip() and (calls or known)):
+    if has_thoughts(content) or (_is_blank(content) and (calls or known)):
         known[CONTENT] = content
     arguments = [_arguments_of(call) for call in calls]
     others = [_returned(call, _NOT_OF_CALLS) for call in calls]
@@ -171,6 +171,8 @@ def with_sent(requested: dict[str, Any], sent: Sent | None, without: Collection[
         if ARGUMENTS in of_call:
             call['function'] = {**call['function'], ARGUMENTS: of_call[ARGUMENTS]}
         call |= _without(of_call, (ARGUMENTS, *without))
+    if EMPTY_CONTENT in without and _is_blank(sent.get(CONTENT)):
+        without = {CONTENT, *without}
     return {**requested, **_without(sent, (CALLS, *without)), **({CALLS: calls} if calls else {})}
 
 
@@ -183,7 +185,13 @@ def names_of(sent: Sent | None) -> list[str]:
     """Returns the names of the members of a message and its calls, thoughts first."""
     calls = (sent or {}).get(CALLS, ())
     names = {*(sent or {}), *(name for call in calls for name in call)} - {CALLS, ARGUMENTS}
+    if _is_blank((sent or {}).get(CONTENT)):
+        names = names - {CONTENT} | {EMPTY_CONTENT}
     return sorted(names, key=lambda name: (name == CONTENT, name not in MEMBERS, name))
+
+
+def _is_blank(content: Any) -> bool:
+    return isinstance(content, str) and not content.strip()
 
 
 def refused_members(error: str, names: Sequence[str]) -> list[str]:
@@ -196,9 +204,10 @@ def refused_members(error: str, names: Sequence[str]) -> list[str]:
     searched = error[:_SEARCHED_CHARS]
     words = set(re.findall(r'\w+', searched))
     named = [name for name in names if (name in searched if re.search(r'\W', name) else name in words)]
-    if not named and NULL_CONTENT in names and CONTENT in words:
-        return [NULL_CONTENT]
-    return named or [name for name in names if name != NULL_CONTENT and is_about_thoughts(searched)][:1]
+    contents = [name for name in names if name in (EMPTY_CONTENT, NULL_CONTENT)]
+    if not named and contents and CONTENT in words:
+        return contents[:1]
+    return named or [name for name in names if name not in contents and is_about_thoughts(searched)][:1]
 
 
 def is_about_thoughts(error: str) -> bool:

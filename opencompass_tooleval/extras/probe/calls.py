@@ -10,9 +10,8 @@ from typing import Any
 from opencompass_tooleval.core.calls.answer import CUT, Answer, visible_text
 from opencompass_tooleval.core.calls.messages import tool_messages
 from opencompass_tooleval.core.calls.sent import (
-    CONTENT,
+    EMPTY_CONTENT,
     NULL_CONTENT,
-    has_thoughts,
     names_of,
     refused_members,
     with_sent,
@@ -173,8 +172,7 @@ def _rounds(question: Message, answer: Answer, without: Collection[str] = ()) ->
 def check_thoughts_back(probed: Probed) -> Iterator[Finding]:
     """Checks if the server requires, accepts or drops the thoughts of its own calls in the next round."""
     what = 'thoughts back'
-    sent = probed.called[1].sent if probed.called else None
-    names = set(names_of(sent)) - ({CONTENT} if sent and not has_thoughts(sent.get(CONTENT)) else set())
+    names = set(names_of(probed.called[1].sent)) - {EMPTY_CONTENT} if probed.called else set()
     if not probed.called or not names:
         yield server_fine(what, 'its calls have no thoughts to send back')
         return

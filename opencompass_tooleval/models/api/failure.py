@@ -201,7 +201,8 @@ def _failure(
     words += f': {shown}' + (
         f' ({excerpt(error.code, 80)})' if error.message and error.code not in ('', str(status)) else ''
     )
-    words += f': it redirects to {excerpt(location)}' if location and 300 <= status < 400 else ''
+    if location and 300 <= status < 400:
+        words = f'status {status}: redirects to {excerpt(location)}, which is not followed, since it would get the key'
     if takes_no_tools := bool(_NO_TOOLS.search(error.message[:_READ_CHARS] or body[:_READ_CHARS])):
         words, status = f'{NO_TOOLS}: {words}', 400
     failure = _classified(status, means == FILTERED, body[:_READ_CHARS].lower(), words, wait, is_page)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from opencompass_tooleval.core.text.json_object import load_json
+
 _JOINED = frozenset({'content', 'refusal', 'reasoning', 'reasoning_content', 'reasoning_text', 'text', 'thinking'})
 _JOINED |= {'summary', 'arguments'}
 """Members whose text arrives in chunks and is joined. Of other texts the last non-empty one counts."""
@@ -18,7 +20,13 @@ _MAX_NAME = 256
 
 
 class _Text(list[str]):
-    """A text in chunks."""
+    """A text in chunks, and its number of characters."""
+
+    size = 0
+
+    def append(self, text: str) -> None:
+        super().append(text)
+        self.size += len(text)
 
 
 class Pieces:
@@ -40,7 +48,8 @@ class Pieces:
             known = members.get(name)
             if name in _JOINED and isinstance(value, str):
                 if known is None:
-                    members[name] = _Text((value,))
+                    members[name] = known = _Text()
+                    known.append(value)
                 elif isinstance(known, _Text):
                     known.append(value)
                 elif isinstance(known, list):  # Mistral: thoughts in parts, then the answer as text
@@ -60,7 +69,8 @@ class Pieces:
     def _add_list(self, name: str, items: list[Any]) -> None:
         known = self.members.get(name)
         if isinstance(known, _Text):
-            known = [_begun({'type': 'text', 'text': ''.join(known)})]
+            text = ''.join(known)
+            known = [_begun({'type': 'text', 'text': text})] if text else []
         self.members[name] = known = known if isinstance(known, list) else []
         for item in items:
             if not isinstance(item, Mapping):
@@ -119,7 +129,22 @@ def _add_call(calls: list[Any], piece: Mapping[str, Any]) -> None:
             known = call.members.get('function')
             known = known if isinstance(known, Pieces) else Pieces()
             is_repeated = index is not None and ('arguments' not in known.members or name == known.members.get('name'))
+            if call_id and name and _is_whole(known, function):
+                return
+            if call_id and name and _is_whole(known, function):
+                return
             if call_id or not name or is_repeated:
                 call.add(piece)
                 return
     calls.append(_begun(piece))
+
+
+def _is_whole(known: Pieces, function: Any) -> bool:
+    """Tests if a chunk repeats a complete call, as some gateways send it at the end."""
+    text, again = known.members.get('arguments'), function.get('arguments') if isinstance(function, Mapping) else None
+    if not isinstance(text, _Text) or not isinstance(again, str) or len(again) != text.size or again != ''.join(text):
+        return False
+    try:
+        return isinstance(load_json(again), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -262,8 +262,8 @@ def test_tokens_and_costs_of_dialogues_add_up() -> None:
     assert spent and str(spent + spent).endswith('cost 0.60, billed by the server 3.00')
     (note,) = unclear_tokens({('m', 'd'): {'usage': summary}})
     assert note.line == (
-        'NOTE m: 180 tokens of answers are thoughts by the totals of the server, which does not say so; they count and '
-        'cost as answers'
+        'NOTE m: 180 tokens of answers are thoughts by the totals of the server, which does not say so (d); they count '
+        'and cost as answers'
     )
 
 
@@ -274,6 +274,7 @@ def test_tokens_and_costs_of_dialogues_add_up() -> None:
     [call('a', '{"x": ', id='1'), call(None, '1}'), call('a', '{}', id='2')],
     [call('a', '{"x": ', id='1', index=0), call('a', '1}', id='1', index=0), call('a', '{}', id='2', index=1)],
     [call('a', {'x': 1}, id='1', index=0), call('a', {}, id='2', index=1)],  # type: ignore[arg-type]
+    [*[call('a', '{"x": 1}', id='1', index=0)] * 2, call('a', '{}', id='2', index=1)],  # the whole call again
 ])  # fmt: skip
 def test_calls_of_a_stream_are_kept_apart(pieces: list[dict[str, Any]]) -> None:
     body = stream(*({'tool_calls': [piece]} for piece in pieces), finish='tool_calls')
