@@ -50,9 +50,10 @@ from opencompass_tooleval.benchmarks.ultratool import records as ultratool_recor
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool
 from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name, parse_call
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
+from opencompass_tooleval.core.calls.call_evidence import call_evidence
 from opencompass_tooleval.core.calls.messages import tool_messages
 from opencompass_tooleval.core.calls.prompt_parts import lost_parts
-from opencompass_tooleval.core.calls.sent import MEMBERS, refused_members, thoughts_member
+from opencompass_tooleval.core.calls.sent import MEMBERS, names_of, refused_members, sent_of, thoughts_member
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
@@ -294,7 +295,9 @@ def _native(text: str) -> None:
         answer = Answer(text, calls=(make_call(name, arguments, text),) * 2)
         _detail(restbench.score_calls(record, answer, tools))
         _detail(score_native_calls(_request(), answer))
-        tool_messages(answer, ['', ''])
+        tool_messages(answer, ['', ''], tool_messages(answer, ['', '']))
+        call_evidence(text, (), ToolSet(tools))
+        call_evidence(text, answer.calls, ToolSet(tools))
         dialogue = FuncQADialogues('function_calling', max_steps=2).begin(_questions()[0])
         next(dialogue)
         dialogue.send(as_answer(answer))
@@ -336,6 +339,8 @@ def _squeue(text: str) -> None:
 
 def _server(text: str) -> None:
     failure_of_status(429, {'retry-after': text}, text)
+    failure_of_status(429, {'retry-after-ms': text, 'x-ratelimit-reset-a': text, 'x-ratelimit-remaining-a': text}, text)
+    failure_of_status(302, {'location': text}, text)
     error_in({'error': {'message': text, 'code': text, 'param': text, 'details': [{'reason': text}]}})
     error_in({'error_code': text, 'error_msg': f'unsupported parameter {text}'})
     for kind in ('application/json', 'text/event-stream'):
@@ -475,7 +480,12 @@ WRITTEN = 'formats', 'scanning', 'named_formats', 'nested_formats', 'pythonic_fo
 READERS: Mapping[str, Reader] = {
     'thoughts': Reader(strip_reasoning, ('core/calls/answer.py', 'core/calls/harmony.py')),
     'refused thoughts': Reader(
-        lambda text: (refused_members(text, MEMBERS), thoughts_member(text)), ('core/calls/sent.py',)
+        lambda text: (
+            refused_members(text, [*MEMBERS, 'a.b', text]),
+            thoughts_member(text),
+            names_of(sent_of({text: text, 'thinking': [{'text': text}], 'a': {text: [text]}}, ())),
+        ),
+        ('core/calls/sent.py',),
     ),
     'fence and end marks': Reader(lambda text: (unfence(text), cut_at(text, ('<eoa>', '\nuser')))),
     'literal': Reader(lambda text: [parse_enclosed(text, *ends) for ends in ('[]', '{}', ('', ''))]),
@@ -556,7 +566,7 @@ READERS: Mapping[str, Reader] = {
     'agents, judgements': Reader(
         lambda text: _load(AgentGrading(()).read, [{'id': text, 'solved': [{'value': text}]}])
     ),
-    'RestBench, ToolBench and FuncQA, native calls': Reader(_native),
+    'RestBench, ToolBench and FuncQA, native calls': Reader(_native, ('core/calls/messages.py',)),
     'FuncQA, number': Reader(funcqa_reading.read_number, ('benchmarks/funcqa/reading.py',)),
     'FuncQA, calculation': Reader(_calculation, ('benchmarks/funcqa/records.py',)),
     **{

@@ -55,14 +55,14 @@ def to_json(result: Mapping[str, Any]) -> str:
     return '{\n' + ',\n'.join(f'{write(str(key))}: {lines(value)}' for key, value in result.items()) + '\n}\n'
 
 
-def _endings(rows: Sequence[Mapping[str, Any]], details: Any, context: int | None) -> dict[str, Any]:
+def _endings(rows: Sequence[Mapping[str, Any]], details: Any, context: int | None, has_prompts: bool) -> dict[str, Any]:
     """Returns facts about answers for the last screen, without those that are zero.
 
     ``unknown``: unknown finish reasons and their counts; ``only_thoughts``: number of answers that the model ended,
     with thoughts but no text; ``server_words`` and ``times``: the most frequent error of missing answers, and its
     count; ``cut_tokens``: number of tokens in the longest cut answer, as counted by the server; ``full``: number of
     answers without room in the context (of ``context`` tokens, if known); ``cut_prompts``: number of tokens to which
-    the server cut long prompts.
+    the server cut long prompts, if rows have whole prompts (``has_prompts``).
     """
     ends = (row.get('finish_reason') for row in rows)
     unknown = Counter(str(end) for end in ends if is_unknown(end))
@@ -76,7 +76,7 @@ def _endings(rows: Sequence[Mapping[str, Any]], details: Any, context: int | Non
     found = {'unknown': dict(unknown), 'only_thoughts': thoughts, 'server_words': words, 'times': times}
     found['cut_tokens'] = max(map(_cut_tokens, rows), default=0)
     found['full'] = sum(_has_no_room(row, context) for row in rows)
-    found['cut_prompts'] = 0 if found['full'] else cut_prompts(rows)
+    found['cut_prompts'] = cut_prompts(rows) if has_prompts and not found['full'] else 0
     return {name: value for name, value in found.items() if value}
 
 
@@ -184,8 +184,11 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         finish_reasons = [row.get('finish_reason') for row in pred_dicts]
         if any(finish_reasons) and isinstance(result.get('samples'), dict):
             result['samples']['cut'] = finish_reasons.count(CUT)
-            context = self.model_cfg.get('max_seq_len') if self.model_cfg.get('mode', 'none') == 'none' else None
-            if endings := _endings(pred_dicts, result.get('details'), context):
+            inferencer, context = self.dataset_cfg['infer_cfg']['inferencer'], self.model_cfg.get('max_seq_len')
+            # The stored prompt of a dialogue lacks what its loop adds, and `mode` shortens prompts here.
+            has_prompts = TOOLS in test_set.column_names or 'dialogues' not in inferencer
+            has_prompts &= self.model_cfg.get('mode', 'none') == 'none'
+            if endings := _endings(pred_dicts, result.get('details'), context, has_prompts):
                 result[ENDINGS] = endings
             if evidence := _evidence(test_set, pred_dicts):
                 result[EVIDENCE] = evidence
