@@ -153,8 +153,9 @@ def no_answers(results: Results) -> Iterator[Finding]:
             quoted = f'. {endings.get("times")} of them: {words}' if words else ''
             empty = _count(result, 'reasons', EMPTY)
             counts = f'{samples["infra"]} of {samples.get("all", "?")} samples have no answer'
-            whose = 'through no fault of the model' if not empty else f'{empty} of them an empty one'
-            text = f'{counts}, {whose}; they count as wrong{quoted}'
+            ours = 'through no fault of the model; they count as wrong'
+            whose = f'{empty} of them an empty one; they count as wrong' if empty else ours
+            text = f'{counts}, {whose}{quoted}'
             kind = 'result:no_answer' if many_failed(samples) else 'result:unanswered'
             yield found(kind, f'{model} / {dataset}', text)
 

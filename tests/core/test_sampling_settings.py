@@ -21,6 +21,22 @@ from opencompass_tooleval.core.scoring.sampling_settings import StoredAnswers, s
         {'seed': 1, 'top_k': 20},
     ),
     ({'path': 'gpt', 'thoughts': 'none', 'tool_choice': 'auto'}, {}, {'thoughts': 'none'}),
+    (
+        {
+            'path': 'gpt', 'max_workers': 9, 'timeout': 5,
+            'openai_extra_kwargs': {'verbosity': 'low', 'user': 'me', 'extra_headers': {'X-Auth': 'sk-0123456789'}},
+            'extra_body': {
+                'thinking_budget': 64, 'provider': {'order': ['a'], 'api_key': 'sk-0123456789'}, 'max_tokens': 5,
+                'metadata': {'run': 1}, 'service_tier': 'flex', 'store': True, 'prompt_cache_key': 'k', 'stop': None,
+            },
+            'generation_kwargs': {'guided_decoding': 'x', 'max_new_tokens': 9},
+        },
+        {},
+        {
+            'verbosity': 'low', 'thinking_budget': 64, 'guided_decoding': 'x',
+            'provider': {'api_key': '[key]', 'order': ['a']},
+        },
+    ),
 ])  # fmt: skip
 def test_what_changes_answers(model: dict[str, Any], inferencer: dict[str, Any], settings: dict[str, Any]) -> None:
     assert sampling_of(model, inferencer) == {'path': 'gpt', **settings}
@@ -36,6 +52,10 @@ def test_what_is_stored_and_told_is_bounded() -> None:
     stored = StoredAnswers.of({'path': 'm', 'temperature': 0.7}, {})
     assert stored.difference({'sampling': {'path': 'm'}}) == 'temperature not set, now 0.7'
     assert stored.difference({'sampling': stored.sampling}) == ''
+    of_tomorrow = StoredAnswers.of({'path': 'm', 'extra_body': {'depth': 'deep'}}, {})
+    assert of_tomorrow.difference({'sampling': {'path': 'm', 'verbosity': 'low'}}) == (
+        'depth not set, now "deep", verbosity "low", now not set'
+    )
     for unknown in ({}, {'sampling': None}, {'sampling': 'text'}):  # of earlier versions, or of somebody else
         assert stored.difference(unknown) == ''
     assert len(stored.difference({'sampling': {'path': 'x' * 10_000, 'more': ['y'] * 10_000}})) < 200

@@ -80,7 +80,7 @@ def field_of_thoughts(reply: Reply) -> str:
 
 
 class FirstAnswer(NamedTuple):
-    """What the first question to a model shows.
+    """The outcome of the first question to a model.
 
     Attributes:
         fault: The fault that would stop a run, with its fix, or ''. A busy server is not a fault, since a run waits.
