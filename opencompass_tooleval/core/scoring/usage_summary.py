@@ -211,7 +211,6 @@ class Spending:
         cached_unknown: Number of answers at the full price because their cached tokens are unknown.
         counters: The tokenizers or estimates that this package used.
         requests: Number of requests, including failed ones.
-        billed: Cost that the server reported; None if it reported none.
     """
 
     answers: int
@@ -224,7 +223,6 @@ class Spending:
     cached_unknown: int = 0
     counters: tuple[str, ...] = ()
     requests: int = 0
-    billed: float | None = None
 
     @property
     def with_tokens(self) -> int:
@@ -232,10 +230,7 @@ class Spending:
         return self.answers - self.unknown
 
     def __add__(self, other: Spending) -> Spending:
-        costs, billed = (
-            [cost for cost in pair if cost is not None]
-            for pair in ((self.cost, other.cost), (self.billed, other.billed))
-        )
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Spending(
             self.answers + other.answers,
             self.prompt + other.prompt,
@@ -247,7 +242,6 @@ class Spending:
             self.cached_unknown + other.cached_unknown,
             tuple(dict.fromkeys([*self.counters, *other.counters])),
             self.requests + other.requests,
-            math.fsum(billed) if billed else None,
         )
 
     def __str__(self) -> str:
@@ -258,8 +252,7 @@ class Spending:
             (self.incomplete, ' answers with partly unknown tokens'),
             (self.cached_unknown, ' answers at the full price: cached tokens are unknown'),
         ]
-        costs = (('cost', self.cost), ('billed by the server', self.billed))
-        cost = [f'{name} {value:,.2f}' for name, value in costs if value is not None]
+        cost = [] if self.cost is None else [f'cost {self.cost:,.2f}']
         noted = [f'{count:,}{words}'.replace(' ()', '') for count, words in notes if count]
         return ', '.join([f'{self.prompt:,} of prompts', f'{self.completion:,} of answers', *cost, *noted])
 
@@ -296,7 +289,6 @@ def spending_of(summary: Any, prices: Prices | None = None) -> Spending | None:
         _count(_part(summary, 'cost').get('cached_unknown')) or 0,
         tuple(map(_text, _part(summary, 'counted_by'))),
         _count(summary.get('requests')) or 0,
-        _number(_part(summary, 'billed').get('total')),
     )
 
 

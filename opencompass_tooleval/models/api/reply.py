@@ -141,8 +141,7 @@ def _ended(reply: Reply) -> Reply:
     """
     end = reply.finish_reason
     if not end and not reply.usage:
-        words = 'the server broke the answer off: it has neither finish_reason nor usage'
-        raise Failure('infra:server', words)
+        raise Failure('infra:server', 'the server broke the answer off: it has neither finish_reason nor usage')
     if end == FILTERED:
         words = 'the server filtered the answer (content_filter)'
         raise Failure('infra:filter', words, again=False, usage=_usage(reply.usage))
@@ -391,8 +390,9 @@ def _lost_in_stream(reply: Reply, usage: Usage | None, thoughts: str) -> str:
     if reply.body or is_models_failure(reply.finish_reason):
         return ''
     reasoning = usage.reasoning if usage and (usage.reasoning is not None or thoughts) else 0
-    if usage and usage.completion and reasoning is not None and usage.completion - reasoning > _FEW_TOKENS:
-        return f'a stream without text or call, though the server counted {usage.completion - reasoning} tokens of it'
+    text = (usage.completion or 0) - (usage.added or 0) - reasoning if usage and reasoning is not None else 0
+    if text > _FEW_TOKENS:
+        return f'a stream without text or call, though the server counted {text} tokens of it'
     return 'a stream with an empty list of calls, and without a call' if reply.message.get('tool_calls') == [] else ''
 
 
