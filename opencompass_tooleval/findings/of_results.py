@@ -312,7 +312,7 @@ def lost_calls(results: Results) -> Iterator[Finding]:
         shown = name.removeprefix(IN_TEXT)
         for model, count, where in _sums(results, EVIDENCE, name):
             text = f'calls are left in the text of answers, where they do not count: {count:,} as {shown} ({where})'
-            parser = PARSER.replace('NAME', 'NAME' if shown == JSON else shown, 1)
+            parser = PARSER if shown == JSON else PARSER.replace('NAME', shown, 1)
             yield found('result:calls_in_text', model, f'{text}: {parser}')
     as_text = {model: count for model, count, _ in _sums(results, EVIDENCE, AS_TEXT)}
     for model, typed, where in _sums(results, EVIDENCE, TYPED):

@@ -561,7 +561,7 @@ class ToolEvalOpenAI(OpenAI):
             'POST', self._url, self._headers, self.timeout, body, stream.feed, self._idle_timeout
         )
         seconds = time.monotonic() - started
-        if not reply.has_answer:
+        if reply.status != 200:
             if reply.status in (400, 422) and _USAGE in further and _USAGE in reply.text:
                 self._stream = {'stream': True}
                 self.logger.warning(f'{self._server} refuses {_USAGE}: tokens of answers are estimated')
@@ -596,7 +596,7 @@ class ToolEvalOpenAI(OpenAI):
         body = {'model': self.path, **self._body, **(limit if is_chat else {}), **members}
         try:
             reply = await self._client.request('POST', url, self._headers, self.timeout, json.dumps(body).encode())
-            if not reply.has_answer:
+            if reply.status != 200:
                 return reply.failure()
             return read_message(reply.body, reply.content_type) if is_chat else load_json(reply.body, bounded=True)
         except Failure as failure:

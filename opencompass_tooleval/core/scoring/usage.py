@@ -10,7 +10,6 @@ TOKENS = ('prompt', 'completion', 'reasoning', 'cached')
 DETAILS = ('reasoning', 'cached')
 """Counts that some servers leave out if they are 0."""
 NUMBERS = (*TOKENS, 'seconds', 'billed')
-_FLOATS = ('seconds', 'billed')
 _MAX_NAME = 200
 
 
@@ -70,7 +69,7 @@ def read_usage(value: Any) -> Usage | None:
     requests, counter, incomplete = value.get('requests', 1), value.get('counter'), value.get('incomplete')
     return Usage(
         **{name: whole_number(value.get(name)) for name in (*TOKENS, 'first_prompt', 'added')},
-        **{name: finite(value.get(name)) for name in _FLOATS},  # type: ignore[arg-type]
+        **{name: finite(value.get(name)) for name in NUMBERS[len(TOKENS) :]},  # type: ignore[arg-type]
         counted=value.get('counted') is True,
         requests=whole_number(requests) or 1,
         counter=counter[:_MAX_NAME] if isinstance(counter, str) else '',

@@ -205,10 +205,10 @@ def _checked(exchanged: HttpReply | Failure) -> HttpReply:
     """Returns the reply.
 
     Raises:
-        Failure: The request failed, or the status is an error.
+        Failure: The request failed, or the status is not 200.
     """
     if isinstance(exchanged, Failure):
         raise exchanged
-    if not exchanged.has_answer:
+    if exchanged.status != 200:
         raise exchanged.failure()
     return exchanged

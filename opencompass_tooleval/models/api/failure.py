@@ -48,7 +48,6 @@ _NO_TOOLS = re.compile(
 )
 NO_TOOLS = 'this model or server takes no tools'
 """Beginning of the words of a failure for a model without tool calls, or a server without a parser for them."""
-_EPOCH, _EPOCH_MS = (10**9, 10**11), (10**12, 10**14)
 _DURATION = re.compile(r'(?:\d{1,9}(?:\.\d{1,9})?(?:ms|h|m|s))+')
 _PART = re.compile(r'([\d.]+)(ms|h|m|s)')
 _SECONDS = {'h': 3600.0, 'm': 60.0, 's': 1.0, 'ms': 0.001}
@@ -125,10 +124,8 @@ def retry_after(value: str | None) -> float | None:
     value = (value or '').strip()[:64]
     try:
         seconds = float(value)
-        if _EPOCH_MS[0] <= seconds < _EPOCH_MS[1]:
-            seconds /= 1000
-        if _EPOCH[0] <= seconds < _EPOCH[1]:
-            seconds -= time.time()
+        times = (seconds / unit for unit in (1, 1000))  # in milliseconds, a Unix time has three digits more
+        seconds = next((unix - time.time() for unix in times if 10**9 <= unix < 10**11), seconds)
     except ValueError:
         if _DURATION.fullmatch(value):
             return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(value))

@@ -39,7 +39,6 @@ _SECONDS_IDLE = 3.0
 """Maximum age of an idle connection. uvicorn (and so vLLM) closes it after 5 s; a request sent just then is lost."""
 _SECONDS_A_NAME_IS_KNOWN = 300
 _MAX_HEADER_BYTES = 1 << 16
-_WITH_ANSWER = (200, 201)
 _SETTINGS = ('headers', 'verify', 'trust_env', 'proxy', 'proxies')
 
 
@@ -48,7 +47,7 @@ class HttpReply:
     """A complete reply of any status.
 
     Attributes:
-        status: HTTP status.
+        status: HTTP status; 200 also for 201.
         headers: Headers by name, in any case; the first if a name occurs several times.
         body: The decompressed body.
         way: Names the proxy that may have sent the reply; ``''`` without a proxy, and through a tunnel.
@@ -65,17 +64,12 @@ class HttpReply:
         return self.headers.get('content-type', '')
 
     @property
-    def has_answer(self) -> bool:
-        """True if the status is one of success that may have an answer."""
-        return self.status in _WITH_ANSWER
-
-    @property
     def text(self) -> str:
         """The body as text."""
         return self.body.decode('utf-8', 'replace')
 
     def failure(self) -> Failure:
-        """Classifies a reply without an answer."""
+        """Classifies a reply whose status is not 200."""
         failure = failure_of_status(self.status, self.headers, self.text)
         failure.words += '' if 'json' in self.content_type else self.way
         return failure
@@ -190,9 +184,10 @@ class HttpClient:
                 ssl=self._certificates if address.scheme == 'https' else True,
             ) as response:
                 self._has_reached.add(address.host)
-                is_stream = response.status in _WITH_ANSWER and 'event-stream' in response.content_type
+                status = 200 if response.status == 201 else response.status  # some gateways create answers
+                is_stream = status == 200 and 'event-stream' in response.content_type
                 content = await _read(response, feed if is_stream else None)
-                return HttpReply(response.status, response.headers, content)
+                return HttpReply(status, response.headers, content)
         except aiohttp.ConnectionTimeoutError:
             raise Failure('infra:connection', 'no connection in time', no_connection=True, sent=False) from None
         except aiohttp.SocketTimeoutError:

@@ -69,8 +69,7 @@ class Pieces:
     def _add_list(self, name: str, items: list[Any]) -> None:
         known = self.members.get(name)
         if isinstance(known, _Text):
-            text = ''.join(known)
-            known = [_begun({'type': 'text', 'text': text})] if text else []
+            known = [_begun({'type': 'text', 'text': ''.join(known)})] if known.size else []
         self.members[name] = known = known if isinstance(known, list) else []
         for item in items:
             if not isinstance(item, Mapping):
