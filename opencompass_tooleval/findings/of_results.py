@@ -20,6 +20,7 @@ from opencompass_tooleval.catalogue.comparable import unlike as unlike_settings
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.calls.answer import ENDINGS, ONLY_THOUGHTS
 from opencompass_tooleval.core.calls.call_evidence import AS_TEXT, EVIDENCE, IN_TEXT, JSON, TYPED
+from opencompass_tooleval.core.calls.written.formats import FORMATS
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.scoring.result import EMPTY, many_failed
 from opencompass_tooleval.core.statistics.sample import TWIN, WITHOUT_TWIN
@@ -307,20 +308,16 @@ def full_contexts(results: Results) -> Iterator[Finding]:
 
 def lost_calls(results: Results) -> Iterator[Finding]:
     """Yields a finding per model and format of calls in texts, and per model whose arguments are all texts."""
-    formats = {name for result in results.values() for name in _part(result, EVIDENCE) if name.startswith(IN_TEXT)}
-    for name in sorted(formats):
-        shown = name.removeprefix(IN_TEXT)
-        for model, count, where in _sums(results, EVIDENCE, name):
-            text = f'calls are left in the text of answers, where they do not count: {count:,} as {shown} ({where})'
-            parser = PARSER if shown == JSON else PARSER.replace('NAME', shown, 1)
+    for name in (*FORMATS, JSON):
+        for model, count, where in _sums(results, EVIDENCE, f'{IN_TEXT}{name}'):
+            text = f'calls are left in the text of answers, where they do not count: {count:,} as {name} ({where})'
+            parser = PARSER if name == JSON else PARSER.replace('NAME', name, 1)
             yield found('result:calls_in_text', model, f'{text}: {parser}')
     as_text = {model: count for model, count, _ in _sums(results, EVIDENCE, AS_TEXT)}
     for model, typed, where in _sums(results, EVIDENCE, TYPED):
         if typed >= _FEWEST_CALLS and as_text.get(model) == typed:
             text = f'all arguments of {typed:,} calls are texts, though the tools ask for other types ({where})'
-            yield found(
-                'result:text_arguments', model, f"{text}: the server's parser of tool calls loses types: {PARSER}"
-            )
+            yield found('result:text_arguments', model, f"{text}: the server's parser loses types: {PARSER}")
 
 
 def parts_of_data(config: Mapping[str, Any]) -> Iterator[Finding]:

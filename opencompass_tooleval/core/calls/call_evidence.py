@@ -23,8 +23,6 @@ IN_TEXT, TYPED, AS_TEXT = 'in_text:', 'typed', 'as_text'
 arguments than texts; and those of them whose arguments are texts."""
 JSON = 'json'
 """Name of the format of calls that are plain JSON objects."""
-_OF_OBJECTS = 'llama3_json'
-_OTHER_TYPES = ('integer', 'number', 'boolean', 'array', 'object')
 
 
 def call_evidence(text: str, calls: Iterable[ToolCall], tools: ToolSet) -> Counter[str]:
@@ -51,7 +49,9 @@ def _are_texts(call: ToolCall, schema: Mapping[str, Any]) -> list[bool]:
         return []
     parts = ((properties.get(name), value) for name, value in call.arguments.items())
     typed = ((part.get('type'), value) for part, value in parts if isinstance(part, Mapping))
-    return [isinstance(value, str) for kind, value in typed if kind in _OTHER_TYPES]
+    return [
+        isinstance(value, str) for kind, value in typed if kind in ('integer', 'number', 'boolean', 'array', 'object')
+    ]
 
 
 def format_in_text(text: str, tools: ToolSet) -> str:
@@ -60,7 +60,7 @@ def format_in_text(text: str, tools: ToolSet) -> str:
         return ''
     if (name := written_format(text, tools)) != NONE:
         return name
-    calls = read_reference(unfence(visible_text(Answer(text)).text), _OF_OBJECTS, tools).calls
+    calls = read_reference(unfence(visible_text(Answer(text)).text), 'llama3_json', tools).calls
     are_calls = calls and all(call.name in tools.schemas and isinstance(call.arguments, dict) for call in calls)
     return JSON if are_calls else ''
 
