@@ -284,10 +284,9 @@ BUDGETS = {
     'inferencers': 400 + 48,  # other settings; shards of earlier runs are joined; replicas are prepared one at a time
     'instructions': 415,
     'judging': 430,
-    'models': 3990
-    # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli
-    + 177
-    + 142,  # refused members one after another, lost answers of streams, waits, tokens in totals
+    # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
+    # members one after another, lost answers of streams, waits, tokens in totals
+    'models': 3990 + 177 + 142,  # as above
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,
