@@ -153,10 +153,12 @@ def no_answers(results: Results) -> Iterator[Finding]:
             words = shorten(str(endings.get('server_words') or ''), _MOST_WORDS)
             quoted = f'. {endings.get("times")} of them: {words}' if words else ''
             empty = _count(result, 'reasons', EMPTY)
-            counts = f'{samples["infra"]} of {samples.get("all", "?")} samples have no answer'
-            ours = 'through no fault of the model; they count as wrong'
-            whose = f'{empty} of them an empty one; they count as wrong' if empty else ours
-            text = f'{counts}, {whose}{quoted}'
+            counts = f'{samples["infra"]} of {samples.get("all", "?")} samples have'
+            text = f'{counts} no answer, through no fault of the model; they count as wrong{quoted}'
+            if empty:
+                some = '' if empty == samples['infra'] else f'no answer, {empty} of them '
+                end = 'The server may have lost it, or the model ended at once'
+                text = f'{counts} {some}an empty answer and count as wrong. {end}{quoted}'
             kind = 'result:no_answer' if many_failed(samples) else 'result:unanswered'
             yield found(kind, f'{model} / {dataset}', text)
 
