@@ -37,6 +37,7 @@ from opencompass_tooleval.extras.mcp_servers.server import Server
 from opencompass_tooleval.extras.mcp_servers.stdio import ServerState, bounded_stdio, end_late_start
 
 _MAX_MESSAGE = 300
+logger = logging.getLogger(__name__)
 
 # The SDK logs a traceback of each error, which the answer also reports.
 logging.getLogger('mcp.client').setLevel(logging.CRITICAL)
@@ -77,11 +78,12 @@ class Connection:
     failed: str = ''
 
     async def tools(self) -> list[types.Tool]:
-        """Lists the tools: all pages, in the server's order.
+        """Lists the tools: all pages, in the server's order, without those that the protocol does not allow.
+
+        An empty or repeated cursor ends the list.
 
         Raises:
-            ServerError: A page is missing or repeats an earlier cursor, there are too many pages, or two tools share a
-                name.
+            ServerError: A page is missing, there are too many pages, or two tools share a name.
         """
         limits = self.server.limits
         found: dict[str, types.Tool] = {}
@@ -97,12 +99,17 @@ class Connection:
                         found[tool.name] = tool
                     seen.add(cursor)
                     cursor = page.next_cursor
-                    if cursor is None:
-                        return list(found.values())
-                    if cursor in seen or len(found) > limits.tools or len(seen) > limits.tools:
+                    if not cursor or cursor in seen:
+                        break
+                    if len(found) > limits.tools or len(seen) > limits.tools:
                         raise ServerError(f'{self.server}: the list of its tools has no end')
         except (MCPError, ValidationError, TimeoutError) as error:
             raise unreachable(self.server, 'it does not list its tools', error, self.state) from error
+        if cursor is not None:
+            logger.warning(
+                '%s: the cursor %r is empty or repeated, and ends the list of tools', self.server, cursor[:100]
+            )
+        return list(found.values())
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Calls a tool; returns within the limits, whatever the server does."""
@@ -190,7 +197,7 @@ async def connect(server: Server) -> AsyncIterator[Connection]:
                     server.url, http_client=http, max_sse_event_size=limits.message_bytes
                 )
             client = await stack.enter_async_context(
-                Client(transport, read_timeout_seconds=limits.start_seconds, cache=None)
+                Client(_allowed(transport, server), read_timeout_seconds=limits.start_seconds, cache=None)
             )
             info = client.server_info
             name = printable(clean_text(f'{info.name} {info.version}'.strip()[:200])) if info else str(server)
@@ -202,6 +209,49 @@ async def connect(server: Server) -> AsyncIterator[Connection]:
             raise _innermost(error) from None
         what = 'it cannot be started' if server.command else 'it does not answer'
         raise unreachable(server, what, error, state) from error
+
+
+class _Received:
+    """A stream of a server's messages, in which lists of tools have only tools that the protocol allows."""
+
+    def __init__(self, stream: Any, server: Server) -> None:
+        self._stream, self._server = stream, server
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> _Received:
+        return self
+
+    async def __aenter__(self) -> _Received:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stream.aclose()
+
+    async def __anext__(self) -> Any:
+        message = await self._stream.__anext__()
+        result = getattr(getattr(message, 'message', None), 'result', None)
+        if isinstance(result, dict) and isinstance(result.get('tools'), list):
+            result['tools'] = [tool for tool in result['tools'] if self._is_allowed(tool)]
+        return message
+
+    def _is_allowed(self, tool: Any) -> bool:
+        try:
+            types.Tool.model_validate(tool, by_name=False)
+            if tool['inputSchema'].setdefault('type', 'object') != 'object':  # some servers send {}
+                raise ValueError("inputSchema.type: it is not 'object'")
+        except ValueError as error:  # of which pydantic's is one
+            name = str(tool.get('name') if isinstance(tool, dict) else tool)[:100]
+            logger.warning('%s: its tool %r is left out: %s', self._server, name, _first_line(error))
+            return False
+        return True
+
+
+@asynccontextmanager
+async def _allowed(transport: Any, server: Server) -> AsyncIterator[Any]:
+    async with transport as (received, *others):
+        yield (_Received(received, server), *others)
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from typing import Any
 
-from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.extras.mcp_servers.server import Server, parse_server
 from opencompass_tooleval.tool_docs.schema import Resolver, schema_parameters
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
+
+logger = logging.getLogger(__name__)
 
 
 def tool_doc(raw: Mapping[str, Any]) -> ToolDoc:
@@ -54,14 +56,13 @@ def name_of(source: str) -> str:
 
 
 def read(source: str) -> list[ToolDoc]:
-    """Reads the tools of a server.
+    """Reads the tools of a server, without those whose schemas cannot be read.
 
     Args:
         source: ``'COMMAND ARGS'`` or a URL, as for ``parse_server``.
 
     Raises:
         ServerError: The server cannot be started or reached, or does not list its tools.
-        DataError: A tool's schema cannot be read.
         ValueError: ``source`` is not a command or URL, or the SDK is not installed.
     """
     server = parse_server(source)
@@ -70,7 +71,7 @@ def read(source: str) -> list[ToolDoc]:
         try:
             docs.append(tool_doc(raw))
         except ValueError as error:
-            raise DataError(server, str(error), str(raw['name'])) from error
+            logger.warning('%s: its tool %r is left out: %s', server, raw['name'], error)
     return docs
 
 

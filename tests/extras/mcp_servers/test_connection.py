@@ -140,17 +140,49 @@ def test_a_server_that_writes_errors_without_end_is_answered(tmp_path: Path) -> 
     assert [answer.error for answer in answers] == ['', '', ''] and len(said) <= 4_000
 
 
-def test_a_list_without_end_and_one_that_does_not_parse(tmp_path: Path) -> None:
-    with pytest.raises(ServerError, match='the list of its tools has no end'):
-        with_server(notes(tmp_path, ENDLESS='1'), Connection.tools)
-    script = tmp_path / 'server.py'
+@pytest.mark.parametrize(('pages', 'names'), [
+    ({None: (['a', 'b'], '')}, 'ab'),
+    ({None: (['a', 'b'], '2'), '2': (['c'], '')}, 'abc'),
+    ({None: (['a'], '2'), '2': (['b'], '2')}, 'ab'),
+])  # fmt: skip
+def test_an_empty_or_repeated_cursor_ends_the_list(
+    pages: dict[str | None, tuple[list[str], str]], names: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    schema = {'type': 'object'}
+    lists = {
+        cursor: {'tools': [{'name': name, 'inputSchema': schema} for name in listed], 'nextCursor': following}
+        for cursor, (listed, following) in pages.items()
+    }
+    server = changed_server(tmp_path, f'notes_server.list_tools = {lists!r}.get')
+    assert [tool.name for tool in with_server(server, Connection.tools)] == list(names)
+    assert 'ends the list of tools' in caplog.text
+
+
+def test_one_tool_that_the_protocol_does_not_allow_is_left_out_by_its_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    schemas = [None, 'text', {'type': 'string'}, {}]
+    tools = [{'name': f'bad{number}', 'inputSchema': schema} for number, schema in enumerate(schemas)]
+    tools += [{'name': 'text', 'description': 5, 'inputSchema': {'type': 'object'}}, {'name': 'none'}, 'tool', {}]
+    server = changed_server(tmp_path, f'notes_server.PAGES[None] += {tools!r}')
+
+    async def work(connection: Connection) -> tuple[list[str], ToolAnswer]:
+        return [tool.name for tool in await connection.tools()], await connection.call('read_notes', {})
+
+    names, answer = with_server(server, work)
+    assert names[:3] == ['read_notes', 'add_note', 'bad3'] and not {'bad0', 'bad1', 'text', 'none'} & {*names}
+    assert not answer.error
+    for name in ('bad0', 'bad1', 'text', 'none', 'tool'):
+        assert f"its tool '{name}' is left out: " in caplog.text
+
+
+def changed_server(folder: Path, change: str) -> Server:
+    script = folder / 'server.py'
     script.write_text(
-        f'import sys; sys.path.insert(0, {str(NOTES_SERVER.parent)!r}); import notes_server\n'
-        "notes_server.PAGES[None].append({'name': 'b', 'description': 5, 'inputSchema': {'type': 'object'}})\n"
+        f'import sys; sys.path.insert(0, {str(NOTES_SERVER.parent)!r}); import notes_server\n{change}\n'
         'notes_server.serve_stdio()\n'
     )
-    with pytest.raises(ServerError, match=r'does not list its tools \(ValidationError: tools\.2\.description: Input'):
-        with_server(parse_server(shlex.join([sys.executable, str(script)])), Connection.tools)
+    return parse_server(shlex.join([sys.executable, str(script)]))
 
 
 @pytest.mark.parametrize(
