@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from opencompass_tooleval.runners.slurm.syntax import (
     State,
     array_indices,
     file_pattern,
+    is_submit_limit,
     job_name,
     shares,
 )
@@ -111,9 +113,9 @@ class Stage:
     A shared server is a separate job that does not count towards the limit of tasks. It is submitted before the first
     tasks that need it, which Slurm starts after it, and is cancelled after the last of them.
 
-    Slurm schedules the elements. Failed elements are submitted again as a separate array, after those already
-    submitted. Once Slurm has accepted a job, a refused job is retried at every poll, until no task runs and the
-    patience is over.
+    Slurm schedules the elements. An array of more jobs than the user may have in the queue is submitted in parts, as
+    jobs end. Failed elements are submitted again as a separate array, after those already submitted. Once Slurm has
+    accepted a job, a refused job is retried at every poll, until no task runs and the patience is over.
 
     Args:
         folder: An empty folder that all nodes share, for scripts and exit codes.
@@ -149,6 +151,7 @@ class Stage:
     _accepted: bool = field(default=False, init=False)
     _refusal: SlurmError | None = field(default=None, init=False)
     _refused_since: float = field(default=0.0, init=False)
+    _most: int = field(default=sys.maxsize, init=False)  # elements of an array, since Slurm limits submitted jobs
 
     def run(self, elements: Sequence[Element]) -> None:
         """Runs all elements to their end and sets their ``code``. Cancels all jobs if it ends early.
@@ -223,7 +226,14 @@ class Stage:
             get_logger().info('%s', error)
 
     def _submit(self, array: Array, throttle: int) -> bool:
-        """Submits an array, after the servers that it needs; returns False if Slurm refuses it."""
+        """Submits an array, after the servers that it needs; returns False if Slurm refuses it.
+
+        If a limit of submitted jobs refuses it, it keeps the elements that fit, and another array gets the others.
+        """
+        if len(array.left) > self._most:
+            others = dict(list(array.left.items())[self._most :])
+            array.left = {index: element for index, element in array.left.items() if index not in others}
+            self._arrays.append(Array(array.chunk, array.gpus, array.nodes, array.servers, array.server, others))
         servers = [other for other in self._arrays if other.server in array.servers]
         if not all(server.job_id or self._submit(server, 1) for server in servers):
             return False
@@ -250,12 +260,16 @@ class Stage:
         try:
             array.job_id = self.slurm.submit(mark, options, [str(self.folder / 'element.sh'), str(base)])
         except SlurmError as error:
-            if not self._accepted:
+            if is_limit := is_submit_limit(str(error)):
+                self._most = max(1, len(array.left) // 2)
+                if len(array.left) > 1:
+                    return self._submit(array, throttle)
+            if not self._accepted and not is_limit:
                 raise
             self._note_refusal(error)
             return False
         array.throttle = throttle
-        self._accepted, self._refusal = True, None
+        self._accepted, self._refusal, self._most = True, None, 2 * self._most
         each = f'{array.nodes} nodes of {array.gpus} GPUs' if array.nodes > 1 else f'{array.gpus} GPUs'
         what = f'server {array.server}' if array.server else f'{len(array.left)} tasks'
         get_logger().info('job array %s: %s, %s each', array.job_id, what, each)

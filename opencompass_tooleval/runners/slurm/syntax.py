@@ -71,6 +71,7 @@ _PASSING = re.compile(
     r'backup controller|in standby',
     re.IGNORECASE,
 )
+_SUBMIT_LIMIT = re.compile(r'job submit limit|MaxSubmitJob', re.IGNORECASE)
 
 
 class State(NamedTuple):
@@ -232,6 +233,11 @@ def read_array_limit(output: str) -> int:
 def is_passing(output: str) -> bool:
     """Tests if an error of a Slurm command is temporary: the controller is busy, restarting or unreachable."""
     return bool(_PASSING.search(output))
+
+
+def is_submit_limit(output: str) -> bool:
+    """Tests if ``sbatch`` refused an array because the user may not have as many jobs in the queue."""
+    return bool(_SUBMIT_LIMIT.search(output))
 
 
 def is_forgotten(output: str) -> bool:
