@@ -78,6 +78,8 @@ def _listed(number: Any, tools: Mapping[int, str]) -> str:
 
 
 def _steps(value: Any) -> Iterable[Any]:
+    if isinstance(value, (str, bytes, dict)) and not value:  # the published script goes over its items: there are none
+        return ()
     if not isinstance(value, (list, tuple)):
         raise _Stop(NOT_A_LIST)
     if len(value) > MAX_STEPS:

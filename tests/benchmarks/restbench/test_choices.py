@@ -49,6 +49,7 @@ def record(*path: str) -> Record:
         ('  [{"ID": 2}]\n\nThese are the tools [{"ID": 1}].', [2], '', []),
         ('<think>[{"ID": 1}]\n\n</think>[{"ID": 2}]', [2], '', []),
         (chosen(), [], '', []),
+        *((text, [], '', []) for text in ('""', "''", '{}', '()')),  # the script goes over no items
         (chosen(1, 99), [1], '', ['99']),  # skipped
         (chosen('1'), [], 'id:quoted', []),
         (chosen([1, '2']), [], 'id:quoted', []),
