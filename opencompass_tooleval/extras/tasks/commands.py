@@ -49,6 +49,10 @@ def init_tasks(
             metavar='TOOL', help='Tools (find_*) that change nothing, if the server does not say so; several.'
         ),
     ] = None,
+    covers: Annotated[
+        list[str] | None,
+        typer.Option(metavar='PATTERN', help='Files (*.py) that the server executes, if its folder is large; several.'),
+    ] = None,
     env: EnvOption = None,
     out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='Where it is written.')] = Path('tasks.yaml'),
 ) -> None:
@@ -64,7 +68,8 @@ def init_tasks(
 
     if out.exists():
         raise ValueError(f'{out} exists, and is not written over; name another file with --out')
-    named = {'server': server, 'url': url, 'module': module, 'env': read_variables(env), 'fixture': fixture}
+    named: dict[str, Any] = {'server': server, 'url': url, 'module': module, 'env': read_variables(env)}
+    named |= {'fixture': fixture, 'covers': covers}
     head = [f'{name}: {flow(value)}' for name, value in named.items() if value]
     out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, '\n'.join([*head, 'tasks:', '']))

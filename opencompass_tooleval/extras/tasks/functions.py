@@ -13,7 +13,6 @@ def main(path: str) -> None:
     from mcp.server import MCPServer
 
     sys.path[0] = os.path.dirname(path)
-    sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True  # never run compiled files, whose code may differ
     spec = importlib.util.spec_from_file_location('tools', path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

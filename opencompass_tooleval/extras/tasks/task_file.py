@@ -6,12 +6,14 @@ Every scalar is text: ``4:00`` is neither 240 nor a time, unless a type says so,
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.machinery import all_suffixes
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, get_args
 
@@ -32,7 +34,7 @@ NO_COPY = 'without a fixture nothing is copied or reset'
 
 _HEAD: Mapping[str, Any] = {
     'server': str, 'url': str, 'module': str, 'env': dict, 'fixture': str, 'reads': tuple, 'ignore': tuple,
-    'tasks': list,
+    'covers': tuple, 'tasks': list,
 }  # fmt: skip
 _TASK: Mapping[str, Any] = {
     'id': str, 'request': str, 'needs': tuple, 'forbidden': tuple, 'result': dict, 'asks': str, 'effects': list,
@@ -41,8 +43,12 @@ _TASK: Mapping[str, Any] = {
 _RESULT: Mapping[str, Any] = {'type': str, 'value': dict | list | str, 'any_of': list}
 _WORDS = {dict: 'an object', list: 'a list', str: 'a text', tuple: 'a list of names'}
 _MAX_BYTES, _MAX_TASKS, _MAX_REQUEST, _MAX_COMMAND = 1 << 22, 5_000, 20_000, 4_000
-_CODE = tuple(all_suffixes())
-_WORD = re.compile(r'\w+')
+MAX_FILES, MAX_BYTES, _MOST_NAMED = 2_000, 64 << 20, 20
+_OUTPUTS = frozenset(
+    ['.json', '.jsonl', '.out', '.log', '.txt', '.md', '.csv', '.tex', '.html', '.js', '.css', '.lock']
+)
+"""Endings of files in runs and reports."""
+REPORT_MARKER = '.tooleval-report'
 _ID = re.compile(r'[\w.-]{1,80}')
 
 
@@ -91,6 +97,7 @@ class TaskFile:
         fixture: Folder or file that is copied for each trial; ``''`` if there is none.
         reads: Patterns of tools that change nothing, in addition to those that the server declares.
         ignore: Patterns of parts of the state that are ignored.
+        covers: Patterns of the files that trust covers; empty for all files below the folder.
         tasks: The tasks.
     """
 
@@ -102,6 +109,7 @@ class TaskFile:
     fixture: str = ''
     reads: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    covers: tuple[str, ...] = ()
     tasks: tuple[WrittenTask, ...] = ()
 
     @property
@@ -127,7 +135,8 @@ class TaskFile:
             'server': server,
             'fixture': str(fixture) if fixture else None,
             'allow': ['*'],
-            'env': dict(self.env),
+            # Compiled files beside the server, which may differ from their sources, are never used.
+            'env': {**self.env, 'PYTHONPYCACHEPREFIX': str(_cache() / 'compiled')},
         }
 
     @property
@@ -135,38 +144,92 @@ class TaskFile:
         """Identifies everything that the file starts, and the calls of its solutions, for the user to trust.
 
         Raises:
-            OSError: The fixture or the module is missing, or cannot be read.
-            ValueError: The fixture is too large.
+            OSError: The fixture or another file is missing, or cannot be read.
+            ValueError: The fixture is too large, or too many files have to be covered.
         """
         started = {'server': self.url or self.server, 'env': dict(self.env)}
-        files = [folder_state(path) for path in filter(None, (self.fixture_path,))]
+        fixtures = [folder_state(path) for path in filter(None, (self.fixture_path,))]
         folder = self.path.resolve().parent
-        words = [folder / word for word in (self.module, *shlex.split(self.server)) if word]
-        code = {file: sha256_of(file) for path in words if path.is_file() for file in _code_of(path, folder)}
+        words = [part for word in shlex.split(self.server) for part in (word, word.partition('=')[2]) if part]
+        elsewhere = [path for word in words if (path := folder / word).is_file()]
+        below = [] if self.url else [*_covered(self, words)]
+        code = {str(path): sha256_of(path) for path in (*below, *elsewhere)}
         calls = [[task.id, task.solution] for task in self.tasks if task.solution]
         shown = [f'code: {folder / self.module}'] if self.module else []
-        if beside := [str(file.relative_to(folder)) for file in code if file not in words]:
-            shown.append(f'code beside it: {first_of(beside, 20)}')
         shown += [*uses({key: value for key, value in started.items() if value})]
+        if below:
+            names = first_of([path.relative_to(folder).as_posix() for path in below], _MOST_NAMED)
+            only = f' ({", ".join(self.covers)} alone)' if self.covers else ''
+            shown.append(f'{len(below)} files of its folder{only}: {names}')
         if count := sum(len(task.solution or ()) for task in self.tasks):
-            names = list(dict.fromkeys(name for task in self.tasks for name, _ in task.solution or ()))
-            shown.append(f'{count} calls of solutions: {first_of(names)}')
-        return Trustee(self.path, ['tasks', started, files, [*code.values()], calls, list(self.reads)], tuple(shown))
+            names = first_of(list(dict.fromkeys(name for task in self.tasks for name, _ in task.solution or ())))
+            shown.append(f'{count} calls of solutions: {names}')
+        shown.append('not covered: installed packages, what npx and uvx load, servers at URLs')
+        relative = [[os.path.relpath(path, folder), digest] for path, digest in code.items()]
+        parts = ['tasks', started, fixtures, relative, list(self.covers), calls, list(self.reads)]
+        return Trustee(self.path, parts, tuple(shown))
 
 
-def _code_of(path: Path, folder: Path) -> Iterator[Path]:
-    """Yields a file and all code in its folder that it may import: files whose names occur in the code, recursively."""
-    yield path
-    seen, left = {path}, [path] if path.suffix == '.py' and path.is_relative_to(folder) else []
-    while left:
-        words = {*_WORD.findall(read_plain(left.pop(), _MAX_BYTES).decode('utf-8', 'replace'))}
-        beside = [one for one in path.parent.iterdir() if one.name.partition('.')[0] in words]
-        files = [below for one in beside for below in (one.rglob('*') if one.is_dir() else [one])]
-        new = sorted(one for one in files if one.name.endswith(_CODE) and one.parent.name != '__pycache__')
-        new = [one for one in new if one not in seen and one.is_file()]
-        seen |= {*new}
-        left += [one for one in new if one.suffix == '.py']
-        yield from new
+def _covered(file: TaskFile, words: Sequence[str]) -> Iterator[Path]:
+    """Yields the files below the folder of a file of tasks that its server may execute; links count as their targets.
+
+    Runs and reports of this package are left out if they have no code, and the server's command does not name them.
+
+    Args:
+        file: The file of tasks, which is left out itself.
+        words: Words of the server's command.
+
+    Raises:
+        OSError: A folder cannot be read.
+        ValueError: There are too many files, or they are too large.
+    """
+    folder, sizes, seen = file.path.resolve().parent, Counter[str](), set[Path]()
+    left_out = {_cache(), *filter(None, [file.fixture_path and file.fixture_path.resolve()])}
+    for name, folders, files in os.walk(folder, onerror=_raise, followlinks=True):
+        here = Path(name)
+        below = here.relative_to(folder).as_posix()
+        is_named = here == folder or any(os.path.normpath(word).startswith(below) for word in words)
+        if here.resolve() in seen | left_out or (not is_named and _is_output(here)):
+            folders.clear()
+            continue
+        seen.add(here.resolve())
+        folders[:] = sorted({*folders} - {'.git', '__pycache__'})
+        for path in (here / name for name in sorted(files)):
+            inner = path.relative_to(folder)
+            is_chosen = not file.covers or any(fnmatch(inner.as_posix(), pattern) for pattern in file.covers)
+            if not is_chosen or path == file.path.resolve() or path in left_out or not path.is_file():
+                continue
+            sizes.update({'/files': 1, '/bytes': path.stat().st_size, inner.parts[0]: 1})
+            if sizes['/files'] > MAX_FILES or sizes['/bytes'] > MAX_BYTES:
+                largest = max((part for part in sizes if part[0] != '/'), key=sizes.__getitem__)
+                raise ValueError(
+                    f'{file.path}: its folder has more than {MAX_FILES:,} files or {MAX_BYTES >> 20} MB, most in '
+                    f'{largest}: move the file into a folder of its own, or write into it which files its server '
+                    "executes, such as covers: ['*.py']"
+                )
+            yield path
+
+
+def _cache() -> Path:
+    from opencompass_tooleval.embedding.cache import default_cache  # NumPy takes a while
+
+    return default_cache().resolve()
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _is_output(folder: Path) -> bool:
+    """Tests if a folder is a run or a report of this package, with no files but those that these have."""
+    is_run = (folder / 'configs').is_dir() and (folder / 'logs').is_dir()
+    if not is_run and not (folder / REPORT_MARKER).is_file():
+        return False
+    files = (Path(name, file).relative_to(folder) for name, _, files in os.walk(folder) for file in files)
+    return all(
+        file.suffix in _OUTPUTS or file.name == REPORT_MARKER or file.parts[0] in ('config.py', 'configs')
+        for file in files
+    )
 
 
 def load_tasks(path: str | Path) -> TaskFile:

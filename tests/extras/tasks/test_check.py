@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import py_compile
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from opencompass_tooleval.extras.tasks.check import Checked, check_opened
 from opencompass_tooleval.extras.tasks.opened import open_tasks, typed_call
 from opencompass_tooleval.extras.tasks.task_file import load_tasks
 from tests.cli.conftest import Command
+from tests.extras.mcp_servers.servers import NOTES_SERVER, QUICK_PYTHON
 from tests.extras.tasks.shop import SERVER, write_fixture, write_shop
 
 
@@ -167,6 +169,28 @@ def test_functions_of_a_file(tmp_path: Path) -> None:
     found = checked(file)
     assert (found.faults, found.notes) == ([], []) and found.agents['makes the calls of the solution'] == 100
     assert list((tmp_path / 'folder').iterdir()) == []
+
+
+def test_compiled_files_beside_a_server_are_never_executed_and_its_own_are_kept(
+    tmp_path: Path, tooleval: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the first trust the screen names the source: what is executed must be that."""
+    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'cache'))
+    monkeypatch.delenv('PYTHONDONTWRITEBYTECODE', raising=False)
+    folder = tmp_path / 'mine'
+    file = write_shop(folder, server=shlex.join([*QUICK_PYTHON, 'server.py']), trusted=False)
+    (folder / 'server.py').write_text('import helper\n')
+    shop = NOTES_SERVER.with_name('shop_server.py')
+    (folder / 'helper.py').write_text(
+        f'import runpy, sys\nsys.path.append({str(shop.parent)!r})\nrunpy.run_path({str(shop)!r}, run_name="__main__")\n'
+    )
+    (folder / 'evil.py').write_text(f'open({str(tmp_path / "stolen")!r}, "w")\n')
+    compiled = folder / '__pycache__' / f'helper.{sys.implementation.cache_tag}.pyc'
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(folder / 'evil.py'), str(compiled), invalidation_mode=unchecked)
+    done = tooleval('tasks', 'check', file, '--trust')
+    assert done.code == 0 and not (tmp_path / 'stolen').exists(), done.err
+    assert list((tmp_path / 'cache' / 'compiled').rglob('helper.*.pyc'))
 
 
 def test_a_file_is_begun_and_tasks_are_added_from_calls(tmp_path: Path, tooleval: Command) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.extras.tasks.task_file import load_tasks
+from opencompass_tooleval.extras.tasks import task_file
+from opencompass_tooleval.extras.tasks.task_file import REPORT_MARKER, load_tasks
+from opencompass_tooleval.report.build import MARKER
 from opencompass_tooleval.work_dir.trust import UntrustedError
 from tests.extras.tasks.shop import SERVER, TASKS, write_shop
 
@@ -123,25 +125,84 @@ def test_who_edits_requests_is_trusted_and_who_changes_what_is_executed_is_not(
     assert '4 calls of solutions: change, find, add_note' in shown
 
 
-@pytest.mark.parametrize('head', ['server: python tools.py', 'module: tools.py'])
-def test_code_that_is_executed_is_shown_and_counts(tmp_path: Path, head: str) -> None:
-    (tmp_path / 'tools.py').write_text('import helper\nfrom parts import tax\n')
+@pytest.mark.parametrize('head', ['server: python tools.py', 'module: tools.py', 'server: sh run.sh --rc=conf.sh'])
+def test_every_file_of_the_folder_counts(tmp_path: Path, head: str) -> None:
+    """A server may import or source any of them: ``typing_extensions.py`` beside it hides the installed one."""
     (tmp_path / 'parts').mkdir()
-    imported = [tmp_path / name for name in ('helper.py', 'parts/tax.py', 'deeper.py')]
-    for path, text in zip(imported, ('from deeper import *', '', ''), strict=True):
-        path.write_text(text)
-    (tmp_path / 'other.py').write_text('')
+    files = [tmp_path / name for name in ('tools.py', 'run.sh', 'conf.sh', 'parts/tax.py', 'data')]
+    for path in files:
+        path.write_text('text')
+    (tmp_path.parent / 'elsewhere').mkdir(exist_ok=True)
+    (tmp_path.parent / 'elsewhere' / 'lib.py').write_text('text')
+    (tmp_path / 'link.py').symlink_to(tmp_path.parent / 'elsewhere' / 'lib.py')
+    (tmp_path / 'linked').symlink_to(tmp_path.parent / 'elsewhere')
+    (tmp_path / 'loop').symlink_to(tmp_path)
     file = tmp_path / 'sums.yaml'
     file.write_text(f'{head}\ntasks: []\n')
     found = load_tasks(file)
-    first = f'code: {tmp_path / "tools.py"}' if 'module' in head else 'command: python tools.py'
+    first = f'code: {tmp_path / "tools.py"}' if 'module' in head else f'command: {head.removeprefix("server: ")}'
     assert found.name == 'sums' and first in found.trustee.shows
-    assert 'code beside it: helper.py, parts/tax.py, deeper.py' in found.trustee.shows
+    shown = '7 files of its folder: conf.sh, data, link.py, run.sh, tools.py, linked/lib.py, parts/tax.py'
+    assert shown in found.trustee.shows and 'not covered: installed packages' in found.trustee.lines
     found.trustee.trust()
-    (tmp_path / 'other.py').write_text('1')
-    assert load_tasks(file).trustee.is_trusted
-    for path in (tmp_path / 'tools.py', *imported):
+    for path in (*files, tmp_path.parent / 'elsewhere' / 'lib.py'):
         before = path.read_text()
-        path.write_text(f'{before}\nimport os\n')
+        path.write_text('other')
         assert not load_tasks(file).trustee.is_trusted, path
         path.write_text(before)
+    for name in ('typing_extensions.py', 'parts/new.so', 'new/__init__.py', 'tools.pyc'):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text('')
+        assert not load_tasks(file).trustee.is_trusted, name
+        (tmp_path / name).unlink()
+    assert load_tasks(file).trustee.is_trusted
+
+
+def test_what_this_package_writes_beside_a_file_keeps_its_trust(tmp_path: Path) -> None:
+    file, run, report = tmp_path / 'sums.yaml', tmp_path / 'outputs' / 'sums' / '20261128_120000', tmp_path / 'report'
+    (tmp_path / 'tools.py').write_text('')
+    file.write_text('module: tools.py\ntasks: []\n')
+    load_tasks(file).trustee.trust()
+    written = [
+        'config.py',
+        'configs/20261128_120000_1.py',
+        'logs/infer/m/d.out',
+        'predictions/m/d.json',
+        'results/d.json',
+    ]
+    for path in (*(run / name for name in written), *(report / name for name in (REPORT_MARKER, 'index.html', 'a.js'))):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('')
+    (tmp_path / '.git').mkdir()
+    (tmp_path / '.git' / 'HEAD').write_text('')
+    assert load_tasks(file).trustee.is_trusted and REPORT_MARKER == MARKER
+    for code in (run / 'typing_extensions.py', run / 'logs' / 'a.so', report / 'json.py', report / 'run'):
+        code.write_text('')
+        assert not load_tasks(file).trustee.is_trusted, code
+        code.unlink()
+    file.write_text('server: node report/a.js\ntasks: []\n')
+    load_tasks(file).trustee.trust()
+    (report / 'a.js').write_text('other')
+    assert not load_tasks(file).trustee.is_trusted
+
+
+def test_a_folder_with_too_many_files_is_refused_by_name_and_patterns_choose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_file, 'MAX_FILES', 20)
+    for number in range(30):
+        path = tmp_path / ('node_modules' if number % 3 else 'src') / f'{number}.js'
+        path.parent.mkdir(exist_ok=True)
+        path.write_text('')
+    file = tmp_path / 'sums.yaml'
+    file.write_text('server: node src/0.js\ntasks: []\n')
+    with pytest.raises(ValueError, match=r'more than 20 files or 64 MB, most in node_modules: .*covers'):
+        _ = load_tasks(file).trustee
+    file.write_text("server: node src/0.js\ncovers: ['src/*']\ntasks: []\n")
+    trustee = load_tasks(file).trustee
+    assert '10 files of its folder (src/* alone): src/0.js' in trustee.lines
+    trustee.trust()
+    (tmp_path / 'node_modules' / '1.js').write_text('other')
+    assert load_tasks(file).trustee.is_trusted
+    (tmp_path / 'src' / '3.js').write_text('other')
+    assert not load_tasks(file).trustee.is_trusted
