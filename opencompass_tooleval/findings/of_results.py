@@ -81,7 +81,7 @@ def _part(result: Any, name: str) -> Mapping[str, Any]:
 
 def _count(result: Any, part: str, name: str) -> int:
     count = _part(result, part).get(name)
-    return count if type(count) is int else 0
+    return count if type(count) is int and count > 0 else 0
 
 
 def published(results: Results) -> Iterator[Finding]:

@@ -27,6 +27,7 @@ from opencompass_tooleval.core.calls.sent import (
     NULL_CONTENT,
     THOUGHTS,
     is_about_thoughts,
+    named_members,
     names_of,
     refused_members,
     setting_faults,
@@ -64,6 +65,7 @@ _FIX_NONE = "set thoughts='as_sent' in the config of the model, so that they go 
 _FIX_HISTORY = "the server never sent some earlier calls; T-Eval's data sets with history='text' send them as text"
 """Advice added if a server refuses a request because thoughts are missing."""
 _FIX_THOUGHTS = "if it refuses the thoughts that go back, set thoughts='none' in the config of the model"
+_MOST_REFUSED = 16
 _SPLIT = 'text and calls of an answer may be apart, as in LiteLLM before 1.103.5: update the gateway'
 _USAGE = 'stream_options'
 _SECONDS = {False: 600.0, True: 3600.0}
@@ -201,6 +203,7 @@ class ToolEvalOpenAI(OpenAI):
         self.thoughts = thoughts
         self.system_prompt = system_prompt
         self._refused: set[str] = set()  # members that the server sends but refuses to receive
+        self._suspected: set[str] = set()  # members without which a request succeeded after two with status 500
         self._has_unreturned = False
         self._pace = _Pace(query_per_second) if query_per_second else None
         if not self.tokenizer:
@@ -439,6 +442,7 @@ class ToolEvalOpenAI(OpenAI):
     ) -> Answer | None:
         """Returns the answer, or an empty one with a reason; None if the task ends."""
         waits, tries, failed = self.patience, 0, list[Usage | None]()
+        last: Failure | None = None
         while not stop.is_set():
             try:
                 if self._end:
@@ -449,7 +453,7 @@ class ToolEvalOpenAI(OpenAI):
                     break
                 if not may_send:
                     return Answer('', OVER_BUDGET, usage=with_failed(None, failed))
-                answer, seconds = await self._try_with_thoughts(sent)
+                answer, seconds = await self._try_with_thoughts(sent, failed, bool(last and last.status == 500))
                 self.outage.reached()
                 return _timed(answer, seconds, failed)
             except Failure as failure:
@@ -494,11 +498,20 @@ class ToolEvalOpenAI(OpenAI):
         await sleep_unless(stop, min(asked, most))
         return min(asked, most)
 
-    async def _try_with_thoughts(self, sent: SentRequest) -> tuple[Answer, float]:
+    async def _try_with_thoughts(
+        self, sent: SentRequest, failed: list[Usage | None], is_again: bool
+    ) -> tuple[Answer, float]:
         """Sends the request; while the server refuses members of its own earlier messages, sends it again without them.
 
         An error may name a member for another reason, such as that it is missing elsewhere. So the task stops sending a
-        member only if the server accepts a request without it. Requests in flight then leave it out too.
+        member only if the server accepts a request without it. Requests in flight then leave it out too. A status of
+        500, as of an error in the chat template, may have any cause: members are left out after a second one, and for
+        the task if the error names them, or if that helped before.
+
+        Args:
+            sent: The request.
+            failed: Gets the usage of each request that was sent again.
+            is_again: True if the try before had status 500.
         """
         messages = sent.prompt.messages() if isinstance(sent.prompt, Conversation) else []
         refused: set[str] = set()
@@ -509,7 +522,8 @@ class ToolEvalOpenAI(OpenAI):
                 break
             except Failure as failure:
                 first = first or failure
-                if not failure.may_refuse_members:
+                is_guess = failure.status == 500
+                if not failure.may_refuse_members or (is_guess and (refused or not is_again)):
                     raise first if failure.reason == first.reason else failure from None
                 body = sent.encode(refused)
                 if body == sent.body:  # no other request has found a refused member since this one was encoded
@@ -520,7 +534,11 @@ class ToolEvalOpenAI(OpenAI):
                     refused.update(more)
                     body = sent.encode(refused)
                 sent = sent._replace(body=body)
-        if first and (new := refused - self._refused):
+                failed.append(failure.cost)
+        named = named_members(first.body, sorted(refused)) if first and first.status == 500 else refused
+        new = refused.intersection(self._suspected.union(named)) - self._refused
+        self._suspected |= refused
+        if first and new:
             self._refused |= new
             self.logger.warning(
                 f'{self._server} refuses {", ".join(sorted(new))} of its earlier messages; this task no longer returns '
@@ -529,14 +547,14 @@ class ToolEvalOpenAI(OpenAI):
         return answered
 
     def _refused_next(self, error: str, messages: Sequence[Message], refused: Collection[str]) -> list[str]:
-        """Returns the members to leave out after an error, with ``refused`` at most as many as one message has."""
+        """Returns the members to leave out after an error, with ``refused`` at most 16."""
         names = [
             [*names_of(message.sent), *[NULL_CONTENT] * bool(message.calls and not message.content)]
             for message in messages
         ]
-        left_out, most = self._refused.union(refused), max(map(len, names), default=0)
+        left_out = self._refused.union(refused)
         known = dict.fromkeys(name for of_message in names for name in of_message if name not in left_out)
-        return refused_members(error, list(known))[: most - len(refused)]
+        return refused_members(error, list(known))[: _MOST_REFUSED - len(refused)]
 
     def _advice(self, failure: Failure, messages: Sequence[Message], is_without: bool) -> str:
         """Returns the setting to add to an error about thoughts that leaving members out did not fix."""

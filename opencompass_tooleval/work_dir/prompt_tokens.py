@@ -18,8 +18,9 @@ from opencompass_tooleval.core.scoring.usage_summary import PromptTokens, prompt
 ESTIMATE = 'estimate: words, signs and Chinese characters'
 _PIECE = re.compile(r'[\u3400-\u9fff]|[^\W\u3400-\u9fff]+|[^\w\s]')
 _BATCH = 256
-_FEWEST_PROMPTS, _EQUAL, _LONGER = 10, 0.98, 1.2
-"""Number of prompts from which on cut ones are found; share of the highest number of tokens; ratio of lengths."""
+_FEWEST_PROMPTS, _FEWEST_TOKENS, _EQUAL, _LONGER = 10, 256, 0.98, 1.2
+"""Numbers of prompts and tokens from which on cut prompts are found; share of the highest number of tokens; ratio of
+lengths."""
 
 
 @dataclass(frozen=True)
@@ -145,21 +146,25 @@ def reported_usage(row: Mapping[str, Any]) -> Usage | None:
 def cut_prompts(rows: Sequence[Mapping[str, Any]]) -> int:
     """Returns the number of tokens to which a server cut long prompts without an error; 0 if it did not.
 
-    It did if the longest third of the prompts has the same number of tokens, within 2%, though the texts of these
-    prompts differ in length by 20%.
+    It did if the longest third of the prompts has the same number of tokens (at least 256), within 2%, though the
+    texts of these prompts differ in length by 20%, and the shortest of them has more bytes than tokens.
     """
-    known = [
-        (usage.prompt + (usage.cached or 0), row) for row in rows if (usage := reported_usage(row)) and usage.prompt
-    ]
+    used = [(usage, row) for row in rows if (usage := reported_usage(row)) and usage.prompt]
+    alone = _cut_at([(usage.prompt or 0, row) for usage, row in used])
+    return alone or _cut_at([((usage.prompt or 0) + (usage.cached or 0), row) for usage, row in used])
+
+
+def _cut_at(known: Sequence[tuple[int, Mapping[str, Any]]]) -> int:
     most = max((tokens for tokens, _ in known), default=0)
     third = len(known) // 3
     are_equal = sum(tokens >= _EQUAL * most for tokens, _ in known) >= third
-    if len(known) < _FEWEST_PROMPTS or not are_equal:
+    if len(known) < _FEWEST_PROMPTS or not are_equal or most < _FEWEST_TOKENS:
         return 0
-    sized = [(sum(map(len, prompt_texts(row.get('origin_prompt'), row.get('tools')))), tokens) for tokens, row in known]
+    texts = (''.join(prompt_texts(row.get('origin_prompt'), row.get('tools'))) for _, row in known)
+    sized = [(len(text.encode('utf-8', 'replace')), tokens) for text, (tokens, _) in zip(texts, known, strict=True)]
     longest = sorted(sized)[-third:]
-    is_cut = all(tokens >= _EQUAL * most for _, tokens in longest) and longest[-1][0] >= _LONGER * longest[0][0]
-    return most if is_cut else 0
+    is_cut = all(tokens >= _EQUAL * most for _, tokens in longest) and most < longest[0][0]
+    return most if is_cut and longest[-1][0] >= _LONGER * longest[0][0] else 0
 
 
 def prompt_tokens(

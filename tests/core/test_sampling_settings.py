@@ -20,6 +20,8 @@ from opencompass_tooleval.core.scoring.sampling_settings import StoredAnswers, s
         {},
         {'seed': 1, 'top_k': 20},
     ),
+    ({'path': 'gpt', 'extra_body': {'usage': {'include': True}, 'priority': 1, 'n': 1, 'use_cache': True}}, {}, {}),
+    ({'path': 'gpt', 'repetition_penalty': 1.5}, {}, {'repetition_penalty': 1.5}),
     ({'path': 'gpt', 'thoughts': 'none', 'tool_choice': 'auto'}, {}, {'thoughts': 'none'}),
     (
         {

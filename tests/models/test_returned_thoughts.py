@@ -151,7 +151,7 @@ class Always(Strict):
 
 
 def model_of(url: str, **settings: Any) -> ToolEvalOpenAI:
-    return ToolEvalOpenAI('tiny', url, key=KEY, retry=0, max_workers=1, **settings)
+    return ToolEvalOpenAI('tiny', url, **{'key': KEY, 'retry': 0, 'max_workers': 1, **settings})
 
 
 def run(model: Any, journal: Path | None = None, dialogues: int = 1) -> dict[str, Outcome[Answer]]:
@@ -280,9 +280,9 @@ def test_dialogues_in_flight_learn_what_is_refused_and_members_are_left_out_one_
                     raise Refused(500, 'Cannot pass both content and thinking in an assistant message with tool calls!')
 
     with serving(Template({'content': 'I look.', 'reasoning_content': 'A tool.', 'more': 1}, {})) as url:
-        model = model_of(url)
-        (outcome,) = run(model).values()
-    assert outcome.value and model.returned_thoughts == 'as_sent without reasoning_content'
+        model = model_of(url, retry=1, backoff=0)
+        outcomes = run(model, dialogues=3).values()
+    assert all(outcome.value for outcome in outcomes) and model.returned_thoughts == 'as_sent without reasoning_content'
     assert 'property' in ''.join(logged) and 'Cannot pass both' in ''.join(logged)
 
 
@@ -308,10 +308,47 @@ def test_a_server_that_refuses_null_content_gets_an_empty_text(status: int) -> N
                 raise Refused(status, 'messages.1.content: Input should be a valid string')
 
     with serving(script := NoNull({}, {})) as url:
-        model = model_of(url)
-        assert [bool(outcome.value) for outcome in run(model, dialogues=2).values()] == [True, True]
+        model = model_of(url, retry=1, backoff=0)
+        assert all(outcome.value for outcome in run(model, dialogues=3).values())
     contents = [request['messages'][1]['content'] for request in script.asked if len(request['messages']) > 1]
-    assert contents == [None, '', ''] and model.returned_thoughts == 'as_sent'
+    assert contents == ([None, '', '', ''] if status == 422 else [None, None, '', None, None, '', ''])
+    assert model.returned_thoughts == 'as_sent'
+
+
+def test_a_refusal_that_names_nothing_leaves_unknown_members_out() -> None:
+    class Vague(Strict):
+        def check(self, request: Request) -> None:
+            if any('x_request' in message for message in request['messages']):
+                raise Refused(422, 'Unprocessable entity: request body is invalid')
+
+    sent = {'executed_tools': [], 'x_request': {'id': 1}, 'reasoning': 'A'}
+    call = {'function': {'name': 'add', 'arguments': '{}', 'provider_specific_fields': {'thought_signature': 'S'}}}
+    with serving(script := Vague(sent, {})) as url:
+        script.call |= call
+        model = model_of(url)
+        (outcome,) = run(model).values()
+    assert outcome.value and model.returned_thoughts.startswith('as_sent without executed_tools, ')
+    first, last = (request['messages'][1] for request in script.asked[1:])
+    assert first['tool_calls'] == [script.call] and last['reasoning'] == 'A' and 'x_request' not in last
+
+
+@pytest.mark.parametrize('words', ['Kimi-K2-Thinking: internal error', 'failed to generate content', 'the type'])
+def test_a_failure_of_the_server_leaves_no_member_out(words: str) -> None:
+    class Failing(Strict):
+        def check(self, request: Request) -> None:
+            if len(request['messages']) > 1 and (self.down or len(self.asked) == 2):
+                raise Refused(500, words)
+
+    with serving(script := Failing({'content': None, 'reasoning_content': 'A', 'type': 'message'}, {})) as url:
+        model = model_of(url, retry=3, backoff=0)
+        (outcome,) = run(model).values()
+        assert outcome.value and model.returned_thoughts == 'as_sent'
+        assert all(request['messages'][1].get('reasoning_content') for request in script.asked[1:])
+        script.down = True
+        script.asked.clear()
+        (outcome,) = run(model).values()
+        assert outcome.infra == 'infra:server' and model.returned_thoughts == 'as_sent'
+        assert len(script.asked) == 8  # the first round, four tries, and three of these again without a member
 
 
 def test_if_nothing_helps_the_message_names_a_setting_that_does(logged: list[str]) -> None:

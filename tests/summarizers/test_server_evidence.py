@@ -143,6 +143,9 @@ def test_no_number_is_taken_from_a_call_in_the_text(folder: Path) -> None:
     ([20 * n + 20 for n in range(12)], [0] * 12, False),
     ([20] * 12, [30 * n for n in range(12)], False),  # a server that bills cached tokens apart
     ([300] * 9, [0] * 9, False),  # too few
+    ([20] * 12, [0] * 12, False),  # a server that counts only what its cache lacks
+    ([3000 + n for n in range(12)], [0] * 12, False),  # more tokens than bytes: a gateway's own prompt
+    ([300] * 12, [20 * n for n in range(12)], True),  # cached tokens are among those of the prompt
     ([300] * 11 + [310], [0] * 12, False),
 ])  # fmt: skip
 def test_prompts_that_a_server_cuts_without_an_error(tokens: list[int], cached: list[int], is_cut: bool) -> None:

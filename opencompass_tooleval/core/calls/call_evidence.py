@@ -21,6 +21,8 @@ EVIDENCE = 'call_evidence'
 IN_TEXT, TYPED, AS_TEXT = 'in_text:', 'typed', 'as_text'
 """Counts: answers with calls in their text, with the format behind the colon; calls of which a schema asks for other
 arguments than texts; and those of them whose arguments are texts."""
+_STARTS, _ENDS = ('{', '[', '<', '```'), ('}', ']', ')', '>', '```')
+"""How calls begin and end in the written formats."""
 JSON = 'json'
 """Name of the format of calls that are plain JSON objects."""
 
@@ -56,17 +58,29 @@ def _are_texts(call: ToolCall, schema: Mapping[str, Any]) -> list[bool]:
 
 def format_in_text(text: str, tools: ToolSet) -> str:
     """Returns the format of calls of offered tools in the text of an answer; '' if the text has none."""
+    return _in_text(text, tools)[0]
+
+
+def _in_text(text: str, tools: ToolSet) -> tuple[str, tuple[ToolCall, ...]]:
     if len(text) > MAX_CHARS or not tools.tools:
-        return ''
+        return '', ()
     if (name := written_format(text, tools)) != NONE:
-        return name
+        return name, read_reference(text, name, tools).calls
     calls = read_reference(unfence(visible_text(Answer(text)).text), 'llama3_json', tools).calls
     are_calls = calls and all(call.name in tools.schemas and isinstance(call.arguments, dict) for call in calls)
-    return JSON if are_calls else ''
+    return (JSON, calls) if are_calls else ('', ())
 
 
 def without_call_in_text(trajectory: Trajectory, tools: Iterable[ToolSchema]) -> Trajectory:
-    """Returns a trajectory of native calls without its final answer if that is a call that the server did not read."""
-    if trajectory.loop != METHOD or not format_in_text(trajectory.final_answer, ToolSet(tuple(tools))):
+    """Returns a trajectory of native calls without its final answer if that ends with a call the server did not read.
+
+    An answer that quotes calls already made stays.
+    """
+    answer = visible_text(Answer(trajectory.final_answer)).text.strip()
+    if trajectory.loop != METHOD or not answer.endswith(_ENDS):
+        return trajectory
+    calls = _in_text(trajectory.final_answer, ToolSet(tuple(tools)))[1]
+    made = [(call.name, call.arguments) for step in trajectory.steps for call in step.calls]
+    if all((call.name, call.arguments) in made for call in calls) and not (calls and answer.startswith(_STARTS)):
         return trajectory
     return replace(trajectory, final_answer='', stopped=NO_CALL)

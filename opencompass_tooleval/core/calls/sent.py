@@ -25,9 +25,12 @@ MEMBERS = ('reasoning_content', 'reasoning', 'reasoning_details', 'thinking', 'r
 NULL_CONTENT, EMPTY_CONTENT = 'null content', 'empty content'
 """Among the names of members to leave out: a null content becomes an empty text, an empty text becomes null."""
 
+_KNOWN = (*MEMBERS, CONTENT)
 _NOT_RETURNED = frozenset({'role', CONTENT, CALLS, 'function_call', 'name', 'refusal', 'annotations', 'audio'})
 _NOT_RETURNED |= {'images', 'parsed', 'logprobs'}
-_NOT_OF_CALLS = frozenset({'id', 'type', 'index', 'function', ARGUMENTS})
+_FUNCTION = 'function'
+_NOT_OF_CALLS = frozenset({'id', 'type', 'index', _FUNCTION, ARGUMENTS})
+_NOT_OF_FUNCTIONS = frozenset({'name', 'description', 'parameters', ARGUMENTS})
 _NAME = re.compile(r'[\w.-]{1,64}')
 _READABLE = ('text', 'summary', 'thinking')
 """Members of a part that have its thoughts."""
@@ -66,7 +69,11 @@ def sent_of(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> d
     if has_thoughts(content) or (_is_blank(content) and (calls or known)):
         known[CONTENT] = content
     arguments = [_arguments_of(call) for call in calls]
-    others = [_returned(call, _NOT_OF_CALLS) for call in calls]
+    functions = [_returned(call[_FUNCTION], _NOT_OF_FUNCTIONS) for call in calls]
+    others = [
+        {**_returned(call, _NOT_OF_CALLS), **({_FUNCTION: function} if function else {})}
+        for call, function in zip(calls, functions, strict=True)
+    ]
     try:
         both = [{**other, **text} for other, text in zip(others, arguments, strict=True)]
         return _bounded({**_returned(message, _NOT_RETURNED), **known}, both)
@@ -168,9 +175,10 @@ def with_sent(requested: dict[str, Any], sent: Sent | None, without: Collection[
         return requested
     calls = [dict(call) for call in requested.get(CALLS, ())]
     for call, of_call in zip(calls, sent.get(CALLS, ()), strict=False):
-        if ARGUMENTS in of_call:
-            call['function'] = {**call['function'], ARGUMENTS: of_call[ARGUMENTS]}
-        call |= _without(of_call, (ARGUMENTS, *without))
+        of_function = _without(of_call.get(_FUNCTION, {}), without)
+        text = {ARGUMENTS: of_call[ARGUMENTS]} if ARGUMENTS in of_call else {}
+        call[_FUNCTION] = {**call[_FUNCTION], **of_function, **text}
+        call |= _without(of_call, (ARGUMENTS, _FUNCTION, *without))
     if EMPTY_CONTENT in without and _is_blank(sent.get(CONTENT)):
         without = {CONTENT, *without}
     return {**requested, **_without(sent, (CALLS, *without)), **({CALLS: calls} if calls else {})}
@@ -184,7 +192,8 @@ def thoughts_member(template: str) -> str:
 def names_of(sent: Sent | None) -> list[str]:
     """Returns the names of the members of a message and its calls, thoughts first."""
     calls = (sent or {}).get(CALLS, ())
-    names = {*(sent or {}), *(name for call in calls for name in call)} - {CALLS, ARGUMENTS}
+    of_calls = (name for call in calls for name in (*call, *call.get(_FUNCTION, ())))
+    names = {*(sent or {}), *of_calls} - {CALLS, ARGUMENTS, _FUNCTION}
     if _is_blank((sent or {}).get(CONTENT)):
         names = names - {CONTENT} | {EMPTY_CONTENT}
     return sorted(names, key=lambda name: (name == CONTENT, name not in MEMBERS, name))
@@ -195,19 +204,28 @@ def _is_blank(content: Any) -> bool:
 
 
 def refused_members(error: str, names: Sequence[str]) -> list[str]:
-    """Returns the members to leave out next: those that a server's error names, or the first one with thoughts.
+    """Returns the members to leave out next.
+
+    These are the members that a server's error names. If it names none, these are the first one of thoughts for an
+    error about thoughts, else all members that are unknown in requests.
 
     Args:
         error: The error.
         names: Members that the server got, from :func:`names_of`; and :data:`NULL_CONTENT`.
     """
     searched = error[:_SEARCHED_CHARS]
-    words = set(re.findall(r'\w+', searched))
-    named = [name for name in names if (name in searched if re.search(r'\W', name) else name in words)]
+    named = named_members(searched, names)
     contents = [name for name in names if name in (EMPTY_CONTENT, NULL_CONTENT)]
-    if not named and contents and CONTENT in words:
+    if not named and contents and re.search(rf'\b{CONTENT}\b', searched):
         return contents[:1]
-    return named or [name for name in names if name not in contents and is_about_thoughts(searched)][:1]
+    others = [name for name in names if name not in contents]
+    return named or (others[:1] if is_about_thoughts(searched) else [name for name in others if name not in _KNOWN])
+
+
+def named_members(error: str, names: Sequence[str]) -> list[str]:
+    """Returns the names that a server's error contains as words."""
+    words = set(re.findall(r'\w+', error[:_SEARCHED_CHARS]))
+    return [name for name in names if (name in error[:_SEARCHED_CHARS] if re.search(r'\W', name) else name in words)]
 
 
 def is_about_thoughts(error: str) -> bool:

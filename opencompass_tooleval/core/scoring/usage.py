@@ -11,6 +11,7 @@ DETAILS = ('reasoning', 'cached')
 """Counts that some servers leave out if they are 0."""
 NUMBERS = (*TOKENS, 'seconds', 'billed')
 _MAX_NAME = 200
+_MOST = 1e100
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,9 @@ def whole_number(value: Any) -> int | None:
 
 
 def finite(value: Any) -> float | None:
-    """Returns the value as a float if it is a number from 0, else None."""
+    """Returns the value as a float if it is a number from 0 to 1e100, else None."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < float('inf') else None
+    return float(value) if is_number and 0 <= value <= _MOST else None
 
 
 def total_usage(usages: Iterable[Usage | None]) -> Usage | None:

@@ -112,6 +112,11 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 """Beginnings of messages that refuse a setting, for servers whose codes do not say so."""
+_KNOWN_SETTING = re.compile(
+    r'temperature|tool_choice|parallel_tool_calls|max_(?:completion_)?tokens|top_\w{1,12}|min_p|seed|random_seed|n|stop|'
+    r'\w{1,20}_penalty|logit_bias|logprobs|reasoning_effort|reasoning_format|thinking_budget|enable_thinking|chat_template_kwargs'
+)
+"""What is a setting in the text of an error, which may also name values, and members of messages and schemas."""
 SENT_BY_DEFAULT = ('temperature', 'tool_choice', 'parallel_tool_calls')
 """Members of requests that a config need not set, and may leave out."""
 _SETTING = re.compile(r'(?!(?:messages|model|tools|prompt|input)$)[a-z]\w{0,39}')
@@ -190,5 +195,7 @@ def _parameter(named: Any, codes: Sequence[str], message: str) -> str:
     if not (set(codes).intersection(_REFUSED) or _REFUSAL.search(message[:80])):
         return ''
     match = _PARAMETER.search(message[:500])
-    name = named or (match and next(filter(None, match.groups())))
-    return name if isinstance(name, str) and _SETTING.fullmatch(name) else ''
+    name = match and next(filter(None, match.groups()))
+    known = _SETTING if named or set(codes).intersection(_REFUSED) else _KNOWN_SETTING
+    name = named or name
+    return name if isinstance(name, str) and known.fullmatch(name) else ''

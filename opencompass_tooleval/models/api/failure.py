@@ -52,6 +52,9 @@ _DURATION = re.compile(r'(?:\d{1,9}(?:\.\d{1,9})?(?:ms|h|m|s))+')
 _PART = re.compile(r'([\d.]+)(ms|h|m|s)')
 _SECONDS = {'h': 3600.0, 'm': 60.0, 's': 1.0, 'ms': 0.001}
 _RESET, _REMAINING = 'x-ratelimit-reset', 'x-ratelimit-remaining'
+_SHORTEST_RESET = 1.0
+_TAKE_NO_TOOLS = (400, 404, 422, 500)
+"""Statuses of servers and models without tools. Others, such as 429 and 503, may be answered later."""
 _MARKUP = re.compile(r'<[^<>]{0,500}>')
 _LONGEST_ERROR = 1 << 16
 _EMPTY = ServerError('')
@@ -74,7 +77,7 @@ class Failure(Exception):
         sent: True if a server may have received the request.
 
     Attributes:
-        body: The server's error reply; '' without one.
+        body: The server's error reply, or its message if the server failed; '' without one.
         answer: An empty answer with the parts that the server sent before the failure; None if it sent none.
         status: The HTTP status of the error, or of its code; None without a status, and for an HTML page with 403.
     """
@@ -147,8 +150,9 @@ def _wait(status: int, headers: Mapping[str, str]) -> float | None:
     named = {name.lower(): value for name, value in headers.items()}
     kinds = {name.removeprefix(_RESET): retry_after(named[name]) for name in named if name.startswith(_RESET)}
     resets = {kind: seconds for kind, seconds in kinds.items() if seconds is not None}
-    used_up = [seconds for kind, seconds in resets.items() if named.get(f'{_REMAINING}{kind}', '').strip() == '0']
-    return max(used_up or resets.values(), default=None)
+    used_up = [seconds for kind, seconds in resets.items() if named.get(f'{_REMAINING}{kind}', '0').strip() == '0']
+    longest = max(used_up, default=0)
+    return longest if longest >= _SHORTEST_RESET else None  # a shorter one would end all tries within moments
 
 
 def failure_of_status(status: int, headers: Mapping[str, str], body: str) -> Failure:
@@ -200,10 +204,11 @@ def _failure(
     )
     if location and 300 <= status < 400:
         words = f'status {status}: redirects to {excerpt(location)}, which is not followed, since it would get the key'
-    if takes_no_tools := bool(_NO_TOOLS.search(error.message[:_READ_CHARS] or body[:_READ_CHARS])):
+    is_about_tools = _NO_TOOLS.search(error.message[:_READ_CHARS] or body[:_READ_CHARS])
+    if takes_no_tools := bool(is_about_tools) and status in _TAKE_NO_TOOLS:
         words, status = f'{NO_TOOLS}: {words}', 400
     failure = _classified(status, means == FILTERED, body[:_READ_CHARS].lower(), words, wait, is_page)
-    failure.body = body
+    failure.body = (error.message if status >= 500 else '') or body  # the JSON may name members, such as type
     failure.status = None if is_page and status == 403 else status
     failure.no_connection = failure.no_connection and sent_status != 200
     if failure.reason == 'infra:bad_request' and error.fix and not takes_no_tools:

@@ -8,15 +8,20 @@ from typing import Any
 from opencompass_tooleval.core.text.json_object import load_json
 
 _JOINED = frozenset({'content', 'refusal', 'reasoning', 'reasoning_content', 'reasoning_text', 'text', 'thinking'})
-_JOINED |= {'summary', 'arguments'}
-"""Members whose text arrives in chunks and is joined. Of other texts the last non-empty one counts."""
+_JOINED |= {'summary', 'arguments', 'tool_plan'}
+"""Members whose text arrives in chunks and is joined."""
+_LAST_COUNTS = frozenset({'role', 'type', 'index', 'id', 'format', 'closed'})
+"""Members of which the last text that is not empty counts."""
 _MARKS = frozenset({'type', 'index', 'id', 'format', 'signature', 'closed'})
 """Members that identify or describe an item of a list."""
 _OF_CALLS = frozenset({'id', 'name', 'arguments', 'type'})
 """Members that an empty text does not create: a later chunk with an empty one continues the call."""
 _LAST = 17
 """A chunk continues one of the last 16 calls or parts, since servers send them one after the other."""
-_MAX_NAME = 256
+_SPLIT = {'name': 256, 'signature': 1 << 20}
+"""Texts that arrive whole, whole in each chunk, or split -> their maximum number of characters."""
+_MIXED = object()
+"""Stands for different texts of an unknown member, which may be parts of a text or replace each other."""
 
 
 class _Text(list[str]):
@@ -60,14 +65,18 @@ class Pieces:
                 if not isinstance(known, Pieces):
                     members[name] = known = Pieces()
                 known.add(value)
-            elif name == 'name' and isinstance(known, str) and isinstance(value, str):
+            elif name in _SPLIT and isinstance(known, str) and isinstance(value, str):
                 if value != known:
-                    members[name] = (known + value)[:_MAX_NAME]
-            else:
+                    members[name] = (known + value)[: _SPLIT[name]]
+            elif isinstance(known, str) and known != value and name not in _LAST_COUNTS:
+                members[name] = _MIXED
+            elif known is not _MIXED:
                 members[name] = value
 
     def _add_list(self, name: str, items: list[Any]) -> None:
         known = self.members.get(name)
+        if known == items:
+            return  # repeated whole in each chunk
         if isinstance(known, _Text):
             known = [_begun({'type': 'text', 'text': ''.join(known)})] if known.size else []
         self.members[name] = known = known if isinstance(known, list) else []
@@ -81,8 +90,8 @@ class Pieces:
 
     def whole(self) -> dict[str, Any]:
         """Returns the complete object; its calls have no index, as in a message that is not streamed."""
-        whole = {name: _whole(value) for name, value in self.members.items()}
-        for call in whole.get('tool_calls') or ():
+        whole = {name: _whole(value) for name, value in self.members.items() if value is not _MIXED}
+        for call in calls if isinstance(calls := whole.get('tool_calls'), list) else ():
             if isinstance(call, dict):
                 call.pop('index', None)
         return whole
@@ -128,8 +137,6 @@ def _add_call(calls: list[Any], piece: Mapping[str, Any]) -> None:
             known = call.members.get('function')
             known = known if isinstance(known, Pieces) else Pieces()
             is_repeated = index is not None and ('arguments' not in known.members or name == known.members.get('name'))
-            if call_id and name and _is_whole(known, function):
-                return
             if call_id and name and _is_whole(known, function):
                 return
             if call_id or not name or is_repeated:

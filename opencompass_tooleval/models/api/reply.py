@@ -389,11 +389,13 @@ def _lost_in_stream(reply: Reply, usage: Usage | None, thoughts: str) -> str:
     """Returns what a streamed answer without text and calls must have had; '' if nothing, or if it is a whole reply."""
     if reply.body or is_models_failure(reply.finish_reason):
         return ''
-    reasoning = usage.reasoning if usage and (usage.reasoning is not None or thoughts) else 0
-    text = (usage.completion or 0) - (usage.added or 0) - reasoning if usage and reasoning is not None else 0
-    if text > _FEW_TOKENS:
+    # A server that counts no tokens for the thoughts that it sent counts them elsewhere.
+    is_counted = usage is not None and usage.completion is not None and bool(usage.reasoning or not thoughts)
+    text = (usage.completion or 0) - (usage.added or 0) - (usage.reasoning or 0) if usage else 0
+    if is_counted and text > _FEW_TOKENS:
         return f'a stream without text or call, though the server counted {text} tokens of it'
-    return 'a stream with an empty list of calls, and without a call' if reply.message.get('tool_calls') == [] else ''
+    is_lost = not is_counted and reply.message.get('tool_calls') == []
+    return 'a stream with an empty list of calls, and without a call' if is_lost else ''
 
 
 def _answer(reply: Reply, offers_tools: bool) -> Answer:

@@ -14,6 +14,7 @@ from opencompass_tooleval.benchmarks.funcqa.records import TABLE
 from opencompass_tooleval.benchmarks.funcqa.scoring import breakdown, score_predictions, score_trajectory
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.observation import FUNCTION
+from opencompass_tooleval.core.calls.one_call import METHOD
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from tests.benchmarks.funcqa.support import RECORD
@@ -157,6 +158,25 @@ def test_accounts(answer: str, calls: tuple[AnsweredCall, ...], values: tuple[in
     detail = score.to_detail()
     assert detail['trajectory']['steps'][0]['calls'][0]['name'] == calls[0].name
     assert detail['gold'] == '258' and json.loads(json.dumps(detail)) == detail
+
+
+QUOTED = [
+    ('It is 258. Call used:\n```json\nCALL\n```', 1),
+    ('I called <tool_call>CALL</tool_call>. It is 258.', 1),
+    ('CALL\n\nIt is 258.', 1),
+    ('CALL', 0),
+    ('<think>So.</think><tool_call>CALL</tool_call>', 0),
+    ('I call it. <tool_call>OTHER</tool_call>', 0),
+]
+
+
+@pytest.mark.parametrize(('answer', 'right'), QUOTED, ids=range(len(QUOTED)))
+def test_an_answer_may_quote_a_call_that_was_made_but_not_be_one(answer: str, right: int) -> None:
+    call, other = ({'name': 'add_', 'arguments': {'input': numbers}} for numbers in ([258], [200, 58]))
+    answer = answer.replace('CALL', json.dumps(call)).replace('OTHER', json.dumps(other))
+    made = AnsweredCall('add_', {'input': [258]}, '258', FUNCTION)
+    score = score_trajectory(RECORD, trajectory(answer, made, method=METHOD))
+    assert score.values['accuracy'] == right and score.reason == ('ok' if right else 'call:none')
 
 
 def test_methods_without_tools_have_no_error_rates() -> None:

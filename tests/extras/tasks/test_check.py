@@ -182,7 +182,8 @@ def test_compiled_files_beside_a_server_are_never_executed_and_its_own_are_kept(
     (folder / 'server.py').write_text('import helper\n')
     shop = NOTES_SERVER.with_name('shop_server.py')
     (folder / 'helper.py').write_text(
-        f'import runpy, sys\nsys.path.append({str(shop.parent)!r})\nrunpy.run_path({str(shop)!r}, run_name="__main__")\n'
+        f'import runpy, sys\nsys.path.append({str(shop.parent)!r})\n'
+        f'runpy.run_path({str(shop)!r}, run_name="__main__")\n'
     )
     (folder / 'evil.py').write_text(f'open({str(tmp_path / "stolen")!r}, "w")\n')
     compiled = folder / '__pycache__' / f'helper.{sys.implementation.cache_tag}.pyc'

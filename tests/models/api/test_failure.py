@@ -74,6 +74,9 @@ def test_other_errors(status: int, words: str, reason: str, again: bool, ends: b
     ({'code': 'unsupported_value', 'param': 'messages[0].role', 'message': "'x' is not supported"}, ''),
     ({'code': 'invalid_function_parameters', 'message': "schema for function 'f': In context=('properties')"}, ''),
     ({'message': "parameter 'x' is bad"}, ''),
+    ({'message': "This model does not support the value 'auto' for tool_choice"}, ''),
+    ({'message': "Function schema does not support the field 'default'"}, ''),
+    ({'message': "property 'reasoning_content' is unsupported"}, ''),
 ])  # fmt: skip
 def test_a_refused_setting_is_shown_with_its_fix(error: dict[str, str], fix: str) -> None:
     words = failure_of_status(400, {}, json.dumps({'error': {'message': 'refused', **error}})).words
@@ -111,6 +114,8 @@ def test_retry_after_in_seconds(value: str | None, expected: float | None) -> No
     (429, {'X-RateLimit-Reset': 'NOW_MS+30000', 'X-RateLimit-Remaining': '0'}, 30),  # OpenRouter
     (429, {'Retry-After': '9', 'x-ratelimit-reset-tokens': '1s'}, 9),
     (503, {'x-ratelimit-reset-tokens': '1s'}, 1),
+    (429, {'x-ratelimit-reset-requests': '2h24m', 'x-ratelimit-remaining-requests': '9000'}, None),
+    (503, {'x-ratelimit-reset-requests': '6ms', 'x-ratelimit-remaining-requests': '0'}, None),
     (500, {'x-ratelimit-reset-tokens': '1s'}, None),
     (429, {'x-ratelimit-reset-tokens': 'soon', 'x-ratelimit-limit-tokens': '9'}, None),
     (429, {'Retry-After': 'NOW-30'}, None),
@@ -148,6 +153,11 @@ def test_a_model_without_tools_has_one_cause_and_does_not_end_the_run(status: in
     failure = failure_of_status(status, {}, json.dumps({'error': {'message': words, 'code': status}}))
     assert (failure.reason, failure.again, failure.ends) == ('infra:bad_request', False, False)
     assert failure.words.startswith(f'this model or server takes no tools: status {status}')
+
+
+@pytest.mark.parametrize('status', [429, 502, 503])
+def test_a_server_that_takes_no_tools_now_may_take_them_later(status: int) -> None:
+    assert failure_of_status(status, {}, 'No available providers that support tool use, try again').again
 
 
 def test_a_redirect_shows_where_to_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:

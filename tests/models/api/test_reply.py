@@ -185,6 +185,9 @@ def test_an_error_with_status_200(body: dict[str, Any], reason: str, ends: bool)
     ([{'content': ''}], 'length', {'completion_tokens': 64}, False),
     ([{'reasoning': 't'}], 'stop', {'completion_tokens': 64}, False),  # may all be thoughts
     ([{'reasoning': 't'}], 'stop',
+     {'completion_tokens': 64, 'completion_tokens_details': {'reasoning_tokens': 0}}, False),  # not counted apart
+    ([{'tool_calls': []}], 'stop', {'completion_tokens': 1}, False),
+    ([{'reasoning': 't'}], 'stop',
      {'completion_tokens': 64, 'completion_tokens_details': {'reasoning_tokens': 40}}, True),
     ([{'reasoning': 't'}], 'stop',
      {'completion_tokens': 64, 'completion_tokens_details': {'reasoning_tokens': 60}}, False),
@@ -318,6 +321,14 @@ SHAPES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     'both names': (
         {'reasoning_content': 'tu', 'reasoning': 'tu', 'content': 'a'},
         [{'reasoning': text, 'reasoning_content': text, 'content': None} for text in 'tu'] + [{'content': 'a'}],
+    ),
+    'a text of another member': (
+        {'tool_plan': 'I call it.', 'signature': 'AB', 'tags': ['S'], 'content': 'a'},
+        [
+            {'tool_plan': plan, 'signature': sign, 'tags': ['S'], 'status': status}
+            for plan, sign, status in (('I ', 'A', 'begun'), ('call it.', 'B', 'done'), ('', '', 'done'))
+        ]
+        + [{'content': 'a'}],
     ),
     'details': (
         {'reasoning_details': [detail(text='tu', signature='s', format='f'), detail(1, text='v')], 'content': 'a'},
