@@ -42,6 +42,7 @@ PARSER = (
 )
 """Advice for a server that does not return calls as calls."""
 _FEWEST_CALLS = 10
+_SHARE_OF_LOST = 0.01
 UNANSWERED_SHARE, CUT_SHARE = 0.1, 0.01
 _SHARE_OF_OURS = 0.9
 """If the longest cut answer has fewer tokens than this share of our limit, the server cut at its own limit."""
@@ -311,7 +312,13 @@ def full_contexts(results: Results) -> Iterator[Finding]:
 def lost_calls(results: Results) -> Iterator[Finding]:
     """Yields a finding per model and format of calls in texts, and per model whose arguments are all texts."""
     for name in (*FORMATS, JSON):
-        for model, count, where in _sums(results, EVIDENCE, f'{IN_TEXT}{name}'):
+        key = f'{IN_TEXT}{name}'  # fewer answers may quote a call
+        clear = {
+            at: one
+            for at, one in results.items()
+            if _count(one, EVIDENCE, key) >= _SHARE_OF_LOST * _count(one, 'samples', 'all')
+        }
+        for model, count, where in _sums(clear, EVIDENCE, key):
             text = f'calls are left in the text of answers, where they do not count: {count:,} as {name} ({where})'
             parser = PARSER if name == JSON else PARSER.replace('NAME', name, 1)
             yield found('result:calls_in_text', model, f'{text}: {parser}')
