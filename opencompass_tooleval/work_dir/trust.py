@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from opencompass_tooleval.core.text.jsonable import answer_digest
-from opencompass_tooleval.core.text.redaction import redact
+from opencompass_tooleval.core.text.redaction import excerpt, redact
 from opencompass_tooleval.work_dir.data_files import sha256_of
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 
@@ -25,9 +26,13 @@ FOLDER = 'trusted'
 logger = logging.getLogger(__name__)
 
 _OURS = ('opencompass', 'opencompass_tooleval', 'mmengine')
-_SERVERS = ('http://', 'https://')
+_ADDRESS = re.compile(r'\s{0,9}[a-z+]{1,20}://\S{1,2000}\s{0,9}', re.IGNORECASE)
+_PROGRAMS = re.compile(r'command|bashrc|script|trust_remote_code|(?:^|_)cmd$', re.IGNORECASE)
+_CLIENT = re.compile(r'prox|api_base|base_url|host|endpoint|client', re.IGNORECASE)
+"""Names of settings that start programs, and that say where requests go."""
 
 
+_MOST_SHOWN = 1_000
 _of_this_process: set[Path] = set()
 
 
@@ -94,7 +99,8 @@ def run_trustee(config: Path) -> Trustee:
         DataError: The config cannot be read.
     """
     shows = tuple(uses(read_dumped(config)))  # first, since it limits the size
-    return Trustee(config, ['run', sha256_of(config)], shows)
+    any_program = f'`--trust` executes {config} as `opencompass {config}` would, so it may run any program'
+    return Trustee(config, ['run', sha256_of(config)], (any_program, *shows))
 
 
 def trust_own_run(work_dir: Path) -> None:
@@ -104,30 +110,44 @@ def trust_own_run(work_dir: Path) -> None:
         Trustee(configs[0], ['run', sha256_of(configs[0])], ()).trust()
 
 
-def uses(value: Any) -> Iterator[str]:
-    """Yields a line for each program, variable, key, host and foreign class named in a config or a task set."""
-    if isinstance(value, (list, tuple)):
-        for one in value:
-            yield from uses(one)
-    if not isinstance(value, Mapping):
-        return
-    for name, one in value.items():
-        if name == 'command' and isinstance(one, (list, tuple)):
-            yield redact(f'command: {" ".join(map(str, one))}')
-        elif name == 'server' and isinstance(one, str):
-            yield redact(f'{"server" if one.startswith(_SERVERS) else "command"}: {one}')
-        elif name == 'env' and isinstance(one, Mapping):
-            yield from (f'variable: {key}{_from_where(text)}' for key, text in one.items())
-        elif name == 'allow' and isinstance(one, (list, tuple)) and one:
-            yield f'tools that may change things: {", ".join(map(str, one))}'
-        elif name in ('key', 'api_key', 'openai_key'):
-            yield from (f'key: {_shown_key(key)}' for key in (one if isinstance(one, (list, tuple)) else [one]) if key)
-        elif name == 'type' and isinstance(one, str) and '.' in one and one.split('.')[0] not in _OURS:
-            yield f'code: {one}'
-        elif isinstance(one, str) and one.startswith(_SERVERS):
-            yield f'host: {urlsplit(one).netloc.rpartition("@")[2]}'
+def uses(value: Any, name: str = '') -> Iterator[str]:
+    """Yields one line for each program, variable, key, address and foreign class named in a config or a task set.
+
+    Args:
+        value: A part of the config.
+        name: Its name.
+    """
+    if isinstance(value, Mapping):
+        if name == 'env':
+            yield from (_line(f'variable: {key}{_from_where(text)}') for key, text in value.items())
         else:
-            yield from uses(one)
+            yield from (line for key, one in value.items() for line in uses(one, str(key)))
+    elif not value:
+        return
+    elif name in ('key', 'api_key', 'openai_key'):
+        yield from (f'key: {_shown_key(key)}' for key in (value if isinstance(value, (list, tuple)) else [value]))
+    elif _PROGRAMS.search(name):
+        yield _line(f'{name}: {_as_line(value)}')
+    elif name == 'server' and isinstance(value, str):
+        yield _line(f'{"server" if "://" in value else "command"}: {value}')
+    elif name == 'allow' and isinstance(value, (list, tuple)):
+        yield _line(f'tools that may change things: {", ".join(map(str, value))}')
+    elif isinstance(value, (list, tuple)):
+        yield from (line for one in value for line in uses(one, name))
+    elif name == 'type' and isinstance(value, str) and '.' in value and value.split('.')[0] not in _OURS:
+        yield _line(f'code: {value}')
+    elif isinstance(value, str) and _ADDRESS.fullmatch(value):
+        yield _line(f'host: {urlsplit(value.strip()).netloc.rpartition("@")[2]}')
+    elif isinstance(value, str) and ('://' in value or _CLIENT.search(name)):
+        yield _line(f'{name}: {value}')
+
+
+def _line(text: str) -> str:
+    return excerpt(text, _MOST_SHOWN)
+
+
+def _as_line(value: Any) -> str:
+    return ' '.join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _from_where(value: Any) -> str:

@@ -103,6 +103,26 @@ def test_an_engine_of_somebody_else_is_shown_and_not_started(tooleval: Command, 
     assert (tmp_path / 'run/predictions/m/d.json').exists()  # nothing was reopened
 
 
+@pytest.mark.parametrize(('setting', 'line'), [
+    ({'run': {'extra_command': 'curl x | sh\n  host: fine.example'}}, 'extra_command: curl x | sh host: fine.example'),
+    ({'run': {'bashrc_path': '/tmp/evil.sh'}}, 'bashrc_path: /tmp/evil.sh'),
+    ({'model_kwargs': {'trust_remote_code': True}}, 'trust_remote_code: True'),
+    ({'openai_api_base': 'HTTPS://me:secret@collect.example/v1'}, 'host: collect.example'),
+    ({'openai_api_base': ['Http://a.example', 'http://b.example']}, 'host: b.example'),
+    ({'openai_proxy_url': 'proxy.example:8080'}, 'openai_proxy_url: proxy.example:8080'),
+    ({'note': 'see\x1b[2J ftp://c.example'}, 'note: see\\x1b[2J ftp://c.example'),
+    ({'engine': {'command': ['x' * 9_000]}}, f'command: {"x" * 900}'),
+])  # fmt: skip
+def test_everything_that_starts_programs_or_gets_keys_is_on_one_line(
+    tmp_path: Path, setting: dict[str, Any], line: str
+) -> None:
+    config = run_of_somebody_else(tmp_path / 'run', **setting)
+    first, *lines = run_trustee(config).lines.strip().splitlines()
+    assert first == f'`--trust` executes {config} as `opencompass {config}` would, so it may run any program'
+    assert [shown.strip()[: len(line)] for shown in lines if line[:9] in shown and 'secret' not in shown][-1] == line
+    assert all(len(shown) < 1_100 for shown in lines)
+
+
 def test_a_runner_trusts_the_config_of_its_own_process_alone(tmp_path: Path) -> None:
     """A folder of somebody else may hold configs for any number of a process."""
     config = run_of_somebody_else(tmp_path / 'run')
