@@ -123,6 +123,7 @@ from opencompass_tooleval.twins.values import Material, draw
 from opencompass_tooleval.work_dir.causes import causes_of
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.prompt_tokens import estimate_tokens
+from opencompass_tooleval.work_dir.trust import uses
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 from tests.benchmarks.restbench.support import make_record as make_path_record
 from tests.benchmarks.teval.test_hostile import RECORDS as TEVAL_RECORDS
@@ -666,11 +667,15 @@ READERS: Mapping[str, Reader] = {
     'tokens of a prompt': Reader(lambda text: estimate_tokens([text]), ('work_dir/prompt_tokens.py',)),
     'Slurm': Reader(_squeue, ('runners/slurm/syntax.py',)),
     'engine on nodes': Reader(_engine_on_nodes, ('models/api/engine_nodes.py',)),
+    'what a config uses': Reader(
+        lambda text: list(uses({'command': text, 'api_base': [text], text: f'http://{text}', 'env': {text: text}})),
+        ('work_dir/trust.py',),
+    ),
     'table of a report': Reader(
         lambda text: [
             write(Table('a', 'a', ('x', 'y'), (('z', text),))) for write in (to_csv, to_markdown, to_latex)
         ],
-        ('report/files.py',),
+        ('core/text/escapes.py',),
     ),
 }  # fmt: skip
 

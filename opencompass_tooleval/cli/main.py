@@ -85,6 +85,10 @@ def main() -> None:
     except UntrustedError as error:
         say(f'tooleval: {error}', err=True)  # in full: what is cut would not have been shown
         raise SystemExit(1) from error
+    except (RecursionError, MemoryError) as error:
+        what = 'memory is used up' if isinstance(error, MemoryError) else 'a folder or file is nested too deeply'
+        say(f'tooleval: {what}', err=True)
+        raise SystemExit(1) from error
     except (DataError, EncoderMissingError, ValueError, OSError) as error:
         say(shorten(f'tooleval: {error}'), err=True)
         raise SystemExit(1) from error

@@ -11,7 +11,6 @@ from opencompass_tooleval.findings.kinds import FIRST, KINDS, PUBLISHED, Kind, L
 from opencompass_tooleval.plugin import FINDINGS, load
 
 _MOST_JOINED = 2
-_PLAIN = str.maketrans({char: f'&#{ord(char)};' for char in '&<>|`*_[]@\\#!~'})
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,3 @@ def _joined(those: list[Finding]) -> Finding:
     parts = [f'{one.text} ({one.about})' if one.about else one.text for one in those]
     more = f'; and {len(parts) - _MOST_JOINED} more' if len(parts) > _MOST_JOINED else ''
     return replace(those[0], about='', text='; '.join(parts[:_MOST_JOINED]) + more)
-
-
-def markdown_text(text: str) -> str:
-    """Escapes text for a cell of a Markdown table, so that it cannot become HTML, a link, a mention or a new cell."""
-    return ''.join(char if char.isprintable() else ' ' for char in text).translate(_PLAIN)

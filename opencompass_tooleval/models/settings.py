@@ -24,6 +24,7 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 from opencompass_tooleval.core.keywords import Keyword, initializers, keyword_faults, keywords_of
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
 from opencompass_tooleval.core.scoring.sampling_settings import STORED_ANSWERS, StoredAnswers
+from opencompass_tooleval.core.text.redaction import excerpt
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.budget import priced, sends_nothing
 from opencompass_tooleval.models.literal_keys import is_secret, other_models
@@ -72,6 +73,7 @@ _ROOTS = (_PACKAGE, 'opencompass')
 _CONCURRENT = 'OpenICLInferConcurrentTask'
 _COUNTING_TASKS = {'infer': 'ToolEvalInferTask', 'eval': 'ToolEvalEvalTask'}
 _MOST_NAMED = 5
+_LONGEST_NAME, _SHOWN_OF_NAME = 200, 60
 _MODELS_PAGE = 'docs/reference/models.md'
 
 
@@ -89,6 +91,7 @@ def setting_faults(models: Sequence[Any], datasets: Sequence[Any]) -> list[Findi
     ):
         names = [_name(row, name_of) for row in rows]
         faults += _shared_names(role, rows, names)
+        faults += _unusable_names(role, names)
         for index, row in enumerate(rows):
             if isinstance(row, Mapping):
                 faults += [found('config:setting', names[index], text) for text in check(row)]
@@ -208,6 +211,14 @@ def _name(row: Any, name_of: Any) -> str:
         return str(name_of(row))
     except (KeyError, TypeError, AttributeError):  # neither abbr nor path
         return ''
+
+
+def _unusable_names(role: str, names: Sequence[str]) -> Iterator[Finding]:
+    """Yields a fault for each name that files and screens cannot show."""
+    for name in names:
+        if len(name) > _LONGEST_NAME or not name.isprintable():
+            text = f'this name has more than {_LONGEST_NAME} letters, or control characters: set another abbr'
+            yield found('config:setting', f'{role} {excerpt(name, _SHOWN_OF_NAME)}', text)
 
 
 def _shared_names(role: str, rows: Sequence[Any], names: Sequence[str]) -> Iterator[Finding]:

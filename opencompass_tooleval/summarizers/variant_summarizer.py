@@ -15,6 +15,7 @@ from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.core.statistics.paired import Result
+from opencompass_tooleval.core.text.escapes import csv_cell
 from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.plugin import VARIANTS
 from opencompass_tooleval.results.result_row import valid_result
@@ -140,5 +141,5 @@ def _write(path: Path, kind: VariantKind, rows: Sequence[dict[str, str]], notes:
     with path.with_suffix('.csv').open('w', encoding='utf-8', newline='') as stream:
         writer = csv.DictWriter(stream, kind.columns, lineterminator='\n')
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: csv_cell(text) for name, text in row.items()} for row in rows)
     return path

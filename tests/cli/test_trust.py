@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,21 @@ def test_a_runner_trusts_the_config_of_its_own_process_alone(tmp_path: Path) -> 
     other.with_name(f'20300101_000000_{os.getpid()}.py').write_bytes(other.read_bytes())
     trust_own_run(tmp_path / 'other')
     assert not run_trustee(other).is_trusted
+
+
+def test_folders_nested_too_deeply_are_one_line(tooleval: Command, tmp_path: Path) -> None:
+    run_of_somebody_else(tmp_path / 'run')
+    at = os.open(tmp_path / 'run', os.O_RDONLY)
+    for _ in range(2_500):
+        os.mkdir('d', dir_fd=at)
+        inner = os.open('d', os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(at)
+    for words in (('status',), ('export', '--out', tmp_path / 'new'), ('retry', '--dry-run')):
+        done = tooleval(words[0], tmp_path / 'run', *words[1:])
+        assert (done.code, done.err.strip()) == (1, 'tooleval: a folder or file is nested too deeply'), words
+    subprocess.run(['rm', '-rf', tmp_path / 'run'], check=True)  # pytest cannot
 
 
 @pytest.mark.parametrize('place', ['tmp', 'tmp/local', 'budgets', 'logs/infer', '.sweep.lock', 'predictions/m/.d.lock'])

@@ -18,6 +18,7 @@ from opencompass_tooleval.core.text.redaction import (
     remember_keys,
     remember_url,
 )
+from opencompass_tooleval.models.api.endings import end_of, error_in
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +57,15 @@ def test_an_excerpt_is_one_line_without_passwords_and_halves_of_keys() -> None:
     remember_keys(['sk-0123456789'])
     for before in range(EXCERPT_CHARS - 20, EXCERPT_CHARS + 5):
         assert 'sk-' not in excerpt('x' * before + 'sk-0123456789' * 1000)
+
+
+def test_no_case_and_no_short_text_of_a_server_shows_a_key() -> None:
+    key = 'sk-AbCd0123456789' + 'x' * 70
+    remember_keys([key])
+    for echoed in (key.upper(), key.lower(), ''.join(f'%{ord(letter):02X}' for letter in key)):
+        assert redact(f'a {echoed} b') == 'a [key] b'
+        error = error_in({'error': {'message': echoed, 'code': f'bad {echoed}'}})
+        assert error and error.code == 'bad [key]' and end_of(f'stop {echoed}') == 'stop [key]'
 
 
 def shown_nowhere(secret: str, *texts: str) -> None:

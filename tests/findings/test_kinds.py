@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.catalogue.provenance import Provenance
+from opencompass_tooleval.core.text.escapes import markdown_text
 from opencompass_tooleval.extras.attribution.causes import NONE, PARSER, UNKNOWN
-from opencompass_tooleval.findings.finding import Finding, found, kinds, markdown_text, merged, shortened
+from opencompass_tooleval.findings.finding import Finding, found, kinds, merged, shortened
 from opencompass_tooleval.findings.kinds import Level
 from opencompass_tooleval.findings.of_results import result_findings
 from opencompass_tooleval.report.build import write_report

@@ -153,6 +153,13 @@ def row(name: str) -> Any:
     return next(row for row in rows if row['abbr'] == name)
 
 
+@pytest.mark.parametrize('name', ['m\x1b[2J', 'a\nb', 'm' * 201, 'm\u202e'])
+def test_a_name_that_screens_cannot_show(name: str) -> None:
+    (line,) = map(str, setting_faults([{**API, 'abbr': name}], []))
+    assert 'more than 200 letters, or control characters: set another abbr' in line and line.isprintable()
+    assert len(line) < 200 and not setting_faults([{**API, 'abbr': 'm' * 200}], [])
+
+
 def test_what_is_no_fault() -> None:
     reserved = [{'role': 'SYSTEM', 'api_role': 'SYSTEM'}]
     for template in ({'round': ROLES, 'reserved_roles': reserved}, {'round': [{'role': 'HUMAN', 'begin': '<s>'}]}):

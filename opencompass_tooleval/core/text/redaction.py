@@ -116,16 +116,16 @@ def _known_keys() -> set[str]:
 @lru_cache(maxsize=256)
 def _pattern(key: str) -> re.Pattern[str]:
     """Returns a pattern that finds a key, plain or escaped in a URL, in JSON (``\\/`` too) or in HTML."""
-    return re.compile(''.join(map(_written, key)))
+    return re.compile(''.join(map(_written, key)), re.IGNORECASE)
 
 
 def _written(letter: str) -> str:
-    """Returns a pattern for all escapes of a letter, with uppercase or lowercase hex digits."""
+    """Returns a pattern for all escapes of a letter."""
     forms = [re.escape(letter), rf'\\{re.escape(letter)}']
     code = ord(letter)
     if code < 1 << 16:
-        forms += [rf'(?i:\\u{code:04x})', rf'(?i:&#(?:0{{0,6}}{code}|x0{{0,6}}{code:x});)']
-    forms.append(''.join(f'(?i:%{byte:02x})' for byte in letter.encode('utf-8', 'replace')))
+        forms += [rf'\\u{code:04x}', rf'&#(?:0{{0,6}}{code}|x0{{0,6}}{code:x});']
+    forms.append(''.join(f'%{byte:02x}' for byte in letter.encode('utf-8', 'replace')))
     forms += [re.escape(f'&{name};') for name in _ENTITIES.get(letter, ())]
     return f'(?:{"|".join(forms)})'
 
@@ -136,7 +136,7 @@ _LONGEST_FORM = 12
 
 
 def redact(text: str) -> str:
-    """Replaces each known key, with any escapes, and the login in a URL."""
+    """Replaces each known key, in any case and with any escapes, and the login in a URL."""
     for key in sorted(_known_keys(), key=len, reverse=True):  # longest first, since a key may be a part of another
         text = _pattern(key).sub(_HIDDEN, text)
     return _PASSWORD_IN_URL.sub(f'{_HIDDEN}@', text)

@@ -15,6 +15,7 @@ from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDrop
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.statistics.intervals import records_without_difference
+from opencompass_tooleval.core.text.escapes import markdown_text
 from opencompass_tooleval.extras.attribution.gate import judge_servers
 from opencompass_tooleval.extras.compare.command import change_text, interval_text, number_text, table_lines
 from opencompass_tooleval.extras.gate.baseline import find_results, save_baseline
@@ -32,7 +33,6 @@ from opencompass_tooleval.extras.gate.gating import (
     pair_models,
 )
 from opencompass_tooleval.extras.gate.junit import Case, Suite, junit_xml
-from opencompass_tooleval.findings.finding import markdown_text
 from opencompass_tooleval.results.result_row import Results
 from opencompass_tooleval.results.variants import Originals
 from opencompass_tooleval.twins.subsets import KINDS

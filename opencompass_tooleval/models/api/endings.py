@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import CUT, STOP
+from opencompass_tooleval.core.text.redaction import redact
 
 FILTERED, BROKEN = 'content_filter', 'error'
 _MAX_WORD = 32
+_READ_CHARS = 10_000
 _ENDS: Mapping[str, tuple[str, ...]] = {
     # Mistral has model_length, Anthropic max_tokens and model_context_window_exceeded, Gemini MAX_TOKENS
     CUT: (
@@ -39,7 +41,7 @@ def end_of(value: Any) -> str | None:
     Args:
         value: The ``finish_reason`` of a choice. If it is not a string, or is empty, None is returned.
     """
-    text = value[: 3 * _MAX_WORD].strip() if isinstance(value, str) else ''
+    text = redact(value[:_READ_CHARS])[: 3 * _MAX_WORD].strip() if isinstance(value, str) else ''
     if text.lower().startswith(FILTERED):  # Gemini: 'content_filter: PROHIBITED_CONTENT'
         return FILTERED
     if _MALFORMED in text.lower():  # 'function_call_filter: MALFORMED_FUNCTION_CALL'
@@ -175,7 +177,7 @@ def _read(error: Mapping[str, Any]) -> ServerError:
     details = error.get('details')
     reasons = [part.get('reason') for part in details if isinstance(part, Mapping)] if isinstance(details, list) else []
     named = [code for code in (*map(error.get, _CODES[:3]), *reasons, *map(error.get, _CODES[3:])) if code]
-    codes = [str(code)[:_MAX_CODE].lower() for code in named if isinstance(code, (str, int))]
+    codes = [redact(str(code)[:_READ_CHARS])[:_MAX_CODE].lower() for code in named if isinstance(code, (str, int))]
     message = next((text for name in _MESSAGES if isinstance(text := error.get(name), str) and text.strip()), '')
     known = (_BAIDU.get(str(error.get('error_code'))), *map(_meaning, codes))
     meanings = [meaning for meaning in known if meaning is not None]
