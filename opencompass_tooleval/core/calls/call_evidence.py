@@ -22,7 +22,7 @@ IN_TEXT, TYPED, AS_TEXT = 'in_text:', 'typed', 'as_text'
 """Counts: answers with calls in their text, with the format behind the colon; calls of which a schema asks for other
 arguments than texts; and those of them whose arguments are texts."""
 _STARTS, _ENDS = ('{', '[', '<', '```'), ('}', ']', ')', '>', '```')
-"""How calls begin and end in the written formats."""
+"""Beginnings and ends of calls in the written formats."""
 JSON = 'json'
 """Name of the format of calls that are plain JSON objects."""
 

@@ -118,7 +118,7 @@ _KNOWN_SETTING = re.compile(
     r'temperature|tool_choice|parallel_tool_calls|max_(?:completion_)?tokens|top_\w{1,12}|min_p|seed|random_seed|n|stop|'
     r'\w{1,20}_penalty|logit_bias|logprobs|reasoning_effort|reasoning_format|thinking_budget|enable_thinking|chat_template_kwargs'
 )
-"""What is a setting in the text of an error, which may also name values, and members of messages and schemas."""
+"""Settings that the text of an error may name, among values and members of messages and schemas."""
 SENT_BY_DEFAULT = ('temperature', 'tool_choice', 'parallel_tool_calls')
 """Members of requests that a config need not set, and may leave out."""
 _SETTING = re.compile(r'(?!(?:messages|model|tools|prompt|input)$)[a-z]\w{0,39}')
