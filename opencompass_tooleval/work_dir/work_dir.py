@@ -51,6 +51,8 @@ class WorkDir:
         Raises:
             DataError: There is no run, or a link leaves the run.
         """
+        if not path.exists():
+            raise DataError(path, 'no such folder')
         runs = [folder for folder in [path, *sorted(path.glob('*/'), reverse=True)] if (folder / 'configs').is_dir()]
         if not runs:
             raise DataError(path, 'there is no run of OpenCompass here', fix='opencompass CONFIG -w DIR')

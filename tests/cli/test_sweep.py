@@ -164,6 +164,8 @@ def test_looking_at_a_run_executes_nothing(tooleval: Command, tmp_path: Path, co
         assert done.err.count('\n') == 1
         done = tooleval(command, tmp_path)
         assert done.code == 1 and 'there is no run of OpenCompass here' in done.err
+        done = tooleval(command, tmp_path / 'nothere')
+        assert (done.code, done.err) == (1, f'tooleval: {tmp_path / "nothere"}: no such folder\n')
 
 
 def test_a_part_of_the_records_is_said(tooleval: Command, canned_server: ModelServer, folder: Path) -> None:
