@@ -120,6 +120,8 @@ def uses(value: Any, name: str = '') -> Iterator[str]:
     if isinstance(value, Mapping):
         if name == 'env':
             yield from (_line(f'variable: {key}{_from_where(text)}') for key, text in value.items())
+        elif _CLIENT.search(name):
+            yield _line(f'{name}: {value}')
         else:
             yield from (line for key, one in value.items() for line in uses(one, str(key)))
     elif not value:

@@ -313,7 +313,7 @@ def test_a_table_says_what_it_lacks_an_interval_for(tooleval: Command, run: Path
         (('weak', 'third'), 'the models share no data set: .*third has other'),
         (('weak', 'strong', '--datasets', 'x*'), r"no data set of weak matches 'x\*'"),
         (('weak', 'strong', '--json', 'no/such/file'), 'cannot write no/such/file'),
-        (('weak', 'strong', '--work-dir-b', 'nowhere'), 'nowhere: there is no run of OpenCompass'),
+        (('weak', 'strong', '--work-dir-b', 'nowhere'), 'nowhere: no such folder'),
         (('weak', 'strong', '--work-dir-b', 'cut'), 'plan_str_v2.json: .*delete it and run again with -r'),
     ],
 )

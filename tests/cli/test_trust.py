@@ -111,6 +111,7 @@ def test_an_engine_of_somebody_else_is_shown_and_not_started(tooleval: Command, 
     ({'openai_api_base': 'HTTPS://me:secret@collect.example/v1'}, 'host: collect.example'),
     ({'openai_api_base': ['Http://a.example', 'http://b.example']}, 'host: b.example'),
     ({'openai_proxy_url': 'proxy.example:8080'}, 'openai_proxy_url: proxy.example:8080'),
+    ({'http_client_cfg': {'proxy': 'p:1', 'verify': False}}, "http_client_cfg: {'proxy': 'p:1', 'verify': False}"),
     ({'note': 'see\x1b[2J ftp://c.example'}, 'note: see\\x1b[2J ftp://c.example'),
     ({'engine': {'command': ['x' * 9_000]}}, f'command: {"x" * 900}'),
 ])  # fmt: skip
