@@ -251,6 +251,13 @@ def test_tokens_that_servers_count_in_totals(usage: dict[str, Any], expected: tu
     assert read_usage(json.loads(json.dumps(read.to_payload()))) == read
 
 
+def test_a_cost_of_any_size_is_read_or_left_out() -> None:
+    for cost in (10**400, float('inf'), -1, True, '1'):
+        page = {'choices': [{'message': {'content': 'a'}, 'finish_reason': 'stop'}], 'usage': {'cost': cost}}
+        usage = read_reply(json.dumps(page).encode(), JSON).usage
+        assert usage and usage.billed is None, cost
+
+
 def test_tokens_and_costs_of_dialogues_add_up() -> None:
     """Three rounds of xAI's count, then of OpenRouter's with its own cost; a budget gets the same numbers."""
     usage = {'prompt_tokens': 100, 'completion_tokens': 20, 'total_tokens': 150, 'cost': 0.25}
