@@ -282,14 +282,14 @@ BUDGETS = {
     # that the owner of tools writes: files, state by meaning, effects, commands.
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 66,  # attribution, typed results, tasks; twins in exports; plan to doctor
+    'extras': 5900 + 750 + 160 + 866 + 1306 + 68,  # attribution, typed results, tasks; twins in exports; plan to doctor
     'findings': 255 + 4 + 39,  # results of twins; what answers show about servers
     'inferencers': 400 + 48,  # other settings; shards of earlier runs are joined; replicas are prepared one at a time
     'instructions': 415,
     'judging': 430,
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
-    'models': 3990 + 177 + 164,  # as above; failures that look like refusals; names that screens cannot show
+    'models': 3990 + 177 + 165,  # as above; failures that look like refusals; names that screens cannot show
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,

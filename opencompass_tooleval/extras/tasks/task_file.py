@@ -11,7 +11,7 @@ import re
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -184,12 +184,14 @@ def _covered(file: TaskFile, words: Sequence[str]) -> Iterator[Path]:
         ValueError: There are too many files, or they are too large.
     """
     folder, sizes, seen = file.path.resolve().parent, Counter[str](), set[Path]()
+    named = [Path(os.path.normpath(folder / word)) for word in words]
+    runs_python = not words or Path(words[0]).name.startswith('python')
+    outputs = _OUTPUTS if runs_python else _OUTPUTS - {'.js'}  # other servers may execute the scripts of a report
     left_out = {_cache(), *filter(None, [file.fixture_path and file.fixture_path.resolve()])}
     for name, folders, files in os.walk(folder, onerror=_raise, followlinks=True):
         here = Path(name)
-        below = here.relative_to(folder).as_posix()
-        is_named = here == folder or any(os.path.normpath(word).startswith(below) for word in words)
-        if here.resolve() in seen | left_out or (not is_named and _is_output(here)):
+        is_named = here == folder or any(path.is_relative_to(here) for path in named)
+        if here.resolve() in seen | left_out or (not is_named and _is_output(here, outputs)):
             folders.clear()
             continue
         seen.add(here.resolve())
@@ -220,14 +222,14 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _is_output(folder: Path) -> bool:
-    """Tests if a folder is a run or a report of this package, with no files but those that these have."""
+def _is_output(folder: Path, endings: Collection[str]) -> bool:
+    """Tests if a folder is a run or a report of this package, and its files have no other endings than these."""
     is_run = (folder / 'configs').is_dir() and (folder / 'logs').is_dir()
     if not is_run and not (folder / REPORT_MARKER).is_file():
         return False
     files = (Path(name, file).relative_to(folder) for name, _, files in os.walk(folder) for file in files)
     return all(
-        file.suffix in _OUTPUTS or file.name == REPORT_MARKER or file.parts[0] in ('config.py', 'configs')
+        file.suffix in endings or file.name == REPORT_MARKER or file.parts[0] in ('config.py', 'configs')
         for file in files
     )
 

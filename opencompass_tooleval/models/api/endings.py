@@ -41,7 +41,8 @@ def end_of(value: Any) -> str | None:
     Args:
         value: The ``finish_reason`` of a choice. If it is not a string, or is empty, None is returned.
     """
-    text = redact(value[:_READ_CHARS])[: 3 * _MAX_WORD].strip() if isinstance(value, str) else ''
+    text = value[:_READ_CHARS].strip() if isinstance(value, str) else ''
+    text = (redact(text) if text and is_unknown(text) else text)[: 3 * _MAX_WORD]
     if text.lower().startswith(FILTERED):  # Gemini: 'content_filter: PROHIBITED_CONTENT'
         return FILTERED
     if _MALFORMED in text.lower():  # 'function_call_filter: MALFORMED_FUNCTION_CALL'
@@ -116,7 +117,8 @@ _REFUSAL = re.compile(
 """Beginnings of messages that refuse a setting, for servers whose codes do not say so."""
 _KNOWN_SETTING = re.compile(
     r'temperature|tool_choice|parallel_tool_calls|max_(?:completion_)?tokens|top_\w{1,12}|min_p|seed|random_seed|n|stop|'
-    r'\w{1,20}_penalty|logit_bias|logprobs|reasoning_effort|reasoning_format|thinking_budget|enable_thinking|chat_template_kwargs'
+    r'\w{1,20}_penalty|logit_bias|logprobs|reasoning_effort|reasoning_format|thinking_budget|enable_thinking|'
+    r'chat_template_kwargs'
 )
 """Settings that the text of an error may name, among values and members of messages and schemas."""
 SENT_BY_DEFAULT = ('temperature', 'tool_choice', 'parallel_tool_calls')
@@ -198,6 +200,6 @@ def _parameter(named: Any, codes: Sequence[str], message: str) -> str:
         return ''
     match = _PARAMETER.search(message[:500])
     name = match and next(filter(None, match.groups()))
-    known = _SETTING if named or set(codes).intersection(_REFUSED) else _KNOWN_SETTING
+    setting = _SETTING if named or set(codes).intersection(_REFUSED) else _KNOWN_SETTING
     name = named or name
-    return name if isinstance(name, str) and known.fullmatch(name) else ''
+    return name if isinstance(name, str) and setting.fullmatch(name) else ''

@@ -180,10 +180,11 @@ def test_what_this_package_writes_beside_a_file_keeps_its_trust(tmp_path: Path) 
         code.write_text('')
         assert not load_tasks(file).trustee.is_trusted, code
         code.unlink()
-    file.write_text('server: node report/a.js\ntasks: []\n')
-    load_tasks(file).trustee.trust()
-    (report / 'a.js').write_text('other')
-    assert not load_tasks(file).trustee.is_trusted
+    for server in ('node report/a.js', 'node server.js', f'python {report}/start.py'):
+        file.write_text(f'server: {server}\ntasks: []\n')
+        load_tasks(file).trustee.trust()
+        (report / 'a.js').write_text(server)
+        assert not load_tasks(file).trustee.is_trusted, server
 
 
 def test_a_folder_with_too_many_files_is_refused_by_name_and_patterns_choose(
