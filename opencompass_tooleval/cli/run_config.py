@@ -32,7 +32,7 @@ class Models:
         config: The shipped config of a model like them: :data:`API`, :data:`HF`, or of a served engine.
         program: Program of the engine, in place of the one in the config.
         settings: Settings that replace those of the shipped config, or are added to them.
-        accepted: Name -> further settings of this model, in place of those that its server refuses.
+        accepted: Name -> settings of this model that replace those that its server refuses.
     """
 
     names: Sequence[str]
@@ -76,7 +76,7 @@ class Judge:
         base: The base URL.
         key: ``ENV`` for the key in the environment, or ``none``.
         abbrs: Data sets that need it.
-        accepted: Settings in place of those that the server refuses.
+        accepted: Settings that replace those that the server refuses.
     """
 
     model: str

@@ -553,8 +553,8 @@ class ToolEvalOpenAI(OpenAI):
             for message in messages
         ]
         left_out = self._refused.union(refused)
-        known = dict.fromkeys(name for of_message in names for name in of_message if name not in left_out)
-        return refused_members(error, list(known))[: _MOST_REFUSED - len(refused)]
+        distinct = dict.fromkeys(name for of_message in names for name in of_message if name not in left_out)
+        return refused_members(error, list(distinct))[: _MOST_REFUSED - len(refused)]
 
     def _advice(self, failure: Failure, messages: Sequence[Message], is_without: bool) -> str:
         """Returns the setting to add to an error about thoughts that leaving members out did not fix."""

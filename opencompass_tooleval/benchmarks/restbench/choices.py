@@ -78,7 +78,7 @@ def _listed(number: Any, tools: Mapping[int, str]) -> str:
 
 
 def _steps(value: Any) -> Iterable[Any]:
-    if isinstance(value, (str, bytes, dict)) and not value:  # the published script goes over its items: there are none
+    if isinstance(value, (str, bytes, dict)) and not value:  # the published script reads its items, and finds none
         return ()
     if not isinstance(value, (list, tuple)):
         raise _Stop(NOT_A_LIST)

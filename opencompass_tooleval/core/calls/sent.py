@@ -65,9 +65,9 @@ def sent_of(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> d
         ValueError: Thoughts and arguments are too long or nested too deeply.
     """
     content = message.get(CONTENT)
-    known = {name: message[name] for name in MEMBERS if message.get(name) is not None}
-    if has_thoughts(content) or (_is_blank(content) and (calls or known)):
-        known[CONTENT] = content
+    thoughts = {name: message[name] for name in MEMBERS if message.get(name) is not None}
+    if has_thoughts(content) or (_is_blank(content) and (calls or thoughts)):
+        thoughts[CONTENT] = content
     arguments = [_arguments_of(call) for call in calls]
     functions = [_returned(call[_FUNCTION], _NOT_OF_FUNCTIONS) for call in calls]
     others = [
@@ -76,9 +76,9 @@ def sent_of(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> d
     ]
     try:
         both = [{**other, **text} for other, text in zip(others, arguments, strict=True)]
-        return _bounded({**_returned(message, _NOT_RETURNED), **known}, both)
+        return _bounded({**_returned(message, _NOT_RETURNED), **thoughts}, both)
     except (ValueError, RecursionError):
-        return _bounded(known, arguments)
+        return _bounded(thoughts, arguments)
 
 
 def _returned(members: Mapping[str, Any], left_out: Collection[str]) -> dict[str, Any]:

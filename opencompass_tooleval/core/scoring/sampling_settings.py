@@ -27,17 +27,8 @@ _NAMES = (
 _OTHERS = (
     *('extra_headers', 'extra_query', 'api_key', 'user', 'metadata', 'store', 'service_tier', 'safety_identifier'),
     *('prompt_cache_key', 'prompt_cache_retention', 'cache_salt', 'timeout', 'stream', 'stream_options', 'use_cache'),
-    *(
-        'usage',
-        'priority',
-        'max_tokens',
-        'max_completion_tokens',
-        'max_new_tokens',
-        'logprobs',
-        'top_logprobs',
-        'return_token_ids',
-    ),
-    *('messages', 'tools'),
+    *('usage', 'priority', 'max_tokens', 'max_completion_tokens', 'max_new_tokens', 'logprobs', 'top_logprobs'),
+    *('return_token_ids', 'messages', 'tools'),
 )
 """Members of requests that do not change answers, or are stored elsewhere. All others may change them."""
 _PARTS = ('generation_kwargs', 'gen_config', 'openai_extra_kwargs', 'extra_body')

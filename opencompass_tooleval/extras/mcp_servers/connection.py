@@ -78,7 +78,7 @@ class Connection:
     failed: str = ''
 
     async def tools(self) -> list[types.Tool]:
-        """Lists the tools: all pages, in the server's order, without those that the protocol does not allow.
+        """Lists the tools of all pages that the protocol allows, in the server's order.
 
         An empty or repeated cursor ends the list.
 

@@ -85,7 +85,7 @@ class FirstAnswer(NamedTuple):
     Attributes:
         fault: The fault that would stop a run, with its fix, or ''. A busy server is not a fault, since a run waits.
         thinks: True if the model reasons before it answers.
-        settings: Settings of a config in place of those that the server refuses.
+        settings: Settings of a config that replace those that the server refuses.
     """
 
     fault: str = ''

@@ -58,7 +58,7 @@ class Probed:
         long_prompt: Tokens of the long prompt; 0 to send none.
         listed: Models that ``/models`` lists, by name; None if there is no list.
         settings: Members of each request. Those that the server refuses are removed.
-        accepted: Settings of a config in place of those that the server refuses.
+        accepted: Settings of a config that replace those that the server refuses.
         limit: Name of the token limit in requests, such as ``max_tokens``.
         plain: The reply to :data:`QUESTION`.
         failure: The failure of :data:`QUESTION`; None if it succeeded.

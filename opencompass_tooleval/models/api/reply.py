@@ -386,7 +386,7 @@ def _missing_in_completion(
 
 
 def _lost_in_stream(reply: Reply, usage: Usage | None, thoughts: str) -> str:
-    """Returns what a streamed answer without text and calls must have had; '' if nothing, or if it is a whole reply."""
+    """Returns why a streamed answer without text and calls was lost; '' if it was not, or was not streamed."""
     if reply.body or is_models_failure(reply.finish_reason):
         return ''
     # A server that counts no tokens for the thoughts that it sent counts them elsewhere.
