@@ -105,7 +105,8 @@ def open_twins(
 
     def make_with(rows: Mapping[str, Any]) -> Make:
         if twin in _STYLES:
-            made: Make = room.names(rows, Pool(_STYLES[twin], seed, similarity))
+            choice = {'is_choice': True} if name == 'selection' else {}
+            made: Make = room.names(rows, Pool(_STYLES[twin], seed, similarity), **choice)
         elif twin.startswith(_MORE):
             made = room.more(rows, Most(int(twin.removeprefix(_MORE)), chars))
         else:
@@ -207,6 +208,10 @@ class ToolEvalTwinDataset(ToolEvalDataset):
             data = _agents(cls, settings, changes)
         elif twin == 'order' and cls.records_of == 'toolbench' and subset.startswith('selection'):
             data = cls.load(**{**settings, 'seed': _OTHER_SEEDS + twin_seed})  # the order of the same candidates
+            same = set(cls.load(**settings)['messages'])
+            others = [number for number, messages in enumerate(data['messages']) if messages not in same]
+            changes.left_out['its candidates are in the same order'] = len(data) - len(others)
+            data = data.select(others)
         else:
             data = cls.load(**settings, change=_of_service(changes) if cls.records_of == 'restbench' else changes)
         left_out = ', '.join(f'{reason}: {count}' for reason, count in sorted(changes.left_out.items()))

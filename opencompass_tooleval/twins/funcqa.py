@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, call_tool
+from opencompass_tooleval.benchmarks.funcqa.errata import is_wrong_by_question
 from opencompass_tooleval.benchmarks.funcqa.records import Calculation, read_step
+from opencompass_tooleval.benchmarks.funcqa.scoring import TOLERANCE
 from opencompass_tooleval.core.calls.observation import ERROR
 from opencompass_tooleval.twins.translation import Translation
 from opencompass_tooleval.twins.twin import LeftOutError, Twin
@@ -22,11 +23,14 @@ _LARGEST_CONSTANT, _TRIES, _LARGEST = 10, 60, 1e15
 _UNITS = (12, 24, 52, 60, 100, 180, 360, 365, 1000, 3600)
 """Numbers that a chain of steps may contain although the question does not: of hours, days and angles."""
 _PI = (3.14, 3.1416, 3.14159)
-_SAME, _NEARLY_SAME = 1e-9, 5e-4
-"""Allowed differences between the computed and the published answer: absolute for one step; relative for several
-steps, since their published results are rounded. The latter is half of the difference that scores allow."""
+_NEARLY_SAME = float(TOLERANCE / 2)
+"""Maximum relative difference between a computed answer and its rounded form: half of the difference that scores
+allow."""
+_NEAREST = 'nearest integer'
+_MOST_DECIMALS = 15
 _FORM = 'a number stands in the question in another form'
 _NO_ANSWER = 'its tool does not give the published answer'
+_OTHER_ANSWER = 'its published answer is not what the question asks for'
 
 
 def _value(token: str) -> Number:
@@ -49,15 +53,13 @@ class _Chain:
     Attributes:
         steps: The published steps.
         sources: For each number of each step, the step that gives it as its result; None for other numbers.
-        decimals: Number of decimals of the published answer.
     """
 
     steps: Sequence[Calculation]
     sources: Sequence[Sequence[int | None]]
-    decimals: int
 
     @classmethod
-    def of(cls, steps: Sequence[Calculation], decimals: int) -> _Chain:
+    def of(cls, steps: Sequence[Calculation]) -> _Chain:
         results: list[tuple[Number, ...]] = []
         sources = []
         for step in steps:
@@ -66,7 +68,7 @@ class _Chain:
             )
             exact = _computed(step.tool, step.numbers)
             results.append((step.result, *([] if exact is None else [exact])))
-        return cls(steps, sources, decimals)
+        return cls(steps, sources)
 
     @property
     def others(self) -> list[Number]:
@@ -87,15 +89,35 @@ class _Chain:
                 return None
             asked.append(numbers)
             results.append(int(result) if result.is_integer() else result)
-        results[-1] = round(results[-1], self.decimals) if self.decimals else round(results[-1])
         return asked, results
 
 
-def _is_alike(old: tuple[list[list[Number]], list[Number]], new: tuple[list[list[Number]], list[Number]]) -> bool:
+def _rounded(exact: Number, decimals: int) -> Number:
+    """Rounds an answer to as many decimals, or to more until it is within half the tolerance of the scores.
+
+    For example, 0.003566 with 4 decimals is 0.003566, since 0.0036 counts as wrong beside it.
+    """
+    for count in range(decimals, _MOST_DECIMALS):
+        rounded = round(exact, count) if count else round(exact)
+        if abs(rounded - exact) <= _NEARLY_SAME * abs(exact):
+            return rounded
+    return exact
+
+
+def _is_alike(
+    old: tuple[list[list[Number]], list[Number]],
+    new: tuple[list[list[Number]], list[Number]],
+    stands: Mapping[Any, Any],
+) -> bool:
     """Tests if new numbers and results are similar to the old ones, but the answer differs.
 
-    The numbers of each step have the same order; each result has the same sign, and is whole if the old one is. The new
-    answer has at least as many digits, with as many decimals: 0.19 as 0.2 would be too far from the result.
+    The numbers of each step have the same order, and so have the answer and the numbers of the question: a divisor
+    stays greater than the remainders that it leaves. Each result has the same sign, and is whole if the old one is.
+
+    Args:
+        old: Numbers and results of all steps.
+        new: The new ones.
+        stands: Number in the question -> new number.
     """
     pairs = list(zip(old[0], new[0], strict=True))
     results = list(zip(old[1], new[1], strict=True))
@@ -103,33 +125,33 @@ def _is_alike(old: tuple[list[list[Number]], list[Number]], new: tuple[list[list
         all(_order(a) == _order(b) and len(set(a)) == len(set(b)) for a, b in pairs)
         and all((a > 0) == (b > 0) and (isinstance(b, int) or not isinstance(a, int)) for a, b in results)
         and results[-1][0] != results[-1][1]
-        and _digits(results[-1][0]) <= _digits(results[-1][1])
+        and (len(pairs) == 1 or _order([old[1][-1], *stands]) == _order([new[1][-1], *stands.values()]))
     )
-
-
-def _digits(number: Number) -> int:
-    return math.floor(math.log10(abs(number))) if number else 0
 
 
 def values(record_id: str, raw: Mapping[str, Any], rng: random.Random) -> Twin:
     """Replaces the numbers in a question that its tools get as arguments, and computes the new answer.
 
     Raises:
-        LeftOutError: A number is in the question in another form, the tools do not give the published answer, or no
-            similar numbers are found.
+        LeftOutError: A number is in the question in another form, the tools do not give the published answer, this is
+            not the answer to the question, or no similar numbers are found.
     """
     steps, question = [read_step(text) for text in raw.get('calculation') or [raw['func']]], raw['question']
     tokens: dict[Number, list[str]] = {}
     for token in _NUMBER.findall(question):
         tokens.setdefault(_value(token), []).append(token)
     published = str(raw['answer']).replace(',', '')
-    chain = _Chain.of(steps, len(published.partition('.')[2]))
+    if is_wrong_by_question(question):
+        raise LeftOutError(_OTHER_ANSWER)
+    chain, decimals, is_chain = _Chain.of(steps), len(published.partition('.')[2]), len(steps) > 1
     computed = chain.compute({})
     if any(step.minus for step in steps) or computed is None:
         raise LeftOutError(_NO_ANSWER)
-    difference, is_chain = abs(computed[1][-1] - float(published)), len(steps) > 1
-    if difference > (_NEARLY_SAME * abs(float(published)) if is_chain else _SAME):
+    exact, is_nearest = computed[1][-1], _NEAREST in question
+    if round(exact, decimals) != float(published) and abs(exact - float(published)) > _NEARLY_SAME * abs(exact):
         raise LeftOutError(_NO_ANSWER)
+    if not decimals and not is_nearest and abs(exact - float(published)) > _NEARLY_SAME * abs(exact):
+        raise LeftOutError(_OTHER_ANSWER)  # the number of digits of 3^108, which is 51.5 before it is rounded
     others = chain.others
     stands = [number for number in others if len(tokens.get(number, ())) == 1 and number not in _PI]
     constants = (*range(_LARGEST_CONSTANT + 1), *(_UNITS if is_chain else ()), *(_PI if 3.14 in tokens else ()))
@@ -139,10 +161,16 @@ def values(record_id: str, raw: Mapping[str, Any], rng: random.Random) -> Twin:
         raise LeftOutError(_FORM)
     for _ in range(_TRIES):
         drawn = {number: _drawn(tokens[number][0], rng) for number in stands}
-        again = chain.compute({number: _value(token) for number, token in drawn.items()})
-        if again is not None and _is_alike(computed, again):
+        stood = {number: _value(token) for number, token in drawn.items()}
+        if any(new != old and new in tokens for old, new in stood.items()):
+            continue
+        again = chain.compute(stood)
+        if again is not None and _is_alike(computed, again, stood):
             new = Translation(values={tokens[number][0]: token for number, token in drawn.items()})
             asked, results = again
+            results[-1] = round(results[-1]) if is_nearest else _rounded(results[-1], decimals)
+            if abs(results[-1] - float(published)) <= float(TOLERANCE) * abs(results[-1]):
+                continue  # the published answer would count as correct
             shown = [
                 f'<{step.tool[:-1]}>({", ".join(map(str, numbers))})={result}'
                 for step, numbers, result in zip(steps, asked, results, strict=True)

@@ -12,13 +12,15 @@ from opencompass_tooleval.benchmarks.restbench.paths import is_placeholder, norm
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc
 from opencompass_tooleval.twins.names import Pool
+from opencompass_tooleval.twins.twin import in_another_order
 
 Tools = Mapping[str, FunctionDoc]
 
 
 def shuffled(tools: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Returns the tools of a service in another order, the same for all its records."""
-    names = random.Random(f'order/{seed}').sample(list(tools), len(tools))
+    rng = random.Random(f'order/{seed}')
+    names = in_another_order(list(tools), lambda: rng.sample(list(tools), len(tools)))
     return {name: tools[name] for name in names}
 
 

@@ -15,7 +15,7 @@ from opencompass_tooleval.tool_docs.api_list import find_api_list, write_api_lis
 from opencompass_tooleval.twins.more import Most, Offered, inserted, others
 from opencompass_tooleval.twins.names import Pool
 from opencompass_tooleval.twins.translation import Translation, renamed_example
-from opencompass_tooleval.twins.twin import LeftOutError, Make, Twin
+from opencompass_tooleval.twins.twin import LeftOutError, Make, Twin, in_another_order
 from opencompass_tooleval.twins.values import Material, draw, leaves
 
 Api = Mapping[str, Any]
@@ -69,15 +69,16 @@ def order(record_id: str, raw: Raw, rng: random.Random) -> Twin:
     messages = _messages(raw)
     if isinstance(raw.get('ground_truth'), dict) and raw['ground_truth'].get('answer') in CHOICES:
         return _options(raw, messages, rng)
-    _apis(messages)
+    apis = _apis(messages)
 
-    def change(apis: Sequence[Api]) -> list[Api]:
+    def shuffled() -> list[Api]:
         return [
             {**api, **{key: _shuffled(api[key], rng) for key in _PARAMETERS if key in api}}
             for api in _shuffled(apis, rng)
         ]
 
-    return Twin({**raw, 'origin_prompt': _documented(messages, change)})
+    changed = in_another_order(apis, shuffled)
+    return Twin({**raw, 'origin_prompt': _documented(messages, lambda listed: changed if listed == apis else listed)})
 
 
 def _options(raw: Raw, messages: Messages, rng: random.Random) -> Twin:
@@ -87,7 +88,7 @@ def _options(raw: Raw, messages: Messages, rng: random.Random) -> Twin:
     )
     if system is None:
         raise LeftOutError('its prompt has not the five options')
-    letters = dict(zip(CHOICES, _shuffled(CHOICES, rng), strict=True))
+    letters = dict(zip(CHOICES, in_another_order(CHOICES, lambda: _shuffled(CHOICES, rng)), strict=True))
     text = {letters[letter]: option for letter, _, option in _OPTION.findall(system['content'])}
     system['content'] = _OPTION.sub(lambda match: match[1] + match[2] + text[match[1]], system['content'])
     gold = {**raw['ground_truth'], 'answer': letters[raw['ground_truth']['answer']]}
@@ -173,6 +174,9 @@ def names(rows: Mapping[str, Raw], pool: Pool) -> Make:
         reserved = {*_ENVELOPE, *map(str, template.values())}
         fields = list(dict.fromkeys(name for api in apis for name in _fields(api) if name not in reserved))
         new = Translation(*pool.draw(tools, fields, json.dumps(raw, ensure_ascii=False), rng))
+        args = [call.get('args') for call in (gold if isinstance(gold, list) else [gold])]
+        if any(new.data(text) != text for text in leaves([one for one in args if isinstance(one, Mapping)])):
+            raise LeftOutError('its gold has names in values')
         prompt = _documented(messages, lambda apis: [_renamed(api, new) for api in apis])
         renamed = [_renamed_call(call, new) for call in gold] if isinstance(gold, list) else _renamed_call(gold, new)
         twin = {**raw, 'origin_prompt': _typed(prompt, new, 'action' in renamed), 'ground_truth': renamed}
@@ -198,6 +202,8 @@ def _typed(messages: Messages, new: Translation, is_instruct: bool) -> Messages:
             text = new.text(text)
             if is_instruct:
                 text = pairs.sub(lambda match: new.fields[match[1]], text)
+        elif message['role'] == 'user':
+            text = new.mentioned(text)
         changed.append({**message, 'content': text})
     return changed
 

@@ -12,10 +12,24 @@ from typing import Any
 _CHOICE = re.compile(r'[^:]*:\s*(\S)|\s*(\S)', re.DOTALL)
 """Matches up to the character that T-Eval's review scores."""
 
-_SPECIAL = re.compile(r'\w_\w|[a-z][A-Z]')
+_SPECIAL = re.compile(r'\w[_-]\w|[a-z][A-Z]')
+_AS_TOOL = r'(?=["\']?\s(?:API|[Tt]ool|[Ee]ndpoint|[Pp]latform)\b)'
+_JOINED = re.compile(r'\w[-_/]+\w')
+_DOTTED = re.compile(r'[^\s.]+\.([^\s.]+)')
 _DESCRIPTIONS = ('description', 'api_description')
 BEFORE_VALUE, AFTER_VALUE = r'(?<![A-Za-z0-9])(?<![0-9][-./:,])', r'(?![A-Za-z0-9])(?![-./:,][0-9])'
 """Patterns before and after a whole value: 10 does not match in 2024-10-01 or 10.5."""
+
+
+def key_of(name: str) -> str:
+    """Returns the words of a name in lower case, between blanks."""
+    return ' '.join(re.findall(r'[^\W_]+', name.lower()))
+
+
+def _is_written_as_name(text: str) -> bool:
+    """Tests if several words are joined, or capitalised except short ones."""
+    words = re.findall(r'[^\W_]+', text)
+    return bool(_JOINED.search(text)) or all(not word[0].islower() or len(word) < 4 for word in words)
 
 
 def _inverse(names: Mapping[str, str]) -> dict[str, str]:
@@ -37,17 +51,19 @@ class Translation:
         fields: Names of parameters and returned fields -> new names, as keys only.
         values: Values -> new values, as whole words.
         letters: Choices -> new choices, only at the place where the published scorer of T-Eval's review reads one.
+        proper: Names that are not ordinary words, wherever a text mentions them -> new names: ``on Flixbus``.
     """
 
     tools: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
     letters: Mapping[str, str] = field(default_factory=dict)
+    proper: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def inverse(self) -> Translation:
         """The translation back."""
-        return Translation(*map(_inverse, (self.tools, self.fields, self.values, self.letters)))
+        return Translation(*map(_inverse, (self.tools, self.fields, self.values, self.letters, self.proper)))
 
     @cached_property
     def _escaped(self) -> dict[str, str]:
@@ -86,18 +102,38 @@ class Translation:
 
     @cached_property
     def _mentions(self) -> re.Pattern[str]:
-        names = '|'.join(map(re.escape, sorted(self._mentioned, key=len, reverse=True))) or '(?!)'
-        return re.compile(rf'(?<![A-Za-z0-9_])(?:{names})(?![A-Za-z0-9_])')
+        names = sorted(self._mentioned, key=len, reverse=True)
+        several = (r'[\W_]{1,4}'.join(key.split()) for key in sorted(self._several, key=len, reverse=True))
+        named = '|'.join(map(re.escape, self.tools)) or '(?!)'
+        forms = (*map(re.escape, names), *(f'(?i:{words})' for words in several), f'(?:{named}){_AS_TOOL}')
+        any_name = '|'.join(forms)
+        return re.compile(rf'(?<![A-Za-z0-9_])(?:{any_name})(?![A-Za-z0-9_])')
+
+    @cached_property
+    def _several(self) -> dict[str, str]:
+        """Names of several words, in lower case -> new names."""
+        return {key_of(name): new for name, new in self.tools.items() if ' ' in name and ' ' in key_of(name)}
 
     @cached_property
     def _mentioned(self) -> dict[str, str]:
         """Names that are not ordinary words, as descriptions mention them: ``save_file`` for PPT.save_file."""
-        last = {name.rpartition('.')[2]: new for name, new in self.tools.items()}
-        return {name: new for name, new in {**self.fields, **last}.items() if _SPECIAL.search(name)}
+        last = {_DOTTED.sub(r'\1', name): new for name, new in self.tools.items()}
+        special = {name: new for name, new in {**self.fields, **last}.items() if _SPECIAL.search(name)}
+        return {**special, **self.proper}
 
     def mentioned(self, text: str) -> str:
-        """Translates names that are not ordinary words, in a text of natural language."""
-        return self._mentions.sub(lambda match: self._mentioned[match[0]], text)
+        """Translates names that are not ordinary words, in a text of natural language.
+
+        Names of several words are translated also if they are joined or capitalised, ``list-titles`` or ``List
+        Titles``, but not ``list titles``; other names of tools in front of a word such as API: ``the bitly tool``.
+        """
+        return self._mentions.sub(self._new_mention, text)
+
+    def _new_mention(self, match: re.Match[str]) -> str:
+        exact = self._mentioned.get(match[0]) or self.tools.get(match[0])
+        if exact and (match[0] in self._mentioned or ' ' not in match[0] or not match[0].islower()):
+            return exact
+        return self._several[key_of(match[0])] if _is_written_as_name(match[0]) else match[0]
 
     def described(self, value: Any) -> Any:
         """Translates names in the descriptions of a tool's documentation, at any depth; ordinary words stay."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -9,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.twins.translation import SAME, Translation
+
+_TRIES = 30
 
 
 def words_of(text: str) -> list[str]:
@@ -26,6 +29,12 @@ class Twin:
 
     raw: Any
     translation: Translation = SAME
+
+
+def in_another_order(value: Any, shuffle: Callable[[], Any]) -> Any:
+    """Shuffles until the order differs; returns the value if it has only one order, such as that of a single tool."""
+    before = json.dumps(value)
+    return next((new for _ in range(_TRIES) if json.dumps(new := shuffle()) != before), value)
 
 
 Make = Callable[[str, Any, random.Random], Twin]

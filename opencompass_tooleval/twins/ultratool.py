@@ -11,7 +11,7 @@ from typing import Any
 from opencompass_tooleval.twins.more import Most, Offered, inserted, others
 from opencompass_tooleval.twins.names import Pool
 from opencompass_tooleval.twins.translation import Translation, renamed_example
-from opencompass_tooleval.twins.twin import LeftOutError, Make, Twin
+from opencompass_tooleval.twins.twin import LeftOutError, Make, Twin, in_another_order
 from opencompass_tooleval.twins.values import Material, draw, leaves
 
 Raw = Mapping[str, Any]
@@ -64,7 +64,11 @@ def _tool(tool: Mapping[str, Any], new: Translation, rng: random.Random | None =
 def order(record_id: str, raw: Raw, rng: random.Random) -> Twin:
     """Shuffles the tools, and the parameters and returned fields of each."""
     tools = _toolset(raw)
-    return Twin({**raw, 'toolset': [_tool(tool, Translation(), rng) for tool in rng.sample(tools, len(tools))]})
+
+    def shuffled() -> list[Any]:
+        return [_tool(tool, Translation(), rng) for tool in rng.sample(tools, len(tools))]
+
+    return Twin({**raw, 'toolset': in_another_order(tools, shuffled)})
 
 
 def _properties(value: Any) -> Iterator[str]:
@@ -124,7 +128,9 @@ def names(rows: Mapping[str, Raw], pool: Pool) -> Make:
             renamed = {'tool': new.name(tool)} if isinstance(tool, str) else {}
             return {**item, 'step': new.mentioned(str(item.get('step', ''))), **renamed, **param}
 
-        changed = {key: [step(item) for item in raw[key]] for key in ('input', 'reference')}
+        changed: dict[str, Any] = {key: [step(item) for item in raw[key]] for key in ('input', 'reference')}
+        if isinstance(raw.get('question'), str):
+            changed['question'] = new.mentioned(raw['question'])
         return Twin({**raw, **changed, 'toolset': [_tool(tool, new) for tool in tools]}, new)
 
     return make

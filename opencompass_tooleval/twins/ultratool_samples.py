@@ -28,7 +28,8 @@ def _of_usage(raw: Raw) -> dict[str, Any]:
 
 
 def _of_sample(raw: Raw, twin: Twin) -> Twin:
-    return Twin({**raw, 'tools': twin.raw['toolset']}, twin.translation)
+    changed = {'question': twin.raw['question']} if 'question' in twin.raw else {}
+    return Twin({**raw, **changed, 'tools': twin.raw['toolset']}, twin.translation)
 
 
 def order(record_id: str, raw: Raw, rng: random.Random) -> Twin:

@@ -1,7 +1,8 @@
 """Replaces values that are verbatim in a request and in its gold by others of the same type and length.
 
 A value stays if the gold could depend on it in another form: a relative date, a number from which another gold value is
-computed, a value inside another one, an option of the documentation.
+computed, a value inside another one, an option of the documentation, a place whose coordinates are in the gold; or if
+the record has it in another form, such as the name of its file alone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import groupby
 from typing import Any
 
 from opencompass_tooleval.twins.translation import AFTER_VALUE, BEFORE_VALUE, Translation
@@ -20,6 +22,7 @@ NO_VALUE = 'no value stands verbatim in request and gold'
 
 _DATE = re.compile(r'(\d{4})([-/.年])(\d{1,2})([-/.月])(\d{1,2})(日?)')
 _NUMBER = re.compile(r'-?\d{1,15}(?:\.\d{1,9})?')
+_STANDING = re.compile(rf'{BEFORE_VALUE}{_NUMBER.pattern}{AFTER_VALUE}')
 _TIME = re.compile(r"(?<!\d)(?:\d{1,2}:\d{2}(?!\d)|\d{1,2}\s?(?:[ap]\.?m\b|o'clock|[点时]))", re.IGNORECASE)
 _PLAIN_WORD = re.compile(r'\b[a-z]{2,}')
 """Matches a word in lower case. A text with such words, like ``50 sets of pens``, is neither a name nor a code."""
@@ -36,6 +39,9 @@ _RELATIVE = re.compile(
     re.IGNORECASE,
 )
 _QUOTES = ('"', '"'), ("'", "'"), ('“', '”'), ('‘', '’'), ('《', '》'), ('「', '」'), ('"', '"'), ('`', '`')
+_COORDINATE = re.compile(r'(?<![\d.])-?\d{1,3}\.\d{3,15}(?![\d.])')
+_COMMA = re.compile(r'(?<=\d)[,，](?=\d{3}(?!\d))')
+_WORDS = re.compile(r'\d{1,30}(?:\.\d{1,15})?|[\u4e00-\u9fff]|[^\W\d_\u4e00-\u9fff]{1,60}')
 _ENDING = re.compile(r'\.[A-Za-z0-9]{2,4}$')
 _KEPT_WORDS = frozenset(words_of('com org net www http https the of and for'))
 _WORD = re.compile(r'[A-Za-z]+')
@@ -48,7 +54,9 @@ _ORDINARY = frozenset(
 )
 _VOWELS, _CONSONANTS = 'aeiou', 'bcdfghjklmnprstvz'
 _CHARACTERS = '安柏晨川丹枫谷海禾江景康兰岭梅宁平青秋然沙山石松桐云文溪夏星雪岩洋宜雨源远月泽舟竹子'
-_OTHER = re.compile(r'[0-9\u4e00-\u9fff]')
+_CHARACTER = re.compile(r'[\u4e00-\u9fff]')
+_DIGITS = re.compile(r'(?<![A-Za-z0-9])[0-9](?=[A-Za-z])|(?<=[A-Za-z])[0-9](?![0-9])|[0-9]{2,30}')
+"""Matches a number in a text, but not a single digit between blanks, which numbers a step."""
 _VOWEL_FIRST = 0.2
 _SMALL, _MANY_DIGITS, _TRIES, _MOST_VALUES = 100, 5, 40, 200
 _YEARS = range(1950, 2030)
@@ -83,6 +91,25 @@ def leaves(value: Any) -> Iterator[Any]:
             yield from leaves(item)
     elif value is not None and not isinstance(value, bool):
         yield value
+
+
+def _plain(text: str) -> str:
+    """Returns the words and numbers of a text, without letter case, punctuation, and commas in numbers."""
+    return f' {" ".join(_WORDS.findall(_COMMA.sub("", text.lower())))} '
+
+
+def still_has(text: str, value: str) -> bool:
+    """Tests if a text has a value, or the file name of a path, in any letter case and with any punctuation.
+
+    Values with fewer than three letters and fewer than two digits are not looked for.
+    """
+    plain = _plain(text)
+    forms = {value, re.split(r'[/\\]', value.rstrip('/\\"\''))[-1]}
+    return any(
+        f' {words} ' in plain
+        for words in (_plain(form).strip() for form in forms)
+        if sum(map(str.isalpha, words)) >= 3 or sum(map(str.isdigit, words)) >= 2
+    )
 
 
 def _places(value: str, text: str) -> list[tuple[int, int]]:
@@ -162,6 +189,7 @@ def _candidates(material: Material) -> dict[str, str]:
     absent = [value for value in golds if not found[value]]
     derived = list(filter(_is_derived, absent))
     texts = f'{material.request}\n{material.more}'
+    has_coordinates = any(map(_COORDINATE.search, absent))
     has_dates = any(map(_is_date, golds)) or bool(_TIME.search(material.request))
     blocked = set[str]()
     for value, kind in kinds.items():
@@ -170,7 +198,9 @@ def _candidates(material: Material) -> dict[str, str]:
             not kind
             or any(value != other and value.lower() in other.lower() for other in golds)
             or (kind == 'text' and _is_in_another_form(value, absent, texts))
+            or still_has(material.documentation, value)
             or _occurrences(value, material.documentation)
+            or (has_coordinates and kind == 'text' and not _ADDRESS.fullmatch(value))
             or (kind in ('number', 'date') and derived)
             or (kind == 'number' and any(_is_multiple(other, value) for other in absent))
             or (kind == 'date' and _RELATIVE.search(material.request))
@@ -195,11 +225,19 @@ def _is_derived(value: str) -> bool:
 
 
 def _letters(value: str, rng: random.Random) -> str:
-    """Replaces letters, digits and Chinese characters of a text; the ending of a file and some short words stay."""
+    """Replaces letters, digits and Chinese characters of a text.
+
+    The ending of a file, some short words and the order of numbers stay.
+    """
     ending = match[0] if (match := _ENDING.search(value)) else ''
     stem = value[: len(value) - len(ending)]
     stem = _WORD.sub(lambda match: _word(match[0], rng), stem)
-    return _OTHER.sub(lambda match: rng.choice(_CHARACTERS if match[0] > '9' else '123456789'), stem) + ending
+    stem = _CHARACTER.sub(lambda match: rng.choice(_CHARACTERS), stem)
+    new: dict[str, str] = {}
+    for _, group in groupby(sorted(set(_DIGITS.findall(stem)), key=lambda digits: (len(digits), digits)), len):
+        old = list(group)
+        new |= zip(old, sorted(other_number(digits, rng) for digits in old), strict=True)
+    return _DIGITS.sub(lambda match: new[match[0]], stem) + ending
 
 
 def _word(word: str, rng: random.Random) -> str:
@@ -238,24 +276,43 @@ def _shifted(value: str, days: int) -> str:
 
 
 def draw(material: Material, rng: random.Random) -> Translation:
-    """Draws new values, and returns their translation; all dates move by the same number of days.
+    """Draws new values, and returns their translation.
+
+    All dates move by the same number of days. Numbers keep their order, also beside the numbers that stay.
 
     Raises:
         LeftOutError: No value can be replaced.
     """
     kinds = _candidates(material)
+    texts = (material.request, material.more, *map(str, material.golds))
+    while kinds:
+        new = Translation(values=_new_values(kinds, material, rng))
+        text = '\n'.join(map(new.text, texts))
+        left = [value for value in kinds if value not in new.values or still_has(text, value)]
+        if not left:
+            break
+        kinds = {value: kind for value, kind in kinds.items() if value not in left}
+    if not kinds:
+        raise LeftOutError(NO_VALUE)
+    return new
+
+
+def _new_values(kinds: Mapping[str, str], material: Material, rng: random.Random) -> dict[str, str]:
     everything = '\n'.join((material.request, material.more, material.documentation, *map(str, material.golds)))
     new = _new_dates([value for value, kind in kinds.items() if kind == 'date'], everything, rng)
+    stay = {match[0] for match in _STANDING.finditer(f'{material.request}\n{material.more}')} - kinds.keys()
+    order = [(float(number), float(number)) for number in stay]
     for value, kind in kinds.items():
         for _ in range(_TRIES if kind != 'date' else 0):
             other = other_number(value, rng) if kind == 'number' else _letters(value, rng)
+            if kind == 'number' and any((a < float(value)) != (b < float(other)) for a, b in order):
+                continue
             is_new = other != value and other not in everything
             if is_new and not any(other in known or known in other for known in new.values()):
                 new[value] = other
+                order += [(float(value), float(other))] if kind == 'number' else []
                 break
-    if not new:
-        raise LeftOutError(NO_VALUE)
-    return Translation(values=new)
+    return new
 
 
 def _new_dates(dates: Sequence[str], text: str, rng: random.Random) -> dict[str, str]:

@@ -94,9 +94,9 @@ long = partial(pytest.param, marks=pytest.mark.long)
 
 
 @pytest.mark.parametrize(('subset', 'kind', 'records'), [
-    *(long('plan_json', kind, records) for kind, records in (('order', 553), ('names', 548), ('values', 308))),
-    long('plan_str', 'plain', 548),
-    ('plan_str', 'values', 309),  # plan_json's prompt has a word that is a value of one request
+    *(long('plan_json', kind, records) for kind, records in (('order', 553), ('names', 547), ('values', 286))),
+    long('plan_str', 'plain', 547),
+    ('plan_str', 'values', 287),  # plan_json's prompt has a word that is a value of one request
     long('plan_str', 'more5', 553),
 ])  # fmt: skip
 def test_plans_of_teval(subset: str, kind: str, records: int) -> None:
@@ -211,7 +211,9 @@ def test_published_runs_of_toolbench(name: str, kind: str) -> None:
     tasks = {one.id: one for row in ToolEvalAgentDataset.load(str(path), subset) if (one := parse_task(row['record']))}
     rows = ToolEvalTwinDataset.load(ToolEvalAgentDataset, kind, path=str(path), name=subset)
     twins = [task for row in rows if (task := parse_task(row['record'])).id in stored]
-    assert len(twins) > 0.9 * len(stored.keys() & tasks.keys()) > 0
+    assert stored.keys() & tasks.keys()
+    described = {'G2_category': 71, 'G3_instruction': 34}  # in the others, a needed API has no description but its name
+    assert len(twins) == described[data] if kind == 'names' else len(twins) > 0.9 * len(stored.keys() & tasks.keys())
     differ = []
     for task in twins:
         new = Translation(task.twin.get('tools', {}), task.twin.get('fields', {}))

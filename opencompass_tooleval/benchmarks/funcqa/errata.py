@@ -245,6 +245,7 @@ ERRATA: tuple[Erratum, ...] = (
 )
 """The errors, in the order of the files."""
 
+_NOT_ASKED = {erratum.digest for erratum in ERRATA if erratum.kind in ('question', 'doubtful')}
 _REPAIRED = {(erratum.subset, erratum.digest): erratum for erratum in ERRATA if erratum.kind in REPAIRED}
 
 
@@ -252,3 +253,8 @@ def repair(subset: str, question: str, answer: int | float) -> int | float:
     """Returns the correct answer if ``answer`` is known to be wrong; else ``answer``."""
     erratum = _REPAIRED.get((subset, digest(question)))
     return erratum.repaired if erratum and erratum.published == answer else answer
+
+
+def is_wrong_by_question(question: str) -> bool:
+    """Tests if the question is known to ask for another number than the published answer, or has no clear meaning."""
+    return digest(question) in _NOT_ASKED

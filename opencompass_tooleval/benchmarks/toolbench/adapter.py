@@ -62,10 +62,12 @@ def _row(record_id: str, prompt: str | Sequence[Message], payload: str, gold: st
 
 
 def _choices(tools: Shown, shown: Shown, size: int, seed: int, similarity: Similarity) -> Iterator[Choice]:
-    """Yields the choices among the tools of a file, with the names that they have in a variant of it."""
+    """Yields the choices among the tools of a file, with the names and requests that they have in a variant of it."""
     names = dict(zip(tools.data.tools, shown.data.tools, strict=True))
+    queries = {record.id: record.query for record in shown.data.records}
     for choice in make_choices(tools, size, seed, similarity):
-        yield replace(choice, gold=names[choice.gold], candidates=tuple(names[name] for name in choice.candidates))
+        candidates = tuple(names[name] for name in choice.candidates)
+        yield replace(choice, query=queries[choice.id], gold=names[choice.gold], candidates=candidates)
 
 
 def _selection_rows(tools: Shown, choices: Iterable[Choice]) -> Iterator[Row]:
