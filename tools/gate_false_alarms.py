@@ -1,10 +1,11 @@
 """Simulates gates and samples, and counts wrong verdicts; prints the tables of docs/explanation/statistics.md.
 
-Usage: python tools/gate_false_alarms.py [drops|clusters|equivalent|sampled] [--runs 2000] [--records 6 30 100]
+Usage: python tools/gate_false_alarms.py [drops|clusters|equivalent|sampled|large] [--runs 2000] [--records 6 30 100]
 
 `drops`: gates of unchanged systems. `clusters`: the same with several records of each query. `equivalent`: gates of
 systems whose true difference is the margin. `sampled`: intervals of scores of samples, alone and with the looks of
-`tooleval run --within`; it exits with 1 if an interval holds the score of all records too rarely.
+`tooleval run --within`; it exits with 1 if an interval holds the score of all records too rarely. `large`: the same for
+data with a few large queries, whose records are all wrong.
 
 All gates of a cell are simulated at once. The p-values of the first ones are compared with those of the package, which
 computes one at a time. All numbers of trials on both sides are tried; a cell has the largest share of false alarms
@@ -38,7 +39,7 @@ from opencompass_tooleval.core.statistics.intervals import (
     unseen_drop,
 )
 from opencompass_tooleval.core.statistics.paired import pair_up
-from opencompass_tooleval.core.statistics.sample import LOOKS, Sample
+from opencompass_tooleval.core.statistics.sample import LOOKS, Sample, unseen
 from opencompass_tooleval.extras.gate.drop_test import drop_p_value, holm
 from opencompass_tooleval.extras.gate.equivalence import EQUIVALENT, equivalence_of
 
@@ -581,6 +582,43 @@ def stop_of(run: int, ends: Sequence[tuple[Values, Values]], points: float, reco
     return look - 1
 
 
+LARGE, SIZE, OF_LARGE = (1, 2, 5), 30, (50, 100, 150, 200, 400)
+
+
+def large_held(large: int, right: float, n: int, draws: int, look: int | None = None) -> tuple[float, float]:
+    """Returns the share of intervals that hold the score of all 1,000 records, and the share of [0, 100].
+
+    Args:
+        large: Number of queries with 30 records each, all wrong; each other record has a query of its own.
+        right: Share of the other records that are right.
+        n: Number of sampled records.
+        draws: Number of samples.
+        look: Look of ``--within``; None for a fixed sample.
+    """
+    queries = [f'large {i // SIZE}' if i < large * SIZE else f'{i}' for i in range(1_000)]
+    values = [float(i >= large * SIZE and i % 100 < 100 * right) for i in range(1_000)]
+    score, ends = math.fsum(values) / 10, list[tuple[float, float]]()
+    for seed in range(draws):
+        drawn = Sample(n, seed, look).draw(queries)
+        records = {str(i): RecordValue(values[i], 1.0, query=queries[i]) for i in drawn}
+        alpha = ALPHA / LOOKS if look else ALPHA
+        ends.append(score_interval(records, len(drawn) / 1_000, alpha, unseen(queries, drawn) / 1_000))
+    return (
+        sum(low - 1e-9 <= score <= high + 1e-9 for low, high in ends) / draws,
+        sum(one == (0, 100) for one in ends) / draws,
+    )
+
+
+def print_large(runs: int) -> None:
+    """Prints how often intervals hold where a few queries are large, and how often there is none."""
+    print(f'| large queries, others right | {" | ".join(map(str, OF_LARGE))} |')
+    print(f'| --- |{" ---: |" * len(OF_LARGE)}')
+    for large, right in product(LARGE, (0.5, 0.95, 1.0)):
+        cells = [large_held(large, right, n, runs) for n in OF_LARGE]
+        shown = (f'{100 * held:.1f} ({100 * none:.0f})' for held, none in cells)
+        print(f'| {large}, {right:.0%} | {" | ".join(shown)} |', flush=True)
+
+
 def print_sampled(runs: int, names: Sequence[int]) -> int:
     """Prints how often intervals hold; returns 1 if they do too rarely in some cell."""
     least, worst = LEAST_HELD - 1.645 * math.sqrt(LEAST_HELD * (1 - LEAST_HELD) / runs), 1.0
@@ -601,7 +639,9 @@ def print_sampled(runs: int, names: Sequence[int]) -> int:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('what', nargs='?', choices=['drops', 'clusters', 'equivalent', 'sampled'], default='drops')
+    parser.add_argument(
+        'what', nargs='?', choices=['drops', 'clusters', 'equivalent', 'sampled', 'large'], default='drops'
+    )
     parser.add_argument('--runs', type=int, default=2_000, help='simulated gates of each system and numbers of trials')
     parser.add_argument('--records', type=int, nargs='+', help='numbers of records')
     options = parser.parse_args(arguments)
@@ -609,6 +649,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return print_equivalents(options.runs, options.records or RECORDS_TO_EQUAL)
     if options.what == 'sampled':
         sys.exit(print_sampled(options.runs, options.records or [*OF_RECORDS]))
+    if options.what == 'large':
+        return print_large(options.runs)
     if options.what == 'clusters':
         return print_clusters(options.runs, options.records or (20, 50, 100, 300))
     options.records = options.records or RECORDS

@@ -12,7 +12,7 @@ from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHE
 from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING
 from opencompass_tooleval.core.statistics.intervals import FEWEST
 from opencompass_tooleval.core.statistics.paired import Result, details_of
-from opencompass_tooleval.core.statistics.sample import DRAW, LOOK, SEED, WITHOUT_TWIN
+from opencompass_tooleval.core.statistics.sample import DRAW, LOOK, SEED, UNSEEN, WITHOUT_TWIN
 from opencompass_tooleval.core.text.jsonable import bounded_text
 
 DATA, VERSION, BANK, JUDGE, PROMPTS, SETTINGS, SAMPLES = (
@@ -38,7 +38,7 @@ _KINDS: Mapping[str, str] = {
     # A release that changes scores raises VERSION; whether a simulator was asked depends on the calls.
     **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by', CLUSTERED_BY), NOTED),
     **dict.fromkeys((SEED, DRAW), SAMPLES),
-    **dict.fromkeys((LOOK, WITHOUT_TWIN), NOTED),
+    **dict.fromkeys((LOOK, UNSEEN, WITHOUT_TWIN), NOTED),
     **dict.fromkeys((MAX_OUT_LEN, PUBLISHED), NOTED),  # a limit matters only if it cuts answers
     # The number of requests, the path of a file, and the sampling settings, which may differ between models.
     **dict.fromkeys(('judge_calls', 'judgements', SAMPLING), OF_ONE_RUN),

@@ -15,7 +15,7 @@ from opencompass.openicl.icl_dataset_reader import load_partial_dataset
 from opencompass.utils import model_abbr_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.statistics.sample import DRAW, LOOK, SEED, Sample
+from opencompass_tooleval.core.statistics.sample import DRAW, LOOK, SEED, UNSEEN, Sample, unseen
 from opencompass_tooleval.models.accelerator import run_options
 from opencompass_tooleval.models.gpus import lacking_gpus
 from opencompass_tooleval.models.preflight import check_settings, tell
@@ -142,6 +142,7 @@ class ToolEvalDataset(BaseDataset):
         shown = {**(json.loads(rows[0][SHOWN]) if SHOWN in names else {}), **more}
         shown |= {SEED: sample.seed, DRAW: 'queries' + (', spread' if len(set(spread)) > 1 else '')}
         shown |= {LOOK: sample.look} if sample.look else {}
+        shown |= {UNSEEN: count} if (count := unseen(rows[QUERY if QUERY in names else 'record_id'], numbers)) else {}
         bare = self.dataset.remove_columns([name for name in (SHOWN, QUERY, SPREAD) if name in names])
         self.dataset = bare.add_column(SHOWN, [json.dumps(shown)] * len(bare))
         return numbers

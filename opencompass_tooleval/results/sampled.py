@@ -14,7 +14,7 @@ from opencompass_tooleval.catalogue.tables import CORRELATIONS, column_error
 from opencompass_tooleval.core.scoring.usage_summary import spending_of
 from opencompass_tooleval.core.statistics.intervals import ALPHA, Score, score_interval
 from opencompass_tooleval.core.statistics.paired import Result, metrics_of, values_of
-from opencompass_tooleval.core.statistics.sample import LOOK, LOOKS
+from opencompass_tooleval.core.statistics.sample import LOOK, LOOKS, UNSEEN
 from opencompass_tooleval.core.text.bounds import is_number
 
 INTERVALS = 'intervals'
@@ -32,11 +32,12 @@ def intervals_of_sample(result: Result, is_greedy: bool) -> dict[str, list[float
     """
     if not is_sampled(result):
         return {}
-    asked, total = _counts(result)
-    alpha = ALPHA / LOOKS if Provenance.of(result).stored.get(LOOK) else ALPHA
+    (asked, total), about = _counts(result), Provenance.of(result).stored
+    alpha, unseen = ALPHA / LOOKS if about.get(LOOK) else ALPHA, about.get(UNSEEN)
     read = {metric: values_of(result, metric) for metric in metrics_of(result)}
     share = asked / total if is_greedy and total else 0.0
-    return {metric: [*score_interval(values, share, alpha)] for metric, values in read.items() if values}
+    hidden = min(unseen, total) / total if type(unseen) is int and total else 0.0
+    return {metric: [*score_interval(values, share, alpha, hidden)] for metric, values in read.items() if values}
 
 
 def _counts(result: Result) -> tuple[int, int]:
@@ -87,6 +88,8 @@ class Estimate:
     def __str__(self) -> str:
         value, low, high, asked, total, cost = self.cells
         interval = f' [{low}, {high}]' if low else ''
+        if (self.low, self.high) == (0, 100):
+            interval = ' (no interval: one query has too many of the records; take a larger sample)'
         return f'{value}{interval}, {asked} of {total} records' + (f'; the rest costs about {cost}' if cost else '')
 
 

@@ -21,7 +21,7 @@ from opencompass_tooleval.core.statistics.paired import (
     pairs_of,
 )
 from opencompass_tooleval.core.statistics.ratio import Share, share_kept
-from opencompass_tooleval.core.statistics.sample import WITHOUT_TWIN
+from opencompass_tooleval.core.statistics.sample import UNSEEN, WITHOUT_TWIN
 from opencompass_tooleval.results.result_row import Results
 
 NO_TOKENS = PromptTokens()
@@ -207,7 +207,7 @@ def spread_rows(kind: VariantKind, compared: Iterable[tuple[str, Gain]]) -> Iter
 
 
 CHANGED = (
-    'twin', 'twin_seed', 'twins_version', 'left_out', WITHOUT_TWIN, 'max_added_chars',
+    'twin', 'twin_seed', 'twins_version', 'left_out', UNSEEN, WITHOUT_TWIN, 'max_added_chars',
     'records_sha256', 'prompts_sha256',
 )  # fmt: skip
 """Keys of the provenance that may differ between a twin and its original."""

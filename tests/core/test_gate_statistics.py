@@ -18,6 +18,7 @@ from opencompass_tooleval.core.statistics.intervals import (
     interval_of,
     intervals_of,
     records_without_difference,
+    score_interval,
     t_chance,
     t_quantile,
 )
@@ -51,6 +52,7 @@ from tools.gate_false_alarms import (
     chance_of_equivalent,
     equivalents,
     exactly,
+    large_held,
     print_sampled,
     records_for_equivalence,
 )
@@ -312,3 +314,24 @@ def test_intervals_of_samples_hold(capsys: pytest.CaptureFixture[str], monkeypat
     monkeypatch.setattr('tools.gate_false_alarms.ALPHA', 0.1)
     monkeypatch.setattr('tools.gate_false_alarms.check_sample', lambda *_: None)
     assert print_sampled(1_000, [200]) == 1
+
+
+@pytest.mark.parametrize('large', [1, 2, 5])
+def test_intervals_hold_where_a_few_queries_are_large(large: int) -> None:
+    """Without the queries that were not drawn, none of 40 intervals holds for one large query and 150 records."""
+    for right, n, look in ((1.0, 150, None), (0.95, 400, None), (0.98, 100, 2)):
+        held, none = large_held(large, right, n, 60, look)
+        assert held >= 0.9 and none < 0.9, (right, n, look)
+
+
+def test_a_query_that_decides_leaves_no_interval() -> None:
+    def of_sizes(*sizes: int) -> dict[str, RecordValue]:
+        rows = [(query, place) for query, size in enumerate(sizes) for place in range(size)]
+        return {f'{query}-{place}': RecordValue(float(query % 2), 1.0, query=str(query)) for query, place in rows}
+
+    assert score_interval(of_sizes(30, *[1] * 150), 0.1) == (0, 100)
+    assert score_interval(of_sizes(30, *[1] * 300), 0.1) != (0, 100)
+    assert score_interval(of_sizes(5, 5, 5), 0.1) != (0, 100)
+    assert score_interval(of_sizes(20, 12, 8, *[5] * 22), 0.1) != (0, 100), 'sizes that vary as those of T-Eval'
+    low, high = score_interval(of_sizes(*[5] * 30), 0.1)
+    assert score_interval(of_sizes(*[5] * 30), 0.1, unseen=0.02) == pytest.approx((0.98 * low, 98 * high / 100 + 2))

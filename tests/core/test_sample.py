@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
 from opencompass_tooleval.catalogue.comparable import why_not_comparable
 from opencompass_tooleval.catalogue.tables import without_samples
 from opencompass_tooleval.core.statistics.intervals import ALPHA, score_interval
 from opencompass_tooleval.core.statistics.paired import values_of
-from opencompass_tooleval.core.statistics.sample import LOOKS, Sample
-from opencompass_tooleval.results.sampled import estimates_of, intervals_of_sample
+from opencompass_tooleval.core.statistics.sample import LOOKS, Sample, unseen
+from opencompass_tooleval.results.sampled import Estimate, estimates_of, intervals_of_sample
 
 QUERIES = [f'q{number // 3}' for number in range(300)]
 """Three records of each of a hundred queries."""
@@ -110,6 +112,43 @@ def test_the_share_that_was_asked_counts_only_where_answers_do_not_vary() -> Non
     once = result(80, 100, 200)
     thrice = {**once, 'runs': [{}] * 3, 'samples': {'all': 300, 'of': 200}, 'details': once['details'] * 3}
     assert intervals_of_sample(thrice, True)[METRIC] == pytest.approx(once['intervals'][METRIC])
+
+
+def test_large_queries_that_were_not_drawn_move_the_ends() -> None:
+    queries = ['a'] * 20 + ['b'] * 12 + ['c'] * 9 + [f'q{i}' for i in range(60)]
+    assert unseen(queries, range(41, 60)) == 41, 'three are larger than all drawn ones'
+    assert unseen(queries, [*range(20, 32), *range(41, 60)]) == 20
+    assert unseen(queries, [*range(20), *range(41, 60)]) == 12, 'larger than an average one'
+    assert unseen(queries, range(len(queries))) == unseen(queries[41:], range(9)) == 0
+    whole, part = result(80, 100, 200), result(80, 100, 200, sample_unseen=10)
+    low, high = whole['intervals'][METRIC]
+    assert part['intervals'][METRIC] == pytest.approx([0.95 * low, 0.95 * high + 5])
+    damaged = result(80, 100, 200, sample_unseen='10')
+    assert damaged['intervals'] == whole['intervals']
+    estimate = Estimate('d', METRIC, 50.0, 0.0, 100.0, {'d': (9, 90)}, None)
+    assert 'no interval: one query has too many of the records; take a larger sample' in str(estimate)
+
+
+def test_the_loader_stores_how_many_records_a_sample_does_not_show() -> None:
+    """T-Eval's steps: a query has up to seven of the demo's records."""
+    columns = {'input_columns': ['messages'], 'output_column': 'record'}
+    data = ToolEvalTEvalDataset(
+        path='tooleval:demo/teval/EN',
+        name='reason_str_v2',
+        reader_cfg=columns,
+        abbr='a',
+        sample={'n': 3},
+        encoder='offline',
+    )
+    rows = list(ToolEvalTEvalDataset.load('tooleval:demo/teval/EN', 'reason_str_v2', encoder='offline'))
+    drawn = [row['record_id'] for row in data.reader.dataset['test']]
+    sizes = Counter(row['query'] for row in rows)
+    seen = {row['query'] for row in rows if row['record_id'] in drawn}
+    largest = max(sizes[query] for query in seen)
+    wanted = sum(size for query, size in sizes.items() if query not in seen and size > largest)
+    shown = json.loads(data.reader.dataset['test'][0]['shown'])
+    assert shown.get('sample_unseen', 0) >= wanted
+    assert 0 < shown['sample_unseen'] < len(rows)
 
 
 def test_a_table_combines_the_intervals_of_its_data_sets() -> None:

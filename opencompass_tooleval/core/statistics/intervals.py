@@ -28,6 +28,10 @@ LEADS, BY_MEAN, TOO_FEW, NO_INTERVAL = (
 )
 """Texts for the first of two scores, the same on every screen and page; see :func:`lead_of`."""
 
+_MOST_OF_ONE, _DECIDES = 0.1, 0.5
+"""If one query has a larger share of a sample, and that share times the ratio of its size to the average is larger, the
+sample is no basis for an interval."""
+
 NOISE = 1e-7
 """Values that differ by less (in points) count as equal, because of rounding errors."""
 
@@ -385,7 +389,9 @@ def _upper_end(delta: float, effect: Effect) -> float:
     return max(max(0.0, delta) + max(0.0, beyond), delta + unseen_drop(effect.largest))
 
 
-def score_interval(values: RecordValues, asked: float, alpha: float = ALPHA) -> tuple[float, float]:
+def score_interval(
+    values: RecordValues, asked: float, alpha: float = ALPHA, unseen: float = 0.0
+) -> tuple[float, float]:
     """Computes the interval of the score on all records of a dataset, from a random sample of its queries.
 
     The ends are those of Wilson's score interval (1927) with a continuity correction. The interval uses the effective
@@ -394,10 +400,15 @@ def score_interval(values: RecordValues, asked: float, alpha: float = ALPHA) -> 
     are added, one with all values 0 and one with all 1, since a few queries do not show how much others vary. For
     graded values the result is the t interval, wider near 0 and 1.
 
+    The interval is that of the records except the ``unseen`` ones, which may all be wrong, or all right. It is 0 to 100
+    if one query has so many of the sampled records that it decides: more than a tenth, and more than half divided by
+    the ratio of its size to the average.
+
     Args:
         values: The values of the sampled records.
         asked: Share of all records in the sample, 0-1. Use 0 for no correction, if answers are random too.
         alpha: Chance that the score lies above the interval; the same for below.
+        unseen: Share of all records in large queries that the sample says nothing about, 0-1.
 
     Returns:
         Lower and upper end, 0-100.
@@ -411,7 +422,8 @@ def score_interval(values: RecordValues, asked: float, alpha: float = ALPHA) -> 
     mean = min(1.0, max(0.0, total / count))
     if asked >= 1:
         return _MOST * mean, _MOST * mean
-    if len(sums) < FEWEST:
+    largest = max(size for _, size in sums.values()) / count
+    if len(sums) < FEWEST or largest > max(_MOST_OF_ONE, _DECIDES / (largest * len(sums))):
         return 0.0, _MOST
     added = count / len(sums)
     centre, weight = (total + added) / (count + 2 * added), count + 2 * added
@@ -421,7 +433,7 @@ def score_interval(values: RecordValues, asked: float, alpha: float = ALPHA) -> 
     multiple, correction = t_quantile(1 - alpha, len(sums) - 1), 1 / (2 * len(values))
     low = _wilson_end(max(0.0, mean - correction), effective, -multiple)
     high = _wilson_end(min(1.0, mean + correction), effective, multiple)
-    return _MOST * max(0.0, low), _MOST * min(1.0, high)
+    return _MOST * max(0.0, low) * (1 - unseen), _MOST * (1 - max(0.0, 1 - high) * (1 - unseen))
 
 
 def _wilson_end(share: float, count: float, multiple: float) -> float:

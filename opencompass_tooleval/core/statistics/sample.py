@@ -11,14 +11,31 @@ from typing import Any
 
 LOOKS = 6
 """Maximum number of looks of ``tooleval run --within``; the last one uses all records."""
-SEED, DRAW, LOOK = 'sample_seed', 'sample_draw', 'sample_look'
-"""Keys of the provenance: the seed, the drawn units, and the number of the look."""
+SEED, DRAW, LOOK, UNSEEN = 'sample_seed', 'sample_draw', 'sample_look', 'sample_unseen'
+"""Keys of the provenance: the seed, the drawn units, the number of the look, and the number of :func:`unseen`
+records."""
 TWIN, WITHOUT_TWIN = 'twin', 'sampled_without_twin'
 """Keys of the provenance of a twin: its kind, and the number of records of the sample that have none."""
 
 _LAST_RATIO = 4.0
 _FEWEST_OF_KEY = 20
 """Values of a key with fewer queries are merged into one."""
+
+
+def unseen(queries: Sequence[str], drawn: Sequence[int]) -> int:
+    """Counts the records of large queries that a sample says nothing about.
+
+    These are the queries that are larger than every drawn one, or the largest of the others if it is larger than an
+    average drawn one.
+
+    Args:
+        queries: Query of each record.
+        drawn: Places of the drawn records.
+    """
+    sizes, seen = Counter(queries), Counter(queries[place] for place in drawn)
+    others = [size for query, size in sizes.items() if query not in seen]
+    largest, most = max(others, default=0), max(seen.values(), default=0)
+    return max(largest if largest * len(seen) > len(drawn) else 0, sum(size for size in others if size > most))
 
 
 @dataclass(frozen=True)
