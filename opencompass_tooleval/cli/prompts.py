@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,11 +19,12 @@ from opencompass_tooleval.core.calls.tool_calls import calls_text
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import clean_text
 from opencompass_tooleval.data_path import PACKAGE_PREFIX
-from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.plugin import BENCHMARKS
-from opencompass_tooleval.tasks.first_prompts import first_prompts, read_datasets
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.models.conversation import Conversation
 
 _CONFIGS = Path(opencompass_tooleval.__file__).parent / 'configs' / 'datasets'
 
@@ -65,6 +66,8 @@ def _dialogues(dataset: Mapping[str, Any]) -> Any:
 
 def _find(benchmark: str, subset: str, configured_dataset: ConfiguredDataset, **options: str | None) -> dict[str, Any]:
     """Returns the config of a data set."""
+    from opencompass_tooleval.tasks.first_prompts import read_datasets
+
     names = [config.partition(':') for config in configured_dataset.configs]
     files = [(_CONFIGS / f'{name}.py', variable) for name, _, variable in names]
     found = (row for file, variable in files if file.is_file() for row in read_datasets(file, variable))
@@ -140,6 +143,8 @@ def show_prompts(
         file = Path(instructions)
         holder = _dialogues(dataset) if configured_dataset.method else dataset
         holder['instructions'] = str(file.absolute()) if file.is_file() else instructions
+    from opencompass_tooleval.tasks.first_prompts import first_prompts
+
     try:
         prompts = first_prompts(dataset, limit)
         lines = _as_json(prompts) if json_out else _to_read(prompts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,12 +36,29 @@ class Chosen:
     is_part: bool
 
 
+def check_config(config: Path) -> None:
+    """Checks that a config exists and can be parsed; OpenCompass, whose import takes seconds, need not be imported.
+
+    Raises:
+        DataError: The config is missing, or has a syntax error; the message has its line.
+    """
+    if not config.is_file():
+        raise DataError(config, 'no such file')
+    try:
+        ast.parse(config.read_bytes() if config.suffix == '.py' else b'')
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, 'lineno', None)
+        where = f'{config}:{line}' if line else config
+        raise DataError(where, f'the config cannot be read ({type(error).__name__}: {error})') from error
+
+
 def config_values(config: Path) -> dict[str, Any]:
     """Reads a config without importing the classes that it names; each class is given by its full name.
 
     Raises:
         DataError: The config cannot be read.
     """
+    check_config(config)
     from mmengine.config import Config
 
     try:

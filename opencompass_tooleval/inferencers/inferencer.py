@@ -389,9 +389,10 @@ class ToolEvalGenInferencer(GenInferencer):
             too_long = [questions[index].prompt for index, reason in reasons.items() if reason == TRUNCATED]
             advice.append(self._advice_on_length(too_long))
         if count > failed[TRUNCATED]:
+            which = 'the other failed requests' if failed[TRUNCATED] else 'the failed requests'
             advice.append(
-                'Run again with -r to repeat the other failed requests, or with tooleval retry, which counts requests '
-                'that fail again as wrong.'
+                f'Run again with -r to repeat {which}, or with tooleval retry, which counts requests that fail again '
+                'as wrong.'
             )
         raise InfraFailureError(
             f'{summary}, max_infra_share allows {self.max_infra_share:.2%}{server_words}. {" ".join(advice)}'

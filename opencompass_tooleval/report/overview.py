@@ -158,7 +158,7 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
         for i, column in enumerate(board.columns)
     )
     return Overview(
-        headline(ranking) if ranking or len(measured) > 1 else '',
+        _with_rows(headline(ranking), ranked_by, rows) if ranking or len(measured) > 1 else '',
         measure,
         note,
         tuple(_place(ranking, model, spent) for model in ranking.order) if ranking else (),
@@ -218,6 +218,14 @@ def _measure(names: Sequence[str], columns: Mapping[str, Shares]) -> tuple[str, 
     return 'Mean score', f'Mean of {", ".join(titles)}: each is the mean of its {note}'
 
 
+def _with_rows(title: str, ranked_by: Mapping[str, float], rows: Sequence[MatrixRow]) -> str:
+    """Names the row that a headline is about if there are others, and a row in which a model leads."""
+    if len(ranked_by) != 1 or len(rows) < 2:
+        return title
+    leads = [f'; {row.verdict} on {row.title}' for row in rows if row.title not in ranked_by and LEADS in row.verdict]
+    return f'{title} on {next(iter(ranked_by))}{"".join(leads[:1])}'
+
+
 def headline(ranking: Standing | None) -> str:
     """Returns a sentence on the best model, its lead, and whether the lead is significant."""
     if ranking is None:
@@ -226,7 +234,7 @@ def headline(ranking: Standing | None) -> str:
     if not others:
         return f'{first}: {shown(ranking.scores[first])}'
     if others[0] in ranking.equal:
-        return f'{first_of([first, *ranking.equal], 2)} are equal'
+        return f'{_joined([first, *ranking.equal])} have the same score'
     interval, lead = ranking.behind[others[0]], lead_of(ranking.behind[others[0]])
     span = f'{-ranking.behind_by(others[0]):.1f} points'
     if interval:
@@ -239,13 +247,18 @@ def headline(ranking: Standing | None) -> str:
     return f'{first} is {ahead} of {others[0]} by {span}, {doubt}'
 
 
+def _joined(names: Sequence[str]) -> str:
+    return ' and '.join(names) if len(names) == 2 else first_of(names, 2)
+
+
 def verdict_of(standing: Standing | None) -> str:
     """Says if the first model of a row leads significantly, and over which models if not over all."""
     if standing is None or len(standing.order) < 2:
         return ''
     first, *others = standing.order
     if standing.equal:
-        return 'equal' if len(standing.equal) == len(others) else f'{first_of([first, *standing.equal], 2)} are equal'
+        names = _joined([first, *standing.equal])
+        return 'equal' if len(standing.equal) == len(others) else f'{names} have the same score'
     led = standing.others(LEADS)
     if len(led) == len(others):
         return f'{first} {LEADS}'

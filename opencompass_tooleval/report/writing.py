@@ -48,10 +48,14 @@ def replaced(out: Path, marker: str, what: str) -> Iterator[Path]:
     Raises:
         DataError: ``out`` contains something else.
     """
-    if out.exists() and any(out.iterdir()) and not (out / marker).is_file():
-        raise DataError(out, f'this folder has other files than a {what}', fix='name another with -o')
-    out.mkdir(parents=True, exist_ok=True)
-    (out / marker).write_text(f'{__version__}\n', encoding='utf-8')
+    try:
+        if out.exists() and any(out.iterdir()) and not (out / marker).is_file():
+            raise DataError(out, f'this folder has other files than a {what}', fix='name another with -o')
+        out.mkdir(parents=True, exist_ok=True)
+        (out / marker).write_text(f'{__version__}\n', encoding='utf-8')
+    except OSError as error:
+        why = f'the folder cannot be created or written ({error.strerror})'
+        raise DataError(out, why, fix='choose another folder with -o') from error
     fresh = out / FRESH
     shutil.rmtree(fresh, ignore_errors=True)  # left by a killed process
     try:

@@ -112,6 +112,11 @@ class Missing:
         """The error, or the progress of the task."""
         return self.error or ('answered, not scored' if self.is_answered else 'no answers')
 
+    @property
+    def what(self) -> str:
+        """The first clause of the error, without the names of its class and of the data set."""
+        return re.split(r' \(|[;,.:] ', re.sub(rf'^\w+: (?:{re.escape(self.dataset)}: )?', '', self.why), maxsplit=1)[0]
+
 
 @dataclass(frozen=True)
 class Cell:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
 from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_metrics
 from opencompass_tooleval.catalogue.tables import with_omitted
-from opencompass_tooleval.core.errors import shorten
+from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.findings.finding import Finding, shortened
 from opencompass_tooleval.report.figure import short_name
@@ -138,25 +138,32 @@ def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
     else:
         chosen = _chosen(rows, 5)
         names = [row.name for row in chosen]
-        table = [['model', *(_title(row, names.count(row.name) > 1) for row in chosen)]]
+        heads = [_head(row, names.count(row.name) > 1) for row in chosen]
+        table = [['', *(first for first, _ in heads)], ['model', *(second for _, second in heads)]]
         for number, model in enumerate(models[:MOST_ROWS]):
             table.append([model, *(row.scores[number] for row in chosen)])
     lines = list(_lines(table, 2 if few else 1))
     tables = [sum(row.is_main for row in some) for some in (rows, chosen)]
     left_out = [(tables[0] - tables[1], 'tables'), (0 if few else max(0, len(models) - MOST_ROWS), 'models')]
     more = ' and '.join(f'{count} more {what}' for count, what in left_out if count)
+    names = [' '.join(filter(None, _head(row, True))) for row in rows if row.is_main and row not in chosen]
     lacks = any(NONE in row.scores for row in chosen)
     lines.append(f"Each table's main score, 0 to 100, higher is better{f'; {NONE}: no score' if lacks else ''}.")
     if not all(row.is_main for row in chosen):
         lines.append('Where a main score is missing, the rows below it have the other scores.')
     if any(PART in score for row in chosen for score in row.scores):
         lines.append(f'{PART} not all records were asked')
-    return [*lines, *([f'({more} in the files below)'] if more else [])]
+    of = '' if few or not names else f': {first_of(names, 3)}'
+    return [*lines, *([f'({more} in the files below{of})'] if more else [])]
 
 
-def _title(row: Headline, with_metric: bool) -> str:
+def _head(row: Headline, with_metric: bool) -> tuple[str, str]:
+    """Returns both lines of the head of a column: benchmark and subset, or name and metric."""
     name = row.name.removeprefix(OUR_PREFIX)
-    return f'{name} {row.metric}' if with_metric else name
+    if with_metric:
+        return name, row.metric
+    first, _, second = name.partition('-')
+    return (first, second) if second else ('', first)
 
 
 def missing_lines(

@@ -44,7 +44,7 @@ from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.read_config import read_config
 from opencompass_tooleval.work_dir.budget_file import ledger_file, read_ledger
 from opencompass_tooleval.work_dir.earlier_usage import EarlierUsage, earlier_usage
-from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
+from opencompass_tooleval.work_dir.prompt_tokens import ESTIMATE, Counter, counter_of
 from opencompass_tooleval.work_dir.replicas import replica_of
 from opencompass_tooleval.work_dir.shards import whole_name
 
@@ -465,20 +465,26 @@ class _PromptTokens:
         if self.dialogues:
             yield f'the later rounds of {self.dialogues:,} dialogues'
         for other, datasets in self._others.items():
-            yield f'{other} (data sets: {len(datasets)})'
+            yield f'{other} ({_sets(datasets)})'
         yield from (f'{dataset}: {fault}' for dataset, fault in self._faults.items())
 
     def __str__(self) -> str:
-        """Formats how the prompts were counted: ``data sets: 2 by tokenizer tiny; 1 as those of m1, ...``."""
-        parts = [f'{len(self._counted)} by {self._counter.name}'] if self._counted else []
+        """Formats how the prompts were counted: ``2 data sets: prompt tokens are ...; 1 data set: as those of m1``."""
+        by = 'estimated from words, punctuation and Chinese characters'
+        by = by if self._counter.name == ESTIMATE else f'counted by {self._counter.name}'
+        parts = [f'{_sets(self._counted)}: prompt tokens are {by}'] if self._counted else []
         if self._as_earlier:
             models = list(dict.fromkeys(model for earlier in self._as_earlier.values() for model in earlier.models))
             by = ', '.join(
                 dict.fromkeys(earlier.counted_by for earlier in self._as_earlier.values() if earlier.counted_by)
             )
-            shown = f'{len(self._as_earlier)} as those of {first_of(models, most=3)}'
+            shown = f'{_sets(self._as_earlier)}: as those of {first_of(models, most=3)}'
             parts.append(f'{shown}, {by}' if by else shown)
-        return f'data sets: {"; ".join(parts)}' if parts else ''
+        return '; '.join(parts)
+
+
+def _sets(datasets: Collection[str]) -> str:
+    return f'{len(datasets)} data set{"s" * (len(datasets) != 1)}'
 
 
 class _AnswerTokens:
@@ -515,12 +521,12 @@ class _AnswerTokens:
         return 'at most' if self._bounded else 'at least'
 
     def __str__(self) -> str:
-        """Formats how the answers were counted: ``data sets: 2 as long as those of m1; 1 by their limit, ...``."""
+        """Formats how the answers were counted: ``2 data sets: as long as those of m1; 1 data set: ...``."""
         parts = []
         if self._as_earlier:
-            parts.append(f'{len(self._as_earlier)} as long as those of {first_of(list(self._models), most=3)}')
+            parts.append(f'{_sets(self._as_earlier)}: as long as those of {first_of(list(self._models), most=3)}')
         if self._bounded:
-            parts.append(f'{len(self._bounded)} by their token limit')
+            parts.append(f'{_sets(self._bounded)}: answer tokens are at most the token limit')
         if self._unknown:
-            parts.append(f'{len(self._unknown)} of dialogues not counted')
-        return f'data sets: {"; ".join(parts)}' if parts else ''
+            parts.append(f'{_sets(self._unknown)} of dialogues: not counted')
+        return '; '.join(parts)

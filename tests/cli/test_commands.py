@@ -99,6 +99,31 @@ def test_commands_that_import_nothing_heavy(tooleval: Command, tmp_path: Path) -
     assert done.stdout.endswith(cold.out) and '"review_quality": 100.0' in done.stdout.removesuffix(cold.out)
 
 
+def test_what_is_missing_or_misspelt_is_said_before_opencompass_is_imported(tmp_path: Path) -> None:
+    """Its import takes seconds."""
+    bad = tmp_path / 'bad.py'
+    bad.write_text('models = (\n')
+    server = ('--model', 'm', '--api-base', 'http://127.0.0.1:9/v1')
+    cases = {
+        ('plan', tmp_path / 'no.py'): 'no.py: no such file',
+        ('plan', bad): 'bad.py:1: the config cannot be read (SyntaxError: ',
+        ('plan', bad, '--nope'): 'No such option: --nope',
+        ('run', 'teval', '--models', tmp_path / 'no.py'): 'no.py: no such file',
+        ('run', 'tevall', *server): "no data sets 'tevall'",
+        ('run', tmp_path / 'no.yaml', *server): 'no.yaml: not found',
+        ('prompts', 'teval', 'nosub'): "T-Eval has no subset 'nosub'",
+        ('tasks', 'check', tmp_path / 'no.yaml'): 'no.yaml: not found',
+        ('report', tmp_path / 'no'): 'no: no such folder',
+        ('report', tmp_path, '-o', bad / 'report'): 'choose another folder with -o',
+    }
+    (tmp_path / 'configs').mkdir()
+    done = probe(*cases)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("['")]
+    assert len(lines) == len(cases) and all(message in done.stderr for message in cases.values()), done.stderr
+    imported = {line.rpartition('[')[2] for line in lines}
+    assert imported <= {']', "'mmengine']"}, 'tooleval run reads its configs by mmengine alone'
+
+
 NAMES = 'teval, ultratool, restbench, funcqa, toolbench, agents, conformance'
 
 

@@ -423,7 +423,7 @@ def test_a_judge_without_work_or_server_is_refused(
         (('--hf', 'p', '--max-workers', '5'), 'has no max_workers: leave --max-workers out'),
         (('--hf', 'p', '--serve', 'nonsense'), "no engine 'nonsense'; there are llamacpp, lmdeploy, sglang"),
         (('--hf', 'p.gguf', '--serve', 'llamacpp', '--max-out-len', '99'), 'is in its command'),
-        (('--models', 'missing.py'), 'missing.py: the config cannot be read'),
+        (('--models', 'missing.py'), 'missing.py: no such file'),
         (('agents', '--model', 'm'), "no data sets 'agents'; there are "),
         (('tevall', '--model', 'm'), "no data sets 'tevall'; there are teval, "),
         (('teval/plan', '--model', 'm'), "teval has no subset 'plan'; it has plan_str, plan_json, "),

@@ -16,7 +16,7 @@ from opencompass_tooleval.report.names import family_of, is_variant, title_of
 from opencompass_tooleval.report.overview import Overview, headline, overview, verdict_of
 from opencompass_tooleval.report.samples import SampleFiles, tasks_of
 from opencompass_tooleval.report.standing import Digest, Standing
-from opencompass_tooleval.results.table import read
+from opencompass_tooleval.results.table import Missing, read
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import add, detail, result_of
 
@@ -81,7 +81,7 @@ NO_INTERVAL = 'ahead, no interval', 'no interval'
     [
         (answers(5, 5), answers(0, 5), 'a, b: too few records to rank', ('too few to rank', 'too few to rank')),
         (answers(6, 6), answers(0, 6), 'a leads b by 100.0 points on average (95%: ', ('a leads', 'significant')),
-        (answers(5, 10), answers(5, 10), 'a, b are equal', ('equal', 'not significant')),
+        (answers(5, 10), answers(5, 10), 'a and b have the same score', ('equal', 'not significant')),
         (answers(5, 10), CROSSED, 'b is ahead of a by 10.0 points on average (95%: -', CHANCE),
         (UNLIKE, answers(5, 10), 'a is ahead of b by 40.0 points, no interval', NO_INTERVAL),
         (MOST, FEW, 'a is ahead of b by 15.0 points, no interval', NO_INTERVAL),
@@ -112,7 +112,21 @@ def test_a_model_without_a_result_does_not_keep_the_others_from_being_ranked(tmp
 
 def test_sums_that_differ_in_the_last_digit_are_equal() -> None:
     standing = Standing(('a', 'b', 'c'), {'a': 0.1 + 0.2, 'b': 0.3, 'c': 0.2}, {'b': None, 'c': None})
-    assert headline(standing) == 'a, b are equal' and verdict_of(standing) == 'a, b are equal'
+    assert headline(standing) == verdict_of(standing) == 'a and b have the same score'
+
+
+def test_a_headline_from_one_row_of_several_names_the_row_and_a_lead(tmp_path: Path) -> None:
+    """A third model lacks the row in which one leads, so that this row ranks nobody."""
+    lead = {'a': {PLAN: answers(5, 10), SPOTIFY: paths(9, 10)}, 'b': {PLAN: answers(5, 10), SPOTIFY: paths(1, 10)}}
+    page = first_page(tmp_path, {**lead, 'c': {PLAN: answers(4, 10)}})
+    assert page.headline == 'a and b have the same score on T-Eval v1, review; a leads on RestBench Spotify'
+
+
+def test_a_missing_result_has_its_cause_in_a_few_words() -> None:
+    error = 'InfraFailureError: d: 3 of 100 samples have no answer (infra:server 3), max_infra_share allows 0.50%'
+    assert Missing('m', 'd', error).what == '3 of 100 samples have no answer'
+    assert Missing('m', 'd', 'OutOfMemoryError: CUDA out of memory. Tried to').what == 'CUDA out of memory'
+    assert Missing('m', 'd').what == 'no answers'
 
 
 def test_a_data_set_of_others_does_not_rank(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.tasks.first_prompts import first_prompts
 from opencompass_tooleval.tasks.planned_jobs import ModelPlan, make_plan
 from opencompass_tooleval.work_dir.budget_file import ledger_file
-from opencompass_tooleval.work_dir.prompt_tokens import ESTIMATE, estimate_tokens
+from opencompass_tooleval.work_dir.prompt_tokens import estimate_tokens
 from tests.conftest import ModelServer
 
 CONFIG = """
@@ -74,7 +74,10 @@ def test_what_answers_will_cost(tmp_path: Path) -> None:
     reviews = 6
     most = 512 * reviews
     assert (first.answer_tokens, first.bound) == (most, 'about')
-    assert first.answers_by == ('data sets: 1 by their token limit; 1 of dialogues not counted')
+    assert (
+        first.answers_by
+        == '1 data set: answer tokens are at most the token limit; 1 data set of dialogues: not counted'
+    )
     assert first.cost == pytest.approx((2 * first.prompt_tokens + 8 * most) / 1e6)
     (run / 'configs').mkdir(parents=True, exist_ok=True)
     for model, completion in (('slow', 300), ('quick', 100)):
@@ -87,7 +90,7 @@ def test_what_answers_will_cost(tmp_path: Path) -> None:
     later = plan_of(tmp_path, COT, priced)
     questions = later.samples - reviews
     assert later.answer_tokens == reviews * 100 + questions * 200 and later.bound == 'about'
-    assert later.answers_by == 'data sets: 2 as long as those of quick, slow'
+    assert later.answers_by == '2 data sets: as long as those of quick, slow'
     assert (first.dialogues, later.dialogues) == (questions, 0)
     assert questions * 1000 < later.prompt_tokens < questions * 1000 + first.prompt_tokens
     assert later.cost == pytest.approx((2 * later.prompt_tokens + 8 * later.answer_tokens) / 1e6)
@@ -151,12 +154,12 @@ def test_what_an_agent_is_offered_is_counted_and_what_is_not_is_said(
     """The plan's tokens are those of the first requests, as the result would count them."""
     wanted = (RETRIEVE, "'tooleval-toolbench_g1-agent-fc', 'tooleval-ultratool-planning_en'")
     plan = plan_of(tmp_path, wanted, ('infer[', AGENTS.replace('URL', canned_server.url) + 'infer['))
-    assert plan.prompts_by == f'data sets: 3 by {ESTIMATE}'
+    assert plan.prompts_by == '3 data sets: prompt tokens are estimated from words, punctuation and Chinese characters'
     assert plan.not_counted == (
         'the later rounds of 7 dialogues',
-        'the judge replayed-judge (data sets: 1)',
-        'the judge gpt (data sets: 1)',
-        'the simulator sim (data sets: 1)',
+        'the judge replayed-judge (1 data set)',
+        'the judge gpt (1 data set)',
+        'the simulator sim (1 data set)',
     )
     counted = 0
     for dataset in Config.fromfile(tmp_path / 'sweep.py', format_python_code=False)['datasets']:

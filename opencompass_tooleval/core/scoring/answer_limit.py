@@ -34,8 +34,8 @@ class AnswerLimit:
         """Formats ``16,384 tokens (max_out_len of the model)``."""
         if self.source != 'benchmark':
             return f'{self.tokens:,} tokens ({MAX_OUT_LEN} of the {self.source})'
-        more = '' if self.unused is None else f', since the {self.unused:,} of the model are lower'
-        return f'{self.tokens:,} tokens (of the benchmark{more})'
+        more = '' if self.unused is None else f", since the model's ({self.unused:,}) is lower"
+        return f"{self.tokens:,} tokens (the benchmark's limit{more})"
 
     @property
     def note(self) -> str:

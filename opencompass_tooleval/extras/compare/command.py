@@ -77,8 +77,8 @@ def _print(comparison: Comparison, model_a: str, model_b: str, show: int) -> Non
         if rows:
             lines = table_lines((title, *_HEADER), [(row.name, (row.metric, *_numbers(row))) for row in rows])
             console.print('\n' + '\n'.join(lines))
-    console.print('\nB - A is in points, * where its interval holds no 0; N: records of both')
-    console.print('± is a standard error')
+    console.print('\nB - A: difference in points; * significant (the 95% interval excludes 0)')
+    console.print('±: standard error; N: records that both answered')
     low = dict.fromkeys(row.metric for row in (*comparison.tables, *comparison.datasets) if lower_is_better(row.metric))
     if low:
         console.print(f'lower is better: {", ".join(low)}')

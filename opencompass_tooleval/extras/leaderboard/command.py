@@ -40,7 +40,7 @@ def build_site(
     from opencompass_tooleval.extras.leaderboard.site import write_site
 
     built = write_site(folder, out, include_private, partial(progress, 'reading'))
-    say(f'leaderboard of {built.models} models from {built.bundles} bundles: {built.page}')
+    say(f'leaderboard of {built.models} models from {built.bundles} bundle{"s" * (built.bundles != 1)}: {built.page}')
     if built.private:
         say(f'{built.private} results of private sets are left out; --include-private shows them')
     for fault in built.faults:

@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opencompass_tooleval.cli.options import JsonOption, MaxDropOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
+from opencompass_tooleval.cli.run_data import check_config
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.extras.gate.baseline import find_results
 from opencompass_tooleval.extras.plan.detectable import Detectable, detectable
-from opencompass_tooleval.tasks.planned_jobs import Plan, make_plan
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.tasks.planned_jobs import Plan
 
 _NUMBERS = ('inference\njobs', 'GPUs\neach', 'data\nsets', 'done', 'samples', 'prompt\ntokens', 'evaluation\njobs')
 
@@ -53,7 +56,7 @@ def _print_jobs(plan: Plan) -> None:
         if row.over_budget:
             console.print(f'{row.model}: {row.over_budget}, so the rest would not be sent', soft_wrap=True)
         for limit, names in row.answer_limits.items():
-            which = 'all data sets' if len(row.answer_limits) == 1 else f'{len(names)} data sets: {first_of(names)}'
+            which = 'all data sets' if len(row.answer_limits) == 1 else f'{len(names)} data sets: {first_of(names, 3)}'
             console.print(f'{row.model}: an answer has at most {limit}: {which}', soft_wrap=True)
         if row.not_counted:
             console.print(f'{row.model}: not counted: {"; ".join(row.not_counted)}')
@@ -103,6 +106,9 @@ def show_plan(
         OSError: ``json_out`` cannot be written.
     """
     check_outputs(json_out, None)
+    check_config(config)
+    from opencompass_tooleval.tasks.planned_jobs import make_plan
+
     plan = make_plan(config, WorkDir.find(work_dir).path if work_dir else None, partial(progress, 'loading data sets'))
     rows = []
     if earlier or detect:

@@ -192,11 +192,11 @@ def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:
         UntrustedError: This user has not trusted the file.
         ServerError: The server cannot be started.
     """
+    tasks = load_tasks(file)
+    trust_first(tasks.trustee, trust)
     from opencompass_tooleval.extras.tasks.check import check_opened
     from opencompass_tooleval.extras.tasks.opened import open_tasks
 
-    tasks = load_tasks(file)
-    trust_first(tasks.trustee, trust)
     with open_tasks(tasks, most=_THREADS) as opened:
         checked = check_opened(opened)
     for kind, texts in (('extra:task_fault', checked.faults), ('extra:task_note', checked.notes)):
