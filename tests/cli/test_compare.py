@@ -169,7 +169,7 @@ def test_what_is_printed(tooleval: Command, run: Path) -> None:
     lines = done.out.splitlines()
     end = next(i for i, line in enumerate(lines) if line.startswith('±: standard error'))
     assert max(map(len, lines[: end + 1])) <= 80
-    assert lines[:2] == ['A: weak', 'B: strong'] and 'B - A is in points' in done.out
+    assert lines[:2] == ['A: weak', 'B: strong'] and 'B - A: difference in points' in done.out
     assert [line for line in lines if line == 'tooleval-teval_v2'] and '…' not in done.out, 'names are whole'
     pairs = zip(scores('review_str', 0.4), scores('review_str', 0.8), strict=True)
     count = sum(a.values != b.values for a, b in pairs)
