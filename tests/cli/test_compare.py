@@ -248,7 +248,11 @@ def test_records_that_only_a_part_has_are_said(tooleval: Command, run: Path) -> 
     part['samples']['of'] = RECORDS
     none = [SampleScore(one.id, {'f1_score': None}, 'ok') for one in scores('plan_json', 0.8)[:4]]
     for content, said_of_it in (
-        (part, f'a part of the records of strong: 8 of {RECORDS}, not a sample'),
+        (
+            part,
+            f'8 of {RECORDS} records are in both; scores and differences are over these (strong: 8 of {RECORDS}, '
+            'not a sample)',
+        ),
         (result([*none, *scores('plan_json', 0.8)[4:]]), 'f1_score: over the records to which they apply in both'),
     ):
         write(run, 'strong', dataset, content)

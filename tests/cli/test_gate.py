@@ -106,7 +106,7 @@ DECISIONS: dict[str, tuple[dict[str, Any], dict[str, Any], str, int, str]] = {
 def test_what_is_decided(tooleval: Command, place: Place, name: str) -> None:
     old, new, options, code, says = DECISIONS[name]
     done = tooleval('gate', place('new', new), '--baseline', place('old', old), *options.split())
-    assert (done.code, says in done.out) == (code, True), done.out + done.err
+    assert (done.code, says in f'\n{done.out}') == (code, True), done.out + done.err
 
 
 def of_trials(outcomes: Sequence[str]) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def test_which_metrics_decide(tooleval: Command, place: Place, tmp_path: Path, n
         baseline = tmp_path / 'old.jsonl'
     chosen = [word for metric in metrics for word in ('--metric', metric)]
     done = tooleval('gate', place('new', new), '--baseline', baseline, *chosen)
-    assert (done.code, says in done.out) == (code, True), done.out + done.err
+    assert (done.code, says in f'\n{done.out}') == (code, True), done.out + done.err
 
 
 def test_a_rise_of_an_error_rate_is_a_drop(tooleval: Command, place: Place) -> None:
@@ -224,7 +224,7 @@ def test_what_does_not_compare_is_refused_with_its_reason(
         assert tooleval('gate', old, '--save', baseline).code == 0
     done = tooleval('gate', new, '--baseline', baseline)
     assert done.code == 2 and f'NOT COMPARABLE {DATASET}, m: ' in done.out and why in done.out
-    assert done.out.splitlines()[-1].startswith('not comparable: ')
+    assert done.out.splitlines()[0].startswith('not comparable: ')
     assert tooleval('gate', new, '--baseline', baseline, '--partial').code == 2, 'nothing compares'
 
 
@@ -339,7 +339,7 @@ def test_the_line_of_a_score(tooleval: Command, place: Place) -> None:
     ):
         lines = tooleval('gate', place('new', scored(right)), '--baseline', old, *options).out.splitlines()
         (line,) = [line for line in lines if line.startswith(' accuracy')]
-        assert re.fullmatch(f' {words}', line) and max(map(len, lines[:-1])) <= 80, line
+        assert re.fullmatch(f' {words}', line) and max(map(len, lines[1:])) <= 80, line
     done = tooleval('gate', old, '--baseline', old, '--strict')
     assert done.code == 2 and done.err.startswith('tooleval: --strict needs --max-drop above 0: a drop of 5 points')
 
@@ -360,8 +360,11 @@ def test_what_equivalence_needs(tooleval: Command, place: Place) -> None:
     part = place('part', scored(50, of=90, records_sha256='r2', prompts_sha256='p2'))
     gate = ('gate', part, '--baseline', place('whole', scored(50)), '--equivalent', 5)
     done = tooleval(*gate)
-    assert done.code == 1 and done.out.splitlines()[-1].startswith('undecided: 1 undecided of 1 scores')
-    assert done.out.endswith('the run lacks 10 of 100 records of the baseline\n') and 'would decide' not in done.out
+    assert done.code == 1 and done.out.splitlines()[0].startswith('undecided: 1 undecided of 1 scores')
+    assert (
+        done.out.splitlines()[0].endswith('the run lacks 10 of 100 records of the baseline')
+        and 'would decide' not in done.out
+    )
     told = json.loads(tooleval(*gate, '--json', '-').out)
     assert (told['records'], told['lacking']) == (100, 10)
 

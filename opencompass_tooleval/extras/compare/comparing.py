@@ -177,7 +177,6 @@ class Comparer:
             self._rows[score] = self._one(score, values, errors)
         for estimate in estimates:
             self._one((dataset, estimate.metric), estimate.values, estimate.errors)
-        self.note('records', dataset, *_notes_on_records(first, second))
         partly = [metric for (_, metric), pairs in paired.items() if pairs.unshared]
         if partly and _ids(first) == _ids(second):
             self.note('interval', dataset, f'{_some(partly)}: over the records to which they apply in both')
@@ -245,11 +244,16 @@ class Comparer:
                 self.note('missing', table, what)
 
 
-def _notes_on_records(*results: Result) -> Iterator[str]:
-    first, second = map(_ids, results)
+def _notes_on_records(*results: Result, parts: Mapping[str, str]) -> Iterator[str]:
+    """Yields how many records and trials are compared; ``parts`` has the part of the data of each side, in words."""
+    (first, second), shown = map(_ids, results), list[str]()
+    for part in dict.fromkeys(filter(None, parts.values())):
+        shown.append(f'{" and ".join(name for name in parts if parts[name] == part)}: {part}')
     if first != second:
-        both, either = len(first & second), len(first | second)
-        yield f'{both} of {either} records are in both; scores and differences are over these'
+        both, of = f'{len(first & second)} of {len(first | second)}', f' ({"; ".join(shown)})' if shown else ''
+        yield f'{both} records are in both; scores and differences are over these{of}'
+    else:
+        yield from (f'a part of the records of {part}' for part in shown)
     counts = [read.trials if (read := trials_of_result(result)) else 1 for result in results]
     if counts[0] != counts[1]:
         yield f'{counts[0]} trials of each record in one and {counts[1]} in the other'
@@ -308,9 +312,7 @@ def compare(
         for name, result in both_results.items():
             results[name, dataset] = {key: value for key, value in result.items() if key != 'details'}
         parts = {name: part_in_words(dataset, result) for name, result in both_results.items()}
-        for part in dict.fromkeys(filter(None, parts.values())):
-            of = ' and '.join(name for name in names if parts[name] == part)
-            comparer.note('records', dataset, f'a part of the records of {of}: {part}')
+        comparer.note('records', dataset, *_notes_on_records(first, second, parts=parts))
         comparer.note('package', dataset, *_noted(first, second))
     comparer.add_tables()
     findings = comparer.comparison.findings

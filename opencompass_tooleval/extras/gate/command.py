@@ -114,10 +114,15 @@ def _judged(gate: Gate, rules: Rules) -> Judged:
     lines = list(table_lines(_HEADER, list(zip(names, cells, strict=True))[:_MOST_ROWS])) if shown else []
     if len(gate.verdicts) > len(shown):
         lines.append(f'and {len(gate.verdicts) - len(shown)} more scores, in --markdown, --junit and --json')
-    refusals = gate.refusals[:_MOST_ROWS]
-    lines += [f'NOT COMPARABLE {one.dataset}, {one.model}: {one.kind}: {one.why}' for one in refusals]
-    if len(gate.refusals) > _MOST_ROWS:
-        lines.append(f'and {len(gate.refusals) - _MOST_ROWS} more reasons')
+    alike: dict[tuple[str, str, str], dict[str, None]] = {}
+    for refusal in gate.refusals:
+        alike.setdefault((refusal.model, refusal.kind, refusal.why), {})[refusal.dataset] = None
+    refused = [
+        f'NOT COMPARABLE {first_of([*names], 3)}, {model}: {kind}: {why}' for (model, kind, why), names in alike.items()
+    ]
+    lines += refused[:_MOST_ROWS]
+    if len(refused) > _MOST_ROWS:
+        lines.append(f'and {len(refused) - _MOST_ROWS} more reasons')
     scores = [(one.row.name, one.model, *texts) for one, texts in zip(gate.verdicts, cells, strict=True)]
     reasons = [(one.dataset, one.model, one.kind, one.why) for one in gate.refusals]
     tables: list[list[tuple[str, ...]]] = [
@@ -182,7 +187,7 @@ def _gate(
     if json_out != STDOUT:
         for one in judged.values():
             notes = [finding.line for finding in one.findings[:_MOST_ROWS]]
-            Screen(soft_wrap=True).print('\n'.join([*one.lines, *notes, one.summary]))
+            Screen(soft_wrap=True).print('\n'.join([one.summary, *one.lines, *notes]))
     statuses = {one.status for one in judged.values()}
     return 1 if 1 in statuses else max(statuses)
 

@@ -72,7 +72,7 @@ def test_a_gate_on_what_servers_lost(
 ) -> None:
     done = tooleval('gate', place(causes, loss), '--serving', *options)
     assert done.code == code, done
-    assert says in done.out and done.out.splitlines()[-1].startswith('servers: ')
+    assert says in done.out and done.out.splitlines()[0].startswith('servers: ')
 
 
 def test_one_result_without_attribution_is_a_note(tooleval: Command, place: Place) -> None:

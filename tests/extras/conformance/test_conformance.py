@@ -179,7 +179,7 @@ def test_a_server_that_loses_calls_or_texts_is_not_equivalent(tooleval: Command,
     def gate(name: str, *more: object) -> tuple[int, str]:
         options = ('--model', name, '--baseline-model', 'reference', '--equivalent', 3, *more)
         done = tooleval('gate', tmp_path / 'out', '--baseline', tmp_path / 'out', *options)
-        return done.code, done.out.splitlines()[-1]
+        return done.code, done.out.splitlines()[0]
 
     for name in ('right', 'streamed'):
         assert gate(name) == (0, 'equivalent: 1 equivalent of 1 scores, with a margin of 3 points')
