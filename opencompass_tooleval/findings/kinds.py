@@ -45,6 +45,7 @@ KINDS: dict[str, Kind] = {
     'config:part': Kind(_FAULT, 'a partitioner, runner, task or summarizer does not exist, or has a wrong setting'),
     'config:budget': Kind(_FAULT, 'the budget of a model cannot count some of its requests'),
     'config:accelerator': Kind(_FAULT, '`opencompass -a` leaves a model as it is, without the accelerator'),
+    'config:template': Kind(_FAULT, 'the tokenizer of a local chat model has no chat template'),
     'config:data': Kind(_FAULT, 'a data set cannot be loaded', 'fetch its data: `tooleval prepare`'),
     'config:stored': Kind(_FAULT, 'stored answers have other settings, and the config does not decide on them'),
     'config:gpus': Kind(_FAULT, 'a model needs more GPUs than this machine has'),

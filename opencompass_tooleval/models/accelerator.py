@@ -1,10 +1,13 @@
-"""Finds models that ``opencompass -a vllm`` or ``-a lmdeploy`` does not replace, and restores settings that it drops.
+"""Finds local models that cannot run as configured: not replaced by ``opencompass -a``, or without a chat template.
+
+Also restores settings that ``-a vllm`` and ``-a lmdeploy`` drop.
 
 OpenCompass replaces the configs of its own Hugging Face wrappers before any code of this package runs.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -52,6 +55,36 @@ def accelerator_faults(config: Mapping[str, Any]) -> Iterator[Finding]:
                 "it. Without native tools, set type='opencompass.models.HuggingFacewithChatTemplate'; with them, set "
                 'type=ToolEvalVLLMChat, or serve the model, and leave -a out',
             )
+
+
+def template_faults(config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yields a fault for each local chat model whose tokenizer has no chat template, which would fail after loading."""
+    for model in config.get('models') or ():
+        if not isinstance(model, Mapping) or not _lacks_template(model):
+            continue
+        from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
+
+        kind = model.get('type')
+        kind = MODELS.get(kind) if isinstance(kind, str) else kind
+        is_chat = isinstance(kind, type) and issubclass(kind, HuggingFacewithChatTemplate)
+        if is_chat and not issubclass(kind, HuggingFaceBaseModel):
+            yield found(
+                'config:template',
+                name_of_model(model),
+                'its tokenizer has no chat template: for a base model set '
+                "type='opencompass.models.HuggingFaceBaseModel', else tokenizer_kwargs=dict(chat_template='...')",
+            )
+
+
+def _lacks_template(model: Mapping[str, Any]) -> bool:
+    folder = Path(str(model.get('tokenizer_path') or model.get('path') or ''))
+    if model.get('fastchat_template') or 'chat_template' in (model.get('tokenizer_kwargs') or ()):
+        return False
+    try:
+        settings = json.loads((folder / 'tokenizer_config.json').read_text(encoding='utf-8'))
+    except (OSError, ValueError):
+        return False  # not a folder, or loading it says what is wrong
+    return not settings.get('chat_template') and not any(folder.glob('chat_template*'))
 
 
 def restore_settings(config: MutableMapping[str, Any]) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mmengine.config import Config
 from opencompass.utils.run import change_accelerator
 
+from opencompass_tooleval.models.accelerator import template_faults
 from tests.conftest import ROOT
 from tests.forked import run_opencompass
 
@@ -107,3 +109,26 @@ def test_opencompass_s_concurrent_task_ends_the_run_at_once(tiny_model: Path, tm
     runner = f"dict(type='opencompass.runners.LocalRunner', max_num_workers=1, task={task})"
     said = refused(config(tmp_path, tiny_model, f"infer['runner'] = {runner}\n"))
     assert "OpenCompass's OpenICLInferConcurrentTask refuses the inferencers of this package: set" in said
+
+
+def test_a_local_chat_model_without_a_template_ends_the_run_and_names_the_settings(tmp_path: Path) -> None:
+    """Both settings were run by hand: a base model, and a template of one's own."""
+    (tmp_path / 'tokenizer_config.json').write_text('{}')
+    model: dict[str, Any] = {
+        'type': 'opencompass.models.HuggingFacewithChatTemplate',
+        'abbr': 'm',
+        'path': str(tmp_path),
+    }
+    (fault,) = template_faults({'models': [model]})
+    assert fault.is_fault and "m: its tokenizer has no chat template: for a base model set type='opencompass" in str(
+        fault
+    )
+    for more in (
+        {'type': 'opencompass.models.HuggingFaceBaseModel'},
+        {'tokenizer_kwargs': {'chat_template': '{{ messages }}'}},
+        {'fastchat_template': 'vicuna'},
+        {'path': 'organisation/name'},
+    ):
+        assert not list(template_faults({'models': [{**model, **more}]})), more
+    (tmp_path / 'chat_template.jinja').write_text('{{ messages }}')
+    assert not list(template_faults({'models': [model]}))
