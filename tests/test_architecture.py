@@ -270,7 +270,7 @@ BUDGETS = {
     'catalogue': 430
     + 81,  # the provenance of results is a typed record; samples in words; several variants of one kind, with seeds
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
-    'cli': 950 + 141,  # as above; deep folders
+    'cli': 950 + 153,  # as above; deep folders; configs are checked before OpenCompass is imported
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     'core': 3250 + 165 + 138,  # and what their answers show; one escaper; calls that answers quote; large queries
@@ -282,22 +282,22 @@ BUDGETS = {
     # that the owner of tools writes: files, state by meaning, effects, commands.
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 68,  # attribution, typed results, tasks; twins in exports; plan to doctor
+    'extras': 5900 + 750 + 160 + 866 + 1306 + 74,  # attribution, typed results, tasks; twins in exports; plan to doctor
     'findings': 255 + 4 + 39,  # results of twins; what answers show about servers
     'inferencers': 400 + 48,  # other settings; shards of earlier runs are joined; replicas are prepared one at a time
     'instructions': 415,
     'judging': 430,
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
-    'models': 3990 + 177 + 166,  # as above; failures that look like refusals; names that screens cannot show
+    'models': 3990 + 177 + 185,  # as above; chat templates; failures that look like refusals; names that screens cannot show
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,
     # The table of results was a part of the report, with parts of the summarizer.
-    'results': 180 + 200,  # the table of results; findings on comparisons; intervals of samples; originals of twins
+    'results': 180 + 202,  # the table of results; findings on comparisons; intervals of samples; originals of twins
     'runners': 1310 + 9,  # arrays in parts
-    'summarizers': 415 + 5,  # spread over seeds; one escaper
-    'tasks': 830 + 37,  # plan counts other settings; intervals; what answers show about servers
+    'summarizers': 415 + 11,  # spread over seeds; one escaper; heads of two lines
+    'tasks': 830 + 41,  # plan counts other settings; intervals; what answers show about servers
     'tool_docs': 1100 + 5,  # API descriptions are written here, and no longer in instructions
     'twins': 1200 + 27,  # values and names in other forms, gold within the tolerance, other orders
     # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words

@@ -213,8 +213,8 @@ def find_variant(name: str) -> VariantKind:
 def part_of(dataset: str, result: Mapping[str, Any]) -> tuple[int, int] | None:
     """Returns the number of a result's records, and the number of all records.
 
-    All records are those of the data set or of the published data, whichever are more. Returns None if the result has
-    all records, or a number is unknown.
+    The number of all records is that of the data set or of the published data, the larger of the two. Returns None if
+    the result has all records, or a number is unknown.
 
     Args:
         dataset: The abbr.

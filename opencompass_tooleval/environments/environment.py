@@ -1,11 +1,11 @@
 """Answers a tool call: from a recording, else by a function, else with the tool's own error.
 
-The order is: ``live``, ``exact``, ``function``, ``other_task``, ``nearest``, ``simulated``, ``error``. Only a live
-server answers for its tools, except those in the bank, which are frozen. A function comes before recordings of other
-tasks, since it knows the earlier calls of the task: a room that the task has booked is taken. If a function can only
-guess (a file that the task never wrote, the inbox), a recording of another task comes first, and the function learns
-from it. An exact recording of a tool with a state answers as often as it was recorded, then the function answers. For
-other tools the last recording answers again.
+The order is: ``live``, ``exact``, ``function``, ``other_task``, ``nearest``, ``simulated``, ``error``. A live server is
+the only source for its tools, unless the bank has recordings of them, which are used instead. A function comes before
+recordings of other tasks, since it knows the earlier calls of the task: a room that the task has booked is taken. If a
+function can only guess (a file that the task never wrote, the inbox), a recording of another task comes first, and the
+function learns from it. An exact recording of a tool with a state answers as often as it was recorded, then the
+function answers. For other tools the last recording answers again.
 """
 
 from __future__ import annotations

@@ -47,7 +47,9 @@ KINDS: dict[str, Kind] = {
     'config:accelerator': Kind(_FAULT, '`opencompass -a` leaves a model as it is, without the accelerator'),
     'config:template': Kind(_FAULT, 'the tokenizer of a local chat model has no chat template'),
     'config:data': Kind(_FAULT, 'a data set cannot be loaded', 'fetch its data: `tooleval prepare`'),
-    'config:stored': Kind(_FAULT, 'stored answers have other settings, and the config does not decide on them'),
+    'config:stored': Kind(
+        _FAULT, 'stored answers have other settings, and the config does not say whether to keep them'
+    ),
     'config:gpus': Kind(_FAULT, 'a model needs more GPUs than this machine has'),
     'config:nodes': Kind(_FAULT, 'a model needs several nodes, and its task gets one'),
     'config:key': Kind(_FAULT, 'a model behind an API has no key'),
@@ -78,7 +80,7 @@ KINDS: dict[str, Kind] = {
     'result:ending': Kind(_NOTE, 'answers ended for a reason that this package does not know'),
     'result:tokens': Kind(_NOTE, 'a server counts tokens in its totals alone, which count as answers'),
     'result:limits': Kind(_NOTE, 'models had other limits of tokens on one data set'),
-    'config:unused_limit': Kind(_NOTE, 'the limit of a model is below that of the benchmark, which counts'),
+    'config:unused_limit': Kind(_NOTE, 'the limit of a model is below that of the benchmark, which is used'),
     'config:refused': Kind(_NOTE, 'a server refuses a default of requests; `tooleval run` writes what it accepts'),
     'config:unused': Kind(_NOTE, 'a setting of a model has no effect'),
     'config:test_range': Kind(_NOTE, '`sample` or `test_range` selects a part of the records', _PART),

@@ -1,4 +1,4 @@
-"""Compares the stored answers of a run with its present config, and reopens predictions that lack answers."""
+"""Prepares a resumed run: decides which stored answers are used again, and reopens predictions that lack answers."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def unused_limits(config: Config) -> Iterator[Finding]:
         unused = {name: limit.unused for name, limit in limits.items() if limit and limit.unused}
         if unused:
             limit = f'max_out_len={next(iter(unused.values()))} of its config'
-            text = f"{limit} is below the benchmark's limit, which counts: {few(unused)}"
+            text = f"{limit} is below the benchmark's limit, which is used instead: {few(unused)}"
             yield found('config:unused_limit', name_of_model(model), text)
 
 

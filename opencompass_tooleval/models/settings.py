@@ -1,8 +1,8 @@
 """Checks the models and data sets of a config before anything is paid for: keywords, types, addresses, and names.
 
-A keyword that no class of this package reads would be ignored, or would end every task after the engines have started.
-Of two models, or two data sets, with one name, the files of one would overwrite those of the other. Classes of other
-packages are left to themselves, but for their names.
+A keyword that no class reads has no effect, or ends every task after the engines have started. If two models, or two
+data sets, have one name, the files of one overwrite those of the other. Of classes of other packages, only the names
+are checked.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def _model_faults(cfg: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _faults_of_roles(template: Any) -> Iterator[str]:
-    """Yields the parts of a ``meta_template`` of an API model that conversations are sent without."""
+    """Yields the parts of an API model's ``meta_template`` that are not sent, since conversations have their own."""
     if not isinstance(template, Mapping):
         return
     rows = [row for part in ('round', 'reserved_roles') for row in template.get(part) or () if isinstance(row, Mapping)]

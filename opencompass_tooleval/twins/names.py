@@ -2,8 +2,9 @@
 
 Names such as ``tool_1`` and ``tool_17`` would be similar to a sentence encoder, and one would be a prefix of the other,
 while published scorers search for names in text. So a name is made of random letters (``opaque``), or of two words of a
-list (``plain``). It is drawn only if no other new name and no text of the record contains it. New names of tools are
-also not more similar, by the encoder of the scores, than the two most similar old names, or than :data:`_FAR`.
+list (``plain``). It is drawn only if no other new name and no text of the record contains it. By the encoder of the
+scores, the similarity of two new names of tools is at most that of the two most similar old names, or :data:`_FAR` if
+that is higher.
 """
 
 from __future__ import annotations

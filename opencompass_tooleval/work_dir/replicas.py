@@ -33,8 +33,8 @@ _MOST_BYTES = 1 << 22
 _RECORDS = 16
 """Minimum number of records in a range, if there are enough. Large ranges keep similar prompts together."""
 _MOST, _OF_REST, _LEAST = 8, 4, 32
-"""Fractions of a replica's share: a range is a quarter of the rest of the share, but between an eighth and a 32nd of
-the share. So a replica with a tenth of the others' speed ends its first range in time, and all end almost together."""
+"""Sizes of ranges: a quarter of what is left of a replica's share, at most an eighth of the share and at least a 32nd.
+So a replica with a tenth of the others' speed ends its first range in time, and all end almost together."""
 _ROWS = 256
 _PLAN, _BEGIN, _END, _DONE = 'plan', 'begin', 'end', 'done'
 _SECONDS_PER_LOOK = 0.05
@@ -272,7 +272,7 @@ class Claims:
         return probe(self._folder / f'{_BEGIN}.0') is not None
 
     def has_work(self) -> bool:
-        """Tests if a range is free, or if all are done but no replica writes the predictions. Others may still work.
+        """Tests if there is work for this replica: a free range, or predictions that nobody writes yet.
 
         Raises:
             DataError: Another replica could not write the predictions.

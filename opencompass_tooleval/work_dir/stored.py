@@ -1,4 +1,4 @@
-"""Compares the stored answers and results of a run with its present config."""
+"""Reads which answers and results a run has, and tells which of them fit its present config."""
 
 from __future__ import annotations
 

@@ -233,7 +233,8 @@ def test_cut_and_further_answers_are_asked_for_and_no_others(resumed: Resumed, t
     first = resumed.rows()
 
     said = resumed.go(50, '[2:4]')  # a limit that does not count is told
-    note = "NOTE m: max_out_len=50 of its config is below the benchmark's limit, which counts: teval-review_str_v2"
+    limit = "max_out_len=50 of its config is below the benchmark's limit, which is used instead"
+    note = f'NOTE m: {limit}: teval-review_str_v2'
     assert note in said and resumed.limits() == [] and resumed.rows() == first
     assert resumed.result()['samples'] == {'all': 2, 'infra': 0, 'cut': 0, 'of': whole}
 

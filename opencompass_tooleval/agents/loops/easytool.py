@@ -84,7 +84,7 @@ Log = Any
 """Earlier tasks and answers that a task sees, as a list or dict; None if it sees nothing."""
 
 NOTHING = NO_TASK = -1
-"""The published code takes this value as no tool, and as no dependency."""
+"""Value that means "no tool" and "no dependency" in the published code."""
 
 _PURPOSES = {
     prompts.TASK_DECOMPOSE: 'task_decompose',

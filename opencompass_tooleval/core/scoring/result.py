@@ -9,7 +9,7 @@ A reason is ``area:code``. The areas are
 * ``finish``, ``limit``, ``loop``: an agent did not finish (``loop`` has no code),
 * ``calls``: an agent's calls differ from the gold calls,
 * ``goal``: an agent did not reach the goal of a task that was made from a user's tools,
-* ``gold``: the answer is correct by the gold answer without its errata,
+* ``gold``: the answer is correct by the published gold answer, and wrong by the corrected one,
 * ``answer``: no text is left to parse (see :mod:`opencompass_tooleval.core.calls.answer`),
 * ``serving``: not a reason of a lost point; it says why the server's answer differs from the text that the model wrote,
   and is stored in addition to the sample's reason,

@@ -198,8 +198,8 @@ class Effect:
         differing: Number of clusters with different values.
         records: Number of records.
         queries: Number of clusters.
-        step: Points by which a changed cluster changes the score: the mean of the changes, weighted by their squares,
-            so that many small changes do not hide a few large ones, which cause most of the error.
+        step: Points by which a cluster that differs changes the score: the mean of the changes, weighted by their
+            squares. So a few large changes, which cause most of the error, count more than many small ones.
         largest: The largest share of one cluster in the score, 0-1.
     """
 
@@ -357,9 +357,10 @@ def compare_column(column: Mapping[Score, float], pairs: Mapping[Score, Pairs]) 
     If a difference is significant, the end of its interval towards 0 is that of a t interval: the interval excludes 0
     exactly if a t test finds the difference and :attr:`Effect.sign_chance` allows it. Other ends are wider, since the
     error is too small if few queries differ: it is 0 if none of 100 queries differ. A larger difference, or one in the
-    other direction, would have changed more queries, by :attr:`Effect.step` each. The interval contains the differences
-    whose larger error explains the observed one. For right-or-wrong answers these are the ends of a score interval
-    (Wilson 1927). The ends are at least :func:`unseen_drop` away, since a change of few tasks may go unseen.
+    other direction, would have changed more queries, by :attr:`Effect.step` each, and so would have a larger error. The
+    interval contains a difference if the observed one lies within this error of it. For right-or-wrong answers this is
+    a score interval (Wilson 1927). The ends are at least :func:`unseen_drop` away, since a change of few tasks may go
+    unseen.
 
     Args:
         column: As in :func:`effect_of`.

@@ -115,7 +115,7 @@ def _known_keys() -> set[str]:
 
 @lru_cache(maxsize=256)
 def _pattern(key: str) -> re.Pattern[str]:
-    """Returns a pattern that finds a key, plain or escaped in a URL, in JSON (``\\/`` too) or in HTML."""
+    """Returns a pattern that finds a key, plain or escaped in a URL or in JSON (``\\/`` too)."""
     return re.compile(''.join(map(_written, key)), re.IGNORECASE)
 
 
@@ -124,19 +124,17 @@ def _written(letter: str) -> str:
     forms = [re.escape(letter), rf'\\{re.escape(letter)}']
     code = ord(letter)
     if code < 1 << 16:
-        forms += [rf'\\u{code:04x}', rf'&#(?:0{{0,6}}{code}|x0{{0,6}}{code:x});']
+        forms.append(rf'\\u{code:04x}')
     forms.append(''.join(f'%{byte:02x}' for byte in letter.encode('utf-8', 'replace')))
-    forms += [re.escape(f'&{name};') for name in _ENTITIES.get(letter, ())]
     return f'(?:{"|".join(forms)})'
 
 
-_ENTITIES = {'&': ('amp',), '<': ('lt',), '>': ('gt',), '"': ('quot',), "'": ('apos',)}
 _LONGEST_FORM = 12
-"""Maximum length of the escape of one letter: ``&#x0000000a;``."""
+"""Maximum length of the escape of one letter: four bytes in a URL."""
 
 
 def redact(text: str) -> str:
-    """Replaces each known key, in any case and with any escapes, and the login in a URL."""
+    """Replaces each known key, in any case, also if it is escaped for a URL or JSON, and the login in a URL."""
     for key in sorted(_known_keys(), key=len, reverse=True):  # longest first, since a key may be a part of another
         text = _pattern(key).sub(_HIDDEN, text)
     return _PASSWORD_IN_URL.sub(f'{_HIDDEN}@', text)

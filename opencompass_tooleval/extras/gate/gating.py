@@ -294,8 +294,9 @@ def decide(
 
     With ``rules.equivalent``, scores are equivalent, different or undecided
     (:func:`~opencompass_tooleval.extras.gate.equivalence.equivalence_of`). The chance that all scores are wrongly
-    called equivalent is at most that of one score: if one true difference is as large as the margin, its own test must
-    err too (an intersection-union test, Berger 1982). A score is never equivalent if the run lacks some of its records.
+    called equivalent is at most that of one score: if one true difference is as large as the margin, the test of that
+    score must be wrong too (an intersection-union test, Berger 1982). A score is never equivalent if the run lacks some
+    of its records.
 
     Args:
         new: The run.

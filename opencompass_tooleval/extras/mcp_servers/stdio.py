@@ -192,7 +192,6 @@ async def _stop(process: asyncio.subprocess.Process, patience: float) -> None:
             # A timeout for SIGKILL too: a child outside the group may keep the pipes open forever.
             await asyncio.wait_for(process.wait(), _PATIENCE if number else patience)
             break
-    _kill(process.pid, signal.SIGKILL)  # processes left in its group
     process._transport.close()  # type: ignore[attr-defined]  # no public method closes pipes that a child keeps open
 
 

@@ -58,7 +58,7 @@ def check_key(probed: Probed) -> Iterator[Finding]:
         which = 'the key is refused' if probed.endpoint.key else 'no key is set, and the server requires one'
         yield server_fault('key', f'{which}: {RIGHT_KEY}')
     elif wrong is None:
-        yield server_unknown('key', 'neither the list of models nor a question shows if it is right')
+        yield server_unknown('key', 'not checked: the list of models needs no key, and the server answered no question')
     else:
         yield server_fine('key', 'the server accepts any key' if wrong else 'accepted; a wrong key is refused')
 

@@ -37,7 +37,7 @@ def changes(before: State, after: State) -> dict[str, str]:
     """Returns the parts that differ -> their difference as JSON text.
 
     A difference has ``removed``, ``added`` and ``moved`` for items, ``to`` for a new value, ``gone`` for a removed one,
-    ``is`` for new or removed empty items, or ``more``, a number, if it is too large.
+    ``is`` for new or removed empty items. If it is too large, it has the number of further changes as ``more``.
     """
     found: dict[str, str] = {}
     left = _MAX_TEXT

@@ -339,7 +339,10 @@ def test_a_wrong_key_ends_it(key: str, kind: type[Script]) -> None:
 def test_a_busy_server_does_not_tell_whether_the_key_is_right() -> None:
     findings = look(refuses(503, 'loading', lambda request: True, LetsAllIn)())
     key = next(finding for finding in findings if finding.about == 'key')
-    assert (key.level, key.text) == (UNKNOWN, 'neither the list of models nor a question shows if it is right')
+    assert (key.level, key.text) == (
+        UNKNOWN,
+        'not checked: the list of models needs no key, and the server answered no question',
+    )
 
 
 def test_a_wrong_model_ends_it() -> None:
