@@ -285,3 +285,11 @@ def test_tools_without_instructions_are_shown_with_their_documentation() -> None
     assert maps.description == 'Maps\nsearch_for_maps: does search_for_maps'
     expected_entry = {'name': 'Clock.now', 'description': 'does Clock.now', 'parameters': PLACE}
     assert clock.apis == {'Clock.now': expected_entry}
+
+
+@pytest.mark.parametrize('summary', ['', ' \n', '<think>It is', '</think>'])
+def test_a_summary_without_visible_text_is_no_final_answer(session: Session, summary: str) -> None:
+    """The published code stores it as the final answer; all else is the same."""
+    trajectory, requests = carried_out(session, answer_summarize=[summary])
+    assert (trajectory.final_answer, trajectory.stopped) == ('', 'finish:missing')
+    assert len(requests) == len(carried_out(session)[1])

@@ -124,8 +124,7 @@ class EasyTool:
         tool_list: The form of the list of tools in the request to choose one. ``prepared``: as in the published runs,
             which list each key and value of a prepared tool as if it were a tool (``ID: ID``, ``7``,
             ``ID: Description``, text); tools that were tried stay in the list. ``by_id``: ``ID: 7``, text, without
-                tools
-            that were tried. The default is ``by_id`` with retrieval, as published, else ``prepared``.
+            tools that were tried. The default is ``by_id`` with retrieval, as published, else ``prepared``.
         corpus: A file of instructions with more tools to retrieve; its path is resolved like that of a data file.
         encoder: Sentence encoder for retrieval: ``offline``, a folder or a hub id; the default is
             ``$TOOLEVAL_ENCODER``, else the official encoder. It is loaded with the first task.
