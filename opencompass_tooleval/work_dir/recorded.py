@@ -70,6 +70,11 @@ class RecordedAnswers:
             what = f'it holds {len(self.by_position)} answers by position for {len(record_ids)} records'
             raise DataError(self.path, what)
         unknown = sorted(set(self.by_id) - set(record_ids))
+        if unknown and len(unknown) == len(self.by_id) and all(map(str.isdecimal, unknown)):
+            lacking = next((number for number in range(len(record_ids)) if str(number) not in self.by_id), None)
+            fault = 'these are in another order' if lacking is None else f'number {lacking} is missing'
+            what = 'answers without record ids are numbered 0, 1, 2, ... in the order of the records'
+            raise DataError(self.path, f'{what}; {fault}')
         if unknown:
             raise DataError(self.path, f'{len(unknown)} answers belong to no record of the data', record=unknown[0])
         missing = [record_id for record_id in record_ids if self.by_id and record_id not in self.by_id]
