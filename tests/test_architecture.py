@@ -302,7 +302,7 @@ BUDGETS = {
     'twins': 1200 + 27,  # values and names in other forms, gold within the tolerance, other orders
     # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
     # the steps of a fix are not all made; pairs of a config; replicas that end together
-    'work_dir': 2120 + 100 + 44,  # as above; what a config uses
+    'work_dir': 2120 + 100 + 50,  # as above; numbers that lack; what a config uses
 }
 
 

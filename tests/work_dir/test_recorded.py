@@ -141,13 +141,16 @@ def test_what_an_answer_says_besides_its_text(tmp_path: Path) -> None:
         assert "record 'a'" in str(caught.value)
 
 
+NUMBERED = 'answers without record ids are numbered 0, 1, 2, ...'
+
+
 def test_answers_are_those_of_the_records(tmp_path: Path) -> None:
     path = tmp_path / 'x.json'
     for content, says in (
         ({'a': 'one'}, "record 'b': no answer is recorded for it"),
         ({'a': 'one', 'c': 'x', 'b': 'two', 'd': 'x'}, "record 'c': 2 answers belong to no record of the data"),
-        ({'0': 'one', '2': 'x'}, 'numbered 0, 1, 2, ... in the order of the records; number 1 is missing'),
-        ({'1': 'one', '0': 'x'}, 'in the order of the records; these are in another order'),
+        ({'0': 'one', '2': 'x'}, f'{NUMBERED} in the order of the records; number 1 is missing'),
+        ({'1': 'one', '0': 'x'}, f'{NUMBERED} in the order of the records; these are in another order'),
         (['x'], 'it holds 1 answers by position for 2 records'),
         (['x'] * 3, 'it holds 3 answers by position for 2 records'),
         ({}, 'it holds no answers'),
