@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from datasets import Dataset
 from opencompass.openicl.icl_inferencer import GenInferencer
@@ -93,7 +94,8 @@ class Prompts(Sequence[Prompt]):
 
     def sizes(self, indices: Sequence[int]) -> list[int]:
         """Returns the number of bytes of each conversation, as a measure of its tokens."""
-        return list(pc.binary_length(self._columns[self._template.column].take(indices)).to_pylist())
+        lengths = pc.binary_length(self._columns[self._template.column].take(pa.array(indices, pa.int64())))
+        return list(lengths.to_pylist())
 
     def in_prefix_order(self) -> list[int]:
         """Returns all indices, ordered so that conversations with a common prefix are adjacent, for prefix caches."""

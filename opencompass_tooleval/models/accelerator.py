@@ -66,8 +66,9 @@ def template_faults(config: Mapping[str, Any]) -> Iterator[Finding]:
 
         kind = model.get('type')
         kind = MODELS.get(kind) if isinstance(kind, str) else kind
-        is_chat = isinstance(kind, type) and issubclass(kind, HuggingFacewithChatTemplate)
-        if is_chat and not issubclass(kind, HuggingFaceBaseModel):
+        if not isinstance(kind, type) or issubclass(kind, HuggingFaceBaseModel):
+            continue
+        if issubclass(kind, HuggingFacewithChatTemplate):
             yield found(
                 'config:template',
                 name_of_model(model),

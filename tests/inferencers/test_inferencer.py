@@ -19,6 +19,9 @@ from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogu
 from opencompass_tooleval.inferencers.inferencer import InfraFailureError, ToolEvalGenInferencer
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_calls import AskingEndedError, token_length
+from opencompass_tooleval.work_dir.lock import exclusive
+from opencompass_tooleval.work_dir.replicas import Claims, Replica
+from opencompass_tooleval.work_dir.run_context import in_context
 
 
 class RowsDataset(BaseDataset):
@@ -121,6 +124,24 @@ def write_journal(run: Run, indices: Sequence[int], **changes: Any) -> None:
         lines.append({**row, 'gold': f'gold of r{index}', 'record_id': f'r{index}', **changes})
     run.folder.mkdir(parents=True, exist_ok=True)
     run.journal.write_text(''.join(json.dumps(line) + '\n' for line in lines), encoding='ascii')
+
+
+def test_replicas_whose_answers_are_all_stored_write_the_predictions(tmp_path: Path) -> None:
+    """A kill between the last answer and the predictions: nothing is left to divide."""
+    run = Run(tmp_path, make_rows(10))
+    write_journal(run, range(10))
+    claims, columns = (
+        Claims(run.predictions, Replica(0, 2, 'x')),
+        {'input_columns': ['messages'], 'output_column': 'record'},
+    )
+    with exclusive(claims.lock), in_context(claims=claims):
+        ToolEvalGenInferencer(model=run.model, max_out_len=16, output_json_filepath=str(tmp_path)).inference(
+            ZeroRetriever(RowsDataset(reader_cfg=columns, abbr='stub', rows=list(run.rows))),
+            prompt_template=ToolEvalConversationTemplate('{messages}'),
+            output_json_filepath=str(tmp_path),
+            output_json_filename=run.predictions.name,
+        )
+    assert len(json.loads(run.predictions.read_text())) == 10 and run.model.records_asked() == []
 
 
 def test_predictions_are_in_the_order_of_the_data(tmp_path: Path) -> None:

@@ -86,6 +86,19 @@ def claimers(whole: Path, number: int) -> list[int]:
     return [int(file.read_text()) for file in files]
 
 
+def test_nothing_to_divide_is_done_in_every_step(tmp_path: Path) -> None:
+    """The predictions are written by one of the replicas, from what was stored before."""
+    both = pair(tmp_path, 0)
+    written: list[int] = []
+    for claims in both:
+        with exclusive(claims.lock):
+            claims.arrived([])
+            assert claims.take(8) == [] and (written or plan_of(tmp_path / 'data.json').stops == [])
+            assert claims.has_work() == (not written)
+            claims.finish(lambda journals: (written.append(1), (tmp_path / 'data.json').write_text('{}')))
+    assert written == [1] and not claims_folder(tmp_path / 'data.json').exists()
+
+
 def test_one_dies_in_the_middle(tmp_path: Path) -> None:
     """The other gets all that the dead one has not answered, and nothing else."""
     samples, asked = 320, Counter[int]()
