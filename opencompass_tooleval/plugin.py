@@ -156,6 +156,8 @@ FINDINGS = ['.findings.kinds:KINDS']
 
 RESULT_CHECKS = [
     '.findings.of_results:published',
+    '.findings.of_results:other_answers',
+    '.findings.of_results:scored_again',
     '.findings.of_results:no_answers',
     '.findings.of_results:unlike',
     '.findings.of_results:ends_of_answers',

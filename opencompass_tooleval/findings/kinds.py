@@ -60,6 +60,7 @@ KINDS: dict[str, Kind] = {
     'published:rebuilt': Kind(_NOTE, 'the data were built by this package, not by the authors'),
     'config:replayed': Kind(_WARNING, 'judgements are from a file, perhaps about other answers', 'set `judge_cfg`'),
     'config:literal_key': Kind(_WARNING, 'a key stands in the config', "write `key='ENV'`"),
+    'result:other_answers': Kind(_WARNING, 'a run has other predictions than its results', 'run again with `-r`'),
     'result:no_answer': Kind(_WARNING, 'many samples have no answer, not by fault of the model', '`tooleval retry`'),
     'run:budget': Kind(_WARNING, 'a budget is used up, so that requests were not sent', 'raise `budget`'),
     'result:differs': Kind(_WARNING, 'results of one data set had other data, prompts, banks, judges or settings'),
@@ -74,6 +75,7 @@ KINDS: dict[str, Kind] = {
     'result:full_context': Kind(_WARNING, "prompts fill a server's context", "raise the server's context"),
     'result:cut': Kind(_WARNING, 'answers were cut at a limit of tokens', 'raise `max_out_len`, and resume with `-r`'),
     # Notes.
+    'result:rescored': Kind(_NOTE, 'another scoring of the same answers has moved a score'),
     'result:unanswered': Kind(_NOTE, 'some samples have no answer, not by fault of the model', '`tooleval retry`'),
     'run:main_score': Kind(_NOTE, 'a table has no main score, since it needs results that are missing'),
     'run:unjudged': Kind(_NOTE, 'no judge was asked whether the tasks are solved'),

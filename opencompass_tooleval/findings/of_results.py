@@ -30,6 +30,7 @@ from opencompass_tooleval.findings.finding import Finding, found, merged
 from opencompass_tooleval.findings.kinds import PUBLISHED
 from opencompass_tooleval.plugin import BENCHMARKS, RESULT_CHECKS, load
 from opencompass_tooleval.work_dir.progress import cut_datasets
+from opencompass_tooleval.work_dir.stored import OTHER_ANSWERS
 
 Results = Mapping[tuple[str, str], Mapping[str, Any]]
 """Model and data set -> result; its details are not needed."""
@@ -162,6 +163,30 @@ def no_answers(results: Results) -> Iterator[Finding]:
                 text = f'{counts} {some}an empty answer and count as wrong. {end}{quoted}'
             kind = 'result:no_answer' if many_failed(samples) else 'result:unanswered'
             yield found(kind, f'{model} / {dataset}', text)
+
+
+def other_answers(results: Results) -> Iterator[Finding]:
+    """Yields a finding per model whose predictions are not those that its results were computed from."""
+    models: dict[str, list[str]] = {}
+    for (model, dataset), result in results.items():
+        if result.get(OTHER_ANSWERS):
+            models.setdefault(model, []).append(dataset)
+    for model, names in models.items():
+        text = f'the predictions of the run are not those of its results: {few(names)}. Run again with -r'
+        yield found('result:other_answers', model, text)
+
+
+def scored_again(results: Results) -> Iterator[Finding]:
+    """Yields a finding per result that another scoring of the same answers has moved."""
+    for (model, dataset), result in results.items():
+        metrics = _part(_part(result, 'rescored'), 'metrics')
+        for metric, moved in metrics.items():
+            before, after = moved.get('before'), result.get(metric)
+            shown = [f'{score:.2f}' if isinstance(score, float) else '-' for score in (before, after)]
+            flips = f'{moved.get("right_count")} answers became better and {moved.get("wrong_count")} worse'
+            yield found(
+                'result:rescored', f'{model} / {dataset}', f'{metric} was {shown[0]} and is {shown[1]}: {flips}'
+            )
 
 
 def no_responses(results: Results) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,14 +12,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from opencompass.utils import build_dataset_from_cfg, get_infer_output_path, model_abbr_from_cfg
+from opencompass.utils import build_dataset_from_cfg, get_infer_output_path, get_logger, model_abbr_from_cfg
 
-from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.runs import split_runs
 from opencompass_tooleval.core.scoring.sampling_settings import DECIDE, StoredAnswers
 from opencompass_tooleval.core.text.jsonable import texts_digest
 from opencompass_tooleval.findings.finding import Finding, found
+from opencompass_tooleval.inferencers.result_origin import origin_of
+from opencompass_tooleval.models.accelerator import run_options
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import one_thread
 from opencompass_tooleval.work_dir.progress import abbrs_of
@@ -32,10 +35,16 @@ from opencompass_tooleval.work_dir.shards import (
     whole_of,
 )
 from opencompass_tooleval.work_dir.stored import (
+    ANSWERS,
+    SCORING,
     Records,
+    bytes_digest,
+    is_intact,
     is_unfinished,
     join_parts,
+    origin_in,
     other_settings,
+    outdated_name,
     reopen,
     result_is_outdated,
 )
@@ -93,13 +102,51 @@ def _look(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> _
     """Compares the stored files with a config."""
     file, result = _paths(work, model, dataset)
     files = [file] if file.exists() else [] if is_shard(dataset) else list(numbered_shards(file).values())
-    unfinished = [one for one in files if is_damaged(one) or _asks_more(one, model, dataset, result)]
+    unfinished = [one for one in files if _lacks_answers(one, model, dataset, result)]
     return _Stored([one for one in files if one not in unfinished], unfinished, result)
 
 
-def _is_current(result: Path, dataset: Mapping[str, Any]) -> bool:
-    """Tests if there is a result that is not damaged and about the same records."""
-    return result.is_file() and not is_damaged(result) and not result_is_outdated(result, records_of(dataset))
+def _lacks_answers(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any], result: Path) -> bool:
+    """Tests if predictions lack answers or are cut. What is no readable file lacks none: its evaluation fails."""
+    try:
+        return is_damaged(file) or _asks_more(file, model, dataset, result)
+    except (DataError, OSError):
+        return False
+
+
+def why_outdated(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> str:
+    """Returns why a result does not count: its records, answers or scoring are others, or it is damaged; ``''`` if it
+    counts or does not exist.
+
+    A result without digests, of an earlier version or of another package's task, counts if its records do. A result
+    whose predictions are gone counts only while a run scores and asks nothing (``-m eval``).
+    """
+    file, result = _paths(work, model, dataset)
+    if not os.path.lexists(result) or is_shard(dataset):
+        return ''
+    try:
+        if is_damaged(result) or not is_intact(result):
+            return 'it is damaged'
+        if result_is_outdated(result, records_of(dataset)):
+            return 'its records are others'
+        files = [file] if file.exists() else list(numbered_shards(file).values())
+        stored = origin_in(result)
+        if not files:
+            return '' if only_scores() else 'its predictions are gone'
+        if not stored:
+            return ''
+        now = origin_of(files, model, dataset)
+    except (DataError, OSError) as error:
+        return f'it cannot be compared with its predictions ({error})'
+    if now[ANSWERS] != stored.get(ANSWERS):
+        return 'its predictions are others'
+    return '' if now[SCORING] == stored.get(SCORING) else 'its scoring is another'
+
+
+def only_scores() -> bool:
+    """Tests if this process is ``opencompass -m eval``."""
+    options = run_options()
+    return options is not None and options.mode == 'eval'
 
 
 def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any], result: Path) -> bool:
@@ -113,6 +160,8 @@ def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any],
     # The sizes of shards are compared by the partitioner.
     records = records_of(dataset) if file.stem == result.stem else None
     try:
+        if (known := origin_in(result)) and records and known.get(ANSWERS) != bytes_digest([file]):
+            result = outdated_name(result)  # it says nothing about these answers
         limit, stored = answer_limit(model, inferencer), StoredAnswers.of(model, inferencer)
         return is_unfinished(file, result, records, limit, stored)
     except DataError:
@@ -172,7 +221,7 @@ def undecided(work: Path, combinations: Iterable[Mapping[str, Any]]) -> list[Fin
 
 
 def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
-    """Sets aside files that would make a task skip work: reopens unfinished predictions, removes an outdated result.
+    """Sets aside files that would make a task skip work: reopens unfinished predictions, renames an outdated result.
 
     Files that a power cut left empty or cut are renamed. The evaluation stage does not change predictions.
 
@@ -192,8 +241,9 @@ def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[s
             _join_parts(work, file, dataset)
         if stage == 'infer' and file.is_file() and _asks_more(file, model, dataset, result):
             reopen(file, result, records_of(dataset) if file.stem == result.stem else None)
-        elif result.is_file() and not is_shard(dataset) and result_is_outdated(result, records_of(dataset)):
-            result.unlink()
+        elif why := why_outdated(work, model, dataset):
+            get_logger().info(f'{result} is scored again, since {why}')
+            result.rename(outdated_name(result) if result.is_file() else result.with_name(f'{result.name}.damaged'))
 
 
 @contextmanager
@@ -212,16 +262,22 @@ def finished_only(out_dir: str, combinations: Iterable[Mapping[str, Any]]) -> It
     stage = Path(out_dir)
     if stage.name == PREDICTIONS and (faults := undecided(stage.parent, combinations)):
         raise SystemExit('\n'.join(f'tooleval: {one}' for one in faults))
+    unbound: list[str] = []
     with TemporaryDirectory(prefix='tooleval-finished-') as folder:
         for combination in combinations:
             for model, dataset in product(combination['models'], combination['datasets']):
                 stored = _look(stage.parent, model, dataset)
                 files = stored.finished
                 if stage.name == RESULTS:  # OpenCompass partitions both stages before it runs the first one
-                    is_scored = not stored.unfinished and _is_current(stored.result, dataset)
+                    is_scored = not stored.unfinished and stored.result.is_file()
+                    is_scored = is_scored and not why_outdated(stage.parent, model, dataset)
                     files = [stored.result] if is_scored else []
+                    unbound += [one.stem for one in files if not (stored.finished and origin_in(one))]
                 for file in files:
                     place = Path(folder, file.relative_to(stage))
                     place.parent.mkdir(parents=True, exist_ok=True)
                     place.touch()
+        if unbound:
+            which = f'{len(unbound)} results stay as they are ({first_of(unbound, 2)})'
+            get_logger().warning(f'{which}: it is unknown from which answers, or their predictions are gone')
         yield folder

@@ -76,15 +76,15 @@ def tell_only_warnings() -> None:
     get_logger().setLevel(logging.WARNING)
 
 
-def _canonical(value: Any) -> Any:
+def canonical(value: Any) -> Any:
     """Converts a setting to JSON that is the same in every process and for every notation in a config.
 
     A config may contain a class or its name (``opencompass tasks`` dump configs); 0 and 0.0 are the same temperature.
     """
     if isinstance(value, Mapping):
-        return {str(name): _canonical(content) for name, content in value.items() if not is_secret(str(name))}
+        return {str(name): canonical(content) for name, content in value.items() if not is_secret(str(name))}
     if isinstance(value, (list, tuple)):
-        return [_canonical(item) for item in value]
+        return [canonical(item) for item in value]
     if isinstance(value, (str, bool)) or value is None:
         return value
     if isinstance(value, (int, float)):
@@ -96,7 +96,7 @@ def judge_settings(cfg: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings that may change a judge's replies, as JSON values, without keys, addresses and speed
     settings."""
     settings = {
-        name: _canonical(value) for name, value in cfg.items() if name not in _NOT_SETTINGS and not is_secret(name)
+        name: canonical(value) for name, value in cfg.items() if name not in _NOT_SETTINGS and not is_secret(name)
     }
     settings['type'] = str(settings['type']).rpartition('.')[2]
     return settings

@@ -261,7 +261,7 @@ def _results(
 def find_missing(run: WorkDir, model: str, dataset: str) -> Missing:
     """Finds out from the log why a result is missing."""
     whole = run.predictions(model, dataset)
-    is_answered = whole.is_file() or bool(numbered_shards(whole))
+    is_answered = whole.exists() or bool(numbered_shards(whole))
     log = run.log(model, dataset, 'eval' if is_answered else 'infer')
     shown = str(log) if log.is_file() else f'{log} (no log: the task never started)'
     return Missing(model, dataset, last_error(log, dataset), shown, is_answered)

@@ -27,12 +27,15 @@ from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING, sampli
 from opencompass_tooleval.core.scoring.usage import read_usage, whole_number
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_rows, summary_of
 from opencompass_tooleval.core.text.jsonable import texts_digest
+from opencompass_tooleval.inferencers.result_origin import origin_of
+from opencompass_tooleval.inferencers.resuming import prepare
 from opencompass_tooleval.models.api.endings import is_unknown
 from opencompass_tooleval.models.conversation import TOOLS, ToolEvalConversationTemplate
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.models.model_calls import SYSTEM_PROMPT
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.models.settings import is_greedy
+from opencompass_tooleval.results.rescored import RESCORED, rescored
 from opencompass_tooleval.results.sampled import INTERVALS, intervals_of_sample
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
 from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask
@@ -41,7 +44,7 @@ from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.prompt_tokens import cut_prompts, reported_usage
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.shards import check_shards, read_predictions, shard_files
-from opencompass_tooleval.work_dir.stored import select_rows
+from opencompass_tooleval.work_dir.stored import outdated_name, select_rows, with_origin
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 
@@ -127,6 +130,9 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
             TaskFailedError: A dataset failed.
         """
         self._failures = Failures()
+        for model, datasets in zip(self.model_cfgs, self.dataset_cfgs, strict=True):
+            for dataset in datasets:  # a runner may have started the task without get_command
+                prepare(self.stage, Path(self.work_dir), model, dataset)
         with in_context(engine_log=self.engine_log()):
             super().run()
         self._failures.check()
@@ -245,4 +251,11 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
     def _save_results(self, result: Any) -> None:
         file = self._file('results')
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, to_json(result))
+        predictions, before = self._file('predictions'), outdated_name(file)
+        files = [predictions] if predictions.exists() else shard_files(predictions)
+        origin = origin_of(files, self.model_cfg, self.dataset_cfg)
+        if before.is_file() and (moved := rescored(before, result, origin)):
+            result = {**result, RESCORED: moved}
+            result |= {'details': result.pop('details')} if 'details' in result else {}  # stays last
+        write_whole(file, with_origin(to_json(result), origin))
+        before.unlink(missing_ok=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.catalogue.provenance import Provenance
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.answer_limit import AnswerLimit, is_cut_below
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.sampling_settings import ASK, SAMPLING, StoredAnswers
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, read_plain
+from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 from opencompass_tooleval.work_dir.journal import MODEL, Journal, Row, write_json
 from opencompass_tooleval.work_dir.lock import exclusive, lock_path
 from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, whole_of
 
+ORIGIN = 'computed_from'
+"""Key in a result of the digests below, on a line of its own."""
+ANSWERS, SCORING, CONTENT = 'predictions_sha256', 'scoring_sha256', 'content_sha256'
+"""SHA-256 of the bytes of the predictions, of all that scores them, and of the result's other lines."""
+OTHER_ANSWERS = 'other_answers'
+"""Key that a reader adds to a result whose run has other predictions."""
+_ORIGIN_LINE = f'"{ORIGIN}": '.encode()
 _DETAILS = b'"details"'
 _MOST_OF_HEAD = 1 << 22
 _SETTINGS = f'"{SAMPLING}"'.encode()
@@ -105,6 +115,64 @@ def _has_sampling(head: Mapping[str, Any], stored: StoredAnswers) -> bool:
     return Provenance.of(head).stored.get(SAMPLING) == [stored.sampling]
 
 
+def bytes_digest(files: Iterable[Path]) -> str:
+    """Returns the SHA-256 of the bytes of files, one after the other.
+
+    Raises:
+        DataError: A file cannot be read.
+    """
+    digest = hashlib.sha256()
+    for file in files:
+        with open_plain(file, None) as stream:
+            while part := stream.read(1 << 20):
+                digest.update(part)
+    return digest.hexdigest()
+
+
+def outdated_name(result: Path) -> Path:
+    """Returns the name under which an outdated result waits for the one that replaces it."""
+    return result.with_name(f'{result.name}.outdated')
+
+
+def origin_in(result: Path) -> Mapping[str, Any]:
+    """Returns the digests that a result stores; ``{}`` for results of earlier versions and of other tasks."""
+    origin = _head(result).get(ORIGIN)
+    return origin if isinstance(origin, Mapping) else {}
+
+
+def with_origin(content: str, origin: Mapping[str, str]) -> str:
+    """Adds the digests to the text of a result that has one line per key, and ``details`` as the last."""
+    digest = _digest_without_origin(content.encode('utf-8', 'surrogatepass'))
+    line = json.dumps({ORIGIN: {**origin, CONTENT: digest}})[1:-1]
+    head, details, rest = content.partition('\n' + _DETAILS.decode())
+    return f'{head}\n{line},{details}{rest}' if details else f'{head.rpartition("}")[0].rstrip()},\n{line}\n}}\n'
+
+
+def _digest_without_origin(content: bytes) -> str:
+    """Returns the digest of a result's lines, without the line of the digests, and without commas at the ends."""
+    lines = (line.rstrip(b',') for line in content.splitlines() if not line.startswith(_ORIGIN_LINE))
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line + b'\n')
+    return digest.hexdigest()
+
+
+def is_intact(result: Path) -> bool:
+    """Tests if a result is what was written, by its digest; without a digest, if it is valid JSON.
+
+    Raises:
+        DataError: The result cannot be read.
+    """
+    content = read_plain(result, MAX_RUN_BYTES)
+    if b'\n' + _ORIGIN_LINE in content:
+        return origin_in(result).get(CONTENT) == _digest_without_origin(content)
+    try:
+        load_json(content)
+    except ValueError:
+        return False
+    return True
+
+
 def result_is_outdated(result: Path, records: Records | None) -> bool:
     """Tests if a result is about other records than the config selects; False if unknown."""
     head = _head(result)
@@ -129,13 +197,13 @@ def _may_be_cut(head: Mapping[str, Any], limit: AnswerLimit | None) -> bool:
 def _head(result: Path) -> Mapping[str, Any]:
     """Reads a result of this package without its details; returns ``{}`` if it is missing or invalid."""
     try:
-        with result.open('rb') as stream:
+        with open_plain(result, None) as stream:
             head = stream.read(_MOST_OF_HEAD)
-    except OSError:
+    except (OSError, DataError):
         return {}
-    lines = head.partition(b'\n' + _DETAILS)[0].rstrip()
+    lines, details, _ = head.partition(b'\n' + _DETAILS)
     try:
-        content = load_json(lines.removesuffix(b',') + b'}', bounded=True)
+        content = load_json(lines.rstrip().removesuffix(b',') + b'}' if details else lines, bounded=True)
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}

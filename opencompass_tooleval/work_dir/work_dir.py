@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, check_links, open_plain, read_plain
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.shards import read_predictions, shard_files, shard_pattern
+from opencompass_tooleval.work_dir.stored import ANSWERS, ORIGIN, OTHER_ANSWERS, bytes_digest
 
 _ERROR = re.compile(r'(?:Error|Exception|FAILED|Killed|CANCELLED|DUE TO TIME LIMIT)\b')
 _LOGGED = ' - OpenCompass - '
@@ -100,11 +101,17 @@ class WorkDir:
     def result(self, model: str, dataset: str) -> dict[str, Any] | None:
         """Reads the result with its details; returns None if there is none.
 
+        Adds :data:`OTHER_ANSWERS` if the run's predictions are not those that the result was computed from.
+
         Raises:
             DataError: The result is damaged.
         """
         file = self.result_file(model, dataset)
-        return read_result(file) if file.is_file() else None
+        result = read_result(file) if file.is_file() else None
+        origin = result.get(ORIGIN) if result else None
+        if result and isinstance(origin, Mapping) and (files := self.prediction_files(model, dataset)):
+            result |= {OTHER_ANSWERS: True} if bytes_digest(files) != origin.get(ANSWERS) else {}
+        return result
 
     def log(self, model: str, dataset: str, stage: str) -> Path:
         """Returns the most informative log of a dataset.

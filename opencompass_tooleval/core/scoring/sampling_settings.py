@@ -40,12 +40,13 @@ _NEUTRAL |= {'frequency_penalty': 0, 'presence_penalty': 0, 'repetition_penalty'
 _NEUTRAL |= {THOUGHTS: AS_SENT, 'mode': 'none', 'system_prompt': ''}
 """Default values, which count as unset, so that writing a default into a config changes nothing."""
 _PATHS = ('path', 'peft_path')
+_SIMULATOR = 'simulator'
 _MOST_STORED, _SHOWN_OF_LONG = 200, 20
 _MOST_SHOWN, _MOST_NAMES = 60, 20
 
 
 def sampling_of(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings of a config that change answers, without defaults and keys.
+    """Returns the settings of a config that change answers, without defaults and keys; also those of a simulator.
 
     All ways to set greedy decoding give the same result: no sampling settings.
 
@@ -62,6 +63,9 @@ def sampling_of(model: Mapping[str, Any], inferencer: Mapping[str, Any]) -> dict
     if is_low or found.get('do_sample') is False or found.get('top_k') == 1:
         found = {name: value for name, value in found.items() if name not in _OF_SAMPLES}
     kept = {name: value for name, value in found.items() if name not in _NEUTRAL or value != _NEUTRAL[name]}
+    simulator = (inferencer.get('dialogues') or {}).get(_SIMULATOR)
+    if isinstance(simulator, Mapping) and isinstance(simulator.get('model'), Mapping):
+        kept[_SIMULATOR] = sampling_of(simulator['model'], {}) | {'system': simulator.get('system')}
     return {name: _stored(name, value) for name, value in sorted(kept.items())}
 
 
@@ -113,7 +117,9 @@ class StoredAnswers:
         if self.sampling is None or not isinstance(before, Mapping) or before == self.sampling:
             return ''
         now = self.sampling
-        names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)][:_MOST_NAMES]
+        # Rows of earlier versions have no settings of simulators.
+        known = {*before, *now} - ({_SIMULATOR} if _SIMULATOR not in before else set())
+        names = [name for name in sorted(known) if before.get(name) != now.get(name)][:_MOST_NAMES]
         return ', '.join(f'{name} {_shown(before, name)}, now {_shown(now, name)}' for name in names)
 
     def as_row(self) -> dict[str, Any]:

@@ -1,0 +1,233 @@
+"""A result belongs to the predictions and the scoring that it was computed from, or it is computed again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+from opencompass_tooleval.cli.main import main
+from tests.forked import run_opencompass
+
+CONFIG = """
+from mmengine.config import read_base
+from opencompass_tooleval.models import OracleModel
+
+with read_base():
+    from opencompass_tooleval.configs.datasets.demo.tooleval_teval_demo_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.datasets.demo.tooleval_ultratool_demo_gen import tooleval_ultratool_zh_datasets
+    from opencompass_tooleval.configs.summarizers.tooleval import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+
+rows = [*tooleval_teval_en_v2_datasets, *tooleval_ultratool_zh_datasets]
+datasets = [row for row in rows if row['abbr'] in NAMES]
+models = [dict(type=OracleModel, abbr='m', noise=0.5, seed=SEED, batch_size=256, run_cfg=dict(num_gpus=0))]
+MORE
+"""
+REVIEW, INSTRUCT = 'tooleval-teval-review_str_v2', 'tooleval-teval-instruct_v2'
+PLANNING = 'tooleval-ultratool-planning_zh'
+STRICT = "for row in datasets:\n    row['eval_cfg']['evaluator']['scoring'] = 'strict'"
+JUDGE = """
+for row in datasets:
+    if 'judge_cfg' in row['eval_cfg']['evaluator']:
+        row['eval_cfg']['evaluator']['judge_cfg']"""
+
+
+class Run:
+    """A run of the config in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def go(self, *options: str, seed: int = 0, more: str = '') -> CompletedProcess[str]:
+        text = CONFIG.replace('NAMES', repr((REVIEW, INSTRUCT, PLANNING))).replace('SEED', str(seed))
+        (self.folder / 'mine.py').write_text(text.replace('MORE', more))
+        return run_opencompass('mine.py', '-w', 'out', *options, cwd=self.folder)
+
+    @property
+    def path(self) -> Path:
+        (run,) = self.folder.glob('out/*')
+        return run
+
+    def file(self, part: str, name: str = REVIEW) -> Path:
+        return self.path / part / 'm' / f'{name}.json'
+
+    def result(self, name: str = REVIEW) -> Any:
+        return json.loads(self.file('results', name).read_text(encoding='utf-8'))
+
+    def scores(self) -> dict[str, Any]:
+        return {name: self.bare(self.result(name)) for name in (REVIEW, INSTRUCT, PLANNING)}
+
+    @staticmethod
+    def bare(result: Any) -> Any:
+        return {name: value for name, value in result.items() if isinstance(value, float)}
+
+    def times(self) -> dict[str, int]:
+        return {file.stem: file.stat().st_mtime_ns for file in self.path.glob('results/m/*.json')}
+
+
+@pytest.fixture(scope='module')
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
+    """The same data sets, with other answers."""
+    both = Run(tmp_path_factory.mktemp('first')), Run(tmp_path_factory.mktemp('second'))
+    for seed, run in enumerate(both):
+        done = run.go(seed=seed)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert both[0].scores() != both[1].scores()
+    return both
+
+
+@pytest.fixture
+def copied(runs: tuple[Run, Run], tmp_path: Path) -> Run:
+    shutil.copytree(runs[0].folder / 'out', tmp_path / 'out')
+    return Run(tmp_path)
+
+
+def test_a_finished_run_stays(copied: Run) -> None:
+    before = copied.times()
+    for options in (('-r',), ('-m', 'eval', '-r')):
+        assert copied.go(*options).returncode == 0 and copied.times() == before
+    origin = copied.result()['computed_from']
+    assert {name: len(digest) for name, digest in origin.items()} == dict.fromkeys(
+        ('predictions_sha256', 'scoring_sha256', 'content_sha256'), 64
+    )
+
+
+def test_answers_that_are_asked_again_are_scored_again(copied: Run, runs: tuple[Run, Run]) -> None:
+    for name in (REVIEW, INSTRUCT, PLANNING):
+        copied.file('predictions', name).unlink()
+    assert copied.go('-r', seed=1).returncode == 0
+    assert copied.scores() == runs[1].scores() and not list(copied.path.glob('results/m/*.outdated'))
+
+
+def test_predictions_of_another_run_are_said_and_scored(
+    copied: Run, runs: tuple[Run, Run], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (REVIEW, INSTRUCT, PLANNING):
+        shutil.copy(runs[1].file('predictions', name), copied.file('predictions', name))
+    for command in (['status', str(copied.path)], ['compare', str(copied.path), 'm', 'm']):
+        monkeypatch.setattr('sys.argv', ['tooleval', *command])
+        with pytest.raises(SystemExit):
+            main()
+        assert 'the predictions of the run are not those of its results' in capsys.readouterr().out
+    assert copied.go('-r').returncode == 0 and copied.scores() == runs[1].scores()
+    assert 'rescored' not in copied.result(), 'other answers, so that nobody knows what the scoring moved'
+
+
+@pytest.mark.parametrize('options', [('-r',), ('-m', 'eval', '-r')])
+def test_another_scoring_scores_again_and_says_what_it_moves(copied: Run, options: tuple[str, ...]) -> None:
+    earlier, times = copied.result(INSTRUCT), copied.times()
+    done = copied.go(*options, more=STRICT)
+    assert done.returncode == 0
+    now = copied.result(INSTRUCT)
+    assert now['provenance']['scoring'] == 'strict' and len({*copied.times().items()} & {*times.items()}) == 0
+    values = [{row['id']: row['values'] for row in one['details']} for one in (earlier, now)]
+    for metric, moved in now.get('rescored', {}).get('metrics', {}).items():
+        counted = [
+            sum(
+                sign * ((b[metric] or 0) - (a[metric] or 0)) > 1e-9
+                for a, b in zip(*(v.values() for v in values), strict=True)
+            )
+            for sign in (1, -1)
+        ]
+        assert [moved['right_count'], moved['wrong_count']] == counted and sum(counted)
+        assert moved['before'] == earlier[metric] != now[metric]
+        assert f'{metric} was {earlier[metric]:.2f} and is {now[metric]:.2f}' in done.stdout
+    if earlier['json_args_em_metric'] != now['json_args_em_metric']:
+        assert 'json_args_em_metric' in now['rescored']['metrics']
+    after = copied.times()
+    assert copied.go(*options, more=STRICT).returncode == 0 and copied.times() == after, 'it is the same scoring'
+
+
+def test_a_changed_judge_judges_again(copied: Run) -> None:
+    before = copied.times()
+    assert copied.go('-r', more=f"{JUDGE}['batch_size'] = 3").returncode == 0
+    assert copied.times() == before, 'the speed of a judge changes nothing'
+    assert copied.go('-r', more=f"{JUDGE}['max_out_len'] = 999").returncode == 0
+    after = copied.times()
+    assert [name for name in after if after[name] != before[name]] == [PLANNING]
+
+
+def test_a_result_without_its_predictions_stays_only_while_nothing_is_asked(copied: Run) -> None:
+    copied.file('predictions').unlink()
+    before = copied.times()
+    done = copied.go('-m', 'eval', '-r')
+    assert done.returncode == 0 and copied.times() == before
+    assert f'1 results stay as they are ({REVIEW})' in done.stdout + done.stderr
+
+
+def test_a_result_without_digests_stays_with_a_note(copied: Run) -> None:
+    for name in (REVIEW, INSTRUCT, PLANNING):
+        file = copied.file('results', name)
+        lines = file.read_text(encoding='utf-8').splitlines(keepends=True)
+        file.write_text(''.join(line for line in lines if not line.startswith('"computed_from"')), encoding='utf-8')
+    before = copied.times()
+    done = copied.go('-r')
+    assert (
+        done.returncode == 0 and copied.times() == before and '3 results stay as they are' in done.stdout + done.stderr
+    )
+
+
+def middle(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2 :][:9] = b'@' * 9
+    content[len(content) // 2 : len(content) // 2 + 9] = b'@' * 9
+    file.write_bytes(bytes(content))
+
+
+def folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def loop(file: Path) -> None:
+    file.unlink()
+    file.symlink_to(file.name)
+
+
+def no_text(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] = 0xFF
+    file.write_bytes(bytes(content))
+
+
+def doubled(file: Path) -> None:
+    file.write_bytes(file.read_bytes() * 2)
+
+
+DAMAGE: list[Callable[[Path], None]] = [middle, folder, pipe, loop, no_text, doubled]
+
+
+@pytest.mark.parametrize('damage', DAMAGE, ids=lambda damage: damage.__name__)
+def test_a_damaged_result_is_computed_again(copied: Run, damage: Callable[[Path], None]) -> None:
+    scores = copied.scores()
+    damage(copied.file('results'))
+    done = copied.go('-r')
+    assert done.returncode == 0 and 'Traceback' not in done.stdout + done.stderr and copied.scores() == scores
+    assert f'{REVIEW}.json is scored again, since it ' in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize('damage', [folder, pipe, no_text, doubled], ids=lambda damage: damage.__name__)
+def test_predictions_that_cannot_be_read_cost_one_data_set_until_they_are_deleted(
+    copied: Run, damage: Callable[[Path], None]
+) -> None:
+    file = copied.file('predictions')
+    damage(file)
+    done = copied.go('-r')
+    assert done.returncode == 1 and 'Traceback' not in done.stdout
+    (why,) = [line for line in done.stdout.splitlines() if line.startswith('  why:')]
+    assert f'{REVIEW}.json: the predictions cannot be read' in why and 'delete the file' in done.stdout
+    assert copied.bare(copied.result(INSTRUCT)) and not copied.file('results').exists()
+    file.rmdir() if file.is_dir() else file.unlink()
+    assert copied.go('-r').returncode == 0 and copied.file('results').exists()
