@@ -180,13 +180,13 @@ def scored_again(results: Results) -> Iterator[Finding]:
     """Yields a finding per result that another scoring of the same answers has moved."""
     for (model, dataset), result in results.items():
         metrics = _part(_part(result, 'rescored'), 'metrics')
-        for metric, moved in metrics.items():
-            before, after = moved.get('before'), result.get(metric)
-            shown = [f'{score:.2f}' if isinstance(score, float) else '-' for score in (before, after)]
-            flips = f'{moved.get("right_count")} answers became better and {moved.get("wrong_count")} worse'
-            yield found(
-                'result:rescored', f'{model} / {dataset}', f'{metric} was {shown[0]} and is {shown[1]}: {flips}'
-            )
+        for metric in metrics:
+            scores = _part(metrics, metric).get('before'), result.get(metric)
+            before, after = (f'{score:.2f}' if isinstance(score, float) else '-' for score in scores)
+            better, worse = (_count(metrics, metric, name) for name in ('right_count', 'wrong_count'))
+            flips = f'{better} answers became better, {worse} worse'
+            text = f'scored again: {shorten(metric, 40)} was {before} and is {after}; {flips}'
+            yield found('result:rescored', f'{model} / {dataset}', text)
 
 
 def no_responses(results: Results) -> Iterator[Finding]:

@@ -50,6 +50,8 @@ PLANTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     'published:reference': ({'breakdown': {'judged': {'win': {'win': 2, 'no_reference': 1}}}}, {}),
     'published:environment': (about(**AGENT), about(**AGENT)),
     'published:protocol': (about(data_version='v2', protocol='v1'), {}),
+    'result:other_answers': ({'other_answers': True}, {}),
+    'result:rescored': ({'rescored': {'metrics': {'review_quality': {'before': 1.0, 'right_count': 2}}}}, {}),
     'result:no_answer': ({'samples': {'all': 200, 'infra': 100}}, {}),
     'result:unanswered': ({'samples': {'all': 200, 'infra': 1}}, {}),
     'result:differs': (about(loop='react', bank='a'), about(loop='react', bank='b')),
