@@ -130,8 +130,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
                 self.model, loaded = build_model(model_cfg), abbr
             self.model_cfgs, self.dataset_cfgs = [model_cfg], [[dataset_cfg]]
             if failures.attempt(partial(super().run, self.model, loaded), dataset_cfg):
-                claims = self._claims(model_cfg, dataset_cfg)
-                shared += [(model_cfg, dataset_cfg)] if claims and claims.has_locks() else []
+                shared += [(model_cfg, dataset_cfg)] if self.replica else []
         while shared := [pair for pair in shared if not self._file(*pair).exists()]:
             for pair in list(shared):
                 if not failures.attempt(partial(self._take_over, *pair), pair[1]):
@@ -189,4 +188,8 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         ):
             if not claims:
                 end_claims(file)
-            super()._inference()
+            try:
+                super()._inference()
+            finally:
+                if claims:
+                    claims.leave()

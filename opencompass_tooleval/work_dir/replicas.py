@@ -7,6 +7,10 @@ Each sweep has a subfolder with ``plan`` (the ranges), ``7.0`` (a replica claims
 claims it because the first has ended), ``7.done``, and the same names for ``begin`` and ``end``. Each of these files is
 made as a link to a complete file, so it exists whole or not at all, only one process makes it, and it never changes.
 The next sweep does not need these files: it joins the journals.
+
+Whether a replica has ended is told by its :mod:`~opencompass_tooleval.work_dir.heartbeat`, so that no file system needs
+locks. If a replica that was paused or cut off for a minute continues, the samples that it had in hand may have two
+answers, of which the predictions have one.
 """
 
 from __future__ import annotations
@@ -16,7 +20,8 @@ import json
 import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
@@ -24,8 +29,9 @@ from pathlib import Path
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import read_plain
+from opencompass_tooleval.work_dir.heartbeat import Heartbeat, Worker, heartbeat_of
 from opencompass_tooleval.work_dir.journal import Journal
-from opencompass_tooleval.work_dir.lock import lock_path, probe
+from opencompass_tooleval.work_dir.lock import lock_path
 from opencompass_tooleval.work_dir.shards import part_of, parts_of
 from opencompass_tooleval.work_dir.whole_file import whole_file
 
@@ -38,8 +44,6 @@ So a replica with a tenth of the others' speed ends its first range in time, and
 _ROWS = 256
 _PLAN, _BEGIN, _END, _DONE = 'plan', 'begin', 'end', 'done'
 _SECONDS_PER_LOOK = 0.05
-_MOST_SECONDS = 600.0
-"""Maximum time to wait for the replica that joins the journals, on a file system without locks."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +98,15 @@ def _journals(whole: Path) -> dict[int, Journal]:
     return {number: journal for number, journal in journals.items() if journal.path.exists()}
 
 
-def _join(whole: Path) -> None:
+def _join(whole: Path, may_remove: Callable[[], bool] = lambda: True) -> None:
     """Moves the rows of the replicas' journals to the journal of the whole dataset, where a resumed run reads them.
 
     Rows of failed dialogues are left out: the dialogue is repeated with the rounds in the journal, and its own row
     would count their usage twice.
+
+    Args:
+        whole: The predictions file.
+        may_remove: Returns False if another process has joined them meanwhile, and the journals are new ones.
     """
     base, journals = _journal_of(whole), _journals(whole).values()
     base.repair()
@@ -108,8 +116,20 @@ def _join(whole: Path) -> None:
         while block := list(islice(rows, _ROWS)):
             base.append({row['idx']: row for row in block})
     base.sync()
-    for journal in journals:
-        journal.remove()
+    if may_remove():
+        for journal in journals:
+            journal.remove()
+
+
+def read_claim(file: Path) -> Worker | None:
+    """Reads which replica has made a claim; returns None if the file is missing or invalid."""
+    try:
+        worker = Worker(**load_json(read_plain(file, _MOST_BYTES), bounded=True))
+    except (OSError, ValueError, TypeError):
+        return None
+    # isinstance would take true for attempt 1.
+    kinds = (type(worker.number), type(worker.start), type(worker.attempt), type(worker.machine))
+    return worker if kinds == (int, str, int, str) else None
 
 
 def remove_claims(whole: Path) -> None:
@@ -130,6 +150,10 @@ def end_claims(whole: Path) -> None:
     if claims_folder(whole).is_dir():
         _join(whole)
         remove_claims(whole)
+
+
+def _ranges_of(plan: Plan) -> dict[str, range]:
+    return {str(number): range(*bounds) for number, bounds in enumerate(pairwise([0, *plan.stops]))}
 
 
 def cut_ranges(sizes: Sequence[int], replicas: int, at_least: int = 1) -> list[int]:
@@ -158,9 +182,6 @@ def cut_ranges(sizes: Sequence[int], replicas: int, at_least: int = 1) -> list[i
 class Claims:
     """The claims of one replica on one dataset.
 
-    On a file system without locks it is unknown if a replica has ended. Then the ranges are divided by number among the
-    replicas, and no replica takes over another's range.
-
     Args:
         whole: The predictions file of the dataset, which need not exist.
         replica: The replica, which must hold ``lock``.
@@ -169,7 +190,7 @@ class Claims:
         lock: The lock file that the replica holds while it works on the dataset.
         journal: The replica's journal.
         number: The replica's number.
-        earlier: The journals of earlier runs, and of ended replicas whose ranges this one has taken over.
+        earlier: The journals of earlier runs, and of replicas whose ranges this one has taken over.
     """
 
     def __init__(self, whole: Path, replica: Replica) -> None:
@@ -180,6 +201,7 @@ class Claims:
         self._whole = whole
         self._replica = replica
         self._folder = claims_folder(whole) / replica.sweep
+        self._heartbeat: Heartbeat | None = None
         self._order: Sequence[int] = ()
         self._sums: Sequence[int] = ()
         self._ranges: Mapping[str, range] = {}
@@ -192,28 +214,43 @@ class Claims:
 
         Returns:
             False if the predictions exist already.
-
-        Raises:
-            DataError: The replica that joins the answers does not finish, and the file system has no locks.
         """
-        latest = time.monotonic() + _MOST_SECONDS
-        while not (self._whole.exists() or (self._folder / f'{_BEGIN}.{_DONE}').exists()):
+        while not self._whole.exists():
             self._folder.mkdir(parents=True, exist_ok=True)  # the others may have failed, and removed their claims
+            if not self._begins_attempt():
+                continue
+            if (self._folder / f'{_BEGIN}.{_DONE}').exists():
+                self.journal.repair()
+                return True
             if self._claim(_BEGIN) and not self._whole.exists():  # otherwise the others have removed their claims
-                _join(self._whole)
+                _join(self._whole, lambda: self._is_mine(_BEGIN))
                 for plan in self._folder.parent.glob(f'*/{_PLAN}'):
                     plan.unlink(missing_ok=True)
                 self._make(f'{_BEGIN}.{_DONE}')
-            elif not self.has_locks() and time.monotonic() > latest:
-                what = 'the replica that joins the earlier answers does not end'
-                raise DataError(self._folder, what, fix='opencompass ... -r')
             else:
                 time.sleep(_SECONDS_PER_LOOK)
-        if self._whole.exists():
-            remove_claims(self._whole)
-            return False
-        self.journal.repair()
-        return True
+        remove_claims(self._whole)
+        return False
+
+    def _begins_attempt(self) -> bool:
+        """Shows the others that this replica works here; returns False if they have just removed their claims."""
+        with suppress(FileNotFoundError):
+            heartbeat = heartbeat_of(self._folder, self.number)
+            if heartbeat is not self._heartbeat:
+                heartbeat.begin(self.lock)
+                self._heartbeat = heartbeat
+            return True
+        return False
+
+    @property
+    def _worker(self) -> Worker:
+        assert self._heartbeat, 'claims are made between begin() and leave()'
+        return self._heartbeat.worker
+
+    def leave(self) -> None:
+        """Ends the work of this process on the dataset: the others may claim what it has claimed and not done."""
+        if self._heartbeat:
+            self._heartbeat.end()
 
     def divide(self, order: Sequence[int], sizes: Sequence[int], at_once: int) -> None:
         """Sets the samples without an answer, the same for all replicas. The first replica divides them into ranges.
@@ -241,7 +278,7 @@ class Claims:
             what = f'another replica has divided {divided} samples, and this one has {len(order)} others'
             raise DataError(file, what, fix='give all nodes the same data, and run again with -r')
         self._order, self._at_once = order, at_once
-        self._sums, self._ranges = [0, *accumulate(sizes)], self._ranges_of(plan)
+        self._sums, self._ranges = [0, *accumulate(sizes)], _ranges_of(plan)
 
     def take(self, room: int) -> list[int]:
         """Returns the indices of the next samples. Claims ranges while fewer samples are open than are sent at once.
@@ -267,10 +304,6 @@ class Claims:
                 self._make(f'{number}.{_DONE}')
                 del self._open[number]
 
-    def has_locks(self) -> bool:
-        """Tests if the file system has locks. Without locks a replica ends after its own ranges."""
-        return probe(self._folder / f'{_BEGIN}.0') is not None
-
     def has_work(self) -> bool:
         """Tests if there is work for this replica: a free range, or predictions that nobody writes yet.
 
@@ -278,7 +311,7 @@ class Claims:
             DataError: Another replica could not write the predictions.
         """
         if plan := read_plan(self._folder / _PLAN):
-            return bool(self._free([_END] if self._are_done(plan) else self._ranges_of(plan)))
+            return bool(self._free([_END] if self._are_done(plan) else _ranges_of(plan)))
         if self._whole.exists():
             return False
         what = 'another replica could not write these predictions: its log says why'
@@ -298,19 +331,21 @@ class Claims:
             if not self._whole.exists():  # otherwise another replica has written them, and removes the claims
                 write([_journal_of(self._whole), *_journals(self._whole).values()])
         except Exception:
-            end_claims(self._whole)
-            raise
+            if self._is_mine(_END):  # otherwise another replica has written them, as this one did not go on
+                end_claims(self._whole)
+                raise
+            return
         remove_claims(self._whole)
 
     def _make(self, name: str, text: str = '') -> bool:
-        """Makes a file of the sweep, by default with this replica's number. It appears only when complete.
+        """Makes a file of the sweep, by default with the worker. It appears only when complete.
 
         Returns:
             False if the file exists already, or the sweep is over.
         """
         try:
             with whole_file(self._folder / name, is_new=True) as temporary:
-                temporary.write_text(text or str(self.number))
+                temporary.write_text(text or json.dumps(asdict(self._worker)))
             return True
         except (FileExistsError, FileNotFoundError):
             return False
@@ -325,32 +360,37 @@ class Claims:
                 last[file.stem] = max(before, int(file.suffix[1:]))
         return last
 
-    def _free(self, things: Iterable[str]) -> dict[str, int]:
-        """Returns which of ``things`` (ranges, ``begin``, ``end``) are free, with the number of the next claim."""
+    def _free(self, things: Collection[str]) -> dict[str, int]:
+        """Returns which of ``things`` (ranges, ``begin``, ``end``) are free, with the number of the next claim.
+
+        These are the unclaimed ones. If there are none, they are those of ended replicas.
+        """
         last = self._last_claims()
-        claims = [(what, number) for what in things if (number := last.get(what, -1)) is not None]
-        return {what: number + 1 for what, number in claims if number < 0 or self._is_left(what, number)}
+        claims = {what: number for what in things if (number := last.get(what, -1)) is not None}
+        unclaimed = {what: 0 for what, number in claims.items() if number < 0}
+        if unclaimed or self._open:
+            return unclaimed
+        return {what: number + 1 for what, number in claims.items() if self._is_left(what, number)}
 
     def _is_left(self, what: str, number: int) -> bool:
-        """Tests if the replica with the last claim has ended. This replica's number means an earlier process."""
-        try:
-            replica = int(read_plain(self._folder / f'{what}.{number}', _MOST_BYTES))
-        except (OSError, ValueError):
+        """Tests if the replica with the last claim has ended, or this process has given up what it had claimed."""
+        worker = read_claim(self._folder / f'{what}.{number}')
+        if worker is None:
             return True  # damaged by a power cut, which also ended the replica
-        return what not in self._open if replica == self.number else self._has_ended(replica)
+        with suppress(FileNotFoundError):
+            heartbeat = self._heartbeat or heartbeat_of(self._folder, self.number)
+            lock = lock_path(part_of(self._whole, worker.number))
+            return heartbeat.is_own(worker) or heartbeat.has_ended(worker, lock)
+        return False  # the claims have just been removed
 
-    def _has_ended(self, replica: int) -> bool:
-        return probe(lock_path(part_of(self._whole, replica))) is False
+    def _is_mine(self, what: str) -> bool:
+        """Tests if the last claim is of this replica, and not done."""
+        number = self._last_claims().get(what)
+        return number is not None and read_claim(self._folder / f'{what}.{number}') == self._worker
 
     def _claim(self, what: str) -> bool:
         """Claims a range (or ``begin``, ``end``); returns False if it is done or claimed by a running replica."""
         return any(self._make(f'{what}.{number}') for number in self._free([what]).values())
-
-    def _ranges_of(self, plan: Plan) -> dict[str, range]:
-        """Returns the ranges that this replica may claim."""
-        step = 1 if self.has_locks() else self._replica.of
-        ranges = [range(*bounds) for bounds in pairwise([0, *plan.stops])]
-        return {str(number): ranges[number] for number in range(self.number % step, len(ranges), step)}
 
     def _are_done(self, plan: Plan) -> bool:
         last = self._last_claims()
@@ -369,12 +409,14 @@ class Claims:
         what = max(free, key=lambda one: self._sums[self._ranges[one].stop] - self._sums[self._ranges[one].start])
         if not self._make(f'{what}.{free[what]}'):
             return True  # another replica was first; there may be other free ranges
-        journals = _journals(self._whole).items() if free[what] else ()
-        ended = [journal for number, journal in journals if number == self.number or self._has_ended(number)]
-        asked = {row['idx'] for journal in ended for row in journal.rows() if 'prediction' in row}
+        workers = [read_claim(self._folder / f'{what}.{number}') for number in range(free[what])]
+        numbers = {worker.number if worker else None for worker in workers} | {self.number}
+        all_journals = _journals(self._whole).items() if workers else ()
+        journals = [journal for number, journal in all_journals if number in numbers or None in numbers]
+        asked = {row['idx'] for journal in journals for row in journal.rows() if 'prediction' in row}
         indices = [index for place in self._ranges[what] if (index := self._order[place]) not in asked]
         known = {journal.path for journal in self.earlier}
-        self.earlier += [journal for journal in ended if journal.path not in known]
+        self.earlier += [journal for journal in journals if journal.path not in known]
         self._open[what] = set(indices)
         self._waiting.extend(indices)
         self.arrived(())

@@ -6,11 +6,14 @@ import errno
 import inspect
 import json
 import os
+import shutil
 import signal
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,7 +21,8 @@ from typing import Any, NoReturn
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.work_dir import lock, replicas
+from opencompass_tooleval.work_dir import heartbeat, lock, replicas
+from opencompass_tooleval.work_dir.heartbeat import Heartbeat, Worker, machine
 from opencompass_tooleval.work_dir.journal import Journal, write_json
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.replicas import (
@@ -28,6 +32,7 @@ from opencompass_tooleval.work_dir.replicas import (
     claims_folder,
     cut_ranges,
     end_claims,
+    read_claim,
     read_plan,
 )
 
@@ -83,7 +88,7 @@ def claimers(whole: Path, number: int) -> list[int]:
     (plan,) = claims_folder(whole).glob('*/plan')
     files = sorted(plan.parent.glob(f'{number}.[0-9]*'), key=lambda file: int(file.suffix[1:]))
     assert [file.suffix for file in files] == [f'.{claim}' for claim in range(len(files))]
-    return [int(file.read_text()) for file in files]
+    return [worker.number for worker in map(read_claim, files) if worker]
 
 
 def test_nothing_to_divide_is_done_in_every_step(tmp_path: Path) -> None:
@@ -179,6 +184,7 @@ def test_predictions_are_written_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def remove_slowly(file: Path) -> None:
         monkeypatch.setattr(replicas, 'remove_claims', remove)
+        one.leave()  # as if it had been killed here
         other.finish(write)
 
     monkeypatch.setattr(replicas, 'remove_claims', remove_slowly)
@@ -202,7 +208,7 @@ def test_a_single_task_gets_what_replicas_left(tmp_path: Path) -> None:
 
 
 SAMPLES, AT_ONCE = 24, 2
-MODULES = {'replicas.py', 'journal.py', 'whole_file.py'}
+MODULES = {'replicas.py', 'heartbeat.py', 'journal.py', 'whole_file.py'}
 Point = tuple[str, int]
 
 
@@ -224,14 +230,23 @@ def is_lost(*_: object) -> NoReturn:
     raise OSError(errno.ENOLCK, 'no locks')
 
 
-def run(folder: Path, replica: Replica, *kill_at: Any, has_locks: bool = True, delay: float = 0.0) -> int:
+def is_alone(*_: object) -> None:
+    """What flock does where each process has its own locks."""
+
+
+LOCKS = {'no locks': is_lost, 'locks of each process only': is_alone}
+BEAT = 0.25
+
+
+def run(folder: Path, replica: Replica, *kill_at: Any, locks: str = '', delay: float = 0.0) -> int:
     """Starts a process that works as a task with a replica does, and may be killed at a line; its number."""
     if child := os.fork():
         return child
     code = 1
     try:
-        if not has_locks:
-            lock.fcntl.flock = is_lost
+        if locks:
+            lock.fcntl.flock = LOCKS[locks]
+            heartbeat.SECONDS_PER_BEAT = BEAT
         times = Counter[Point]()
         sys.settrace(points(times, *kill_at) if kill_at != () else None)
         work(folder / 'data.json', replica, delay)
@@ -254,8 +269,7 @@ def work(whole: Path, replica: Replica, delay: float = 0.0) -> None:
         write_json(whole, ((str(index), rows[index]) for index in sorted(rows)))
         journals[0].remove()
 
-    waits = True
-    while waits and not whole.exists():
+    while not whole.exists():
         claims = Claims(whole, replica)
         with exclusive(claims.lock):
             if claims.begin():
@@ -268,8 +282,9 @@ def work(whole: Path, replica: Replica, delay: float = 0.0) -> None:
                     claims.journal.append({index: {'prediction': str(index)} for index in indices})
                     claims.arrived(indices)
                 claims.finish(write)
-            waits = claims.has_locks()
-        while waits and not whole.exists() and not claims.has_work():
+            claims.leave()
+        claims = Claims(whole, replica)
+        while not whole.exists() and not claims.has_work():
             time.sleep(0.01)
 
 
@@ -352,35 +367,127 @@ def test_processes_that_claim_at_once(tmp_path: Path) -> None:
         check(folder, 0)
 
 
-def test_without_locks_the_next_sweep_continues_for_a_dead_replica(tmp_path: Path) -> None:
-    folder, whole = tmp_path / 'run', tmp_path / 'run' / 'data.json'
+@pytest.mark.parametrize('locks', list(LOCKS))
+def test_without_locks_the_ranges_of_a_dead_replica_are_taken_over(tmp_path: Path, locks: str) -> None:
+    folder = tmp_path / 'run'
     begun(folder)
     source, first = inspect.getsourcelines(Journal.sync)
     sync = next(line for line, text in enumerate(source, first) if 'fsync(' in text)  # before its first range is done
     kills: list[Any] = [(), (), (('journal.py', sync), 1)]
-    runs = [run(folder, Replica(n, 3, 'b'), *kill, has_locks=False, delay=0.001) for n, kill in enumerate(kills)]
-    assert ended(*runs) == [0, 0, -signal.SIGKILL] and not whole.exists()
-    numbers = set(range(len(plan_of(whole).stops)))
-    assert {number for number in numbers if number % 3 < 2} <= done_ranges(whole) < numbers
-    assert all(len(claimers(whole, number)) <= 1 for number in numbers)
-    assert ended(*[run(folder, Replica(number, 2, 'c'), has_locks=False) for number in range(2)]) == [0, 0]
+    runs = [run(folder, Replica(n, 3, 'b'), *kill, locks=locks, delay=0.1) for n, kill in enumerate(kills)]
+    assert ended(*runs) == [0, 0, -signal.SIGKILL]
     check(folder, AT_ONCE)
 
 
-def test_without_locks_a_dead_replica_that_joins_is_waited_for_no_longer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replicas, '_MOST_SECONDS', 0.2)
+@pytest.mark.parametrize('locks', list(LOCKS))
+def test_without_locks_a_joiner_that_ended_is_replaced(tmp_path: Path, locks: str) -> None:
     folder = tmp_path / 'run'
     begun(folder)
     claims_of_b = claims_folder(folder / 'data.json') / 'b'
     claims_of_b.mkdir()
-    (claims_of_b / 'begin.0').write_text('0')
+    (claims_of_b / 'begin.0').write_text(json.dumps(asdict(Worker(0, 'ended', 1, machine()))))
     (folder / '.data_0.lock').touch()  # as a killed process leaves it
-    assert ended(run(folder, Replica(1, 2, 'b'), has_locks=False)) == [1]
-    assert 'the replica that joins the earlier answers does not end' in (tmp_path / 'run.txt').read_text()
-    assert ended(*[run(folder, Replica(number, 2, 'c'), has_locks=False) for number in range(2)]) == [0, 0]
+    begin = time.monotonic()
+    assert ended(run(folder, Replica(1, 2, 'b'), locks=locks)) == [0]
+    assert time.monotonic() - begin >= BEAT * heartbeat.MOST_BEATS
     check(folder, 0)
+
+
+def stopped(folder: Path, seconds: float) -> None:
+    """Stops a replica after its first question for so long, while another one works; then both end."""
+    begun(folder)
+    one = run(folder, Replica(0, 2, 'b'), locks='no locks', delay=0.1)
+    while len(folder.with_suffix('.asked').read_text().split()) <= AT_ONCE:
+        time.sleep(0.01)
+    os.kill(one, signal.SIGSTOP)
+    other = run(folder, Replica(1, 2, 'b'), locks='no locks')
+    time.sleep(seconds)
+    assert (folder / 'data.json').exists() == (seconds > BEAT * heartbeat.MOST_BEATS)
+    os.kill(one, signal.SIGCONT)
+    assert ended(one, other) == [0, 0]
+
+
+def test_a_replica_that_was_paused_for_a_while_keeps_its_ranges(tmp_path: Path) -> None:
+    stopped(tmp_path / 'run', BEAT * heartbeat.MOST_BEATS / 3)
+    check(tmp_path / 'run', 0)
+
+
+def test_a_replica_that_wakes_up_late_costs_what_it_had_in_hand(tmp_path: Path) -> None:
+    folder = tmp_path / 'run'
+    stopped(folder, BEAT * heartbeat.MOST_BEATS * 3)
+    asked = Counter(folder.with_suffix('.asked').read_text().split())
+    assert asked.keys() == set(map(str, range(SAMPLES))) and max(asked.values()) <= 2
+    assert asked.total() <= SAMPLES + 2 * AT_ONCE
+    rows = json.loads((folder / 'data.json').read_bytes())
+    assert [row['prediction'] for row in rows.values()] == [str(index) for index in range(SAMPLES)]
+
+
+@pytest.fixture
+def beats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Heartbeat]:
+    """A heartbeat whose thread beats every 10 ms."""
+    monkeypatch.setattr(heartbeat, 'SECONDS_PER_BEAT', 0.01)
+    folder = tmp_path / 'claims'
+    folder.mkdir()
+    yield Heartbeat(folder, 0)
+    shutil.rmtree(folder)
+
+
+def wait_for_beats(one: Heartbeat) -> None:
+    count = one.file.read_bytes()
+    while one.file.read_bytes()[:12] == count[:12]:
+        time.sleep(0.001)
+
+
+def looks(one: Heartbeat, worker: Worker) -> list[bool]:
+    """What a replica sees in more of its own beats than are needed."""
+    found = [one.has_ended(worker, Path('no lock'))]
+    for _ in range(3 * heartbeat.MOST_BEATS):
+        wait_for_beats(one)
+        found.append(one.has_ended(worker, Path('no lock')))
+    return found
+
+
+def test_a_count_that_stays_the_same_ends_a_replica(beats: Heartbeat) -> None:
+    (beats.file.parent / 'other.beat').write_text('000000000003 000001')
+    found = looks(beats, Worker(1, 'other', 1, 'elsewhere'))
+    assert found.index(True) >= heartbeat.MOST_BEATS and found[-1]
+    assert looks(beats, Worker(1, 'missing', 1, 'elsewhere')).index(True) >= heartbeat.MOST_BEATS
+
+
+def test_an_attempt_that_was_ended_is_seen_at_once(beats: Heartbeat) -> None:
+    other = Heartbeat(beats.file.parent, 1)
+    other.begin(Path('no lock'))
+    worker = other.worker
+    assert not beats.has_ended(worker, Path('no lock')) and other.is_own(worker) and not beats.is_own(worker)
+    other.end()
+    wait_for_beats(beats)
+    wait_for_beats(beats)
+    assert beats.has_ended(worker, Path('no lock'))
+    other.begin(Path('no lock'))
+    assert not any(looks(beats, other.worker)), 'another attempt, of a thread that beats'
+
+
+@pytest.mark.parametrize('stalls', [True, False], ids=['a disk that stalls', 'a disk with errors'])
+def test_a_replica_whose_disk_fails_calls_nobody_ended(
+    beats: Heartbeat, monkeypatch: pytest.MonkeyPatch, stalls: bool
+) -> None:
+    (beats.file.parent / 'other.beat').write_text('000000000003 000001')
+    tried, write = threading.Semaphore(0), os.pwrite
+
+    def fail(*_: object) -> int:
+        tried.release()
+        if stalls:
+            time.sleep(0.5)
+        raise OSError(errno.EIO, 'Input/output error')
+
+    worker = Worker(1, 'other', 1, 'elsewhere')
+    monkeypatch.setattr(os, 'pwrite', fail)
+    assert not beats.has_ended(worker, Path('no lock'))
+    for _ in range(1 if stalls else 3 * heartbeat.MOST_BEATS):
+        assert tried.acquire(timeout=60)
+        assert not beats.has_ended(worker, Path('no lock'))
+    monkeypatch.setattr(os, 'pwrite', write)
+    assert looks(beats, worker)[-1]
 
 
 DAMAGE = {'empty': b'', 'NULs': bytes(99), 'cut': b'{"stops": [1', 'lost': None}
