@@ -270,10 +270,11 @@ BUDGETS = {
     'catalogue': 430
     + 81,  # the provenance of results is a typed record; samples in words; several variants of one kind, with seeds
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
-    'cli': 950 + 153,  # as above; deep folders; configs are checked before OpenCompass is imported
+    'cli': 950 + 154,  # as above; deep folders; configs are checked before OpenCompass is imported
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
-    'core': 3250 + 165 + 138,  # and what their answers show; one escaper; calls that answers quote; large queries
+    # and what their answers show; one escaper; calls that answers quote; large queries
+    'core': 3250 + 165 + 138 + 3,  # simulators' settings
     'data_path': 76,  # which files of data sets are missing
     'embedding': 240,
     'environments': 1320 + 5,  # planned failures of twins
@@ -283,26 +284,31 @@ BUDGETS = {
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
     'extras': 5900 + 750 + 160 + 866 + 1306 + 74,  # attribution, typed results, tasks; twins in exports; plan to doctor
-    'findings': 255 + 4 + 39,  # results of twins; what answers show about servers
-    'inferencers': 400 + 48,  # other settings; shards of earlier runs are joined; replicas are prepared one at a time
+    # results of twins; what answers show about servers; what a scoring moved, and results of other answers
+    'findings': 255 + 4 + 39 + 19,  # as above
+    # other settings; shards of earlier runs are joined; replicas are prepared one at a time
+    'inferencers': 400 + 48 + 88,  # which answers and scoring results come from, and when they do not count
     'instructions': 415,
     'judging': 430,
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
-    'models': 3990 + 177 + 185,  # as above; chat templates; failures like refusals; names that screens cannot show
+    'models': 3990 + 177 + 186,  # as above; chat templates; failures like refusals; names that screens cannot show
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,
     # The table of results was a part of the report, with parts of the summarizer.
-    'results': 180 + 202,  # the table of results; findings on comparisons; intervals of samples; originals of twins
-    'runners': 1310 + 9,  # arrays in parts
+    # the table of results; findings on comparisons; intervals of samples; originals of twins
+    'results': 180 + 202 + 36,  # what another scoring of the same answers moves
+    'runners': 1310 + 11,  # arrays in parts; names of files
     'summarizers': 415 + 11,  # spread over seeds; one escaper; heads of two lines
-    'tasks': 830 + 41,  # plan counts other settings; intervals; what answers show about servers
+    # plan counts other settings; intervals; what answers show about servers
+    'tasks': 830 + 41 + 17,  # results with digests, which replace outdated ones
     'tool_docs': 1100 + 5,  # API descriptions are written here, and no longer in instructions
     'twins': 1200 + 27,  # values and names in other forms, gold within the tolerance, other orders
     # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
     # the steps of a fix are not all made; pairs of a config; replicas that end together
-    'work_dir': 2120 + 100 + 50,  # as above; numbers that lack; what a config uses
+    # numbers that lack; what a config uses; digests of results; damaged files of any kind; replicas without locks
+    'work_dir': 2120 + 100 + 50 + 177,  # one module of names
 }
 
 

@@ -20,7 +20,8 @@ from opencompass_tooleval.results.table import Missing
 from opencompass_tooleval.summarizers.last_screen import missing_lines
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, resuming
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
-from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
+from opencompass_tooleval.work_dir.lock import is_held
+from opencompass_tooleval.work_dir.names import sweep_lock
 from opencompass_tooleval.work_dir.printing import Screen
 from opencompass_tooleval.work_dir.progress import Cell, State, dataset_abbr, look, pairs_in, prices_of
 from opencompass_tooleval.work_dir.server_file import server_lines

@@ -38,6 +38,7 @@ from opencompass_tooleval.models.request_queue import open_queue, requests_at_on
 from opencompass_tooleval.models.sampling import sampling_options, sampling_view
 from opencompass_tooleval.work_dir.causes import KEPT, most_said
 from opencompass_tooleval.work_dir.journal import JoinedRows, Journal, JournalRows, Row, write_json
+from opencompass_tooleval.work_dir.names import journal_path
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.replicas import Claims
 from opencompass_tooleval.work_dir.run_context import run_context
@@ -226,7 +227,7 @@ class ToolEvalGenInferencer(GenInferencer):
         file = folder / (output_json_filename or self.output_json_filename)
         folder.mkdir(parents=True, exist_ok=True)
 
-        journal, claims = Journal(folder / f'tmp_{file.stem}.jsonl'), run_context().claims
+        journal, claims = Journal(journal_path(file)), run_context().claims
         if claims:
             if claims.begin():
                 self._answer(questions, journal, claims)

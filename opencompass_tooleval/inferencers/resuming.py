@@ -24,16 +24,10 @@ from opencompass_tooleval.inferencers.result_origin import origin_of
 from opencompass_tooleval.models.accelerator import run_options
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import one_thread
+from opencompass_tooleval.work_dir.names import claims_folder, damaged_path, outdated_path, whole_of
 from opencompass_tooleval.work_dir.progress import abbrs_of
-from opencompass_tooleval.work_dir.replicas import claims_folder, remove_claims
-from opencompass_tooleval.work_dir.shards import (
-    is_damaged,
-    is_shard,
-    numbered_shards,
-    parts_of,
-    set_aside_damaged,
-    whole_of,
-)
+from opencompass_tooleval.work_dir.replicas import remove_claims
+from opencompass_tooleval.work_dir.shards import is_damaged, is_shard, numbered_shards, parts_of, set_aside_damaged
 from opencompass_tooleval.work_dir.stored import (
     ANSWERS,
     SCORING,
@@ -44,7 +38,6 @@ from opencompass_tooleval.work_dir.stored import (
     join_parts,
     origin_in,
     other_settings,
-    outdated_name,
     reopen,
     result_is_outdated,
 )
@@ -161,7 +154,7 @@ def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any],
     records = records_of(dataset) if file.stem == result.stem else None
     try:
         if (known := origin_in(result)) and records and known.get(ANSWERS) != bytes_digest([file]):
-            result = outdated_name(result)  # it says nothing about these answers
+            result = outdated_path(result)  # it says nothing about these answers
         limit, stored = answer_limit(model, inferencer), StoredAnswers.of(model, inferencer)
         return is_unfinished(file, result, records, limit, stored)
     except DataError:
@@ -243,7 +236,7 @@ def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[s
             reopen(file, result, records_of(dataset) if file.stem == result.stem else None)
         elif why := why_outdated(work, model, dataset):
             get_logger().info(f'{result} is scored again, since {why}')
-            result.rename(outdated_name(result) if result.is_file() else result.with_name(f'{result.name}.damaged'))
+            result.rename(outdated_path(result) if result.is_file() else damaged_path(result))
 
 
 @contextmanager

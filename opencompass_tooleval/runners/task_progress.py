@@ -18,7 +18,8 @@ from tqdm import tqdm
 from opencompass_tooleval.core.scoring.prices import Prices, read_prices
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.models.model_config import PRICES
-from opencompass_tooleval.work_dir.lock import Holder, holder_of, lock_path
+from opencompass_tooleval.work_dir.lock import Holder, holder_of
+from opencompass_tooleval.work_dir.names import lock_path
 from opencompass_tooleval.work_dir.replicas import Claims, replica_of
 
 _SECONDS_PER_LOOK = 1.0

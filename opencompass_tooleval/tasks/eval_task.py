@@ -40,11 +40,12 @@ from opencompass_tooleval.results.sampled import INTERVALS, intervals_of_sample
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
 from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask
 from opencompass_tooleval.work_dir.causes import most_said
-from opencompass_tooleval.work_dir.lock import exclusive, lock_path
+from opencompass_tooleval.work_dir.lock import exclusive
+from opencompass_tooleval.work_dir.names import lock_path, outdated_path
 from opencompass_tooleval.work_dir.prompt_tokens import cut_prompts, reported_usage
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.shards import check_shards, read_predictions, shard_files
-from opencompass_tooleval.work_dir.stored import outdated_name, select_rows, with_origin
+from opencompass_tooleval.work_dir.stored import select_rows, with_origin
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 
@@ -251,7 +252,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
     def _save_results(self, result: Any) -> None:
         file = self._file('results')
         file.parent.mkdir(parents=True, exist_ok=True)
-        predictions, before = self._file('predictions'), outdated_name(file)
+        predictions, before = self._file('predictions'), outdated_path(file)
         files = [predictions] if predictions.exists() else shard_files(predictions)
         origin = origin_of(files, self.model_cfg, self.dataset_cfg)
         if before.is_file() and (moved := rescored(before, result, origin)):

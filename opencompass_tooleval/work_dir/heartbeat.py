@@ -72,7 +72,7 @@ class Heartbeat:
 
     @property
     def worker(self) -> Worker:
-        """What this replica writes into its claims."""
+        """Returns this replica's present attempt, which its claims name."""
         return Worker(self._number, self._start, self._attempt, machine())
 
     def begin(self, lock: Path) -> None:

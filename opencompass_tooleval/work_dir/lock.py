@@ -21,6 +21,7 @@ from typing import IO, Protocol
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import open_plain, read_plain
+from opencompass_tooleval.work_dir.names import locks_in, sweep_lock
 
 logger = logging.getLogger(__name__)
 
@@ -33,16 +34,6 @@ atexit.register(_at_exit.close)
 _held: set[Path] = set()
 one_thread = threading.RLock()
 """Held by a thread that starts a task, since OpenCompass's runners start tasks from several threads."""
-
-
-def sweep_lock(work_dir: Path) -> Path:
-    """Returns the lock file of a work directory, held by the process that starts tasks there."""
-    return work_dir / '.sweep.lock'
-
-
-def lock_path(predictions: Path) -> Path:
-    """Returns the lock file next to a predictions file."""
-    return predictions.with_name(f'.{predictions.stem}.lock')
 
 
 class InUseError(OSError):
@@ -214,7 +205,8 @@ def remove_stale_locks(work_dir: Path) -> None:
     Lock files of other machines stay, since not every file system reports locks across machines.
     """
     removed = []
-    for path in (sweep_lock(work_dir), *sorted(work_dir.glob('predictions/*/.*.lock'))):
+    folders = sorted(work_dir.glob('predictions/*'))
+    for path in (sweep_lock(work_dir), *(lock for folder in folders for lock in locks_in(folder))):
         holder = holder_of(path)
         if path.is_file() and (holder is None or holder.host == socket.gethostname()):
             with suppress(OSError), exclusive(path):  # taken first: no process can take it before the removal

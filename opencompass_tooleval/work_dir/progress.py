@@ -26,10 +26,19 @@ from opencompass_tooleval.core.scoring.usage_summary import (
 from opencompass_tooleval.core.statistics.sample import Sample
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.journal import MODEL, REASON, Journal
-from opencompass_tooleval.work_dir.lock import holder_of, is_held, lock_path, sweep_lock
+from opencompass_tooleval.work_dir.lock import holder_of, is_held
+from opencompass_tooleval.work_dir.names import (
+    claims_folder,
+    is_of,
+    journal_path,
+    journals_in,
+    lock_path,
+    locks_in,
+    predictions_of,
+    sweep_lock,
+)
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
-from opencompass_tooleval.work_dir.replicas import claims_folder
-from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, whole_of
+from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
 _MOST_RANGE = 40
@@ -115,7 +124,7 @@ class _Work:
 
 
 def _work(predictions: Path, prices: Prices | None) -> _Work:
-    journal = Journal(predictions.with_name(f'tmp_{predictions.stem}.jsonl'))
+    journal = Journal(journal_path(predictions))
     rows = list(journal.rows()) if journal.path.exists() else []
     last = list({row['idx']: row for row in rows}.values())  # a repeated request adds another row
     good = [row for row in last if not row.get('infra')]
@@ -147,17 +156,14 @@ def _failure(work: WorkDir, model: str, dataset: str, stage: str) -> tuple[str, 
     old = log.is_file() and log.stat().st_mtime < work.config().stat().st_mtime
     if old and is_held(sweep_lock(work.path)):
         return '', log
-    busy = any(map(is_held, work.predictions(model, dataset).parent.glob('.*.lock')))
+    busy = any(map(is_held, locks_in(work.predictions(model, dataset).parent)))
     return last_error(log, dataset, ended=not busy), log
 
 
 def _unfinished(whole: Path) -> Iterator[Path]:
-    """Yields the predictions files (whole or shards) that have a journal or a lock."""
-    for pattern, prefix in ((f'tmp_{whole.stem}*.jsonl', 'tmp_'), (f'.{whole.stem}*.lock', '.')):
-        for file in whole.parent.glob(pattern):
-            stem = file.stem.removeprefix(prefix)
-            if whole.stem in (stem, whole_of(stem)):
-                yield whole.with_name(f'{stem}{whole.suffix}')
+    """Returns the predictions files (whole or shards) that have a journal or a lock."""
+    files = map(predictions_of, (*journals_in(whole.parent), *locks_in(whole.parent)))
+    return (file for file in files if is_of(file.stem, whole.stem))
 
 
 def _rows(file: Path, damage: list[str]) -> list[dict[str, Any]]:

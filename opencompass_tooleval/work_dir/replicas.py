@@ -31,8 +31,8 @@ from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import read_plain
 from opencompass_tooleval.work_dir.heartbeat import Heartbeat, Worker, heartbeat_of
 from opencompass_tooleval.work_dir.journal import Journal
-from opencompass_tooleval.work_dir.lock import lock_path
-from opencompass_tooleval.work_dir.shards import part_of, parts_of
+from opencompass_tooleval.work_dir.names import claims_folder, journal_path, lock_path, number_of, part_of
+from opencompass_tooleval.work_dir.shards import parts_of
 from opencompass_tooleval.work_dir.whole_file import whole_file
 
 _MOST_BYTES = 1 << 22
@@ -74,11 +74,6 @@ class Plan:
     order: str
 
 
-def claims_folder(whole: Path) -> Path:
-    """Returns the folder of claims next to a predictions file. It exists while replicas work on the dataset."""
-    return whole.with_name(f'.{whole.stem}.claims')
-
-
 def read_plan(file: Path) -> Plan | None:
     """Reads a plan; returns None if it is missing or invalid."""
     try:
@@ -88,13 +83,9 @@ def read_plan(file: Path) -> Plan | None:
         return None
 
 
-def _journal_of(file: Path) -> Journal:
-    return Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
-
-
 def _journals(whole: Path) -> dict[int, Journal]:
     """Returns the journals of the replicas by number."""
-    journals = {int(part.stem.rpartition('_')[2]): _journal_of(part) for part in parts_of(whole)}
+    journals = {number_of(part.stem): Journal(journal_path(part)) for part in parts_of(whole)}
     return {number: journal for number, journal in journals.items() if journal.path.exists()}
 
 
@@ -108,7 +99,7 @@ def _join(whole: Path, may_remove: Callable[[], bool] = lambda: True) -> None:
         whole: The predictions file.
         may_remove: Returns False if another process has joined them meanwhile, and the journals are new ones.
     """
-    base, journals = _journal_of(whole), _journals(whole).values()
+    base, journals = Journal(journal_path(whole)), _journals(whole).values()
     base.repair()
     for journal in journals:
         has_rounds = any('key' in row for row in journal.rows())
@@ -196,8 +187,8 @@ class Claims:
     def __init__(self, whole: Path, replica: Replica) -> None:
         self.number = replica.number
         self.lock = lock_path(part_of(whole, self.number))
-        self.journal = _journal_of(part_of(whole, self.number))
-        self.earlier = [_journal_of(whole)]
+        self.journal = Journal(journal_path(part_of(whole, self.number)))
+        self.earlier = [Journal(journal_path(whole))]
         self._whole = whole
         self._replica = replica
         self._folder = claims_folder(whole) / replica.sweep
@@ -329,7 +320,7 @@ class Claims:
             return
         try:
             if not self._whole.exists():  # otherwise another replica has written them, and removes the claims
-                write([_journal_of(self._whole), *_journals(self._whole).values()])
+                write([Journal(journal_path(self._whole)), *_journals(self._whole).values()])
         except Exception:
             if self._is_mine(_END):  # otherwise another replica has written them, as this one did not go on
                 end_claims(self._whole)

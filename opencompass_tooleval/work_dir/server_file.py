@@ -11,7 +11,8 @@ from pathlib import Path
 from opencompass_tooleval.core.errors import shorten
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import read_plain
-from opencompass_tooleval.work_dir.lock import is_held, sweep_lock
+from opencompass_tooleval.work_dir.lock import is_held
+from opencompass_tooleval.work_dir.names import sweep_lock
 from opencompass_tooleval.work_dir.whole_file import whole_file
 
 QUEUED, STARTING, READY, FAILED = 'queued', 'starting', 'ready', 'failed'

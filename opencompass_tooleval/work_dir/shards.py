@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
+from opencompass_tooleval.work_dir.names import damaged_path, journals_in, number_of, part_of, predictions_of, whole_of
 
 logger = logging.getLogger(__name__)
 
@@ -21,35 +22,17 @@ _SHARD_RANGE = re.compile(r'\[\d{1,9}:\d{1,9}\]$')
 FIX = 'delete the file and run the sweep again with -r'
 
 
-def whole_of(name: str) -> str:
-    """Returns the name without its shard number: ``d`` for ``d_12``; ``''`` if it does not end in a number."""
-    whole, _, number = name.rpartition('_')
-    # Not isdigit, which accepts '²', for which int raises.
-    return whole if number.isdecimal() else ''
-
-
-def part_of(whole: Path, number: int) -> Path:
-    """Returns the path of a numbered shard of predictions: ``d_12.json`` for ``d.json``."""
-    return whole.with_name(f'{whole.stem}_{number}{whole.suffix}')
-
-
-def shard_pattern(dataset: str) -> str:
-    """Returns a pattern that matches the name of a dataset and of its shards."""
-    return re.escape(dataset) + r'(?:_\d+)?'
-
-
 def numbered_shards(whole: Path) -> dict[int, Path]:
     """Returns the shards next to a predictions file by number, in order."""
     shards = [file for file in whole.parent.glob(f'*{whole.suffix}') if whole_of(file.stem) == whole.stem]
     # Sorted by number: by name, NAME_10 would precede NAME_2.
-    return dict(sorted((int(file.stem.rpartition('_')[2]), file) for file in shards))
+    return dict(sorted((number_of(file.stem), file) for file in shards))
 
 
 def parts_of(whole: Path) -> list[Path]:
     """Returns the shards next to a predictions file, in order, also unfinished ones, which have only a journal."""
-    files = whole.parent.glob('*.json*')
-    stems = {file.stem.removeprefix('tmp_') for file in files if file.suffix in {'.json', '.jsonl'}}
-    numbers = sorted(int(stem.rpartition('_')[2]) for stem in stems if whole_of(stem) == whole.stem)
+    files = {*whole.parent.glob('*.json'), *map(predictions_of, journals_in(whole.parent))}
+    numbers = sorted(number_of(file.stem) for file in files if whole_of(file.stem) == whole.stem)
     return [part_of(whole, number) for number in numbers]
 
 
@@ -112,7 +95,7 @@ def set_aside_damaged(whole: Path) -> None:
 
 def set_aside(file: Path) -> Path:
     """Renames a damaged file, and returns its new path."""
-    return file.rename(file.with_name(f'{file.name}.damaged'))
+    return file.rename(damaged_path(file))
 
 
 def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
@@ -156,9 +139,3 @@ def is_shard(dataset_cfg: Mapping[str, Any]) -> bool:
     """Tests if a dataset's config is for a shard, made by OpenCompass's partitioner."""
     reader = dataset_cfg.get('reader_cfg', {})
     return bool(split_range(str(dataset_cfg.get('abbr')), reader.get('test_range'))[1])
-
-
-def whole_name(name: str, datasets: Collection[str]) -> str:
-    """Returns the abbr of the dataset if ``name`` is one of its shards; else ``name``."""
-    whole = whole_of(name)
-    return whole if name not in datasets and whole in datasets else name

@@ -18,8 +18,16 @@ from opencompass_tooleval.core.scoring.sampling_settings import ASK, SAMPLING, S
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 from opencompass_tooleval.work_dir.journal import MODEL, Journal, Row, write_json
-from opencompass_tooleval.work_dir.lock import exclusive, lock_path
-from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, whole_of
+from opencompass_tooleval.work_dir.lock import exclusive
+from opencompass_tooleval.work_dir.names import (
+    is_of,
+    journal_path,
+    journals_in,
+    kept_path,
+    lock_path,
+    predictions_of,
+)
+from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions
 
 ORIGIN = 'computed_from'
 """Key in a result of the digests below, on a line of its own."""
@@ -104,9 +112,8 @@ def _stored_rows(file: Path) -> Iterator[tuple[Any, Row]]:
         # Files of earlier versions have no settings, and need not be parsed.
         if not is_damaged(whole) and _SETTINGS in read_plain(whole, MAX_RUN_BYTES):
             yield from (((whole, index), row) for index, row in enumerate(read_predictions(whole)))
-    for journal in () if file.exists() else sorted(file.parent.glob('tmp_*.jsonl')):
-        name = journal.stem.removeprefix('tmp_')
-        if file.stem in (name, whole_of(name)):
+    for journal in () if file.exists() else journals_in(file.parent):
+        if is_of(name := predictions_of(journal).stem, file.stem):
             yield from ((row.get('key', (name, row['idx'])), row) for row in Journal(journal).rows())
 
 
@@ -127,11 +134,6 @@ def bytes_digest(files: Iterable[Path]) -> str:
             while part := stream.read(1 << 20):
                 digest.update(part)
     return digest.hexdigest()
-
-
-def outdated_name(result: Path) -> Path:
-    """Returns the name under which an outdated result waits for the one that replaces it."""
-    return result.with_name(f'{result.name}.outdated')
 
 
 def origin_in(result: Path) -> Mapping[str, Any]:
@@ -224,10 +226,6 @@ def select_rows(rows: list[Row], ids: Sequence[str]) -> list[Row]:
     return [known[key] for key in keys] if all(key in known for key in keys) else rows
 
 
-def _kept(journal: Journal) -> Journal:
-    return Journal(journal.path.with_name(f'kept_{journal.path.name.removeprefix("tmp_")}'))
-
-
 def keep_rows(journal: Journal, rows: Iterable[Row]) -> None:
     """Keeps rows of a journal next to the finished predictions, for :func:`reopen`.
 
@@ -235,7 +233,7 @@ def keep_rows(journal: Journal, rows: Iterable[Row]) -> None:
         journal: The journal, which is removed afterwards.
         rows: Answers to records that the config does not select, and rounds of dialogues with a cut answer.
     """
-    kept = _kept(journal)
+    kept = Journal(kept_path(predictions_of(journal.path)))
     kept.remove()
     if kept_rows := dict(enumerate(rows)):
         kept.append(kept_rows)
@@ -261,8 +259,7 @@ def reopen(file: Path, result: Path, records: Records | None = None) -> None:
 
 
 def _reopen(file: Path, result: Path, records: Records | None) -> None:
-    journal = Journal(file.with_name(f'tmp_{file.stem}.jsonl'))
-    kept = _kept(journal)
+    journal, kept = Journal(journal_path(file)), Journal(kept_path(file))
     rows = [*read_predictions(file), *kept.restore().values()]
     indices = {key: index for index, (key, _) in enumerate(with_runs(records.ids, str))} if records else {}
     behind = iter(range(len(indices), len(indices) + len(rows)))
@@ -294,14 +291,13 @@ def join_parts(whole: Path, parts: Sequence[Path], records: Records) -> None:
         in_order = sorted(keyed, key=lambda pair: places.get(pair[0], len(places)))
         write_json(whole, ((str(number), row) for number, (_, row) in enumerate(in_order)))
     for part in parts:
-        for name in (f'kept_{part.stem}.jsonl', f'tmp_{part.stem}.jsonl', part.name):
-            part.with_name(name).unlink(missing_ok=True)
-    whole.with_name(f'tmp_{whole.stem}.jsonl').unlink(missing_ok=True)
+        for file in (kept_path(part), journal_path(part), part):
+            file.unlink(missing_ok=True)
+    journal_path(whole).unlink(missing_ok=True)
 
 
 def _rows_of(part: Path) -> list[Row]:
-    journal = Journal(part.with_name(f'tmp_{part.stem}.jsonl'))
     if part.exists():
-        return [*read_predictions(part), *_kept(journal).restore().values()]
-    rows = journal.restore()
+        return [*read_predictions(part), *Journal(kept_path(part)).restore().values()]
+    rows = Journal(journal_path(part)).restore()
     return [rows[index] for index in sorted(rows) if not rows[index].get('infra')]

@@ -12,9 +12,10 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import map_texts
 from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
-from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held, sweep_lock
+from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held
+from opencompass_tooleval.work_dir.names import journals_in, predictions_of, sweep_lock, whole_name
 from opencompass_tooleval.work_dir.progress import pairs_in
-from opencompass_tooleval.work_dir.shards import read_predictions, set_aside, whole_name
+from opencompass_tooleval.work_dir.shards import read_predictions, set_aside
 from opencompass_tooleval.work_dir.stored import reopen
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -52,8 +53,7 @@ def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
                 continue
             if count:
                 yield Unanswered(folder.name, file.stem, file, count)
-        for journal in sorted(folder.glob('tmp_*.jsonl')):
-            file = folder / f'{journal.stem.removeprefix("tmp_")}.json'
+        for file in map(predictions_of, journals_in(folder)):
             if not file.exists():
                 yield Unanswered(folder.name, file.stem, file, None)
 

@@ -24,7 +24,8 @@ from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.runners import SlurmArrayRunner, ToolEvalLocalRunner
 from opencompass_tooleval.runners.task_progress import TaskProgress
 from opencompass_tooleval.tasks import ToolEvalInferTask
-from opencompass_tooleval.work_dir.lock import exclusive, holder_of, lock_path
+from opencompass_tooleval.work_dir.lock import exclusive, holder_of
+from opencompass_tooleval.work_dir.names import lock_path
 from tests.engines import until
 
 

@@ -26,7 +26,8 @@ from opencompass_tooleval.tasks import infer_task
 from opencompass_tooleval.tasks.eval_task import ToolEvalEvalTask, to_json
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask
 from opencompass_tooleval.tasks.task_process import MODULE, as_module
-from opencompass_tooleval.work_dir.lock import exclusive, sweep_lock
+from opencompass_tooleval.work_dir.lock import exclusive
+from opencompass_tooleval.work_dir.names import sweep_lock
 from tests.conftest import ROOT
 from tests.forked import run_opencompass
 

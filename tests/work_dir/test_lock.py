@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.work_dir.lock import InUseError, exclusive, holder_of, is_held, remove_stale_locks, sweep_lock
+from opencompass_tooleval.work_dir.lock import InUseError, exclusive, holder_of, is_held, remove_stale_locks
+from opencompass_tooleval.work_dir.names import sweep_lock
 from tests.work_dir.processes import hold, kill, start
 
 

@@ -25,16 +25,8 @@ from opencompass_tooleval.work_dir import heartbeat, lock, replicas
 from opencompass_tooleval.work_dir.heartbeat import Heartbeat, Worker, machine
 from opencompass_tooleval.work_dir.journal import Journal, write_json
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.replicas import (
-    Claims,
-    Plan,
-    Replica,
-    claims_folder,
-    cut_ranges,
-    end_claims,
-    read_claim,
-    read_plan,
-)
+from opencompass_tooleval.work_dir.names import claims_folder
+from opencompass_tooleval.work_dir.replicas import Claims, Plan, Replica, cut_ranges, end_claims, read_claim, read_plan
 
 
 @pytest.mark.parametrize(
@@ -387,9 +379,7 @@ def test_without_locks_a_joiner_that_ended_is_replaced(tmp_path: Path, locks: st
     claims_of_b.mkdir()
     (claims_of_b / 'begin.0').write_text(json.dumps(asdict(Worker(0, 'ended', 1, machine()))))
     (folder / '.data_0.lock').touch()  # as a killed process leaves it
-    begin = time.monotonic()
     assert ended(run(folder, Replica(1, 2, 'b'), locks=locks)) == [0]
-    assert time.monotonic() - begin >= BEAT * heartbeat.MOST_BEATS
     check(folder, 0)
 
 

@@ -15,7 +15,8 @@ from opencompass.utils import build_dataset_from_cfg
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner
 from opencompass_tooleval.work_dir.journal import Journal, write_json
-from opencompass_tooleval.work_dir.shards import check_shards, parts_of, read_predictions, shard_files, whole_name
+from opencompass_tooleval.work_dir.names import whole_name
+from opencompass_tooleval.work_dir.shards import check_shards, parts_of, read_predictions, shard_files
 from opencompass_tooleval.work_dir.stored import Records, join_parts
 from tests.conftest import ModelServer, sweep_of
 from tests.forked import run_opencompass

@@ -25,8 +25,8 @@ from opencompass_tooleval.core.text.jsonable import map_texts, without_folder
 from opencompass_tooleval.core.text.redaction import redact
 from opencompass_tooleval.extras.attribution.causes import SERVING
 from opencompass_tooleval.results.result_row import PARTS, Row, result_row, valid_result
+from opencompass_tooleval.work_dir.names import whole_of
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
-from opencompass_tooleval.work_dir.shards import whole_of
 from opencompass_tooleval.work_dir.whole_file import whole_file
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
