@@ -91,12 +91,8 @@ class Heartbeat:
         with suppress(OSError):
             self._write(self._beats)
 
-    def is_own(self, worker: Worker) -> bool:
-        """Tests if a worker is an attempt of this process."""
-        return worker.start == self._start
-
     def has_ended(self, worker: Worker, lock: Path) -> bool:
-        """Tests if another replica has ended its attempt.
+        """Tests if a replica has ended its attempt, also an earlier one of this process.
 
         Args:
             worker: The replica.

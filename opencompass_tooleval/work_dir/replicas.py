@@ -364,14 +364,13 @@ class Claims:
         return {what: number + 1 for what, number in claims.items() if self._is_left(what, number)}
 
     def _is_left(self, what: str, number: int) -> bool:
-        """Tests if the replica with the last claim has ended, or this process has given up what it had claimed."""
+        """Tests if the attempt with the last claim has ended."""
         worker = read_claim(self._folder / f'{what}.{number}')
         if worker is None:
             return True  # damaged by a power cut, which also ended the replica
         with suppress(FileNotFoundError):
             heartbeat = self._heartbeat or heartbeat_of(self._folder, self.number)
-            lock = lock_path(part_of(self._whole, worker.number))
-            return heartbeat.is_own(worker) or heartbeat.has_ended(worker, lock)
+            return heartbeat.has_ended(worker, lock_path(part_of(self._whole, worker.number)))
         return False  # the claims have just been removed
 
     def _is_mine(self, what: str) -> bool:
