@@ -22,6 +22,7 @@ from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import open_plain, read_plain
 from opencompass_tooleval.work_dir.names import locks_in, sweep_lock
+from opencompass_tooleval.work_dir.whole_file import NO_LOCKS
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +138,7 @@ def _acquire(path: Path) -> IO[str]:
             who = f'process {holder.process} on {holder.host} since {holder.since}' if holder else 'another process'
             raise InUseError(f'{path} is locked by {who}; wait for it, or stop it first') from None
         except OSError as error:
-            if error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}:
+            if error.errno not in NO_LOCKS:
                 stream.close()
                 raise
             logger.warning('%s: no locks on this file system (%s); run one sweep at a time', path, error)

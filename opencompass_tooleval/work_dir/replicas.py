@@ -120,7 +120,7 @@ def read_claim(file: Path) -> Worker | None:
         return None
     # isinstance would take true for attempt 1.
     kinds = (type(worker.number), type(worker.start), type(worker.attempt), type(worker.machine))
-    return worker if kinds == (int, str, int, str) else None
+    return worker if kinds == (int, str, int, str) and worker.start.isalnum() else None
 
 
 def remove_claims(whole: Path) -> None:

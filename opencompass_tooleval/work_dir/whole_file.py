@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -20,6 +21,7 @@ from stat import S_ISDIR
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.work_dir.data_files import open_plain
 
@@ -28,6 +30,8 @@ _NAME = 40
 """Number of characters of a file's name in its temporary name, which must stay below 255 bytes."""
 _DAY = 24 * 3600
 _LOCK = '.lock'
+NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
+"""Errors of a file system without locks."""
 
 
 @contextmanager
@@ -108,6 +112,7 @@ def locked_content(path: Path, most: int) -> Iterator[list[bytes]]:
 
     Raises:
         OSError: The file cannot be locked or written; the error names ``path``.
+        DataError: The file system has no locks.
         ValueError: The file is not a plain file, or too large.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +139,14 @@ def _locked(mutex: Path) -> BinaryIO:
         with suppress(FileNotFoundError):  # the last holder may remove it at any time
             open_plain(mutex).close()
             stream = mutex.open('r+b')
-            fcntl.flock(stream, fcntl.LOCK_EX)  # ends with the stream
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX)  # ends with the stream
+            except OSError as error:
+                stream.close()
+                if error.errno not in NO_LOCKS:
+                    raise
+                fix = 'name a folder on another file system with -w, or leave out the budget'
+                raise DataError(mutex, 'this file system has no locks, which a budget needs', fix=fix) from error
             if os.path.samestat(os.fstat(stream.fileno()), mutex.stat()):
                 return stream
             stream.close()

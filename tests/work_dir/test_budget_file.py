@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import signal
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.prices import Budget, Prices, budget_of
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import other_row, other_usage, summary_of
@@ -52,6 +55,17 @@ def test_of_a_killed_task_the_prompts_are_spent_and_nothing_stays_reserved(tmp_p
     with exclusive(lock):  # it holds the lock of the killed one
         again = ledger(tmp_path, name='again')
         assert again.reserve(970, 30) is True and again.reserve(1, 0) is None
+
+
+def test_a_budget_on_a_file_system_without_locks_is_refused_with_a_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOLCK, 'No locks available')
+
+    monkeypatch.setattr(fcntl, 'flock', fail)
+    with pytest.raises(DataError, match='has no locks, which a budget needs'):
+        ledger(tmp_path).reserve(1, 1)
 
 
 def spend(folder: Path, task: str) -> None:

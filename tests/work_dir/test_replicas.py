@@ -426,6 +426,25 @@ def test_a_replica_that_wakes_up_late_costs_what_it_had_in_hand(tmp_path: Path) 
     assert [row['prediction'] for row in rows.values()] == [str(index) for index in range(SAMPLES)]
 
 
+@pytest.mark.parametrize(
+    'content',
+    [
+        b'',
+        b'3',
+        b'{}',
+        b'[]',
+        bytes(40),
+        b'{"number": true, "start": "a", "attempt": 1, "machine": "m"}',
+        b'{"number": 1, "start": "../a", "attempt": 1, "machine": "m"}',
+        b'\xff',
+        b'[' * 5000,
+    ],
+)
+def test_a_damaged_claim_is_of_nobody(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / '7.0').write_bytes(content)
+    assert read_claim(tmp_path / '7.0') is None
+
+
 @pytest.fixture
 def beats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Heartbeat]:
     """A heartbeat whose thread beats every 10 ms."""
