@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from inspect import signature
@@ -13,6 +14,7 @@ from typing import Any
 from opencompass.registry import ICL_EVALUATORS
 from opencompass.utils import model_abbr_from_cfg
 
+from opencompass_tooleval.embedding.locate import ENV as ENCODER
 from opencompass_tooleval.judging.judge import canonical, judge_cfg_from_env, judge_settings
 from opencompass_tooleval.judging.judgement_files import JudgementFiles
 from opencompass_tooleval.work_dir.stored import ANSWERS, SCORING, bytes_digest
@@ -34,9 +36,9 @@ def origin_of(files: Iterable[Path], model: Mapping[str, Any], dataset: Mapping[
 def scoring_digest(model: Mapping[str, Any], dataset: Mapping[str, Any]) -> str:
     """Returns the SHA-256 of everything in a config that changes scores of given answers. Builds nothing.
 
-    That is the evaluation's config, the model's postprocessor, the judge (also that of the environment) without its
-    address, key and speed, the content of a file of judgements, and the benchmark's ``VERSION``. Classes and functions
-    count by name, so that a config and its dumped copy have the same digest.
+    That is the evaluation's config, the model's postprocessor, the judge without its address, key and speed, the
+    encoder (both also from the environment), the content of a file of judgements, and the benchmark's ``VERSION``.
+    Classes and functions count by name, so that a config and its dumped copy have the same digest.
     """
     evaluation = dataset.get('eval_cfg') or {}
     evaluator = evaluation.get('evaluator') or {}
@@ -48,7 +50,9 @@ def scoring_digest(model: Mapping[str, Any], dataset: Mapping[str, Any]) -> str:
         'version': _version(getattr(kind, '__module__', '')),
         'judgements': list(_judgements(evaluator.get('judgements'), model_abbr_from_cfg(model))),
     }
-    if not evaluator.get('judgements') and not evaluator.get('judge_cfg') and _takes_judge(kind):
+    if not evaluator.get('encoder') and _takes(kind, 'encoder'):
+        parts['encoder'] = os.environ.get(ENCODER, '')
+    if not evaluator.get('judgements') and not evaluator.get('judge_cfg') and _takes(kind, 'judge_cfg'):
         parts['judge'] = _plain({'judge_cfg': judge_cfg_from_env()})
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode('utf-8', 'surrogatepass')).hexdigest()
 
@@ -56,7 +60,7 @@ def scoring_digest(model: Mapping[str, Any], dataset: Mapping[str, Any]) -> str:
 def _plain(value: Any, name: str = '') -> Any:
     """Converts a part of a config to JSON; judges keep only the settings that change their replies."""
     if name == 'type':
-        return str(canonical(value)).rpartition('.')[2]
+        return _name_of(value)
     if isinstance(value, Mapping):
         if name == 'judge_cfg' and 'type' in value:
             return judge_settings(value)
@@ -64,6 +68,13 @@ def _plain(value: Any, name: str = '') -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return canonical(value)
+
+
+def _name_of(kind: Any) -> str:
+    """Returns the name of a class or function: of this package's and OpenCompass's, which may move, without module."""
+    name = f'{kind.__module__}.{kind.__qualname__}' if hasattr(kind, '__qualname__') else str(kind)
+    package, _, _ = name.partition('.')
+    return name.rpartition('.')[2] if package in ('opencompass', 'opencompass_tooleval') else name
 
 
 def _version(module: str) -> str:
@@ -74,8 +85,8 @@ def _version(module: str) -> str:
     return ''
 
 
-def _takes_judge(kind: Any) -> bool:
-    return isinstance(kind, type) and 'judge_cfg' in signature(kind).parameters
+def _takes(kind: Any, parameter: str) -> bool:
+    return isinstance(kind, type) and parameter in signature(kind).parameters
 
 
 def _judgements(setting: Any, model: str) -> Iterator[str]:

@@ -189,7 +189,7 @@ def answers_with_other_settings(work: Path, model: Mapping[str, Any], dataset: M
     stored = StoredAnswers.of(model, dataset['infer_cfg']['inferencer'])
     try:
         return Counter() if stored.use else other_settings(*_paths(work, model, dataset), stored)
-    except DataError:
+    except (DataError, OSError):
         return Counter()  # scoring reports the damage
 
 

@@ -85,6 +85,8 @@ def canonical(value: Any) -> Any:
         return {str(name): canonical(content) for name, content in value.items() if not is_secret(str(name))}
     if isinstance(value, (list, tuple)):
         return [canonical(item) for item in value]
+    if isinstance(value, (set, frozenset)):  # their order differs between processes
+        return sorted((canonical(item) for item in value), key=json.dumps)
     if isinstance(value, (str, bool)) or value is None:
         return value
     if isinstance(value, (int, float)):

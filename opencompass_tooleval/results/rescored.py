@@ -11,7 +11,7 @@ from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.statistics.intervals import NOISE
 from opencompass_tooleval.core.statistics.paired import Result, metrics_of, values_of
-from opencompass_tooleval.work_dir.stored import ANSWERS, ORIGIN, SCORING
+from opencompass_tooleval.work_dir.stored import ANSWERS, ORIGIN, SCORING, is_intact
 from opencompass_tooleval.work_dir.work_dir import read_result
 
 RESCORED = 'rescored'
@@ -34,7 +34,7 @@ def rescored(before: Path, result: Result, origin: Mapping[str, str]) -> dict[st
         scoring is the same, what the earlier result says.
     """
     try:
-        earlier = read_result(before) or {}
+        earlier = (read_result(before) or {}) if before.is_file() and is_intact(before) else {}
     except DataError:
         return {}
     known = earlier.get(ORIGIN)

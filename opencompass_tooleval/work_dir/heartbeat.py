@@ -61,14 +61,25 @@ class Heartbeat:
         self._has_locks = False
         self._mutex = threading.Lock()
         self._seen: dict[str, tuple[str, int, int]] = {}
-        self.file = self._file_of(folder, self._start)
-        os.close(os.open(self.file, os.O_WRONLY | os.O_CREAT, 0o666))
+        self._file = self._file_of(folder, self._start)
+        os.close(os.open(self._file, os.O_WRONLY | os.O_CREAT, 0o666))
         self._write(0)
-        threading.Thread(target=self._beat, daemon=True).start()
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+        self._thread.start()
 
     @staticmethod
     def _file_of(folder: Path, start: str) -> Path:
         return folder / f'{start}.beat'
+
+    @property
+    def beats(self) -> int:
+        """Number of times that this replica has raised its count."""
+        return self._beats
+
+    @property
+    def runs(self) -> bool:
+        """True until the claims are removed."""
+        return self._thread.is_alive() and self._file.exists()
 
     @property
     def worker(self) -> Worker:
@@ -112,7 +123,7 @@ class Heartbeat:
     def _read(self, start: str) -> str:
         # Opened each time: NFS looks for changes when a file is opened, and caches what stat says.
         with suppress(OSError, DataError):
-            return read_plain(self._file_of(self.file.parent, start), _MOST_BYTES).decode('ascii', 'replace')
+            return read_plain(self._file_of(self._file.parent, start), _MOST_BYTES).decode('ascii', 'replace')
         return ''
 
     def _beat(self) -> None:
@@ -129,7 +140,7 @@ class Heartbeat:
 
     def _write(self, beats: int) -> None:
         with self._mutex:
-            handle = os.open(self.file, os.O_WRONLY)
+            handle = os.open(self._file, os.O_WRONLY)
             try:
                 os.pwrite(handle, f'{beats:012d} {self._attempt:06d}'.encode(), 0)
             finally:
@@ -146,7 +157,7 @@ def heartbeat_of(folder: Path, number: int) -> Heartbeat:
         FileNotFoundError: The folder is missing.
     """
     key = os.getpid(), folder, number
-    if key not in _heartbeats or not _heartbeats[key].file.exists():
+    if key not in _heartbeats or not _heartbeats[key].runs:
         _heartbeats[key] = Heartbeat(folder, number)
     return _heartbeats[key]
 

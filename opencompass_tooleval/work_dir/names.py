@@ -89,9 +89,17 @@ def sweep_lock(work_dir: Path) -> Path:
 
 def outdated_path(result: Path) -> Path:
     """Returns the path under which an outdated result waits for the one that replaces it."""
-    return result.with_name(f'{result.name}.outdated')
+    return _beside(result, 'outdated')
 
 
 def damaged_path(file: Path) -> Path:
     """Returns the path under which a damaged file is kept."""
-    return file.with_name(f'{file.name}.damaged')
+    return _beside(file, 'damaged')
+
+
+def _beside(file: Path, why: str) -> Path:
+    """Returns a path to which a file or folder can be renamed: files are replaced, folders are not."""
+    path = file.with_name(f'{file.name}.{why}')
+    while path.is_dir() or (file.is_dir() and path.exists()):
+        path = path.with_name(f'{path.name}.{why}')
+    return path

@@ -89,7 +89,7 @@ def _journals(whole: Path) -> dict[int, Journal]:
     return {number: journal for number, journal in journals.items() if journal.path.exists()}
 
 
-def _join(whole: Path, may_remove: Callable[[], bool] = lambda: True) -> None:
+def _join(whole: Path, goes_on: Callable[[], bool] = lambda: True) -> None:
     """Moves the rows of the replicas' journals to the journal of the whole dataset, where a resumed run reads them.
 
     Rows of failed dialogues are left out: the dialogue is repeated with the rounds in the journal, and its own row
@@ -97,26 +97,32 @@ def _join(whole: Path, may_remove: Callable[[], bool] = lambda: True) -> None:
 
     Args:
         whole: The predictions file.
-        may_remove: Returns False if another process has joined them meanwhile, and the journals are new ones.
+        goes_on: Returns False if another process has joined them meanwhile, and the journals are new ones.
     """
     base, journals = Journal(journal_path(whole)), _journals(whole).values()
     base.repair()
     for journal in journals:
+        if not goes_on():
+            return
         has_rounds = any('key' in row for row in journal.rows())
         rows = (row for row in journal.rows() if not (has_rounds and 'key' not in row and row.get('infra')))
         while block := list(islice(rows, _ROWS)):
             base.append({row['idx']: row for row in block})
     base.sync()
-    if may_remove():
-        for journal in journals:
+    for journal in journals:
+        if goes_on():
             journal.remove()
 
 
 def read_claim(file: Path) -> Worker | None:
-    """Reads which replica has made a claim; returns None if the file is missing or invalid."""
+    """Reads which replica has made a claim; returns None if the content is invalid.
+
+    Raises:
+        OSError: The file is missing or cannot be read.
+    """
     try:
         worker = Worker(**load_json(read_plain(file, _MOST_BYTES), bounded=True))
-    except (OSError, ValueError, TypeError):
+    except (ValueError, TypeError):
         return None
     # isinstance would take true for attempt 1.
     kinds = (type(worker.number), type(worker.start), type(worker.attempt), type(worker.machine))
@@ -197,6 +203,7 @@ class Claims:
         self._sums: Sequence[int] = ()
         self._ranges: Mapping[str, range] = {}
         self._at_once = 1
+        self._looked = 0
         self._waiting: deque[int] = deque()
         self._open: dict[str, set[int]] = {}
 
@@ -216,7 +223,8 @@ class Claims:
             if self._claim(_BEGIN) and not self._whole.exists():  # otherwise the others have removed their claims
                 _join(self._whole, lambda: self._is_mine(_BEGIN))
                 for plan in self._folder.parent.glob(f'*/{_PLAN}'):
-                    plan.unlink(missing_ok=True)
+                    if self._is_mine(_BEGIN):  # otherwise another replica has joined them, and divided the samples
+                        plan.unlink(missing_ok=True)
                 self._make(f'{_BEGIN}.{_DONE}')
             else:
                 time.sleep(_SECONDS_PER_LOOK)
@@ -242,6 +250,8 @@ class Claims:
         """Ends the work of this process on the dataset: the others may claim what it has claimed and not done."""
         if self._heartbeat:
             self._heartbeat.end()
+        if self._whole.exists():
+            self.journal.remove()  # of a replica that was paused, and whose samples another one has answered
 
     def divide(self, order: Sequence[int], sizes: Sequence[int], at_once: int) -> None:
         """Sets the samples without an answer, the same for all replicas. The first replica divides them into ranges.
@@ -280,9 +290,18 @@ class Claims:
         Returns:
             The indices; empty if nothing may be sent now.
         """
+        if self._heartbeat and self._heartbeat.beats != self._looked:
+            self._looked = self._heartbeat.beats
+            self._leave_lost_ranges()
         while self._claim_range():
             pass
         return [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
+
+    def _leave_lost_ranges(self) -> None:
+        """Gives up the samples in hand of ranges that other replicas have taken over, as this one was paused."""
+        for what in [what for what in self._open if not self._is_mine(what)]:
+            lost = self._open.pop(what)
+            self._waiting = deque(index for index in self._waiting if index not in lost)
 
     def arrived(self, indices: Iterable[int]) -> None:
         """Records that rows of these samples are in the journal."""
@@ -338,8 +357,11 @@ class Claims:
             with whole_file(self._folder / name, is_new=True) as temporary:
                 temporary.write_text(text or json.dumps(asdict(self._worker)))
             return True
-        except (FileExistsError, FileNotFoundError):
+        except FileExistsError:
             return False
+        except FileNotFoundError:
+            # Where locks hold for each process only, another one may have removed the temporary file as a leftover.
+            return self._folder.exists() and not (self._folder / name).exists() and self._make(name, text)
 
     def _last_claims(self) -> dict[str, int | None]:
         """Returns the number of the last claim on each range (or ``begin``, ``end``); None if it is done."""
@@ -365,18 +387,20 @@ class Claims:
 
     def _is_left(self, what: str, number: int) -> bool:
         """Tests if the attempt with the last claim has ended."""
-        worker = read_claim(self._folder / f'{what}.{number}')
-        if worker is None:
-            return True  # damaged by a power cut, which also ended the replica
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
+            worker = read_claim(self._folder / f'{what}.{number}')
+            if worker is None:
+                return True  # damaged by a power cut, which also ended the replica
             heartbeat = self._heartbeat or heartbeat_of(self._folder, self.number)
             return heartbeat.has_ended(worker, lock_path(part_of(self._whole, worker.number)))
-        return False  # the claims have just been removed
+        return False  # unknown, or the claims have just been removed
 
     def _is_mine(self, what: str) -> bool:
         """Tests if the last claim is of this replica, and not done."""
         number = self._last_claims().get(what)
-        return number is not None and read_claim(self._folder / f'{what}.{number}') == self._worker
+        with suppress(FileNotFoundError):
+            return number is not None and read_claim(self._folder / f'{what}.{number}') == self._worker
+        return False
 
     def _claim(self, what: str) -> bool:
         """Claims a range (or ``begin``, ``end``); returns False if it is done or claimed by a running replica."""

@@ -12,7 +12,16 @@ from typing import Any
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
-from opencompass_tooleval.work_dir.names import damaged_path, journals_in, number_of, part_of, predictions_of, whole_of
+from opencompass_tooleval.work_dir.names import (
+    damaged_path,
+    journal_path,
+    journals_in,
+    kept_path,
+    number_of,
+    part_of,
+    predictions_of,
+    whole_of,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +100,9 @@ def set_aside_damaged(whole: Path) -> None:
     for file in (whole, *numbered_shards(whole).values()):
         if file.is_file() and is_damaged(file):
             logger.warning('%s was cut, as by a power cut: it is kept as %s and made again', file, set_aside(file).name)
+        for other in (journal_path(file), kept_path(file)):
+            if os.path.lexists(other) and not other.is_file():
+                logger.warning('%s is no file: it is kept as %s', other, set_aside(other).name)
 
 
 def set_aside(file: Path) -> Path:

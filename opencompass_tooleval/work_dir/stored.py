@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -138,25 +139,29 @@ def bytes_digest(files: Iterable[Path]) -> str:
 
 def origin_in(result: Path) -> Mapping[str, Any]:
     """Returns the digests that a result stores; ``{}`` for results of earlier versions and of other tasks."""
-    origin = _head(result).get(ORIGIN)
-    return origin if isinstance(origin, Mapping) else {}
+    with suppress(OSError, DataError), open_plain(result, None) as stream:
+        for line in iter(stream.readline, b''):
+            if line.startswith(_DETAILS):
+                break
+            if line.startswith(_ORIGIN_LINE):
+                return _origin(line)
+    return {}
+
+
+def _origin(line: bytes) -> Mapping[str, Any]:
+    with suppress(ValueError):
+        origin = load_json(b'{' + line.rstrip().removesuffix(b',') + b'}', bounded=True)[ORIGIN]
+        return origin if isinstance(origin, Mapping) else {}
+    return {}
 
 
 def with_origin(content: str, origin: Mapping[str, str]) -> str:
     """Adds the digests to the text of a result that has one line per key, and ``details`` as the last."""
-    digest = _digest_without_origin(content.encode('utf-8', 'surrogatepass'))
+    before, details, after = content.partition('\n' + _DETAILS.decode())
+    before, after = (before, f'{details[1:]}{after}') if details else (before.rpartition('}')[0].rstrip(), '}\n')
+    digest = hashlib.sha256(f'{before}\n{after}'.encode('utf-8', 'surrogatepass')).hexdigest()
     line = json.dumps({ORIGIN: {**origin, CONTENT: digest}})[1:-1]
-    head, details, rest = content.partition('\n' + _DETAILS.decode())
-    return f'{head}\n{line},{details}{rest}' if details else f'{head.rpartition("}")[0].rstrip()},\n{line}\n}}\n'
-
-
-def _digest_without_origin(content: bytes) -> str:
-    """Returns the digest of a result's lines, without the line of the digests, and without commas at the ends."""
-    lines = (line.rstrip(b',') for line in content.splitlines() if not line.startswith(_ORIGIN_LINE))
-    digest = hashlib.sha256()
-    for line in lines:
-        digest.update(line + b'\n')
-    return digest.hexdigest()
+    return f'{before}\n{line},\n{after}' if details else f'{before},\n{line}\n{after}'
 
 
 def is_intact(result: Path) -> bool:
@@ -166,8 +171,11 @@ def is_intact(result: Path) -> bool:
         DataError: The result cannot be read.
     """
     content = read_plain(result, MAX_RUN_BYTES)
-    if b'\n' + _ORIGIN_LINE in content:
-        return origin_in(result).get(CONTENT) == _digest_without_origin(content)
+    before, found, rest = content.partition(b'\n' + _ORIGIN_LINE)
+    if found:
+        line, _, after = rest.partition(b'\n')
+        before = before if line.endswith(b',') else before.removesuffix(b',')  # which with_origin has added
+        return _origin(_ORIGIN_LINE + line).get(CONTENT) == hashlib.sha256(before + b'\n' + after).hexdigest()
     try:
         load_json(content)
     except ValueError:

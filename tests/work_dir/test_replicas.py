@@ -456,8 +456,8 @@ def beats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Heartbeat
 
 
 def wait_for_beats(one: Heartbeat) -> None:
-    count = one.file.read_bytes()
-    while one.file.read_bytes()[:12] == count[:12]:
+    count = one._file.read_bytes()
+    while one._file.read_bytes()[:12] == count[:12]:
         time.sleep(0.001)
 
 
@@ -471,14 +471,14 @@ def looks(one: Heartbeat, worker: Worker) -> list[bool]:
 
 
 def test_a_count_that_stays_the_same_ends_a_replica(beats: Heartbeat) -> None:
-    (beats.file.parent / 'other.beat').write_text('000000000003 000001')
+    (beats._file.parent / 'other.beat').write_text('000000000003 000001')
     found = looks(beats, Worker(1, 'other', 1, 'elsewhere'))
     assert found.index(True) >= heartbeat.MOST_BEATS and found[-1]
     assert looks(beats, Worker(1, 'missing', 1, 'elsewhere')).index(True) >= heartbeat.MOST_BEATS
 
 
 def test_an_attempt_that_was_ended_is_seen_at_once(beats: Heartbeat) -> None:
-    other = Heartbeat(beats.file.parent, 1)
+    other = Heartbeat(beats._file.parent, 1)
     other.begin(Path('no lock'))
     worker = other.worker
     assert not beats.has_ended(worker, Path('no lock'))
@@ -494,7 +494,7 @@ def test_an_attempt_that_was_ended_is_seen_at_once(beats: Heartbeat) -> None:
 def test_a_replica_whose_disk_fails_calls_nobody_ended(
     beats: Heartbeat, monkeypatch: pytest.MonkeyPatch, stalls: bool
 ) -> None:
-    (beats.file.parent / 'other.beat').write_text('000000000003 000001')
+    (beats._file.parent / 'other.beat').write_text('000000000003 000001')
     tried, write = threading.Semaphore(0), os.pwrite
 
     def fail(*_: object) -> int:
