@@ -287,7 +287,7 @@ BUDGETS = {
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
     'findings': 255 + 4 + 39 + 19,  # as above
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
-    'inferencers': 400 + 48 + 88,  # which answers and scoring results come from, and when they do not count
+    'inferencers': 400 + 48 + 96,  # which answers and scoring results come from, and when they do not count
     'instructions': 415,
     'judging': 430,
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
@@ -298,7 +298,7 @@ BUDGETS = {
     'report': 1670,
     # The table of results was a part of the report, with parts of the summarizer.
     # the table of results; findings on comparisons; intervals of samples; originals of twins
-    'results': 180 + 202 + 36,  # what another scoring of the same answers moves
+    'results': 180 + 202 + 37,  # what another scoring of the same answers moves
     'runners': 1310 + 11,  # arrays in parts; names of files
     'summarizers': 415 + 11,  # spread over seeds; one escaper; heads of two lines
     # plan counts other settings; intervals; what answers show about servers
@@ -308,7 +308,7 @@ BUDGETS = {
     # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
     # the steps of a fix are not all made; pairs of a config; replicas that end together
     # numbers that lack; what a config uses; digests of results; damaged files of any kind; replicas without locks
-    'work_dir': 2120 + 100 + 50 + 184,  # one module of names
+    'work_dir': 2120 + 100 + 50 + 222,  # one module of names
 }
 
 

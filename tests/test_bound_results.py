@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalEvaluator
 from opencompass_tooleval.cli.main import main
+from opencompass_tooleval.inferencers.result_origin import scoring_digest
+from opencompass_tooleval.work_dir.stored import is_intact, origin_in, with_origin
 from tests.forked import run_opencompass
 
 CONFIG = """
@@ -206,7 +209,21 @@ def doubled(file: Path) -> None:
     file.write_bytes(file.read_bytes() * 2)
 
 
-DAMAGE: list[Callable[[Path], None]] = [middle, folder, pipe, loop, no_text, doubled]
+def without_a_comma(file: Path) -> None:
+    head, details, rows = file.read_text(encoding='utf-8').partition('"details"')
+    file.write_text(head + details + rows.replace(',\n', '\n', 1), encoding='utf-8')
+
+
+def folder_beside_a_folder(file: Path) -> None:
+    folder(file)
+    beside = file.with_name(f'{file.name}.damaged')
+    beside.mkdir()
+    (beside / 'a').touch()
+
+
+DAMAGE: list[Callable[[Path], None]] = [
+    middle, folder, pipe, loop, no_text, doubled, without_a_comma, folder_beside_a_folder
+]  # fmt: skip
 
 
 @pytest.mark.parametrize('damage', DAMAGE, ids=lambda damage: damage.__name__)
@@ -216,6 +233,46 @@ def test_a_damaged_result_is_computed_again(copied: Run, damage: Callable[[Path]
     done = copied.go('-r')
     assert done.returncode == 0 and 'Traceback' not in done.stdout + done.stderr and copied.scores() == scores
     assert f'{REVIEW}.json is scored again, since it ' in done.stdout + done.stderr
+
+
+def test_a_folder_in_place_of_a_journal_is_set_aside(copied: Run) -> None:
+    journal = copied.file('predictions').with_name(f'tmp_{REVIEW}.jsonl')
+    folder_beside_a_folder_of_outdated = copied.file('results').with_name(f'{REVIEW}.json.outdated')
+    for made in (journal, folder_beside_a_folder_of_outdated):
+        made.mkdir()
+        (made / 'a').touch()
+    copied.file('predictions').unlink()
+    done = copied.go('-r')
+    assert done.returncode == 0 and copied.file('results').exists() and not journal.exists(), done.stdout
+    assert copied.go('-r').returncode == 0
+
+
+def test_what_decides_if_a_scoring_is_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Classes and functions count by module, but for those of this package; sets in any order; the encoder in force."""
+    monkeypatch.delenv('TOOLEVAL_ENCODER', raising=False)
+
+    def digest(post: Any, kind: Any = ToolEvalTEvalEvaluator) -> str:
+        return scoring_digest({'abbr': 'm'}, {'eval_cfg': {'evaluator': {'type': kind}, 'pred_postprocessor': post}})
+
+    assert digest({'type': 'mine.post'}) != digest({'type': 'other.post'})
+    assert digest({'type': middle}) == digest({'type': f'{__name__}.middle'})
+    name = 'opencompass_tooleval.benchmarks.teval.adapter.ToolEvalTEvalEvaluator'
+    assert digest(None) == digest(None, name)
+    assert digest({'type': name}) == digest({'type': name.replace('adapter', 'moved')})
+    assert digest({'tags': {'a', 'b'}}) == digest({'tags': {'b', 'a'}}) == digest({'tags': ['a', 'b']})
+    before = digest(None)
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
+    assert digest(None) != before
+
+
+def test_the_digests_of_a_result_are_found_behind_long_lines(tmp_path: Path) -> None:
+    for content in ('{\n"a": 1.0,\n"b": "%s"\n}\n' % ('x' * (5 << 20)), '{\n"a": 1.0,\n"details": [\n1,\n2\n]\n}\n'):
+        file = tmp_path / 'a.json'
+        file.write_text(with_origin(content, {'scoring_sha256': 'a'}), encoding='utf-8')
+        assert origin_in(file)['scoring_sha256'] == 'a' and is_intact(file)
+        assert {**json.loads(file.read_bytes()), 'computed_from': 0} == {**json.loads(content), 'computed_from': 0}
+        file.write_bytes(file.read_bytes().replace(b'1', b'3', 1))
+        assert not is_intact(file)
 
 
 @pytest.mark.parametrize('damage', [folder, pipe, no_text, doubled], ids=lambda damage: damage.__name__)

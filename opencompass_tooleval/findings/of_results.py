@@ -184,7 +184,7 @@ def scored_again(results: Results) -> Iterator[Finding]:
             scores = _part(metrics, metric).get('before'), result.get(metric)
             before, after = (f'{score:.2f}' if isinstance(score, float) else '-' for score in scores)
             better, worse = (_count(metrics, metric, name) for name in ('right_count', 'wrong_count'))
-            flips = f'{better} answers became better, {worse} worse'
+            flips = f'{better} {"answer" if better == 1 else "answers"} became better, {worse} worse'
             text = f'scored again: {shorten(metric, 40)} was {before} and is {after}; {flips}'
             yield found('result:rescored', f'{model} / {dataset}', text)
 

@@ -43,7 +43,8 @@ def rescored(before: Path, result: Result, origin: Mapping[str, str]) -> dict[st
     if known.get(SCORING) == origin[SCORING]:
         kept = earlier.get(RESCORED)
         return dict(kept) if isinstance(kept, Mapping) else {}
-    moved = {metric: of for metric in main_metrics(metrics_of(result)) if (of := _moved(earlier, result, metric))}
+    metrics = [metric for metric in main_metrics(metrics_of(result)) if metric in earlier]
+    moved = {metric: of for metric in metrics if (of := _moved(earlier, result, metric))}
     versions = [Provenance.of(one).version for one in (earlier, result)]
     return {'versions': versions, 'metrics': moved} if moved else {}
 
@@ -53,7 +54,7 @@ def _moved(earlier: Result, result: Result, metric: str) -> dict[str, Any]:
     sign = -1 if lower_is_better(metric) else 1
     gains = {name: sign * (second[name].value - first[name].value) for name in first if name in second}
     right, wrong = ([name for name, gain in gains.items() if side * gain > NOISE] for side in (1, -1))
-    if earlier.get(metric) == result[metric] and not right and not wrong:
+    if earlier[metric] == result[metric] and not right and not wrong:
         return {}
     counts = {'right_count': len(right), 'wrong_count': len(wrong)}
-    return {'before': earlier.get(metric), **counts, 'right': right[:_MOST_NAMED], 'wrong': wrong[:_MOST_NAMED]}
+    return {'before': earlier[metric], **counts, 'right': right[:_MOST_NAMED], 'wrong': wrong[:_MOST_NAMED]}

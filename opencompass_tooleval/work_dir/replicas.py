@@ -9,8 +9,8 @@ made as a link to a complete file, so it exists whole or not at all, only one pr
 The next sweep does not need these files: it joins the journals.
 
 Whether a replica has ended is told by its :mod:`~opencompass_tooleval.work_dir.heartbeat`, so that no file system needs
-locks. If a replica that was paused or cut off for a minute continues, the samples that it had in hand may have two
-answers, of which the predictions have one.
+locks. If a replica that was paused or cut off for a minute continues, the samples that it had in flight may have two
+answers, of which the predictions have one; it gives up what others have taken over.
 """
 
 from __future__ import annotations

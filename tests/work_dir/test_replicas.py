@@ -422,8 +422,43 @@ def test_a_replica_that_wakes_up_late_costs_what_it_had_in_hand(tmp_path: Path) 
     asked = Counter(folder.with_suffix('.asked').read_text().split())
     assert asked.keys() == set(map(str, range(SAMPLES))) and max(asked.values()) <= 2
     assert asked.total() <= SAMPLES + 2 * AT_ONCE
+    assert [file.name for file in folder.iterdir() if file.suffix != '.lock'] == ['data.json']
     rows = json.loads((folder / 'data.json').read_bytes())
     assert [row['prediction'] for row in rows.values()] == [str(index) for index in range(SAMPLES)]
+
+
+def test_a_joiner_that_was_paused_leaves_the_sweep_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Meanwhile another replica has joined the answers, and works."""
+    whole = tmp_path / 'data.json'
+    late, other = (Claims(whole, Replica(number, 2, 'x')) for number in range(2))
+    join = replicas._join
+
+    def pause(*arguments: Any) -> None:
+        monkeypatch.setattr(replicas, '_join', join)
+        late.leave()  # as if its count stayed the same for a minute
+        assert other.begin()
+        other.divide(range(4), [1] * 4, 4)
+        other.journal.append({index: {'prediction': str(index)} for index in other.take(2)})
+        join(*arguments)
+
+    monkeypatch.setattr(replicas, '_join', pause)
+    assert late.begin()
+    assert [row['idx'] for row in other.journal.rows()] == [0, 1] and len(plan_of(whole).stops) > 1
+    assert not list(Journal(tmp_path / 'tmp_data.jsonl').rows())
+
+
+def test_a_replica_gives_up_what_another_one_has_taken_over(tmp_path: Path, beats: Heartbeat) -> None:
+    late, other = pair(tmp_path, 64)
+    assert len(late.take(1)) == 1
+    late.leave()
+    begun = time.monotonic()
+    while other.take(64) and time.monotonic() - begun < 60:
+        for indices in list(other._open.values()):
+            answer(other, sorted(indices))
+    assert done_ranges(tmp_path / 'data.json') >= set(range(len(plan_of(tmp_path / 'data.json').stops)))
+    assert late._heartbeat
+    wait_for_beats(late._heartbeat)
+    assert late.take(64) == []
 
 
 @pytest.mark.parametrize(
