@@ -11,6 +11,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from mmengine.config.lazy import LazyAttr, LazyObject
 
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalEvaluator
 from opencompass_tooleval.cli.main import main
@@ -260,6 +261,8 @@ def test_what_decides_if_a_scoring_is_the_same(monkeypatch: pytest.MonkeyPatch, 
     assert digest(None) == digest(None, name)
     assert digest({'type': name}) == digest({'type': name.replace('adapter', 'moved')})
     assert digest({'tags': {'a', 'b'}}) == digest({'tags': {'b', 'a'}}) == digest({'tags': ['a', 'b']})
+    lazy = LazyAttr('post', LazyObject('mine'))
+    assert digest({'type': lazy}) != digest({'type': None}) and digest({'kinds': [lazy]}) != digest({'kinds': []})
     before = digest(None)
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
     assert digest(None) != before

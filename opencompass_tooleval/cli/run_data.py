@@ -46,7 +46,7 @@ def check_config(config: Path) -> None:
         raise DataError(config, 'no such file')
     try:
         ast.parse(config.read_bytes() if config.suffix == '.py' else b'')
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two of deep nesting
         line = getattr(error, 'lineno', None)
         where = f'{config}:{line}' if line else config
         raise DataError(where, f'the config cannot be read ({type(error).__name__}: {error})') from error

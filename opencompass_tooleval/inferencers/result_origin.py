@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from inspect import signature
+from inspect import isroutine, signature
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,9 @@ def _plain(value: Any, name: str = '') -> Any:
 
 def _name_of(kind: Any) -> str:
     """Returns the name of a class or function: of this package's and OpenCompass's, which may move, without module."""
-    name = f'{kind.__module__}.{kind.__qualname__}' if hasattr(kind, '__qualname__') else str(kind)
+    # Not hasattr, which is true for every attribute of mmengine's lazy objects.
+    is_object = isinstance(kind, type) or isroutine(kind)
+    name = f'{kind.__module__}.{kind.__qualname__}' if is_object else str(kind)
     package, _, _ = name.partition('.')
     return name.rpartition('.')[2] if package in ('opencompass', 'opencompass_tooleval') else name
 

@@ -100,7 +100,7 @@ def _look(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> _
 
 
 def _lacks_answers(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any], result: Path) -> bool:
-    """Tests if predictions lack answers or are cut. What is no readable file lacks none: its evaluation fails."""
+    """Tests if predictions lack answers or are cut; False if they cannot be read, which their evaluation reports."""
     try:
         return is_damaged(file) or _asks_more(file, model, dataset, result)
     except (DataError, OSError):

@@ -11,6 +11,7 @@ import socket
 import uuid
 from collections import Counter
 from collections.abc import Hashable, Mapping
+from inspect import isroutine
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -91,7 +92,8 @@ def canonical(value: Any) -> Any:
         return value
     if isinstance(value, (int, float)):
         return float(value)
-    return getattr(value, '__qualname__', None) or str(value)
+    # Not getattr, which mmengine's lazy objects answer for every name.
+    return value.__qualname__ if isinstance(value, type) or isroutine(value) else str(value)
 
 
 def judge_settings(cfg: Mapping[str, Any]) -> dict[str, Any]:

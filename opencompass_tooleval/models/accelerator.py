@@ -7,7 +7,6 @@ OpenCompass replaces the configs of its own Hugging Face wrappers before any cod
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -19,10 +18,12 @@ from typing import Any
 from mmengine.config import Config
 from opencompass.registry import MODELS
 
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.model_config import OF_PACKAGE
 from opencompass_tooleval.models.settings import name_of_model
 from opencompass_tooleval.work_dir.causes import PROGRAMS
+from opencompass_tooleval.work_dir.data_files import read_plain
 
 
 def run_options() -> Namespace | None:
@@ -82,10 +83,10 @@ def _lacks_template(model: Mapping[str, Any]) -> bool:
     if model.get('fastchat_template') or 'chat_template' in (model.get('tokenizer_kwargs') or ()):
         return False
     try:
-        settings = json.loads((folder / 'tokenizer_config.json').read_text(encoding='utf-8'))
+        settings = load_json(read_plain(folder / 'tokenizer_config.json'))
     except (OSError, ValueError):
         return False  # not a folder, or loading it says what is wrong
-    return not settings.get('chat_template') and not any(folder.glob('chat_template*'))
+    return isinstance(settings, dict) and not settings.get('chat_template') and not any(folder.glob('chat_template*'))
 
 
 def restore_settings(config: MutableMapping[str, Any]) -> None:

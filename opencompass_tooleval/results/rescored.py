@@ -23,7 +23,7 @@ def rescored(before: Path, result: Result, origin: Mapping[str, str]) -> dict[st
     """Compares a result with the one that it replaces.
 
     Args:
-        before: The file of the earlier result.
+        before: The file of the earlier result, which need not exist.
         result: The new result, with ``details``.
         origin: The digests of the new result.
 
@@ -37,10 +37,10 @@ def rescored(before: Path, result: Result, origin: Mapping[str, str]) -> dict[st
         earlier = (read_result(before) or {}) if before.is_file() and is_intact(before) else {}
     except DataError:
         return {}
-    known = earlier.get(ORIGIN)
-    if not isinstance(known, Mapping) or known.get(ANSWERS) != origin[ANSWERS]:
+    earlier_origin = earlier.get(ORIGIN)
+    if not isinstance(earlier_origin, Mapping) or earlier_origin.get(ANSWERS) != origin[ANSWERS]:
         return {}
-    if known.get(SCORING) == origin[SCORING]:
+    if earlier_origin.get(SCORING) == origin[SCORING]:
         kept = earlier.get(RESCORED)
         return dict(kept) if isinstance(kept, Mapping) else {}
     metrics = [metric for metric in main_metrics(metrics_of(result)) if metric in earlier]

@@ -255,7 +255,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
         predictions, before = self._file('predictions'), outdated_path(file)
         files = [predictions] if predictions.exists() else shard_files(predictions)
         origin = origin_of(files, self.model_cfg, self.dataset_cfg)
-        if before.is_file() and (moved := rescored(before, result, origin)):
+        if moved := rescored(before, result, origin):
             result = {**result, RESCORED: moved}
             result |= {'details': result.pop('details')} if 'details' in result else {}  # stays last
         write_whole(file, with_origin(to_json(result), origin))

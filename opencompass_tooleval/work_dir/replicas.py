@@ -398,9 +398,13 @@ class Claims:
     def _is_mine(self, what: str) -> bool:
         """Tests if the last claim is of this replica, and not done."""
         number = self._last_claims().get(what)
-        with suppress(FileNotFoundError):
-            return number is not None and read_claim(self._folder / f'{what}.{number}') == self._worker
-        return False
+        return number is not None and self._claimant(what, number) == self._worker
+
+    def _claimant(self, what: str, number: int) -> Worker | None:
+        """Returns which replica has made a claim; None if the claim cannot be read."""
+        with suppress(OSError):
+            return read_claim(self._folder / f'{what}.{number}')
+        return None
 
     def _claim(self, what: str) -> bool:
         """Claims a range (or ``begin``, ``end``); returns False if it is done or claimed by a running replica."""
@@ -423,7 +427,7 @@ class Claims:
         what = max(free, key=lambda one: self._sums[self._ranges[one].stop] - self._sums[self._ranges[one].start])
         if not self._make(f'{what}.{free[what]}'):
             return True  # another replica was first; there may be other free ranges
-        workers = [read_claim(self._folder / f'{what}.{number}') for number in range(free[what])]
+        workers = [self._claimant(what, number) for number in range(free[what])]
         numbers = {worker.number if worker else None for worker in workers} | {self.number}
         all_journals = _journals(self._whole).items() if workers else ()
         journals = [journal for number, journal in all_journals if number in numbers or None in numbers]

@@ -127,7 +127,8 @@ def bytes_digest(files: Iterable[Path]) -> str:
     """Returns the SHA-256 of the bytes of files, one after the other.
 
     Raises:
-        DataError: A file cannot be read.
+        DataError: A file is not a plain file.
+        OSError: A file cannot be read.
     """
     digest = hashlib.sha256()
     for file in files:
@@ -168,7 +169,8 @@ def is_intact(result: Path) -> bool:
     """Tests if a result is what was written, by its digest; without a digest, if it is valid JSON.
 
     Raises:
-        DataError: The result cannot be read.
+        DataError: The result is not a plain file, or too large.
+        OSError: The result cannot be read.
     """
     content = read_plain(result, MAX_RUN_BYTES)
     before, found, rest = content.partition(b'\n' + _ORIGIN_LINE)

@@ -132,3 +132,14 @@ def test_a_local_chat_model_without_a_template_ends_the_run_and_names_the_settin
         assert not list(template_faults({'models': [{**model, **more}]})), more
     (tmp_path / 'chat_template.jinja').write_text('{{ messages }}')
     assert not list(template_faults({'models': [model]}))
+
+
+def test_a_tokenizer_s_settings_may_be_anything(tmp_path: Path) -> None:
+    file = tmp_path / 'tokenizer_config.json'
+    model = {'type': 'opencompass.models.HuggingFacewithChatTemplate', 'abbr': 'm', 'path': str(tmp_path)}
+    for content in ('[]', '3', '{', '[' * 100_000):
+        file.write_text(content)
+        assert not list(template_faults({'models': [model]})), content[:9]
+    file.unlink()
+    os.mkfifo(file)
+    assert not list(template_faults({'models': [model]}))

@@ -86,8 +86,8 @@ def written_as_name(words: list[str], text: str) -> bool:
     pattern = re.compile(r'(?<![^\W_])' + r'([\W_]{1,4})'.join(map(re.escape, words)) + r'(?![^\W_])', re.IGNORECASE)
     for match in pattern.finditer(text):
         joined = any(re.search(r'[-_/]', between) for between in match.groups())
-        found = re.findall(r'[^\W_]+', match[0])
-        if joined or all(not word[0].islower() for word in found if len(word) > 3):
+        matched = re.findall(r'[^\W_]+', match[0])
+        if joined or all(not word[0].islower() for word in matched if len(word) > 3):
             return True
     return False
 
@@ -271,8 +271,8 @@ def test_names_of_toolbench(file: str, seed: int) -> None:
                     assert not [text for text in own if re.search(rf'(?<!\w){api["tool_name"]}(?!\w)', text)], record_id
                 pair = [api['tool_name'], api['api_name']]
                 if pair in rows[record_id]['relevant APIs'] and not is_choice:
-                    said = {*map(str.lower, re.findall(r'[^\W_]+', str(api['api_description'])))}
-                    assert said - {*map(str.lower, re.findall(r'[^\W_]+', api['api_name']))}, record_id
+                    described = {*map(str.lower, re.findall(r'[^\W_]+', str(api['api_description'])))}
+                    assert described - {*map(str.lower, re.findall(r'[^\W_]+', api['api_name']))}, record_id
         assert len(twins) == len(rows) if is_choice else len(twins) > len(rows) // 2
 
 

@@ -118,8 +118,8 @@ class StoredAnswers:
             return ''
         now = self.sampling
         # Rows of earlier versions have no settings of simulators.
-        known = {*before, *now} - ({_SIMULATOR} if _SIMULATOR not in before else set())
-        names = [name for name in sorted(known) if before.get(name) != now.get(name)][:_MOST_NAMES]
+        compared = {*before, *now} - ({_SIMULATOR} if _SIMULATOR not in before else set())
+        names = [name for name in sorted(compared) if before.get(name) != now.get(name)][:_MOST_NAMES]
         return ', '.join(f'{name} {_shown(before, name)}, now {_shown(now, name)}' for name in names)
 
     def as_row(self) -> dict[str, Any]:
