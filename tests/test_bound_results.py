@@ -105,9 +105,25 @@ def test_a_finished_run_stays(copied: Run) -> None:
 
 def test_answers_that_are_asked_again_are_scored_again(copied: Run, runs: tuple[Run, Run]) -> None:
     for name in (REVIEW, INSTRUCT, PLANNING):
-        copied.file('predictions', name).unlink()
+        file = copied.file('predictions', name)
+        file.unlink()
+        shutil.rmtree(file.with_suffix('.answers'))
     assert copied.go('-r', seed=1).returncode == 0
     assert copied.scores() == runs[1].scores() and not list(copied.path.glob('results/m/*.outdated'))
+
+
+def test_deleted_predictions_are_written_from_the_answers(copied: Run) -> None:
+    """The server would answer differently now, and is not asked."""
+    before, files = copied.scores(), [copied.file('predictions', name) for name in (REVIEW, INSTRUCT, PLANNING)]
+    contents = [file.read_bytes() for file in files]
+    files[0].unlink()
+    files[1].write_bytes(b'')
+    done = copied.go('-r')
+    assert done.returncode == 0 and [file.read_bytes() for file in files] == contents and copied.scores() == before
+    said = ' '.join(done.stdout.split())
+    assert '2 missing or damaged predictions files are written from the stored answers. To ask' in said
+    folders = [str(file.with_suffix('.answers').relative_to(copied.folder)) for file in files[:2]]
+    assert any(folder in said for folder in folders)
 
 
 def test_predictions_of_another_run_are_said_and_scored(
@@ -236,15 +252,16 @@ def test_a_damaged_result_is_computed_again(copied: Run, damage: Callable[[Path]
     assert f'{REVIEW}.json is scored again, since it ' in done.stdout + done.stderr
 
 
-def test_a_folder_in_place_of_a_journal_is_set_aside(copied: Run) -> None:
-    journal = copied.file('predictions').with_name(f'tmp_{REVIEW}.jsonl')
+def test_files_and_folders_in_place_of_each_other_are_set_aside(copied: Run) -> None:
+    answers = copied.file('predictions').with_suffix('.answers')
+    answers.rename(answers.with_name('elsewhere'))
+    answers.write_text('')
     folder_beside_a_folder_of_outdated = copied.file('results').with_name(f'{REVIEW}.json.outdated')
-    for made in (journal, folder_beside_a_folder_of_outdated):
-        made.mkdir()
-        (made / 'a').touch()
+    folder_beside_a_folder_of_outdated.mkdir()
+    (folder_beside_a_folder_of_outdated / 'a').touch()
     copied.file('predictions').unlink()
     done = copied.go('-r')
-    assert done.returncode == 0 and copied.file('results').exists() and not journal.exists(), done.stdout
+    assert done.returncode == 0 and copied.file('results').exists() and answers.is_dir(), done.stdout
     assert copied.go('-r').returncode == 0
 
 
@@ -279,10 +296,23 @@ def test_the_digests_of_a_result_are_found_behind_long_lines(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize('damage', [folder, pipe, no_text, doubled], ids=lambda damage: damage.__name__)
-def test_predictions_that_cannot_be_read_cost_one_data_set_until_they_are_deleted(
+def test_predictions_that_cannot_be_read_are_written_from_the_answers(
+    copied: Run, damage: Callable[[Path], None]
+) -> None:
+    before, file = copied.scores(), copied.file('predictions')
+    content = file.read_bytes()
+    damage(file)
+    done = copied.go('-r')
+    assert done.returncode == 0 and 'Traceback' not in done.stdout + done.stderr, done.stdout
+    assert file.read_bytes() == content and copied.scores() == before
+
+
+@pytest.mark.parametrize('damage', [folder, pipe, no_text, doubled], ids=lambda damage: damage.__name__)
+def test_without_answers_they_cost_one_data_set_until_they_are_deleted(
     copied: Run, damage: Callable[[Path], None]
 ) -> None:
     file = copied.file('predictions')
+    shutil.rmtree(file.with_suffix('.answers'))
     damage(file)
     done = copied.go('-r')
     assert done.returncode == 1 and 'Traceback' not in done.stdout

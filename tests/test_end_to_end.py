@@ -254,7 +254,7 @@ def test_lasting_faults_fail_the_run_name_what_is_missing_and_leave_the_other_ta
     assert '1 of 4 samples have no answer' in logs[plan] and '(infra:server 1)' in logs[plan]
     assert canned_server.stats()['requests'] == 6 + 4 + 1  # review, plan, and the one more try
     assert not list(run.folder.glob('predictions/*/*plan_str_v2.json'))
-    assert list(run.folder.glob('predictions/*/tmp_*plan_str_v2.jsonl'))
+    assert list(run.folder.glob('predictions/*/*plan_str_v2.answers/*.jsonl'))
     result = run.result('api', 'review_str_v2')
     assert [detail['id'] for detail in result['details']] == record_ids(DEMO / 'EN' / 'review_str_v2.json')
     assert result['review_quality'] == pytest.approx(100 * 2 / 6)  # A is right in two of six

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Protocol
@@ -17,7 +17,6 @@ from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.call_evidence import EVIDENCE
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.sent import THOUGHTS
-from opencompass_tooleval.core.scoring.answer_limit import is_cut
 from opencompass_tooleval.core.scoring.result import INFRA, OVER_BUDGET
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.usage import Usage, total_usage
@@ -26,8 +25,8 @@ from opencompass_tooleval.inferencers.inferencer import Prompt, Prompts, ToolEva
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.budget import Account
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
-from opencompass_tooleval.work_dir.journal import Journal, Row
 from opencompass_tooleval.work_dir.replicas import Claims
+from opencompass_tooleval.work_dir.store import Answers, Row
 
 DIALOGUES = Registry('tooleval_dialogues')
 """A registry without entries, which builds the classes that configs name."""
@@ -45,21 +44,13 @@ class Dialogues(Protocol):
         """Returns the dialogue for one row of the dataset, which returns the row's prediction."""
 
 
-class _ReadOnly(Journal):
-    """A journal that writes nothing, for all but the first of the processes that share a model."""
-
-    def append(self, rows: Mapping[int, Row]) -> dict[int, int]:
-        """Leaves the write to the first process."""
-        return {}
-
-
 @ICL_INFERENCERS.register_module()
 class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
     """Runs one dialogue per row with :class:`~opencompass_tooleval.models.dialogue_runner.DialogueRunner`.
 
     The prediction of a row is the result of its dialogue, with calls if the result is an ``Answer``. If a round has no
-    answer, the row has no prediction and a reason in ``infra``, and counts as in :class:`ToolEvalGenInferencer`. The
-    journal keeps each answer of each round, so that a resumed run does not repeat answered requests. The key of a
+    answer, the row has no prediction and a reason in ``infra``, and counts as in :class:`ToolEvalGenInferencer`. Each
+    answer of each round is stored, so that a resumed run does not repeat answered requests. The key of a
     recorded answer is the record's id, followed in later rounds by ``/1`` and so on.
 
     Args:
@@ -87,17 +78,15 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
                 "started several: set num_procs=1 in the model's run_cfg"
             )
 
-    def _answer(
-        self, questions: Prompts, journal: Journal, claims: Claims | None = None
-    ) -> tuple[Mapping[int, Row], dict[int, str]]:
-        rows: dict[int, Row] = dict(self._kept(journal, questions))  # `tooleval retry` leaves complete rows
+    def _answer(self, questions: Prompts, answers: Answers, claims: Claims | None = None) -> None:
+        kept = len(answers) - len(answers.again)
         all_questions = list(questions)
-        keys = _keys([question.prompt.record_id for question in all_questions])
-        self._forget_begun(keys, journal)
+        keys = _keys(questions.rows['record_id'])
+        left = self._divide(questions, answers, claims)
         source = all_questions[0].prompt.source if all_questions else ''
         runner = DialogueRunner(
             self.model,
-            journal if self.is_main_process else _ReadOnly(journal.path),
+            answers.store,
             self.max_out_len,
             self.batch_size or 1,
             source,
@@ -105,21 +94,20 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             description=source if self.is_main_process else None,
             others=self.others,
             threads=getattr(self.dialogues, 'threads', 1),
-            report=lambda ended, earlier, usages: self.report(len(rows) + ended, len(rows) + earlier, usages),
+            report=lambda ended, earlier, usages: self.report(kept + ended, kept + earlier, usages),
         )
-        if claims:
-            runner.journal, runner.before, runner.replica = claims.journal, claims.earlier, claims.number
-            self._divide(claims, questions, [index for index in questions.in_prefix_order() if index not in rows])
         index_of = {key: index for index, key in enumerate(keys)}
 
         def begin(indices: Iterable[int]) -> dict[str, Dialogue[str | Answer]]:
             return {keys[index]: self.dialogues(questions.rows[index]) for index in indices}
 
         def keep(key: str, outcome: Outcome[str | Answer]) -> None:
-            assert claims is not None
             index = index_of[key]
-            claims.journal.append({index: self._outcome_row(index, all_questions[index], outcome)})
-            claims.arrived([index])
+            # The rounds of a dialogue have the usage of earlier tries, if they are stored.
+            earlier = None if key in answers.store.rounds else answers.again.get(index)
+            answers.update({index: self._outcome_row(earlier, all_questions[index], outcome)})
+            if claims:
+                claims.arrived([index])
 
         with ExitStack() as stack:
             if close := getattr(self.dialogues, 'close', None):
@@ -127,17 +115,13 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             if claims:
                 runner.run({}, lambda: begin(claims.take(sys.maxsize)), keep)
             else:
-                outcomes = runner.run(begin(index for index in range(len(keys)) if index not in rows))
-                for key, outcome in outcomes.items():
-                    index = index_of[key]
-                    rows[index] = self._outcome_row(index, all_questions[index], outcome)
+                runner.run(begin(sorted(left)), on_end=keep)
         for name, usages in runner.other_usages.items():
             usage = total_usage(usages) or Usage()
             tokens = f'{usage.prompt} tokens of prompts, {usage.completion} of answers'
             get_logger().info(f'{source}: {name} ({self.others[name].name}) was asked {len(usages)} times: {tokens}')
-        return rows, {index: row['infra'] for index, row in rows.items() if row.get('infra')}
 
-    def _outcome_row(self, index: int, question: Prompt, outcome: Outcome[str | Answer]) -> Row:
+    def _outcome_row(self, earlier: Row | None, question: Prompt, outcome: Outcome[str | Answer]) -> Row:
         # Not `value or ''`: the text of an answer with only calls is empty, too.
         answer = as_answer('' if outcome.value is None else outcome.value)
         answer = replace(
@@ -148,7 +132,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
             observed=tuple(outcome.observed),
             server_words=outcome.server_words,
         )
-        row = self._row(index, question, answer) | self._others(index, outcome.others)
+        row = self._row(earlier, question, answer) | _others(earlier, outcome.others)
         row |= {EVIDENCE: dict(outcome.evidence)} if outcome.evidence else {}
         thoughts = getattr(self.model, f'returned_{THOUGHTS}', None) if outcome.offers_tools else None
         return {**row, THOUGHTS: thoughts} if thoughts else row
@@ -159,27 +143,12 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
         }
         return {**super()._accounts(), **others}
 
-    def _forget_begun(self, keys: Sequence[str], journal: Journal) -> None:
-        """Drops the usage of cut dialogues if the journal has the usage of their rounds."""
-        cut = {keys[index]: index for index, row in self._failed.items() if not row.get('infra')}
-        begun = {str(row.get('key')) for row in journal.rows()} if cut else set()
-        for key in begun & cut.keys():
-            del self._failed[cut[key]]
 
-    def _further_rows(self, journals: Sequence[Journal], rows: Mapping[int, Row]) -> Iterator[Row]:
-        """Also yields the rounds of dialogues with a cut answer, for a run with a higher token limit."""
-        yield from super()._further_rows(journals, rows)
-        in_order = [rows[index] for index in sorted(rows)]
-        keys = zip(_keys([row['record_id'] for row in in_order]), in_order, strict=True)
-        cut = {key for key, row in keys if is_cut(row)}
-        for journal in journals if cut else ():
-            yield from (row for row in journal.restore().values() if row.get('key') in cut)
-
-    def _others(self, index: int, others: Sequence[Mapping[str, Any]]) -> Row:
-        """Returns a row's usage of auxiliary models, including an earlier try of the dialogue."""
-        earlier = self._failed.get(index, {}).get(OTHERS)
-        all_others = [*(earlier if isinstance(earlier, list) else ()), *others]
-        return {OTHERS: all_others} if all_others else {}
+def _others(earlier: Row | None, others: Sequence[Mapping[str, Any]]) -> Row:
+    """Returns a row's usage of auxiliary models, including an earlier try of the dialogue."""
+    before = (earlier or {}).get(OTHERS)
+    all_others = [*(before if isinstance(before, list) else ()), *others]
+    return {OTHERS: all_others} if all_others else {}
 
 
 def _keys(record_ids: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -29,20 +29,19 @@ from opencompass_tooleval.core.scoring.answer_limit import (
     is_cut_below,
 )
 from opencompass_tooleval.core.scoring.result import OVER_BUDGET, TRUNCATED
+from opencompass_tooleval.core.scoring.sampling_settings import Differences
 from opencompass_tooleval.core.scoring.usage import read_usage, with_failed
-from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.models.budget import Account, account_of_model
 from opencompass_tooleval.models.conversation import TOOLS, Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_calls import adapt_model, asked_of, prompt_length
 from opencompass_tooleval.models.request_queue import open_queue, requests_at_once
 from opencompass_tooleval.models.sampling import sampling_options, sampling_view
 from opencompass_tooleval.work_dir.causes import KEPT, most_said
-from opencompass_tooleval.work_dir.journal import JoinedRows, Journal, JournalRows, Row, write_json
-from opencompass_tooleval.work_dir.names import journal_path
+from opencompass_tooleval.work_dir.names import answers_folder
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.replicas import Claims
 from opencompass_tooleval.work_dir.run_context import run_context
-from opencompass_tooleval.work_dir.stored import keep_rows
+from opencompass_tooleval.work_dir.store import Answers, AnswerStore, Row, UnwrittenStore, keys_of, write_json
 
 MAX_INFRA_SHARE = 0.005
 
@@ -103,48 +102,9 @@ class Prompts(Sequence[Prompt]):
         return list(pc.sort_indices(self._columns[self._template.column]).to_pylist())
 
 
-def _in_order(rows: Mapping[int, Row], predictions: list[str]) -> Iterator[tuple[str, Row]]:
-    """Yields the rows of a predictions file, in the data's order; appends their predictions to ``predictions``."""
-    in_order = rows.in_order() if isinstance(rows, JournalRows) else (rows[index] for index in sorted(rows))
-    for index, row in enumerate(in_order):
-        predictions.append(row['prediction'])
-        yield str(index), row
-
-
-def _joined(questions: Prompts, journals: Sequence[Journal]) -> tuple[Mapping[int, Row], dict[int, str]]:
-    """Returns the row of each question, and the reasons of missing answers, from the journals of all replicas.
-
-    Raises:
-        InfraFailureError: A question has no row.
-    """
-    failed: dict[int, str] = {}
-
-    def is_row(index: int, row: Row) -> bool:
-        if index >= len(questions) or not _answers(row, questions[index].prompt):
-            return False
-        failed.pop(index, None)
-        if row.get('infra'):
-            failed[index] = row['infra']
-        return True
-
-    all_rows = [JournalRows(journal) for journal in journals]
-    for rows in all_rows:
-        rows.restore(is_row)
-    joined = JoinedRows(all_rows)
-    if lacking := len(questions) - len(joined):
-        raise InfraFailureError(f'{journals[0].path}: {lacking} samples have no row. Run again with -r')
-    return joined, failed
-
-
 def _answers(row: Row, prompt: Conversation) -> bool:
-    """Tests if a stored row has an answer to this record and, if the row has a digest, to this prompt.
-
-    Raises:
-        ValueError: The answer has other sampling settings, and the config does not say if it may be used.
-    """
-    whole = isinstance(row.get('prediction'), str)
-    is_same = whole and row.get('record_id') == prompt.record_id and row.get('prompt_digest') in (None, prompt.asked)
-    return is_same and (bool(row.get('infra')) or run_context().stored.accepts(row))  # a failure has no answer
+    """Tests if a stored row answers this record and, if the row has a digest, this prompt."""
+    return row.get('record_id') == prompt.record_id and row.get('prompt_digest') in (None, prompt.asked)
 
 
 @ICL_INFERENCERS.register_module()
@@ -196,8 +156,6 @@ class ToolEvalGenInferencer(GenInferencer):
         adapt_model(self.model)
         self.max_infra_share = max_infra_share
         self.report = run_context().report
-        self._failed: dict[int, Row] = {}
-        self._unselected: Mapping[int, Row] = {}
         self._sampling = sampling_options(model, temperature)
         if getattr(model, 'generation_kwargs', {}).get('num_return_sequences', 1) != 1:
             raise ValueError(
@@ -212,11 +170,10 @@ class ToolEvalGenInferencer(GenInferencer):
         output_json_filepath: str | None = None,
         output_json_filename: str | None = None,
     ) -> list[str]:
-        """Requests all answers that the journal lacks, and writes the predictions file.
+        """Requests all answers that the store lacks, and writes the predictions file.
 
         Raises:
-            InfraFailureError: More than ``max_infra_share`` of the samples have no answer. The journal keeps the other
-                answers.
+            InfraFailureError: More than ``max_infra_share`` of the samples have no answer. The others are stored.
         """
         if getattr(self, 'dump_only_message_path', None):  # missing in OpenCompass before 0.5.4
             return list(
@@ -227,63 +184,69 @@ class ToolEvalGenInferencer(GenInferencer):
         file = folder / (output_json_filename or self.output_json_filename)
         folder.mkdir(parents=True, exist_ok=True)
 
-        journal, claims = Journal(journal_path(file)), run_context().claims
+        claims = run_context().claims
         if claims:
             if claims.begin():
-                self._answer(questions, journal, claims)
-                claims.finish(lambda journals: self._write(file, questions, *_joined(questions, journals), journals))
+                answers = self._answers(questions, claims.store)
+                self._answer(questions, answers, claims)
+                claims.finish(lambda: self._write(file, questions, answers))
             return []
-        rows, failed = self._answer(questions, journal)
+        store = AnswerStore(answers_folder(file)) if self.is_main_process else UnwrittenStore(answers_folder(file))
+        answers = self._answers(questions, store)
+        self._answer(questions, answers)
         if self.is_main_process:
-            return self._write(file, questions, rows, failed, [journal])
-        self._check_infra(failed, rows, questions, file)
-        return [rows[index]['prediction'] for index in range(len(questions))]
+            return self._write(file, questions, answers)
+        self._check_infra(answers, questions, file)
+        return [row['prediction'] for row in answers.in_order()]
 
-    def _write(
-        self,
-        file: Path,
-        questions: Prompts,
-        rows: Mapping[int, Row],
-        failed: Mapping[int, str],
-        journals: Sequence[Journal],
-    ) -> list[str]:
-        """Writes the predictions, unless too many are missing, and removes the first journal."""
-        self._check_infra(failed, rows, questions, file)
+    def _write(self, file: Path, questions: Prompts, answers: Answers) -> list[str]:
+        """Writes the predictions, unless too many are missing."""
+        answers.read()
+        if lacking := len(questions) - len(answers):
+            raise InfraFailureError(f'{answers.store.folder}: {lacking} samples have no row. Run again with -r')
+        self._check_infra(answers, questions, file)
         predictions: list[str] = []
-        write_json(file, _in_order(rows, predictions))
-        keep_rows(journals[0], self._further_rows(journals, rows))
-        journals[0].remove()
+        answers.store.sync()  # before a power cut finds predictions whose answers are not on the disk
+        write_json(file, self._shown(questions, answers, predictions))
         return predictions
 
-    def _further_rows(self, journals: Sequence[Journal], rows: Mapping[int, Row]) -> Iterator[Row]:
-        """Yields rows that a run resumed with other settings may need, but the predictions file lacks."""
-        yield from self._unselected.values()
+    def _answers(self, questions: Prompts, store: AnswerStore) -> Answers:
+        """Reads the stored answers to these questions.
 
-    def _answer(
-        self, questions: Prompts, journal: Journal, claims: Claims | None = None
-    ) -> tuple[Mapping[int, Row], dict[int, str]]:
-        """Requests the answers that the journal lacks.
+        Raises:
+            ValueError: Some have other sampling settings, and the config does not say if they may be used.
+        """
+        differences, keys = Differences(run_context().stored), keys_of(questions.rows['record_id'])
+
+        def accepts(index: int, row: Row) -> bool:
+            return _answers(row, questions[index].prompt) and (
+                bool(row.get('infra')) or differences.accepts(index, row)  # a failure has no answer
+            )
+
+        limit = self.max_out_len
+        answers = Answers(store, keys, accepts, lambda row: bool(row.get('infra')) or is_cut_below(row, limit))
+        answers.read()
+        answers.found.clear()
+        differences.check()
+        if kept := len(answers) - len(answers.again):
+            get_logger().info(f'{store.folder}: {kept} of {len(questions)} samples are answered already')
+        return answers
+
+    def _answer(self, questions: Prompts, answers: Answers, claims: Claims | None = None) -> None:
+        """Requests the answers that are missing, and adds them to ``answers``.
 
         Args:
             questions: All questions.
-            journal: The answers of earlier runs. Without ``claims``, new answers are added to it.
+            answers: The stored answers.
             claims: Shares the questions with other replicas; None if this process sends all.
-
-        Returns:
-            The rows of all answered questions by index, and the reasons of missing answers by index.
         """
-        rows: JournalRows | dict[int, Row] = self._kept(journal, questions)
-        if not self.is_main_process:
-            rows = dict(rows)  # only the first of the processes that share a model writes the journal
-        kept, failed = len(rows), dict[int, str]()
-        left = iter([index for index in questions.in_prefix_order() if index not in rows])
-        if claims:
-            self._divide(claims, questions, list(left))
-            rows = JournalRows(claims.journal)
+        kept = len(answers) - len(answers.again)
+        left = self._divide(questions, answers, claims)
         bar = tqdm(total=len(questions), initial=kept, disable=not self.is_main_process, unit='sample')
         queued = open_queue(
             self.model, self.max_out_len, self.batch_size or 1, self._extra_kwargs(), account=account_of_model()
         )
+        count = kept
         with bar, queued as queue:
             while True:
                 for index in claims.take(queue.room) if claims else islice(left, queue.room):
@@ -291,57 +254,38 @@ class ToolEvalGenInferencer(GenInferencer):
                     queue.submit((index, question), question.prompt)
                 if not (arrived := queue.results()):
                     break
-                rows.update({index: self._row(index, question, answer) for (index, question), answer in arrived})
-                failed.update({index: answer.reason for (index, _), answer in arrived if answer.reason})
+                answers.update(
+                    {
+                        index: self._row(answers.again.get(index), question, answer)
+                        for (index, question), answer in arrived
+                    }
+                )
                 if claims:
                     claims.arrived(index for (index, _), _ in arrived)
                 bar.update(len(arrived))
-                count = len(rows) + (kept if claims else 0)
+                count += len(arrived)
                 self.report(count, kept, [answer.usage for _, answer in arrived])
-        return rows, failed
 
-    def _divide(self, claims: Claims, questions: Prompts, left: Sequence[int]) -> None:
-        at_once = requests_at_once(self.model, self.batch_size or 1)
-        claims.divide(left, questions.sizes(left), at_once)
+    def _divide(self, questions: Prompts, answers: Answers, claims: Claims | None) -> Iterator[int]:
+        """Returns the indices of questions to ask, and divides them among the replicas."""
+        left = [index for index in questions.in_prefix_order() if index not in answers or index in answers.again]
 
-    def _kept(self, journal: Journal, questions: Prompts) -> JournalRows:
-        """Returns stored answers that belong to these questions.
+        def asked() -> Collection[int]:
+            answers.read()
+            return answers.found
 
-        Also stores the usage of answers that will be repeated, and answers to records that the config does not select.
-        """
-        self._failed, has_more = {}, list[bool]()
+        if claims:
+            claims.divide(left, questions.sizes(left), requests_at_once(self.model, self.batch_size or 1), asked)
+        return iter(left)
 
-        def is_answered(index: int, row: Row) -> bool:
-            self._failed.pop(index, None)
-            if index >= len(questions):
-                has_more.append(isinstance(row.get('prediction'), str))  # not a round of a dialogue
-                return False
-            if not _answers(row, questions[index].prompt):
-                return False
-            is_cut = is_cut_below(row, self.max_out_len)
-            if is_cut or row.get('infra'):
-                self._failed[index] = {name: row[name] for name in ('infra', USAGE, OTHERS) if name in row}
-            return not is_cut and not row.get('infra')
-
-        rows = JournalRows(journal)
-        rows.restore(is_answered)
-        if any(has_more):
-            count, self._unselected = len(questions), (unselected := JournalRows(journal))
-            unselected.restore(lambda index, row: index >= count and isinstance(row.get('prediction'), str))
-        if rows:
-            get_logger().info(f'{journal.path}: {len(rows)} of {len(questions)} samples are answered already')
-        return rows
-
-    def _row(self, index: int, question: Prompt, answer: Answer) -> Row:
-        earlier, prompt = self._failed.get(index), asked_of(self.model, question.prompt)
+    def _row(self, earlier: Row | None, question: Prompt, answer: Answer) -> Row:
+        """Returns the row to store, with the usage of an earlier failed or cut answer."""
+        prompt = asked_of(self.model, question.prompt)
         if earlier:
             answer = replace(answer, usage=with_failed(answer.usage, [read_usage(earlier.get(USAGE))]))
         row = {
-            'origin_prompt': self.model.parse_template(prompt, mode='gen'),
             'prediction': answer.text,
-            'gold': question.gold,
             'record_id': prompt.record_id,
-            'source': prompt.source,
             'prompt_digest': prompt.asked,
             'infra': answer.reason,
             'finish_reason': answer.finish_reason,
@@ -350,14 +294,24 @@ class ToolEvalGenInferencer(GenInferencer):
             **extras(answer),
         }
         if prompt.tools is not None:
-            row['origin_prompt'] = prompt.as_request()
             row[CALLS] = calls_payload(answer.calls)
-            row[TOOLS] = prompt.tools.as_request()
         if answer.recorded_shape:
             row[RECORDED_SHAPE] = answer.recorded_shape
         if self.dump_res_length:
             row['res_length'] = self.model.get_token_len(answer.text)
         return row
+
+    def _shown(self, questions: Prompts, answers: Answers, predictions: list[str]) -> Iterator[tuple[str, Row]]:
+        """Yields the rows of a predictions file, with their questions; appends the texts to ``predictions``."""
+        for index, row in enumerate(answers.in_order()):
+            question = questions[index]
+            prompt = asked_of(self.model, question.prompt)
+            if prompt.tools is None:
+                shown = {'origin_prompt': self.model.parse_template(prompt, mode='gen')}
+            else:
+                shown = {'origin_prompt': prompt.as_request(), TOOLS: prompt.tools.as_request()}
+            predictions.append(row['prediction'])
+            yield str(index), {**shown, 'gold': question.gold, 'source': prompt.source, **row}
 
     def _extra_kwargs(self) -> dict[str, Any]:
         accepted = inspect.signature(self.model.generate).parameters
@@ -368,7 +322,8 @@ class ToolEvalGenInferencer(GenInferencer):
         """Returns accounts by reason: with this reason, a request was not sent because of the account's budget."""
         return {OVER_BUDGET: account_of_model()}
 
-    def _check_infra(self, reasons: Mapping[int, str], rows: Mapping[int, Row], questions: Prompts, file: Path) -> None:
+    def _check_infra(self, answers: Answers, questions: Prompts, file: Path) -> None:
+        reasons = {index: row['infra'] for index, row in answers.again.items() if row.get('infra')}
         failed, accounts = Counter(reasons.values()), self._accounts()
         for ledger in {account.ledger for account in accounts.values() if account}:
             unsent = sum(failed[reason] for reason, account in accounts.items() if account and account.ledger is ledger)
@@ -382,7 +337,7 @@ class ToolEvalGenInferencer(GenInferencer):
             raise InfraFailureError(
                 f'{summary}: a budget is used up. {KEPT} Raise budget in the config, and run again with -r'
             )
-        words, times = most_said(rows[index] for index in reasons)
+        words, times = most_said(answers[index] for index in reasons)
         server_words = f'; {times:,} of them: {words}' if words else ''
         if count <= self.max_infra_share * len(questions):
             get_logger().warning(f'{summary}; they count as wrong, with this reason{server_words}')

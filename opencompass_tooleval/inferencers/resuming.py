@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -24,21 +24,29 @@ from opencompass_tooleval.inferencers.result_origin import origin_of
 from opencompass_tooleval.models.accelerator import run_options
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import one_thread
-from opencompass_tooleval.work_dir.names import claims_folder, damaged_path, outdated_path, whole_of
+from opencompass_tooleval.work_dir.names import (
+    answers_folder,
+    claims_folder,
+    damaged_path,
+    earlier_journals,
+    is_shard,
+    outdated_path,
+    whole_of,
+)
 from opencompass_tooleval.work_dir.progress import abbrs_of
 from opencompass_tooleval.work_dir.replicas import remove_claims
-from opencompass_tooleval.work_dir.shards import is_damaged, is_shard, numbered_shards, parts_of, set_aside_damaged
+from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, parts_of, set_aside_damaged
 from opencompass_tooleval.work_dir.stored import (
     ANSWERS,
     SCORING,
     Records,
+    ask_more,
     bytes_digest,
     is_intact,
     is_unfinished,
     join_parts,
     origin_in,
     other_settings,
-    reopen,
     result_is_outdated,
 )
 
@@ -100,11 +108,11 @@ def _look(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> _
 
 
 def _lacks_answers(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any], result: Path) -> bool:
-    """Tests if predictions lack answers or are cut; False if they cannot be read, which their evaluation reports."""
-    try:
-        return is_damaged(file) or _asks_more(file, model, dataset, result)
-    except (DataError, OSError):
-        return False
+    """Tests if predictions lack answers or are damaged."""
+    with suppress(DataError, OSError):
+        if is_damaged(file):
+            return True
+    return _asks_more(file, model, dataset, result)
 
 
 def why_outdated(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> str:
@@ -157,25 +165,24 @@ def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any],
             result = outdated_path(result)  # it says nothing about these answers
         limit, stored = answer_limit(model, inferencer), StoredAnswers.of(model, inferencer)
         return is_unfinished(file, result, records, limit, stored)
-    except DataError:
-        return False  # scoring reports the damage
+    except (DataError, OSError):
+        return answers_folder(file).exists()  # otherwise scoring reports the damage
 
 
-def _join_parts(work: Path, file: Path, dataset: Mapping[str, Any]) -> None:
-    """Joins the shards of a dataset from an earlier run, and removes what replicas left next to predictions.
+def _join_parts(work: Path, file: Path) -> None:
+    """Joins the shards of a dataset from OpenCompass's partitioners, and removes claims next to finished predictions.
 
-    In version 0.2 the claims were a file, and the journals of replicas were such shards.
+    In version 0.2 the claims were a file.
     """
     claims = claims_folder(file)
     if claims.is_file():
         claims.unlink()
     if file.exists() and claims.exists():
         remove_claims(file)
-    parts = [] if claims.exists() else parts_of(file)
-    if parts and (records := records_of(dataset)):
+    if not claims.exists() and (parts := parts_of(file)):
         # A dataset may be named like a shard, also one that an earlier config of this run selected.
         names = {name for config in work.glob('configs/*.py') for name in abbrs_of(read_dumped(config), config)[1]}
-        join_parts(file, [part for part in parts if part.stem not in names], records)
+        join_parts(file, [part for part in parts if part.stem not in names])
 
 
 def answers_with_other_settings(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> Counter[str]:
@@ -194,20 +201,30 @@ def answers_with_other_settings(work: Path, model: Mapping[str, Any], dataset: M
 
 
 def undecided(work: Path, combinations: Iterable[Mapping[str, Any]]) -> list[Finding]:
-    """Returns a fault for each model whose stored answers have other settings and whose config does not decide.
+    """Returns a fault for each model whose stored answers cannot be used or left out without the user's decision.
+
+    They have other settings, and the config does not decide; or an earlier version has kept them, in files that this
+    one does not read.
 
     Args:
         work: The run.
         combinations: ``models`` and ``datasets``, as partitioners get them.
     """
     counts: dict[tuple[str, str], Counter[str]] = {}
+    journals: dict[str, list[Path]] = {}
     for combination in combinations:
         for model, dataset in product(combination['models'], combination['datasets']):
+            if not (file := _paths(work, model, dataset)[0]).exists() and (found_here := earlier_journals(file)):
+                journals.setdefault(model_abbr_from_cfg(model), []).extend(found_here)
             for difference, count in answers_with_other_settings(work, model, dataset).items():
                 of_model = counts.setdefault((model_abbr_from_cfg(model), difference), Counter())
                 of_model.update(answers=count, datasets=1)
     shown = '{answers:,} answers in {datasets} data sets have other settings ({difference}): {fix}'
+    unread = 'has unfinished answers of an earlier version, which this one does not read: finish the run with that one'
     return [
+        found('config:stored', model, f'{first_of([*map(str, files)], 2)} {unread}, or delete them to ask again')
+        for model, files in journals.items()
+    ] + [
         found('config:stored', model, shown.format(**of_model, difference=difference, fix=DECIDE))
         for (model, difference), of_model in counts.items()
     ]
@@ -231,9 +248,9 @@ def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[s
     with one_thread:  # runners start the replicas of a dataset in threads
         set_aside_damaged(file if stage == 'infer' else result)
         if stage == 'infer' and is_of_package(dataset) and not is_shard(dataset):
-            _join_parts(work, file, dataset)
-        if stage == 'infer' and file.is_file() and _asks_more(file, model, dataset, result):
-            reopen(file, result, records_of(dataset) if file.stem == result.stem else None)
+            _join_parts(work, file)
+        if stage == 'infer' and os.path.lexists(file) and _asks_more(file, model, dataset, result):
+            ask_more(file)
         elif why := why_outdated(work, model, dataset):
             get_logger().info(f'{result} is scored again, since {why}')
             result.rename(outdated_path(result) if result.is_file() else damaged_path(result))
@@ -255,12 +272,14 @@ def finished_only(out_dir: str, combinations: Iterable[Mapping[str, Any]]) -> It
     stage = Path(out_dir)
     if stage.name == PREDICTIONS and (faults := undecided(stage.parent, combinations)):
         raise SystemExit('\n'.join(f'tooleval: {one}' for one in faults))
-    unbound: list[str] = []
+    unbound, written_again = list[str](), list[Path]()
     with TemporaryDirectory(prefix='tooleval-finished-') as folder:
         for combination in combinations:
             for model, dataset in product(combination['models'], combination['datasets']):
                 stored = _look(stage.parent, model, dataset)
-                files = stored.finished
+                files, file = stored.finished, _paths(stage.parent, model, dataset)[0]
+                if stage.name == PREDICTIONS and stored.result.exists() and not files and answers_folder(file).exists():
+                    written_again.append(file)
                 if stage.name == RESULTS:  # OpenCompass partitions both stages before it runs the first one
                     is_scored = not stored.unfinished and stored.result.is_file()
                     is_scored = is_scored and not why_outdated(stage.parent, model, dataset)
@@ -270,6 +289,10 @@ def finished_only(out_dir: str, combinations: Iterable[Mapping[str, Any]]) -> It
                     place = Path(folder, file.relative_to(stage))
                     place.parent.mkdir(parents=True, exist_ok=True)
                     place.touch()
+        if written_again:
+            what = f'{len(written_again)} missing or damaged predictions files are written from the stored answers'
+            first = answers_folder(written_again[0])
+            get_logger().warning(f'{what}. To ask the model again, delete its answers, too: {first}')
         if unbound:
             which = f'{len(unbound)} results stay as they are ({first_of(unbound, 2)})'
             get_logger().warning(f'{which}: it is unknown from which answers, or their predictions are gone')

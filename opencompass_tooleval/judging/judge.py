@@ -7,8 +7,6 @@ import json
 import logging
 import os
 import re
-import socket
-import uuid
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from inspect import isroutine
@@ -29,7 +27,7 @@ from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.literal_keys import KEYS, is_secret
 from opencompass_tooleval.models.model_config import OF_PACKAGE
-from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.store import AnswerStore, Place, Row
 
 T = TypeVar('T')
 Name = TypeVar('Name', bound=Hashable)
@@ -153,10 +151,10 @@ class Judge:
         self.cached_usages: dict[str, Usage | None] = {}
         self.folder = folder / 'judgements' / _folder_name(cfg)
         self._source = source
-        self._journal = Journal(self.folder / f'{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}.jsonl')
-        self._rows = self._unread = 0
-        self._unsaved: dict[int, dict[str, Any]] = {}
-        self._kept: dict[str, list[tuple[Journal, int]]] = {}
+        self._store = AnswerStore(self.folder)
+        self._unread = 0
+        self._unsaved: list[Row] = []
+        self._kept: dict[str, list[Place]] = {}
         self._verdicts: dict[str, Any] = {}
         self._tries: Counter[str] = Counter()
 
@@ -210,15 +208,12 @@ class Judge:
             )
 
     def _find_cached(self) -> None:
-        """Finds the positions of the replies that earlier runs stored."""
+        """Finds the places of the replies that other processes have stored."""
         self._verdicts.clear()
         self._tries.clear()
-        self._kept.clear()
-        for file in sorted(self.folder.glob('*.jsonl')):
-            journal = Journal(file)
-            for position, row in journal.lines():
-                if 'fault' not in row:
-                    self._kept.setdefault(str(row.get('key')), []).append((journal, position))
+        for place, row in self._store.read():
+            if 'fault' not in row:
+                self._kept.setdefault(str(row.get('key')), []).append(place)
 
     def _ask(self, item: JudgeItem) -> Dialogue[Any]:
         """Sends up to ``TRIES`` requests until a verdict can be parsed; sends none if the verdict is known."""
@@ -239,8 +234,8 @@ class Judge:
 
     def _known(self, item: JudgeItem) -> Any:
         """Returns the verdict of an item that was judged before; None otherwise."""
-        for journal, position in reversed(self._kept.pop(item.key, ())):
-            row = journal.row_at(position)
+        known = item.key in self._verdicts
+        for row in self._store.rows_at(() if known else reversed(self._kept.get(item.key, ()))):
             verdict = item.read(str(row.get('reply', '')))
             if not isinstance(verdict, Unread):
                 self._verdicts[item.key] = verdict
@@ -262,14 +257,14 @@ class Judge:
                 return
             self._unread += 1
             row['fault'], text = verdict.why, bounded_text(text, _UNREAD_CHARS)
-        self._unsaved[self._rows] = {**row, 'reply': text}
-        self._rows += 1
+        self._unsaved.append({**row, 'reply': text})
 
     def _save(self) -> None:
         """Writes the stored replies; replies that arrived together need one flush to the disk."""
         if self._unsaved:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._journal.append(self._unsaved)
+            for place, row in zip(self._store.append(self._unsaved), self._unsaved, strict=True):
+                if 'fault' not in row:
+                    self._kept.setdefault(row['key'], []).append(place)
             self._unsaved.clear()
 
 

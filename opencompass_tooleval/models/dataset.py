@@ -21,7 +21,7 @@ from opencompass_tooleval.models.gpus import lacking_gpus
 from opencompass_tooleval.models.preflight import check_settings, tell
 from opencompass_tooleval.models.settings import is_class_of_package
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
-from opencompass_tooleval.work_dir.shards import split_range
+from opencompass_tooleval.work_dir.names import split_range
 
 _WORK_DIR = 'outputs/default'
 """OpenCompass's default."""

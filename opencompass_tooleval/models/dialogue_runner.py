@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -28,16 +28,15 @@ from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.budget import account_of_model
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, RequestQueues, open_queue
-from opencompass_tooleval.work_dir.journal import FAILED, MODEL, REASON, Journal
-from opencompass_tooleval.work_dir.lock import Report, report_nothing
-from opencompass_tooleval.work_dir.run_context import run_context
+from opencompass_tooleval.work_dir.run_context import Report, report_nothing, run_context
+from opencompass_tooleval.work_dir.store import FAILED, MODEL, REASON, AnswerStore, Row
 
 _MAX_ANSWER = 5 * MAX_CHARS
 
 T = TypeVar('T')
 
-_TEXTS = ('key', 'asked', 'answer')
-"""Members of a row of the journal."""
+_TEXTS = ('asked', 'answer')
+"""Members of a stored row."""
 
 
 @dataclass
@@ -163,7 +162,7 @@ class DialogueRunner:
 
     Args:
         model: Any OpenCompass model; None if dialogues use only ``others``.
-        journal: Stores answers during the run; the caller removes it. None to store no answers.
+        store: Stores each answer; its ``rounds`` are the answers of earlier runs. None to store no answers.
         max_out_len: Maximum number of tokens per answer.
         batch_size: Dialogues per batch, for a model that takes batches.
         source: Name of the dataset in each :class:`Conversation`, for recorded answers.
@@ -179,14 +178,12 @@ class DialogueRunner:
         tokens: Sum of the known tokens of these answers.
         other_calls: Name of an auxiliary model -> number of its answers, including failures.
         other_usages: Name -> usage of these answers.
-        before: Other journals whose dialogues may be continued here. More may be added during the run.
-        replica: Number of this process among the replicas whose journals are joined later.
     """
 
     def __init__(
         self,
         model: Any,
-        journal: Journal | None,
+        store: AnswerStore | None,
         max_out_len: int,
         batch_size: int = 64,
         source: str = '',
@@ -197,7 +194,7 @@ class DialogueRunner:
         threads: int = 1,
     ) -> None:
         self.model = model
-        self.journal = journal
+        self.store = store
         self.max_out_len = max_out_len
         self.batch_size = batch_size
         self.source = source
@@ -210,44 +207,9 @@ class DialogueRunner:
         self.tokens = 0
         self._thoughts = getattr(model, THOUGHTS, '')
         self.other_usages: dict[str, list[Usage | None]] = {}
-        self._rows = 0
-        self._journaling = threading.Lock()
+        self._storing = threading.Lock()
         self._kept: set[tuple[str, int, str]] = set()
         self._waiting: dict[str, list[_Running[Any]]] = {}
-        self.before: Sequence[Journal] = ()
-        self.replica = 0
-
-    @classmethod
-    def of(
-        cls,
-        model: AuxiliaryModel,
-        journal: Journal,
-        source: str,
-        what: str,
-        others: Mapping[str, AuxiliaryModel] | None = None,
-        threads: int = 1,
-    ) -> DialogueRunner:
-        """Creates a runner for a model with the limits in its own config.
-
-        Args:
-            model: The model under test.
-            journal: Stores answers during the run.
-            source: As for the class.
-            what: What the model does, shown after its name in the progress bar.
-            others: As for the class.
-            threads: As for the class.
-        """
-        described = f'{model.name} {what}'
-        return cls(
-            model.model,
-            journal,
-            model.max_out_len,
-            model.batch_size,
-            source,
-            description=described,
-            others=others,
-            threads=threads,
-        )
 
     def run(
         self,
@@ -301,10 +263,10 @@ class DialogueRunner:
         queues: RequestQueues[_Running[Any]],
         on_end: Callable[[str, Outcome[T]], None] | None,
     ) -> list[_Running[T]]:
-        """Starts dialogues, replays their answers from the journals, and sends their next requests."""
+        """Starts dialogues, replays their stored answers, and sends their next requests."""
         begun = [_Running(key, place, dialogue) for place, (key, dialogue) in enumerate(dialogues.items(), position)]
         self._each(_Running.start, begun)
-        self._restore(begun)
+        self._each(self._restore, begun)
         for dialogue in begun:
             self._put(queues, dialogue)
         self._say_ended(begun, on_end)
@@ -313,7 +275,7 @@ class DialogueRunner:
     def _say_ended(self, dialogues: Sequence[_Running[T]], on_end: Callable[[str, Outcome[T]], None] | None) -> None:
         for dialogue in dialogues if on_end else ():
             if dialogue.request is None and on_end:
-                with self._journaling:
+                with self._storing:
                     on_end(dialogue.key, dialogue.outcome)
 
     def _each(self, work: Callable[[Any], None], items: Sequence[Any]) -> None:
@@ -401,59 +363,33 @@ class DialogueRunner:
         self.calls += 1
         self.tokens += (usage.prompt or 0) + (usage.completion or 0)
 
-    def _restore(self, dialogues: Sequence[_Running[Any]]) -> None:
-        if self.journal is None:
+    def _restore(self, dialogue: _Running[Any]) -> None:
+        """Continues a dialogue with the stored answers to its requests, and adds the usage of those not used again."""
+        if self.store is None:
             return
-        rows = self._stored_rows(self.journal)
-        restored = {
-            (row['key'], row['round'], row['asked']): (number, answer)
-            for number, row in rows.items()
-            if isinstance(row.get('round'), int) and all(isinstance(row.get(name), str) for name in _TEXTS)
-            if row.get(MODEL) or (not is_cut_below(row, self.max_out_len) and run_context().stored.accepts(row))
-            if (answer := _journal_answer(row, '' if row.get(MODEL) else self._thoughts)) is not None
-        }
-        used = set[int]()
-
-        def restore(dialogue: _Running[Any]) -> None:
-            while dialogue.request:
-                number, answer = restored.get((dialogue.key, dialogue.round, self._asked(dialogue.request)), (-1, None))
-                if answer is None or _is_failure(answer, dialogue.request):
-                    break
-                used.add(number)
-                dialogue.receive(answer)
-
-        self._each(restore, dialogues)
-        self._restore_spent(dialogues, rows, used)
-
-    def _stored_rows(self, journal: Journal) -> Mapping[int, Mapping[str, Any]]:
-        """Returns the rows of earlier runs and of ended replicas."""
-        rows = {row['idx']: row for one in self.before for row in one.rows()}
-        mine = journal.restore()
-        if not self._rows:
-            # Not len(rows): if row 1 is unreadable, a new row 2 would replace the old one.
-            # The numbers are far above those of samples, whose rows may be in the same journal, and differ from those
-            # of other replicas, whose journals are joined.
-            self._rows = max(max(rows, default=-1) + ((self.replica + 1) << 32), max(mine, default=-1)) + 1
-        return {**rows, **mine}
-
-    @staticmethod
-    def _restore_spent(
-        dialogues: Sequence[_Running[Any]], rows: Mapping[int, Mapping[str, Any]], used: Collection[int]
-    ) -> None:
-        """Records the usage in an earlier run of answers that the dialogues did not reuse.
-
-        These are failures, cut answers and the rounds after them. An answer of an auxiliary model always counts, since
-        it may not be requested again: a simulator's answers are also stored elsewhere.
-        """
-        outcomes = {dialogue.key: dialogue.outcome for dialogue in dialogues}
-        for number, row in rows.items():
-            outcome = outcomes.get(str(row.get('key')))
-            if outcome is None:
-                continue
+        stored: dict[tuple[int, str], tuple[int, Answer]] = {}
+        rows, used = self.store.rounds_of(dialogue.key), set[int]()
+        for number, row in enumerate(rows):
+            if all(isinstance(row.get(name), str) for name in _TEXTS) and self._accepts(row):
+                answer = _stored_answer(row, '' if row.get(MODEL) else self._thoughts)
+                if answer is not None:
+                    stored.setdefault((row['round'], row['asked']), (number, answer))
+        while dialogue.request:
+            number, found = stored.get((dialogue.round, self._asked(dialogue.request)), (-1, None))
+            if found is None or _is_failure(found, dialogue.request):
+                break
+            used.add(number)
+            dialogue.receive(found)
+        for number, row in enumerate(rows):
+            # An answer of an auxiliary model always counts, since it may not be requested again: a simulator's answers
+            # are also stored elsewhere.
             if isinstance(row.get(OTHERS), list):
-                outcome.others += row[OTHERS]
+                dialogue.outcome.others += row[OTHERS]
             elif number not in used and not row.get(MODEL):
-                outcome.failed.append(read_usage(row.get(USAGE)))
+                dialogue.outcome.failed.append(read_usage(row.get(USAGE)))
+
+    def _accepts(self, row: Row) -> bool:
+        return bool(row.get(MODEL)) or (not is_cut_below(row, self.max_out_len) and run_context().stored.accepts(row))
 
     def _other(self, name: str, answer: Answer) -> list[dict[str, Any]]:
         """Returns the usage of an auxiliary model's answer; empty if unknown."""
@@ -461,7 +397,7 @@ class DialogueRunner:
         return [other_usage(name, other.name, other.prices, [answer.usage])] if answer.usage else []
 
     def _asked(self, request: ModelRequest) -> str:
-        """Returns the text that identifies a request in the journal; for an auxiliary model with the model's name.
+        """Returns the text that identifies a request in the store; for an auxiliary model with the model's name.
 
         If a run is resumed with another simulator, the answers of the first one are not reused.
         """
@@ -483,8 +419,8 @@ class DialogueRunner:
             dialogue.receive(answer)
 
     def _keep_arrived(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
-        """Writes answers to the journal as they arrive, while tools called by other answers still run."""
-        with self._journaling:
+        """Stores answers as they arrive, while tools called by other answers still run."""
+        with self._storing:
             self._write([(dialogue, _bounded(answer)) for dialogue, answer in answered])
             self._kept.update(self._request_key(dialogue) for dialogue, _ in answered)
 
@@ -493,14 +429,14 @@ class DialogueRunner:
         return dialogue.key, dialogue.round, self._asked(dialogue.request)
 
     def _keep(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
-        """Writes each answer to the journal once, before its dialogue continues; of a failure only the usage."""
-        with self._journaling:
+        """Stores each answer once, before its dialogue continues; of a failure only the usage."""
+        with self._storing:
             keys = [self._request_key(dialogue) for dialogue, _ in answered]
             self._write([pair for pair, key in zip(answered, keys, strict=True) if key not in self._kept])
             self._kept.difference_update(keys)
 
     def _write(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
-        rows: dict[int, dict[str, Any]] = {}
+        rows: list[Row] = []
         for dialogue, answer in answered:
             request = dialogue.request
             assert request is not None
@@ -508,7 +444,7 @@ class DialogueRunner:
             failed = _is_failure(answer, request) or (_has_failed(answer) and answer.reason != TRUNCATED)
             if failed and answer.usage is None:
                 continue
-            row: dict[str, Any] = {'key': dialogue.key, 'round': dialogue.round, 'asked': self._asked(request)}
+            row: Row = {'key': dialogue.key, 'round': dialogue.round, 'asked': self._asked(request)}
             row |= {FAILED: answer.reason} if failed else {'answer': answer.text, 'finish_reason': answer.finish_reason}
             if not request.model:
                 row |= {MAX_OUT_LEN: self.max_out_len, **run_context().stored.as_row()}
@@ -518,21 +454,20 @@ class DialogueRunner:
                 row[SENT] = answer.sent or {}  # rows of earlier versions lack this member
             if request.model:
                 row |= {MODEL: request.model, OTHERS: self._other(request.model, answer)}
-            rows[self._rows + len(rows)] = row
-        if self.journal and rows:
-            self.journal.append(rows)
-        self._rows += len(rows)
+            rows.append(row)
+        if self.store and rows:
+            self.store.append(rows)
 
 
 def _bounded(answer: Answer) -> Answer:
-    """Cuts a text longer than any real answer with thoughts: a server may send 32 MB, and each answer is journaled."""
+    """Cuts a text longer than any real answer with thoughts: a server may send 32 MB, and each answer is stored."""
     return answer if len(answer.text) <= _MAX_ANSWER else replace(answer, text=answer.text[:_MAX_ANSWER])
 
 
-def _journal_answer(row: Mapping[str, Any], thoughts: str) -> Answer | None:
-    """Returns the answer in a row of the journal; None if it must be requested again.
+def _stored_answer(row: Mapping[str, Any], thoughts: str) -> Answer | None:
+    """Returns the answer in a stored row; None if it must be requested again.
 
-    This is so if its calls are unreadable, or lack the server's additions, as in journals of earlier versions.
+    This is so if its calls are unreadable, or lack the server's additions, as in rows of earlier versions.
 
     Args:
         row: The row.

@@ -99,7 +99,7 @@ class Arrivals(Generic[Key]):
         self._keep = keep
         self._keeper: threading.Thread | None = None
         if keep:
-            self._keeper = threading.Thread(target=self._keep_all, daemon=True, name='tooleval-journal')
+            self._keeper = threading.Thread(target=self._keep_all, daemon=True, name='tooleval-store')
             self._keeper.start()
 
     def expect(self) -> None:

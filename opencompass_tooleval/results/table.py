@@ -26,7 +26,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.findings.of_results import caveats_of
-from opencompass_tooleval.work_dir.names import is_journal, whole_of
+from opencompass_tooleval.work_dir.names import is_unfinished_of_opencompass, whole_of
 from opencompass_tooleval.work_dir.progress import left_out_pairs
 from opencompass_tooleval.work_dir.shards import numbered_shards
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error, tail
@@ -204,7 +204,7 @@ def run_names(runs: Sequence[WorkDir]) -> dict[WorkDir, str]:
 def _begun(run: WorkDir) -> Iterator[tuple[str, str]]:
     """Yields model and data set (or shard) for each predictions file, each log and each task named in a log."""
     for file in run.path.glob('predictions/*/*.json'):
-        if not (file.name.startswith('.') or is_journal(file)):
+        if not (file.name.startswith('.') or is_unfinished_of_opencompass(file)):
             yield file.parent.name, file.stem
     for log in run.path.glob('logs/*/*/*.out'):
         yield log.parent.name, log.stem

@@ -32,7 +32,7 @@ from opencompass_tooleval.tasks.task import CommandOfTask, Failures
 from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.names import lock_path
-from opencompass_tooleval.work_dir.replicas import Claims, end_claims, replica_of
+from opencompass_tooleval.work_dir.replicas import Claims, remove_claims, replica_of
 from opencompass_tooleval.work_dir.run_context import in_context
 
 _SECONDS_PER_LOOK = 1.0
@@ -188,7 +188,7 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
             ),
         ):
             if not claims:
-                end_claims(file)
+                remove_claims(file)
             try:
                 super()._inference()
             finally:

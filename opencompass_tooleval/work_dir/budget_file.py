@@ -23,7 +23,7 @@ from opencompass_tooleval.core.scoring.usage_summary import Spending
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import read_plain
 from opencompass_tooleval.work_dir.lock import probe
-from opencompass_tooleval.work_dir.names import journals_in, predictions_of, whole_of
+from opencompass_tooleval.work_dir.names import answers_in, predictions_of, whole_of
 from opencompass_tooleval.work_dir.progress import look
 from opencompass_tooleval.work_dir.whole_file import locked_content
 from opencompass_tooleval.work_dir.work_dir import WorkDir
@@ -112,7 +112,7 @@ class Ledger:
         prices = None if self._is_auxiliary else self.budget.prices
         spent: list[Spending | None] = []
         for folder in (work.path / 'predictions').glob('*/'):
-            stems = {predictions_of(file).stem for file in (*folder.glob('[!.]*.json'), *journals_in(folder))}
+            stems = {predictions_of(file).stem for file in (*folder.glob('[!.]*.json'), *answers_in(folder))}
             for dataset in (
                 {whole_of(stem) or stem for stem in stems} if self._is_auxiliary or folder.name == self.name else ()
             ):

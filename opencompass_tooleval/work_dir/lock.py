@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.text.json_object import load_json
@@ -68,16 +68,6 @@ class Holder:
     prompt: int = 0
     completion: int = 0
     cached: int = 0
-
-
-class Report(Protocol):
-    """Receives the numbers of samples answered so far and in earlier runs, and the usage of new answers."""
-
-    def __call__(self, answered: int, earlier: int, usages: Iterable[Usage | None]) -> None: ...
-
-
-def report_nothing(answered: int, earlier: int, usages: Iterable[Usage | None]) -> None:
-    """Ignores the progress; a :class:`Report` for callers without a lock."""
 
 
 class Reporter:

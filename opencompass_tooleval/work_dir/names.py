@@ -1,12 +1,14 @@
-"""Builds and parses the names of the files that a run keeps in ``predictions/MODEL`` and ``results/MODEL``."""
+"""Builds and parses the names of datasets, and of files in ``predictions/MODEL`` and ``results/MODEL``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
-_JOURNAL, _KEPT = 'tmp_', 'kept_'
+_ANSWERS = '.answers'
+_SHARD_RANGE = re.compile(r'\[\d{1,9}:\d{1,9}\]$')
 
 
 def part_of(whole: Path, number: int) -> Path:
@@ -42,14 +44,37 @@ def is_of(name: str, dataset: str) -> bool:
     return dataset in (name, whole_of(name))
 
 
-def journal_path(predictions: Path) -> Path:
-    """Returns the file of the answers that a predictions file is made from."""
-    return predictions.with_name(f'{_JOURNAL}{predictions.stem}.jsonl')
+def split_range(name: str, test_range: Any) -> tuple[Any, str]:
+    """Splits a ``test_range`` into the user's selection of records and the range appended by OpenCompass's partitioner.
+
+    Args:
+        name: Abbr of the dataset, or of a shard, such as ``d_0``.
+        test_range: The value in ``reader_cfg``.
+    """
+    match = _SHARD_RANGE.search(test_range) if isinstance(test_range, str) and whole_of(name) else None
+    return (test_range[: match.start()], match[0]) if match else (test_range, '')
 
 
-def kept_path(predictions: Path) -> Path:
-    """Returns the file of further answers next to a finished predictions file."""
-    return predictions.with_name(f'{_KEPT}{predictions.stem}.jsonl')
+def is_shard(dataset_cfg: Mapping[str, Any]) -> bool:
+    """Tests if a dataset's config is for a shard, made by OpenCompass's partitioner."""
+    reader = dataset_cfg.get('reader_cfg', {})
+    return bool(split_range(str(dataset_cfg.get('abbr')), reader.get('test_range'))[1])
+
+
+def answers_folder(predictions: Path) -> Path:
+    """Returns the folder with the answers that a predictions file is made from."""
+    return predictions.with_name(f'{predictions.stem}{_ANSWERS}')
+
+
+def replica_file(sweep: str, number: int, start: str) -> str:
+    """Returns the name of the file in which a process of a replica stores answers."""
+    return f'{sweep}-{number}-{start}.jsonl'
+
+
+def replica_number(file: str) -> int | None:
+    """Returns the replica that has written a file of answers; None if it was not a replica."""
+    parts = file.split('-')
+    return int(parts[1]) if len(parts) == 3 and parts[1].isdecimal() else None
 
 
 def lock_path(predictions: Path) -> Path:
@@ -62,19 +87,25 @@ def claims_folder(whole: Path) -> Path:
     return whole.with_name(f'.{whole.stem}.claims')
 
 
-def predictions_of(file: Path) -> Path:
-    """Returns the predictions file that a journal or a lock belongs to; a predictions file itself."""
-    return file.with_name(f'{file.stem.removeprefix(_JOURNAL if file.suffix == ".jsonl" else ".")}.json')
+def predictions_of(path: Path) -> Path:
+    """Returns the predictions file that a folder of answers or a lock belongs to."""
+    return path.with_name(f'{path.stem.removeprefix(".") if path.suffix == ".lock" else path.stem}.json')
 
 
-def is_journal(file: Path) -> bool:
-    """Tests if a file is a journal, by its name."""
-    return file.name.startswith(_JOURNAL)
+def answers_in(folder: Path) -> list[Path]:
+    """Returns the folders of answers in a folder of predictions."""
+    return sorted(folder.glob(f'[!.]*{_ANSWERS}'))
 
 
-def journals_in(folder: Path) -> list[Path]:
-    """Returns the journals in a folder of predictions."""
-    return sorted(folder.glob(f'{_JOURNAL}*.jsonl'))
+def earlier_journals(predictions: Path) -> list[Path]:
+    """Returns the files in which earlier versions kept the answers to a dataset until it was finished."""
+    journals = sorted(predictions.parent.glob('tmp_*.jsonl'))
+    return [file for file in journals if is_of(file.stem.removeprefix('tmp_'), predictions.stem)]
+
+
+def is_unfinished_of_opencompass(file: Path) -> bool:
+    """Tests if a file has the answers that OpenCompass's own inferencers keep until a dataset is finished."""
+    return file.name.startswith('tmp_')
 
 
 def locks_in(folder: Path) -> list[Path]:

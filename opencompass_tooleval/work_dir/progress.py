@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import reduce
 from itertools import product
-from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,20 +26,22 @@ from opencompass_tooleval.core.scoring.usage_summary import (
 )
 from opencompass_tooleval.core.statistics.sample import Sample
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
-from opencompass_tooleval.work_dir.journal import MODEL, REASON, Journal
 from opencompass_tooleval.work_dir.lock import holder_of, is_held
 from opencompass_tooleval.work_dir.names import (
+    answers_folder,
+    answers_in,
     claims_folder,
     is_of,
-    journal_path,
-    journals_in,
     lock_path,
     locks_in,
+    number_of,
     predictions_of,
+    replica_number,
     sweep_lock,
 )
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
 from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions
+from opencompass_tooleval.work_dir.store import FAILED, MODEL, REASON, AnswerStore, Key, key_of, rank_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
 _MOST_RANGE = 40
@@ -102,51 +105,77 @@ class Cell:
 
 @dataclass(frozen=True)
 class _Work:
-    """A predictions file that is being made.
+    """The answers to a dataset (or a shard) whose predictions are not written yet.
 
     Attributes:
-        answered: Number of samples in the journal, except those that will be requested again.
-        samples: Number of the lock holder's samples; None if unknown.
-        running: True if the lock is held.
-        rate: Samples per second.
-        waiting: The resource that the lock's holder waits for.
+        answered: Number of samples with an answer, except those that will be requested again.
+        samples: Number of all samples; None if no task works on them.
+        rates: Samples per second of each task that works on them now; 0 if unknown.
+        waiting: The resource that a task waits for.
         spent: Usage and cost of the model's answers.
         others: Usage and cost of the auxiliary models in the dialogues.
     """
 
     answered: int
     samples: int | None
-    running: bool
-    rate: float | None
-    waiting: str = ''
-    spent: Spending | None = None
-    others: Mapping[str, Spending] = field(default_factory=dict)
+    rates: Sequence[float]
+    waiting: str
+    spent: Spending | None
+    others: Mapping[str, Spending]
 
 
-def _work(predictions: Path, prices: Prices | None) -> _Work:
-    journal = Journal(journal_path(predictions))
-    rows = list(journal.rows()) if journal.path.exists() else []
-    last = list({row['idx']: row for row in rows}.values())  # a repeated request adds another row
-    good = [row for row in last if not row.get('infra')]
-    dialogues = {str(row['key']) for row in good if 'key' in row}  # one row per round
-    whole, has_rounds = [row for row in good if 'key' not in row], bool(dialogues)
-    ids = {row.get('record_id') for row in whole}  # a replica writes one row per round, and one per dialogue
-    dialogues = {key for key in dialogues if key not in ids and key.rpartition('#')[0] not in ids}
-    times = sorted(time for row in whole if isinstance(time := row.get('time'), float) and isfinite(time))[-_RATE_OVER:]
-    lock = lock_path(predictions)
-    holder, running = holder_of(lock), is_held(lock)
-    later = sum(time > times[0] for time in times) if times else 0
-    rate = later / (times[-1] - times[0]) if running and later and not has_rounds else None
-    samples = holder.samples if holder else None
-    answered = len(whole) + len(dialogues)
-    waiting = holder.waiting if holder and running else ''
-    spent = spending_so_far([row for row in last if not row.get(MODEL) and not row.get(REASON)], prices)
-    answered = min(answered, samples) if samples else answered
-    return _Work(answered, samples, running, rate, waiting, spent, _others(last))
+def _work(predictions: Path, locks: Sequence[Path], prices: Prices | None) -> _Work:
+    """Returns the answers so far.
+
+    Args:
+        predictions: The predictions file, which does not exist.
+        locks: The lock of each task that may work on it.
+        prices: Prices of the model's tokens.
+    """
+    store = AnswerStore(answers_folder(predictions))
+    best: dict[Key, tuple[Any, ...]] = {}
+    times: dict[int | None, list[float]] = {}
+    with suppress(DataError, OSError):  # the task that reads the file reports the damage
+        for place, row in store.read():
+            best[key_of(row)] = min(best.get(key_of(row), (1,)), (*rank_of(place, row), row))
+            if isinstance(time := row.get('time'), float) and math.isfinite(time) and not row.get('infra'):
+                times.setdefault(replica_number(place.file), []).append(time)
+    rounds = {key: store.rounds_of(key) for key in store.rounds}
+    ended = {f'{name}#{trial + 1}' if trial else name: ranked[-1] for (name, trial), ranked in best.items()}
+    begun = [key for key, rows in rounds.items() if key not in ended and not all(FAILED in row for row in rows)]
+    answered = sum(not row.get('infra') for row in ended.values()) + len(begun)
+    holders = {lock: holder for lock in locks if (holder := holder_of(lock))}
+    running = [lock for lock in locks if is_held(lock)]
+    # One row per request, or per sample without rounds: the row of a dialogue has the usage of its rounds.
+    rows = [row for of_dialogue in rounds.values() for row in of_dialogue]
+    rows += [row for key, row in ended.items() if key not in rounds]
+    spent = [row for row in rows if not row.get(MODEL) and not row.get(REASON)]
+    samples = max((holder.samples for holder in holders.values()), default=None)
+    return _Work(
+        min(answered, samples) if samples else answered,
+        samples,
+        [0.0 if rounds else _rate(times.get(_replica(lock, predictions), [])) for lock in running],
+        next((holder.waiting for lock, holder in holders.items() if lock in running and holder.waiting), ''),
+        spending_so_far(spent, prices),
+        _others(rows),
+    )
+
+
+def _replica(lock: Path, whole: Path) -> int | None:
+    """Returns the number of the replica that holds a lock; None if it is the lock of the predictions file."""
+    name = predictions_of(lock).stem
+    return None if name == whole.stem else number_of(name)
+
+
+def _rate(times: Sequence[float]) -> float:
+    """Returns the answers per second, over the latest ones; 0 if unknown."""
+    latest = sorted(times)[-_RATE_OVER:]
+    later = sum(time > latest[0] for time in latest)
+    return later / (latest[-1] - latest[0]) if later else 0.0
 
 
 def _others(rows: Iterable[Mapping[str, Any]]) -> dict[str, Spending]:
-    """Returns usage and cost of auxiliary models, from rows of predictions or of their journal."""
+    """Returns usage and cost of auxiliary models, from stored rows or rows of predictions."""
     return others_by_name({OTHERS: other_rows(rows)})
 
 
@@ -160,10 +189,13 @@ def _failure(work: WorkDir, model: str, dataset: str, stage: str) -> tuple[str, 
     return last_error(log, dataset, ended=not busy), log
 
 
-def _unfinished(whole: Path) -> Iterator[Path]:
-    """Returns the predictions files (whole or shards) that have a journal or a lock."""
-    files = map(predictions_of, (*journals_in(whole.parent), *locks_in(whole.parent)))
-    return (file for file in files if is_of(file.stem, whole.stem))
+def _works(whole: Path, prices: Prices | None) -> list[_Work]:
+    """Returns the unfinished answers to a dataset: of the whole, or of its shards."""
+    files = map(predictions_of, (*answers_in(whole.parent), *locks_in(whole.parent)))
+    unfinished = sorted({file for file in files if is_of(file.stem, whole.stem) and not file.exists()})
+    if claims_folder(whole).is_dir():  # the locks of the replicas are named like those of shards
+        return [_work(whole, [lock_path(file) for file in unfinished], prices)]
+    return [_work(file, [lock_path(file)], prices) for file in unfinished]
 
 
 def _rows(file: Path, damage: list[str]) -> list[dict[str, Any]]:
@@ -216,27 +248,25 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
         return Cell(model, dataset, state, len(rows), len(rows), None, error, log, spent=spent, others=others)
     shards = [row for file in numbered_shards(whole).values() for row in _rows(file, damage)]
     finished = len(shards)
-    works = [_work(file, prices) for file in sorted(set(_unfinished(whole)))]
+    works = _works(whole, prices)
     parts = [part for part in (spending_so_far(shards, prices), *(file.spent for file in works)) if part]
     spent = reduce(Spending.__add__, parts) if parts else None
     others = add_spendings(_others(shards), *(file.others for file in works))
     answered = finished + sum(file.answered for file in works)
     sample_counts = [file.samples for file in works]
     samples_all = finished + sum(filter(None, sample_counts)) if works and all(sample_counts) else None
-    if is_shared := claims_folder(whole).is_dir():
-        samples_all = max(filter(None, sample_counts), default=None)
     if damage:
         return Cell(
             model, dataset, State.FAILED, answered, error=' '.join(damage), log=whole, spent=spent, others=others
         )
-    if any(file.running for file in works):
-        rates = [file.rate for file in works if file.rate]
+    if rates := [rate for file in works for rate in file.rates]:
         waiting = next((shorten(file.waiting) for file in works if file.waiting), '')
-        rate = sum(rates) or None
+        rate = math.fsum(rates) or None
+        is_shared = rate and claims_folder(whole).is_dir()
         cell = Cell(
             model, dataset, State.RUNNING, answered, samples_all, rate, waiting=waiting, spent=spent, others=others
         )
-        return replace(cell, rates=[file.rate or 0.0 for file in works if file.running]) if is_shared and rate else cell
+        return replace(cell, rates=rates) if is_shared else cell
     error, log = _failure(work, model, dataset, 'eval' if finished and not works else 'infer')
     if error:
         return Cell(model, dataset, State.FAILED, answered, samples_all, None, error, log, spent=spent, others=others)

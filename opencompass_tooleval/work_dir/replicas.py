@@ -1,12 +1,12 @@
 """Divides a dataset into ranges that replicas of a model claim, by files in the folder ``.NAME.claims``.
 
 A replica is a task with the same model and datasets as the other replicas, and a number. While it works on a dataset it
-holds the lock of ``NAME_3``, and writes its answers to ``tmp_NAME_3.jsonl``, with the indices of the whole dataset.
+holds the lock of ``NAME_3``, and adds its answers to the dataset's :mod:`~opencompass_tooleval.work_dir.store`.
 
-Each sweep has a subfolder with ``plan`` (the ranges), ``7.0`` (a replica claims range 7), ``7.1`` (another replica
-claims it because the first has ended), ``7.done``, and the same names for ``begin`` and ``end``. Each of these files is
-made as a link to a complete file, so it exists whole or not at all, only one process makes it, and it never changes.
-The next sweep does not need these files: it joins the journals.
+Each sweep has a subfolder with ``stored`` (how much of the store was there when the sweep began), ``plan`` (the
+ranges), ``7.0`` (a replica claims range 7), ``7.1`` (another replica claims it because the first has ended),
+``7.done``, and the same names for ``end``. Each of these files is made as a link to a complete file, so it exists whole
+or not at all, only one process makes it, and it never changes. The next sweep does not need these files.
 
 Whether a replica has ended is told by its :mod:`~opencompass_tooleval.work_dir.heartbeat`, so that no file system needs
 locks. If a replica that was paused or cut off for a minute continues, the samples that it had in flight may have two
@@ -17,22 +17,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import read_plain
 from opencompass_tooleval.work_dir.heartbeat import Heartbeat, Worker, heartbeat_of
-from opencompass_tooleval.work_dir.journal import Journal
-from opencompass_tooleval.work_dir.names import claims_folder, journal_path, lock_path, number_of, part_of
-from opencompass_tooleval.work_dir.shards import parts_of
+from opencompass_tooleval.work_dir.names import (
+    answers_folder,
+    claims_folder,
+    lock_path,
+    part_of,
+    replica_file,
+)
+from opencompass_tooleval.work_dir.store import AnswerStore
 from opencompass_tooleval.work_dir.whole_file import whole_file
 
 _MOST_BYTES = 1 << 22
@@ -41,9 +46,7 @@ _RECORDS = 16
 _MOST, _OF_REST, _LEAST = 8, 4, 32
 """Sizes of ranges: a quarter of what is left of a replica's share, at most an eighth of the share and at least a 32nd.
 So a replica with a tenth of the others' speed ends its first range in time, and all end almost together."""
-_ROWS = 256
-_PLAN, _BEGIN, _END, _DONE = 'plan', 'begin', 'end', 'done'
-_SECONDS_PER_LOOK = 0.05
+_STORED, _PLAN, _END, _DONE = 'stored', 'plan', 'end', 'done'
 
 
 @dataclass(frozen=True)
@@ -83,37 +86,6 @@ def read_plan(file: Path) -> Plan | None:
         return None
 
 
-def _journals(whole: Path) -> dict[int, Journal]:
-    """Returns the journals of the replicas by number."""
-    journals = {number_of(part.stem): Journal(journal_path(part)) for part in parts_of(whole)}
-    return {number: journal for number, journal in journals.items() if journal.path.exists()}
-
-
-def _join(whole: Path, goes_on: Callable[[], bool] = lambda: True) -> None:
-    """Moves the rows of the replicas' journals to the journal of the whole dataset, where a resumed run reads them.
-
-    Rows of failed dialogues are left out: the dialogue is repeated with the rounds in the journal, and its own row
-    would count their usage twice.
-
-    Args:
-        whole: The predictions file.
-        goes_on: Returns False if another process has joined them meanwhile, and the journals are new ones.
-    """
-    base, journals = Journal(journal_path(whole)), _journals(whole).values()
-    base.repair()
-    for journal in journals:
-        if not goes_on():
-            return
-        has_rounds = any('key' in row for row in journal.rows())
-        rows = (row for row in journal.rows() if not (has_rounds and 'key' not in row and row.get('infra')))
-        while block := list(islice(rows, _ROWS)):
-            base.append({row['idx']: row for row in block})
-    base.sync()
-    for journal in journals:
-        if goes_on():
-            journal.remove()
-
-
 def read_claim(file: Path) -> Worker | None:
     """Reads which replica has made a claim; returns None if the content is invalid.
 
@@ -130,23 +102,11 @@ def read_claim(file: Path) -> Worker | None:
 
 
 def remove_claims(whole: Path) -> None:
-    """Removes the claims and journals of replicas, whose rows are stored elsewhere."""
+    """Removes the claims of replicas."""
     folder = claims_folder(whole)
     for plan in folder.glob(f'*/{_PLAN}'):
         plan.unlink(missing_ok=True)  # first: without a plan no replica claims a range whose done mark is removed
-    for journal in _journals(whole).values():
-        journal.remove()
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def end_claims(whole: Path) -> None:
-    """Joins what replicas left, for a single task or the next sweep.
-
-    The caller must hold the lock of the predictions, or the claim ``end``.
-    """
-    if claims_folder(whole).is_dir():
-        _join(whole)
-        remove_claims(whole)
 
 
 def _ranges_of(plan: Plan) -> dict[str, range]:
@@ -185,16 +145,13 @@ class Claims:
 
     Attributes:
         lock: The lock file that the replica holds while it works on the dataset.
-        journal: The replica's journal.
-        number: The replica's number.
-        earlier: The journals of earlier runs, and of replicas whose ranges this one has taken over.
+        store: The answers. After :meth:`begin` it shows what was stored before the sweep, and the answers of replicas
+            whose ranges this one has taken over.
     """
 
     def __init__(self, whole: Path, replica: Replica) -> None:
-        self.number = replica.number
-        self.lock = lock_path(part_of(whole, self.number))
-        self.journal = Journal(journal_path(part_of(whole, self.number)))
-        self.earlier = [Journal(journal_path(whole))]
+        self.lock = lock_path(part_of(whole, replica.number))
+        self.store = AnswerStore(answers_folder(whole))
         self._whole = whole
         self._replica = replica
         self._folder = claims_folder(whole) / replica.sweep
@@ -202,44 +159,61 @@ class Claims:
         self._order: Sequence[int] = ()
         self._sums: Sequence[int] = ()
         self._ranges: Mapping[str, range] = {}
+        self._asked: Callable[[], Collection[int]] = set
         self._at_once = 1
         self._looked = 0
         self._waiting: deque[int] = deque()
         self._open: dict[str, set[int]] = {}
 
     def begin(self) -> bool:
-        """Begins work on the dataset. The first replica of a sweep joins the answers of earlier ones.
+        """Begins work on the dataset.
 
         Returns:
             False if the predictions exist already.
+
+        Raises:
+            DataError: The list of what was stored before cannot be read.
         """
         while not self._whole.exists():
             self._folder.mkdir(parents=True, exist_ok=True)  # the others may have failed, and removed their claims
-            if not self._begins_attempt():
-                continue
-            if (self._folder / f'{_BEGIN}.{_DONE}').exists():
-                self.journal.repair()
-                return True
-            if self._claim(_BEGIN) and not self._whole.exists():  # otherwise the others have removed their claims
-                _join(self._whole, lambda: self._is_mine(_BEGIN))
-                for plan in self._folder.parent.glob(f'*/{_PLAN}'):
-                    if self._is_mine(_BEGIN):  # otherwise another replica has joined them, and divided the samples
-                        plan.unlink(missing_ok=True)
-                self._make(f'{_BEGIN}.{_DONE}')
-            else:
-                time.sleep(_SECONDS_PER_LOOK)
+            if self._begins_attempt():
+                if self._make(_STORED, json.dumps(self.store.sizes())):
+                    self._end_earlier_sweeps()
+                if (sizes := self._stored()) is not None:
+                    self.store.visible = sizes
+                    return True
         remove_claims(self._whole)
         return False
+
+    def _end_earlier_sweeps(self) -> None:
+        for plan in self._folder.parent.glob(f'*/{_PLAN}'):
+            if plan.parent != self._folder:
+                plan.unlink(missing_ok=True)
+
+    def _stored(self) -> dict[str, float] | None:
+        """Returns the sizes of the files that were stored before the sweep; None if the claims have been removed."""
+        file = self._folder / _STORED
+        try:
+            sizes = load_json(read_plain(file, _MOST_BYTES), bounded=True)
+            return {str(name): float(size) for name, size in sizes.items()}
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError, AttributeError, OverflowError) as error:
+            raise DataError(file, f'it cannot be read ({error})', fix='opencompass ... -r') from error
 
     def _begins_attempt(self) -> bool:
         """Shows the others that this replica works here; returns False if they have just removed their claims."""
         with suppress(FileNotFoundError):
-            heartbeat = heartbeat_of(self._folder, self.number)
+            heartbeat = heartbeat_of(self._folder, self._replica.number)
             if heartbeat is not self._heartbeat:
                 heartbeat.begin(self.lock)
                 self._heartbeat = heartbeat
+                self.store = AnswerStore(self.store.folder, self._file_of(heartbeat.worker))
             return True
         return False
+
+    def _file_of(self, worker: Worker) -> str:
+        return replica_file(self._replica.sweep, worker.number, f'{worker.start}{worker.attempt:04d}')
 
     @property
     def _worker(self) -> Worker:
@@ -250,16 +224,18 @@ class Claims:
         """Ends the work of this process on the dataset: the others may claim what it has claimed and not done."""
         if self._heartbeat:
             self._heartbeat.end()
-        if self._whole.exists():
-            self.journal.remove()  # of a replica that was paused, and whose samples another one has answered
 
-    def divide(self, order: Sequence[int], sizes: Sequence[int], at_once: int) -> None:
+    def divide(
+        self, order: Sequence[int], sizes: Sequence[int], at_once: int, asked: Callable[[], Collection[int]]
+    ) -> None:
         """Sets the samples without an answer, the same for all replicas. The first replica divides them into ranges.
 
         Args:
             order: Indices of the samples, in prefix order.
             sizes: Size of each sample, such as its bytes.
             at_once: Number of samples that this replica works on at once.
+            asked: Reads what other files of the store have become visible, and returns the indices of samples that
+                other replicas have asked.
 
         Raises:
             DataError: Another replica has other samples.
@@ -278,7 +254,7 @@ class Claims:
             divided = plan.stops[-1] if plan.stops else 0
             what = f'another replica has divided {divided} samples, and this one has {len(order)} others'
             raise DataError(file, what, fix='give all nodes the same data, and run again with -r')
-        self._order, self._at_once = order, at_once
+        self._order, self._at_once, self._asked = order, at_once, asked
         self._sums, self._ranges = [0, *accumulate(sizes)], _ranges_of(plan)
 
     def take(self, room: int) -> list[int]:
@@ -304,12 +280,12 @@ class Claims:
             self._waiting = deque(index for index in self._waiting if index not in lost)
 
     def arrived(self, indices: Iterable[int]) -> None:
-        """Records that rows of these samples are in the journal."""
+        """Records that rows of these samples are in the store."""
         gone = set(indices)
         for left in self._open.values():
             left -= gone
         if done := [number for number, left in self._open.items() if not left]:
-            self.journal.sync()  # a power cut must not leave a done mark without its rows
+            self.store.sync()  # a power cut must not leave a done mark without its rows
             for number in done:
                 self._make(f'{number}.{_DONE}')
                 del self._open[number]
@@ -327,22 +303,22 @@ class Claims:
         what = 'another replica could not write these predictions: its log says why'
         raise DataError(self._whole, what, fix='opencompass ... -r')
 
-    def finish(self, write: Callable[[list[Journal]], object]) -> None:
+    def finish(self, write: Callable[[], object]) -> None:
         """Writes the predictions of the whole dataset if all ranges are done, unless another replica does.
 
         Args:
-            write: Writes the predictions from all journals; rows of later journals replace those of earlier ones. If it
-                raises an exception, the journals are joined, so that a resumed run requests what is missing.
+            write: Writes the predictions from the store, whose files are all visible then.
         """
         plan = read_plan(self._folder / _PLAN)
         if plan is None or not self._are_done(plan) or not self._claim(_END):
             return
+        self.store.visible = None
         try:
             if not self._whole.exists():  # otherwise another replica has written them, and removes the claims
-                write([Journal(journal_path(self._whole)), *_journals(self._whole).values()])
+                write()
         except Exception:
             if self._is_mine(_END):  # otherwise another replica has written them, as this one did not go on
-                end_claims(self._whole)
+                remove_claims(self._whole)
                 raise
             return
         remove_claims(self._whole)
@@ -364,7 +340,7 @@ class Claims:
             return self._folder.exists() and not (self._folder / name).exists() and self._make(name, text)
 
     def _last_claims(self) -> dict[str, int | None]:
-        """Returns the number of the last claim on each range (or ``begin``, ``end``); None if it is done."""
+        """Returns the number of the last claim on each range (or ``end``); None if it is done."""
         last: dict[str, int | None] = {}
         for file in self._folder.glob('*.*'):
             if file.suffix == f'.{_DONE}':
@@ -374,7 +350,7 @@ class Claims:
         return last
 
     def _free(self, things: Collection[str]) -> dict[str, int]:
-        """Returns which of ``things`` (ranges, ``begin``, ``end``) are free, with the number of the next claim.
+        """Returns which of ``things`` (ranges, ``end``) are free, with the number of the next claim.
 
         These are the unclaimed ones. If there are none, they are those of ended replicas.
         """
@@ -391,7 +367,7 @@ class Claims:
             worker = read_claim(self._folder / f'{what}.{number}')
             if worker is None:
                 return True  # damaged by a power cut, which also ended the replica
-            heartbeat = self._heartbeat or heartbeat_of(self._folder, self.number)
+            heartbeat = self._heartbeat or heartbeat_of(self._folder, self._replica.number)
             return heartbeat.has_ended(worker, lock_path(part_of(self._whole, worker.number)))
         return False  # unknown, or the claims have just been removed
 
@@ -407,7 +383,7 @@ class Claims:
         return None
 
     def _claim(self, what: str) -> bool:
-        """Claims a range (or ``begin``, ``end``); returns False if it is done or claimed by a running replica."""
+        """Claims a range (or ``end``); returns False if it is done or claimed by a running replica."""
         return any(self._make(f'{what}.{number}') for number in self._free([what]).values())
 
     def _are_done(self, plan: Plan) -> bool:
@@ -427,18 +403,20 @@ class Claims:
         what = max(free, key=lambda one: self._sums[self._ranges[one].stop] - self._sums[self._ranges[one].start])
         if not self._make(f'{what}.{free[what]}'):
             return True  # another replica was first; there may be other free ranges
-        workers = [self._claimant(what, number) for number in range(free[what])]
-        numbers = {worker.number if worker else None for worker in workers} | {self.number}
-        all_journals = _journals(self._whole).items() if workers else ()
-        journals = [journal for number, journal in all_journals if number in numbers or None in numbers]
-        asked = {row['idx'] for journal in journals for row in journal.rows() if 'prediction' in row}
+        for number in range(free[what]):
+            self._show(self._claimant(what, number))
+        asked = self._asked() if free[what] else ()
         indices = [index for place in self._ranges[what] if (index := self._order[place]) not in asked]
-        known = {journal.path for journal in self.earlier}
-        self.earlier += [journal for journal in journals if journal.path not in known]
         self._open[what] = set(indices)
         self._waiting.extend(indices)
         self.arrived(())
         return True
+
+    def _show(self, worker: Worker | None) -> None:
+        """Makes the answers of a replica in this sweep visible; of all if the claim cannot be read."""
+        files = [file.name for file in self.store.files() if file.name.startswith(f'{self._replica.sweep}-')]
+        shown = files if worker is None else [self._file_of(worker)]
+        self.store.visible = {**(self.store.visible or {}), **dict.fromkeys(shown, math.inf)}
 
 
 def replica_of(cfg: Mapping[str, object]) -> Replica | None:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from opencompass_tooleval.core.scoring.sampling_settings import StoredAnswers
+from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask
-from opencompass_tooleval.work_dir.lock import Report, report_nothing
 from opencompass_tooleval.work_dir.replicas import Claims
+
+
+class Report(Protocol):
+    """Receives the numbers of samples answered so far and in earlier runs, and the usage of new answers."""
+
+    def __call__(self, answered: int, earlier: int, usages: Iterable[Usage | None]) -> None: ...
+
+
+def report_nothing(answered: int, earlier: int, usages: Iterable[Usage | None]) -> None:
+    """Ignores the progress; a :class:`Report` for callers without a task."""
+
 
 _ALL = StoredAnswers()
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,9 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 from opencompass_tooleval.work_dir.names import (
+    answers_folder,
+    answers_in,
     damaged_path,
-    journal_path,
-    journals_in,
-    kept_path,
     number_of,
     part_of,
     predictions_of,
@@ -27,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 _SHOWN = 3
 _TAIL = 64
-_SHARD_RANGE = re.compile(r'\[\d{1,9}:\d{1,9}\]$')
 FIX = 'delete the file and run the sweep again with -r'
 
 
@@ -39,8 +36,8 @@ def numbered_shards(whole: Path) -> dict[int, Path]:
 
 
 def parts_of(whole: Path) -> list[Path]:
-    """Returns the shards next to a predictions file, in order, also unfinished ones, which have only a journal."""
-    files = {*whole.parent.glob('*.json'), *map(predictions_of, journals_in(whole.parent))}
+    """Returns the shards next to a predictions file, in order, also unfinished ones, which have only answers."""
+    files = {*whole.parent.glob('*.json'), *map(predictions_of, answers_in(whole.parent))}
     numbers = sorted(number_of(file.stem) for file in files if whole_of(file.stem) == whole.stem)
     return [part_of(whole, number) for number in numbers]
 
@@ -100,9 +97,10 @@ def set_aside_damaged(whole: Path) -> None:
     for file in (whole, *numbered_shards(whole).values()):
         if file.is_file() and is_damaged(file):
             logger.warning('%s was cut, as by a power cut: it is kept as %s and made again', file, set_aside(file).name)
-        for other in (journal_path(file), kept_path(file)):
-            if os.path.lexists(other) and not other.is_file():
-                logger.warning('%s is no file: it is kept as %s', other, set_aside(other).name)
+        answers = answers_folder(file)
+        wrong = [one for one in answers.glob('*.jsonl') if not one.is_file()]
+        for one in [answers] if os.path.lexists(answers) and not answers.is_dir() else wrong:
+            logger.warning('%s is no place for answers: it is kept as %s', one, set_aside(one).name)
 
 
 def set_aside(file: Path) -> Path:
@@ -134,20 +132,3 @@ def check_shards(files: Sequence[Path], record_ids: Sequence[str]) -> None:
     if start != len(record_ids):
         what = f'the shards end here with {start} of {len(record_ids)} records'
         raise DataError(files[-1], what, fix='opencompass ... -r')
-
-
-def split_range(name: str, test_range: Any) -> tuple[Any, str]:
-    """Splits a ``test_range`` into the user's selection of records and the range appended by OpenCompass's partitioner.
-
-    Args:
-        name: Abbr of the dataset, or of a shard, such as ``d_0``.
-        test_range: The value in ``reader_cfg``.
-    """
-    match = _SHARD_RANGE.search(test_range) if isinstance(test_range, str) and whole_of(name) else None
-    return (test_range[: match.start()], match[0]) if match else (test_range, '')
-
-
-def is_shard(dataset_cfg: Mapping[str, Any]) -> bool:
-    """Tests if a dataset's config is for a shard, made by OpenCompass's partitioner."""
-    reader = dataset_cfg.get('reader_cfg', {})
-    return bool(split_range(str(dataset_cfg.get('abbr')), reader.get('test_range'))[1])

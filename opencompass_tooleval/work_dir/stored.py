@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,20 +16,15 @@ from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.answer_limit import AnswerLimit, is_cut_below
 from opencompass_tooleval.core.scoring.runs import with_runs
-from opencompass_tooleval.core.scoring.sampling_settings import ASK, SAMPLING, StoredAnswers
+from opencompass_tooleval.core.scoring.sampling_settings import ASK, SAMPLING, Differences, StoredAnswers
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
-from opencompass_tooleval.work_dir.journal import MODEL, Journal, Row, write_json
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.names import (
-    is_of,
-    journal_path,
-    journals_in,
-    kept_path,
-    lock_path,
-    predictions_of,
-)
-from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions
+from opencompass_tooleval.work_dir.names import answers_folder, lock_path
+from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, set_aside
+from opencompass_tooleval.work_dir.store import MODEL, AnswerStore, Row, adopt, key_of
+
+logger = logging.getLogger(__name__)
 
 ORIGIN = 'computed_from'
 """Key in a result of the digests below, on a line of its own."""
@@ -84,7 +80,7 @@ def is_unfinished(
 
 
 def other_settings(file: Path, result: Path, stored: StoredAnswers) -> Counter[str]:
-    """Counts the answers with other settings than the config's, in predictions, shards and journals.
+    """Counts the answers with other settings than the config's, in the store, or in predictions without one.
 
     Args:
         file: The predictions file of a dataset, which need not exist.
@@ -99,23 +95,25 @@ def other_settings(file: Path, result: Path, stored: StoredAnswers) -> Counter[s
     """
     if file.exists() and _has_sampling(_head(result), stored):
         return Counter()
-    answers = {
-        place: '' if row.get('infra') else stored.difference(row)
-        for place, row in _stored_rows(file)
-        if not row.get(MODEL)  # a simulator has other settings
-    }
-    return Counter(filter(None, answers.values()))
+    differences = Differences(stored)
+    for key, row in _stored_rows(file):
+        if not (row.get('infra') or row.get(MODEL)):  # a simulator has other settings
+            differences.accepts(key, row)
+    return Counter(differences.found.values())
 
 
 def _stored_rows(file: Path) -> Iterator[tuple[Any, Row]]:
     """Yields the stored rows of a dataset, each with a key that is equal for rows of the same answer."""
-    for whole in [file] if file.exists() else numbered_shards(file).values():
-        # Files of earlier versions have no settings, and need not be parsed.
+    store = AnswerStore(answers_folder(file))
+    for _, row in store.read():
+        name, trial = key_of(row)
+        yield name if not trial else f'{name}#{trial + 1}', row
+    for key in store.rounds:
+        yield from ((key, row) for row in store.rounds_of(key))
+    # Files of earlier versions have no settings, and need not be parsed.
+    for whole in () if store.files() else [file] if file.exists() else numbered_shards(file).values():
         if not is_damaged(whole) and _SETTINGS in read_plain(whole, MAX_RUN_BYTES):
             yield from (((whole, index), row) for index, row in enumerate(read_predictions(whole)))
-    for journal in () if file.exists() else journals_in(file.parent):
-        if is_of(name := predictions_of(journal).stem, file.stem):
-            yield from ((row.get('key', (name, row['idx'])), row) for row in Journal(journal).rows())
 
 
 def _has_sampling(head: Mapping[str, Any], stored: StoredAnswers) -> bool:
@@ -236,78 +234,42 @@ def select_rows(rows: list[Row], ids: Sequence[str]) -> list[Row]:
     return [known[key] for key in keys] if all(key in known for key in keys) else rows
 
 
-def keep_rows(journal: Journal, rows: Iterable[Row]) -> None:
-    """Keeps rows of a journal next to the finished predictions, for :func:`reopen`.
+def ask_more(file: Path) -> None:
+    """Removes predictions that lack answers or are damaged, so that a resumed run writes them again.
 
-    Args:
-        journal: The journal, which is removed afterwards.
-        rows: Answers to records that the config does not select, and rounds of dialogues with a cut answer.
-    """
-    kept = Journal(kept_path(predictions_of(journal.path)))
-    kept.remove()
-    if kept_rows := dict(enumerate(rows)):
-        kept.append(kept_rows)
-
-
-def reopen(file: Path, result: Path, records: Records | None = None) -> None:
-    """Converts predictions to a journal, so that a resumed run requests only the missing answers.
-
-    Writes the journal, then removes the result and the predictions, so that a kill at any time loses no answer.
+    Their answers are stored first, if they are not yet. A damaged file is renamed.
 
     Args:
         file: The predictions file, whole or a shard.
-        result: The result file, which need not exist.
-        records: The records of the dataset. Their rows get the records' positions, and all other rows follow. None to
-            keep the positions of all rows.
 
     Raises:
-        DataError: The file is damaged.
         InUseError: Another process works on the predictions.
     """
     with exclusive(lock_path(file)):
-        _reopen(file, result, records)
+        try:
+            adopt(AnswerStore(answers_folder(file)), read_predictions(file))
+        except DataError as error:
+            logger.warning('%s It is kept as %s and made again', error, set_aside(file).name)
+        else:
+            file.unlink()
 
 
-def _reopen(file: Path, result: Path, records: Records | None) -> None:
-    journal, kept = Journal(journal_path(file)), Journal(kept_path(file))
-    rows = [*read_predictions(file), *kept.restore().values()]
-    indices = {key: index for index, (key, _) in enumerate(with_runs(records.ids, str))} if records else {}
-    behind = iter(range(len(indices), len(indices) + len(rows)))
-    placed: dict[int, Row] = {}
-    for number, (key, row) in enumerate(with_runs(rows, _record_id)):
-        placed[indices[key] if key in indices else next(behind) if records else number] = row
-    journal.remove()
-    journal.append(placed)  # failures too, since their cost is part of the run
-    result.unlink(missing_ok=True)
-    file.unlink()
-    kept.remove()
+def join_parts(whole: Path, parts: Sequence[Path]) -> None:
+    """Stores the answers of a split dataset as those of the whole dataset, and removes the parts.
 
-
-def join_parts(whole: Path, parts: Sequence[Path], records: Records) -> None:
-    """Joins the parts of a split dataset, finished or not, to one predictions file, and removes the parts.
-
-    The file may lack answers: see :func:`is_unfinished`. Failed requests of unfinished parts are dropped. A kill at any
-    time loses no answer and repeats none.
+    A kill at any time loses no answer and repeats none.
 
     Args:
-        whole: The predictions file. If it exists, the parts have been joined already.
-        parts: The parts, in order.
-        records: The records of the dataset.
+        whole: The predictions file of the dataset, which need not exist.
+        parts: The shards, in order, finished or not.
     """
-    if not whole.exists():
-        rows = [row for part in (*parts, whole) for row in _rows_of(part)]
-        keyed = with_runs(sorted(rows, key=lambda row: bool(row.get('infra'))), _record_id)
-        places = {key: place for place, (key, _) in enumerate(with_runs(records.ids, str))}
-        in_order = sorted(keyed, key=lambda pair: places.get(pair[0], len(places)))
-        write_json(whole, ((str(number), row) for number, (_, row) in enumerate(in_order)))
+    folder = answers_folder(whole)
+    finished = [part for part in parts if part.exists()]
+    adopt(AnswerStore(folder), (row for part in finished for row in read_predictions(part)))
     for part in parts:
-        for file in (kept_path(part), journal_path(part), part):
-            file.unlink(missing_ok=True)
-    journal_path(whole).unlink(missing_ok=True)
-
-
-def _rows_of(part: Path) -> list[Row]:
-    if part.exists():
-        return [*read_predictions(part), *Journal(kept_path(part)).restore().values()]
-    rows = Journal(journal_path(part)).restore()
-    return [rows[index] for index in sorted(rows) if not rows[index].get('infra')]
+        for file in AnswerStore(answers_folder(part)).files():
+            folder.mkdir(exist_ok=True)
+            file.rename(folder / file.name)
+        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            answers_folder(part).rmdir()

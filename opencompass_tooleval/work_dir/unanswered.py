@@ -1,4 +1,4 @@
-"""Reopens runs, to repeat the requests that have no answer because of infrastructure failures."""
+"""Finds what a run lacks, to repeat the requests that have no answer because of infrastructure failures."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from opencompass_tooleval.core.text.jsonable import map_texts
 from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import InUseError, exclusive, is_held
-from opencompass_tooleval.work_dir.names import journals_in, predictions_of, sweep_lock, whole_name
+from opencompass_tooleval.work_dir.names import answers_in, predictions_of, sweep_lock, whole_name
 from opencompass_tooleval.work_dir.progress import pairs_in
-from opencompass_tooleval.work_dir.shards import read_predictions, set_aside
-from opencompass_tooleval.work_dir.stored import reopen
+from opencompass_tooleval.work_dir.shards import read_predictions
+from opencompass_tooleval.work_dir.stored import ask_more
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 _PACKAGE = Path(__file__).parent.parent
@@ -53,7 +53,7 @@ def find_unanswered(work: WorkDir) -> Iterator[Unanswered]:
                 continue
             if count:
                 yield Unanswered(folder.name, file.stem, file, count)
-        for file in map(predictions_of, journals_in(folder)):
+        for file in map(predictions_of, answers_in(folder)):
             if not file.exists():
                 yield Unanswered(folder.name, file.stem, file, None)
 
@@ -115,9 +115,9 @@ def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> 
 
 
 def ask_again(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
-    """Reopens predictions files, so that a resumed run requests only the missing answers.
+    """Removes predictions files, so that a resumed run requests the missing answers, and writes the files again.
 
-    A damaged file is set aside, and answers that its journal lacks are requested again.
+    A damaged file is renamed.
 
     Raises:
         InUseError: A sweep runs in the directory.
@@ -127,7 +127,5 @@ def ask_again(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
             if is_held(lock):
                 raise InUseError(f'{lock} is held: a task of a sweep is still at work here')
         for entry in unanswered:
-            if entry.damage:
-                set_aside(entry.file)
-            elif entry.samples is not None:
-                reopen(entry.file, work.result_file(entry.model, entry.dataset))
+            if entry.file.exists():
+                ask_more(entry.file)

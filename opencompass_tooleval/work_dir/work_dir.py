@@ -14,7 +14,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, check_links, open_plain, read_plain
-from opencompass_tooleval.work_dir.names import is_of, journals_in, predictions_of, shard_pattern
+from opencompass_tooleval.work_dir.names import answers_in, is_of, predictions_of, shard_pattern
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.shards import read_predictions, shard_files
 from opencompass_tooleval.work_dir.stored import ANSWERS, ORIGIN, OTHER_ANSWERS, bytes_digest
@@ -259,6 +259,6 @@ class ResultPath:
     def other_models(self) -> list[str]:
         """Returns the other models of the run that answer the same dataset, completely or in part."""
         folder = self.work.path / 'predictions'
-        files = [*folder.glob('*/*.json'), *(file for one in folder.glob('*') for file in journals_in(one))]
+        files = [*folder.glob('*/*.json'), *(file for one in folder.glob('*') for file in answers_in(one))]
         names = {file.parent.name for file in files if is_of(predictions_of(file).stem, self.dataset)}
         return sorted(names - {self.model})

@@ -33,11 +33,11 @@ from opencompass_tooleval.results.table import read as read_runs
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import KINDS, load_docs
 from opencompass_tooleval.work_dir.data_files import MAX_BYTES, read_json
-from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import holder_of
 from opencompass_tooleval.work_dir.progress import look
 from opencompass_tooleval.work_dir.recorded import load_recorded
 from opencompass_tooleval.work_dir.shards import read_predictions
+from opencompass_tooleval.work_dir.store import AnswerStore
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.cli.conftest import Command, demo_file, write_json
 
@@ -119,12 +119,12 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     **{f'documentation, {kind}': lambda file, kind=kind: load_docs(kind, file) for kind in KINDS},
     'recorded answers': load_recorded,
     'predictions': read_predictions,
-    'journal': lambda file: Journal(file).restore(),
+    'store': lambda file: [*AnswerStore(file.parent).read()],
     'lock': holder_of,
     'log of calls': lambda file: [*read_call_log(file, 'a'), *logged_tools(file)],
     'result': _looks('results/m/d.json'),
     'predictions of a run': _looks('predictions/m/d.json'),
-    'journal of a run': _looks('predictions/m/tmp_d.jsonl'),
+    'answers of a run': _looks('predictions/m/d.answers/1.jsonl'),
     'lock of a run': _looks('predictions/m/.d.lock'),
     'log of a run': _looks('logs/infer/m/d.out'),
     'result in a report': lambda file: read_runs([_run(file, 'results/m/d.json').path]),

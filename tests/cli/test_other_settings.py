@@ -14,6 +14,7 @@ from tests.cli.conftest import Command
 from tests.cli.test_answer_limits import DIALOGUES, PLAIN, SCRIPT, Resumed
 from tests.conftest import ModelServer, start_server
 from tests.forked import run_opencompass
+from tests.stored import stored_rows
 
 MORE = "set stored_answers='keep' in the model's config to use the answers, or 'ask' to ask again"
 BOTH = (PLAIN, DIALOGUES)
@@ -94,9 +95,6 @@ infer['partitioner'] = dict(type=NaivePartitioner)
 
 def test_the_task_refuses_under_opencompass_own_partitioner(resumed: Resumed) -> None:
     (file,) = resumed.folder.glob(f'out/*/predictions/m/{PLAIN}.json')
-    rows = json.loads(file.read_text())
-    journal = file.with_name(f'tmp_{PLAIN}.jsonl')
-    journal.write_text(''.join(json.dumps({'idx': number, **row}) + '\n' for number, row in enumerate(rows.values())))
     file.unlink()
     resumed.more = {'temperature': 0.7}
     resumed.write(4096, '')
@@ -105,4 +103,4 @@ def test_the_task_refuses_under_opencompass_own_partitioner(resumed: Resumed) ->
     run_opencompass('mine.py', '-w', 'out', '-r', cwd=resumed.folder)
     logs = ''.join(log.read_text() for log in resumed.folder.glob('out/*/logs/infer/m/*.out'))
     assert 'stored answers have other settings (temperature not set, now 0.7)' in logs
-    assert resumed.limits() == [] and journal.exists()
+    assert resumed.limits() == [] and stored_rows(file.with_suffix('.answers')) and not file.exists()

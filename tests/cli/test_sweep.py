@@ -50,7 +50,7 @@ def test_status_while_it_runs_and_after_a_kill(tooleval: Command, canned_server:
         running: list[dict[str, Any]] = []
         while not running and time.monotonic() < until:
             time.sleep(0.3)
-            if list(folder.glob('out/*/predictions/api/tmp_*.jsonl')):
+            if list(folder.glob('out/*/predictions/api/*.answers/*.jsonl')):
                 running = [row for row in rows(tooleval('status', 'out', '--json', '-')) if row['rate']]
         assert running, 'no data set was seen running'
         (row,) = running

@@ -16,6 +16,7 @@ from opencompass_tooleval.work_dir.unanswered import ask_again, find_unanswered
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.inferencers.test_inferencer import Run as InferencerRun
 from tests.inferencers.test_inferencer import StubModel, make_rows
+from tests.stored import stored_rows
 
 
 class Countdown:
@@ -59,10 +60,10 @@ def test_each_round_is_one_batch_of_all_that_go_on(tmp_path: Path) -> None:
     assert [row['gold'] for row in rows] == [f'gold of r{index}' for index in range(8)]
     assert {row['infra'] for row in rows} == {None}
     assert rows[0]['origin_prompt'][-1]['prompt'] == 'question 0'
-    run = Run(tmp_path, StubModel(lambda prompt: f'{prompt.source} {prompt.record_id} {prompt.gold_answer}'))
+    run = Run(tmp_path / 'named', StubModel(lambda prompt: f'{prompt.source} {prompt.record_id} {prompt.gold_answer}'))
     rows = run.go()
     assert rows[1]['prediction'] == 'stub_v2 r1 gold 0|stub_v2 r1/1 gold 1'
-    run = Run(tmp_path, copies=2)
+    run = Run(tmp_path / 'copies', copies=2)
     rows = run.go()
     assert [len(batch) for batch in run.model.asked] == [16, 12, 8, 4]
     assert [row['prediction'] for row in rows] == [expected(index) for index in range(8)] * 2
@@ -82,7 +83,7 @@ def test_a_killed_run_asks_only_what_is_missing(what: str, tmp_path: Path) -> No
     run = Run(tmp_path / 'killed', fails_on(what, killed), batch_size=2)
     with pytest.raises(KeyboardInterrupt):
         run.go()
-    kept = run.journal.read_text(encoding='ascii').splitlines() if run.journal.exists() else []
+    kept = [row for row in stored_rows(run.store) if 'round' in row]
     assert len(kept) == sum(map(len, run.model.asked[:-1]))
     again = Run(run.folder, batch_size=2)
     again.go()
@@ -91,14 +92,14 @@ def test_a_killed_run_asks_only_what_is_missing(what: str, tmp_path: Path) -> No
     assert (run.folder / 'stub.json').read_bytes() == (tmp_path / 'whole' / 'stub.json').read_bytes()
 
 
-def test_a_reopened_file_asks_only_what_has_no_answer(tmp_path: Path) -> None:
+def test_a_retry_asks_only_what_has_no_answer(tmp_path: Path) -> None:
     work, folder = WorkDir(tmp_path), tmp_path / 'predictions' / 'stub'
     Run(folder, fails_on('r3, round 2', lambda: Answer('', 'infra:timeout')), max_infra_share=1).go()
     ask_again(work, list(find_unanswered(work)))
     run = Run(folder)
     rows = run.go()
     assert [row['prediction'] for row in rows] == [expected(index) for index in range(8)]
-    assert run.model.asked == [['r3'], ['r3/1'], ['r3/2'], ['r3/3']]
+    assert run.model.asked == [['r3/2'], ['r3/3']], 'the answers to its first requests are stored'
 
 
 class Silent:
@@ -114,6 +115,6 @@ def test_dialogues_are_named_by_class_or_by_text_and_may_end_in_calls(tmp_path: 
     assert [row['prediction'] for row in rows] == [''] * 8
     assert [row['calls'][0]['arguments'] for row in rows] == [{'row': f'r{index}'} for index in range(8)]
     # A dumped config, which is what workers read, holds text.
-    run = Run(tmp_path, dialogues={'type': f'{Countdown.__module__}.Countdown', 'more': 2})
+    run = Run(tmp_path / 'dumped', dialogues={'type': f'{Countdown.__module__}.Countdown', 'more': 2})
     run.go()
     assert [len(batch) for batch in run.model.asked] == [8, 8, 6, 4, 2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.store import AnswerStore
 from tests.forked import run_python
 
 LIMITED = """
@@ -16,24 +16,25 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))  # a file that would gro
 folder = Path(sys.argv[1])
 """
 ANSWERS = """
-from opencompass_tooleval.work_dir.journal import Journal
-journal = Journal(folder / 'journal.jsonl')
+from opencompass_tooleval.work_dir.store import AnswerStore
+store = AnswerStore(folder / 'd.answers', 'a.jsonl')
 for number in range(100):
-    journal.append({2 * number: {'prediction': 'x' * 200}, 2 * number + 1: {'prediction': 'y' * 200}})
+    store.append([{'record_id': 2 * number + more, 'prediction': 'x' * 200} for more in range(2)])
     print(number, flush=True)
 """
 
 
 def test_answers_that_were_kept_are_whole(tmp_path: Path) -> None:
     done = run_python('-c', LIMITED + ANSWERS, tmp_path)
-    assert done.returncode == 1 and f"File too large: '{tmp_path / 'journal.jsonl'}'" in done.stderr
+    assert done.returncode == 1 and f"File too large: '{tmp_path / 'd.answers' / 'a.jsonl'}'" in done.stderr
     kept = len(done.stdout.split())
-    journal = Journal(tmp_path / 'journal.jsonl')
-    rows = journal.restore()
-    assert 0 < 2 * kept <= len(rows) <= 2 * kept + 1 and list(rows) == list(range(len(rows)))
-    assert all(len(row['prediction']) == 200 for row in rows.values())
-    journal.append({90: {'prediction': 'later'}})
-    assert journal.restore() == {**rows, 90: {'prediction': 'later'}}
+    folder = tmp_path / 'd.answers'
+    rows = [row for _, row in AnswerStore(folder).read()]
+    assert 0 < 2 * kept <= len(rows) <= 2 * kept + 1
+    assert [row['record_id'] for row in rows] == list(range(len(rows)))
+    assert all(len(row['prediction']) == 200 for row in rows)
+    AnswerStore(folder).append([{'record_id': 90, 'prediction': 'later'}])
+    assert sorted(row['record_id'] for _, row in AnswerStore(folder).read()) == [*range(len(rows)), 90]
 
 
 def test_a_result_is_whole_or_missing(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from opencompass_tooleval.models.model_calls import AskingEndedError, token_leng
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.replicas import Claims, Replica
 from opencompass_tooleval.work_dir.run_context import in_context
+from opencompass_tooleval.work_dir.store import keys_of
+from tests.stored import store_rows, stored_rows
 
 
 class RowsDataset(BaseDataset):
@@ -85,8 +87,8 @@ class Run:
     dialogues: Any = None
 
     @property
-    def journal(self) -> Path:
-        return self.folder / 'tmp_stub.jsonl'
+    def store(self) -> Path:
+        return self.folder / 'stub.answers'
 
     @property
     def predictions(self) -> Path:
@@ -113,23 +115,19 @@ class Run:
         written = json.loads(self.predictions.read_text(encoding='utf-8'))
         assert list(written) == [str(index) for index in range(len(self.rows))]
         assert returned == [row['prediction'] for row in written.values()]
-        assert not self.journal.exists()
         return list(written.values())
 
 
-def write_journal(run: Run, indices: Sequence[int], **changes: Any) -> None:
-    lines = []
-    for index in indices:
-        row = {'idx': index, 'origin_prompt': [], 'prediction': f'earlier answer to r{index}', 'infra': None}
-        lines.append({**row, 'gold': f'gold of r{index}', 'record_id': f'r{index}', **changes})
-    run.folder.mkdir(parents=True, exist_ok=True)
-    run.journal.write_text(''.join(json.dumps(line) + '\n' for line in lines), encoding='ascii')
+def store(run: Run, indices: Sequence[int], **changes: Any) -> None:
+    """Stores answers of an earlier run."""
+    rows = [{'infra': None, 'prediction': f'earlier answer to r{index}', 'record_id': f'r{index}'} for index in indices]
+    store_rows(run.predictions, [{**row, **changes} for row in rows])
 
 
 def test_replicas_whose_answers_are_all_stored_write_the_predictions(tmp_path: Path) -> None:
     """A kill between the last answer and the predictions: nothing is left to divide."""
     run = Run(tmp_path, make_rows(10))
-    write_journal(run, range(10))
+    store(run, range(10))
     claims, columns = (
         Claims(run.predictions, Replica(0, 2, 'x')),
         {'input_columns': ['messages'], 'output_column': 'record'},
@@ -173,7 +171,7 @@ def test_every_batch_size_gives_the_same_file(tmp_path: Path) -> None:
 
 def test_what_is_answered_is_not_asked_again_and_what_is_beyond_the_data_is_dropped(tmp_path: Path) -> None:
     run = Run(tmp_path, make_rows(8))
-    write_journal(run, [0, 3, 5, 8, 9])
+    store(run, [0, 3, 5, 8, 9])
     rows = run.go()
     assert sorted(run.model.records_asked()) == ['r1', 'r2', 'r4', 'r6', 'r7']
     assert [row['prediction'].startswith('earlier') for row in rows] == [i in (0, 3, 5) for i in range(8)]
@@ -186,7 +184,7 @@ def test_what_is_answered_is_not_asked_again_and_what_is_beyond_the_data_is_drop
 ])  # fmt: skip
 def test_rows_that_are_no_answer_to_this_record_are_asked_again(tmp_path: Path, changes: dict[str, str]) -> None:
     run = Run(tmp_path, make_rows(5))
-    write_journal(run, [1, 2], **changes)
+    store(run, [1, 2], **changes)
     rows = run.go()
     assert sorted(run.model.records_asked()) == ['r0', 'r1', 'r2', 'r3', 'r4']
     assert [row['record_id'] for row in rows] == [f'r{i}' for i in range(5)]
@@ -199,11 +197,11 @@ def test_rows_that_answer_this_very_prompt_are_kept(tmp_path: Path) -> None:
     assert len({row['prompt_digest'] for row in before}) == 3
     changed = [make_row('r0', 'tools of 0', 'another question'), *make_rows(3)[1:]]
     again = Run(tmp_path, changed)
-    lines = (json.dumps({'idx': index, **row}) + '\n' for index, row in enumerate(before))
-    again.journal.write_text(''.join(lines), encoding='ascii')
     after = again.go()
     assert again.model.records_asked() == ['r0']
     assert [a['prompt_digest'] == b['prompt_digest'] for a, b in zip(after, before, strict=True)] == [False, True, True]
+    back = Run(tmp_path, make_rows(3))
+    assert back.go() == before and back.model.asked == [], 'the first answer fits again'
 
 
 def test_a_prompt_over_the_context_of_a_local_model_is_not_sent(tmp_path: Path) -> None:
@@ -224,11 +222,11 @@ def reply_but_for(*failing: str) -> Callable[[Any], Answer | str]:
     return lambda prompt: timeout if prompt.record_id in failing else f'answer to {prompt.record_id}'
 
 
-def test_too_many_failures_end_the_task_and_keep_the_journal(tmp_path: Path) -> None:
+def test_too_many_failures_end_the_task_and_keep_the_answers(tmp_path: Path) -> None:
     run = Run(tmp_path, make_rows(199), StubModel(reply_but_for('r7')), batch_size=32)
     with pytest.raises(InfraFailureError, match=r'1 of 199.*infra:timeout.*0\.50%.*-r'):
         run.go()
-    assert not run.predictions.exists() and run.journal.exists()
+    assert not run.predictions.exists() and len(stored_rows(run.store)) == 199
     again = Run(tmp_path, make_rows(199), batch_size=32)
     rows = again.go()
     assert again.model.asked == [['r7']]
@@ -241,7 +239,7 @@ def test_too_many_failures_end_the_task_and_keep_the_journal(tmp_path: Path) -> 
 def test_the_number_of_failures_is_counted_after_resuming(tmp_path: Path) -> None:
     """A failure of the earlier run that is fixed now does not count."""
     run = Run(tmp_path, make_rows(3))
-    write_journal(run, [0, 1, 2], infra='infra:timeout', prediction='')
+    store(run, [0, 1, 2], infra='infra:timeout', prediction='')
     assert [row['infra'] for row in run.go()] == [None] * 3
 
 
@@ -251,7 +249,7 @@ def test_lone_surrogates_and_line_separators_survive(tmp_path: Path) -> None:
     rows = Run(tmp_path, [make_row('r0', 'tools', nasty)], model).go()
     assert [(row['prediction'], row['origin_prompt'][-1]['prompt']) for row in rows] == [(nasty, nasty)]
     kept = Run(tmp_path / 'kept', make_rows(3))
-    write_journal(kept, [0, 1, 2], prediction=nasty)
+    store(kept, [0, 1, 2], prediction=nasty)
     assert [row['prediction'] for row in kept.go()] == [nasty] * 3 and kept.model.asked == []
 
 
@@ -281,7 +279,7 @@ def test_the_error_on_long_prompts_names_limit_and_longest(tmp_path: Path) -> No
     assert 'Run again with -r to repeat the other failed requests' in str(failed.value)
 
 
-def test_what_was_answered_before_the_end_is_in_the_journal(tmp_path: Path) -> None:
+def test_what_was_answered_before_the_end_is_stored(tmp_path: Path) -> None:
     class Ending(StubModel):
         def answers(self, inputs: list[Any], max_out_len: int) -> list[Answer]:
             answers = super().answers(inputs, max_out_len)
@@ -291,7 +289,7 @@ def test_what_was_answered_before_the_end_is_in_the_journal(tmp_path: Path) -> N
 
     with pytest.raises(AskingEndedError, match='no credit'):
         Run(tmp_path, make_rows(8), Ending()).go()
-    rows = [json.loads(line) for line in Run(tmp_path, []).journal.read_text().splitlines()]
+    rows = stored_rows(Run(tmp_path, []).store)
     answered = [row for row in rows if not row['infra']]
     assert len(rows) == 6 and len(answered) == 5
     assert all(row['prediction'] == f'answer to {row["record_id"]}' for row in answered)
@@ -334,7 +332,8 @@ def test_every_trial_keeps_its_own_answer_when_a_run_is_resumed(tmp_path: Path) 
     run = Run(tmp_path, make_rows(4) * 3, StubModel(reply), batch_size=1)
     with pytest.raises(KeyboardInterrupt):
         run.go()
-    kept = {row['idx']: row['prediction'] for row in map(json.loads, run.journal.read_text().splitlines())}
+    place = {key: index for index, key in enumerate(keys_of(row['record_id'] for row in run.rows))}
+    kept = {place[row['record_id'], row.get('trial', 0)]: row['prediction'] for row in stored_rows(run.store)}
     assert len(kept) == 7
     rows = run.go()
     assert [row['record_id'] for row in rows] == ['r0', 'r1', 'r2', 'r3'] * 3

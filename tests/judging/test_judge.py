@@ -225,7 +225,7 @@ def test_damaged_memory_costs_only_what_is_damaged(scripted: Script, tmp_path: P
     lines = file.read_bytes().splitlines(keepends=True)
     lines[1] = lines[1][:20] + b'\n'
     lines[2] = b'\xff\xfe\n'
-    lines[3] = json.dumps({'idx': 3, 'key': items(6)[3].key, 'reply': 'No idea.'}).encode() + b'\n'
+    lines[3] = json.dumps({'key': items(6)[3].key, 'reply': 'No idea.'}).encode() + b'\n'
     foreign = [b'[1]\n', b'{"idx": 0, "key": ["a"], "reply": {}}\n', b'{"idx": 0}\n', b'null\n', b'\n']
     file.write_bytes(b''.join([*foreign, *lines[:-1], lines[-1][:-9]]))
     again = Judge(cfg, tmp_path)

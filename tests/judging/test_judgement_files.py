@@ -71,7 +71,7 @@ def test_a_file_that_does_not_say_what_it_judged_serves_one_model(tmp_path: Path
     [
         ('plans_zh.json', True),
         ('plans_zh_0.json', True),
-        ('tmp_plans_zh.jsonl', True),
+        ('plans_zh.answers', True),
         ('plans_zh_long.json', False),
         ('xplans_zh.json', False),
     ],

@@ -19,7 +19,8 @@ from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
-from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.store import AnswerStore
+from tests.stored import stored_in
 
 
 class Echo(BaseModel):
@@ -70,24 +71,24 @@ def test_an_answer_of_megabytes_is_cut_before_it_is_kept(tmp_path: Path) -> None
         def answers(self, inputs: list[Any], max_out_len: int, **kwargs: Any) -> list[Answer]:
             return [Answer('y' * 5_000_000) for _ in super().answers(inputs, max_out_len)]
 
-    journal = Journal(tmp_path / 'journal.jsonl')
-    first = DialogueRunner(Huge(), journal, 10).run({'a': count_down('a', 1)})['a'].value
+    first = DialogueRunner(Huge(), stored_in(tmp_path), 10).run({'a': count_down('a', 1)})['a'].value
     assert first is not None and len(first[0]) == 1_000_000
     again = Echo()
-    assert DialogueRunner(again, Journal(journal.path), 10).run({'a': count_down('a', 1)})['a'].value == first
+    assert DialogueRunner(again, stored_in(tmp_path), 10).run({'a': count_down('a', 1)})['a'].value == first
     assert not again.batches
 
 
 def test_a_failure_ends_its_dialogue_and_is_asked_again(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / 'journal.jsonl')
-    outcomes = DialogueRunner(Echo(lambda text: 'infra:timeout' if text == 'c1' else None), journal, 10).run(
-        dialogues()
-    )
+    outcomes = DialogueRunner(
+        Echo(lambda text: 'infra:timeout' if text == 'c1' else None), stored_in(tmp_path), 10
+    ).run(dialogues())
     assert outcomes['c'].value is None and outcomes['c'].infra == 'infra:timeout' and len(outcomes['c'].answers) == 1
     assert outcomes['a'].value and outcomes['a'].infra is None
     model = Echo()
-    assert DialogueRunner(model, journal, 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
-    DialogueRunner(model, journal, 10).run({'a': count_down('z', 2)})  # no answer to another question is reused
+    assert DialogueRunner(model, stored_in(tmp_path), 10).run(dialogues())['c'].value == ['<c0>', '<c1>']
+    DialogueRunner(model, stored_in(tmp_path), 10).run(
+        {'a': count_down('z', 2)}
+    )  # no answer to another question is reused
     assert model.batches == [['c1'], ['z0'], ['z1']]
 
 
@@ -96,17 +97,16 @@ def test_tokens_and_requests_of_a_round_that_failed_are_counted(
 ) -> None:
     """At the first round and later, and once more where the run goes on."""
     fails: Any = lambda text: 'infra:timeout' if text in ('b0', 'c1') else None  # noqa: E731
-    journal = Journal(tmp_path / 'journal.jsonl')
-    runner = DialogueRunner(Costly(fails), journal, 10, description='asking')
+    runner = DialogueRunner(Costly(fails), stored_in(tmp_path), 10, description='asking')
     outcomes = runner.run(dialogues())
     assert (runner.calls, runner.tokens) == (6, 4 * 12) and 'tokens=48' in capsys.readouterr().err
     assert outcomes['a'].usage == Usage(30, 6, first_prompt=10, requests=6)
     assert outcomes['b'].usage == Usage(requests=5)
     assert outcomes['c'].usage == Usage(10, 2, first_prompt=10, requests=7)
     assert outcomes['d'].usage is None
-    again = DialogueRunner(Costly(fails), journal, 10).run(dialogues())
+    again = DialogueRunner(Costly(fails), stored_in(tmp_path), 10).run(dialogues())
     assert (again['b'].usage, again['c'].usage) == (Usage(requests=10), Usage(10, 2, first_prompt=10, requests=12))
-    whole = DialogueRunner(Costly(), journal, 10).run(dialogues())
+    whole = DialogueRunner(Costly(), stored_in(tmp_path), 10).run(dialogues())
     assert whole['b'].usage == Usage(10, 2, first_prompt=10, requests=12)
     assert whole['c'].usage == Usage(20, 4, first_prompt=10, requests=14) and whole['c'].value == ['<c0>', '<c1>']
     assert whole['a'].usage == outcomes['a'].usage
@@ -169,9 +169,10 @@ class Concurrent(Echo):
 
 
 @pytest.mark.parametrize('threads', [1, 4])
-def test_answers_are_journaled_while_tools_run(tmp_path: Path, threads: int) -> None:
+def test_answers_are_stored_while_tools_run(tmp_path: Path, threads: int) -> None:
     """A kill in a long call of a tool loses no answer that came in the meantime: each is paid for."""
-    file = tmp_path / 'journal.jsonl'
+    store = stored_in(tmp_path)
+    file = store.path
     seen: list[bool] = []
 
     def calls_a_tool() -> Dialogue[str]:
@@ -183,7 +184,7 @@ def test_answers_are_journaled_while_tools_run(tmp_path: Path, threads: int) -> 
         return answer.text
 
     dialogues = {'a': calls_a_tool(), 'b': one_question('late')}
-    outcomes = DialogueRunner(Concurrent(), Journal(file), 10, threads=threads).run(dialogues)
+    outcomes = DialogueRunner(Concurrent(), store, 10, threads=threads).run(dialogues)
     assert seen == [True]
     assert [outcome.value for outcome in outcomes.values()] == ['<soon>', '<late>']
     assert len(file.read_text().splitlines()) == 2  # each once
@@ -193,11 +194,11 @@ def one_question(text: str) -> Dialogue[str]:
     return (yield ModelRequest((Message('user', text),))).text
 
 
-def test_a_journal_that_cannot_be_written_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(journal: Journal, rows: Any) -> None:
-        raise OSError(28, 'No space left on device', str(journal.path))
+def test_a_store_that_cannot_be_written_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(store: AnswerStore, rows: Any) -> None:
+        raise OSError(28, 'No space left on device', str(store.path))
 
-    monkeypatch.setattr(Journal, 'append', fails)
+    monkeypatch.setattr(AnswerStore, 'append', fails)
     dialogues = {'a': one_question('a'), 'b': one_question('late')}
-    with pytest.raises(OSError, match=r'No space left on device: .*journal\.jsonl'):
-        DialogueRunner(Concurrent(), Journal(tmp_path / 'journal.jsonl'), 10).run(dialogues)
+    with pytest.raises(OSError, match=r'No space left on device: .*\.jsonl'):
+        DialogueRunner(Concurrent(), stored_in(tmp_path), 10).run(dialogues)

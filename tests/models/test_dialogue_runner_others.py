@@ -21,10 +21,10 @@ from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.request_queue import Arrivals, BatchQueue, ConcurrentQueue, RequestQueues
-from opencompass_tooleval.work_dir.journal import Journal
 from tests.inferencers.test_dialogue_inferencer import Run
 from tests.models.test_dialogue_runner import Echo
 from tests.models.test_request_queue import Gate
+from tests.stored import stored_in
 
 SIMULATOR = 'simulator'
 
@@ -90,12 +90,11 @@ ASKED = {'role': SIMULATOR, 'model': 'sim', 'prices': PRICES, 'usages': [Usage(7
 
 def test_what_others_cost_is_the_dialogues_that_asked(simulating: type[Simulating], tmp_path: Path) -> None:
     """Once, though several wait for the same answer; also after a kill, where a simulator's file has the answer."""
-    journal = Journal(tmp_path / 'journal.jsonl')
     dialogues = {name: agent(name, 1, shared='the same') for name in 'abc'}
-    outcomes = DialogueRunner(Echo(), journal, 10, others=others(prices=PRICES)).run(dialogues)
+    outcomes = DialogueRunner(Echo(), stored_in(tmp_path), 10, others=others(prices=PRICES)).run(dialogues)
     assert [outcome.others for outcome in outcomes.values()] == [[ASKED], [], []]
     again = {name: agent(name, 1, shared='the same') for name in 'bc'} | {'a': keeping_agent('a', {})}
-    resumed = DialogueRunner(Echo(), journal, 10, others=others(path='new')).run(again)
+    resumed = DialogueRunner(Echo(), stored_in(tmp_path), 10, others=others(path='new')).run(again)
     assert resumed['a'].others[0] == ASKED and resumed['b'].others[0]['model'] == 'new'
     assert other_rows([{'auxiliary_models': resumed['a'].others}])[0]['cost']['total'] == pytest.approx(
         (7 + 2 * 4096) / 1e6
@@ -107,9 +106,8 @@ def test_what_others_cost_in_vain_is_counted(
 ) -> None:
     failed = Answer('', 'infra:timeout', usage=Usage(requests=3))
     monkeypatch.setattr(simulating, 'answers', lambda self, inputs, max_out_len, **kwargs: [failed for _ in inputs])
-    journal = Journal(tmp_path / 'journal.jsonl')
     for times in (1, 2):
-        outcome = DialogueRunner(Echo(), journal, 10, others=others()).run({'a': agent('a')})['a']
+        outcome = DialogueRunner(Echo(), stored_in(tmp_path), 10, others=others()).run({'a': agent('a')})['a']
         assert outcome.infra == 'infra:simulator:timeout' and outcome.usage is None
         assert outcome.others == [{'role': SIMULATOR, 'model': 'sim', 'usages': [{'requests': 3}]}] * times
 
@@ -125,13 +123,14 @@ def test_a_failure_says_whose_it_is(monkeypatch: pytest.MonkeyPatch, simulating:
 
 
 def test_a_question_is_asked_once_but_for_its_key(simulating: type[Simulating], tmp_path: Path) -> None:
-    journal = Journal(tmp_path / 'journal.jsonl')
     dialogues = {name: agent(name, shared='the same') for name in 'abc'}
-    outcomes = DialogueRunner(Echo(), journal, 10, others=others()).run(dialogues)
+    outcomes = DialogueRunner(Echo(), stored_in(tmp_path), 10, others=others()).run(dialogues)
     assert [len(outcome.value or ()) for outcome in outcomes.values()] == [4, 4, 4]
     assert simulating.batches_of_all == [['the same'], ['the same']]
     again = Echo()
-    DialogueRunner(again, journal, 10, others=others()).run({name: agent(name, shared='the same') for name in 'abc'})
+    DialogueRunner(again, stored_in(tmp_path), 10, others=others()).run(
+        {name: agent(name, shared='the same') for name in 'abc'}
+    )
     assert again.batches == [] and len(simulating.batches_of_all) == 2
 
     def asking(key: str) -> Dialogue[str]:
@@ -179,17 +178,18 @@ def too_long(text: str) -> str | None:
 
 
 def test_what_is_too_long_is_the_dialogues_to_answer(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / 'journal.jsonl')
     model = Echo(too_long)
-    outcome = DialogueRunner(model, journal, 10).run({'a': shortening(6)})['a']
+    outcome = DialogueRunner(model, stored_in(tmp_path), 10).run({'a': shortening(6)})['a']
     assert outcome.value == '<xxx>' and outcome.infra is None
     assert model.batches == [['xxxxxx'], ['xxxxx'], ['xxxx'], ['xxx']]
     assert [answer.text for answer in outcome.answers] == ['<xxx>']
     again = Echo(too_long)
-    assert DialogueRunner(again, journal, 10).run({'a': shortening(6)})['a'].value == '<xxx>'
+    assert DialogueRunner(again, stored_in(tmp_path), 10).run({'a': shortening(6)})['a'].value == '<xxx>'
     assert again.batches == []
     other = Echo()  # it is asked where the dialogue does not answer it
-    assert DialogueRunner(other, journal, 10).run({'a': shortening(6, may_be=False)})['a'].value == '<xxxxxx>'
+    assert (
+        DialogueRunner(other, stored_in(tmp_path), 10).run({'a': shortening(6, may_be=False)})['a'].value == '<xxxxxx>'
+    )
     outcome = DialogueRunner(Echo(too_long), None, 10).run({'a': shortening(6, may_be=False)})['a']
     assert outcome.infra == 'infra:truncated', 'otherwise it ends the dialogue'
     outcome = DialogueRunner(Echo(lambda text: 'infra:server'), None, 10).run({'a': shortening(6)})['a']
@@ -201,13 +201,12 @@ def test_a_failure_may_be_the_dialogues_to_answer(tmp_path: Path) -> None:
         reply = yield ModelRequest(user('first'), may_fail=True)
         return ((yield ModelRequest(user('second'))) if reply.reason == 'infra:timeout' else reply).text
 
-    journal = Journal(tmp_path / 'journal.jsonl')
     model = Echo(lambda text: 'infra:timeout' if text == 'first' else None)
-    outcome = DialogueRunner(model, journal, 10).run({'a': persistent()})['a']
+    outcome = DialogueRunner(model, stored_in(tmp_path), 10).run({'a': persistent()})['a']
     assert (outcome.value, outcome.infra, model.batches) == ('<second>', None, [['first'], ['second']])
     assert [answer.text for answer in outcome.answers] == ['<second>']
     again = Echo()  # no failure is kept as an answer
-    assert DialogueRunner(again, journal, 10).run({'a': persistent()})['a'].value == '<first>'
+    assert DialogueRunner(again, stored_in(tmp_path), 10).run({'a': persistent()})['a'].value == '<first>'
     assert again.batches == [['first']]
 
 
@@ -308,7 +307,7 @@ def test_a_model_is_built_if_asked_and_in_one_process(
 ) -> None:
     assert len(Run(tmp_path, dialogues={'type': NoOdd, 'cfg': {'type': Unbuilt, 'path': 'sim'}}).go()) == 8
     dialogues = {'type': Agents, 'cfg': {'type': Simulating, 'path': 'sim'}}
-    assert Run(tmp_path, dialogues=dialogues).go()[1]['prediction'] == 'sim<call r1>'
+    assert Run(tmp_path / 'asked', dialogues=dialogues).go()[1]['prediction'] == 'sim<call r1>'
     assert simulating.batches_of_all == [['call r1', 'call r3', 'call r5', 'call r7']]
     monkeypatch.setenv('WORLD_SIZE', '2')
     with pytest.raises(ValueError, match=r'\(simulator\) run in one process.*num_procs=1'):

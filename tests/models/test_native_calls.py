@@ -21,10 +21,10 @@ from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.fixed_models import OracleModel, ReplayModel
 from opencompass_tooleval.models.model_calls import ask
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from opencompass_tooleval.work_dir.journal import Journal
 from tests.conftest import ModelServer, start_server
 from tests.models.api.scripted_server import KEY, Script, serving
 from tests.models.test_openai_model import make_model
+from tests.stored import stored_in
 
 SCRIPT = '''
 import json
@@ -96,12 +96,12 @@ def talk() -> Dialogue[str]:
 
 
 def test_a_kept_answer_whose_calls_cannot_be_read_is_asked_for_again(server: ModelServer, tmp_path: Path) -> None:
-    journal = Journal(tmp_path / 'journal.jsonl')
-    first = DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r']
-    rows = journal.restore()
-    journal.remove()
-    journal.append({index: {**kept, 'calls': 'damaged'} if 'calls' in kept else kept for index, kept in rows.items()})
-    assert DialogueRunner(make_model(server), journal, 64).run({'r': talk()})['r'].value == first.value
+    first = DialogueRunner(make_model(server), stored_in(tmp_path), 64).run({'r': talk()})['r']
+    (file,) = tmp_path.glob('*.jsonl')
+    rows = map(json.loads, file.read_text().splitlines())
+    damaged = ({**row, 'calls': 'damaged'} if 'calls' in row else row for row in rows)
+    file.write_text(''.join(f'{json.dumps(row)}\n' for row in damaged))
+    assert DialogueRunner(make_model(server), stored_in(tmp_path), 64).run({'r': talk()})['r'].value == first.value
 
 
 def test_the_oracle_calls_a_damaged_one_otherwise_and_recorded_calls_are_replayed(tmp_path: Path) -> None:

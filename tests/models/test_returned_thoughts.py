@@ -29,10 +29,10 @@ from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
 from opencompass_tooleval.models.model_calls import AskingEndedError, ask, texts_of
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.report.trajectories import bounded
-from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.prompt_tokens import estimate_tokens
 from tests.benchmarks.funcqa.support import begin
 from tests.models.api.scripted_server import KEY, Refused, Request, Script, serving
+from tests.stored import stored_in
 
 TOOLS = ToolSet([ToolSchema('add', 'adds', {'type': 'object', 'properties': {'a': {'type': 'integer'}}})])
 ASKED = ModelRequest((Message('user', 'How much?'),), '', TOOLS)
@@ -154,8 +154,8 @@ def model_of(url: str, **settings: Any) -> ToolEvalOpenAI:
     return ToolEvalOpenAI('tiny', url, **{'key': KEY, 'retry': 0, 'max_workers': 1, **settings})
 
 
-def run(model: Any, journal: Path | None = None, dialogues: int = 1) -> dict[str, Outcome[Answer]]:
-    runner = DialogueRunner(model, Journal(journal) if journal else None, 64)
+def run(model: Any, folder: Path | None = None, dialogues: int = 1) -> dict[str, Outcome[Answer]]:
+    runner = DialogueRunner(model, stored_in(folder) if folder else None, 64)
     return runner.run({str(number): plan_calls(ASKED, 3) for number in range(dialogues)})
 
 
@@ -224,23 +224,22 @@ def test_members_that_a_server_refuses_are_left_out_for_the_whole_task(logged: l
     [
         pytest.param('as_sent', False, [2], id='as_sent'),
         pytest.param('none', False, [2], id='none'),
-        pytest.param('as_sent', True, [1, 2], id='a journal of an earlier version'),
+        pytest.param('as_sent', True, [1, 2], id='a store of an earlier version'),
     ],
 )
 def test_a_killed_run_continues_with_what_was_sent(
     thoughts: str, is_old: bool, rounds: list[int], tmp_path: Path
 ) -> None:
-    script, file = Strict(*SHAPES['both names']), tmp_path / 'journal.jsonl'
+    script, folder = Strict(*SHAPES['both names']), tmp_path
     script.down = True
     with serving(script) as url:
-        run(model_of(url), file)
+        run(model_of(url), folder)
         if is_old:
-            rows = Journal(file).restore()
-            Journal(file).remove()
-            Journal(file).append({index: {**row, 'sent': 0} for index, row in rows.items()})
-            file.write_text(file.read_text().replace('"sent": 0', '"old": 0'))
+            (stored,) = folder.glob('*.jsonl')
+            rows = map(json.loads, stored.read_text().splitlines())
+            stored.write_text(''.join(f'{json.dumps({**row, "sent": 0})}\n' for row in rows).replace('"sent"', '"old"'))
         script.asked, script.down = [], False
-        (outcome,) = run(model_of(url, thoughts=thoughts), file).values()
+        (outcome,) = run(model_of(url, thoughts=thoughts), folder).values()
     assert [len(request['messages']) // 2 + 1 for request in script.asked] == rounds
     assert bool(outcome.value) == (thoughts == 'as_sent')
     assert ('reasoning' in script.asked[-1]['messages'][1]) == (thoughts == 'as_sent')
@@ -401,7 +400,7 @@ def test_ids_of_calls_are_unique_in_a_dialogue(tmp_path: Path) -> None:
     script = Counts({}, {'id': 'call_0'})
     for script.down in (True, False):
         with serving(script) as url:
-            runner = DialogueRunner(model_of(url), Journal(tmp_path / 'journal'), 64)
+            runner = DialogueRunner(model_of(url), stored_in(tmp_path), 64)
             with nullcontext() if not script.down else pytest.raises(AskingEndedError):
                 (outcome,) = runner.run({'r': plan_calls(ASKED, 5)}).values()
     assert outcome.value and outcome.value.text == 'Answer: 1'

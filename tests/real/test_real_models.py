@@ -313,7 +313,7 @@ def test_a_killed_sweep_goes_on_to_the_same_answers(place: Path) -> None:
         process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, start_new_session=True)
 
     def kept() -> int:
-        return sum(len(file.read_text().splitlines()) for file in folder.glob('out/*/predictions/*/tmp_*.jsonl'))
+        return sum(len(file.read_text().splitlines()) for file in folder.glob('out/*/predictions/*/*.answers/*.jsonl'))
 
     while kept() < 3:
         assert process.poll() is None, (folder / 'killed.txt').read_text()[-3000:]

@@ -81,6 +81,6 @@ def test_the_last_screen_and_status_quote_the_server(tmp_path: Path) -> None:
     assert f'WARNING cut: {count} of {count} answers were cut at' in flat
     stopped = f'WARNING stopped: {count} of {count} answers were cut. The server stopped them at about 12 tokens'
     assert f'{stopped}, before your limit of ' in flat
-    (journal,) = tmp_path.glob('out/*/predictions/hostile/tmp_*.jsonl')
-    rows = [json.loads(line) for line in journal.read_text().splitlines()]
+    (stored,) = tmp_path.glob('out/*/predictions/hostile/*.answers/*.jsonl')
+    rows = [json.loads(line) for line in stored.read_text().splitlines()]
     assert all(row['server_words'].startswith('status 400: bad') for row in rows if row.get('infra'))

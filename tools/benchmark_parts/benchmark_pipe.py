@@ -1,8 +1,8 @@
 """Times requests to a server against an ideal queue, a bare client and another harness; part of ``benchmark.py``.
 
 A server with lognormal latencies is asked 6,000 single questions with 64, 256, 512 and 1,024 in flight, and dialogues
-of 4 to 8 rounds with 256, by the inferencers that data sets have: the journal is written, and the predictions. All ways
-of one row ask the same questions in the same order:
+of 4 to 8 rounds with 256, by the inferencers that data sets have: answers are stored, and predictions are written. All
+ways of one row ask the same questions in the same order:
 
 * the ideal queue costs nothing: each question leaves as soon as a place is free, and takes the very same time;
 * the bare client is a loop over ``aiohttp`` that sends the same bodies and only reads the replies;
@@ -49,7 +49,7 @@ DIALOGUES = 1000
 ROUNDS = (4, 8)
 GOALS = {'single': 1.10, 'dialogues': 1.15}
 GOAL_PROCESSOR = 1.2
-"""Milliseconds per call, journal and predictions included."""
+"""Milliseconds per call, store and predictions included."""
 MOST_PER_SECOND = 500
 """Up to so many calls per second the goal for single questions holds."""
 

@@ -127,16 +127,43 @@ class StoredAnswers:
         return {} if self.sampling is None else {SAMPLING: dict(self.sampling)}
 
     def accepts(self, row: Mapping[str, Any]) -> bool:
-        """Tests if the answer in a row may be used.
+        """Tests if the answer in a row may be used."""
+        return self.use == KEEP or not self.difference(row)
+
+
+class Differences:
+    """Collects which answers are stored with other settings only, for a config that does not say what to do with them.
+
+    Args:
+        stored: The answers that the config accepts.
+
+    Attributes:
+        found: Key of an answer -> description of the difference.
+    """
+
+    def __init__(self, stored: StoredAnswers) -> None:
+        self.found: dict[Any, str] = {}
+        self._stored = stored
+        self._accepted: set[Any] = set()
+
+    def accepts(self, key: Any, row: Mapping[str, Any]) -> bool:
+        """Tests if the answer in a row may be used; several rows may have the same key."""
+        difference = '' if self._stored.use == KEEP else self._stored.difference(row)
+        if not difference:
+            self._accepted.add(key)
+            self.found.pop(key, None)
+        elif self._stored.use != ASK and key not in self._accepted:
+            self.found[key] = difference
+        return not difference
+
+    def check(self) -> None:
+        """Checks that the config decides.
 
         Raises:
-            ValueError: The answer has other settings, and the config does not say what to do.
+            ValueError: It does not.
         """
-        if self.use == KEEP or not (difference := self.difference(row)):
-            return True
-        if self.use == ASK:
-            return False
-        raise ValueError(f'stored answers have other settings ({difference}): {DECIDE}')
+        for difference in self.found.values():
+            raise ValueError(f'stored answers have other settings ({difference}): {DECIDE}')
 
 
 DECIDE = f"set {STORED_ANSWERS}={KEEP!r} in the model's config to use the answers, or {ASK!r} to ask again"

@@ -128,7 +128,7 @@ def other_usage(role: str, model: str, prices: Prices | None, usages: Iterable[U
 
 
 def other_rows(predictions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the rows of ``auxiliary_models`` for predictions, or for rows of their journal."""
+    """Returns the rows of ``auxiliary_models`` for predictions, or for stored rows."""
     asked: dict[tuple[str, str], tuple[Any, list[Usage | None]]] = {}
     for prediction in predictions:
         for other in _list(prediction.get(OTHERS)):
@@ -192,7 +192,7 @@ def counted_by(summary: Mapping[str, Any]) -> str:
 
 
 def spending_so_far(rows: Iterable[Mapping[str, Any]], prices: Prices | None = None) -> Spending | None:
-    """Returns the sum of usage and cost of rows of predictions, or of their journal."""
+    """Returns the sum of usage and cost of rows of predictions, or of stored answers."""
     return spending_of(summary_of((read_usage(row.get('usage')) for row in rows), prices), prices)
 
 

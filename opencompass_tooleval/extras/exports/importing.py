@@ -26,9 +26,9 @@ from opencompass_tooleval.extras.attribution.causes import SERVING
 from opencompass_tooleval.extras.exports.exporting import COLUMNS, PROMPT, TEXT_COLUMNS
 from opencompass_tooleval.results.result_row import check_names
 from opencompass_tooleval.work_dir.data_files import json_lines
-from opencompass_tooleval.work_dir.journal import write_json
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
+from opencompass_tooleval.work_dir.store import write_json
 from opencompass_tooleval.work_dir.whole_file import host_mark, left_behind
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,23 +99,22 @@ def _by_model(
     shape: str,
     json_out: str | None,
 ) -> int:
-    from opencompass_tooleval.extras.preparing.generation import generate, journal_path, load_model_cfg
-    from opencompass_tooleval.work_dir.journal import Journal
+    from opencompass_tooleval.extras.preparing.generation import generate, load_model_cfg, store_of
 
     given = {'batch_size': batch_size, 'max_out_len': max_out_len}
     cfg = {**load_model_cfg(config), **{name: value for name, value in given.items() if value is not None}}
-    journal = Journal(journal_path(out, cfg))
-    if not journal.path.exists():
+    store = store_of(out, cfg)
+    if not store.files():
         _spare(out)
-    with naming_model_faults(config, journal.path):
-        generation = generate(docs, cfg, journal, prompt)
+    with naming_model_faults(config, store.folder):
+        generation = generate(docs, cfg, store, prompt)
     made = [tool.instruction for tool in generation.generated]
     report = {**_report(docs, made, model_name(cfg), prompt), **_counts(generation)}
     usable = report['described'] + report['examples']
     if made and usable:
         _write(out, made, shape)
     if not generation.failed:
-        journal.remove()
+        shutil.rmtree(store.folder, ignore_errors=True)
     return _finish(console, out, report, json_out, nothing_usable=bool(made) and not usable)
 
 

@@ -17,7 +17,8 @@ from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.tasks.read_config import read_config
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
-from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.names import answers_folder
+from opencompass_tooleval.work_dir.store import AnswerStore
 
 DEFAULT_OUT_LEN = 1024
 DEFAULT_BATCH = 64
@@ -63,9 +64,9 @@ def load_model_cfg(path: Path) -> dict[str, Any]:
     return dict(models[0])
 
 
-def journal_path(out: Path, cfg: Mapping[str, Any]) -> Path:
-    """Returns the path of the journal of ``out``; it depends on the model and its settings."""
-    return out.with_name(f'{out.name}.{settings_hash(cfg)}.journal.jsonl')
+def store_of(out: Path, cfg: Mapping[str, Any]) -> AnswerStore:
+    """Returns the store of the answers for ``out``; it depends on the model and its settings."""
+    return AnswerStore(answers_folder(out.with_name(f'{out.name}.{settings_hash(cfg)}.json'))).restored()
 
 
 def _counter(model: Any) -> Callable[[str], int]:
@@ -82,16 +83,16 @@ def _limit(model: Any, max_out_len: int) -> Limit:
     return Limit(context - max_out_len if context else None, _counter(model))
 
 
-def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, variant: str) -> Generation:
+def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], store: AnswerStore, variant: str) -> Generation:
     """Makes the instructions of all tools: first all descriptions, then examples for all functions.
 
-    :class:`DialogueRunner` runs each stage and shows a progress bar with the tokens spent. Answers are written to the
-    journal before they are used; after a kill only unanswered requests are repeated.
+    :class:`DialogueRunner` runs each stage and shows a progress bar with the tokens spent. Answers are stored before
+    they are used; after a kill only unanswered requests are repeated.
 
     Args:
         docs: The documentation.
         cfg: Config of an OpenCompass model, with ``max_out_len`` and ``batch_size``.
-        journal: The journal of the answers; the caller removes it.
+        store: Stores the answers; the caller removes it.
         variant: Wording of the prompts.
     """
     model = build_model({name: value for name, value in cfg.items() if name not in _NOT_BUILT})
@@ -101,7 +102,7 @@ def generate(docs: Sequence[ToolDoc], cfg: Mapping[str, Any], journal: Journal, 
     generation = Generation()
 
     def runner(description: str) -> DialogueRunner:
-        return DialogueRunner(model, journal, max_out_len, batch_size, 'easytool', description=description)
+        return DialogueRunner(model, store, max_out_len, batch_size, 'easytool', description=description)
 
     parts = {doc.name: split(doc, options.limit, variant) for doc in docs}
     generation.split = [name for name, several in parts.items() if len(several) > 1]

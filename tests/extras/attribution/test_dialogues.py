@@ -16,7 +16,7 @@ from opencompass_tooleval.extras.attribution.reading import attribution_of_all, 
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.report.trajectories import shown_trajectory
-from opencompass_tooleval.work_dir.journal import Journal
+from opencompass_tooleval.work_dir.store import AnswerStore
 from tests.agents.support import PRODUCT, REST, TOOLS, session_of
 from tests.extras.attribution.shapes import hermes
 from tests.models.api.scripted_server import KEY, Request, Script, call, serving
@@ -46,14 +46,14 @@ class Losing(Script):
         return {'__verbose': {'prompt': self.prompt(request), 'content': raw}}
 
 
-def row_of(script: Losing, journal: Path) -> dict[str, Any]:
+def row_of(script: Losing, folder: Path) -> dict[str, Any]:
     task = Task('right', 'http', 'right model: what is 12 * 25 - 42?', TOOLS)
     with serving(script) as url:
         model = ToolEvalOpenAI(
             'tiny', key=KEY, openai_api_base=url, retry=0, attribution=True, tool_parser='hermes', max_workers=1
         )
         dialogue = FunctionCalling(max_steps=8).run(task, session_of(task))
-        outcome = DialogueRunner(model, Journal(journal), 64).run({task.id: dialogue})[task.id]
+        outcome = DialogueRunner(model, AnswerStore(folder), 64).run({task.id: dialogue})[task.id]
     text = outcome.value.to_json() if isinstance(outcome.value, Trajectory) else ''
     row = {'prediction': text, **extras(Answer(text, outcome.infra, observed=tuple(outcome.observed)))}
     read: dict[str, Any] = json.loads(json.dumps(row))
@@ -61,7 +61,7 @@ def row_of(script: Losing, journal: Path) -> dict[str, Any]:
 
 
 def test_a_lost_call_is_found_in_its_step_and_tools_are_stored_once(tmp_path: Path) -> None:
-    row = row_of(Losing(), tmp_path / 'j.jsonl')
+    row = row_of(Losing(), tmp_path)
     attribution = attribution_of_row(row)
     assert attribution is not None and (attribution.cause, attribution.note) == (PARSER, 'of 1 calls 1 lost')
     assert attribution.raw == f'{hermes(LOST)}<|im_end|>'
@@ -77,4 +77,5 @@ def test_a_lost_call_is_found_in_its_step_and_tools_are_stored_once(tmp_path: Pa
     assert records is not None and records[0].tools == records[1].tools
     causes = [one.cause for record in records if (one := attribution_of_all([record]))]
     assert causes == [NONE, PARSER]
-    assert 'tools' not in (tmp_path / 'j.jsonl').read_text(encoding='utf-8')
+    (stored,) = tmp_path.glob('*.jsonl')
+    assert 'tools' not in stored.read_text(encoding='utf-8')

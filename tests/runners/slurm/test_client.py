@@ -120,7 +120,7 @@ def files_of_demo(folder: Path, where: str) -> dict[str, bytes]:
         output = end_of(process)
         assert process.returncode == 0, output
     (run,) = (folder / 'out').iterdir()
-    files = [*run.glob('predictions/*/*'), *run.glob('results/*/*')]
+    files = [*run.glob('predictions/*/*.json'), *run.glob('results/*/*')]
     return {str(file.relative_to(run)): file.read_bytes() for file in files}
 
 

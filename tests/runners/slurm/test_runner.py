@@ -16,10 +16,10 @@ from mmengine.config import Config
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.runners.slurm.runner import SlurmArrayRunner
-from opencompass_tooleval.work_dir.journal import Journal
 from tests.engines import until
 from tests.runners.slurm.conftest import ARRAY_LIMIT, Testbed
 from tests.runners.slurm.shell_task import ShellTask, shell_tasks
+from tests.stored import store_rows
 
 ONCE = 'echo ran >>{0}; [ $(wc -l <{0}) -gt 1 ]'
 """Fails the first time, and never again."""
@@ -148,7 +148,8 @@ def test_a_requeue_is_no_failure(sweep: Sweep) -> None:
     for folder in ('configs', 'predictions/m0'):
         (sweep.work / folder).mkdir(parents=True)
     (sweep.work / 'configs' / 'run.py').touch()
-    Journal(sweep.work / 'predictions/m0/tmp_d.jsonl').append({0: {'prediction': 'a'}, 1: {'prediction': 'b'}})
+    rows = ({'record_id': name, 'prediction': name} for name in 'ab')
+    store_rows(sweep.work / 'predictions/m0/d.json', rows)
     runs = sweep.work / 'runs'
     command = f'trap "exit 9" TERM; echo ran >>{runs}; [ $SLURM_RESTART_COUNT ] || {{ sleep 60 & wait; }}'
     future, job = sweep.started([command])
