@@ -18,7 +18,6 @@ from opencompass_tooleval.core.calls.call_evidence import EVIDENCE
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.sent import THOUGHTS
 from opencompass_tooleval.core.scoring.result import INFRA, OVER_BUDGET
-from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.usage import Usage, total_usage
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.inferencers.inferencer import Prompt, Prompts, ToolEvalGenInferencer
@@ -26,7 +25,7 @@ from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.budget import Account
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
 from opencompass_tooleval.work_dir.replicas import Claims
-from opencompass_tooleval.work_dir.store import Answers, Row
+from opencompass_tooleval.work_dir.store import EARLIER, Answers, Row, key_text, keys_of
 
 DIALOGUES = Registry('tooleval_dialogues')
 """A registry without entries, which builds the classes that configs name."""
@@ -81,7 +80,7 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
     def _answer(self, questions: Prompts, answers: Answers, claims: Claims | None = None) -> None:
         kept = len(answers) - len(answers.again)
         all_questions = list(questions)
-        keys = _keys(questions.rows['record_id'])
+        keys = [*map(key_text, keys_of(questions.rows['record_id']))]
         left = self._divide(questions, answers, claims)
         source = all_questions[0].prompt.source if all_questions else ''
         runner = DialogueRunner(
@@ -103,9 +102,10 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
 
         def keep(key: str, outcome: Outcome[str | Answer]) -> None:
             index = index_of[key]
-            # The rounds of a dialogue have the usage of earlier tries, if they are stored.
-            earlier = None if key in answers.store.rounds else answers.again.get(index)
-            answers.update({index: self._outcome_row(earlier, all_questions[index], outcome)})
+            # The usage of earlier tries is in the rows of their requests, but for predictions without a store.
+            earlier = answers.again.get(index, {}).get(EARLIER)
+            row = self._outcome_row(earlier, all_questions[index], outcome)
+            answers.update({index: {**row, EARLIER: earlier} if earlier else row})
             if claims:
                 claims.arrived([index])
 
@@ -149,9 +149,3 @@ def _others(earlier: Row | None, others: Sequence[Mapping[str, Any]]) -> Row:
     before = (earlier or {}).get(OTHERS)
     all_others = [*(before if isinstance(before, list) else ()), *others]
     return {OTHERS: all_others} if all_others else {}
-
-
-def _keys(record_ids: Sequence[str]) -> list[str]:
-    """Returns unique keys for records: with several trials, each id occurs several times."""
-    keys = (key for key, _ in with_runs(record_ids, str))
-    return [f'{record_id}#{run + 1}' if run else record_id for record_id, run in keys]

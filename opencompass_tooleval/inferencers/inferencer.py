@@ -19,7 +19,7 @@ from opencompass.registry import ICL_INFERENCERS
 from opencompass.utils import get_logger
 from tqdm import tqdm
 
-from opencompass_tooleval.core.calls.answer import CALLS, USAGE, Answer, extras
+from opencompass_tooleval.core.calls.answer import CALLS, USAGE, Answer, bounded, extras
 from opencompass_tooleval.core.calls.tool_calls import calls_payload
 from opencompass_tooleval.core.scoring.answer_limit import (
     MAX_OUT_LEN,
@@ -41,7 +41,16 @@ from opencompass_tooleval.work_dir.names import answers_folder
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.replicas import Claims
 from opencompass_tooleval.work_dir.run_context import run_context
-from opencompass_tooleval.work_dir.store import Answers, AnswerStore, Row, UnwrittenStore, keys_of, write_json
+from opencompass_tooleval.work_dir.store import (
+    Answers,
+    AnswerStore,
+    Row,
+    UnwrittenStore,
+    has_failed,
+    keys_of,
+    write_json,
+)
+from opencompass_tooleval.work_dir.stored import check_format
 
 MAX_INFRA_SHARE = 0.005
 
@@ -183,6 +192,7 @@ class ToolEvalGenInferencer(GenInferencer):
         folder = Path(output_json_filepath or self.output_json_filepath)
         file = folder / (output_json_filename or self.output_json_filename)
         folder.mkdir(parents=True, exist_ok=True)
+        check_format(file)
 
         claims = run_context().claims
         if claims:
@@ -220,11 +230,11 @@ class ToolEvalGenInferencer(GenInferencer):
 
         def accepts(index: int, row: Row) -> bool:
             return _answers(row, questions[index].prompt) and (
-                bool(row.get('infra')) or differences.accepts(index, row)  # a failure has no answer
+                has_failed(row) or differences.accepts(index, row)  # a failure has no answer
             )
 
         limit = self.max_out_len
-        answers = Answers(store, keys, accepts, lambda row: bool(row.get('infra')) or is_cut_below(row, limit))
+        answers = Answers(store, keys, accepts, lambda row: has_failed(row) or is_cut_below(row, limit))
         answers.read()
         answers.found.clear()
         differences.check()
@@ -256,7 +266,7 @@ class ToolEvalGenInferencer(GenInferencer):
                     break
                 answers.update(
                     {
-                        index: self._row(answers.again.get(index), question, answer)
+                        index: self._row(answers.again.get(index), question, bounded(answer))
                         for (index, question), answer in arrived
                     }
                 )
@@ -323,7 +333,7 @@ class ToolEvalGenInferencer(GenInferencer):
         return {OVER_BUDGET: account_of_model()}
 
     def _check_infra(self, answers: Answers, questions: Prompts, file: Path) -> None:
-        reasons = {index: row['infra'] for index, row in answers.again.items() if row.get('infra')}
+        reasons = {index: row['infra'] for index, row in answers.again.items() if has_failed(row)}
         failed, accounts = Counter(reasons.values()), self._accounts()
         for ledger in {account.ledger for account in accounts.values() if account}:
             unsent = sum(failed[reason] for reason, account in accounts.items() if account and account.ledger is ledger)

@@ -12,7 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from opencompass.utils import build_dataset_from_cfg, get_infer_output_path, get_logger, model_abbr_from_cfg
+from opencompass.utils import (
+    build_dataset_from_cfg,
+    dataset_abbr_from_cfg,
+    get_infer_output_path,
+    get_logger,
+    model_abbr_from_cfg,
+)
 
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.scoring.answer_limit import answer_limit
@@ -28,7 +34,6 @@ from opencompass_tooleval.work_dir.names import (
     answers_folder,
     claims_folder,
     damaged_path,
-    earlier_journals,
     is_shard,
     outdated_path,
     whole_of,
@@ -42,6 +47,7 @@ from opencompass_tooleval.work_dir.stored import (
     Records,
     ask_more,
     bytes_digest,
+    check_format,
     is_intact,
     is_unfinished,
     join_parts,
@@ -113,6 +119,13 @@ def _lacks_answers(file: Path, model: Mapping[str, Any], dataset: Mapping[str, A
         if is_damaged(file):
             return True
     return _asks_more(file, model, dataset, result)
+
+
+def _is_wrong(file: Path) -> bool:
+    """Tests if predictions are missing or damaged; the middle of the file is not read."""
+    with suppress(DataError, OSError):
+        return is_damaged(file)
+    return True
 
 
 def why_outdated(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> str:
@@ -195,39 +208,40 @@ def answers_with_other_settings(work: Path, model: Mapping[str, Any], dataset: M
         return Counter()
     stored = StoredAnswers.of(model, dataset['infer_cfg']['inferencer'])
     try:
-        return Counter() if stored.use else other_settings(*_paths(work, model, dataset), stored)
+        records = records_of(dataset) if not is_shard(dataset) else None
+        return Counter() if stored.use else other_settings(*_paths(work, model, dataset), records, stored)
     except (DataError, OSError):
         return Counter()  # scoring reports the damage
 
 
 def undecided(work: Path, combinations: Iterable[Mapping[str, Any]]) -> list[Finding]:
-    """Returns a fault for each model whose stored answers cannot be used or left out without the user's decision.
-
-    They have other settings, and the config does not decide; or an earlier version has kept them, in files that this
-    one does not read.
+    """Returns a fault for each model whose stored answers have other settings and whose config does not decide.
 
     Args:
         work: The run.
         combinations: ``models`` and ``datasets``, as partitioners get them.
     """
     counts: dict[tuple[str, str], Counter[str]] = {}
-    journals: dict[str, list[Path]] = {}
     for combination in combinations:
         for model, dataset in product(combination['models'], combination['datasets']):
-            if not (file := _paths(work, model, dataset)[0]).exists() and (found_here := earlier_journals(file)):
-                journals.setdefault(model_abbr_from_cfg(model), []).extend(found_here)
             for difference, count in answers_with_other_settings(work, model, dataset).items():
                 of_model = counts.setdefault((model_abbr_from_cfg(model), difference), Counter())
                 of_model.update(answers=count, datasets=1)
     shown = '{answers:,} answers in {datasets} data sets have other settings ({difference}): {fix}'
-    unread = 'has unfinished answers of an earlier version, which this one does not read: finish the run with that one'
     return [
-        found('config:stored', model, f'{first_of([*map(str, files)], 2)} {unread}, or delete them to ask again')
-        for model, files in journals.items()
-    ] + [
         found('config:stored', model, shown.format(**of_model, difference=difference, fix=DECIDE))
         for (model, difference), of_model in counts.items()
     ]
+
+
+def _of_earlier_versions(work: Path, combinations: Iterable[Mapping[str, Any]]) -> Iterator[DataError]:
+    for combination in combinations:
+        names = [dataset_abbr_from_cfg(dataset) for dataset in combination['datasets']]
+        for model, dataset in product(combination['models'], filter(is_of_package, combination['datasets'])):
+            try:
+                check_format(_paths(work, model, dataset)[0], names)
+            except DataError as error:
+                yield error
 
 
 def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
@@ -270,15 +284,22 @@ def finished_only(out_dir: str, combinations: Iterable[Mapping[str, Any]]) -> It
         SystemExit: Before inference, if stored answers have other sampling settings and the config does not decide.
     """
     stage = Path(out_dir)
-    if stage.name == PREDICTIONS and (faults := undecided(stage.parent, combinations)):
-        raise SystemExit('\n'.join(f'tooleval: {one}' for one in faults))
+    if stage.name == PREDICTIONS:
+        faults = [*_of_earlier_versions(stage.parent, combinations), *undecided(stage.parent, combinations)]
+        if faults:
+            raise SystemExit('\n'.join(f'tooleval: {one}' for one in faults))
     unbound, written_again = list[str](), list[Path]()
     with TemporaryDirectory(prefix='tooleval-finished-') as folder:
         for combination in combinations:
             for model, dataset in product(combination['models'], combination['datasets']):
                 stored = _look(stage.parent, model, dataset)
                 files, file = stored.finished, _paths(stage.parent, model, dataset)[0]
-                if stage.name == PREDICTIONS and stored.result.exists() and not files and answers_folder(file).exists():
+                if (
+                    stage.name == PREDICTIONS
+                    and stored.result.exists()
+                    and answers_folder(file).exists()
+                    and _is_wrong(file)
+                ):
                     written_again.append(file)
                 if stage.name == RESULTS:  # OpenCompass partitions both stages before it runs the first one
                     is_scored = not stored.unfinished and stored.result.is_file()

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
 
-from opencompass_tooleval.core.calls.answer import CUT, SENT, USAGE, Answer, extras, with_extras
+from opencompass_tooleval.core.calls.answer import CUT, SENT, USAGE, Answer, bounded, extras, with_extras
 from opencompass_tooleval.core.calls.call_evidence import call_evidence
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import normalise
@@ -22,7 +22,6 @@ from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, is_cut_b
 from opencompass_tooleval.core.scoring.result import INFRA, TRUNCATED
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usage, with_failed
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_usage
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.budget import account_of_model
@@ -30,8 +29,6 @@ from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, RequestQueues, open_queue
 from opencompass_tooleval.work_dir.run_context import Report, report_nothing, run_context
 from opencompass_tooleval.work_dir.store import FAILED, MODEL, REASON, AnswerStore, Row
-
-_MAX_ANSWER = 5 * MAX_CHARS
 
 T = TypeVar('T')
 
@@ -239,7 +236,7 @@ class DialogueRunner:
                     bar.update(over)
                 if not (arrived_now := queues.results()):
                     break
-                taken = [(dialogue, _bounded(answer)) for dialogue, answer in arrived_now]
+                taken = [(dialogue, bounded(answer)) for dialogue, answer in arrived_now]
                 for dialogue, answer in taken:
                     self._count(dialogue, answer)
                 spent = [answer.usage for dialogue, answer in taken if dialogue.request and not dialogue.request.model]
@@ -421,7 +418,7 @@ class DialogueRunner:
     def _keep_arrived(self, answered: Sequence[tuple[_Running[Any], Answer]]) -> None:
         """Stores answers as they arrive, while tools called by other answers still run."""
         with self._storing:
-            self._write([(dialogue, _bounded(answer)) for dialogue, answer in answered])
+            self._write([(dialogue, bounded(answer)) for dialogue, answer in answered])
             self._kept.update(self._request_key(dialogue) for dialogue, _ in answered)
 
     def _request_key(self, dialogue: _Running[Any]) -> tuple[str, int, str]:
@@ -457,11 +454,6 @@ class DialogueRunner:
             rows.append(row)
         if self.store and rows:
             self.store.append(rows)
-
-
-def _bounded(answer: Answer) -> Answer:
-    """Cuts a text longer than any real answer with thoughts: a server may send 32 MB, and each answer is stored."""
-    return answer if len(answer.text) <= _MAX_ANSWER else replace(answer, text=answer.text[:_MAX_ANSWER])
 
 
 def _stored_answer(row: Mapping[str, Any], thoughts: str) -> Answer | None:

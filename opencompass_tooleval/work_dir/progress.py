@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -41,7 +41,17 @@ from opencompass_tooleval.work_dir.names import (
 )
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, counter_of
 from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions
-from opencompass_tooleval.work_dir.store import FAILED, MODEL, REASON, AnswerStore, Key, key_of, rank_of
+from opencompass_tooleval.work_dir.store import (
+    FAILED,
+    MODEL,
+    REASON,
+    AnswerStore,
+    Place,
+    Row,
+    best_rows,
+    has_failed,
+    key_text,
+)
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
 _MOST_RANGE = 40
@@ -133,19 +143,27 @@ def _work(predictions: Path, locks: Sequence[Path], prices: Prices | None) -> _W
         prices: Prices of the model's tokens.
     """
     store = AnswerStore(answers_folder(predictions))
-    best: dict[Key, tuple[Any, ...]] = {}
     times: dict[int | None, list[float]] = {}
-    with suppress(DataError, OSError):  # the task that reads the file reports the damage
-        for place, row in store.read():
-            best[key_of(row)] = min(best.get(key_of(row), (1,)), (*rank_of(place, row), row))
-            if isinstance(time := row.get('time'), float) and math.isfinite(time) and not row.get('infra'):
-                times.setdefault(replica_number(place.file), []).append(time)
+
+    def noted() -> Iterator[tuple[Place, Row]]:
+        with suppress(DataError, OSError):  # the task that reads the file reports the damage
+            for place, row in store.read():
+                if isinstance(time := row.get('time'), float) and math.isfinite(time) and not has_failed(row):
+                    times.setdefault(replica_number(place.file), []).append(time)
+                yield place, row
+
+    ended = {key_text(key): row for key, row in best_rows(noted()).items()}
     rounds = {key: store.rounds_of(key) for key in store.rounds}
-    ended = {f'{name}#{trial + 1}' if trial else name: ranked[-1] for (name, trial), ranked in best.items()}
     begun = [key for key, rows in rounds.items() if key not in ended and not all(FAILED in row for row in rows)]
-    answered = sum(not row.get('infra') for row in ended.values()) + len(begun)
     holders = {lock: holder for lock in locks if (holder := holder_of(lock))}
     running = [lock for lock in locks if is_held(lock)]
+    counted = [holder for lock, holder in holders.items() if lock in running and holder.answered]
+    if counted:  # a task knows which stored answers its config accepts
+        earlier = max(holder.earlier for holder in counted)
+        answered = earlier + sum(holder.answered - holder.earlier for holder in counted)
+    else:
+        answered = sum(not has_failed(row) for row in ended.values())
+    answered += len(begun)
     # One row per request, or per sample without rounds: the row of a dialogue has the usage of its rounds.
     rows = [row for of_dialogue in rounds.values() for row in of_dialogue]
     rows += [row for key, row in ended.items() if key not in rounds]

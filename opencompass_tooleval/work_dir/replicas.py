@@ -287,7 +287,8 @@ class Claims:
         if done := [number for number, left in self._open.items() if not left]:
             self.store.sync()  # a power cut must not leave a done mark without its rows
             for number in done:
-                self._make(f'{number}.{_DONE}')
+                if self._is_mine(number):  # otherwise others have taken it over, or divided the samples again
+                    self._make(f'{number}.{_DONE}')
                 del self._open[number]
 
     def has_work(self) -> bool:

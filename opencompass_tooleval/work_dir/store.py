@@ -4,10 +4,9 @@ The answers to ``NAME`` are in the folder ``NAME.answers``. Each process that as
 no file has two writers, and a killed process damages at most its last line. No line is ever removed or changed.
 
 A row is an answer to a record (``record_id``, ``trial``, ``prediction``), or to one request of a dialogue (``key``,
-``round``, ``asked``). Of several rows for one record that the config accepts, :class:`Answers` takes the one with the
-highest ``attempt``: a row whose answer was cut or has failed, or fits another prompt or setting, is asked again with
-the next number. Of several with the same number, as after the takeover of a replica that still ran, it takes the
-earliest. So the choice does not depend on the order of files.
+``round``, ``asked``). A record is asked again with the next number of ``attempt``. Of several rows for one record that
+the config accepts, :class:`Answers` takes a whole answer before one that the config cuts off or a failure, then the
+highest attempt, then the earliest (two replicas may have asked). So the choice does not depend on the order of files.
 """
 
 from __future__ import annotations
@@ -47,11 +46,18 @@ _SECONDS_BETWEEN_SYNCS = 0.1
 """On a shared disk a sync takes 10 ms or more, and delays the next answers."""
 
 MODEL, REASON, FAILED = 'model', 'reason', 'infra'
-"""Members of a dialogue's row: the model that gave the answer, if it is not the model under test; why the answer is
-missing, if the dialogue continues without it; why a request failed, in a row that only records its cost."""
-TRIAL, ATTEMPT = 'trial', 'attempt'
-"""Members of a record's row; missing if 0."""
-_ONLY_STORED = ('time', TRIAL, ATTEMPT)
+"""Members of a row: the model that gave the answer, if it is not the model under test; why the answer is missing, if
+the dialogue continues without it; why the request failed (a dialogue's row then only records its cost)."""
+TIME, TRIAL, ATTEMPT = 'time', 'trial', 'attempt'
+"""Members of a record's row: the seconds since 1970; its numbers, which are missing if 0."""
+EARLIER = 'earlier'
+"""Member of the row of a dialogue: the usage of tries whose requests are not in the store."""
+_ONLY_STORED = (TIME, TRIAL, ATTEMPT, EARLIER)
+_OF_QUESTION = ('gold', 'source', 'tools')
+"""Members of predictions that are not stored."""
+_MOST_ATTEMPTS = 1 << 31
+_MOST_OPEN = 64
+"""Maximum number of files that are open at once."""
 
 
 class Place(NamedTuple):
@@ -110,10 +116,14 @@ class AnswerStore:
             most = math.inf if self.visible is None else self.visible.get(file.name, 0)
             if file.name != self.name and most > (begin := self._offsets.get(file.name, 0)):
                 for offset, row in self._rows(file, begin, most):
-                    if isinstance(row.get('round'), int):
-                        self.rounds.setdefault(str(row.get('key')), []).append(Place(file.name, offset))
-                    else:
-                        yield Place(file.name, offset), row
+                    if not self._is_round(place := Place(file.name, offset), row):
+                        yield place, row
+
+    def _is_round(self, place: Place, row: Row) -> bool:
+        """Notes the place of an answer to a request of a dialogue; returns False for a record's row."""
+        if is_round := isinstance(row.get('round'), int):
+            self.rounds.setdefault(str(row.get('key')), []).append(place)
+        return is_round
 
     def restored(self) -> AnswerStore:
         """Reads what other processes have stored; returns the store, whose ``rounds`` are complete then."""
@@ -121,6 +131,7 @@ class AnswerStore:
         return self
 
     def _rows(self, file: Path, begin: int, end: float) -> Iterator[tuple[int, Row]]:
+        faults: list[str] = []
         with naming(file), open_plain(file, None) as stream:
             stream.seek(begin)
             for line in iter(partial(stream.readline, _MAX_LINE), b''):
@@ -132,12 +143,14 @@ class AnswerStore:
                         if not isinstance(row, dict):
                             raise ValueError('it is not an object')
                     except ValueError as error:
-                        what = f'the line at byte {begin} cannot be read ({shorten(str(error), _MOST_OF_FAULT)})'
-                        logger.warning('%s: %s; its sample is asked again', file, what)
+                        faults.append(f'at byte {begin}: {shorten(str(error), _MOST_OF_FAULT)}')
                     else:
                         yield begin, row
                 begin += len(line)
                 self._offsets[file.name] = begin
+        if faults:
+            what = f'{len(faults)} lines cannot be read (the first {faults[0]})'
+            logger.warning('%s: %s; their samples are asked again', file, what)
 
     def rows_at(self, places: Iterable[Place]) -> Iterator[Row]:
         """Yields the rows at these places."""
@@ -145,6 +158,8 @@ class AnswerStore:
         try:
             for place in places:
                 if place.file not in streams:
+                    if len(streams) == _MOST_OPEN:
+                        streams.pop(next(iter(streams))).close()
                     streams[place.file] = open_plain(self.folder / place.file, None)
                 streams[place.file].seek(place.offset)
                 yield dict(load_json(streams[place.file].readline()))
@@ -170,7 +185,7 @@ class AnswerStore:
         if not self._end:
             self.folder.mkdir(parents=True, exist_ok=True)
         now = round(time.time(), 3)
-        lines = [json.dumps({'time': now, **row}).encode('ascii') + b'\n' for row in rows]
+        lines = [json.dumps({TIME: now, **row}).encode('ascii') + b'\n' for row in rows]
         with naming(self.path), self.path.open('ab') as stream:
             if (begin := stream.tell()) != self._end:  # a failed write may have left a part of a line
                 begin += stream.write(b'\n')
@@ -180,7 +195,10 @@ class AnswerStore:
                 os.fsync(stream.fileno())
                 self._synced = time.monotonic()
             self._end = stream.tell()
-        return [Place(self.name, offset) for offset in accumulate(map(len, lines[:-1]), initial=begin)][: len(lines)]
+        places = [Place(self.name, offset) for offset in accumulate(map(len, lines[:-1]), initial=begin)][: len(lines)]
+        for place, row in zip(places, rows, strict=True):
+            self._is_round(place, row)
+        return places
 
     def sync(self) -> None:
         """Writes all rows to the disk (fsync)."""
@@ -206,6 +224,16 @@ class UnwrittenStore(AnswerStore):
             yield from super().rows_at([place]) if place.file else [self._new[place.offset]]
 
 
+def is_whole(row: Mapping[str, Any]) -> bool:
+    """Tests if a record's row has an answer or a failure."""
+    return isinstance(row.get('prediction'), str) and isinstance(row.get(FAILED) or '', str)
+
+
+def has_failed(row: Mapping[str, Any]) -> bool:
+    """Tests if a record's row has a failure in place of an answer."""
+    return bool(row.get(FAILED))
+
+
 def keys_of(record_ids: Iterable[Any]) -> list[Key]:
     """Returns the key of each record of a dataset, which repeats the records for each trial."""
     return [key for key, _ in with_runs(map(str, record_ids), str)]
@@ -217,11 +245,31 @@ def key_of(row: Mapping[str, Any]) -> Key:
     return _record_id(row), trial if type(trial) is int else -1  # JSON's true equals 1 as a key
 
 
-def rank_of(place: Place, row: Mapping[str, Any]) -> tuple[Any, ...]:
+def key_text(key: Key) -> str:
+    """Returns a key as one text, as dialogues have it."""
+    name, trial = key
+    return f'{name}#{trial + 1}' if trial else name
+
+
+def _attempt_of(row: Mapping[str, Any]) -> int:
+    attempt = row.get(ATTEMPT)
+    return attempt if type(attempt) is int and 0 < attempt < _MOST_ATTEMPTS else 0
+
+
+def rank_of(place: Place, row: Mapping[str, Any], asks_again: Callable[[Any], bool] = has_failed) -> tuple[Any, ...]:
     """Returns a value that is smaller for a row that counts rather than another one (see the module's docstring)."""
-    attempt, at = row.get(ATTEMPT, 0), row.get('time')
-    is_number = isinstance(at, (int, float)) and math.isfinite(at)
-    return -attempt if type(attempt) is int else 0, bool(row.get('infra')), at if is_number else math.inf, place
+    at = row.get(TIME)
+    at = at if isinstance(at, float) and math.isfinite(at) else math.inf
+    return asks_again(row), -_attempt_of(row), has_failed(row), at, place
+
+
+def best_rows(rows: Iterable[tuple[Place, Row]]) -> dict[Key, Row]:
+    """Returns the row that counts for each record, whatever a config accepts."""
+    best: dict[Key, tuple[tuple[Any, ...], Row]] = {}
+    for place, row in rows:
+        if is_whole(row) and (rank := rank_of(place, row)) <= best.get(key := key_of(row), (rank,))[0]:
+            best[key] = rank, row
+    return {key: row for key, (_, row) in best.items()}
 
 
 class Answers(Mapping[int, Row]):
@@ -235,7 +283,7 @@ class Answers(Mapping[int, Row]):
 
     Attributes:
         again: Index -> reason and usage of each answer to ask again.
-        found: Indices of the rows that the last calls of :meth:`read` have accepted.
+        found: Indices of the answers that were read or added since the caller has cleared this set.
     """
 
     def __init__(
@@ -259,34 +307,32 @@ class Answers(Mapping[int, Row]):
         """Reads the rows that other processes have added."""
         for place, row in self.store.read():
             index = self._index.get(key_of(row))
-            whole = isinstance(row.get('prediction'), str) and isinstance(row.get('infra') or '', str)
-            if index is None or not whole:
+            if index is None or not is_whole(row):
                 continue
-            rank = rank_of(place, row)
-            self._attempts[index] = max(self._attempts.get(index, 0), 1 - rank[0])
+            self._attempts[index] = max(self._attempts.get(index, 0), _attempt_of(row) + 1)
             if self._accepts(index, row):
-                self.found.add(index)
-                self._take(index, rank, row)
+                self._take(index, place, row)
 
     def update(self, rows: Mapping[int, Row]) -> None:
         """Adds rows, and writes them to the store."""
-        stamped = {
-            index: {**row, **({TRIAL: trial} if (trial := self._keys[index][1]) else {}), **self._attempt(index)}
-            for index, row in rows.items()
-        }
-        for place, (index, row) in zip(self.store.append([*stamped.values()]), stamped.items(), strict=True):
-            self._take(index, rank_of(place, row), row)
+        now = round(time.time(), 3)
+        stamped = [{TIME: now, **row, **self._numbers(index)} for index, row in rows.items()]
+        for place, index, row in zip(self.store.append(stamped), rows, stamped, strict=True):
+            self._take(index, place, row)
 
-    def _attempt(self, index: int) -> Row:
-        return {ATTEMPT: self._attempts[index]} if index in self._attempts else {}
+    def _numbers(self, index: int) -> Row:
+        numbers = {TRIAL: self._keys[index][1], ATTEMPT: self._attempts.get(index, 0)}
+        return {name: number for name, number in numbers.items() if number}
 
-    def _take(self, index: int, rank: tuple[Any, ...], row: Row) -> None:
+    def _take(self, index: int, place: Place, row: Row) -> None:
+        self.found.add(index)
+        rank = rank_of(place, row, self._asks_again)
         if index in self._best and rank > self._best[index]:
             return
         self._best[index] = rank
         self.again.pop(index, None)
         if self._asks_again(row):
-            self.again[index] = {name: row[name] for name in (FAILED, USAGE, OTHERS) if name in row}
+            self.again[index] = {name: row[name] for name in (FAILED, USAGE, OTHERS, EARLIER) if name in row}
 
     def in_order(self) -> Iterator[Row]:
         """Yields the rows in the order of their indices, without what only the store has."""
@@ -308,12 +354,24 @@ class Answers(Mapping[int, Row]):
 
 def adopt(store: AnswerStore, rows: Iterable[Row]) -> None:
     """Adds the rows of predictions that the store lacks, such as imported ones: all of them, or none after a kill."""
-    stored = {key_of(row) for _, row in store.read()}
-    lacking = [(trial, row) for (name, trial), row in with_runs(rows, _record_id) if (name, trial) not in stored]
+
+    def identity(key: Key, row: Row) -> tuple[Any, ...]:
+        return key, str(row.get('prompt_digest')), has_failed(row)
+
+    stored = {identity(key_of(row), row) for _, row in store.read() if is_whole(row)}
+    lacking = [(key, row) for key, row in with_runs(rows, _record_id) if identity(key, row) not in stored]
     if lacking:
         store.folder.mkdir(parents=True, exist_ok=True)
         with whole_file(store.path) as temporary, temporary.open('w', encoding='ascii') as stream:
-            stream.writelines(f'{json.dumps({**row, TRIAL: trial})}\n' for trial, row in lacking)
+            stream.writelines(f'{json.dumps(_adopted(row, trial))}\n' for (_, trial), row in lacking)
+
+
+def _adopted(row: Row, trial: int) -> Row:
+    # A row without a digest, such as an imported one, may answer another prompt than the dataset has.
+    of_question = (*_OF_QUESTION, 'origin_prompt') if row.get('prompt_digest') else _OF_QUESTION
+    kept = {name: value for name, value in row.items() if name not in (*of_question, *_ONLY_STORED)}
+    usage = {name: row[name] for name in (USAGE, OTHERS) if name in row}
+    return {**kept, **({TRIAL: trial} if trial else {}), **({EARLIER: usage} if usage else {})}
 
 
 def _record_id(row: Mapping[str, Any]) -> str:

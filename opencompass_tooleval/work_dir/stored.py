@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +17,23 @@ from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.answer_limit import AnswerLimit, is_cut_below
 from opencompass_tooleval.core.scoring.runs import with_runs
-from opencompass_tooleval.core.scoring.sampling_settings import ASK, SAMPLING, Differences, StoredAnswers
+from opencompass_tooleval.core.scoring.sampling_settings import KEEP, SAMPLING, Differences, StoredAnswers
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.names import answers_folder, lock_path
+from opencompass_tooleval.work_dir.names import answers_folder, earlier_journals, lock_path
 from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, set_aside
-from opencompass_tooleval.work_dir.store import MODEL, AnswerStore, Row, adopt, key_of
+from opencompass_tooleval.work_dir.store import (
+    MODEL,
+    AnswerStore,
+    Row,
+    adopt,
+    best_rows,
+    has_failed,
+    key_of,
+    key_text,
+    keys_of,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +78,7 @@ def is_unfinished(
         DataError: The file is damaged.
     """
     head = _head(result)
-    may_differ = stored.use == ASK and not _has_sampling(head, stored)
+    may_differ = stored.use != KEEP and not _has_sampling(head, stored)
     if records and not is_outdated(head, records) and not _may_be_cut(head, limit) and not may_differ:
         return False  # reading the result takes a hundredth of the time
     rows = read_predictions(file)
@@ -79,12 +90,13 @@ def is_unfinished(
     return limit is not None and any(is_cut_below(row, limit.tokens) for row in wanted)
 
 
-def other_settings(file: Path, result: Path, stored: StoredAnswers) -> Counter[str]:
+def other_settings(file: Path, result: Path, records: Records | None, stored: StoredAnswers) -> Counter[str]:
     """Counts the answers with other settings than the config's, in the store, or in predictions without one.
 
     Args:
         file: The predictions file of a dataset, which need not exist.
         result: The result file, which need not exist.
+        records: The records of the dataset; None if unknown.
         stored: The settings of the config.
 
     Returns:
@@ -93,27 +105,27 @@ def other_settings(file: Path, result: Path, stored: StoredAnswers) -> Counter[s
     Raises:
         DataError: A file is damaged.
     """
-    if file.exists() and _has_sampling(_head(result), stored):
+    head = _head(result)
+    if file.exists() and _has_sampling(head, stored) and not (records and is_outdated(head, records)):
         return Counter()
-    differences = Differences(stored)
+    differences, keys = Differences(stored), {*map(key_text, keys_of(records.ids))} if records else None
     for key, row in _stored_rows(file):
-        if not (row.get('infra') or row.get(MODEL)):  # a simulator has other settings
+        is_selected = keys is None or key in keys
+        if is_selected and not (has_failed(row) or row.get(MODEL)):  # a simulator has other settings
             differences.accepts(key, row)
     return Counter(differences.found.values())
 
 
-def _stored_rows(file: Path) -> Iterator[tuple[Any, Row]]:
+def _stored_rows(file: Path) -> Iterator[tuple[str, Row]]:
     """Yields the stored rows of a dataset, each with a key that is equal for rows of the same answer."""
     store = AnswerStore(answers_folder(file))
-    for _, row in store.read():
-        name, trial = key_of(row)
-        yield name if not trial else f'{name}#{trial + 1}', row
+    yield from ((key_text(key_of(row)), row) for _, row in store.read())
     for key in store.rounds:
         yield from ((key, row) for row in store.rounds_of(key))
     # Files of earlier versions have no settings, and need not be parsed.
     for whole in () if store.files() else [file] if file.exists() else numbered_shards(file).values():
         if not is_damaged(whole) and _SETTINGS in read_plain(whole, MAX_RUN_BYTES):
-            yield from (((whole, index), row) for index, row in enumerate(read_predictions(whole)))
+            yield from ((key_text(key), row) for key, row in with_runs(read_predictions(whole), _record_id))
 
 
 def _has_sampling(head: Mapping[str, Any], stored: StoredAnswers) -> bool:
@@ -234,6 +246,21 @@ def select_rows(rows: list[Row], ids: Sequence[str]) -> list[Row]:
     return [known[key] for key in keys] if all(key in known for key in keys) else rows
 
 
+def check_format(file: Path, datasets: Collection[str] = ()) -> None:
+    """Rejects unfinished answers of an earlier version, which this one does not read.
+
+    Args:
+        file: The predictions file of a dataset.
+        datasets: Abbrs of all datasets, to include the shards of this one; empty to leave shards out.
+
+    Raises:
+        DataError: There are some.
+    """
+    if not file.exists() and (journals := earlier_journals(file, datasets)):
+        what = 'an earlier version has kept unfinished answers here, which this one does not read'
+        raise DataError(journals[0], what, fix='finish the run with that version, or delete the file to ask again')
+
+
 def ask_more(file: Path) -> None:
     """Removes predictions that lack answers or are damaged, so that a resumed run writes them again.
 
@@ -257,19 +284,25 @@ def ask_more(file: Path) -> None:
 def join_parts(whole: Path, parts: Sequence[Path]) -> None:
     """Stores the answers of a split dataset as those of the whole dataset, and removes the parts.
 
-    A kill at any time loses no answer and repeats none.
+    A kill at any time loses no answer and repeats none, but requests of unfinished dialogues if there are several
+    trials: each part counts its trials from the first.
 
     Args:
         whole: The predictions file of the dataset, which need not exist.
         parts: The shards, in order, finished or not.
     """
     folder = answers_folder(whole)
-    finished = [part for part in parts if part.exists()]
-    adopt(AnswerStore(folder), (row for part in finished for row in read_predictions(part)))
+    rows = [row for part in parts for row in _rows_of(part)]
+    has_trials = len({*map(_record_id, rows)}) < len(rows)
+    if has_trials or any(part.exists() for part in parts):
+        adopt(AnswerStore(folder), rows)
     for part in parts:
-        for file in AnswerStore(answers_folder(part)).files():
+        for file in () if has_trials else AnswerStore(answers_folder(part)).files():
             folder.mkdir(exist_ok=True)
             file.rename(folder / file.name)
         part.unlink(missing_ok=True)
-        with suppress(OSError):
-            answers_folder(part).rmdir()
+        shutil.rmtree(answers_folder(part), ignore_errors=True)
+
+
+def _rows_of(part: Path) -> list[Row]:
+    return read_predictions(part) if part.exists() else [*best_rows(AnswerStore(answers_folder(part)).read()).values()]

@@ -85,6 +85,8 @@ class Run:
     batch_size: int = 4
     max_infra_share: float = 0.005
     dialogues: Any = None
+    predictions_name: str = 'stub.json'
+    inferencer: Any = None
 
     @property
     def store(self) -> Path:
@@ -92,7 +94,7 @@ class Run:
 
     @property
     def predictions(self) -> Path:
-        return self.folder / 'stub.json'
+        return self.folder / self.predictions_name
 
     def go(self) -> list[dict[str, Any]]:
         settings: dict[str, Any] = {
@@ -102,7 +104,7 @@ class Run:
             'batch_size': self.batch_size,
             'output_json_filepath': str(self.folder),
         }
-        inferencer = ToolEvalGenInferencer(**settings)
+        inferencer = self.inferencer or ToolEvalGenInferencer(**settings)
         if self.dialogues:
             inferencer = ToolEvalDialogueGenInferencer(dialogues=self.dialogues, **settings)
         reader = {'input_columns': ['messages'], 'output_column': 'record'}

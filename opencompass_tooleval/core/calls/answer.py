@@ -16,6 +16,7 @@ from opencompass_tooleval.core.text.bounds import MAX_CHARS, TOO_LONG
 TRUNCATED_REASONING = 'answer:truncated_reasoning'
 EMPTY = 'answer:empty'
 
+_MOST_STORED = 5 * MAX_CHARS
 CUT = 'length'
 """Finish reason of an answer that was cut at the token limit."""
 STOP = 'stop'
@@ -87,6 +88,11 @@ def as_answer(text: Answer | str) -> Answer:
 
 CALLS, USAGE, HAS_CONTENT = 'calls', 'usage', 'has_content'
 SERVER_WORDS, SENT = 'server_words', 'sent'
+
+
+def bounded(answer: Answer) -> Answer:
+    """Cuts a text longer than any real answer with thoughts: a server may send 32 MB, and each answer is stored."""
+    return answer if len(answer.text) <= _MOST_STORED else replace(answer, text=answer.text[:_MOST_STORED])
 
 
 def extras(answer: Answer) -> dict[str, Any]:
