@@ -56,7 +56,7 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
 _MOST_RANGE = 40
 _RATE_OVER = 500
-"""Number of latest answers used for the rate. Earlier ones may come from before a pause and a resume."""
+"""Maximum number of answers used for the rate."""
 
 
 class State(str, Enum):
@@ -143,17 +143,19 @@ def _work(predictions: Path, locks: Sequence[Path], prices: Prices | None) -> _W
         prices: Prices of the model's tokens.
     """
     store = AnswerStore(answers_folder(predictions))
-    times: dict[int | None, list[float]] = {}
+    times: dict[str, list[float]] = {}
 
     def noted() -> Iterator[tuple[Place, Row]]:
         with suppress(DataError, OSError):  # the task that reads the file reports the damage
             for place, row in store.read():
                 if isinstance(time := row.get('time'), float) and math.isfinite(time) and not has_failed(row):
-                    times.setdefault(replica_number(place.file), []).append(time)
+                    times.setdefault(place.file, []).append(time)
                 yield place, row
 
     ended = {key_text(key): row for key, row in best_rows(noted()).items()}
-    rounds = {key: store.rounds_of(key) for key in store.rounds}
+    rounds: dict[str, list[Row]] = {}
+    with suppress(DataError, OSError):
+        rounds.update((key, store.rounds_of(key)) for key in store.rounds)
     begun = [key for key, rows in rounds.items() if key not in ended and not all(FAILED in row for row in rows)]
     holders = {lock: holder for lock in locks if (holder := holder_of(lock))}
     running = [lock for lock in locks if is_held(lock)]
@@ -172,7 +174,7 @@ def _work(predictions: Path, locks: Sequence[Path], prices: Prices | None) -> _W
     return _Work(
         min(answered, samples) if samples else answered,
         samples,
-        [0.0 if rounds else _rate(times.get(_replica(lock, predictions), [])) for lock in running],
+        [0.0 if rounds else _rate(times, _replica(lock, predictions)) for lock in running],
         next((holder.waiting for lock, holder in holders.items() if lock in running and holder.waiting), ''),
         spending_so_far(spent, prices),
         _others(rows),
@@ -185,9 +187,10 @@ def _replica(lock: Path, whole: Path) -> int | None:
     return None if name == whole.stem else number_of(name)
 
 
-def _rate(times: Sequence[float]) -> float:
-    """Returns the answers per second, over the latest ones; 0 if unknown."""
-    latest = sorted(times)[-_RATE_OVER:]
+def _rate(times: Mapping[str, Sequence[float]], replica: int | None) -> float:
+    """Returns the answers per second of a task, over the latest ones in its latest file; 0 if unknown."""
+    own = (of_file for file, of_file in times.items() if replica_number(file) == replica)
+    latest = sorted(max(own, key=max, default=()))[-_RATE_OVER:]
     later = sum(time > latest[0] for time in latest)
     return later / (latest[-1] - latest[0]) if later else 0.0
 

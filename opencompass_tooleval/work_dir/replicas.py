@@ -177,8 +177,8 @@ class Claims:
         while not self._whole.exists():
             self._folder.mkdir(parents=True, exist_ok=True)  # the others may have failed, and removed their claims
             if self._begins_attempt():
-                if self._make(_STORED, json.dumps(self.store.sizes())):
-                    self._end_earlier_sweeps()
+                self._make(_STORED, json.dumps(self.store.sizes()))
+                self._end_earlier_sweeps()
                 if (sizes := self._stored()) is not None:
                     self.store.visible = sizes
                     return True

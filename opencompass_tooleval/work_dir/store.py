@@ -31,7 +31,7 @@ from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import open_plain
-from opencompass_tooleval.work_dir.whole_file import naming, whole_file
+from opencompass_tooleval.work_dir.whole_file import naming, sync_folder, whole_file
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +94,12 @@ class AnswerStore:
     def path(self) -> Path:
         """The file that this process writes."""
         return self.folder / self.name
+
+    def make_folder(self) -> None:
+        """Makes the folder; its name is on the disk then."""
+        if not self.folder.is_dir():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            sync_folder(self.folder.parent)
 
     def sizes(self) -> dict[str, float]:
         """Returns the number of bytes of each file."""
@@ -183,7 +189,7 @@ class AnswerStore:
             OSError: The file cannot be written; the error names it.
         """
         if not self._end:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.make_folder()
         now = round(time.time(), 3)
         lines = [json.dumps({TIME: now, **row}).encode('ascii') + b'\n' for row in rows]
         with naming(self.path), self.path.open('ab') as stream:
@@ -361,7 +367,7 @@ def adopt(store: AnswerStore, rows: Iterable[Row]) -> None:
     stored = {identity(key_of(row), row) for _, row in store.read() if is_whole(row)}
     lacking = [(key, row) for key, row in with_runs(rows, _record_id) if identity(key, row) not in stored]
     if lacking:
-        store.folder.mkdir(parents=True, exist_ok=True)
+        store.make_folder()
         with whole_file(store.path) as temporary, temporary.open('w', encoding='ascii') as stream:
             stream.writelines(f'{json.dumps(_adopted(row, trial))}\n' for (_, trial), row in lacking)
 

@@ -34,6 +34,7 @@ from opencompass_tooleval.work_dir.store import (
     key_text,
     keys_of,
 )
+from opencompass_tooleval.work_dir.whole_file import sync_folder
 
 logger = logging.getLogger(__name__)
 
@@ -274,10 +275,11 @@ def ask_more(file: Path) -> None:
     """
     with exclusive(lock_path(file)):
         try:
-            adopt(AnswerStore(answers_folder(file)), read_predictions(file))
+            rows = read_predictions(file)
         except DataError as error:
             logger.warning('%s It is kept as %s and made again', error, set_aside(file).name)
         else:
+            adopt(AnswerStore(answers_folder(file)), rows)
             file.unlink()
 
 
@@ -296,10 +298,11 @@ def join_parts(whole: Path, parts: Sequence[Path]) -> None:
     has_trials = len({*map(_record_id, rows)}) < len(rows)
     if has_trials or any(part.exists() for part in parts):
         adopt(AnswerStore(folder), rows)
-    for part in parts:
+    for part in reversed(parts):  # so that the trials of those that a kill leaves are numbered alike
         for file in () if has_trials else AnswerStore(answers_folder(part)).files():
-            folder.mkdir(exist_ok=True)
+            AnswerStore(folder).make_folder()
             file.rename(folder / file.name)
+            sync_folder(folder)
         part.unlink(missing_ok=True)
         shutil.rmtree(answers_folder(part), ignore_errors=True)
 

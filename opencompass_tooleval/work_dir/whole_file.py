@@ -69,7 +69,7 @@ def whole_file(path: Path, is_new: bool = False) -> Iterator[Path]:
                     temporary.unlink()
                 else:
                     os.replace(temporary, target)
-                _sync_folder(target.parent)
+                sync_folder(target.parent)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -230,7 +230,7 @@ def host_mark() -> str:
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Writes the names in a folder to the disk, if its file system supports this."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
