@@ -274,7 +274,7 @@ BUDGETS = {
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
-    'core': 3250 + 165 + 138 + 3,  # simulators' settings
+    'core': 3250 + 165 + 138 + 3 + 15,  # answers that are stored with other settings only
     'data_path': 76,  # which files of data sets are missing
     'embedding': 240,
     'environments': 1320 + 5,  # planned failures of twins
@@ -283,16 +283,16 @@ BUDGETS = {
     # that the owner of tools writes: files, state by meaning, effects, commands.
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 74,  # attribution, typed results, tasks; twins in exports; plan to doctor
+    'extras': 5900 + 750 + 160 + 866 + 1306 + 75,  # attribution, typed results, tasks; twins in exports; plan to doctor
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
     'findings': 255 + 4 + 39 + 19,  # as above
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
-    'inferencers': 400 + 48 + 97,  # which answers and scoring results come from, and when they do not count
+    'inferencers': 400 + 48 + 68,  # which answers and scoring results come from, and when they do not count
     'instructions': 415,
     'judging': 430,
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
-    'models': 3990 + 177 + 187,  # as above; chat templates; failures like refusals; names that screens cannot show
+    'models': 3990 + 177 + 167,  # as above; chat templates; failures like refusals; names that screens cannot show
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,
@@ -308,7 +308,7 @@ BUDGETS = {
     # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
     # the steps of a fix are not all made; pairs of a config; replicas that end together
     # numbers that lack; what a config uses; digests of results; damaged files of any kind; replicas without locks
-    'work_dir': 2120 + 100 + 50 + 224,  # one module of names
+    'work_dir': 2120 + 100 + 50 + 224 + 106,  # one store of answers, for 51 of inferencers and models
 }
 
 

@@ -19,8 +19,7 @@ from opencompass_tooleval.core.scoring.prices import Prices, read_prices
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.work_dir.lock import Holder, holder_of
-from opencompass_tooleval.work_dir.names import lock_path
-from opencompass_tooleval.work_dir.replicas import Claims, replica_of
+from opencompass_tooleval.work_dir.names import lock_path, replica_lock, replica_of
 
 _SECONDS_PER_LOOK = 1.0
 _SECONDS_PER_LINE = 30.0
@@ -125,7 +124,7 @@ class TaskProgress:
         datasets = [
             _DataSet(
                 f'{model_abbr_from_cfg(model)} x {dataset_abbr_from_cfg(dataset)}',
-                Claims(file, replica).lock if replica else lock_path(file),
+                replica_lock(file, replica.number) if replica else lock_path(file),
                 read_prices(model.get(PRICES)),
             )
             for model, rows in zip(cfg['models'], cfg['datasets'], strict=True)

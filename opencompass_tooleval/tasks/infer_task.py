@@ -31,8 +31,8 @@ from opencompass_tooleval.models.shared_servers import is_served
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
 from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.names import lock_path
-from opencompass_tooleval.work_dir.replicas import Claims, remove_claims, replica_of
+from opencompass_tooleval.work_dir.names import lock_path, replica_of
+from opencompass_tooleval.work_dir.replicas import Claims, remove_claims
 from opencompass_tooleval.work_dir.run_context import in_context
 
 _SECONDS_PER_LOOK = 1.0

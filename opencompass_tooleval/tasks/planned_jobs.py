@@ -44,9 +44,8 @@ from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.read_config import read_config
 from opencompass_tooleval.work_dir.budget_file import ledger_file, read_ledger
 from opencompass_tooleval.work_dir.earlier_usage import EarlierUsage, earlier_usage
-from opencompass_tooleval.work_dir.names import whole_name
+from opencompass_tooleval.work_dir.names import replica_of, whole_name
 from opencompass_tooleval.work_dir.prompt_tokens import ESTIMATE, Counter, counter_of
-from opencompass_tooleval.work_dir.replicas import replica_of
 
 _NAMES = {'models': model_abbr_from_cfg, 'datasets': dataset_abbr_from_cfg}
 """List in a config -> function that returns the abbr of a row."""

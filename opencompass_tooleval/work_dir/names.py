@@ -4,11 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 _ANSWERS = '.answers'
 _SHARD_RANGE = re.compile(r'\[\d{1,9}:\d{1,9}\]$')
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One of the tasks that share the datasets of a model.
+
+    Attributes:
+        number: Number of the replica, from 0.
+        of: Number of replicas.
+        sweep: Text that identifies the partition. Claims of earlier sweeps do not count.
+    """
+
+    number: int
+    of: int
+    sweep: str
+
+
+def replica_of(cfg: Mapping[str, object]) -> Replica | None:
+    """Returns the replica in a task's config; None if the task is not a replica."""
+    given = cfg.get('replica')
+    return Replica(**given) if isinstance(given, Mapping) else None
 
 
 def part_of(whole: Path, number: int) -> Path:
@@ -80,6 +102,11 @@ def replica_number(file: str) -> int | None:
 def lock_path(predictions: Path) -> Path:
     """Returns the lock file next to a predictions file."""
     return predictions.with_name(f'.{predictions.stem}.lock')
+
+
+def replica_lock(whole: Path, number: int) -> Path:
+    """Returns the lock that a replica holds while it works on a dataset."""
+    return lock_path(part_of(whole, number))
 
 
 def claims_folder(whole: Path) -> Path:

@@ -31,11 +31,11 @@ from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import read_plain
 from opencompass_tooleval.work_dir.heartbeat import Heartbeat, Worker, heartbeat_of
 from opencompass_tooleval.work_dir.names import (
+    Replica,
     answers_folder,
     claims_folder,
-    lock_path,
-    part_of,
     replica_file,
+    replica_lock,
 )
 from opencompass_tooleval.work_dir.store import AnswerStore
 from opencompass_tooleval.work_dir.whole_file import whole_file
@@ -47,21 +47,6 @@ _MOST, _OF_REST, _LEAST = 8, 4, 32
 """Sizes of ranges: a quarter of what is left of a replica's share, at most an eighth of the share and at least a 32nd.
 So a replica with a tenth of the others' speed ends its first range in time, and all end almost together."""
 _STORED, _PLAN, _END, _DONE = 'stored', 'plan', 'end', 'done'
-
-
-@dataclass(frozen=True)
-class Replica:
-    """One of the tasks that share the datasets of a model.
-
-    Attributes:
-        number: Number of the replica, from 0.
-        of: Number of replicas.
-        sweep: Text that identifies the partition. Claims of earlier sweeps do not count.
-    """
-
-    number: int
-    of: int
-    sweep: str
 
 
 @dataclass(frozen=True)
@@ -150,7 +135,7 @@ class Claims:
     """
 
     def __init__(self, whole: Path, replica: Replica) -> None:
-        self.lock = lock_path(part_of(whole, replica.number))
+        self.lock = replica_lock(whole, replica.number)
         self.store = AnswerStore(answers_folder(whole))
         self._whole = whole
         self._replica = replica
@@ -369,7 +354,7 @@ class Claims:
             if worker is None:
                 return True  # damaged by a power cut, which also ended the replica
             heartbeat = self._heartbeat or heartbeat_of(self._folder, self._replica.number)
-            return heartbeat.has_ended(worker, lock_path(part_of(self._whole, worker.number)))
+            return heartbeat.has_ended(worker, replica_lock(self._whole, worker.number))
         return False  # unknown, or the claims have just been removed
 
     def _is_mine(self, what: str) -> bool:
@@ -418,9 +403,3 @@ class Claims:
         files = [file.name for file in self.store.files() if file.name.startswith(f'{self._replica.sweep}-')]
         shown = files if worker is None else [self._file_of(worker)]
         self.store.visible = {**(self.store.visible or {}), **dict.fromkeys(shown, math.inf)}
-
-
-def replica_of(cfg: Mapping[str, object]) -> Replica | None:
-    """Returns the replica in a task's config; None if the task is not a replica."""
-    given = cfg.get('replica')
-    return Replica(**given) if isinstance(given, Mapping) else None

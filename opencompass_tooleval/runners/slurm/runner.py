@@ -36,9 +36,8 @@ from opencompass_tooleval.runners.slurm.syntax import Resources, job_name
 from opencompass_tooleval.runners.task_progress import RunsNextStage
 from opencompass_tooleval.work_dir.causes import one_line_if_unusable, resuming
 from opencompass_tooleval.work_dir.interrupts import Interrupts, one_line_if_interrupted
-from opencompass_tooleval.work_dir.names import is_shard, whole_of
+from opencompass_tooleval.work_dir.names import is_shard, replica_of, whole_of
 from opencompass_tooleval.work_dir.progress import look
-from opencompass_tooleval.work_dir.replicas import replica_of
 from opencompass_tooleval.work_dir.trust import trust_own_run
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
