@@ -1,7 +1,7 @@
 """Kill -9 while agents call tools, resume: the same to the byte, and nothing is asked or simulated twice.
 
 What was on disk at the kill is not asked again, and nothing else is missing: the requests of both runs are counted, one
-by one, against what the journals and the simulator's files held in between.
+by one, against what the stored answers and the simulator's files held in between.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from opencompass_tooleval.core.calls.observation import SIMULATED
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import SimulatorStore
-from opencompass_tooleval.work_dir.journal import MODEL, Journal
+from opencompass_tooleval.work_dir.store import MODEL, AnswerStore
 from tests.conftest import ModelServer, start_server, sweep_of
 from tests.test_kill import IN_FLIGHT, Sweep
 
@@ -56,8 +56,9 @@ class AgentSweep(Sweep):
         file = self.predictions(abbr)
         if file:
             return self.simulated(abbr) + sum(row['usage']['requests'] for row in json.loads(file.read_text()).values())
-        journal = next(iter(self.folder.glob(f'out/*/predictions/api/tmp_{abbr}.jsonl')), None)
-        rows = list(Journal(journal).rows()) if journal else []
+        folder = next(iter(self.folder.glob(f'out/*/predictions/api/{abbr}.answers')), None)
+        store = AnswerStore(folder).restored() if folder else None
+        rows = [row for key in store.rounds for row in store.rounds_of(key)] if store else []
         asked = [row['asked'] for row in rows if row.get(MODEL) == SIMULATOR]
         return len(rows) - len(asked) + len(set(asked))
 

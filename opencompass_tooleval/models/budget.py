@@ -108,8 +108,9 @@ class Reservation:
         # A tokenizer never makes more tokens than bytes.
         tokens = sum(len(text.encode('utf-8', 'replace')) for text in texts) + TOKENS_PER_MESSAGE * len(prompt)
         self._account = account
-        self._most = max(amount(tokens, max_out_len), amount(tokens, max_out_len, tokens))
-        self._prompt = amount(sum(estimate_tokens(texts)), 0)
+        most = Usage(tokens, max_out_len)
+        self._most = max(map(amount, (most, replace(most, cached=tokens), replace(most, cache_write=tokens))))
+        self._prompt = amount(Usage(sum(estimate_tokens(texts)), 0))
         self._is_held = False
         self._failed = 0.0
 
@@ -155,7 +156,7 @@ class Reservation:
             self._settle(self._prompt)
 
     def _amount(self, usage: Usage) -> float:
-        return self._account.budget.amount(usage.prompt or 0, usage.completion or 0, usage.cached)
+        return self._account.budget.amount(usage)
 
     def _settle(self, spent: float) -> None:
         self._is_held = False

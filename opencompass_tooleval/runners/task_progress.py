@@ -65,7 +65,7 @@ def spent_text(holder: Holder, prices: Prices | None) -> str:
     tokens = holder.prompt + holder.completion
     if not tokens:
         return ''
-    cost = prices.cost(holder.prompt, holder.completion, holder.cached) if prices else None
+    cost = prices.cost(holder.prompt, holder.completion, holder.cached, holder.cache_write) if prices else None
     return f'{tokens:,} tokens' + (f', cost {cost:.4g}' if cost is not None else '')
 
 

@@ -23,6 +23,7 @@ from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of, read_prices
 from opencompass_tooleval.core.scoring.sampling_settings import ASK, STORED_ANSWERS
+from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.findings.finding import Finding, found, merged
 from opencompass_tooleval.inferencers.resuming import undecided
@@ -421,7 +422,7 @@ def _over_budget(cfg: Config, model: Any, prompt: int, completion: int) -> str:
     if budget is None:
         return ''
     left = budget.limit - read_ledger(ledger_file(Path(cfg['work_dir']), model_abbr_from_cfg(model), budget)).spent
-    needed = budget.amount(prompt, completion)
+    needed = budget.amount(Usage(prompt, completion))
     shown = map(budget.shown, (needed, budget.limit, max(0.0, left)))
     return 'may cost {}; the budget of {} has {} left'.format(*shown) if needed > left else ''
 

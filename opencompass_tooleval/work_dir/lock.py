@@ -56,6 +56,7 @@ class Holder:
         prompt: Number of prompt tokens in this run that servers reported.
         completion: Number of answer tokens in this run.
         cached: Number of prompt tokens from servers' caches.
+        cache_write: Number of prompt tokens that servers wrote to their caches.
     """
 
     process: int
@@ -68,6 +69,7 @@ class Holder:
     prompt: int = 0
     completion: int = 0
     cached: int = 0
+    cache_write: int = 0
 
 
 class Reporter:
@@ -94,7 +96,7 @@ class Reporter:
     def has_answered(self, answered: int, earlier: int, usages: Iterable[Usage | None]) -> None:
         """Records the number of answered samples, and adds the usage of new answers. Writes at most once a second."""
         with self._lock:
-            counts = {'prompt': 0, 'completion': 0, 'cached': 0}
+            counts = dict.fromkeys(('prompt', 'completion', 'cached', 'cache_write'), 0)
             for usage in filter(None, usages):
                 counts = {name: count + (getattr(usage, name) or 0) for name, count in counts.items()}
             spent = {name: getattr(self._holder, name) + count for name, count in counts.items()}

@@ -3,10 +3,11 @@
 A replica is a task with the same model and datasets as the other replicas, and a number. While it works on a dataset it
 holds the lock of ``NAME_3``, and adds its answers to the dataset's :mod:`~opencompass_tooleval.work_dir.store`.
 
-Each sweep has a subfolder with ``stored`` (how much of the store was there when the sweep began), ``plan`` (the
-ranges), ``7.0`` (a replica claims range 7), ``7.1`` (another replica claims it because the first has ended),
-``7.done``, and the same names for ``end``. Each of these files is made as a link to a complete file, so it exists whole
-or not at all, only one process makes it, and it never changes. The next sweep does not need these files.
+Each sweep has a subfolder with ``stored`` (how much of the store was there when the sweep began), ``begun`` (the plans
+of earlier sweeps are removed), ``plan`` (the ranges), ``7.0`` (a replica claims range 7), ``7.1`` (another replica
+claims it because the first has ended), ``7.done``, and the same names for ``end``. Each of these files is made as a
+link to a complete file, so it exists whole or not at all, only one process makes it, and it never changes. The next
+sweep does not need these files.
 
 Whether a replica has ended is told by its :mod:`~opencompass_tooleval.work_dir.heartbeat`, so that no file system needs
 locks. If a replica that was paused or cut off for a minute continues, the samples that it had in flight may have two
@@ -46,7 +47,7 @@ _RECORDS = 16
 _MOST, _OF_REST, _LEAST = 8, 4, 32
 """Sizes of ranges: a quarter of what is left of a replica's share, at most an eighth of the share and at least a 32nd.
 So a replica with a tenth of the others' speed ends its first range in time, and all end almost together."""
-_STORED, _PLAN, _END, _DONE = 'stored', 'plan', 'end', 'done'
+_STORED, _BEGUN, _PLAN, _END, _DONE = 'stored', 'begun', 'plan', 'end', 'done'
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,9 @@ class Claims:
             self._folder.mkdir(parents=True, exist_ok=True)  # the others may have failed, and removed their claims
             if self._begins_attempt():
                 self._make(_STORED, json.dumps(self.store.sizes()))
-                self._end_earlier_sweeps()
+                if not (self._folder / _BEGUN).exists():
+                    self._end_earlier_sweeps()
+                    self._make(_BEGUN)
                 if (sizes := self._stored()) is not None:
                     self.store.visible = sizes
                     return True

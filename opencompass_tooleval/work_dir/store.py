@@ -155,7 +155,7 @@ class AnswerStore:
                 begin += len(line)
                 self._offsets[file.name] = begin
         if faults:
-            what = f'{len(faults)} lines cannot be read (the first {faults[0]})'
+            what = f'lines that cannot be read: {len(faults)} (the first {faults[0]})'
             logger.warning('%s: %s; their samples are asked again', file, what)
 
     def rows_at(self, places: Iterable[Place]) -> Iterator[Row]:
@@ -201,6 +201,8 @@ class AnswerStore:
                 os.fsync(stream.fileno())
                 self._synced = time.monotonic()
             self._end = stream.tell()
+        if not begin:
+            sync_folder(self.folder)  # the name of the file
         places = [Place(self.name, offset) for offset in accumulate(map(len, lines[:-1]), initial=begin)][: len(lines)]
         for place, row in zip(places, rows, strict=True):
             self._is_round(place, row)

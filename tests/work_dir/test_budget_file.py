@@ -16,8 +16,9 @@ from opencompass_tooleval.core.scoring.prices import Budget, Prices, budget_of
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import other_row, other_usage, summary_of
 from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask, ledger_file, read_ledger
-from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive
+from opencompass_tooleval.work_dir.names import answers_folder
+from opencompass_tooleval.work_dir.store import AnswerStore
 from tests.work_dir.processes import hold, kill
 
 BUDGET = Budget('tokens', 1000)
@@ -102,23 +103,31 @@ def test_processes_together_stay_within_the_budget(tmp_path: Path) -> None:
 
 
 def test_what_was_spent_before_there_was_a_ledger_counts(tmp_path: Path) -> None:
-    """Of predictions, of their journal, and of a result with its judge; the same after the ledger was damaged."""
+    """Of predictions, of stored answers without them, and of a result with its judge; also after damage to the ledger.
+
+    Answers that are stored and in predictions too are counted once, as are the requests of a dialogue.
+    """
     folder, results = tmp_path / 'predictions' / 'm', tmp_path / 'results' / 'm'
     for path in (folder, results, tmp_path / 'configs'):
         path.mkdir(parents=True)
     (tmp_path / 'configs' / 'c.py').write_text('')
-    row = {'prediction': 'x', 'usage': Usage(100, 10).to_payload()}
-    (folder / 'done.json').write_text(json.dumps({'0': row, '1': row}))
+    row = {'record_id': 'a', 'prediction': 'x', 'usage': Usage(100, 10).to_payload()}
+    (folder / 'done.json').write_text(json.dumps({'0': row, '1': {**row, 'record_id': 'b'}}))
     simulator = [other_usage('simulator', 'sim', PRICES, [Usage(20, 5)])]
-    Journal(folder / 'tmp_begun.jsonl').append({0: {**row, 'auxiliary_models': simulator}})
+    AnswerStore(answers_folder(folder / 'begun.json')).append([{**row, 'auxiliary_models': simulator}])
+    for name in ('done', 'judged'):
+        AnswerStore(answers_folder(folder / f'{name}.json')).append([row, {**row, 'record_id': 'b'}])
+    rounds = [{'key': 't', 'round': number, 'usage': row['usage']} for number in range(2)]
+    of_dialogue = {**row, 'record_id': 't', 'usage': Usage(200, 20).to_payload()}
+    AnswerStore(answers_folder(folder / 'dialogue.json')).append([*rounds, of_dialogue])
     judge = other_row('judge', 'gpt', [Usage(50, 6)], PRICES)
     usage = {**(summary_of([Usage(40, 4)]) or {}), 'auxiliary_models': judge}
     (results / 'judged.json').write_text(json.dumps({'samples': {'all': 1}, 'usage': usage}))
     (folder / 'judged.json').write_text(json.dumps({'0': row}))
     cost = Budget('cost', 5.0, PRICES)
     for name, budget, is_auxiliary, spent in (
-        ('m', BUDGET, False, 3 * 110 + 25 + 44 + 56),
-        ('m', cost, False, (3 * 120 + 30 + 48 + 62) / 1e6),
+        ('m', BUDGET, False, 5 * 110 + 25 + 44 + 56),
+        ('m', cost, False, (5 * 120 + 30 + 48 + 62) / 1e6),
         ('gpt', BUDGET, True, 56),
         ('sim', cost, True, 30 / 1e6),
     ):

@@ -1,10 +1,10 @@
-"""work_dir/progress and work_dir/work_dir: journals, locks and logs of tasks, and the status read from them."""
+"""work_dir/progress and work_dir/work_dir: answers, locks and logs of tasks, and the status read from them."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ import pytest
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.cli.status import show_status
-from opencompass_tooleval.work_dir.journal import Journal
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.names import lock_path, sweep_lock
+from opencompass_tooleval.work_dir.names import answers_folder, lock_path, sweep_lock
 from opencompass_tooleval.work_dir.progress import Cell, State, dataset_abbr, look, model_abbr
 from opencompass_tooleval.work_dir.replicas import Claims, Replica
+from opencompass_tooleval.work_dir.store import AnswerStore
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 
 PREFIX = '11/21 12:17:33 - OpenCompass - '
@@ -28,6 +28,11 @@ FAILED_ZH = f'{PREFIX}ERROR - /x/going_on.py - attempt - 29 - FAILED plan_v2_zh:
 END = f'{PREFIX}INFO - time elapsed: 3.20s\n'
 CUT = 'slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n'
 PREEMPTED = 'slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO PREEMPTION ***\n'
+
+
+def row_of(record_id: str, time: float = 1.0) -> dict[str, Any]:
+    """The row of an answer."""
+    return {'record_id': record_id, 'prediction': 'x', 'time': time}
 
 
 class Run(WorkDir):
@@ -41,12 +46,9 @@ class Run(WorkDir):
         os.utime(file, (time, time))
         return file
 
-    def journal(self, *rows: Mapping[str, Any], dataset: str = 'plan_v2') -> Journal:
-        journal = Journal(self.path / 'predictions' / 'm' / f'tmp_{dataset}.jsonl')
-        journal.path.parent.mkdir(parents=True, exist_ok=True)
-        for number, row in enumerate(rows):
-            journal.append({row.get('idx', number): {key: value for key, value in row.items() if key != 'idx'}})
-        return journal
+    def store(self, *rows: Mapping[str, Any], dataset: str = 'plan_v2') -> None:
+        """Stores answers as a task does that has ended."""
+        AnswerStore(answers_folder(self.predictions('m', dataset))).append(list(map(dict, rows)))
 
     def lock(self, dataset: str = 'plan_v2') -> Path:
         return lock_path(self.predictions('m', dataset))
@@ -142,14 +144,17 @@ def test_what_is_the_reason_where_no_data_set_is_named(run: Run) -> None:
 
 def test_samples_are_counted_once_and_only_with_an_answer(run: Run) -> None:
     """Of dialogues, not their rounds; and no time is negative, where an earlier data set was larger."""
-    answered = {'record_id': 'a', 'infra': None}
-    rows = [(0, None), (1, 'infra:timeout'), (2, None), (2, None), (3, 'infra:server'), (3, None)]
-    run.journal(*({'idx': index, **answered, 'infra': infra} for index, infra in rows))
+    rows = [('0', None), ('1', 'infra:timeout'), ('2', None), ('2', None), ('3', 'infra:server'), ('3', None)]
+    for in_order in (rows, rows[::-1]):
+        run.store(*({'record_id': record, 'prediction': '', 'infra': infra} for record, infra in in_order))
+    again = {'record_id': '4', 'prediction': '', 'infra': None}
+    run.store({**again, 'infra': 'infra:server', 'attempt': 1}, {**again, 'trial': 1}, {**again, 'prediction': 4})
+    run.store({**again, 'infra': 'infra:server', 'trial': 1, 'attempt': 1}, {**again, 'trial': 2})
     rounds = ({'key': str(number % 4), 'round': number // 4, 'answer': 'x'} for number in range(10))
-    run.journal(*rounds, dataset='dialogues')
-    with exclusive(run.lock(), 4), exclusive(run.lock('dialogues'), 3):
+    run.store(*rounds, dataset='dialogues')
+    with exclusive(run.lock(), 7), exclusive(run.lock('dialogues'), 3):
         cell, of_dialogues = run.cell(), run.cell('dialogues')
-    assert (cell.state, cell.answered, cell.samples) == (State.RUNNING, 3, 4)
+    assert (cell.state, cell.answered, cell.samples) == (State.RUNNING, 5, 7)
     assert (of_dialogues.answered, of_dialogues.rate, of_dialogues.seconds_left) == (3, None, None)
     assert Cell('m', 'd', State.RUNNING, 10, 4, 2.0).seconds_left == 0
 
@@ -163,21 +168,89 @@ def test_each_replica_has_its_rate(run: Run, capsys: pytest.CaptureFixture[str])
             claims = Claims(whole, Replica(number, 2, 'x'))
             stack.enter_context(exclusive(claims.lock, 20))
             claims.begin()
-            claims.divide(range(20), [1] * 20, 1)
-            rows = {index + 5 * number: {'infra': None, 'time': 1000.0 + index * seconds} for index in range(5)}
-            claims.journal.append(rows)
+            claims.divide(range(20), [1] * 20, 1, set)
+            claims.store.append([row_of(f'{number} {index}', 1000.0 + index * seconds) for index in range(5)])
         cell = run.cell()
         assert (cell.state, cell.answered, cell.samples, cell.rate) == (State.RUNNING, 10, 20, 5.0)
         assert sorted(cell.rates) == [1.0, 4.0] and cell.seconds_left == 2.0
         show_status(run.path)
         assert '10 of 20, 5.0 samples/s by 2 replicas (1.0 + 4.0), 0:00:02 left' in capsys.readouterr().out
-        rounds = {(1 << 32) + number: {'key': f'a{number}', 'round': 0} for number in range(3)}
-        claims.journal.append({**rounds, 18: {'record_id': 'a1', 'infra': None}})
+        rounds = [{'key': f'a{number}', 'round': 0} for number in range(3)]
+        claims.store.append([*rounds, {**row_of('a1'), 'infra': None}])
         assert (run.cell().answered, run.cell().samples) == (13, 20)  # a0 and a2 have begun, a1 has ended
 
 
+def test_a_finished_shard_is_counted_once(run: Run) -> None:
+    """Its answers are stored, and in its predictions."""
+    usage = {'prompt': 10, 'completion': 1, 'requests': 1}
+    for number, ids in enumerate(('abc', 'de')):
+        run.store(*({**row_of(name), 'usage': usage} for name in ids), dataset=f'plan_v2_{number}')
+    file = run.predictions('m', 'plan_v2_0')
+    file.write_text(json.dumps({str(index): {**row_of(name), 'usage': usage} for index, name in enumerate('abc')}))
+    cell = run.cell()
+    assert (cell.state, cell.answered) == (State.WAITING, 5) and cell.spent
+    assert (cell.spent.prompt, cell.spent.completion) == (50, 5)
+
+
+def test_a_task_knows_how_many_stored_answers_it_uses(run: Run) -> None:
+    """Its config may not accept all of them. Of replicas, each knows what was stored before and its own answers."""
+    run.store(*map(row_of, 'abc'), {'key': 'd', 'round': 0})
+    assert run.cell().answered == 4
+    with exclusive(run.lock(), 20) as reporter:
+        assert run.cell().answered == 4
+        reporter.has_answered(2, 1, [])
+        reporter.waits_for('')  # this writes at once
+        assert run.cell().answered == 2 + 1
+        left = run.lock().read_text()
+    run.lock().write_text(left)  # as after kill -9: the answers that came in later are stored
+    assert run.cell().answered == 4
+    run.lock().unlink()
+    claims = [Claims(run.predictions('m', 'plan_v2'), Replica(number, 2, 'x')) for number in range(2)]
+    with exclusive(claims[0].lock, 20) as one, exclusive(claims[1].lock, 20) as other:
+        for replica, reporter, answered in zip(claims, (one, other), (8, 6), strict=True):
+            replica.begin()
+            reporter.has_answered(answered, 3, [])
+            reporter.waits_for('')
+        assert run.cell().answered == 3 + 5 + 3 + 1
+
+
+def test_the_rate_of_a_replica_is_that_of_its_sweep(run: Run) -> None:
+    """A pause between two sweeps slows nobody down."""
+    claims = Claims(run.predictions('m', 'plan_v2'), Replica(0, 2, 'y'))
+    store = AnswerStore(claims.store.folder, 'x-0-start0001.jsonl')
+    store.append([row_of(f'x {index}', 1000.0 + index) for index in range(5)])
+    with exclusive(claims.lock, 20):
+        claims.begin()
+        claims.divide(range(20), [1] * 20, 1, set)
+        claims.store.append([row_of(f'y {index}', 90_000.0 + index / 2) for index in range(5)])
+        assert run.cell().rate == 2.0
+
+
+@pytest.mark.parametrize(
+    'member', [{'attempt': -1}, {'attempt': 'x'}, {'time': 10**400}, {'trial': -1}, {'trial': '1'}]
+)
+def test_a_row_of_any_kind_is_counted(run: Run, member: Mapping[str, Any]) -> None:
+    """A run may come from anybody."""
+    run.store({**row_of('a'), **member}, {'key': 'b', 'round': 0, **member})
+    assert run.cell().answered == 2
+
+
+def test_answers_that_are_moved_while_they_are_counted_are_no_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of shards that another process joins."""
+    run.store(row_of('a'), {'key': 'b', 'round': 0})
+    folder, read = answers_folder(run.predictions('m', 'plan_v2')), AnswerStore.read
+
+    def moves(store: AnswerStore) -> Iterator[Any]:
+        yield from read(store)
+        for file in store.files():
+            file.rename(folder.with_name(file.name))
+
+    monkeypatch.setattr(AnswerStore, 'read', moves)
+    assert run.cell().state is State.WAITING
+
+
 def test_a_job_that_waits_for_its_server_says_so(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    run.journal({'prediction': 'a', 'infra': None})
+    run.store(row_of('a'))
     run.configure(['m'], ['plan_v2'])
     with exclusive(run.lock(), 20) as reporter:
         reporter.waits_for('http://h/v1 has not been reached for 32 s')
@@ -207,7 +280,7 @@ def status_of(run: Run, capsys: pytest.CaptureFixture[str], *datasets: str) -> s
 
 
 def test_kept_answers_of_a_killed_run_are_shown(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    run.journal({'prediction': 'a'}, {'prediction': 'b'})
+    run.store(row_of('a'), row_of('b'))
     with exclusive(run.lock(), samples=10):
         assert 'kept   ' not in status_of(run, capsys, 'plan_v2', 'review_v2')
         left = run.lock().read_text()
@@ -224,9 +297,7 @@ def test_the_time_left_is_of_what_waits_too(
     run: Run, capsys: pytest.CaptureFixture[str], others: list[str], left: str
 ) -> None:
     """Another model has answered ``known``, so that its size is known."""
-    journal = run.journal({'prediction': 'a'}, {'prediction': 'b'})
-    rows = [json.loads(line) for line in journal.path.read_text().splitlines()]
-    journal.path.write_text(''.join(json.dumps({**row, 'time': 100.0 + row['idx']}) + '\n' for row in rows))
+    run.store(row_of('a', 100.0), row_of('b', 101.0), {**row_of('c', 500.0), 'infra': 'infra:timeout'})
     file = run.path / 'predictions' / 'other' / 'known.json'
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({str(number): {'prediction': 'x'} for number in range(20)}))

@@ -6,14 +6,16 @@ import errno
 import inspect
 import json
 import os
+import re
 import shutil
 import signal
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,10 +25,18 @@ import pytest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir import heartbeat, lock, replicas
 from opencompass_tooleval.work_dir.heartbeat import Heartbeat, Worker, machine
-from opencompass_tooleval.work_dir.journal import Journal, write_json
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.names import claims_folder
-from opencompass_tooleval.work_dir.replicas import Claims, Plan, Replica, cut_ranges, end_claims, read_claim, read_plan
+from opencompass_tooleval.work_dir.replicas import (
+    Claims,
+    Plan,
+    Replica,
+    cut_ranges,
+    read_claim,
+    read_plan,
+    remove_claims,
+)
+from opencompass_tooleval.work_dir.store import Answers, AnswerStore, Row, write_json
 
 
 @pytest.mark.parametrize(
@@ -47,19 +57,51 @@ def test_a_range_is_measured_by_its_bytes() -> None:
     assert ends[0] == 2 and bytes_of[0] > 1.5 * bytes_of[-1] and ends[-1] == 1010
 
 
+def row_of(index: int) -> Row:
+    """The answer to a sample."""
+    return {'record_id': str(index), 'prediction': str(index)}
+
+
+def answers_in(store: AnswerStore, samples: int) -> Answers:
+    """The answers that a replica sees, as the inferencer reads them."""
+    keys = [(str(index), 0) for index in range(samples)]
+    answers = Answers(store, keys, lambda index, row: True, lambda row: bool(row.get('infra')))
+    answers.read()
+    answers.found.clear()
+    return answers
+
+
+def divide(claims: Claims, samples: int, at_once: int = 1) -> Answers:
+    """Divides the samples without an answer, as the inferencer does; returns the answers that the replica sees."""
+    answers = answers_in(claims.store, samples)
+    left = [index for index in range(samples) if index not in answers or index in answers.again]
+
+    def asked() -> Collection[int]:
+        answers.read()
+        return answers.found
+
+    claims.divide(left, [1] * len(left), at_once, asked)
+    return answers
+
+
 def pair(folder: Path, samples: int, divided: int = 2) -> list[Claims]:
     """Two replicas of a sweep that have begun, of which so many have divided the samples."""
     both = [Claims(folder / 'data.json', Replica(number, 2, 'x')) for number in range(2)]
     for number, claims in enumerate(both):
         assert claims.begin()
         if number < divided:
-            claims.divide(range(samples), [1] * samples, 1)
+            divide(claims, samples)
     return both
 
 
 def answer(claims: Claims, indices: Sequence[int]) -> None:
-    claims.journal.append({index: {'prediction': str(index)} for index in indices})
+    claims.store.append([row_of(index) for index in indices])
     claims.arrived(indices)
+
+
+def stored(folder: Path) -> list[int]:
+    """Indices of the samples that have a row, as a single task sees them; each row counts."""
+    return sorted(int(row['record_id']) for _, row in AnswerStore(folder / 'data.answers').read())
 
 
 def plan_of(whole: Path) -> Plan:
@@ -92,7 +134,7 @@ def test_nothing_to_divide_is_done_in_every_step(tmp_path: Path) -> None:
             claims.arrived([])
             assert claims.take(8) == [] and (written or plan_of(tmp_path / 'data.json').stops == [])
             assert claims.has_work() == (not written)
-            claims.finish(lambda journals: (written.append(1), (tmp_path / 'data.json').write_text('{}')))
+            claims.finish(lambda: (written.append(1), (tmp_path / 'data.json').write_text('{}')))
     assert written == [1] and not claims_folder(tmp_path / 'data.json').exists()
 
 
@@ -104,7 +146,7 @@ def test_one_dies_in_the_middle(tmp_path: Path) -> None:
         with exclusive(dies.lock):
             for claims in (dies, lives):
                 claims.begin()
-                claims.divide(range(samples), [10] * samples, 4)
+                divide(claims, samples, 4)
             claimed = dies.take(8)
             answer(dies, claimed[:5])
             asked.update(claimed[:5])
@@ -116,7 +158,7 @@ def test_one_dies_in_the_middle(tmp_path: Path) -> None:
         while indices := lives.take(8):
             asked.update(indices)
             answer(lives, indices)
-    assert asked == Counter(range(samples))
+    assert asked == Counter(range(samples)) and stored(tmp_path) == list(range(samples))
     assert done_ranges(tmp_path / 'data.json') == set(range(len(plan_of(tmp_path / 'data.json').stops)))
 
 
@@ -124,14 +166,16 @@ def test_one_dies_in_the_middle(tmp_path: Path) -> None:
 def test_a_replica_that_is_started_again_gets_what_it_left(tmp_path: Path, sweep: str) -> None:
     killed, again = (Claims(tmp_path / 'data.json', Replica(0, 2, one)) for one in ('x', sweep))
     killed.begin()
-    killed.divide(range(8), [1] * 8, 1)
-    (done,) = killed.take(9)
-    answer(killed, [done])
-    assert killed.take(9)
-    left = [index for index in range(8) if index != done]
+    divide(killed, 64)
+    done = killed.take(9)
+    answer(killed, done)
+    begun = killed.take(9)
+    answer(killed, begun[:1])
+    assert len(done) > 1 and len(begun) > 1
+    done += begun[:1]
+    left = [index for index in range(64) if index not in done]
     again.begin()
-    order = range(8) if sweep == 'x' else left
-    again.divide(order, [1] * len(order), 1)
+    assert [*divide(again, 64)] == ([] if sweep == 'x' else done), 'all replicas of a sweep divide the same samples'
     taken: list[int] = []
     while indices := again.take(9):
         answer(again, indices)
@@ -142,7 +186,48 @@ def test_a_replica_that_is_started_again_gets_what_it_left(tmp_path: Path, sweep
 def test_replicas_that_see_other_data_are_refused(tmp_path: Path) -> None:
     _, other = pair(tmp_path, 5, divided=1)
     with pytest.raises(DataError, match='another replica has divided 5 samples, and this one has 4 others'):
-        other.divide(range(4), [1] * 4, 1)
+        divide(other, 4)
+
+
+def test_all_replicas_of_a_sweep_divide_the_same_samples(tmp_path: Path) -> None:
+    """Also those that begin when others have answered. What was stored before is not asked again."""
+    before = AnswerStore(tmp_path / 'data.answers')
+    before.append([row_of(3), {**row_of(4), 'infra': 'infra:timeout'}])
+    early, late = (Claims(tmp_path / 'data.json', Replica(number, 2, 'x')) for number in range(2))
+    assert early.begin()
+    assert sorted(divide(early, 8)) == [3, 4]
+    answer(early, first := early.take(9))
+    before.append([row_of(5)])
+    assert late.begin()
+    assert sorted(divide(late, 8)) == [3, 4]
+    taken: list[int] = []
+    while indices := late.take(9):
+        answer(late, indices)
+        taken += indices
+    assert sorted(first + taken) == [0, 1, 2, 4, 5, 6, 7] and first
+
+
+def test_answers_of_another_replica_are_seen_when_its_range_is_taken_over(tmp_path: Path) -> None:
+    """Not before, and then also the requests of its dialogues, which are continued."""
+    dies, lives = (Claims(tmp_path / 'data.json', Replica(number, 2, 'x')) for number in range(2))
+    with exclusive(lives.lock):
+        with exclusive(dies.lock):
+            assert dies.begin() and lives.begin()
+            divide(dies, 320, 16)
+            answers = divide(lives, 320, 16)
+            claimed = dies.take(320)
+            answer(dies, claimed[:1])
+            dies.store.append([{'key': str(index), 'round': 0, 'answer': 'x'} for index in claimed])
+            while indices := lives.take(16):
+                answer(lives, indices)
+            assert not answers and not lives.store.rounds and len(claimed) > 1
+        taken: list[int] = []
+        while indices := lives.take(16):
+            answer(lives, indices)
+            taken += indices
+    assert sorted(taken) == sorted(claimed[1:])
+    assert [*answers] == claimed[:1] and [*lives.store.rounds] == [str(index) for index in claimed]
+    assert stored(tmp_path) == list(range(320))
 
 
 def test_what_cannot_be_written_is_kept_and_said(tmp_path: Path) -> None:
@@ -150,15 +235,14 @@ def test_what_cannot_be_written_is_kept_and_said(tmp_path: Path) -> None:
     for claims in (one, other):
         answer(claims, claims.take(9))
 
-    def fail(journals: Sequence[Journal]) -> None:
-        assert len(journals) == 3
+    def fail() -> None:
+        assert sorted(row['record_id'] for _, row in one.store.read()) == ['1'], 'it has written the other one'
         raise OSError('the disk is full')
 
+    assert not list(one.store.read())
     with pytest.raises(OSError, match='the disk is full'):
         one.finish(fail)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ['tmp_data.jsonl']
-    rows = Journal(tmp_path / 'tmp_data.jsonl').restore()
-    assert {index: row['prediction'] for index, row in rows.items()} == {0: '0', 1: '1'}
+    assert [file.name for file in tmp_path.iterdir()] == ['data.answers'] and stored(tmp_path) == [0, 1]
     with pytest.raises(DataError, match='another replica could not write these predictions: its log says why'):
         other.has_work()
 
@@ -170,8 +254,8 @@ def test_predictions_are_written_once(tmp_path: Path, monkeypatch: pytest.Monkey
         answer(claims, claims.take(9))
     written, remove, whole = [], replicas.remove_claims, tmp_path / 'data.json'
 
-    def write(journals: Sequence[Journal]) -> None:
-        written.append(len(journals))
+    def write() -> None:
+        written.append(sorted(answers_in(one.store, 2)))
         whole.write_text('{}')
 
     def remove_slowly(file: Path) -> None:
@@ -182,25 +266,27 @@ def test_predictions_are_written_once(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(replicas, 'remove_claims', remove_slowly)
     one.finish(write)
     (claims_folder(whole) / 'x').mkdir(parents=True)
-    other.divide(range(2), [1] * 2, 1)
-    assert written == [3] and [file.name for file in tmp_path.iterdir()] == ['data.json']
+    divide(other, 2)
+    assert written == [[1]] and sorted(file.name for file in tmp_path.iterdir()) == ['data.answers', 'data.json']
 
 
 def test_a_single_task_gets_what_replicas_left(tmp_path: Path) -> None:
     """A dialogue that failed is begun again with its rounds."""
-    claims, base = pair(tmp_path, 9)[0], Journal(tmp_path / 'tmp_data.jsonl')
-    base.append({5: {'prediction': '5'}})
-    rounds = {1 << 32: {'key': 'a', 'round': 0}, (1 << 32) + 1: {'key': 'b', 'round': 0}}
-    claims.journal.append({**rounds, 0: {'prediction': '', 'infra': 'infra:timeout'}, 1: {'prediction': 'b'}})
-    before = [row['time'] for row in claims.journal.rows() if not row.get('infra')]
-    end_claims(tmp_path / 'data.json')
-    assert sorted(base.restore()) == [1, 5, *rounds]
-    assert [row['time'] for row in base.rows()][1:] == before
-    assert [file.name for file in tmp_path.iterdir()] == ['tmp_data.jsonl']
+    claims, store = pair(tmp_path, 9)[0], AnswerStore(tmp_path / 'data.answers')
+    store.append([row_of(5)])
+    rounds = [{'key': '0', 'round': 0, 'answer': 'a'}, {'key': '1', 'round': 0, 'answer': 'b'}]
+    claims.store.append([*rounds, {**row_of(0), 'prediction': '', 'infra': 'infra:timeout'}, row_of(1)])
+    before = {file: file.read_bytes() for file in store.files()}
+    remove_claims(tmp_path / 'data.json')
+    answers = answers_in(AnswerStore(tmp_path / 'data.answers'), 9)
+    assert sorted(answers) == [0, 1, 5] and answers.again == {0: {'infra': 'infra:timeout'}}
+    assert [answers.store.rounds_of(key)[0]['answer'] for key in '01'] == ['a', 'b']
+    assert {file: file.read_bytes() for file in store.files()} == before and len(before) == 2
+    assert [file.name for file in tmp_path.iterdir()] == ['data.answers']
 
 
 SAMPLES, AT_ONCE = 24, 2
-MODULES = {'replicas.py', 'heartbeat.py', 'journal.py', 'whole_file.py'}
+MODULES = {'replicas.py', 'heartbeat.py', 'store.py', 'whole_file.py'}
 Point = tuple[str, int]
 
 
@@ -255,25 +341,22 @@ def work(whole: Path, replica: Replica, delay: float = 0.0) -> None:
     """Answers what is left; each question is a line of ``asked``, beside the folder."""
     asked = os.open(whole.parent.with_suffix('.asked'), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    def write(journals: Sequence[Journal]) -> None:
-        rows = {row['idx']: row for journal in journals for row in journal.rows()}
-        assert rows.keys() == set(range(SAMPLES))
-        write_json(whole, ((str(index), rows[index]) for index in sorted(rows)))
-        journals[0].remove()
+    def write(answers: Answers) -> None:
+        answers.read()
+        assert set(answers) == set(range(SAMPLES))
+        write_json(whole, ((row['record_id'], row) for row in answers.in_order()))
 
     while not whole.exists():
         claims = Claims(whole, replica)
         with exclusive(claims.lock):
             if claims.begin():
-                rows = {row['idx'] for row in claims.earlier[0].rows()}
-                left = [index for index in range(SAMPLES) if index not in rows]
-                claims.divide(left, [1] * len(left), AT_ONCE)
+                answers = divide(claims, SAMPLES, AT_ONCE)
                 while indices := claims.take(AT_ONCE):
                     os.write(asked, b''.join(b'%d\n' % index for index in indices))
                     time.sleep(delay)
-                    claims.journal.append({index: {'prediction': str(index)} for index in indices})
+                    answers.update({index: row_of(index) for index in indices})
                     claims.arrived(indices)
-                claims.finish(write)
+                claims.finish(partial(write, answers))
             claims.leave()
         claims = Claims(whole, replica)
         while not whole.exists() and not claims.has_work():
@@ -285,16 +368,23 @@ def ended(*processes: int) -> list[int]:
 
 
 def check(folder: Path, in_flight: int) -> None:
-    """All have an answer, nothing was asked twice but what was in flight, and nothing is left."""
+    """All have an answer, nothing was asked twice but what was in flight, and only the answers are left."""
     asked = Counter(folder.with_suffix('.asked').read_text().split())
     assert asked.keys() == set(map(str, range(SAMPLES)))
     assert asked.total() <= SAMPLES + in_flight and max(asked.values()) <= 2
     rows = json.loads((folder / 'data.json').read_bytes())
-    assert [row['prediction'] for row in rows.values()] == [str(index) for index in range(SAMPLES)]
+    assert list(rows.values()) == [row_of(index) for index in range(SAMPLES)]
+    assert [*answers_in(AnswerStore(folder / 'data.answers'), SAMPLES).in_order()] == list(rows.values())
+    answered = Counter(map(str, stored(folder)))
+    assert answered.keys() == asked.keys() and answered <= asked
     assert not Claims(folder / 'data.json', Replica(0, 2, 'late')).begin()
-    # A journal may be left that a kill found beside finished predictions; reopening these removes it.
-    left = {file.name for file in folder.iterdir() if file.suffix != '.lock'}
-    assert left <= {'data.json', 'tmp_data.jsonl'} and (in_flight or len(left) == 1)
+    assert left_in(folder) == {'data.json', 'data.answers'}
+    assert {file.suffix for file in (folder / 'data.answers').iterdir()} == {'.jsonl'}
+
+
+def left_in(folder: Path) -> set[str]:
+    """What is beside the predictions, but for locks of the killed."""
+    return {file.name for file in folder.iterdir() if file.suffix != '.lock'}
 
 
 @pytest.fixture
@@ -305,13 +395,13 @@ def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope='module')
 def lines(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Point, int]]:
-    """All lines of the modules that a replica runs, with earlier journals, and how often."""
+    """All lines of the modules that a replica runs, with earlier answers, and how often."""
     folder = tmp_path_factory.mktemp('lines') / 'run'
     begun(folder)
     assert ended(run(folder, Replica(0, 2, 'b'), None)) == [0]
     check(folder, 0)
     counted = json.loads(folder.with_suffix('.lines').read_text())
-    assert len(counted) > 150
+    assert len(counted) > 150 and {name for name, _, _ in counted} == MODULES
     return [((name, line), times) for name, line, times in counted]
 
 
@@ -320,9 +410,9 @@ def begun(folder: Path) -> None:
     folder.mkdir()
     claims = Claims(folder / 'data.json', Replica(1, 2, 'a'))
     claims.begin()
-    claims.divide(range(SAMPLES), [1] * SAMPLES, AT_ONCE)
+    answers = divide(claims, SAMPLES, AT_ONCE)
     indices = claims.take(AT_ONCE)
-    claims.journal.append({index: {'prediction': str(index)} for index in indices})
+    answers.update({index: row_of(index) for index in indices})
     folder.with_suffix('.asked').write_text(''.join(f'{index}\n' for index in indices))
 
 
@@ -363,9 +453,9 @@ def test_processes_that_claim_at_once(tmp_path: Path) -> None:
 def test_without_locks_the_ranges_of_a_dead_replica_are_taken_over(tmp_path: Path, locks: str) -> None:
     folder = tmp_path / 'run'
     begun(folder)
-    source, first = inspect.getsourcelines(Journal.sync)
+    source, first = inspect.getsourcelines(AnswerStore.sync)
     sync = next(line for line, text in enumerate(source, first) if 'fsync(' in text)  # before its first range is done
-    kills: list[Any] = [(), (), (('journal.py', sync), 1)]
+    kills: list[Any] = [(), (), (('store.py', sync), 1)]
     runs = [run(folder, Replica(n, 3, 'b'), *kill, locks=locks, delay=0.1) for n, kill in enumerate(kills)]
     assert ended(*runs) == [0, 0, -signal.SIGKILL]
     check(folder, AT_ONCE)
@@ -380,12 +470,20 @@ def test_without_locks_a_slow_replica_keeps_its_ranges(tmp_path: Path, locks: st
 
 
 @pytest.mark.parametrize('locks', list(LOCKS))
-def test_without_locks_a_joiner_that_ended_is_replaced(tmp_path: Path, locks: str) -> None:
+def test_without_locks_a_writer_that_ended_is_replaced(tmp_path: Path, locks: str) -> None:
+    """One that had claimed the end of the same sweep, when all was answered."""
     folder = tmp_path / 'run'
-    begun(folder)
-    claims_of_b = claims_folder(folder / 'data.json') / 'b'
-    claims_of_b.mkdir()
-    (claims_of_b / 'begin.0').write_text(json.dumps(asdict(Worker(0, 'ended', 1, machine()))))
+    folder.mkdir()
+    claims = Claims(folder / 'data.json', Replica(1, 2, 'b'))
+    claims.begin()
+    divide(claims, SAMPLES, SAMPLES)
+    while indices := claims.take(SAMPLES):
+        answer(claims, indices)
+    claims.leave()
+    folder.with_suffix('.asked').write_text(''.join(f'{index}\n' for index in range(SAMPLES)))
+    (claims_folder(folder / 'data.json') / 'b' / 'end.0').write_text(
+        json.dumps(asdict(Worker(0, 'ended', 1, machine())))
+    )
     (folder / '.data_0.lock').touch()  # as a killed process leaves it
     assert ended(run(folder, Replica(1, 2, 'b'), locks=locks)) == [0]
     check(folder, 0)
@@ -422,29 +520,93 @@ def test_a_replica_that_wakes_up_late_costs_what_it_had_in_hand(tmp_path: Path) 
     asked = Counter(folder.with_suffix('.asked').read_text().split())
     assert asked.keys() == set(map(str, range(SAMPLES))) and max(asked.values()) <= 2
     assert asked.total() <= SAMPLES + 2 * AT_ONCE
-    assert [file.name for file in folder.iterdir() if file.suffix != '.lock'] == ['data.json']
+    assert left_in(folder) == {'data.json', 'data.answers'}
     rows = json.loads((folder / 'data.json').read_bytes())
-    assert [row['prediction'] for row in rows.values()] == [str(index) for index in range(SAMPLES)]
+    assert list(rows.values()) == [row_of(index) for index in range(SAMPLES)]
+    assert Counter(map(str, stored(folder))) == asked
 
 
-def test_a_joiner_that_was_paused_leaves_the_sweep_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Meanwhile another replica has joined the answers, and works."""
+@pytest.mark.parametrize('when', ['before', 'after'])
+def test_a_replica_that_was_paused_as_it_began_leaves_the_sweep_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """Before or after it recorded what was stored. Meanwhile another replica has divided the samples, and answers."""
     whole = tmp_path / 'data.json'
-    late, other = (Claims(whole, Replica(number, 2, 'x')) for number in range(2))
-    join = replicas._join
+    AnswerStore(tmp_path / 'data.answers').append([row_of(3)])
+    earlier, late, other = (Claims(whole, Replica(*of)) for of in ((0, 1, 'a'), (0, 2, 'x'), (1, 2, 'x')))
+    assert earlier.begin()
+    divide(earlier, 4)
+    make, taken = Claims._make, list[int]()
 
-    def pause(*arguments: Any) -> None:
-        monkeypatch.setattr(replicas, '_join', join)
+    def pause(claims: Claims, name: str, text: str = '') -> bool:
+        monkeypatch.setattr(Claims, '_make', make)
+        made = when == 'after' and make(claims, name, text)
         late.leave()  # as if its count stayed the same for a minute
         assert other.begin()
-        other.divide(range(4), [1] * 4, 4)
-        other.journal.append({index: {'prediction': str(index)} for index in other.take(2)})
-        join(*arguments)
+        divide(other, 4, 4)
+        taken.extend(other.take(2))
+        other.store.append([row_of(index) for index in taken])
+        return made or make(claims, name, text)
 
-    monkeypatch.setattr(replicas, '_join', pause)
+    monkeypatch.setattr(Claims, '_make', pause)
+    assert late.begin() and len(plan_of(whole).stops) == 3
+    assert taken and stored(tmp_path) == sorted([*taken, 3]) and late.store.visible == other.store.visible
+    assert [*divide(late, 4)] == [3]
+
+
+def test_a_sweep_ends_an_earlier_one_that_still_runs(tmp_path: Path) -> None:
+    """A replica of the earlier one ends what it has in hand, and claims nothing more."""
+    earlier, claims = (Claims(tmp_path / 'data.json', Replica(0, 2, sweep)) for sweep in 'xy')
+    assert earlier.begin()
+    divide(earlier, 64)
+    first = earlier.take(1)
+    assert claims.begin()
+    assert not divide(claims, 64)
+    while indices := earlier.take(64):
+        answer(earlier, indices)
+        first += indices
+    assert 0 < len(first) < 8
+
+
+def test_a_replica_of_an_earlier_sweep_that_begins_late_leaves_the_next_one_alone(tmp_path: Path) -> None:
+    """As a task does that waited for its node while the run was resumed."""
+    earlier, claims, late = (
+        Claims(tmp_path / 'data.json', Replica(*of)) for of in ((0, 2, 'x'), (0, 2, 'y'), (1, 2, 'x'))
+    )
+    for one in (earlier, claims):
+        assert one.begin()
+        divide(one, 8)
     assert late.begin()
-    assert [row['idx'] for row in other.journal.rows()] == [0, 1] and len(plan_of(whole).stops) > 1
-    assert not list(Journal(tmp_path / 'tmp_data.jsonl').rows())
+    divide(late, 8)
+    taken: list[int] = []
+    while indices := claims.take(8):
+        answer(claims, indices)
+        taken += indices
+    assert sorted(taken) == list(range(8)) and claims.has_work()
+    claims.finish(lambda: (tmp_path / 'data.json').write_text('{}'))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ['data.answers', 'data.json']
+
+
+def test_a_kill_as_a_sweep_begins_leaves_no_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise replicas of the earlier one, if they still run, go on with what this one asks too."""
+    earlier, killed, other = (
+        Claims(tmp_path / 'data.json', Replica(*of)) for of in ((0, 2, 'x'), (0, 2, 'y'), (1, 2, 'y'))
+    )
+    assert earlier.begin()
+    divide(earlier, 64)
+    make = Claims._make
+
+    def dies(claims: Claims, name: str, text: str = '') -> bool:
+        make(claims, name, text)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Claims, '_make', dies)
+        killed.begin()
+    killed.leave()
+    assert other.begin()
+    divide(other, 64)
+    assert earlier.take(64) == []
 
 
 def test_a_replica_gives_up_what_another_one_has_taken_over(tmp_path: Path, beats: Heartbeat) -> None:
@@ -551,7 +713,14 @@ def test_a_replica_whose_disk_fails_calls_nobody_ended(
 DAMAGE = {'empty': b'', 'NULs': bytes(99), 'cut': b'{"stops": [1', 'lost': None}
 
 
-@pytest.mark.parametrize('which', ['plan', '*.0', '*.done', '*'])
+SAYS = {
+    'stored': r'data\.claims/a/stored: it ',
+    'plan': r'data\.claims/a/plan: the plan of this sweep cannot be read',
+    '*': r'data\.claims/a/stored: it ',
+}
+
+
+@pytest.mark.parametrize('which', ['stored', 'plan', '*.0', '*.done', '*'])
 @pytest.mark.parametrize(
     'sweep', ['a', pytest.param('b', marks=pytest.mark.long)], ids=['the same sweep', 'the next one']
 )
@@ -565,8 +734,11 @@ def test_a_power_cut_loses_no_answer(tmp_path: Path, which: str, sweep: str) -> 
             file.unlink() if content is None else file.write_bytes(content)
         (code,) = ended(run(folder, Replica(0, 2, sweep)))
         if code:
-            assert (sweep, which in ('plan', '*')) == ('a', True)
-            message = 'the plan of this sweep cannot be read. Fix it with: opencompass ... -r'
-            assert message in (tmp_path / f'{damage}.txt').read_text()
+            assert (sweep, which in SAYS) == ('a', True)
+            said = (tmp_path / f'{damage}.txt').read_text()
+            if (damage, which) == ('lost', 'stored'):  # it was on the disk before its samples were divided
+                assert f'another replica has divided {SAMPLES} samples, and this one has {SAMPLES - AT_ONCE}' in said
+            else:
+                assert re.search(rf'{SAYS[which]}.*\. Fix it with: opencompass \.\.\. -r', said), said
             assert ended(run(folder, Replica(0, 2, 'b'))) == [0]
         check(folder, 0)

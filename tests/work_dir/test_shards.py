@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ from opencompass.utils import build_dataset_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner
-from opencompass_tooleval.work_dir.journal import Journal, write_json
-from opencompass_tooleval.work_dir.names import whole_name
+from opencompass_tooleval.work_dir.names import answers_folder, whole_name
 from opencompass_tooleval.work_dir.shards import check_shards, parts_of, read_predictions, shard_files
-from opencompass_tooleval.work_dir.stored import Records, join_parts
+from opencompass_tooleval.work_dir.store import Answers, AnswerStore, Row, keys_of, write_json
+from opencompass_tooleval.work_dir.stored import ask_more, join_parts
 from tests.conftest import ModelServer, sweep_of
 from tests.forked import run_opencompass
 
@@ -118,8 +118,12 @@ def test_three_jobs_give_what_one_gives(tmp_path: Path) -> None:
             results[split]['digests'] = digests
         (table,) = folder.glob('out/*/summary/summary_*.csv')
         results[split]['csv'] = table.read_text()
-        files = [file.name for file in folder.glob('out/*/predictions/noisy/*')]
+        (predictions,) = folder.glob('out/*/predictions/noisy')
+        files = {file.stem for file in predictions.glob('*.json')}
         assert len(files) == (6 if split == 'shards' else 2)
+        assert {file.name for file in predictions.iterdir()} == {
+            f'{name}.{kind}' for name in files for kind in ('json', 'answers')
+        }
         if split in ('num_worker', 'replicas'):
             assert len([*folder.glob('out/*/logs/infer/noisy/*.out')]) == 3
         assert ('min_task_size of the partitioner: no effect' in done.stdout + done.stderr) == (split == 'num_worker')
@@ -138,14 +142,28 @@ SHARDS = "dict(type=NumWorkerPartitioner, num_worker=3, min_task_size=1, dataset
 REPLICAS = 'dict(type=ToolEvalNumWorkerPartitioner, num_worker=2)'
 
 
-def as_journal(file: Path, keep: int, fails: bool = False) -> None:
-    """Turns finished predictions into what a killed task leaves: the journal of their first rows, in another order."""
-    rows = dict(enumerate(json.loads(file.read_text()).values()))
+def remove(file: Path) -> None:
+    """Removes predictions with their answers, as if nothing had been asked."""
+    shutil.rmtree(answers_folder(file))
+    file.unlink()
+
+
+def unfinish(file: Path, keep: int, fails: bool = False) -> None:
+    """Turns finished predictions into what a killed task leaves: their first answers, in another order."""
+    rows = list(json.loads(file.read_text()).values())
     kept = {index: rows[index] for index in reversed(range(keep))}
     if fails:
         kept[keep] = {**rows[keep], 'infra': 'infra:timeout', 'prediction': ''}
-    Journal(file.with_name(f'tmp_{file.stem}.jsonl')).append(kept)
-    file.unlink()
+    remove(file)
+    answers_of(file, [row['record_id'] for row in rows]).update(kept)
+
+
+def answers_of(file: Path, record_ids: list[str]) -> Answers:
+    """The stored answers to records, as the inferencer reads them."""
+    store = AnswerStore(answers_folder(file))
+    answers = Answers(store, keys_of(record_ids), lambda index, row: True, lambda row: bool(row.get('infra')))
+    answers.read()
+    return answers
 
 
 def test_shards_of_an_earlier_run_keep_their_answers(tmp_path: Path, canned_server: ModelServer) -> None:
@@ -160,8 +178,8 @@ def test_shards_of_an_earlier_run_keep_their_answers(tmp_path: Path, canned_serv
     assert len(rows) == 12 and [row['record_id'] for row in rows[:6]] == [row['record_id'] for row in rows[6:]]
     for file in run.glob('results/*/*.json'):
         file.unlink()
-    as_journal(shards[1], 2, fails=True)
-    shards[2].unlink()
+    unfinish(shards[1], 2, fails=True)
+    remove(shards[2])
     other = folder / f'{NAME}_7.json'  # a data set that an earlier config of the run selected, with such a name
     other.write_text('{}')
     earlier = run / 'configs' / '20200101_000000.py'
@@ -175,36 +193,121 @@ def test_shards_of_an_earlier_run_keep_their_answers(tmp_path: Path, canned_serv
     whole = list(json.loads((folder / f'{NAME}.json').read_text()).values())
     assert [row['record_id'] for row in whole] == [row['record_id'] for row in rows]
     assert not any(row['infra'] for row in whole) and [file.name for file in run.glob('results/*/*.json')]
-    assert sorted(file.name for file in folder.iterdir()) == [f'{NAME}.json', other.name]
+    assert sorted(file.name for file in folder.iterdir()) == [f'{NAME}.answers', f'{NAME}.json', other.name]
 
 
-def test_a_kill_while_shards_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At each file that is removed; then again from the beginning."""
-    records = Records((*IDS, *IDS), '')
-    rows = [{'record_id': record, 'prediction': str(number)} for number, record in enumerate(records.ids)]
-    for left in range(8):
+def write_part(file: Path, rows: list[Row], keep: list[int] | None = None, is_stored: bool = True) -> None:
+    """Writes what a job leaves of its shard: all answers, or those to some of its records without predictions."""
+    answers = answers_of(file, [row['record_id'] for row in rows])
+    if is_stored or keep:
+        answers.update({index: rows[index] for index in (range(len(rows)) if keep is None else keep)})
+    if keep is None:
+        write_json(file, ((str(index), row) for index, row in enumerate(rows)))
+
+
+class Dying:
+    """Patches what changes names of files, so that the process ends after so many changes."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.has_died = False
+
+    def patch(self, patch: pytest.MonkeyPatch) -> None:
+        for name in ('unlink', 'rename', 'rmdir', 'replace'):
+            patch.setattr(os, name, self._dying(getattr(os, name)))
+
+    def _dying(self, function: Any) -> Any:
+        def changes(*arguments: Any, **options: Any) -> Any:
+            if not self.left:
+                self.has_died = True
+                raise KeyboardInterrupt
+            self.left -= 1
+            return function(*arguments, **options)
+
+        return changes
+
+
+@pytest.mark.parametrize('others', ['finished', 'finished by an earlier version', 'unfinished'])
+@pytest.mark.parametrize('trials', [1, 2])
+def test_a_kill_while_shards_are_joined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trials: int, others: str
+) -> None:
+    """At each change of a file's name; then again from the beginning. A shard may have trials of another one's records.
+
+    The last shard has an unfinished dialogue, whose requests are not repeated if there is one trial.
+    """
+    is_stored, keep = others != 'finished by an earlier version', [*range(5)] if others == 'unfinished' else None
+    record_ids = [f'r{number}' for number in range(14 // trials)] * trials
+    rows = [{'record_id': record, 'prediction': str(number)} for number, record in enumerate(record_ids)]
+    for left in range(99):
         folder = tmp_path / str(left)
         folder.mkdir()
         whole, parts = folder / 'data.json', [folder / f'data_{number}.json' for number in range(3)]
-        write_json(parts[0], ((str(number), row) for number, row in enumerate(rows[:5])))
-        write_json(parts[1], ((str(number), row) for number, row in enumerate(rows[5:10])))
-        Journal(folder / 'tmp_data_2.jsonl').append({3: rows[13], 0: rows[10]})
+        write_part(parts[1], rows[5:10], keep, is_stored=is_stored)
+        write_part(parts[2], rows[10:], keep=[3, 0])
+        AnswerStore(answers_folder(parts[2])).append([{'key': rows[11]['record_id'], 'round': 0, 'answer': 'x'}])
+        write_part(parts[0], rows[:5], keep, is_stored=is_stored)
         assert parts_of(whole) == parts
-        removals, unlink = iter(range(left)), Path.unlink
-
-        def dies(file: Path, missing_ok: bool = False, removals: Any = removals, unlink: Any = unlink) -> None:
-            if next(removals, None) is None:
-                raise KeyboardInterrupt
-            unlink(file, missing_ok)
-
-        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-            patch.setattr(Path, 'unlink', dies)
-            join_parts(whole, parts, records)
+        dying = Dying(left)
+        with monkeypatch.context() as patch:
+            dying.patch(patch)
+            try:
+                join_parts(whole, parts)
+            except KeyboardInterrupt:
+                assert dying.has_died
         for _ in range(2):
-            join_parts(whole, parts_of(whole), records)
-        joined = [row['prediction'] for row in read_predictions(whole)]
-        assert sorted(joined, key=int) == [*map(str, range(11)), '13']
-        assert [file.name for file in folder.iterdir()] == ['data.json']
+            join_parts(whole, parts_of(whole))
+        answers = answers_of(whole, record_ids)
+        joined = [row['prediction'] for row in answers.in_order()]
+        assert sorted(joined, key=int) == [*map(str, range(11)), '13'], left
+        assert trials > 1 or [*answers.store.rounds] == [rows[11]['record_id']], left
+        assert [file.name for file in folder.iterdir()] == ['data.answers']
+        if not dying.has_died:
+            break
+    assert not dying.has_died and left > 5
+
+
+@pytest.mark.parametrize('is_stored', [True, False], ids=['with stores', 'finished by an earlier version'])
+def test_joined_shards_are_added_to_what_the_whole_has(tmp_path: Path, is_stored: bool) -> None:
+    """A single task has asked two records of the first shard: one is answered, the other request has failed."""
+    whole, parts = tmp_path / 'data.json', [tmp_path / f'data_{number}.json' for number in range(2)]
+    rows = [{'record_id': record, 'prediction': f'{record} of a shard'} for record in IDS]
+    stored = {0: {**rows[0], 'prediction': 'stored'}, 1: {**rows[1], 'prediction': '', 'infra': 'infra:timeout'}}
+    answers_of(whole, IDS).update({index: {**row, 'time': 1.0} for index, row in stored.items()})
+    write_part(parts[0], rows[:4], is_stored=is_stored)
+    write_part(parts[1], rows[4:], keep=[1])
+    join_parts(whole, parts)
+    answers = answers_of(whole, IDS)
+    assert [*answers.in_order()] == [stored[0], *rows[1:4], rows[5]] and answers.again == {}
+
+
+@pytest.mark.parametrize('is_stored', [True, False], ids=['with a store', 'of an earlier version'])
+def test_a_kill_while_predictions_are_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_stored: bool
+) -> None:
+    """Their answers are stored before the file is removed, and once."""
+    rows = [{'record_id': record, 'prediction': str(number)} for number, record in enumerate([*IDS, *IDS])]
+    for left in range(9):
+        folder = tmp_path / str(left)
+        folder.mkdir()
+        file = folder / 'data.json'
+        write_part(file, rows, is_stored=is_stored)
+        dying = Dying(left)
+        with monkeypatch.context() as patch:
+            dying.patch(patch)
+            try:
+                ask_more(file)
+            except KeyboardInterrupt:
+                assert dying.has_died
+        if file.exists():
+            assert dying.has_died and read_predictions(file) == rows
+            ask_more(file)
+        assert [*answers_of(file, [*IDS, *IDS]).in_order()] == rows
+        assert len(list(AnswerStore(answers_folder(file)).read())) == len(rows)
+        assert {one.name for one in folder.iterdir() if one.suffix != '.lock'} == {'data.answers'}
+        if not dying.has_died:
+            break
+    assert not dying.has_died and left >= 1
 
 
 def test_shards_of_another_package_are_refused(tmp_path: Path) -> None:

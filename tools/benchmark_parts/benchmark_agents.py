@@ -1,8 +1,8 @@
 """Times agents on a server against the best that can be, environment included; part of ``benchmark.py``.
 
 553 tasks of 1 to 9 calls, 5 in the mean, and an answer in the end, 256 in flight, on a server whose latencies are
-lognormal (median 500 ms), by the inferencer that data sets have: answers are stored, and trajectories
-are written. What is called is looked up in a response bank of 100,000 calls. The best that can be is as in ``benchmark_pipe.py``: a queue
+lognormal (median 500 ms), by the inferencer that data sets have: answers are stored, and trajectories are written. What
+is called is looked up in a response bank of 100,000 calls. The best that can be is as in ``benchmark_pipe.py``: a queue
 that costs nothing, of the same questions with the very same latencies, whose calls take no time.
 """
 

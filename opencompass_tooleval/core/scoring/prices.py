@@ -9,7 +9,7 @@ from typing import Any
 from opencompass_tooleval.core.scoring.usage import Usage
 
 _PER = 1_000_000
-_NAMES = ('input', 'output', 'cached')
+_NAMES = ('input', 'output', 'cached', 'cache_write')
 
 BUDGET = 'budget'
 COST, TOKENS = 'cost', 'tokens'
@@ -24,43 +24,54 @@ class Prices:
         input: Price of prompts.
         output: Price of answers, thoughts included.
         cached: Price of prompt tokens from the server's cache; None if it equals ``input``.
+        cache_write: Price of prompt tokens that the server writes to its cache; None if it equals ``input``.
     """
 
     input: float
     output: float
     cached: float | None = None
+    cache_write: float | None = None
 
-    def cost(self, prompt: int, completion: int, cached: int | None = None) -> float:
-        """Returns the cost of tokens; ``cached`` is the number of prompt tokens from the server's cache."""
+    def cost(self, prompt: int, completion: int, cached: int | None = None, written: int | None = None) -> float:
+        """Returns the cost of tokens.
+
+        Args:
+            prompt: Number of all prompt tokens.
+            completion: Number of answer tokens.
+            cached: Number of prompt tokens from the server's cache; None if unknown.
+            written: Number of prompt tokens that the server wrote to its cache; None if unknown.
+        """
         known = min(cached or 0, prompt)
-        price_of_cached = self.input if self.cached is None else self.cached
-        return ((prompt - known) * self.input + known * price_of_cached + completion * self.output) / _PER
+        new = min(written or 0, prompt - known)
+        of_cached, of_new = (self.input if price is None else price for price in (self.cached, self.cache_write))
+        rest = prompt - known - new
+        return (rest * self.input + known * of_cached + new * of_new + completion * self.output) / _PER
 
     def cost_of(self, usage: Usage) -> float | None:
         """Returns the cost of an answer; None if its tokens are unknown."""
         if usage.prompt is None or usage.completion is None:
             return None
-        return self.cost(usage.prompt, usage.completion, usage.cached)
+        return self.cost(usage.prompt, usage.completion, usage.cached, usage.cache_write)
 
     def to_payload(self) -> dict[str, float]:
         """Returns the prices as in a config."""
-        payload = {'input': self.input, 'output': self.output}
-        return payload if self.cached is None else {**payload, 'cached': self.cached}
+        return {name: price for name, price in vars(self).items() if price is not None}
 
 
 def read_prices(value: Any) -> Prices | None:
     """Returns the prices in a model's config; None if it has none.
 
     Raises:
-        ValueError: The value is not ``dict(input=..., output=...)``, optionally with ``cached``, of numbers from 0.
+        ValueError: The value is not ``dict(input=..., output=...)`` of numbers from 0, optionally with ``cached`` and
+            ``cache_write``.
     """
     if value is None:
         return None
     prices = dict(value) if isinstance(value, Mapping) else {}
     if not {'input', 'output'} <= set(prices) <= set(_NAMES) or not all(map(_is_price, prices.values())):
         raise ValueError(
-            f'prices={str(value)[:100]} should be dict(input=..., output=...), perhaps with cached=..., '
-            'each the price of a million tokens'
+            f'prices={str(value)[:100]} should be dict(input=..., output=...), perhaps with cached=... '
+            'and cache_write=..., each the price of a million tokens'
         )
     return Prices(**{name: float(price) for name, price in prices.items()})
 
@@ -92,10 +103,11 @@ class Budget:
                 'a budget of cost needs prices: add prices=dict(input=..., output=...), or set budget=dict(tokens=...)'
             )
 
-    def amount(self, prompt: int, completion: int, cached: int | None = None) -> float:
-        """Returns the amount that tokens use up; ``cached`` is the number of prompt tokens from the server's cache."""
+    def amount(self, usage: Usage) -> float:
+        """Returns the amount that tokens use up; unknown ones count as 0."""
+        prompt, completion = usage.prompt or 0, usage.completion or 0
         if self.unit == COST and self.prices:
-            return self.prices.cost(prompt, completion, cached)
+            return self.prices.cost(prompt, completion, usage.cached, usage.cache_write)
         return prompt + completion
 
     def shown(self, amount: float) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-TOKENS = ('prompt', 'completion', 'reasoning', 'cached')
-DETAILS = ('reasoning', 'cached')
+TOKENS = ('prompt', 'completion', 'reasoning', 'cached', 'cache_write')
+DETAILS = ('reasoning', 'cached', 'cache_write')
 """Counts that some servers leave out if they are 0."""
 NUMBERS = (*TOKENS, 'seconds', 'billed')
 _MAX_NAME = 200
@@ -23,6 +23,7 @@ class Usage:
         completion: Number of answer tokens, including thoughts.
         reasoning: Number of thought tokens in ``completion``.
         cached: Number of prompt tokens from the server's cache.
+        cache_write: Number of prompt tokens that the server wrote to its cache.
         counted: True if this package counted the tokens, not the server.
         seconds: Seconds from the first byte sent to the last received, of successful tries; None for batches.
         requests: Number of requests, including failed ones.
@@ -37,6 +38,7 @@ class Usage:
     completion: int | None = None
     reasoning: int | None = None
     cached: int | None = None
+    cache_write: int | None = None
     counted: bool = False
     seconds: float | None = None
     requests: int = 1

@@ -276,7 +276,7 @@ def spending_of(summary: Any, prices: Prices | None = None) -> Spending | None:
     prompt, completion = totals['prompt'] or 0, totals['completion'] or 0
     cost = _number(_part(summary, 'cost').get('total'))
     if cost is None and prices and None not in (totals['prompt'], totals['completion']):
-        cost = prices.cost(prompt, completion, totals['cached'])
+        cost = prices.cost(prompt, completion, totals['cached'], totals['cache_write'])
     incomplete = max(_count(_part(summary, name).get('incomplete')) or 0 for name in ('prompt', 'completion'))
     return Spending(
         counts['all'],

@@ -22,10 +22,14 @@ _ENDS: Mapping[str, tuple[str, ...]] = {
     STOP: (STOP, 'end_turn', 'stop_sequence', 'eos', 'eos_token', 'complete', 'completed'),
     FILTERED: (
         *(FILTERED, 'content_filtered', 'sensitive', 'safety', 'image_safety', 'prohibited_content', 'blocklist'),
-        *('recitation', 'spii', 'guardrail_intervened', 'error_toxic'),
+        *('recitation', 'spii', 'guardrail_intervened', 'error_toxic', 'refusal'),
     ),
-    # SGLang and vLLM have abort, DeepSeek insufficient_system_resource, Zhipu network_error
-    BROKEN: (BROKEN, 'abort', 'aborted', 'cancelled', 'canceled', 'network_error', 'insufficient_system_resource'),
+    # SGLang and vLLM have abort, DeepSeek insufficient_system_resource, Zhipu network_error; the last are for answers
+    # of Responses and Messages that are not whole
+    BROKEN: (
+        *(BROKEN, 'abort', 'aborted', 'cancelled', 'canceled', 'network_error', 'insufficient_system_resource'),
+        *('incomplete', 'failed', 'queued', 'in_progress', 'pause_turn'),
+    ),
 }
 """End of an answer, as stored -> the servers' words for it, in any case."""
 _END_OF = {word: end for end, words in _ENDS.items() for word in words}
@@ -74,16 +78,21 @@ _OF_CODE: Mapping[str, int | str] = {
     ),
     **dict.fromkeys(('billing_hard_limit_reached', 'billing_not_active', 'accountoverdueerror', '1113', '1008'), 402),
     **dict.fromkeys(('insufficient_balance', 'insufficient_balance_error', 'insufficient_credits'), 402),
-    **dict.fromkeys(('payment_required', 'billing_error'), 402),
+    **dict.fromkeys(('payment_required', 'billing_error', 'credit_balance_exhausted'), 402),
+    **dict.fromkeys(('organization_spend_limit_exceeded', 'project_spend_limit_exceeded'), 402),
+    **dict.fromkeys(('enforced_spend_limit_reached', 'contract_spend_limit_reached'), 402),
+    'organization_usage_limit_exceeded': 402,
     **dict.fromkeys(('invalid_api_key', 'invalidapikey', 'api_key_invalid', 'authentication_error'), 401),
     **dict.fromkeys(('invalid_authentication_error', 'unauthenticated', 'incorrect_api_key_error'), 401),
-    **dict.fromkeys(('model_not_found', 'modelnotfound', 'resource_not_found_error'), 404),
+    **dict.fromkeys(('model_not_found', 'modelnotfound', 'resource_not_found_error', 'not_found_error'), 404),
     **dict.fromkeys(('rate_limit_exceeded', 'rate_limit_reached_error', 'throttling', 'resource_exhausted'), 429),
+    **{'rate_limit_error': 429, 'permission_error': 403, 'request_too_large': 413, 'overloaded_error': 529},
     **dict.fromkeys(('unsupported_parameter', 'unsupported_value', 'invalid_parameter_error'), 400),
     **dict.fromkeys(('invalid_request_error', 'invalid_function_parameters', 'invalidparameter'), 400),
     **dict.fromkeys(('content_filter', 'content_policy_violation', 'responsibleaipolicyviolation', '1301'), FILTERED),
     **dict.fromkeys(('data_inspection_failed', 'datainspectionfailed', 'sensitive', 'moderation_blocked'), FILTERED),
     **dict.fromkeys(('content_filter_error', 'prompt_blocked', 'prohibited_content'), FILTERED),
+    **dict.fromkeys(('cyber_policy', 'bio_policy', 'misalignment_policy_violation'), FILTERED),
 }
 """Code of an error, in lower case -> the HTTP status with the same meaning, or :data:`FILTERED`."""
 DECISIVE = (401, 402, 404, FILTERED)
@@ -93,7 +102,8 @@ _BAIDU = {'17': 402, '19': 402, '110': 401, '111': 401, '4': 429, '18': 429, '33
 _PHRASES = (
     (402, re.compile(r'(?:insufficient|not enough|no) (?:account )?(?:balance|credits?|funds|quota)', re.IGNORECASE)),
     (402, re.compile(r'\b(?:balance|credits?|quota) (?:is |are )?(?:used up|exhausted|insufficient|too low)', re.I)),
-    (402, re.compile(r'余额不足|账户欠费|账号已欠费')),
+    (402, re.compile(r'余额不足|账户欠费|账号已欠费|\bspecified API usage limits\b')),
+    (FILTERED, re.compile(r'\bblocked by content filtering policy\b', re.IGNORECASE)),
     (401, re.compile(r'\bapi key (?:is )?(?:not valid|invalid)|\b(?:invalid|incorrect) api key', re.IGNORECASE)),
 )
 """Meanings of error texts, for errors with an unknown code. Only for short texts: a long one may contain the prompt."""
@@ -106,12 +116,14 @@ _MAX_CODE = 80
 _PARAMETER = re.compile(
     r'\b(?:parameters?|arguments?|values?|fields?)(?:\.|\s{0,3}:?\s{0,3}\[?["\'`])(?P<name>\w{1,40})'
     r'|["\'`](?P<first>\w{1,40})["\'`] (?:is|was) (?:not supported|unsupported|deprecated)'
-    r'|argument supplied: (?P<supplied>\w{1,40})|\binvalid (?P<only>\w{1,40}): only ',
+    r'|argument supplied: (?P<supplied>\w{1,40})|\binvalid (?P<only>\w{1,40}): only '
+    r'|^(?P<extra>\w{1,40}): extra inputs are not permitted',
     re.IGNORECASE,
 )
 _REFUSED = ('unsupported_parameter', 'unsupported_value', 'unknown_parameter', 'invalid_parameter_error')
 _REFUSAL = re.compile(
-    r'not support|unsupported|unrecognized request arg|(?:deprecated|only .{1,40} allowed) for this model',
+    r'not support|unsupported|unrecognized request arg|(?:deprecated|only .{1,40} allowed) for this model'
+    r'|^\w{1,40}: extra inputs are not permitted',
     re.IGNORECASE,
 )
 """Beginnings of messages that refuse a setting, for servers whose codes do not say so."""
@@ -178,6 +190,7 @@ def error_in(value: Any) -> ServerError | None:
 def _read(error: Mapping[str, Any]) -> ServerError:
     details = error.get('details')
     reasons = [part.get('reason') for part in details if isinstance(part, Mapping)] if isinstance(details, list) else []
+    reasons += [details.get(_CODES[0])] if isinstance(details, Mapping) else []  # Anthropic's
     named = [code for code in (*map(error.get, _CODES[:3]), *reasons, *map(error.get, _CODES[3:])) if code]
     codes = [redact(str(code)[:_READ_CHARS])[:_MAX_CODE].lower() for code in named if isinstance(code, (str, int))]
     message = next((text for name in _MESSAGES if isinstance(text := error.get(name), str) and text.strip()), '')

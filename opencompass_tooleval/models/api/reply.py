@@ -354,6 +354,11 @@ def _usage(usage: Any) -> Usage | None:
         'prompt_cache_hit_tokens',  # DeepSeek
         'cached_tokens',  # Moonshot
     )
+    written = count(
+        'prompt_tokens_details.cache_write_tokens',
+        'input_tokens_details.cache_write_tokens',
+        'prompt_tokens_details.cache_creation_tokens',  # LiteLLM
+    )
     added, is_known = _missing_in_completion(prompt, completion, reasoning, cached, count('total_tokens'))
     completion = None if completion is None else completion + added
     return Usage(
@@ -361,6 +366,7 @@ def _usage(usage: Any) -> Usage | None:
         completion=completion if prompt else completion or None,
         reasoning=reasoning,
         cached=cached,
+        cache_write=written,
         first_prompt=prompt,
         added=None if is_known else added,
         billed=finite(usage.get('cost')),  # OpenRouter

@@ -11,7 +11,7 @@ import pytest
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.scoring.prices import Budget, Prices
-from opencompass_tooleval.core.scoring.usage import read_usage, total_usage
+from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usage
 from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.findings.of_results import unclear_tokens
 from opencompass_tooleval.models.api.failure import Failure
@@ -268,7 +268,7 @@ def test_tokens_and_costs_of_dialogues_add_up() -> None:
     summary = summary_of([total, total], prices)
     assert summary and summary['added'] == 180 and summary['billed']['total'] == 1.5
     assert summary['cost']['total'] == 2 * (300 + 150_000) / 10**6
-    assert Budget('cost', 9, prices).amount(300, 150) == summary['cost']['total'] / 2
+    assert Budget('cost', 9, prices).amount(Usage(300, 150)) == summary['cost']['total'] / 2
     (note,) = unclear_tokens({('m', 'd'): {'usage': summary}})
     assert note.line == (
         'NOTE m: 180 tokens of answers are thoughts by the totals of the server, which does not say so (d); they count '
