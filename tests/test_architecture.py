@@ -274,7 +274,7 @@ BUDGETS = {
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
-    'core': 3250 + 165 + 138 + 3 + 15,  # answers that are stored with other settings only
+    'core': 3250 + 165 + 138 + 3 + 15 + 33,  # as above; items of Responses and Messages; cache writes
     'data_path': 76,  # which files of data sets are missing
     'embedding': 240,
     'environments': 1320 + 5,  # planned failures of twins
@@ -287,12 +287,12 @@ BUDGETS = {
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
     'findings': 255 + 4 + 39 + 19,  # as above
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
-    'inferencers': 400 + 48 + 68,  # which answers and scoring results come from, and when they do not count
+    'inferencers': 400 + 48 + 69,  # which answers and scoring results come from, and when they do not count
     'instructions': 415,
     'judging': 430,
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
-    'models': 3990 + 177 + 167,  # as above; chat templates; failures like refusals; names that screens cannot show
+    'models': 3990 + 177 + 167 + 302,  # Responses and Messages; chat templates; failures like refusals; names that screens cannot show
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,
@@ -308,7 +308,7 @@ BUDGETS = {
     # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
     # the steps of a fix are not all made; pairs of a config; replicas that end together
     # numbers that lack; what a config uses; digests of results; damaged files of any kind; replicas without locks
-    'work_dir': 2120 + 100 + 50 + 224 + 106,  # one store of answers, for 51 of inferencers and models
+    'work_dir': 2120 + 100 + 50 + 224 + 116,  # one store of answers, for 51 of inferencers and models
 }
 
 

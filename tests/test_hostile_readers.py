@@ -711,7 +711,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'extras/recorded/right_subset.py': 'names of files and data sets',
     'models/gpus.py': 'a variable of the environment',
     'summarizers/last_screen.py': 'names of data sets',
-    'work_dir/shards.py': 'names of files and data sets',
+    'work_dir/names.py': 'names of files and data sets',
     'work_dir/whole_file.py': 'names of files',
     'instructions/figures.py': 'names of files and data sets',
     'work_dir/budget_file.py': 'one class of characters, in names of models',

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -174,10 +175,9 @@ def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any],
     # The sizes of shards are compared by the partitioner.
     records = records_of(dataset) if file.stem == result.stem else None
     try:
-        if (known := origin_in(result)) and records and known.get(ANSWERS) != bytes_digest([file]):
-            result = outdated_path(result)  # it says nothing about these answers
+        is_replaced = bool(records and (known := origin_in(result)) and known.get(ANSWERS) != bytes_digest([file]))
         limit, stored = answer_limit(model, inferencer), StoredAnswers.of(model, inferencer)
-        return is_unfinished(file, result, records, limit, stored)
+        return is_unfinished(file, result, records, limit, stored, is_replaced)
     except (DataError, OSError):
         return answers_folder(file).exists()  # otherwise scoring reports the damage
 
@@ -208,8 +208,9 @@ def answers_with_other_settings(work: Path, model: Mapping[str, Any], dataset: M
         return Counter()
     stored = StoredAnswers.of(model, dataset['infer_cfg']['inferencer'])
     try:
-        records = records_of(dataset) if not is_shard(dataset) else None
-        return Counter() if stored.use else other_settings(*_paths(work, model, dataset), records, stored)
+        paths = _paths(work, model, dataset)
+        records = partial(records_of, dataset) if not is_shard(dataset) else lambda: None
+        return Counter() if stored.use else other_settings(*paths, records, stored)
     except (DataError, OSError):
         return Counter()  # scoring reports the damage
 

@@ -27,6 +27,9 @@ ASKED_WITH = 'asked_with'
 _ROLES = {'system': 'SYSTEM', 'user': 'HUMAN', 'assistant': 'BOT', TOOL: 'TOOL'}
 
 
+_NO_ENTRY: Mapping[str, Any] = {'record_id': '', 'source': '', 'idx': 0, 'gold_answer': ''}
+
+
 class Conversation(PromptList):
     """Messages with role SYSTEM, HUMAN or BOT, and the text both as ``prompt`` and as ``content``.
 
@@ -65,6 +68,14 @@ class Conversation(PromptList):
         conversation._messages = tuple(messages)
         return conversation
 
+    @classmethod
+    def of_prompt(cls, prompt: Any) -> Conversation:
+        """Returns a conversation of OpenCompass's prompt: a text, or a list of turns."""
+        turns = [{'role': 'HUMAN', 'prompt': prompt}] if isinstance(prompt, str) else prompt
+        roles = {shown: role for role, shown in _ROLES.items()}
+        texts = ((roles.get(turn['role'], turn['role']), turn.get('prompt', turn.get('content'))) for turn in turns)
+        return cls.of([Message(role, str(text)) for role, text in texts], _NO_ENTRY)
+
     def __deepcopy__(self, memo: Any) -> Conversation:
         """Returns a copy with copied turns, but the same texts: OpenCompass copies every prompt."""
         copied = type(self)(dict(turn) for turn in self)
@@ -83,7 +94,7 @@ class Conversation(PromptList):
         else:
             rest = [first, *rest]
         messages = [_system_message(text), *rest]
-        other = Conversation.of(messages, {'record_id': '', 'source': '', 'idx': 0, 'gold_answer': ''}, self.tools)
+        other = Conversation.of(messages, _NO_ENTRY, self.tools)
         other.__dict__.update({**vars(self), '_messages': tuple(messages)})
         return other
 
@@ -123,12 +134,13 @@ class Conversation(PromptList):
             # In OpenAI's format the content is null if there are calls without text.
             requested['content'] = message.content or ('' if NULL_CONTENT in without else None)
             requested['tool_calls'] = [
-                {'id': call.id, 'type': 'function', 'function': self._requested_call(call)} for call in message.calls
+                {'id': call.id, 'type': 'function', 'function': self.requested_call(call)} for call in message.calls
             ]
         requested |= {'tool_call_id': message.call_id} if message.call_id else {}
         return with_sent(requested, message.sent, without)
 
-    def _requested_call(self, call: ToolCall) -> dict[str, str]:
+    def requested_call(self, call: ToolCall) -> dict[str, str]:
+        """Returns name and arguments (as text) of a call, as servers get them."""
         arguments = call.arguments if isinstance(call.arguments, str) else _arguments_text(call.arguments)
         return {'name': self.tools.sent_name(call.name) if self.tools else call.name, 'arguments': arguments}
 

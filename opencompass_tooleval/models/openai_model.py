@@ -50,15 +50,16 @@ from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure
 from opencompass_tooleval.models.api.http_client import HttpClient, check_base_url
 from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.api.raw_text import Request
-from opencompass_tooleval.models.api.reply import Reply, StreamReader, answer_of, read_message
+from opencompass_tooleval.models.api.reply import Reply, answer_of, read_message
+from opencompass_tooleval.models.api.wires import WIRES
+from opencompass_tooleval.models.api.wires.chat import CHAT, USAGE
+from opencompass_tooleval.models.api.wires.wire import Choice, Wire
 from opencompass_tooleval.models.budget import Reservation
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.observing import Observer
 from opencompass_tooleval.models.request_queue import ConcurrentQueue
 
-_PATH = '/chat/completions'
-_KEY = 'OPENAI_API_KEY'
 _RESERVED = 100
 """Tokens that OpenCompass reserves in addition to prompt and answer."""
 _FIX_NONE = "set thoughts='as_sent' in the config of the model, so that they go back to the server"
@@ -67,7 +68,6 @@ _FIX_HISTORY = "the server never sent some earlier calls; T-Eval's data sets wit
 _FIX_THOUGHTS = "if it refuses the thoughts that go back, set thoughts='none' in the config of the model"
 _MOST_REFUSED = 16
 _SPLIT = 'text and calls of an answer may be apart, as in LiteLLM before 1.103.5: update the gateway'
-_USAGE = 'stream_options'
 _SECONDS = {False: 600.0, True: 3600.0}
 """``timeout`` without and with ``stream``."""
 
@@ -93,7 +93,7 @@ class SentRequest(NamedTuple):
 
 @MODELS.register_module()
 class ToolEvalOpenAI(OpenAI):
-    """OpenCompass's :class:`OpenAI` for any OpenAI-compatible server, with hundreds of requests in flight.
+    """OpenCompass's :class:`OpenAI` for OpenAI-compatible servers and Anthropic's, with hundreds of requests in flight.
 
     A sample without an answer after all tries becomes an empty ``Answer`` with a reason (``infra:timeout``,
     ``infra:rate_limit``, ``infra:server``, ``infra:connection``, ``infra:bad_response``, ``infra:filter``,
@@ -103,6 +103,11 @@ class ToolEvalOpenAI(OpenAI):
 
     Args:
         path: Name of the model on the server.
+        wire: Request format: ``chat`` (chat completions), ``responses`` (OpenAI's models since gpt-5.4, which refuse
+            tools with thoughts on ``chat``) or ``messages`` (Anthropic's). Open engines lose evidence of cut calls on
+            formats other than ``chat``.
+        strict: True to tell the server that arguments must fit the schemas of tools, False that they need not; None to
+            leave it to the server. On ``responses``, which requires it, None is False.
         openai_api_base: Base URL, such as ``http://127.0.0.1:8000/v1``; if it is a list, one URL is chosen at random.
         retry: Maximum number of tries after the first, with growing pauses. ``Retry-After`` is respected, up to
             ``patience``.
@@ -121,8 +126,9 @@ class ToolEvalOpenAI(OpenAI):
         thoughts: ``as_sent`` to return everything that the server sent with its calls (thoughts, signatures, the text
             of arguments) unchanged in the next request of a dialogue; ``none`` to encode calls again, without thoughts.
         system_prompt: System prompt of each request, placed before the dataset's in the same message.
-        stream: True to stream each answer, so that gateways do not cut requests with long thoughts. Answers are the
-            same, so a run may be resumed with or without it. Cannot be combined with ``attribution``.
+        stream: True to stream each answer, so that gateways do not cut requests with long thoughts; None does so on
+            ``messages`` only. Answers are the same, so a run may be resumed with or without it. Cannot be combined with
+            ``attribution``.
         idle_timeout: Maximum number of seconds without a byte, with ``stream``. Comments that keep the connection alive
             count as bytes.
         attribution: True to request the model's raw text with each answer and to store it, so that the evaluation can
@@ -135,7 +141,7 @@ class ToolEvalOpenAI(OpenAI):
         openai_extra_kwargs: Additional members of each request, such as ``dict(top_p=0.9)``. None removes a member
             that is sent by default, such as ``dict(temperature=None)``. ``extra_headers`` and ``extra_query`` become
             headers and query.
-        token_limit_key: Member of a request that sets the token limit. The default is ``max_tokens``, or
+        token_limit_key: Member of a request that sets the token limit. The default on ``chat`` is ``max_tokens``, or
             ``max_completion_tokens`` for reasoning models at OpenAI's own address, which also get no temperature.
         kwargs: Other arguments of :class:`OpenAI`. Prompts and answers are checked against the context only if
             ``max_seq_len`` is set: the token limit of an answer is then lowered to the room left by its prompt.
@@ -152,6 +158,8 @@ class ToolEvalOpenAI(OpenAI):
         self,
         path: str,
         openai_api_base: str | list[str] = '',
+        wire: str = 'chat',
+        strict: bool | None = None,
         retry: int = 4,
         max_workers: int = 16,
         query_per_second: float | None = None,
@@ -164,7 +172,7 @@ class ToolEvalOpenAI(OpenAI):
         prices: Mapping[str, float] | None = None,
         thoughts: str = AS_SENT,
         system_prompt: str = '',
-        stream: bool = False,
+        stream: bool | None = None,
         idle_timeout: float = 300,
         attribution: bool = False,
         tool_parser: str = AUTO,
@@ -173,9 +181,13 @@ class ToolEvalOpenAI(OpenAI):
         token_limit_key: str | None = None,
         **kwargs: Any,
     ) -> None:
-        given = {**kwargs, 'path': path, 'openai_extra_kwargs': openai_extra_kwargs}
-        for fault in _faults_of_body({**given, 'openai_api_base': openai_api_base}):
+        given = {**kwargs, 'path': path, 'openai_extra_kwargs': openai_extra_kwargs, 'wire': wire}
+        for fault in _faults_of_body({**given, 'openai_api_base': openai_api_base, 'attribution': attribution}):
             raise ValueError(fault)
+        self._wire = WIRES[wire]
+        stream = self._wire.streams if stream is None else stream
+        if kwargs.get('key', 'ENV') == 'ENV':
+            kwargs['key'] = os.environ.get(self._wire.key) or 'ENV'
         read_prices(prices)  # so that OpenCompass's own tasks accept prices
         address = check_base_url(random.choice(_addresses(openai_api_base)))
         self._local_tokenizer = tokenizer_path if tokenizer_path and Path(tokenizer_path).is_dir() else None
@@ -198,6 +210,7 @@ class ToolEvalOpenAI(OpenAI):
         self.patience = patience
         self._tool_choice = tool_choice
         self._says_parallel = parallel_tool_calls
+        self._strict = strict
         for fault in setting_faults({THOUGHTS: thoughts}):
             raise ValueError(fault)
         self.thoughts = thoughts
@@ -220,7 +233,8 @@ class ToolEvalOpenAI(OpenAI):
         members = _further_members(given)
         self._left_out = {name for name, value in members.items() if value is None}
         self._body = {name: value for name, value in members.items() if value is not None}
-        self._limit_key = token_limit_key or TOKEN_LIMITS[is_openais_reasoning(address, path)]
+        is_reasoning = self._wire is CHAT and is_openais_reasoning(address, path)
+        self._limit_key = token_limit_key or self._wire.limits[is_reasoning]
         self.no_temperature = self.why_no_temperature({**given, 'openai_api_base': address})
         if self.no_temperature:
             self._left_out.add('temperature')
@@ -232,7 +246,7 @@ class ToolEvalOpenAI(OpenAI):
         self.outage = Outage(self._server, 2 * max_workers, patience, backoff, self.logger)
         options = self._body.get('chat_template_kwargs') or {}
         self._observer = Observer(tool_parser, self.tokenizer, options, self.logger) if attribution else None
-        self._stream: Mapping[str, Any] = {'stream': True, _USAGE: {'include_usage': True}} if stream else {}
+        self._stream: Mapping[str, Any] = self._wire.streamed if stream else {}
         self._end = ''  # why the model cannot be used any more
 
     @staticmethod
@@ -257,8 +271,9 @@ class ToolEvalOpenAI(OpenAI):
             yield f'temperature={temperature:g} is not sent, {why}'
         key = settings.get('key', 'ENV')
         keys = [key] if isinstance(key, str) else key
-        where = f' in ${_KEY}' if keys == ['ENV'] else ''
-        if any(key != key.strip() for key in ([os.environ.get(_KEY, '')] if where else keys)):
+        variable = wire_of(settings).key
+        where = f' in ${variable}' if keys == ['ENV'] else ''
+        if any(key != key.strip() for key in ([os.environ.get(variable, '')] if where else keys)):
             yield f'the key{where} begins or ends with a blank or line break, which is left out'
 
     @staticmethod
@@ -267,6 +282,8 @@ class ToolEvalOpenAI(OpenAI):
         members = _further_members(settings)
         if 'temperature' in members:
             return 'since openai_extra_kwargs leaves it out' if members['temperature'] is None else ''
+        if why := wire_of(settings).no_temperature:
+            return why
         addresses = _addresses(settings.get('openai_api_base') or '')
         is_openais = any(is_openais_reasoning(url, str(settings.get('path'))) for url in addresses)
         return (
@@ -280,14 +297,15 @@ class ToolEvalOpenAI(OpenAI):
         if key:
             remember_keys([key])
             self._headers = {**self._headers, 'Authorization': f'Bearer {key}'}
-        self._url = base_url.rstrip('/').removesuffix(_PATH) + _PATH + (f'?{self._query}' if self._query else '')
+        path, query = self._wire.path, f'?{self._query}' if self._query else ''
+        self._url = base_url.rstrip('/').removesuffix(CHAT.path).removesuffix(path) + path + query
 
     def _default_headers(self) -> dict[str, str]:
         named = {
             'OpenAI-Organization': (self.orgs or [None])[0] or os.environ.get('OPENAI_ORG_ID'),
             'OpenAI-Project': os.environ.get('OPENAI_PROJECT_ID'),
         }
-        headers = {'Content-Type': 'application/json', 'Authorization': f'Bearer {self.keys[0]}'}
+        headers = {'Content-Type': 'application/json', 'Authorization': f'Bearer {self.keys[0]}', **self._wire.headers}
         return {**headers, **{name: value for name, value in named.items() if value}}
 
     def _init_tokenizer(self) -> None:
@@ -361,6 +379,8 @@ class ToolEvalOpenAI(OpenAI):
             AskingEndedError: The server refuses every request, or is unreachable.
         """
         stop = stop or asyncio.Event()
+        if self._wire is not CHAT and not isinstance(prompt, Conversation):
+            prompt = Conversation.of_prompt(prompt)
         temperature = temperature if self.temperature is None else self.temperature
         encode = partial(self._request_body, prompt, max_out_len, temperature)
         try:
@@ -390,7 +410,7 @@ class ToolEvalOpenAI(OpenAI):
         Raises:
             ValueError: The prompt is too long.
         """
-        messages, max_out_len = self._fitted(prompt, max_out_len, self._refused.union(without))
+        conversation, max_out_len = self._fitted(prompt, max_out_len, self._refused.union(without))
         tools = getattr(prompt, 'tools', None)
         offered = {} if tools is None else self._offered(tools)
         members = {
@@ -401,12 +421,14 @@ class ToolEvalOpenAI(OpenAI):
             **self._body,
         }
         further = json.dumps({name: value for name, value in members.items() if name not in self._left_out})
-        if 'messages' not in members:  # messages set by the user have priority, like all members that the user sets
-            further = f'{{"messages": {messages}, {further[1:]}'
+        if self._wire.conversation not in members:  # one set by the user has priority, like all members that are set
+            further = f'{{{conversation}, {further[1:]}'
         return further.encode('ascii')
 
     def _fitted(self, prompt: Any, max_out_len: int, without: Collection[str]) -> tuple[str, int]:
-        """Returns the messages as JSON, and the token limit of the answer lowered to the context, as OpenCompass does.
+        """Returns the JSON of the members with the conversation, and the token limit of the answer.
+
+        The limit is lowered to the context, as OpenCompass does.
 
         Tools, calls and returned thoughts count. Short prompts are not counted, since counting takes longer than
         everything else here.
@@ -414,7 +436,7 @@ class ToolEvalOpenAI(OpenAI):
         limit, text = self.max_seq_len, ''
         mode = self.mode if getattr(prompt, 'tools', None) is None else 'none'  # servers refuse shortened calls
         if isinstance(prompt, Conversation) and (limit is None or mode == 'none'):
-            text = prompt.request_text(without)
+            text = self._wire.encode(prompt, without)
             if limit is None:
                 return text, max_out_len
             prompt = [{'role': 'HUMAN', 'prompt': shown} for shown in prompt.shown_texts(without)]
@@ -424,18 +446,14 @@ class ToolEvalOpenAI(OpenAI):
         count: Callable[[str], int] = _nothing if is_short else cache(self.get_token_len)
         most = None if limit is None else max_out_len
         messages, fitting = self._preprocess_messages(prompt, most, limit or 0, mode, count)
-        return text or json.dumps(messages), max_out_len if fitting is None else int(fitting)
+        return text or f'"messages": {json.dumps(messages)}', max_out_len if fitting is None else int(fitting)
 
     def _offered(self, tools: ToolSet) -> dict[str, Any]:
         """Returns the members of a request that describe tools."""
         if not tools.tools:
             return {}  # servers refuse an empty list
-        return {'tools': tools.as_request(), **self._choice(tools)}
-
-    def _choice(self, tools: ToolSet) -> dict[str, Any]:
-        """Returns the members of a request that say how tools may be called."""
-        parallel = {} if tools.parallel is None or not self._says_parallel else {'parallel_tool_calls': tools.parallel}
-        return {'tool_choice': tools.choice or self._tool_choice, **parallel}
+        parallel = tools.parallel if self._says_parallel else None
+        return self._wire.offer(tools, Choice(tools.choice or self._tool_choice, parallel, self._strict))
 
     async def _try_until_answered(
         self, sent: SentRequest, stop: asyncio.Event, reservation: Reservation | None
@@ -548,8 +566,9 @@ class ToolEvalOpenAI(OpenAI):
 
     def _refused_next(self, error: str, messages: Sequence[Message], refused: Collection[str]) -> list[str]:
         """Returns the members to leave out after an error, with ``refused`` at most 16."""
+        is_chat = self._wire is CHAT
         names = [
-            [*names_of(message.sent), *[NULL_CONTENT] * bool(message.calls and not message.content)]
+            [*names_of(message.sent), *[NULL_CONTENT] * bool(is_chat and message.calls and not message.content)]
             for message in messages
         ]
         left_out = self._refused.union(refused)
@@ -574,25 +593,29 @@ class ToolEvalOpenAI(OpenAI):
         if self._pace:
             await asyncio.sleep(self._pace.next_pause(time.monotonic()))
         started = time.monotonic()
-        stream = StreamReader()
+        stream = self._wire.reader()
         reply = await self._client.request(
             'POST', self._url, self._headers, self.timeout, body, stream.feed, self._idle_timeout
         )
         seconds = time.monotonic() - started
         if reply.status != 200:
-            if reply.status in (400, 422) and _USAGE in further and _USAGE in reply.text:
+            if reply.status in (400, 422) and USAGE in further and USAGE in reply.text:
                 self._stream = {'stream': True}
-                self.logger.warning(f'{self._server} refuses {_USAGE}: tokens of answers are estimated')
+                self.logger.warning(f'{self._server} refuses {USAGE}: tokens of answers are estimated')
                 return await self._try(sent)
             failure = reply.failure()
             failure.answer = observer.observed_failure(failure) if observer else None
             raise failure
-        message = stream.reply() if stream.has_begun else read_message(reply.body, reply.content_type)
+        message = (
+            stream.reply()
+            if stream.has_begun
+            else read_message(reply.body, reply.content_type, self._wire.read, self._wire.reader)
+        )
         if message.choices > 1 and 'n' not in self._body:
             words = f'{message.choices} choices in one reply, though one was requested: {_SPLIT}'
             raise Failure('infra:bad_request', words, again=False, ends=True)
         tools = getattr(sent.prompt, 'tools', None)
-        asked = {**(self._choice(tools) if tools and tools.tools else {}), **self._body}
+        asked = {**(self._offered(tools) if tools and observer else {}), **self._body}
         try:
             answer = answer_of(message, sent.offers_tools)
         except Failure as failure:
@@ -607,7 +630,7 @@ class ToolEvalOpenAI(OpenAI):
     async def _send(self, request: Request) -> Reply | Mapping[str, Any] | Failure:
         """Sends a request of the search for raw text; returns its reply, or the failure."""
         path, members = request
-        root = self._url.partition('?')[0].removesuffix(_PATH)
+        root = self._url.partition('?')[0].removesuffix(CHAT.path)
         is_chat = not path.startswith('/')
         url = self._url if is_chat else root.removesuffix('/v1') + path
         limit = {self._limit_key: _SEARCH_TOKENS}
@@ -629,18 +652,35 @@ def _addresses(named: str | Sequence[str]) -> Sequence[str]:
     return [base] if isinstance(base, str) else base
 
 
+def wire_of(settings: Mapping[str, Any]) -> Wire:
+    """Returns the request format in a config; chat completions if it is invalid."""
+    return WIRES.get(str(settings.get('wire', 'chat')), CHAT)
+
+
 def _further_members(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the members of requests that a config sets; the value is None for members to leave out."""
+    """Returns the further members of requests, those always sent included; None as a value leaves a member out."""
     extra = {**(settings.get('openai_extra_kwargs') or {})}
     more = extra.pop('extra_body', None) or {}
     members = {**extra, **(settings.get('extra_body') or {}), **more}
-    return {name: value for name, value in members.items() if name not in ('extra_headers', 'extra_query')}
+    members = {name: value for name, value in members.items() if name not in ('extra_headers', 'extra_query')}
+    for name, default in wire_of(settings).members.items():
+        own = members.get(name, default)
+        merged = {**default, **own} if isinstance(own, Mapping) and isinstance(default, Mapping) else own
+        members[name] = merged
+    return members
 
 
 def _faults_of_body(settings: Mapping[str, Any]) -> Iterator[str]:
     """Yields the faults of a config's members of requests."""
     members, temperature = _further_members(settings), settings.get('temperature')
-    for name in TOKEN_LIMITS:
+    if (named := settings.get('wire', 'chat')) not in WIRES:
+        yield f'wire is {str(named)[:50]!r}; it is {", ".join(map(repr, WIRES))}'
+    is_chat = wire_of(settings) is CHAT
+    if not is_chat and settings.get('attribution'):
+        yield "attribution: raw text comes with chat completions only: set wire='chat', or attribution=False"
+    if not is_chat and settings.get('mode', 'none') != 'none':
+        yield f"mode={settings['mode']!r} shortens prompts of chat completions only: set wire='chat', or mode='none'"
+    for name in dict.fromkeys((*TOKEN_LIMITS, *wire_of(settings).limits)):
         if members.get(name) is not None:
             yield f'{name} of requests is set by max_out_len in the config of the model, and named by token_limit_key'
     if temperature and temperature != 1 and (why := ToolEvalOpenAI.why_no_temperature(settings)):

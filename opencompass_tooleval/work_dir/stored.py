@@ -7,7 +7,7 @@ import json
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.answer_limit import AnswerLimit, is_cut_below
 from opencompass_tooleval.core.scoring.runs import with_runs
-from opencompass_tooleval.core.scoring.sampling_settings import KEEP, SAMPLING, Differences, StoredAnswers
+from opencompass_tooleval.core.scoring.sampling_settings import ASK, KEEP, SAMPLING, Differences, StoredAnswers
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 from opencompass_tooleval.work_dir.lock import exclusive
@@ -64,7 +64,12 @@ class Records:
 
 
 def is_unfinished(
-    file: Path, result: Path, records: Records | None, limit: AnswerLimit | None, stored: StoredAnswers
+    file: Path,
+    result: Path,
+    records: Records | None,
+    limit: AnswerLimit | None,
+    stored: StoredAnswers,
+    is_replaced: bool = False,
 ) -> bool:
     """Tests if a predictions file lacks answers, or has answers to replace: cut ones, or ones with other settings.
 
@@ -74,12 +79,14 @@ def is_unfinished(
         records: The records of the dataset; None if unknown.
         limit: The token limit. Answers that a lower limit cut are missing. None if unknown.
         stored: The answers that the config accepts.
+        is_replaced: True if somebody has replaced the predictions, whose settings count then, and the result.
 
     Raises:
         DataError: The file is damaged.
     """
-    head = _head(result)
-    may_differ = stored.use != KEEP and not _has_sampling(head, stored)
+    head = {} if is_replaced else _head(result)
+    may_differ = stored.use == ASK or (stored.use != KEEP and not is_replaced)
+    may_differ = may_differ and not _has_sampling(head, stored)
     if records and not is_outdated(head, records) and not _may_be_cut(head, limit) and not may_differ:
         return False  # reading the result takes a hundredth of the time
     rows = read_predictions(file)
@@ -91,13 +98,15 @@ def is_unfinished(
     return limit is not None and any(is_cut_below(row, limit.tokens) for row in wanted)
 
 
-def other_settings(file: Path, result: Path, records: Records | None, stored: StoredAnswers) -> Counter[str]:
+def other_settings(
+    file: Path, result: Path, records: Callable[[], Records | None], stored: StoredAnswers
+) -> Counter[str]:
     """Counts the answers with other settings than the config's, in the store, or in predictions without one.
 
     Args:
         file: The predictions file of a dataset, which need not exist.
         result: The result file, which need not exist.
-        records: The records of the dataset; None if unknown.
+        records: Returns the records of the dataset, or None if they are unknown.
         stored: The settings of the config.
 
     Returns:
@@ -107,13 +116,17 @@ def other_settings(file: Path, result: Path, records: Records | None, stored: St
         DataError: A file is damaged.
     """
     head = _head(result)
-    if file.exists() and _has_sampling(head, stored) and not (records and is_outdated(head, records)):
-        return Counter()
-    differences, keys = Differences(stored), {*map(key_text, keys_of(records.ids))} if records else None
+    if file.exists() and _has_sampling(head, stored):
+        known = records()
+        if known is None or not is_outdated(head, known):
+            return Counter()
+    differences = Differences(stored)
     for key, row in _stored_rows(file):
-        is_selected = keys is None or key in keys
-        if is_selected and not (has_failed(row) or row.get(MODEL)):  # a simulator has other settings
+        if not (has_failed(row) or row.get(MODEL)):  # a simulator has other settings
             differences.accepts(key, row)
+    if differences.found and (known := records()):
+        keys = {*map(key_text, keys_of(known.ids))}
+        return Counter(difference for key, difference in differences.found.items() if key in keys)
     return Counter(differences.found.values())
 
 

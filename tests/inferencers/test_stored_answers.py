@@ -70,7 +70,7 @@ def test_settings_that_change_back_find_their_answers_also_if_others_have_failed
     assert settings.go(HOT, says='hot ') == (['r0', 'r3', 'r1', 'r2'], [f'hot r{index}' for index in range(4)])
     unset = StoredAnswers(COOL, '')
     # The predictions are those of other settings, and the store has the right ones: nobody needs to decide.
-    assert not other_settings(settings.file, settings.folder / 'result', settings.records, unset)
+    assert not other_settings(settings.file, settings.folder / 'result', lambda: settings.records, unset)
     assert is_unfinished(settings.file, settings.folder / 'result', settings.records, None, unset)
     ask_more(settings.file)
     with pytest.raises(InfraFailureError):
@@ -86,10 +86,10 @@ def test_settings_of_records_that_are_not_selected_do_not_matter(settings: Setti
     samples = {'samples': {'all': 4}, 'provenance': {'sampling': [HOT], 'records_sha256': 'digest'}}
     result.write_text(json.dumps(samples))
     settings.file.unlink()
-    assert not other_settings(settings.file, result, settings.records, StoredAnswers(HOT, ''))
+    assert not other_settings(settings.file, result, lambda: settings.records, StoredAnswers(HOT, ''))
     assert settings.go(HOT, '') == ([], [f'r{index}' for index in range(4)])
     more = Records(tuple(f'r{index}' for index in range(6)), 'other')
-    different = other_settings(settings.file, result, more, StoredAnswers(HOT, ''))
+    different = other_settings(settings.file, result, lambda: more, StoredAnswers(HOT, ''))
     assert different == Counter({'temperature 0.5, now 0.9': 2}), 'r4 and r5 are stored with other settings only'
 
 

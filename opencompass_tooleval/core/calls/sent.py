@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import strip_reasoning
@@ -20,6 +20,10 @@ THOUGHTS, AS_SENT, NONE = 'thoughts', 'as_sent', 'none'
 """Key of the setting in a model's config, in rows of predictions and in results; and its values."""
 
 CONTENT, ARGUMENTS, CALLS = 'content', 'arguments', 'tool_calls'
+ITEMS = 'items'
+"""Member with the items of an answer of Responses, or the blocks of one of Messages, which replace the message."""
+_THOUGHT_ITEMS, _CALL_ITEMS = ('reasoning', 'thinking', 'redacted_thinking'), ('function_call', 'tool_use')
+_INPUT = 'input'
 MEMBERS = ('reasoning_content', 'reasoning', 'reasoning_details', 'thinking', 'reasoning_text', 'thinking_blocks')
 """Members of a message that have thoughts, as a text or as a list of parts. ``content`` may have thoughts too."""
 NULL_CONTENT, EMPTY_CONTENT = 'null content', 'empty content'
@@ -55,7 +59,7 @@ def sent_of(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> d
 
     Everything goes back that is not null, unless the request already contains it (role, text, ids and names of calls)
     or servers refuse it in requests. If that is too long or nested too deeply, only thoughts, content and arguments do.
-    Another request format than chat completions may add its items as a member of another name.
+    The items of Responses and the blocks of Messages contain all of this, and go back alone.
 
     Args:
         message: The message.
@@ -64,6 +68,8 @@ def sent_of(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> d
     Raises:
         ValueError: Thoughts and arguments are too long or nested too deeply.
     """
+    if ITEMS in message:
+        return _bounded({ITEMS: message[ITEMS]}, [])
     content = message.get(CONTENT)
     thoughts = {name: message[name] for name in MEMBERS if message.get(name) is not None}
     if has_thoughts(content) or (_is_blank(content) and (calls or thoughts)):
@@ -100,7 +106,7 @@ def _bounded(members: dict[str, Any], of_calls: list[dict[str, Any]]) -> dict[st
 
 def unreturned(message: Mapping[str, Any], sent: Sent | None) -> set[str]:
     """Returns the names of the members that :func:`sent_of` left out of a message because of their size."""
-    return _returned(message, _NOT_RETURNED).keys() - (sent or {}).keys()
+    return set() if ITEMS in message else _returned(message, _NOT_RETURNED).keys() - (sent or {}).keys()
 
 
 def once(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,10 +152,38 @@ def carried_out(sent: Sent | None, arguments: Sequence[Any]) -> dict[str, Any] |
     """
     if not sent:
         return None
+    if ITEMS in sent:
+        return {ITEMS: list(_carried_out_items(sent[ITEMS], arguments))}
     pairs = zip(sent.get(CALLS, ()), arguments, strict=False)
     kept = [call if _has_text(call, value) else _without(call, (ARGUMENTS,)) for call, value in pairs]
     message = _without(sent, (CALLS,))
     return {**message, CALLS: kept} if any(kept) else message or None
+
+
+def _carried_out_items(items: Iterable[Any], arguments: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """Yields the items up to the last call that a loop has made, with the arguments of each."""
+    left = list(arguments)
+    for item in items:
+        if not left:
+            return
+        if item.get('type') not in _CALL_ITEMS:
+            yield item
+            continue
+        made, name = left.pop(0), _INPUT if _INPUT in item else ARGUMENTS
+        if name == ARGUMENTS and not _has_text(item, made):
+            item = {**item, ARGUMENTS: made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)}
+        elif name == _INPUT and item[_INPUT] != made:
+            item = {**item, _INPUT: made}
+        yield item
+
+
+def items_without(items: Iterable[Any], without: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yields the items of an answer; without thoughts, and the ids that belong to them, if the server refuses these."""
+    for item in items:
+        if THOUGHTS not in without:
+            yield item
+        elif item.get('type') not in _THOUGHT_ITEMS:
+            yield item if _INPUT in item else _without(item, ('id',))
 
 
 def _without(members: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
@@ -181,7 +215,7 @@ def with_sent(requested: dict[str, Any], sent: Sent | None, without: Collection[
         call |= _without(of_call, (ARGUMENTS, _FUNCTION, *without))
     if EMPTY_CONTENT in without and _is_blank(sent.get(CONTENT)):
         without = {CONTENT, *without}
-    return {**requested, **_without(sent, (CALLS, *without)), **({CALLS: calls} if calls else {})}
+    return {**requested, **_without(sent, (CALLS, ITEMS, *without)), **({CALLS: calls} if calls else {})}
 
 
 def thoughts_member(template: str) -> str:
@@ -190,7 +224,9 @@ def thoughts_member(template: str) -> str:
 
 
 def names_of(sent: Sent | None) -> list[str]:
-    """Returns the names of the members of a message and its calls, thoughts first."""
+    """Returns the names of the members of a message and its calls, thoughts first; for items, if there are thoughts."""
+    if items := (sent or {}).get(ITEMS):
+        return [THOUGHTS] if any(item.get('type') in _THOUGHT_ITEMS for item in items) else []
     calls = (sent or {}).get(CALLS, ())
     of_calls = (name for call in calls for name in (*call, *call.get(_FUNCTION, ())))
     names = {*(sent or {}), *of_calls} - {CALLS, ARGUMENTS, _FUNCTION}

@@ -18,7 +18,8 @@ STORED_ANSWERS = 'stored_answers'
 KEEP, ASK = 'keep', 'ask'
 
 _NAMES = (
-    *('path', 'revision', 'peft_path', 'system_prompt', 'mode', THOUGHTS, 'tool_choice', 'parallel_tool_calls'),
+    *('path', 'revision', 'peft_path', 'system_prompt', 'mode', 'wire', 'strict', THOUGHTS),
+    *('tool_choice', 'parallel_tool_calls'),
     *('temperature', 'top_p', 'top_k', 'min_p', 'seed', 'random_seed', 'do_sample', 'num_beams'),
     *('frequency_penalty', 'presence_penalty', 'repetition_penalty', 'logit_bias', 'stop', 'stop_words'),
     *('chat_template_kwargs', 'reasoning_effort', 'reasoning', 'thinking', 'enable_thinking'),
@@ -28,7 +29,7 @@ _OTHERS = (
     *('extra_headers', 'extra_query', 'api_key', 'user', 'metadata', 'store', 'service_tier', 'safety_identifier'),
     *('prompt_cache_key', 'prompt_cache_retention', 'cache_salt', 'timeout', 'stream', 'stream_options', 'use_cache'),
     *('usage', 'priority', 'max_tokens', 'max_completion_tokens', 'max_new_tokens', 'logprobs', 'top_logprobs'),
-    *('return_token_ids', 'messages', 'tools'),
+    *('return_token_ids', 'messages', 'input', 'instructions', 'tools', 'include'),
 )
 """Members of requests that do not change answers, or are stored elsewhere. All others may change them."""
 _PARTS = ('generation_kwargs', 'gen_config', 'openai_extra_kwargs', 'extra_body')
@@ -37,7 +38,7 @@ _GREEDY = 1e-3
 _OF_SAMPLES = ('temperature', 'top_p', 'top_k', 'min_p', 'do_sample')
 _NEUTRAL = {'n': 1, 'top_p': 1, 'min_p': 0, 'num_beams': 1, 'tool_choice': 'auto'}
 _NEUTRAL |= {'frequency_penalty': 0, 'presence_penalty': 0, 'repetition_penalty': 1, 'parallel_tool_calls': True}
-_NEUTRAL |= {THOUGHTS: AS_SENT, 'mode': 'none', 'system_prompt': ''}
+_NEUTRAL |= {THOUGHTS: AS_SENT, 'mode': 'none', 'system_prompt': '', 'wire': 'chat'}
 """Default values, which count as unset, so that writing a default into a config changes nothing."""
 _PATHS = ('path', 'peft_path')
 _SIMULATOR = 'simulator'

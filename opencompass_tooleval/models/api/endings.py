@@ -88,7 +88,9 @@ _OF_CODE: Mapping[str, int | str] = {
     **dict.fromkeys(('rate_limit_exceeded', 'rate_limit_reached_error', 'throttling', 'resource_exhausted'), 429),
     **{'rate_limit_error': 429, 'permission_error': 403, 'request_too_large': 413, 'overloaded_error': 529},
     **dict.fromkeys(('unsupported_parameter', 'unsupported_value', 'invalid_parameter_error'), 400),
-    **dict.fromkeys(('invalid_request_error', 'invalid_function_parameters', 'invalidparameter'), 400),
+    **dict.fromkeys(
+        ('invalid_request_error', 'invalid_function_parameters', 'invalidparameter', 'invalid_prompt'), 400
+    ),
     **dict.fromkeys(('content_filter', 'content_policy_violation', 'responsibleaipolicyviolation', '1301'), FILTERED),
     **dict.fromkeys(('data_inspection_failed', 'datainspectionfailed', 'sensitive', 'moderation_blocked'), FILTERED),
     **dict.fromkeys(('content_filter_error', 'prompt_blocked', 'prohibited_content'), FILTERED),

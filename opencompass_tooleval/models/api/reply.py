@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -40,7 +40,8 @@ _MOST_OTHER = 2_000
 """Maximum number of a stream's bytes in an error message."""
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Returns the value if it is an object, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -71,7 +72,7 @@ class Reply:
     def functions(self) -> list[Mapping[str, Any]]:
         """The ``function`` of each tool call, unchanged."""
         calls = self.message.get('tool_calls')
-        return [_mapping(_mapping(call).get('function')) for call in calls] if isinstance(calls, list) else []
+        return [mapping(mapping(call).get('function')) for call in calls] if isinstance(calls, list) else []
 
     @cached_property
     def choice(self) -> Mapping[str, Any]:
@@ -80,12 +81,12 @@ class Reply:
 
     def tokens(self, kind: str) -> int | None:
         """Returns the number of ``prompt`` or ``completion`` tokens in ``usage``; None if missing."""
-        return whole_number(_mapping(self.usage).get(f'{kind}_tokens'))
+        return whole_number(mapping(self.usage).get(f'{kind}_tokens'))
 
     @property
     def reasoning_tokens(self) -> int:
         """Number of reasoning tokens in ``usage``. A server may count them without sending the thoughts."""
-        usage = _usage(self.usage)
+        usage = usage_of(self.usage)
         return (usage and usage.reasoning) or 0
 
 
@@ -110,12 +111,19 @@ def answer_of(reply: Reply, offers_tools: bool = False) -> Answer:
         raise Failure('infra:bad_response', f'{excerpt(str(error), 80)}: {excerpt(str(reply.message))}') from None
 
 
-def read_message(body: bytes, content_type: str) -> Reply:
+def read_message(
+    body: bytes,
+    content_type: str,
+    read: Callable[[Any], Reply] | None = None,
+    reader: Callable[[], StreamReader] | None = None,
+) -> Reply:
     """Returns the message of a reply's first choice (assembled if streamed), with finish reason and usage.
 
     Args:
         body: Decompressed body of a response with status 200.
         content_type: The ``Content-Type`` header.
+        read: Reads the JSON of a response; by default of a chat completion.
+        reader: Reads a stream; by default of chunks of a chat completion.
 
     Raises:
         Failure: The reply has no message, or the server broke off or filtered the answer.
@@ -123,11 +131,11 @@ def read_message(body: bytes, content_type: str) -> Reply:
     text = _decoded(body)
     is_stream = 'event-stream' in content_type.lower() or text[:100].lstrip().startswith(_STREAM_STARTS)
     if is_stream:
-        reader = StreamReader()
-        reader.feed(body)
-        return reader.reply()
+        stream = (reader or StreamReader)()
+        stream.feed(body)
+        return stream.reply()
     try:
-        reply = _of_object(load_json(text))
+        reply = (read or read_completion)(load_json(text))
     except (ValueError, RecursionError) as error:
         raise _unreadable(error, body, content_type) from None
     return _ended(reply)
@@ -144,10 +152,10 @@ def _ended(reply: Reply) -> Reply:
         raise Failure('infra:server', 'the server broke the answer off: it has neither finish_reason nor usage')
     if end == FILTERED:
         words = 'the server filtered the answer (content_filter)'
-        raise Failure('infra:filter', words, again=False, usage=_usage(reply.usage))
+        raise Failure('infra:filter', words, again=False, usage=usage_of(reply.usage))
     if is_broken(end):
         words = f'the server broke the answer off, finish_reason {excerpt(str(end))}'
-        raise Failure('infra:server', words, usage=_usage(reply.usage))
+        raise Failure('infra:server', words, usage=usage_of(reply.usage))
     return reply
 
 
@@ -164,7 +172,7 @@ def _first_choice(value: Any) -> Mapping[str, Any] | None:
     """Returns the first choice; None if there is none, as in the last chunk of a stream."""
     if error := error_in(value):
         failure = failure_of_error(error, json.dumps(value, ensure_ascii=False))
-        failure.usage = _usage(_mapping(value).get('usage'))
+        failure.usage = usage_of(mapping(value).get('usage'))
         raise failure
     if not isinstance(value, Mapping):
         raise ValueError('no object')
@@ -178,7 +186,13 @@ def _first_choice(value: Any) -> Mapping[str, Any] | None:
     return choice
 
 
-def _of_object(value: Any) -> Reply:
+def read_completion(value: Any) -> Reply:
+    """Returns the reply in the JSON of a chat completion.
+
+    Raises:
+        Failure: The server reported an error.
+        ValueError: There is no choice with a message.
+    """
     choice = _first_choice(value) or {}
     message, end = choice.get('message'), end_of(choice.get('finish_reason'))
     if isinstance(message, Mapping) or end == FILTERED:
@@ -232,15 +246,23 @@ class StreamReader:
             Failure: The stream has no answer, or the server broke off or filtered it.
         """
         self.feed(b'\n')
-        if not self._choices:
-            shown = f'no choice in the stream: {excerpt(_decoded(self._other))}'.removesuffix(': ')
-            raise Failure('infra:bad_response', shown)
-        if not self._finish_reason:
-            raise Failure('infra:server', 'the server broke the answer off: the stream ends without finish_reason')
+        if not self._choices or not self._finish_reason:
+            raise self._broken_off(bool(self._choices), 'finish_reason')
         try:
             return _ended(Reply(self._message.whole(), self._finish_reason, self._usage, {}, len(self._choices)))
         except RecursionError:
             raise Failure('infra:bad_response', TOO_DEEP) from None
+
+    def _broken_off(self, has_begun: bool, end: str) -> Failure:
+        if has_begun:
+            return Failure('infra:server', f'the server broke the answer off: the stream ends without {end}')
+        return Failure(
+            'infra:bad_response', f'no choice in the stream: {excerpt(_decoded(self._other))}'.removesuffix(': ')
+        )
+
+    @staticmethod
+    def _streamed(reply: Reply) -> Reply:
+        return _ended(replace(reply, body={}))
 
     def _read(self, line: bytes) -> None:
         if not line.startswith(b'data:'):
@@ -335,14 +357,14 @@ def _called(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [item for item in called[:MAX_CALLS] if isinstance(item.get('function'), Mapping)]
 
 
-def _usage(usage: Any) -> Usage | None:
-    """Reads ``usage`` of a reply; returns None if there is none."""
+def usage_of(usage: Any) -> Usage | None:
+    """Reads ``usage`` of a chat completion or of Responses; returns None if there is none."""
     if not isinstance(usage, Mapping):
         return None
 
     def count(*places: str) -> int | None:
         parts = (place.partition('.') for place in places)
-        values = (_mapping(usage.get(name)).get(part) if part else usage.get(name) for name, _, part in parts)
+        values = (mapping(usage.get(name)).get(part) if part else usage.get(name) for name, _, part in parts)
         return next((number for number in map(whole_number, values) if number is not None), None)
 
     prompt = count('prompt_tokens', 'input_tokens') or None  # no prompt is empty: 0 means unknown
@@ -405,7 +427,7 @@ def _lost_in_stream(reply: Reply, usage: Usage | None, thoughts: str) -> str:
 
 
 def _answer(reply: Reply, offers_tools: bool) -> Answer:
-    texts, calls, usage = dict(_texts(reply.message)), _calls(reply.message), _usage(reply.usage)
+    texts, calls, usage = dict(_texts(reply.message)), _calls(reply.message), usage_of(reply.usage)
     thoughts, content = texts['reasoning'], texts.get('content', '')
     if not content.strip():
         content = ('' if offers_tools else calls_text(calls)) or texts.get('refusal', '') or content

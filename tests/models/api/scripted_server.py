@@ -30,6 +30,8 @@ def call(name: str, arguments: str, place: int = 0) -> dict[str, Any]:
 class Script:
     """What a good server answers. Words count as tokens."""
 
+    path = '/chat/completions'
+
     def __init__(self) -> None:
         self.asked: list[Request] = []
         self.heads: list[tuple[str, dict[str, str]]] = []
@@ -139,7 +141,7 @@ def _handler(script: Script, base: str) -> type[BaseHTTPRequestHandler]:
             self.answer(f'{base}/models', lambda body: script.models())
 
         def do_POST(self) -> None:
-            self.answer(f'{base}/chat/completions', script.complete)
+            self.answer(f'{base}{script.path}', script.complete)
 
         def answer(self, path: str, make: Any) -> None:
             body = self.rfile.read(int(self.headers.get('content-length') or 0))

@@ -1,0 +1,158 @@
+"""OpenAI's Responses API, which its models since gpt-5.4 need for tools with thoughts.
+
+The items of an answer go back unchanged and in order, encrypted thoughts included; nothing is kept on the server.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from opencompass_tooleval.core.calls.answer import CUT
+from opencompass_tooleval.core.calls.messages import TOOL, Message
+from opencompass_tooleval.core.calls.sent import ITEMS, items_without
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.core.scoring.usage import whole_number
+from opencompass_tooleval.models.api.endings import FILTERED, end_of, error_in
+from opencompass_tooleval.models.api.failure import Failure, failure_of_error
+from opencompass_tooleval.models.api.reply import Reply, StreamReader, mapping, usage_of
+from opencompass_tooleval.models.api.wires.wire import Choice, Wire
+from opencompass_tooleval.models.conversation import Conversation
+
+_ENDS = {'max_output_tokens': CUT, 'content_filter': FILTERED}
+"""Reason of an incomplete answer -> its end."""
+_CALL, _OUTPUT = 'function_call', 'function_call_output'
+
+
+def _encode(conversation: Conversation, without: Collection[str]) -> str:
+    messages = conversation.messages()
+    system = [message.content for message in messages if message.role == 'system']
+    items = [
+        item for message in messages if message.role != 'system' for item in _items(conversation, message, without)
+    ]
+    instructions = {'instructions': '\n\n'.join(system)} if system else {}
+    return json.dumps({**instructions, 'input': items})[1:-1]
+
+
+def _items(conversation: Conversation, message: Message, without: Collection[str]) -> Iterator[dict[str, Any]]:
+    if message.role == TOOL:
+        yield {'type': _OUTPUT, 'call_id': message.call_id, 'output': message.content}
+    elif message.role != 'assistant':
+        yield {'role': message.role, 'content': message.content}
+    elif message.sent and ITEMS in message.sent:
+        yield from items_without(message.sent[ITEMS], without)
+    else:
+        if message.content:
+            content = [{'type': 'output_text', 'text': message.content, 'annotations': []}]
+            yield {'type': 'message', 'role': 'assistant', 'status': 'completed', 'content': content}
+        for call in message.calls:  # without the id of an item, which only the server can make
+            yield {'type': _CALL, 'call_id': call.id, **conversation.requested_call(call)}
+
+
+def _offer(tools: ToolSet, choice: Choice) -> dict[str, Any]:
+    parallel = {} if choice.parallel is None else {'parallel_tool_calls': choice.parallel}
+    # A strict schema requires every property, which those of the benchmarks do not; servers differ on what null means.
+    offered = [{'type': 'function', **tool['function'], 'strict': bool(choice.strict)} for tool in tools.as_request()]
+    return {'tools': offered, 'tool_choice': choice.tools, **parallel}
+
+
+def _read(value: Any) -> Reply:
+    if error := error_in(value):
+        failure = failure_of_error(error, json.dumps(value, ensure_ascii=False))
+        failure.usage = usage_of(mapping(value).get('usage'))
+        raise failure
+    items = mapping(value).get('output')
+    if not isinstance(items, list):
+        raise ValueError('no output')
+    items = [_without_nulls(item) for item in items if isinstance(item, Mapping)]
+    return Reply(_message(items), _end(value, items), value.get('usage'), value)
+
+
+def _without_nulls(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if value is not None}
+
+
+def _message(items: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the items as a message of a chat completion, with the items in a member of their own."""
+    parts = [mapping(part) for item in items if item.get('type') == 'message' for part in _listed(item.get('content'))]
+    thoughts = [
+        str(mapping(part).get('text') or '')
+        for item in items
+        if item.get('type') == 'reasoning'
+        for part in _listed(item.get('content')) or _listed(item.get('summary'))
+    ]
+    is_hidden = not ''.join(thoughts) and any(item.get('encrypted_content') for item in items)
+    calls = [
+        {'id': item.get('call_id'), 'function': {'name': item.get('name'), 'arguments': item.get('arguments')}}
+        for item in items
+        if item.get('type') == _CALL
+    ]
+    return {
+        'content': ''.join(str(part.get('text') or '') for part in parts) if parts else None,
+        'refusal': ''.join(str(part.get('refusal') or '') for part in parts) or None,
+        'reasoning_details': [{'text': '\n'.join(thoughts)}] if thoughts or is_hidden else None,
+        'tool_calls': calls,
+        ITEMS: items,
+    }
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _end(value: Mapping[str, Any], items: list[dict[str, Any]]) -> str | None:
+    status, reason = value.get('status'), mapping(value.get('incomplete_details')).get('reason')
+    if status == 'incomplete' and isinstance(reason, str):
+        return _ENDS.get(reason) or end_of(reason)
+    limit = whole_number(value.get('max_output_tokens'))
+    usage = usage_of(value.get('usage'))
+    if limit and usage and (usage.completion or 0) >= limit:  # llama.cpp calls a cut answer completed
+        return CUT
+    has_calls = any(item.get('type') == _CALL for item in items)
+    return 'tool_calls' if status == 'completed' and has_calls else end_of(status)
+
+
+class _Reader(StreamReader):
+    """Reads a stream, whose last event repeats the whole answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._items: list[Any] = []
+        self._whole: Any = None
+
+    def _add(self, event: Any) -> None:
+        if not isinstance(event, Mapping):
+            raise ValueError('no object')
+        kind = event.get('type')
+        if kind == 'error' or (error_in(event) and not str(kind).startswith('response.')):
+            error = error_in(event) or error_in({'error': {**event, 'type': 'server_error'}})
+            assert error, 'an event of this kind has a message or a code'
+            raise failure_of_error(error, json.dumps(event, ensure_ascii=False))
+        if kind == 'response.output_item.done':
+            self._items.append(event.get('item'))
+        elif kind in ('response.completed', 'response.incomplete', 'response.failed'):
+            self._whole, self._is_whole = event.get('response'), True
+
+    def reply(self) -> Reply:
+        self.feed(b'\n')
+        if self._whole is None:
+            raise self._broken_off(bool(self._items), 'response.completed')
+        try:
+            reply = _read({**mapping(self._whole), 'output': mapping(self._whole).get('output') or self._items})
+        except (ValueError, RecursionError) as error:
+            raise Failure('infra:bad_response', str(error)) from None
+        return self._streamed(reply)
+
+
+RESPONSES = Wire(
+    '/responses',
+    'input',
+    ('max_output_tokens',),
+    _encode,
+    _offer,
+    _read,
+    _Reader,
+    members={'store': False, 'include': ['reasoning.encrypted_content']},
+    streamed={'stream': True},
+)

@@ -1,0 +1,62 @@
+"""A request format of servers: how a conversation with tools is encoded, and how a reply is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencompass_tooleval.core.calls.tool_set import ToolSet
+from opencompass_tooleval.models.api.reply import Reply, StreamReader
+from opencompass_tooleval.models.conversation import Conversation
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which calls an answer may have.
+
+    Attributes:
+        tools: ``auto``, ``required`` or ``none``.
+        parallel: True if it may have several calls, False if one; None if the server is not told.
+        strict: True if arguments must fit the schemas of tools, False if not; None if the server is not told.
+    """
+
+    tools: str
+    parallel: bool | None = None
+    strict: bool | None = None
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A request format.
+
+    Attributes:
+        path: Path of requests below the base URL.
+        conversation: Name of the member with the conversation.
+        limits: Members that set the token limit; the first is the default.
+        encode: Returns the JSON of the members with the conversation, without the braces. It gets the conversation, and
+            names of members of the server's earlier messages to leave out.
+        offer: Returns the members of a request that offer tools.
+        read: Returns the reply in the JSON of a response. It raises :class:`ValueError` if there is none.
+        reader: Class that reads an event stream.
+        members: Members that each request has, unless the config sets or removes them.
+        streamed: Further members of a request whose answer is streamed.
+        headers: Further headers.
+        key: Environment variable with the key.
+        no_temperature: Why no temperature is sent; ``''`` if one is.
+        streams: True if answers are streamed by default.
+    """
+
+    path: str
+    conversation: str
+    limits: tuple[str, ...]
+    encode: Callable[[Conversation, Collection[str]], str]
+    offer: Callable[[ToolSet, Choice], dict[str, Any]]
+    read: Callable[[Any], Reply]
+    reader: Callable[[], StreamReader]
+    members: Mapping[str, Any] = field(default_factory=dict)
+    streamed: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    key: str = 'OPENAI_API_KEY'
+    no_temperature: str = ''
+    streams: bool = False
