@@ -30,12 +30,14 @@ from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.data_path import missing_files
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.api.first_answer import FirstAnswer, first_answer
+from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.twins.subsets import KINDS
 from opencompass_tooleval.work_dir.causes import KEY_ENV
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 OPENAI = 'https://api.openai.com/v1/'
+_BASES = {'messages': 'https://api.anthropic.com/v1/'}
 
 
 def run_benchmarks(
@@ -47,6 +49,9 @@ def run_benchmarks(
     api_base: Annotated[
         str | None, typer.Option(metavar='URL', help="The API's base URL; by default OpenAI's.")
     ] = None,
+    wire: Annotated[
+        str, typer.Option(metavar='FORMAT', help=f'Request format of the API: {", ".join(WIRES)}.')
+    ] = 'chat',
     key_env: KeyEnvOption = KEY_VARIABLE,
     hf: Annotated[
         list[str] | None, typer.Option(metavar='PATH', help='A Hugging Face model, or its folder; several.')
@@ -162,6 +167,12 @@ def run_benchmarks(
         'budget': None if max_cost is None else {'cost': max_cost},
     }
     settings = {name: value for name, value in settings.items() if value is not None}
+    if wire not in WIRES:
+        raise ValueError(f'--wire {wire} is none of {", ".join(WIRES)}')
+    if wire != 'chat':
+        settings['wire'] = wire
+    if key_env == KEY_VARIABLE and os.environ.get(WIRES[wire].key):
+        key_env = WIRES[wire].key
     if len(list(filter(None, (model, hf, models)))) != 1:
         raise ValueError('give models by one of --model NAME, --hf PATH and --models CONFIG')
     if limit and (sample or within is not None):
@@ -169,6 +180,7 @@ def run_benchmarks(
     if within is not None and write_config:
         raise ValueError('--within runs several configs: leave --write-config out')
     for option, is_set, needed in (
+        ('--wire', wire != 'chat' and not model, '--model'),
         ('--api-base', api_base and not model, '--model'),
         ('--serve', serve and not hf, '--hf'),
         ('--gpus', gpus is not None and not hf, '--hf'),
@@ -195,7 +207,9 @@ def run_benchmarks(
     chosen, key = choose(benchmarks), key_in(key_env)
     is_open = not key and key_env == KEY_VARIABLE
     if model:
-        settings |= {'openai_api_base': api_base or OPENAI} | ({'key': 'none'} if api_base and is_open else {})
+        settings |= {'openai_api_base': api_base or _BASES.get(wire, OPENAI)} | (
+            {'key': 'none'} if api_base and is_open else {}
+        )
     tested = _rows(models, settings) if models else _models(model, hf, serve, settings)
     rows = [row for group in chosen for row in group.rows]
     grader = Judge.of(rows, judge, judge_base or OPENAI, 'none' if judge_base and is_open else 'ENV') if judge else None
@@ -218,7 +232,11 @@ def run_benchmarks(
         _export_key(key_env)
         faults = _planned_faults(text)
         asked = () if faults else model or ()
-        first = {one: first_answer(settings['openai_api_base'], one, key, temperature) for one in asked}
+        # The names of data sets with native calls.
+        offers_tools = any('-fc' in row['abbr'] or 'conformance' in row['abbr'] for row in rows)
+        first = {
+            one: first_answer(settings['openai_api_base'], one, key, temperature, wire, offers_tools) for one in asked
+        }
         of_judge = first_answer(grader.base, grader.model, key) if grader and not faults else FirstAnswer()
         findings = [*faults, *_server_findings(first, max_out_len is None)]
         findings += _server_findings({grader.model: of_judge}) if grader else []

@@ -48,7 +48,7 @@ class Models:
             ValueError: A setting has no effect, or the engine's context cannot be set.
         """
         row: dict[str, Any] = config_values(_MODELS / f'{self.config}.py')['models'][0]
-        known = (*row, 'key', 'prices', 'budget', 'system_prompt', *(() if self.config == HF else ('stream',)))
+        known = (*row, 'key', 'prices', 'budget', 'system_prompt', *(() if self.config == HF else ('stream', 'wire')))
         if others := [name for name in self.settings if name not in known]:
             raise ValueError(f'{self.config} has no {others[0]}: leave --{others[0].replace("_", "-")} out')
         shipped, answer = row['max_seq_len'], self.settings.get('max_out_len', 0)

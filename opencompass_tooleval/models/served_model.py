@@ -33,6 +33,8 @@ def _faults(settings: Mapping[str, Any]) -> Iterator[str]:
         sorted({'proxy', 'proxies', 'trust_env'}.intersection(settings.get('http_client_cfg') or {}))
     ):
         yield f'http_client_cfg: {named}: an engine that the task starts is reached without a proxy'
+    if settings.get('wire', 'chat') != 'chat':
+        yield 'wire: an engine that the task starts is asked by chat completions: leave it out'
     shared, has_key = settings.get('shared'), bool((settings.get('engine') or {}).get('key_variable'))
     is_open = bool(settings.get('open'))
     if shared and not has_key and not is_open:

@@ -26,12 +26,14 @@ from tests.cli.conftest import DEMO, Command, Outcome
 from tests.conftest import ROOT
 from tests.forked import run_opencompass, run_tooleval
 from tests.models.api.scripted_server import KEY, Refused, Request, Script, serving
+from tests.models.api.vendor_server import MessagesVendor, ResponsesVendor, Vendor
 
 TWO_SUBSETS = ('teval-demo/review_str', 'teval-demo/instruct')
 FLAGS = ('--limit', '1', '--max-out-len', '700', '--max-workers', '3', '--temperature', '0.5')
 SENT = 12
 """Requests: a record of two subsets in two languages, of one also with native calls, for two models."""
-QUESTIONS = 2
+QUESTIONS = 4
+"""Two for each model: one of them offers a tool, as some data sets do."""
 """One to each model, before the run."""
 MOST_LINES = 40
 MOST_RECORDS = 60
@@ -374,6 +376,46 @@ def test_a_judge_gets_what_its_server_takes() -> None:
         assert first_answer(url, 'plain', KEY) == FirstAnswer()
     judge = Judge('claude', 'http://j/v1', 'ENV', ['d'], {'openai_extra_kwargs': {'temperature': None}})
     assert "'openai_extra_kwargs': {'temperature': None}" in '\n'.join(judge.lines())
+
+
+class OnlyWithoutTools(Recording):
+    """OpenAI's words for tools with thoughts since gpt-5.4."""
+
+    def check(self, request: Request) -> None:
+        if request.get('tools'):
+            words = 'Function tools with reasoning_effort are not supported for gpt-6-luna in /v1/chat/completions.'
+            raise Refused(400, f'{words} Please use /v1/responses instead.', 'invalid_request_error')
+
+
+def test_the_right_request_format_is_named_before_the_first_data_set(
+    tooleval: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', KEY)
+    with serving(script := OnlyWithoutTools()) as url:
+        (line,) = faults_of(tooleval('run', *TWO_SUBSETS, '--model', 'gpt', '--api-base', url))
+    assert 'Please use /v1/responses instead' in line and line.endswith('take --wire responses')
+    assert len(script.asked) == 2
+    with serving(MessagesVendor()) as url:
+        (line,) = faults_of(tooleval('run', *TWO_SUBSETS, '--model', 'claude', '--api-base', url))
+    assert line.endswith('the server has no /chat/completions, and answers on /messages: take --wire messages')
+    refused = tooleval('run', *TWO_SUBSETS, '--model', 'x', '--wire', 'grpc')
+    assert refused.code == 1 and '--wire grpc is none of chat, responses, messages' in refused.err
+
+
+@pytest.mark.parametrize('vendor', [MessagesVendor, ResponsesVendor], ids=['messages', 'responses'])
+def test_a_run_on_another_request_format(tmp_path: Path, vendor: type[Vendor]) -> None:
+    wire = vendor.path.removeprefix('/')
+    words = ('--limit', '1', '--max-workers', '3', '--max-out-len', '4096', '--wire', wire)
+    key = {'ANTHROPIC_API_KEY' if wire == 'messages' else 'OPENAI_API_KEY': KEY}
+    with serving(script := vendor()) as url:
+        done = run(tmp_path, *TWO_SUBSETS, '--model', 'opus', '--api-base', url, *words, **key)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(script.asked) > 2 and any(request.get('tools') for request in script.asked)
+    (config,) = tmp_path.glob('outputs/run/*/*/config.py')
+    (model,) = values(config)['models']
+    assert model['wire'] == wire
+    results = [json.loads(file.read_text()) for file in tmp_path.glob('outputs/run/*/*/results/*/*.json')]
+    assert results and all(result['provenance']['sampling'][0]['wire'] == wire for result in results)
 
 
 def test_a_busy_server_does_not_stop_a_run() -> None:

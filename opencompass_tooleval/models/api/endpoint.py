@@ -9,16 +9,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_keys
 from opencompass_tooleval.models.api.event_loop import run
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.http_client import HttpClient, HttpReply, check_base_url
 from opencompass_tooleval.models.api.reply import Reply, read_message
+from opencompass_tooleval.models.api.wires.chat import CHAT
+from opencompass_tooleval.models.api.wires.wire import Wire
 
 _SECONDS_TO_CONNECT = 20.0
 _SLACK = 300.0
 """Extra seconds to wait: requests have their own timeouts, but may end late on a busy machine."""
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """Texts that a wire encodes as it encodes a conversation. (A conversation is OpenCompass's.)"""
+
+    texts: list[Message]
+
+    def messages(self) -> list[Message]:
+        """Returns the messages."""
+        return self.texts
 
 
 @dataclass
@@ -31,6 +45,7 @@ class Endpoint:
         key: The API key; '' sends none.
         timeout: Maximum number of seconds per request.
         seconds: Maximum number of seconds for all requests.
+        wire: The request format.
 
     Attributes:
         requests: Number of requests so far.
@@ -42,6 +57,7 @@ class Endpoint:
     key: str = ''
     timeout: float = 60.0
     seconds: float = 300.0
+    wire: Wire = CHAT
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -128,14 +144,22 @@ class Endpoint:
             key: Used in place of the key.
             settings: Further members of each request.
         """
-        headers = {**self._headers(key), 'Content-Type': 'application/json'}
-        requests = ({'model': self.model, 'messages': list(messages), **settings} for messages in questions)
+        headers = {**self._headers(key), **self.wire.headers, 'Content-Type': 'application/json'}
+        requests = ({'model': self.model, **self._asked(messages), **settings} for messages in questions)
         bodies = [json.dumps(request).encode('ascii') for request in requests]
         try:
-            exchanged = self._exchange('POST', _url(self.url, 'chat/completions'), bodies, headers, within)
+            exchanged = self._exchange('POST', f'{self.url}{self.wire.path}', bodies, headers, within)
         except Failure as failure:
             return [failure for _ in questions]
         return [self._read(reply) for reply in exchanged]
+
+    def _asked(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Returns the members of a request with the messages; on other formats than chat, texts only."""
+        if self.wire is CHAT:
+            return {'messages': list(messages)}
+        turns = _Turns([Message(message['role'], message['content']) for message in messages])
+        encoded = self.wire.encode(turns, ())  # type: ignore[arg-type]
+        return {**self.wire.members, **json.loads(f'{{{encoded}}}')}
 
     @property
     def _left(self) -> float:
@@ -176,7 +200,7 @@ class Endpoint:
     def _read(self, exchanged: HttpReply | Failure) -> Reply | Failure:
         try:
             whole = _checked(exchanged)
-            reply = read_message(whole.body, whole.content_type)
+            reply = read_message(whole.body, whole.content_type, self.wire.read, self.wire.reader)
         except Failure as failure:
             return failure
         self.prompt_tokens += reply.tokens('prompt') or 0

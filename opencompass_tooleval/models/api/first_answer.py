@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from opencompass_tooleval.core.calls.answer import CUT, ONLY_THOUGHTS
 from opencompass_tooleval.core.calls.sent import CONTENT, MEMBERS, has_thoughts
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.endpoint import Endpoint
@@ -23,9 +25,14 @@ from opencompass_tooleval.models.api.probed import (
 )
 from opencompass_tooleval.models.api.reachable import why_no_answer
 from opencompass_tooleval.models.api.reply import Reply
+from opencompass_tooleval.models.api.wires import WIRES
+from opencompass_tooleval.models.api.wires.wire import Choice
 
 _TAG = re.compile(r'</?think(?:ing)?>|<\|channel\|>', re.IGNORECASE)
 _TAG_CHARS = 20_000
+_MISSING = 404
+_ENOUGH = 64
+_TOOLS = ToolSet([ToolSchema('get_time', 'Returns the time.', {'type': 'object', 'properties': {}})])
 
 
 def check_plain_answer(probed: Probed) -> Iterator[Finding]:
@@ -93,23 +100,56 @@ class FirstAnswer(NamedTuple):
     settings: Mapping[str, Any] = {}
 
 
-def first_answer(url: str, model: str, key: str, temperature: float | None = None) -> FirstAnswer:
+def _other_wire(probed: Probed, wire: str) -> str:
+    """Returns a fault if the path of the format is missing, and that of another one answers; ``''`` if not."""
+    if probed.failure is None or probed.failure.status != _MISSING:
+        return ''
+    for name in WIRES.keys() - {wire}:
+        endpoint = replace(probed.endpoint, wire=WIRES[name])
+        with closing(endpoint), suppress(Failure):
+            Probed(endpoint).ask(QUESTION, tokens=_ENOUGH)
+            return f'the server has no {WIRES[wire].path}, and answers on {WIRES[name].path}: take --wire {name}'
+    return ''
+
+
+def _refusal_of_tools(probed: Probed) -> str:
+    """Asks a question that offers a tool; returns a fault if the server names another format, else ``''``."""
+    try:
+        probed.ask(QUESTION, **probed.endpoint.wire.offer(_TOOLS, Choice('auto')))
+    except Failure as failure:
+        named = next((name for name in WIRES if f'/v1{WIRES[name].path}' in failure.body and name != 'chat'), '')
+        if named and failure.reason == 'infra:bad_request':
+            return f'{failure.words}: take --wire {named}'
+    return ''
+
+
+def first_answer(
+    url: str, model: str, key: str, temperature: float | None = None, wire: str = 'chat', offers_tools: bool = False
+) -> FirstAnswer:
     """Asks a model one question, as a run would; if there is no answer, finds the reason.
+
+    A second question offers a tool, if the run does. A refusal that names another request format is a fault, and so is
+    a server that answers on another format only.
 
     Args:
         url: The base URL.
         model: Its name on the server.
         key: The API key; '' sends none.
         temperature: The temperature that the user set; None if none was set.
+        wire: The request format.
+        offers_tools: True if the run offers tools.
     """
-    with closing(Endpoint(url, model, key)) as endpoint:
+    with closing(Endpoint(url, model, key, wire=WIRES[wire])) as endpoint:
         probed = Probed(endpoint)
         if temperature is not None:
             probed.settings['temperature'] = temperature
         findings = list(check_plain_answer(probed))
         reply = probed.plain
         if reply is None:
-            return FirstAnswer(why_no_answer(probed, probed.failure) if probed.failure else '')
+            other = _other_wire(probed, wire)
+            return FirstAnswer(other or (why_no_answer(probed, probed.failure) if probed.failure else ''))
+        if offers_tools and (refusal := _refusal_of_tools(probed)):
+            return FirstAnswer(refusal)
     faults = [one.text for one in findings if one.text.endswith(ONLY_THOUGHTS)]
     if temperature is not None and 'openai_extra_kwargs' in probed.accepted:
         faults.append(f'the server refuses temperature={temperature:g}: leave --temperature out')

@@ -8,10 +8,10 @@ from typing import Any
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.model_name import is_openais_reasoning
 from opencompass_tooleval.findings.finding import Finding, fine, found, unknown
-from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.reply import Reply
+from opencompass_tooleval.models.api.wires.chat import CHAT
 
 MAX_OUT_LEN = 512
 """Token limit of an answer in most datasets (the published setting)."""
@@ -84,8 +84,11 @@ class Probed:
 
     def __post_init__(self) -> None:
         """Uses the settings of :class:`ToolEvalOpenAI` for reasoning models at OpenAI's own address."""
-        if is_openais_reasoning(self.endpoint.url, self.endpoint.model):
-            self.limit, self.settings = TOKEN_LIMITS[1], {}
+        wire = self.endpoint.wire
+        is_reasoning = is_openais_reasoning(self.endpoint.url, self.endpoint.model)
+        self.limit = wire.limits[is_reasoning and wire is CHAT]
+        if is_reasoning or wire.no_temperature:
+            self.settings = {}
 
     def ask(self, *messages: Message, tokens: int = MAX_OUT_LEN, **settings: Any) -> Reply:
         """Sends a question with the accepted settings.

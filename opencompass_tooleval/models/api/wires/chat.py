@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.reply import StreamReader, read_completion
 from opencompass_tooleval.models.api.wires.wire import Choice, Wire
-from opencompass_tooleval.models.conversation import Conversation
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.models.conversation import Conversation
 
 USAGE = 'stream_options'
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.core.calls.messages import TOOL, Message, object_arguments
 from opencompass_tooleval.core.calls.sent import ITEMS, items_without
@@ -16,7 +16,9 @@ from opencompass_tooleval.models.api.endings import end_of, error_in
 from opencompass_tooleval.models.api.failure import Failure, failure_of_error
 from opencompass_tooleval.models.api.reply import Reply, StreamReader, mapping, usage_of
 from opencompass_tooleval.models.api.wires.wire import Choice, Wire
-from opencompass_tooleval.models.conversation import Conversation
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.models.conversation import Conversation
 
 VERSION = '2026-10-21'
 _CHOICES = {'required': 'any'}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.core.calls.answer import CUT
 from opencompass_tooleval.core.calls.messages import TOOL, Message
@@ -18,7 +18,9 @@ from opencompass_tooleval.models.api.endings import FILTERED, end_of, error_in
 from opencompass_tooleval.models.api.failure import Failure, failure_of_error
 from opencompass_tooleval.models.api.reply import Reply, StreamReader, mapping, usage_of
 from opencompass_tooleval.models.api.wires.wire import Choice, Wire
-from opencompass_tooleval.models.conversation import Conversation
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.models.conversation import Conversation
 
 _ENDS = {'max_output_tokens': CUT, 'content_filter': FILTERED}
 """Reason of an incomplete answer -> its end."""

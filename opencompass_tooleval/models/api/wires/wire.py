@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.models.api.reply import Reply, StreamReader
-from opencompass_tooleval.models.conversation import Conversation
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.models.conversation import Conversation
 
 
 @dataclass(frozen=True)
