@@ -97,7 +97,7 @@ class ResponsesVendor(Vendor):
         calls = 0 if not request.get('tools') else 2 if not outputs else int(last.get('output') != '1')
         text = f'Answer: {sum(int(item["output"]) for item in outputs)}' if not calls else 'I add.'
         phase = 'commentary' if calls else 'final_answer'
-        content = [{'type': 'output_text', 'text': text, 'annotations': [], 'logprobs': None}]
+        content = [{'type': 'output_text', 'text': text, 'annotations': []}]
         message = {'type': 'message', 'id': f'msg_{number}', 'role': 'assistant', 'status': 'completed', 'phase': phase}
         items: list[dict[str, Any]] = [thought, {**message, 'content': content}]
         for place in range(calls):
@@ -110,7 +110,7 @@ class ResponsesVendor(Vendor):
     def page(self, request: Request, items: list[dict[str, Any]]) -> dict[str, Any]:
         usage = {'input_tokens': 100, 'input_tokens_details': {'cached_tokens': 40, 'cache_write_tokens': 20}}
         usage |= {'output_tokens': 30, 'output_tokens_details': {'reasoning_tokens': 10}, 'total_tokens': 130}
-        nulls: list[dict[str, Any]] = [{**item, 'namespace': None} for item in items]
+        nulls = [{**item, 'namespace': None, **with_null(item)} for item in items]
         return {'object': 'response', 'status': 'completed', 'error': None, 'output': nulls, 'usage': usage}
 
     def events(self, page: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -118,10 +118,21 @@ class ResponsesVendor(Vendor):
         yield {'type': 'response.created', 'response': begun}
         yield {'type': 'keepalive', 'sequence_number': 1}
         for number, item in enumerate(page['output']):
-            yield {'type': 'response.output_item.added', 'output_index': number, 'item': {**item, 'content': []}}
-            yield {'type': 'response.output_text.delta', 'output_index': number, 'delta': 'x', 'obfuscation': 'y'}
+            place = {'output_index': number, 'item_id': item['id'], 'content_index': 0}
+            content = {'content': []} if item['type'] == 'message' else {}
+            yield {'type': 'response.output_item.added', 'output_index': number, 'item': {**item, **content}}
+            if item['type'] == 'message':
+                part = {**item['content'][0], 'text': ''}
+                yield {'type': 'response.content_part.added', **place, 'part': part}
+                delta = {'delta': item['content'][0]['text'], 'logprobs': [], 'obfuscation': 'y'}
+                yield {'type': 'response.output_text.delta', **place, **delta}
             yield {'type': 'response.output_item.done', 'output_index': number, 'item': item}
         yield {'type': f'response.{page["status"]}', 'response': page}
+
+
+def with_null(item: dict[str, Any]) -> dict[str, Any]:
+    """A null member in each part of the content, which requests must not have."""
+    return {'content': [{**part, 'logprobs': None} for part in item['content']]} if 'content' in item else {}
 
 
 def digest(*values: Any) -> str:
@@ -220,7 +231,7 @@ class MessagesVendor(Vendor):
             if 'input' in block:
                 texts = [('input_json_delta', 'partial_json', json.dumps(block['input']))]
             for kind, name, text in texts:
-                for part in ('', text[:3], text[3:]):
+                for part in (text,) if name == 'signature' else ('', text[:3], text[3:]):
                     yield {'type': 'content_block_delta', 'index': number, 'delta': {'type': kind, name: part}}
             yield {'type': 'content_block_stop', 'index': number}
         delta = {name: page[name] for name in ('stop_reason', 'stop_details') if name in page}

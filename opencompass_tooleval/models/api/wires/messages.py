@@ -167,7 +167,10 @@ class _Reader(StreamReader):
             elif kind == 'content_block_delta' and number in self._blocks:
                 for name, piece in mapping(event.get('delta')).items():
                     if name != 'type' and isinstance(piece, str):
-                        self._pieces.setdefault(number, {}).setdefault(name, []).append(piece)
+                        pieces = self._pieces.setdefault(number, {}).setdefault(name, [])
+                        if name == 'signature':  # comes whole
+                            pieces.clear()
+                        pieces.append(piece)
 
     def reply(self) -> Reply:
         self.feed(b'\n')

@@ -46,8 +46,7 @@ def _items(conversation: Conversation, message: Message, without: Collection[str
         yield from items_without(message.sent[ITEMS], without)
     else:
         if message.content:
-            content = [{'type': 'output_text', 'text': message.content, 'annotations': []}]
-            yield {'type': 'message', 'role': 'assistant', 'status': 'completed', 'content': content}
+            yield {'type': 'message', 'role': 'assistant', 'content': message.content}
         for call in message.calls:  # without the id of an item, which only the server can make
             yield {'type': _CALL, 'call_id': call.id, **conversation.requested_call(call)}
 
@@ -67,12 +66,16 @@ def _read(value: Any) -> Reply:
     items = mapping(value).get('output')
     if not isinstance(items, list):
         raise ValueError('no output')
-    items = [_without_nulls(item) for item in items if isinstance(item, Mapping)]
+    items = [_without_nulls(item) for item in items if isinstance(item, Mapping)]  # which requests must not contain
     return Reply(_message(items), _end(value, items), value.get('usage'), value)
 
 
-def _without_nulls(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in item.items() if value is not None}
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_nulls(part) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {name: _without_nulls(part) for name, part in value.items() if part is not None}
 
 
 def _message(items: list[dict[str, Any]]) -> dict[str, Any]:
