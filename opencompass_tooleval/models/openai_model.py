@@ -19,7 +19,7 @@ from opencompass.models.base_api import BaseAPIModel
 from opencompass.models.openai_api import OpenAI
 from opencompass.registry import MODELS
 
-from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.answer import CUT, STOP, Answer
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.sent import (
     AS_SENT,
@@ -50,7 +50,7 @@ from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure
 from opencompass_tooleval.models.api.http_client import HttpClient, check_base_url
 from opencompass_tooleval.models.api.outage import Outage
 from opencompass_tooleval.models.api.raw_text import Request
-from opencompass_tooleval.models.api.reply import Reply, answer_of, read_message
+from opencompass_tooleval.models.api.reply import Reply, answer_of, read_message, usage_of
 from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.models.api.wires.chat import CHAT, USAGE
 from opencompass_tooleval.models.api.wires.wire import Choice, Wire
@@ -611,6 +611,7 @@ class ToolEvalOpenAI(OpenAI):
             if stream.has_begun
             else read_message(reply.body, reply.content_type, self._wire.read, self._wire.reader)
         )
+        message = self._cut(message, sent.body)
         if message.choices > 1 and 'n' not in self._body:
             words = f'{message.choices} choices in one reply, though one was requested: {_SPLIT}'
             raise Failure('infra:bad_request', words, again=False, ends=True)
@@ -626,6 +627,14 @@ class ToolEvalOpenAI(OpenAI):
             self._has_unreturned = True
             self.logger.warning(f'{self._server} sends members that are too long to return: {", ".join(sorted(names))}')
         return observer.observed(answer, message, sent.prompt, asked) if observer else answer, seconds
+
+    def _cut(self, message: Reply, body: bytes) -> Reply:
+        """Returns the reply with the right end: llama.cpp calls an answer of Responses that it cut ``completed``."""
+        if self._wire is not WIRES['responses'] or message.finish_reason != STOP:
+            return message
+        limit, usage = json.loads(body).get(self._limit_key), usage_of(message.usage)
+        is_cut = usage is not None and isinstance(limit, int) and (usage.completion or 0) >= limit
+        return replace(message, finish_reason=CUT) if is_cut else message
 
     async def _send(self, request: Request) -> Reply | Mapping[str, Any] | Failure:
         """Sends a request of the search for raw text; returns its reply, or the failure."""

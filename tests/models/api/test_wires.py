@@ -191,6 +191,13 @@ def test_how_answers_end(wire: str, ends: dict[str, Any], reason: str | None, en
     assert reason or answer.text
 
 
+def test_an_answer_that_fills_its_limit_is_cut_whatever_the_server_says() -> None:
+    """As llama.cpp's server does on Responses; the vendor counts 30 tokens."""
+    with serving(ResponsesVendor()) as url:
+        ends = [model_of(url, 'responses').answers(['Hello'], limit)[0].finish_reason for limit in (30, 31)]
+    assert ends == ['length', 'stop']
+
+
 @pytest.mark.parametrize('wire', ['responses', 'messages'])
 def test_a_stream_that_breaks_off_is_no_answer(wire: str) -> None:
     class BrokenOff(VENDORS[wire]):  # type: ignore[misc]

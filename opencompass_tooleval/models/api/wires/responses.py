@@ -13,7 +13,6 @@ from opencompass_tooleval.core.calls.answer import CUT
 from opencompass_tooleval.core.calls.messages import TOOL, Message
 from opencompass_tooleval.core.calls.sent import ITEMS, items_without
 from opencompass_tooleval.core.calls.tool_set import ToolSet
-from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.models.api.endings import FILTERED, end_of, error_in
 from opencompass_tooleval.models.api.failure import Failure, failure_of_error
 from opencompass_tooleval.models.api.reply import Reply, StreamReader, mapping, usage_of
@@ -110,10 +109,6 @@ def _end(value: Mapping[str, Any], items: list[dict[str, Any]]) -> str | None:
     status, reason = value.get('status'), mapping(value.get('incomplete_details')).get('reason')
     if status == 'incomplete' and isinstance(reason, str):
         return _ENDS.get(reason) or end_of(reason)
-    limit = whole_number(value.get('max_output_tokens'))
-    usage = usage_of(value.get('usage'))
-    if limit and usage and (usage.completion or 0) >= limit:  # llama.cpp calls a cut answer completed
-        return CUT
     has_calls = any(item.get('type') == _CALL for item in items)
     return 'tool_calls' if status == 'completed' and has_calls else end_of(status)
 
