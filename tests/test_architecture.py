@@ -270,11 +270,11 @@ BUDGETS = {
     'catalogue': 430
     + 81,  # the provenance of results is a typed record; samples in words; several variants of one kind, with seeds
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
-    'cli': 950 + 154,  # as above; deep folders; configs are checked before OpenCompass is imported
+    'cli': 950 + 163,  # as above; --wire; deep folders; configs are checked before OpenCompass is imported
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
-    'core': 3250 + 165 + 138 + 3 + 15 + 33,  # as above; items of Responses and Messages; cache writes
+    'core': 3250 + 165 + 138 + 3 + 15 + 35,  # as above; items of Responses and Messages; cache writes
     'data_path': 76,  # which files of data sets are missing
     'embedding': 240,
     'environments': 1320 + 5,  # planned failures of twins
@@ -292,7 +292,7 @@ BUDGETS = {
     'judging': 430,
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
-    'models': 3990 + 177 + 167 + 302,  # Responses and Messages; chat templates; failures like refusals; names that screens cannot show
+    'models': 3990 + 177 + 167 + 359,  # Responses and Messages; chat templates; failures like refusals; names that screens cannot show
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,

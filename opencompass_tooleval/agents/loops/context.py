@@ -3,7 +3,8 @@
 The model's server rejects a prompt that is too long, or the prompt's tokens are counted before sending: the answer then
 has the reason ``infra:truncated``. :data:`LEFT_OUT` replaces the older half of the remaining observations, at least
 one, and the request is repeated. An observation that was left out stays so, which keeps the beginning of a conversation
-the same from round to round. Requests, thoughts, calls and the list of tools are never left out.
+the same from round to round. Requests, calls and the list of tools are never left out, nor are thoughts; but those of
+Responses and Messages are bound to all earlier messages, and are left out after the first changed one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import TOOL, Message
+from opencompass_tooleval.core.calls.sent import without_bound_thoughts
 from opencompass_tooleval.core.scoring.result import TRUNCATED
 
 LEFT_OUT = '(left out: the conversation is too long)'
@@ -63,6 +65,8 @@ def ask(
         messages = list(request.messages)
         for index in indices[:omitted_observations]:
             messages[index] = replace(messages[index], content=note)
+        for index in range(indices[0] + 1, len(messages)) if omitted_observations else ():
+            messages[index] = replace(messages[index], sent=without_bound_thoughts(messages[index].sent))
         answer = yield replace(request, messages=tuple(messages), may_be_too_long=True)
         whole = len(indices) - omitted_observations
         if answer.reason != TRUNCATED or not whole:

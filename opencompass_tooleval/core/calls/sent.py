@@ -186,6 +186,14 @@ def items_without(items: Iterable[Any], without: Collection[str]) -> Iterator[di
             yield item if _INPUT in item else _without(item, ('id',))
 
 
+def without_bound_thoughts(sent: Sent | None) -> Sent | None:
+    """Returns the members without the thoughts of Responses and Messages.
+
+    Servers refuse them after a change of earlier messages, to which their signatures are bound.
+    """
+    return {ITEMS: [*items_without(sent[ITEMS], (THOUGHTS,))]} if sent and ITEMS in sent else sent
+
+
 def _without(members: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if name not in names}
 

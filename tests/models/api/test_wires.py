@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.agents.loops.context import ask
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
@@ -21,7 +22,7 @@ from opencompass_tooleval.models import ToolEvalOpenAI
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from tests.models.api.scripted_server import KEY, serving
-from tests.models.api.vendor_server import BOUND, MessagesVendor, ResponsesVendor, Vendor
+from tests.models.api.vendor_server import BOUND, MessagesVendor, ResponsesVendor, Vendor, refuse
 from tests.stored import stored_in
 
 TOOLS = ToolSet([ToolSchema('add', 'adds', {'type': 'object', 'properties': {'a': {'type': 'integer'}}})], True)
@@ -149,8 +150,6 @@ def test_thoughts_that_the_server_refuses_are_left_out(
                 block for m in request['messages'] if isinstance(m['content'], list) for block in m['content']
             ]  # fmt: skip
             if any(item.get('type') in ('reasoning', 'thinking') for item in items):
-                from tests.models.api.vendor_server import refuse
-
                 refuse(400, BOUND.format(1, 0), 'invalid_request_error')
 
     with serving(vendor := Bound()) as url:
@@ -159,6 +158,34 @@ def test_thoughts_that_the_server_refuses_are_left_out(
     assert len(vendor.asked) == 4, 'the second request is sent again without thoughts, the third has none'
     back = json.dumps(vendor.asked[-1])
     assert 'secret' not in back and 'signature' not in back and 'I add.' in back and '"rs_' not in back
+
+
+@BOTH
+def test_thoughts_after_an_observation_that_is_left_out_do_not_go_back(wire: str) -> None:
+    """The server would refuse them, since they are bound to all messages before them."""
+
+    class Short(VENDORS[wire]):  # type: ignore[misc]
+        def check(self, request: Any) -> None:
+            super().check(request)
+            if len(self.rounds) == 2 and 'left out' not in json.dumps(request):
+                refuse(400, 'prompt is too long: 300000 tokens > 200000 maximum', 'invalid_request_error')
+
+    def loop() -> Dialogue[Answer]:
+        messages, left_out = list(ASKED), 0
+        while True:
+            reply = yield from ask(ModelRequest(tuple(messages), '', TOOLS), left_out)
+            answer, left_out = reply
+            if not answer.calls:
+                return answer
+            back = carried_out(answer.sent, [call.arguments for call in answer.calls])
+            messages.append(Message('assistant', '', answer.calls, sent=back))
+            messages.extend(Message('tool', str(call.arguments['a']), call_id=call.id) for call in answer.calls)
+
+    with serving(vendor := Short()) as url:
+        outcome = DialogueRunner(model_of(url, wire), None, 64).run({'d': loop()})['d']
+    assert outcome.infra is None and outcome.value is not None and len(vendor.asked) == 4
+    kept = json.dumps(vendor.asked[-1])
+    assert kept.count('left out') == 1 and kept.count('thought 0') == 1 and 'thought 1' not in kept
 
 
 ENDS: list[tuple[str, dict[str, Any], str | None, str]] = [

@@ -95,7 +95,7 @@ class ResponsesVendor(Vendor):
         outputs = [item for item in request['input'] if item.get('type') == 'function_call_output']
         last = request['input'][-1]
         calls = 0 if not request.get('tools') else 2 if not outputs else int(last.get('output') != '1')
-        text = f'Answer: {sum(int(item["output"]) for item in outputs)}' if not calls else 'I add.'
+        text = f'Answer: {sum(number_in(item["output"]) for item in outputs)}' if not calls else 'I add.'
         phase = 'commentary' if calls else 'final_answer'
         content = [{'type': 'output_text', 'text': text, 'annotations': []}]
         message = {'type': 'message', 'id': f'msg_{number}', 'role': 'assistant', 'status': 'completed', 'phase': phase}
@@ -128,6 +128,11 @@ class ResponsesVendor(Vendor):
                 yield {'type': 'response.output_text.delta', **place, **delta}
             yield {'type': 'response.output_item.done', 'output_index': number, 'item': item}
         yield {'type': f'response.{page["status"]}', 'response': page}
+
+
+def number_in(text: str) -> int:
+    """The number that a result is; 0 for one that is left out."""
+    return int(text) if text.isdecimal() else 0
 
 
 def with_null(item: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +198,7 @@ class MessagesVendor(Vendor):
 
     def made(self, request: Request) -> list[dict[str, Any]]:
         results = [
-            int(block.get('content') or 0)
+            number_in(block.get('content', ''))
             for message in request['messages']
             if isinstance(message['content'], list)
             for block in message['content']
