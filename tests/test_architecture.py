@@ -292,10 +292,8 @@ BUDGETS = {
     'judging': 430,
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
-    'models': 3990
-    + 177
-    + 167
-    + 359,  # Responses and Messages; chat templates; failures like refusals; names that screens cannot show
+    # chat templates; failures like refusals; names that screens cannot show
+    'models': 3990 + 177 + 167 + 359,  # Responses and Messages
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,
