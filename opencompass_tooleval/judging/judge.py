@@ -21,7 +21,7 @@ from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.scoring.result import INFRA, OVER_BUDGET
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage
 from opencompass_tooleval.core.text.jsonable import bounded_text
-from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, carry_out
+from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, begun, carry_out
 from opencompass_tooleval.judging.judgement import UnjudgedError, Unread
 from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
@@ -177,13 +177,17 @@ class Judge:
         """
         self._find_cached()
         names = {str(index): name for index, name in enumerate(dialogues)}
+        started = {name: begun(dialogue) for name, dialogue in dialogues.items()}
+        first = {item.key: item for items, _ in started.values() for item in items}
+        if lacking := sum(self._known(item) is None for item in first.values()):
+            get_logger().info(f'{self.name}: at least {lacking} requests, for {len(dialogues)} answers')
         others = {JUDGE: self._model}
         description = f'judging by {self.name}' if dialogues else None
         runner = DialogueRunner(
             None, None, 0, source=self._source, description=description, others=others, report=lambda *_: self._save()
         )
         try:
-            found = runner.run({index: carry_out(dialogues[name], self._ask) for index, name in names.items()})
+            found = runner.run({index: carry_out(started[name][1], self._ask) for index, name in names.items()})
         finally:
             self._save()
         self.usages += runner.other_usages.get(JUDGE, [])

@@ -62,6 +62,26 @@ def single(item: JudgeItem) -> Judging[Any]:
     return (yield item)
 
 
+def begun(judging: Judging[T]) -> tuple[list[JudgeItem], Judging[T]]:
+    """Starts a dialogue; returns its first item (none if it ends at once), and the dialogue from its beginning."""
+
+    def again(item: JudgeItem | None) -> Judging[T]:
+        while item is not None:
+            verdict = yield item
+            try:
+                item = judging.send(verdict)
+            except StopIteration as end:
+                return cast(T, end.value)
+        return cast(T, ended)
+
+    ended: Any = None
+    try:
+        first = [next(judging)]
+    except StopIteration as end:
+        first, ended = [], end.value
+    return first, again(first[0] if first else None)
+
+
 def carry_out(judging: Judging[T], ask: Callable[[JudgeItem], Generator[Any, Any, Any]]) -> Generator[Any, Any, T]:
     """Runs a dialogue with another way of getting verdicts.
 

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -216,6 +217,21 @@ def test_judges_in_several_processes_share_a_folder(server: ModelServer, tmp_pat
     assert (len(judged(last, items(24))), last.calls) == (24, 0)
     assert all(result[0] == {str(i): 7.0 for i in range(24)} and result[2] == last.settings for result in results)
     assert server.stats()['requests'] == sum(result[1] for result in results) == len(kept(tmp_path))
+
+
+def test_requests_are_counted_before_they_are_sent(
+    scripted: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that the stored replies lack; later requests of a dialogue are not known yet."""
+    said: list[tuple[str, int]] = []
+    cfg = scripted(lambda *_: SEVEN)
+    logger = SimpleNamespace(info=lambda text: said.append((text, len(Scripted.asked))))
+    monkeypatch.setattr('opencompass_tooleval.judging.judge.get_logger', lambda: logger)
+    judged(Judge(cfg, tmp_path), items(4))
+    judged(Judge(cfg, tmp_path), items(6))
+    judged(Judge(cfg, tmp_path), items(6))
+    counted = [(text.partition(': ')[2], asked) for text, asked in said if 'at least' in text]
+    assert counted == [('at least 4 requests, for 4 answers', 0), ('at least 2 requests, for 6 answers', 4)]
 
 
 def test_damaged_memory_costs_only_what_is_damaged(scripted: Script, tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from opencompass.models import VLLMwithChatTemplate
 from opencompass_tooleval.models import ToolEvalOpenAI, ToolEvalVLLMChat
 from opencompass_tooleval.models.settings import setting_faults
 from tests.conftest import ROOT
-from tests.models.api.scripted_server import Request, Script, serving
+from tests.models.api.scripted_server import KEY, Request, Script, serving
+from tests.models.api.vendor_server import MessagesVendor, ResponsesVendor
 
 PAGE = (ROOT / 'docs' / 'how-to' / 'reasoning-models.md').read_text(encoding='utf-8')
 SNIPPETS = re.findall(r'^```python\n(.*?)^```', PAGE, re.M | re.S)
@@ -55,7 +56,16 @@ def models_of(snippet: str, folder: Path) -> list[dict[str, Any]]:
 
 
 def test_examples(tmp_path: Path) -> None:
-    first, second, third = (models_of(snippet, tmp_path) for snippet in SNIPPETS)
+    first, formats, second, third = (models_of(snippet, tmp_path) for snippet in SNIPPETS)
+    for model, vendor in zip(formats, (ResponsesVendor(), MessagesVendor()), strict=True):
+        assert setting_faults([model], []) == [] and ToolEvalOpenAI.why_no_temperature(model)
+        settings = {name: value for name, value in model.items() if name not in OF_OPENCOMPASS}
+        extra = {'temperature': None, **settings['openai_extra_kwargs']}  # as at the vendor's own address
+        with serving(vendor) as url:
+            replaced = {'key': KEY, 'openai_api_base': url, 'openai_extra_kwargs': extra}
+            (answer,) = ToolEvalOpenAI(**{**settings, **replaced}).answers(['Hello'], model['max_out_len'])
+        (body,) = vendor.asked
+        assert answer.text.endswith('Answer: 0') and {'effort': 'high'} in body.values()
     thinks = [sent(model)[2] for model in first]
     assert [body['chat_template_kwargs'] for body in thinks] == [{'enable_thinking': True}, {'enable_thinking': False}]
     assert all(body['max_tokens'] == 16384 and body['stream'] is True and body['temperature'] == 0 for body in thinks)
@@ -82,7 +92,7 @@ def test_settings_of_the_tables(who: str, setting: str) -> None:
 
 def test_every_row_is_tried_and_a_limit_in_the_body_is_refused() -> None:
     tables = [line for line in PAGE.splitlines() if line.startswith('| ')]
-    assert len(ROWS) == len(tables) - 4  # two heads of two lines
+    assert len(ROWS) == len(tables) - 4 - 5  # two heads of two lines, and the table of request formats
     (fault,) = setting_faults([{**API, 'extra_body': {'max_tokens': 9}}], [])
     assert 'max_tokens of requests is set by max_out_len' in fault.text
 

@@ -37,6 +37,7 @@ from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
+from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
@@ -50,6 +51,8 @@ ROUNDS = (4, 8)
 GOALS = {'single': 1.10, 'dialogues': 1.15}
 GOAL_PROCESSOR = 1.2
 """Milliseconds per call, store and predictions included."""
+GOAL_WIRES = 1.2
+"""Processor time on other request formats than chat completions, as a multiple of theirs."""
 MOST_PER_SECOND = 500
 """Up to so many calls per second the goal for single questions holds."""
 
@@ -191,6 +194,19 @@ def measure_seed(url: str, kind: str, width: int, seed: int, inspect: str | None
     return row
 
 
+def measure_wires(url: str) -> dict[str, Any]:
+    """Measures and prints the processor time of each request format, beside that of chat completions."""
+    questions, milliseconds = questions_of('single', 0), dict[str, float]()
+    for wire in WIRES:
+        settings = {'openai_api_base': url, 'max_workers': DIALOGUE_WIDTH, 'max_seq_len': 100_000, 'stream': False}
+        model = ToolEvalOpenAI('pipe', key='none', wire=wire, **settings)
+        milliseconds[wire] = 1000 * ask(model, questions)['processor'] / len(questions)
+    ratios = {wire: value / milliseconds['chat'] for wire, value in milliseconds.items()}
+    shown = ', '.join(f'{wire} {value:.2f} ({ratios[wire]:.2f})' for wire, value in milliseconds.items())
+    print(f'Pipe, ms of processor per call by request format: {shown} (goal <= {GOAL_WIRES} of chat)', flush=True)
+    return {'wires': {'milliseconds': milliseconds, 'ratios': ratios}}
+
+
 def median_of(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The median of each figure."""
     return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
@@ -218,5 +234,6 @@ def measure(seeds: int = SEEDS, inspect: str | None = None) -> dict[str, Any]:
             runs = [measure_seed(url, kind, width, seed, inspect) for seed in range(seeds)]
             title = f'Pipe, {kind}, {width} in flight'
             figures[f'{kind} {width}'] = report(title, runs, GOALS[kind])
+        figures |= measure_wires(url)
     print(f'Pipe: goals hold up to {MOST_PER_SECOND} calls a second; {GOAL_PROCESSOR} ms of processor per call')
     return {'pipe': figures}

@@ -110,7 +110,17 @@ async def serve(answer: Answer) -> None:
 
 
 def _answer(body: bytes) -> tuple[float, bytes]:
-    question, message = reply_to(json.loads(body))
+    asked = json.loads(body)
+    if 'input' in asked or 'thinking' in asked:  # Responses or Messages
+        question = (asked.get('input') or asked['messages'])[-1]['content']
+        usage, text = {'input_tokens': 10, 'output_tokens': 10}, f'answer to {question}'
+        content = [{'type': 'output_text' if 'input' in asked else 'text', 'text': text}]
+        item = {'type': 'message', 'id': 'msg_1', 'role': 'assistant', 'status': 'completed', 'content': content}
+        page: dict[str, Any] = {'content': content, 'stop_reason': 'end_turn', 'usage': usage}
+        if 'input' in asked:
+            page = {'output': [item], 'status': 'completed', 'usage': usage}
+        return latency_of(question), http_answer(page)
+    question, message = reply_to(asked)
     usage = {'prompt_tokens': 10, 'completion_tokens': 10, 'total_tokens': 20}
     choice = {'index': 0, 'message': message, 'finish_reason': 'stop'}
     page = {'model': 'latency', 'choices': [choice], 'usage': usage}  # inspect_ai wants a model's name
