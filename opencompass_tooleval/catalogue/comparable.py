@@ -36,7 +36,7 @@ _KINDS: Mapping[str, str] = {
         ('instructions', 'instructions_sha256', 'tools', 'prompt_style', 'system_prompt', _PROMPTS), PROMPTS
     ),
     # A release that changes scores raises VERSION; whether a simulator was asked depends on the calls.
-    **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by', CLUSTERED_BY), NOTED),
+    **dict.fromkeys(('opencompass', 'opencompass_tooleval', 'simulated_by', 'wire', CLUSTERED_BY), NOTED),
     **dict.fromkeys((SEED, DRAW), SAMPLES),
     **dict.fromkeys((LOOK, UNSEEN, WITHOUT_TWIN), NOTED),
     **dict.fromkeys((MAX_OUT_LEN, PUBLISHED), NOTED),  # a limit matters only if it cuts answers

@@ -218,6 +218,7 @@ class ToolEvalEvalTask(CommandOfTask, OpenICLEvalTask):
             THOUGHTS: thoughts_of_rows(rows),
             SAMPLING: samplings(rows) or None,
             SYSTEM_PROMPT: texts_digest([str(system_prompt)]) if system_prompt else None,
+            'wire': None if (wire := self.model_cfg.get('wire', 'chat')) == 'chat' else str(wire),
         }
         result['provenance'].update({name: limit for name, limit in limits.items() if limit is not None})
 

@@ -265,7 +265,7 @@ def _ids(result: Result) -> set[str]:
 
 def _noted(first: Result, second: Result) -> Iterator[str]:
     """Yields the differences of two provenances that do not make results incomparable."""
-    a, b = map(result_provenance, (first, second))
+    a, b = ({'wire': 'chat', **result_provenance(one)} for one in (first, second))  # this wire is not stored
     for key in dict.fromkeys([*a, *b]):
         if not decides(key) and a.get(key) != b.get(key):
             yield f'{key} is {a.get(key)!r} of one and {b.get(key)!r} of the other'
