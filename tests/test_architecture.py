@@ -274,7 +274,7 @@ BUDGETS = {
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
-    'core': 3250 + 165 + 138 + 3 + 15 + 35,  # as above; items of Responses and Messages; cache writes
+    'core': 3250 + 165 + 138 + 3 + 15 + 41,  # as above; items of Responses and Messages; cache writes
     'data_path': 76,  # which files of data sets are missing
     'embedding': 240,
     'environments': 1320 + 5,  # planned failures of twins
@@ -289,11 +289,11 @@ BUDGETS = {
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
     'inferencers': 400 + 48 + 69,  # which answers and scoring results come from, and when they do not count
     'instructions': 415,
-    'judging': 430,
+    'judging': 430 + 10,  # requests are counted before they are sent
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
     # chat templates; failures like refusals; names that screens cannot show
-    'models': 3990 + 177 + 167 + 359,  # Responses and Messages
+    'models': 3990 + 177 + 167 + 381,  # Responses and Messages
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,

@@ -48,6 +48,14 @@ NOT_RUN = {
     'python3 -m venv /envs/vllm': 'makes an environment for an engine',
     '/envs/vllm/bin/pip install vllm': 'installs an engine',
     'tooleval gate outputs/new --baseline outputs/old --equivalent 3': 'tests/cli/test_gate.py',
+    **dict.fromkeys(
+        (
+            'tooleval run teval --model NAME --api-base http://127.0.0.1:8000/v1 -w outputs/chat',
+            'tooleval run teval --model NAME --api-base http://127.0.0.1:8000/v1 --wire responses -w outputs/responses',
+            'tooleval gate outputs/responses --baseline outputs/chat --equivalent 3',
+        ),
+        'needs a server of two formats; tests/cli/test_run.py and test_gate.py',
+    ),
     'make demo': 'makes an environment; `tooleval demo` below is what it runs',
     "pip install -c constraints.txt '.[offline,report]'": 'installs 6 GB; tests/test_installs.py (make test-long) does',
     'pip wheel --no-deps -w dist .': 'tests/test_packaging.py builds the wheel',

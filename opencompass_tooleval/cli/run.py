@@ -37,7 +37,6 @@ from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.whole_file import write_whole
 
 OPENAI = 'https://api.openai.com/v1/'
-_BASES = {'messages': 'https://api.anthropic.com/v1/'}
 
 
 def run_benchmarks(
@@ -190,7 +189,7 @@ def run_benchmarks(
     ):
         if is_set:
             raise ValueError(f'{option} needs {needed}')
-    is_elsewhere = urlsplit(judge_base or OPENAI).netloc != urlsplit(api_base or OPENAI).netloc
+    is_elsewhere = urlsplit(judge_base or OPENAI).netloc != urlsplit(api_base or WIRES[wire].base).netloc
     if judge and model and is_elsewhere and key_env != KEY_VARIABLE:
         raise ValueError(
             f'the judge is on another server, which would get the key of --key-env {key_env} too: write the config '
@@ -207,7 +206,7 @@ def run_benchmarks(
     chosen, key = choose(benchmarks), key_in(key_env)
     is_open = not key and key_env == KEY_VARIABLE
     if model:
-        settings |= {'openai_api_base': api_base or _BASES.get(wire, OPENAI)} | (
+        settings |= {'openai_api_base': api_base or WIRES[wire].base} | (
             {'key': 'none'} if api_base and is_open else {}
         )
     tested = _rows(models, settings) if models else _models(model, hf, serve, settings)

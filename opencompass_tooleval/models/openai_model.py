@@ -44,7 +44,6 @@ from opencompass_tooleval.core.scoring.result import OVER_BUDGET
 from opencompass_tooleval.core.scoring.usage import Usage, with_failed
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_config, remember_keys, usable_key
-from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.event_loop import sleep_unless
 from opencompass_tooleval.models.api.failure import MAX_WAIT, Failure
 from opencompass_tooleval.models.api.http_client import HttpClient, check_base_url
@@ -53,12 +52,20 @@ from opencompass_tooleval.models.api.raw_text import Request
 from opencompass_tooleval.models.api.reply import Reply, answer_of, read_message, usage_of
 from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.models.api.wires.chat import CHAT, USAGE
-from opencompass_tooleval.models.api.wires.wire import Choice, Wire
+from opencompass_tooleval.models.api.wires.wire import Choice
 from opencompass_tooleval.models.budget import Reservation
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.observing import Observer
 from opencompass_tooleval.models.request_queue import ConcurrentQueue
+from opencompass_tooleval.models.request_settings import (
+    addresses_of,
+    body_faults,
+    further_members,
+    why_no_temperature,
+    wire_of,
+)
+from opencompass_tooleval.work_dir.causes import KEY_ENV
 
 _RESERVED = 100
 """Tokens that OpenCompass reserves in addition to prompt and answer."""
@@ -182,14 +189,16 @@ class ToolEvalOpenAI(OpenAI):
         **kwargs: Any,
     ) -> None:
         given = {**kwargs, 'path': path, 'openai_extra_kwargs': openai_extra_kwargs, 'wire': wire}
-        for fault in _faults_of_body({**given, 'openai_api_base': openai_api_base, 'attribution': attribution}):
+        for fault in body_faults({**given, 'openai_api_base': openai_api_base}):
             raise ValueError(fault)
         self._wire = WIRES[wire]
         stream = self._wire.streams if stream is None else stream
-        if kwargs.get('key', 'ENV') == 'ENV':
-            kwargs['key'] = os.environ.get(self._wire.key) or 'ENV'
+        if kwargs.get('key', 'ENV') == 'ENV' and self._wire.key != CHAT.key and KEY_ENV not in os.environ:
+            if not os.environ.get(self._wire.key):
+                raise ValueError(f'there is no key: export {self._wire.key}=..., or set key in the config of the model')
+            kwargs['key'] = os.environ[self._wire.key].split(',')
         read_prices(prices)  # so that OpenCompass's own tasks accept prices
-        address = check_base_url(random.choice(_addresses(openai_api_base)))
+        address = check_base_url(random.choice(addresses_of(openai_api_base, self._wire)))
         self._local_tokenizer = tokenizer_path if tokenizer_path and Path(tokenizer_path).is_dir() else None
         super().__init__(
             path=path,
@@ -202,7 +211,7 @@ class ToolEvalOpenAI(OpenAI):
         self.max_seq_len = kwargs.get('max_seq_len')  # OpenCompass's default, 16,384, fits no model
         if self.max_seq_len is None and self.mode != 'none':
             raise ValueError(f'mode={self.mode!r} shortens prompts to max_seq_len: set it in the config of the model')
-        for fault in stream_faults({'stream': stream, 'attribution': attribution}):
+        for fault in stream_faults({'stream': stream, 'attribution': attribution, 'wire': wire}):
             raise ValueError(fault)
         self.timeout = timeout or _SECONDS[stream]
         self._idle_timeout = idle_timeout if stream else None
@@ -230,12 +239,12 @@ class ToolEvalOpenAI(OpenAI):
         self.keys: list[str] = [usable_key(key) for key in self.keys]
         self._headers = {**self._default_headers(), **(extra.get('extra_headers') or {})}
         self._query = urlencode(extra.get('extra_query') or {})
-        members = _further_members(given)
+        members = further_members(given)
         self._left_out = {name for name, value in members.items() if value is None}
         self._body = {name: value for name, value in members.items() if value is not None}
         is_reasoning = self._wire is CHAT and is_openais_reasoning(address, path)
         self._limit_key = token_limit_key or self._wire.limits[is_reasoning]
-        self.no_temperature = self.why_no_temperature({**given, 'openai_api_base': address})
+        self.no_temperature = why_no_temperature({**given, 'openai_api_base': address})
         if self.no_temperature:
             self._left_out.add('temperature')
         for note in self.setting_notes({**given, 'openai_api_base': address}):
@@ -253,11 +262,11 @@ class ToolEvalOpenAI(OpenAI):
     def check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
         """Yields the faults of a config: of addresses, HTTP client, requests, and parser of calls."""
         yield from parser_faults(settings)
-        yield from _faults_of_body(settings)
+        yield from body_faults(settings)
         yield from setting_faults(settings)
         yield from stream_faults(settings)
         try:
-            for address in _addresses(settings.get('openai_api_base') or ''):
+            for address in addresses_of(settings.get('openai_api_base') or '', wire_of(settings)):
                 check_base_url(address)
             HttpClient(settings=settings.get('http_client_cfg'))
         except ValueError as error:
@@ -266,7 +275,7 @@ class ToolEvalOpenAI(OpenAI):
     @staticmethod
     def setting_notes(settings: Mapping[str, Any]) -> Iterator[str]:
         """Yields notes on a config: if a temperature is not sent, or blanks are removed from a key."""
-        temperature, why = settings.get('temperature'), ToolEvalOpenAI.why_no_temperature(settings)
+        temperature, why = settings.get('temperature'), why_no_temperature(settings)
         if why and temperature is not None:
             yield f'temperature={temperature:g} is not sent, {why}'
         key = settings.get('key', 'ENV')
@@ -279,18 +288,7 @@ class ToolEvalOpenAI(OpenAI):
     @staticmethod
     def why_no_temperature(settings: Mapping[str, Any]) -> str:
         """Returns why no temperature is sent to the model of a config; ``''`` if one is sent."""
-        members = _further_members(settings)
-        if 'temperature' in members:
-            return 'since openai_extra_kwargs leaves it out' if members['temperature'] is None else ''
-        if why := wire_of(settings).no_temperature:
-            return why
-        addresses = _addresses(settings.get('openai_api_base') or '')
-        is_openais = any(is_openais_reasoning(url, str(settings.get('path'))) for url in addresses)
-        return (
-            "since OpenAI's reasoning models refuse it (to send it, set it in openai_extra_kwargs)"
-            if is_openais
-            else ''
-        )
+        return why_no_temperature(settings)
 
     def set_address(self, base_url: str, key: str = '') -> None:
         """Makes later requests go to another server, with another key if one is given."""
@@ -630,7 +628,7 @@ class ToolEvalOpenAI(OpenAI):
 
     def _cut(self, message: Reply, body: bytes) -> Reply:
         """Returns the reply with the right end: llama.cpp calls an answer of Responses that it cut ``completed``."""
-        if self._wire is not WIRES['responses'] or message.finish_reason != STOP:
+        if self._wire is not WIRES['responses'] or message.finish_reason not in (STOP, 'tool_calls'):
             return message
         limit, usage = json.loads(body).get(self._limit_key), usage_of(message.usage)
         is_cut = usage is not None and isinstance(limit, int) and (usage.completion or 0) >= limit
@@ -655,51 +653,12 @@ class ToolEvalOpenAI(OpenAI):
             return Failure('infra:bad_response', excerpt(str(error)))
 
 
-def _addresses(named: str | Sequence[str]) -> Sequence[str]:
-    """Returns the base URLs in a config, or else the one of the environment, or else OpenAI's."""
-    base = named or os.environ.get('OPENAI_BASE_URL') or 'https://api.openai.com/v1/'
-    return [base] if isinstance(base, str) else base
-
-
-def wire_of(settings: Mapping[str, Any]) -> Wire:
-    """Returns the request format in a config; chat completions if it is invalid."""
-    return WIRES.get(str(settings.get('wire', 'chat')), CHAT)
-
-
-def _further_members(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the further members of requests, those always sent included; None as a value leaves a member out."""
-    extra = {**(settings.get('openai_extra_kwargs') or {})}
-    more = extra.pop('extra_body', None) or {}
-    members = {**extra, **(settings.get('extra_body') or {}), **more}
-    members = {name: value for name, value in members.items() if name not in ('extra_headers', 'extra_query')}
-    for name, default in wire_of(settings).members.items():
-        own = members.get(name, default)
-        merged = {**default, **own} if isinstance(own, Mapping) and isinstance(default, Mapping) else own
-        members[name] = merged
-    return members
-
-
-def _faults_of_body(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the faults of a config's members of requests."""
-    members, temperature = _further_members(settings), settings.get('temperature')
-    if (named := settings.get('wire', 'chat')) not in WIRES:
-        yield f'wire is {str(named)[:50]!r}; it is {", ".join(map(repr, WIRES))}'
-    is_chat = wire_of(settings) is CHAT
-    if not is_chat and settings.get('attribution'):
-        yield "attribution: raw text comes with chat completions only: set wire='chat', or attribution=False"
-    if not is_chat and settings.get('mode', 'none') != 'none':
-        yield f"mode={settings['mode']!r} shortens prompts of chat completions only: set wire='chat', or mode='none'"
-    for name in dict.fromkeys((*TOKEN_LIMITS, *wire_of(settings).limits)):
-        if members.get(name) is not None:
-            yield f'{name} of requests is set by max_out_len in the config of the model, and named by token_limit_key'
-    if temperature and temperature != 1 and (why := ToolEvalOpenAI.why_no_temperature(settings)):
-        yield f'temperature={temperature:g} is not sent, {why}: leave it out'
-
-
 def stream_faults(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a fault if ``stream`` and ``attribution`` are both set."""
+    """Yields the faults of ``attribution``, which needs whole answers of chat completions."""
     if settings.get('stream') and settings.get('attribution'):
         yield 'attribution: raw text is read from whole answers only: set stream=False, or attribution=False'
+    if wire_of(settings) is not CHAT and settings.get('attribution'):
+        yield "attribution: raw text comes with chat completions only: set wire='chat', or attribution=False"
 
 
 def _with_members(body: bytes, members: Mapping[str, Any]) -> bytes:

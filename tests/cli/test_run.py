@@ -402,6 +402,15 @@ def test_the_right_request_format_is_named_before_the_first_data_set(
     assert refused.code == 1 and '--wire grpc is none of chat, responses, messages' in refused.err
 
 
+def test_the_key_of_one_vendor_is_not_sent_to_a_judge_of_another(
+    tooleval: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('ANTHROPIC_API_KEY', KEY)
+    words = ('ultratool-demo/planning', '--model', 'claude', '--wire', 'messages', '--judge', 'gpt-4o')
+    refused = tooleval('run', *words)
+    assert refused.code == 1 and 'the judge is on another server, which would get the key' in refused.err
+
+
 @pytest.mark.parametrize('vendor', [MessagesVendor, ResponsesVendor], ids=['messages', 'responses'])
 def test_a_run_on_another_request_format(tmp_path: Path, vendor: type[Vendor]) -> None:
     wire = vendor.path.removeprefix('/')

@@ -199,7 +199,7 @@ def tool_messages(answer: Answer, replies: Sequence[str], earlier: Iterable[Mess
         ValueError: The numbers of calls and replies differ.
     """
     calls = _with_ids(answer.calls, [call.id for message in earlier for call in message.calls])
-    sent = carried_out(answer.sent, [call.arguments for call in answer.calls])
+    sent = carried_out(answer.sent, calls)
     message = Message('assistant', strip_reasoning(answer.text).text, calls, sent=sent)
     results = [Message(TOOL, reply, call_id=call.id) for call, reply in zip(calls, replies, strict=True)]
     return (message, *results)

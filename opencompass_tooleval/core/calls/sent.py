@@ -142,39 +142,56 @@ def has_thoughts(content: Any) -> bool:
     return isinstance(content, list) and any(isinstance(part, Mapping) and part.get('thinking') for part in content)
 
 
-def carried_out(sent: Sent | None, arguments: Sequence[Any]) -> dict[str, Any] | None:
+def carried_out(sent: Sent | None, calls: Sequence[Any]) -> dict[str, Any] | None:
     """Returns the members for a message that repeats the first calls of an answer; None if there are none.
 
     Args:
         sent: The members of the answer.
-        arguments: Arguments of each repeated call. The server's text of arguments is kept if it has the same value,
-            and left out if a loop has cut or replaced the arguments.
+        calls: Each repeated :class:`~opencompass_tooleval.core.calls.tool_calls.ToolCall`, whose id and arguments count.
+            The server's text of arguments is kept if it has the same value, and left out if a loop has cut or replaced
+            the arguments.
     """
     if not sent:
         return None
     if ITEMS in sent:
-        return {ITEMS: list(_carried_out_items(sent[ITEMS], arguments))}
-    pairs = zip(sent.get(CALLS, ()), arguments, strict=False)
-    kept = [call if _has_text(call, value) else _without(call, (ARGUMENTS,)) for call, value in pairs]
+        return {ITEMS: list(_carried_out_items(sent[ITEMS], calls))}
+    pairs = zip(sent.get(CALLS, ()), calls, strict=False)
+    kept = [call if _has_text(call, made.arguments) else _without(call, (ARGUMENTS,)) for call, made in pairs]
     message = _without(sent, (CALLS,))
     return {**message, CALLS: kept} if any(kept) else message or None
 
 
-def _carried_out_items(items: Iterable[Any], arguments: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """Yields the items up to the last call that a loop has made, with the arguments of each."""
-    left = list(arguments)
+def _carried_out_items(items: Iterable[Any], calls: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """Yields the items up to the first call that a loop has not made; the calls before it as the loop has made them."""
+    left = list(calls)
     for item in items:
-        if not left:
-            return
         if item.get('type') not in _CALL_ITEMS:
             yield item
             continue
-        made, name = left.pop(0), _INPUT if _INPUT in item else ARGUMENTS
-        if name == ARGUMENTS and not _has_text(item, made):
-            item = {**item, ARGUMENTS: made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)}
-        elif name == _INPUT and item[_INPUT] != made:
-            item = {**item, _INPUT: made}
-        yield item
+        if not left:
+            return
+        made = left.pop(0)
+        if item['type'] == _CALL_ITEMS[0]:
+            arguments = item.get(ARGUMENTS) if _has_text(item, made.arguments) else _text_of(made.arguments)
+            yield {**item, 'call_id': made.id, ARGUMENTS: arguments}
+        else:
+            yield {**item, 'id': made.id, _INPUT: made.arguments}
+
+
+def _text_of(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def items_of(sent: Sent | None, kinds: Collection[str], without: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Returns the items of an answer to send back; none if they are of another request format.
+
+    Args:
+        sent: The members of the answer.
+        kinds: Types of the items of the other format.
+        without: As for :func:`items_without`.
+    """
+    items = (sent or {}).get(ITEMS, ())
+    return [] if any(item.get('type') in kinds for item in items) else list(items_without(items, without))
 
 
 def items_without(items: Iterable[Any], without: Collection[str]) -> Iterator[dict[str, Any]]:
@@ -200,7 +217,8 @@ def _without(members: Mapping[str, Any], names: Collection[str]) -> dict[str, An
 
 def _has_text(call: Mapping[str, Any], arguments: Any) -> bool:
     try:
-        return isinstance(arguments, dict) and bool(load_json(call.get(ARGUMENTS, '')) == arguments)
+        text = call.get(ARGUMENTS)
+        return isinstance(arguments, dict) and isinstance(text, str) and bool(load_json(text) == arguments)
     except ValueError:
         return False
 
@@ -233,7 +251,8 @@ def thoughts_member(template: str) -> str:
 
 def names_of(sent: Sent | None) -> list[str]:
     """Returns the names of the members of a message and its calls, thoughts first; for items, if there are thoughts."""
-    if items := (sent or {}).get(ITEMS):
+    if ITEMS in (sent or {}):
+        items = (sent or {})[ITEMS]
         return [THOUGHTS] if any(item.get('type') in _THOUGHT_ITEMS for item in items) else []
     calls = (sent or {}).get(CALLS, ())
     of_calls = (name for call in calls for name in (*call, *call.get(_FUNCTION, ())))

@@ -70,7 +70,7 @@ class Endpoint:
         Raises:
             ValueError: The URL is invalid.
         """
-        self.url = check_base_url(self.url).removesuffix('/chat/completions')
+        self.url = check_base_url(self.url).removesuffix('/chat/completions').removesuffix(self.wire.path)
         self._end = time.monotonic() + self.seconds
         self._client = HttpClient(_SECONDS_TO_CONNECT)
         remember_keys([self.key])

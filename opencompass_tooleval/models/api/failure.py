@@ -29,6 +29,7 @@ _LENGTH_HINTS = (
     'context_size',  # llama.cpp: exceed_context_size_error
     'context size',  # llama.cpp: exceeds the available context size
     'context window',  # llama-cpp-python, Groq
+    'exceed context limit',  # Anthropic
     'input token count',  # Gemini: The input token count (3475108) exceeds the maximum number of tokens allowed (...)
     'range of input length',  # DashScope: Range of input length should be [1, 129024]
     'model token limit',  # Moonshot

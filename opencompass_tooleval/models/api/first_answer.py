@@ -104,10 +104,10 @@ def _other_wire(probed: Probed, wire: str) -> str:
     """Returns a fault if the path of the format is missing, and that of another one answers; ``''`` if not."""
     if probed.failure is None or probed.failure.status != _MISSING:
         return ''
-    for name in WIRES.keys() - {wire}:
+    for name in (one for one in WIRES if one != wire):
         endpoint = replace(probed.endpoint, wire=WIRES[name])
         with closing(endpoint), suppress(Failure):
-            Probed(endpoint).ask(QUESTION, tokens=_ENOUGH)
+            Probed(endpoint, settings={}).ask(QUESTION, tokens=_ENOUGH)
             return f'the server has no {WIRES[wire].path}, and answers on {WIRES[name].path}: take --wire {name}'
     return ''
 

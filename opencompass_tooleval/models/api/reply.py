@@ -81,7 +81,9 @@ class Reply:
 
     def tokens(self, kind: str) -> int | None:
         """Returns the number of ``prompt`` or ``completion`` tokens in ``usage``; None if missing."""
-        return whole_number(mapping(self.usage).get(f'{kind}_tokens'))
+        usage = mapping(self.usage)
+        of_responses = {'prompt': 'input', 'completion': 'output'}.get(kind, kind)
+        return whole_number(usage.get(f'{kind}_tokens', usage.get(f'{of_responses}_tokens')))
 
     @property
     def reasoning_tokens(self) -> int:

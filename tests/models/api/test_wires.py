@@ -45,7 +45,7 @@ def adds(changes: Callable[[Answer], Answer] = lambda answer: answer) -> Dialogu
         answer = changes((yield ModelRequest(tuple(messages), '', TOOLS)))
         if not answer.calls:
             return answer
-        back = carried_out(answer.sent, [call.arguments for call in answer.calls])
+        back = carried_out(answer.sent, answer.calls)
         messages.append(Message('assistant', '' if back else answer.text, answer.calls, sent=back))
         results = (Message('tool', str(call.arguments['a']), call_id=call.id) for call in answer.calls)
         messages.extend(results)
@@ -177,7 +177,7 @@ def test_thoughts_after_an_observation_that_is_left_out_do_not_go_back(wire: str
             answer, left_out = reply
             if not answer.calls:
                 return answer
-            back = carried_out(answer.sent, [call.arguments for call in answer.calls])
+            back = carried_out(answer.sent, answer.calls)
             messages.append(Message('assistant', '', answer.calls, sent=back))
             messages.extend(Message('tool', str(call.arguments['a']), call_id=call.id) for call in answer.calls)
 
@@ -300,3 +300,63 @@ def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         (answer,) = model.answers([[{'role': 'SYSTEM', 'prompt': 'S'}, {'role': 'HUMAN', 'prompt': 'Hello'}]], 64)
     assert answer.reason is None and answer.text.endswith('Answer: 0')
     assert vendor.asked[0]['system'] == 'S' and vendor.asked[0]['output_config'] == {}
+
+
+def test_what_a_loop_repeats_of_an_answer() -> None:
+    """Its own ids and arguments, no call that it has not made; all of an answer without calls."""
+    text, call = (
+        {'type': 'message', 'content': []},
+        {'type': 'function_call', 'call_id': 'a', 'arguments': {'no': 'text'}},
+    )
+    made = ToolCall('add', {'a': 1}, 'b')
+    repeated = carried_out({'items': [text, call, call]}, [made])
+    assert repeated == {'items': [text, {**call, 'call_id': 'b', 'arguments': '{"a": 1}'}]}
+    assert carried_out({'items': [text]}, []) == {'items': [text]}
+    use = {'type': 'tool_use', 'id': 'a', 'input': 'cut'}
+    assert carried_out({'items': [use, text]}, [made]) == {'items': [{**use, 'id': 'b', 'input': {'a': 1}}, text]}
+
+
+@BOTH
+def test_items_of_the_other_format_are_encoded_again(wire: str) -> None:
+    """As after a run that was begun on it."""
+    other = {'type': 'tool_use', 'id': 'c'} if wire == 'responses' else {'type': 'function_call', 'call_id': 'c'}
+    calls = (ToolCall('add', {'a': 1}, 'c'),)
+    history = (
+        *ASKED,
+        Message('assistant', 'I add.', calls, sent={'items': [other]}),
+        Message('tool', '1', call_id='c'),
+    )
+
+    def asks() -> Dialogue[Answer]:
+        return (yield ModelRequest(history, '', TOOLS))
+
+    with serving(vendor := VENDORS[wire]()) as url:
+        outcome = DialogueRunner(model_of(url, wire), None, 64).run({'d': asks()})['d']
+    assert outcome.infra is None and 'I add.' in json.dumps(vendor.asked[0])
+
+
+def test_system_messages_after_the_first_keep_their_place() -> None:
+    for wire, role in (('responses', 'developer'), ('messages', 'user')):
+        turns = [
+            {'role': 'SYSTEM', 'prompt': 'S'},
+            {'role': 'HUMAN', 'prompt': 'Q'},
+            {'role': 'SYSTEM', 'prompt': 'later'},
+        ]
+        with serving(vendor := VENDORS[wire]()) as url:
+            model_of(url, wire).answers([turns, [{'role': 'SYSTEM', 'prompt': 'alone'}]], 64)
+        asked = {
+            len(conversation): conversation
+            for conversation in (one.get('input') or one['messages'] for one in vendor.asked)
+        }
+        assert asked[2][1] == {'role': role, 'content': 'later'} and asked[1][0]['content'] == 'alone'
+
+
+def test_keys_go_to_their_vendor_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('OPENAI_API_KEY', 'of-openai,second')
+    monkeypatch.delenv('ANTHROPIC_API_KEY', raising=False)
+    with pytest.raises(ValueError, match='export ANTHROPIC_API_KEY'):
+        ToolEvalOpenAI('m', wire='messages')
+    assert ToolEvalOpenAI('m').keys == ['of-openai', 'second']
+    monkeypatch.setenv('ANTHROPIC_API_KEY', 'of-anthropic')
+    model = ToolEvalOpenAI('m', wire='messages')
+    assert model.keys == ['of-anthropic'] and model._url == 'https://api.anthropic.com/v1/messages'

@@ -8,14 +8,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.core.calls.messages import TOOL, Message, object_arguments
-from opencompass_tooleval.core.calls.sent import ITEMS, items_without
+from opencompass_tooleval.core.calls.sent import ITEMS, items_of
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.models.api.endings import end_of, error_in
 from opencompass_tooleval.models.api.failure import Failure, failure_of_error
 from opencompass_tooleval.models.api.reply import Reply, StreamReader, mapping, usage_of
-from opencompass_tooleval.models.api.wires.wire import Choice, Wire
+from opencompass_tooleval.models.api.wires.wire import Choice, Wire, split_system
 
 if TYPE_CHECKING:
     from opencompass_tooleval.models.conversation import Conversation
@@ -25,19 +25,19 @@ _CHOICES = {'required': 'any'}
 _REFUSED = ('oneOf', 'allOf', 'anyOf')
 """Members that the server refuses at the top of a schema."""
 _MOST_BLOCKS = 1_024
+_OF_RESPONSES = ('reasoning', 'message', 'function_call')
 _THOUGHTS = ('thinking', 'redacted_thinking')
 
 
 def _encode(conversation: Conversation, without: Collection[str]) -> str:
-    messages = conversation.messages()
-    system = [message.content for message in messages if message.role == 'system']
+    system, messages = split_system(conversation.messages(), 'user')
     encoded = []
-    for role, group in groupby((one for one in messages if one.role != 'system'), lambda one: one.role):
+    for role, group in groupby(messages, lambda one: one.role):
         if role == TOOL:
             encoded.append({'role': 'user', 'content': [_result(message) for message in group]})
         else:
             encoded += [_encoded(conversation, message, without) for message in group]
-    return json.dumps({**({'system': '\n\n'.join(system)} if system else {}), 'messages': encoded})[1:-1]
+    return json.dumps({**({'system': system} if system else {}), 'messages': encoded})[1:-1]
 
 
 def _result(message: Message) -> dict[str, Any]:
@@ -48,8 +48,8 @@ def _result(message: Message) -> dict[str, Any]:
 def _encoded(conversation: Conversation, message: Message, without: Collection[str]) -> dict[str, Any]:
     if message.role != 'assistant' or not message.is_native:
         return {'role': message.role, 'content': message.content}
-    if message.sent and ITEMS in message.sent:
-        return {'role': 'assistant', 'content': list(items_without(message.sent[ITEMS], without))}
+    if items := items_of(message.sent, _OF_RESPONSES, without):
+        return {'role': 'assistant', 'content': items}
     blocks: list[dict[str, Any]] = [{'type': 'text', 'text': message.content}] if message.content.strip() else []
     for call in message.calls:
         name = conversation.requested_call(call)['name']
@@ -115,11 +115,11 @@ def _reply(value: Mapping[str, Any], blocks: list[Mapping[str, Any]], texts: Map
     message = {
         'content': ''.join(texts_of) if texts_of else None,
         'reasoning_details': thoughts or None,
-        'tool_calls': calls,
+        'tool_calls': calls or None,
         ITEMS: blocks,
     }
     stop = value.get('stop_reason')
-    return Reply(message, 'tool_calls' if stop == 'tool_use' else end_of(stop), usage, value)
+    return Reply(message, 'tool_calls' if stop == 'tool_use' else end_of(stop) or 'in_progress', usage, value)
 
 
 def _usage(usage: Any) -> dict[str, Any] | None:
@@ -174,7 +174,7 @@ class _Reader(StreamReader):
 
     def reply(self) -> Reply:
         self.feed(b'\n')
-        if not self._is_whole:
+        if not self._is_whole or not self._start.get('stop_reason'):
             raise self._broken_off(bool(self._start), 'message_stop')
         blocks, texts = list[Mapping[str, Any]](), dict[int, str]()
         for place, (number, block) in enumerate(sorted(self._blocks.items())):
@@ -207,6 +207,7 @@ MESSAGES = Wire(
     _Reader,
     members={'thinking': {'type': 'adaptive', 'display': 'summarized'}},
     streamed={'stream': True},
+    base='https://api.anthropic.com/v1/',
     headers={'anthropic-version': VERSION},
     key='ANTHROPIC_API_KEY',
     no_temperature='since the Messages API refuses it',

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.core.calls.answer import CUT
 from opencompass_tooleval.core.calls.messages import TOOL, Message
-from opencompass_tooleval.core.calls.sent import ITEMS, items_without
+from opencompass_tooleval.core.calls.sent import ITEMS, items_of
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.models.api.endings import FILTERED, end_of, error_in
 from opencompass_tooleval.models.api.failure import Failure, failure_of_error
 from opencompass_tooleval.models.api.reply import Reply, StreamReader, mapping, usage_of
-from opencompass_tooleval.models.api.wires.wire import Choice, Wire
+from opencompass_tooleval.models.api.wires.wire import Choice, Wire, split_system
 
 if TYPE_CHECKING:
     from opencompass_tooleval.models.conversation import Conversation
@@ -24,16 +24,13 @@ if TYPE_CHECKING:
 _ENDS = {'max_output_tokens': CUT, 'content_filter': FILTERED}
 """Reason of an incomplete answer -> its end."""
 _CALL, _OUTPUT = 'function_call', 'function_call_output'
+_OF_MESSAGES = ('text', 'thinking', 'redacted_thinking', 'tool_use')
 
 
 def _encode(conversation: Conversation, without: Collection[str]) -> str:
-    messages = conversation.messages()
-    system = [message.content for message in messages if message.role == 'system']
-    items = [
-        item for message in messages if message.role != 'system' for item in _items(conversation, message, without)
-    ]
-    instructions = {'instructions': '\n\n'.join(system)} if system else {}
-    return json.dumps({**instructions, 'input': items})[1:-1]
+    system, messages = split_system(conversation.messages(), 'developer')
+    items = [item for message in messages for item in _items(conversation, message, without)]
+    return json.dumps({**({'instructions': system} if system else {}), 'input': items})[1:-1]
 
 
 def _items(conversation: Conversation, message: Message, without: Collection[str]) -> Iterator[dict[str, Any]]:
@@ -41,8 +38,8 @@ def _items(conversation: Conversation, message: Message, without: Collection[str
         yield {'type': _OUTPUT, 'call_id': message.call_id, 'output': message.content}
     elif message.role != 'assistant':
         yield {'role': message.role, 'content': message.content}
-    elif message.sent and ITEMS in message.sent:
-        yield from items_without(message.sent[ITEMS], without)
+    elif items := items_of(message.sent, _OF_MESSAGES, without):
+        yield from items
     else:
         if message.content:
             yield {'type': 'message', 'role': 'assistant', 'content': message.content}
@@ -96,7 +93,7 @@ def _message(items: list[dict[str, Any]]) -> dict[str, Any]:
         'content': ''.join(str(part.get('text') or '') for part in parts) if parts else None,
         'refusal': ''.join(str(part.get('refusal') or '') for part in parts) or None,
         'reasoning_details': [{'text': '\n'.join(thoughts)}] if thoughts or is_hidden else None,
-        'tool_calls': calls,
+        'tool_calls': calls or None,
         ITEMS: items,
     }
 
@@ -110,7 +107,7 @@ def _end(value: Mapping[str, Any], items: list[dict[str, Any]]) -> str | None:
     if status == 'incomplete' and isinstance(reason, str):
         return _ENDS.get(reason) or end_of(reason)
     has_calls = any(item.get('type') == _CALL for item in items)
-    return 'tool_calls' if status == 'completed' and has_calls else end_of(status)
+    return 'tool_calls' if status == 'completed' and has_calls else end_of(status) or 'in_progress'
 
 
 class _Reader(StreamReader):

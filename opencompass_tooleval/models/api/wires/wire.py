@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.models.api.reply import Reply, StreamReader
 
@@ -28,6 +29,16 @@ class Choice:
     strict: bool | None = None
 
 
+def split_system(messages: Sequence[Message], role: str) -> tuple[str, list[Message]]:
+    """Returns the text of the leading system messages, and the other messages; a later system message gets a role.
+
+    A conversation of system messages alone is returned as messages: servers refuse an empty one.
+    """
+    count = next((place for place, message in enumerate(messages) if message.role != 'system'), 0)
+    rest = [replace(message, role=role) if message.role == 'system' else message for message in messages[count:]]
+    return '\n\n'.join(message.content for message in messages[:count]), rest
+
+
 @dataclass(frozen=True)
 class Wire:
     """A request format.
@@ -43,6 +54,7 @@ class Wire:
         reader: Class that reads an event stream.
         members: Members that each request has, unless the config sets or removes them.
         streamed: Further members of a request whose answer is streamed.
+        base: Base URL of the vendor.
         headers: Further headers.
         key: Environment variable with the key.
         no_temperature: Why no temperature is sent; ``''`` if one is.
@@ -58,6 +70,7 @@ class Wire:
     reader: Callable[[], StreamReader]
     members: Mapping[str, Any] = field(default_factory=dict)
     streamed: Mapping[str, Any] = field(default_factory=dict)
+    base: str = 'https://api.openai.com/v1/'
     headers: Mapping[str, str] = field(default_factory=dict)
     key: str = 'OPENAI_API_KEY'
     no_temperature: str = ''
