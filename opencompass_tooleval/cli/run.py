@@ -167,7 +167,7 @@ def run_benchmarks(
     }
     settings = {name: value for name, value in settings.items() if value is not None}
     if wire not in WIRES:
-        raise ValueError(f'--wire {wire} is none of {", ".join(WIRES)}')
+        raise ValueError(f'--wire {wire} is unknown: name one of {", ".join(WIRES)}')
     if wire != 'chat':
         settings['wire'] = wire
     if key_env == KEY_VARIABLE and os.environ.get(WIRES[wire].key):

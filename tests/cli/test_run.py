@@ -399,7 +399,7 @@ def test_the_right_request_format_is_named_before_the_first_data_set(
         (line,) = faults_of(tooleval('run', *TWO_SUBSETS, '--model', 'claude', '--api-base', url))
     assert line.endswith('the server has no /chat/completions, and answers on /messages: take --wire messages')
     refused = tooleval('run', *TWO_SUBSETS, '--model', 'x', '--wire', 'grpc')
-    assert refused.code == 1 and '--wire grpc is none of chat, responses, messages' in refused.err
+    assert refused.code == 1 and '--wire grpc is unknown: name one of chat, responses, messages' in refused.err
 
 
 def test_the_key_of_one_vendor_is_not_sent_to_a_judge_of_another(
