@@ -148,8 +148,8 @@ def carried_out(sent: Sent | None, calls: Sequence[Any]) -> dict[str, Any] | Non
     Args:
         sent: The members of the answer.
         calls: Each repeated :class:`~opencompass_tooleval.core.calls.tool_calls.ToolCall`, of which id and arguments
-            count. The server's text of arguments is kept if it has the same value, and left out if a loop has cut or replaced
-            the arguments.
+            count. The server's text of arguments is kept if it has the same value, and left out if a loop has cut or
+            replaced the arguments.
     """
     if not sent:
         return None
