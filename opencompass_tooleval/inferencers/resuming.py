@@ -1,4 +1,4 @@
-"""Prepares a resumed run: decides which stored answers are used again, and reopens predictions that lack answers."""
+"""Prepares a resumed run: decides which predictions and results count, and sets the others aside."""
 
 from __future__ import annotations
 
@@ -246,9 +246,9 @@ def _of_earlier_versions(work: Path, combinations: Iterable[Mapping[str, Any]]) 
 
 
 def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
-    """Sets aside files that would make a task skip work: reopens unfinished predictions, renames an outdated result.
+    """Sets aside files that would make a task skip work: unfinished or damaged predictions, and an outdated result.
 
-    Files that a power cut left empty or cut are renamed. The evaluation stage does not change predictions.
+    The evaluation stage does not change predictions.
 
     Args:
         stage: ``infer`` or ``eval``.
@@ -275,14 +275,15 @@ def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[s
 def finished_only(out_dir: str, combinations: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yields a folder to use instead of ``out_dir`` in OpenCompass's partitioners, which only check which files exist.
 
-    It lacks predictions to reopen, results about other records, and files that a power cut left empty or cut.
+    It lacks unfinished predictions, outdated results, and damaged files.
 
     Args:
         out_dir: Folder of the predictions, or of the results.
         combinations: ``models`` and ``datasets``, as partitioners get them.
 
     Raises:
-        SystemExit: Before inference, if stored answers have other sampling settings and the config does not decide.
+        SystemExit: Before inference, if stored answers have other sampling settings and the config does not decide, or
+            an earlier version has kept answers in a form that this one does not read.
     """
     stage = Path(out_dir)
     if stage.name == PREDICTIONS:
@@ -295,12 +296,8 @@ def finished_only(out_dir: str, combinations: Iterable[Mapping[str, Any]]) -> It
             for model, dataset in product(combination['models'], combination['datasets']):
                 stored = _look(stage.parent, model, dataset)
                 files, file = stored.finished, _paths(stage.parent, model, dataset)[0]
-                if (
-                    stage.name == PREDICTIONS
-                    and stored.result.exists()
-                    and answers_folder(file).exists()
-                    and _is_wrong(file)
-                ):
+                was_finished = stored.result.exists() and answers_folder(file).exists()
+                if stage.name == PREDICTIONS and was_finished and _is_wrong(file):
                     written_again.append(file)
                 if stage.name == RESULTS:  # OpenCompass partitions both stages before it runs the first one
                     is_scored = not stored.unfinished and stored.result.is_file()
