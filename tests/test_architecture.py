@@ -270,7 +270,7 @@ BUDGETS = {
     'catalogue': 430
     + 81,  # the provenance of results is a typed record; samples in words; several variants of one kind, with seeds
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
-    'cli': 950 + 163,  # as above; --wire; deep folders; configs are checked before OpenCompass is imported
+    'cli': 950 + 165,  # as above; --wire; deep folders; configs are checked before OpenCompass is imported
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
@@ -283,17 +283,17 @@ BUDGETS = {
     # that the owner of tools writes: files, state by meaning, effects, commands.
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 75,  # attribution, typed results, tasks; twins in exports; plan to doctor
+    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 34,  # as above; twins in exports; doctor --wire
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
     'findings': 255 + 4 + 39 + 19,  # as above
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
-    'inferencers': 400 + 48 + 69,  # which answers and scoring results come from, and when they do not count
+    'inferencers': 400 + 48 + 70,  # which answers and scoring results come from, and when they do not count
     'instructions': 415,
     'judging': 430 + 10,  # requests are counted before they are sent
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
     # chat templates; failures like refusals; names that screens cannot show
-    'models': 3990 + 177 + 167 + 381,  # Responses and Messages
+    'models': 3990 + 177 + 167 + 384,  # Responses and Messages
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,

@@ -10,6 +10,7 @@ import typer
 
 from opencompass_tooleval.core.text.redaction import usable_key
 from opencompass_tooleval.findings.finding import found
+from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.work_dir.causes import KEY_VARIABLE as KEY_VARIABLE
 from opencompass_tooleval.work_dir.printing import say
 
@@ -51,6 +52,19 @@ MaxDropOption = Annotated[
 
 
 KeyEnvOption = Annotated[str, typer.Option(metavar='VARIABLE', help="Where the server's key is, in the environment.")]
+
+WireOption = Annotated[str, typer.Option(metavar='FORMAT', help=f'Request format of the API: {", ".join(WIRES)}.')]
+
+
+def key_of_wire(wire: str, key_env: str) -> str:
+    """Returns the environment variable with the key: that of the format's vendor if none was named and it is set.
+
+    Raises:
+        ValueError: The format is unknown.
+    """
+    if wire not in WIRES:
+        raise ValueError(f'--wire {wire} is unknown: name one of {", ".join(WIRES)}')
+    return WIRES[wire].key if key_env == KEY_VARIABLE and os.environ.get(WIRES[wire].key) else key_env
 
 
 def key_in(variable: str) -> str:

@@ -18,7 +18,7 @@ import typer
 
 from opencompass_tooleval.catalogue.benchmark import all_benchmarks
 from opencompass_tooleval.cli.looks import FIRST, Look, look_setting, run_looks
-from opencompass_tooleval.cli.options import KEY_VARIABLE, KeyEnvOption, TrustOption, key_in
+from opencompass_tooleval.cli.options import KEY_VARIABLE, KeyEnvOption, TrustOption, WireOption, key_in, key_of_wire
 from opencompass_tooleval.cli.output import progress, trust_first
 from opencompass_tooleval.cli.prepare import prepare as prepare_data
 from opencompass_tooleval.cli.report import run_and_report
@@ -48,9 +48,7 @@ def run_benchmarks(
     api_base: Annotated[
         str | None, typer.Option(metavar='URL', help="The API's base URL; by default OpenAI's.")
     ] = None,
-    wire: Annotated[
-        str, typer.Option(metavar='FORMAT', help=f'Request format of the API: {", ".join(WIRES)}.')
-    ] = 'chat',
+    wire: WireOption = 'chat',
     key_env: KeyEnvOption = KEY_VARIABLE,
     hf: Annotated[
         list[str] | None, typer.Option(metavar='PATH', help='A Hugging Face model, or its folder; several.')
@@ -166,12 +164,9 @@ def run_benchmarks(
         'budget': None if max_cost is None else {'cost': max_cost},
     }
     settings = {name: value for name, value in settings.items() if value is not None}
-    if wire not in WIRES:
-        raise ValueError(f'--wire {wire} is unknown: name one of {", ".join(WIRES)}')
+    key_env = key_of_wire(wire, key_env)
     if wire != 'chat':
         settings['wire'] = wire
-    if key_env == KEY_VARIABLE and os.environ.get(WIRES[wire].key):
-        key_env = WIRES[wire].key
     if len(list(filter(None, (model, hf, models)))) != 1:
         raise ValueError('give models by one of --model NAME, --hf PATH and --models CONFIG')
     if limit and (sample or within is not None):

@@ -11,6 +11,7 @@ from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.first_answer import field_of_thoughts, has_tag
 from opencompass_tooleval.models.api.probed import (
+    FEW_TOKENS,
     MAX_OUT_LEN,
     QUESTION,
     Probed,
@@ -23,7 +24,6 @@ from opencompass_tooleval.models.api.reachable import NO_ACCESS, RIGHT_KEY
 
 _WRONG_KEY = 'tooleval-doctor-wrong-key'
 _NO_THINKING = 'extra_body=dict(chat_template_kwargs=dict(enable_thinking=False))'
-_FEW_TOKENS = 8
 _COUNT_CHARS = 1000
 _SYSTEM_WORD = 'BANANA'
 
@@ -39,7 +39,7 @@ def _accepts(probed: Probed, key: str | None) -> bool | None:
 
 def _answers(probed: Probed, key: str | None) -> bool | None:
     """Tests if a question with a key is accepted; None if unknown, such as for an unknown model."""
-    (reply,) = probed.endpoint.ask_all([[QUESTION]], key=key, max_tokens=_FEW_TOKENS)
+    (reply,) = probed.endpoint.ask_all([[QUESTION]], key=key, **{probed.limit: FEW_TOKENS})
     if isinstance(reply, Failure):
         # A server that rejects the content has accepted the key; a busy server may not have read the key.
         return {400: True, 422: True, 401: False, 403: False}.get(reply.status or 0)
@@ -97,13 +97,13 @@ def check_usage(probed: Probed) -> Iterator[Finding]:
 
 def check_limit(probed: Probed) -> Iterator[Finding]:
     """Checks that an answer stops at the token limit, with this reason."""
-    reply = probed.ask(user('Count from 1 to 100, separated by spaces.'), tokens=_FEW_TOKENS)
+    reply = probed.ask(user('Count from 1 to 100, separated by spaces.'), tokens=FEW_TOKENS)
     what, counted = 'max_tokens', reply.tokens('completion')
     words = len(reply.text.split())
-    too_long = words > 2 * _FEW_TOKENS if counted is None else counted > 2 * _FEW_TOKENS
+    too_long = words > 2 * FEW_TOKENS if counted is None else counted > 2 * FEW_TOKENS
     if too_long:
         kind = 'words' if counted is None else 'tokens'
-        says = f'{_FEW_TOKENS} tokens were allowed, but {counted or words} {kind} came: the limit is ignored'
+        says = f'{FEW_TOKENS} tokens were allowed, but {counted or words} {kind} came: the limit is ignored'
         yield server_fault(what, says)
     elif reply.finish_reason == CUT:
         yield server_fine(what, 'respected, and finish_reason says so')

@@ -12,38 +12,45 @@ from opencompass_tooleval.core.calls.messages import tool_messages
 from opencompass_tooleval.core.calls.sent import (
     EMPTY_CONTENT,
     NULL_CONTENT,
+    THOUGHTS,
     names_of,
     refused_members,
     with_sent,
+    without_bound_thoughts,
 )
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.findings.of_results import PARSER
+from opencompass_tooleval.models.api.endpoint import Turn
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.probed import Message, Probed, server_fault, server_fine, server_unknown, user
+from opencompass_tooleval.models.api.probed import Probed, server_fault, server_fine, server_unknown, user
 from opencompass_tooleval.models.api.reply import Reply, answer_of
+from opencompass_tooleval.models.api.wires.chat import CHAT
+from opencompass_tooleval.models.api.wires.wire import Choice
 
 _NAME = 'get_weather'
 _PLACE = {'city': {'type': 'string', 'description': 'Name of the city.'}}
-_TOOL = {
-    'type': 'function',
-    'function': {
-        'name': _NAME,
-        'description': 'Tells the weather of today in a city: degrees Celsius, wind and rain.',
-        'parameters': {'type': 'object', 'properties': _PLACE, 'required': ['city']},
-    },
-}
+_SAYS = 'Tells the weather of today in a city: degrees Celsius, wind and rain.'
+_TOOLS = ToolSet([ToolSchema(_NAME, _SAYS, {'type': 'object', 'properties': _PLACE, 'required': ['city']})])
 _QUESTION = user('What is the weather in Paris today? Call the tool get_weather.')
 _MARKS = ('<tool_call>', '[TOOL_CALLS]', '<|python_tag|>', '<function=', '<|tool_call', '<｜tool', f'{_NAME}(')
 """Marks of calls in text."""
 _ID, _DEGREES = 'call000a1', '37'
 """Nine letters and digits, since Mistral's templates accept no other id."""
+_MADE_UP = Answer('', calls=(ToolCall(_NAME, {'city': 'Paris'}, _ID),))
 _RESULT = f'{{"degrees": {_DEGREES}, "wind": "none", "rain": false}}'
 
 
-def _with_tool(probed: Probed, *messages: Message, **settings: Any) -> Reply:
-    reply = probed.ask(*messages, tools=[_TOOL], **settings)
+def _offered(probed: Probed, choice: str = '', parallel: bool | None = None) -> dict[str, Any]:
+    """Returns the members of a request that offer the tool; without a choice if it is ``''``."""
+    offered = probed.endpoint.wire.offer(_TOOLS, Choice(choice, parallel))
+    return offered if choice else {'tools': offered['tools']}
+
+
+def _with_tool(probed: Probed, *messages: Turn, choice: str = '', **settings: Any) -> Reply:
+    reply = probed.ask(*messages, **{**_offered(probed, choice), **settings})
     if len(messages) == 1 and reply.functions and not any(map(_fault_of, reply.functions)):
         answer = answer_of(reply, offers_tools=True)
         if probed.called is None or names_of(answer.sent):
@@ -88,11 +95,12 @@ def check_forced(probed: Probed) -> Iterator[Finding]:
     """Checks that a forced call is returned: of a named function, or else of any function."""
     what = 'forced call'
     named = {'type': 'function', 'function': {'name': _NAME}}
+    is_chat = probed.endpoint.wire is CHAT
     try:
-        finding = _finding_of_call(what, _with_tool(probed, _QUESTION, tool_choice=named))
+        finding = _finding_of_call(what, _with_tool(probed, _QUESTION, tool_choice=named)) if is_chat else None
         if finding is None:  # llama.cpp silently treats the object as 'auto'
-            finding = _finding_of_call(what, _with_tool(probed, _QUESTION, tool_choice='required'))
-            if finding and finding.is_fine:
+            finding = _finding_of_call(what, _with_tool(probed, _QUESTION, choice='required'))
+            if finding and finding.is_fine and is_chat:
                 says = "returned with tool_choice='required', as data sets may request; a named function is ignored"
                 finding = replace(finding, text=says)
     except Failure as failure:
@@ -108,7 +116,7 @@ def check_auto(probed: Probed) -> Iterator[Finding]:
     """Checks that the model may decide to call, as in data sets, and sees the tools."""
     what = 'tool calls'
     try:
-        reply = _with_tool(probed, _QUESTION, tool_choice='auto')
+        reply = _with_tool(probed, _QUESTION, choice='auto')
     except Failure as failure:
         if failure.reason != 'infra:bad_request':
             raise
@@ -138,7 +146,7 @@ def check_several(probed: Probed) -> Iterator[Finding]:
     what = 'several calls'
     question = user('What is the weather in Paris and in Rome today? Call the tool get_weather for both at once.')
     try:
-        reply = _with_tool(probed, question, tool_choice='auto', parallel_tool_calls=True)
+        reply = _with_tool(probed, question, **_offered(probed, 'auto', parallel=True))
     except Failure as failure:
         if failure.reason != 'infra:bad_request':
             raise
@@ -155,10 +163,13 @@ def check_several(probed: Probed) -> Iterator[Finding]:
         yield server_unknown(what, says)
 
 
-def _rounds(question: Message, answer: Answer, without: Collection[str] = ()) -> list[Message]:
+def _rounds(probed: Probed, question: Turn, answer: Answer, without: Collection[str] = ()) -> list[Turn]:
     """Returns the messages after an answer with calls: the answer as a dialogue sends it back, and a result per
     call."""
     message, *results = tool_messages(answer, [_RESULT] * len(answer.calls))
+    if probed.endpoint.wire is not CHAT:
+        sent = without_bound_thoughts(message.sent) if THOUGHTS in without else message.sent
+        return [question, replace(message, sent=sent), *results]
     calls = [
         {'id': call.id, 'type': 'function', 'function': {'name': call.name, 'arguments': json.dumps(call.arguments)}}
         for call in message.calls
@@ -179,7 +190,7 @@ def check_thoughts_back(probed: Probed) -> Iterator[Finding]:
     tried: list[Reply | Failure] = []
     for without in ((), names):
         try:
-            tried.append(_with_tool(probed, *_rounds(*probed.called, without)))
+            tried.append(_with_tool(probed, *_rounds(probed, *probed.called, without)))
         except Failure as failure:
             if failure.reason not in ('infra:bad_request', 'infra:server'):
                 raise
@@ -207,15 +218,15 @@ def _finding_of_thoughts(what: str, names: str, returned: Reply | Failure, left_
 def check_tool_role(probed: Probed) -> Iterator[Finding]:
     """Checks that a call and its result can be sent back in the next round."""
     what = 'role tool'
-    made_up = _QUESTION, Answer('', calls=(ToolCall(_NAME, {'city': 'Paris'}, _ID),))
-    rounds = _rounds(*(probed.called or made_up), probed.refused)
+    called = probed.called or (_QUESTION, _MADE_UP)
+    rounds = _rounds(probed, *called, probed.refused)
     try:
         try:
             reply = _with_tool(probed, *rounds)
         except Failure as failure:
             if not failure.may_refuse_members or not refused_members(failure.body, [NULL_CONTENT]):
                 raise
-            reply = _with_tool(probed, *_rounds(*(probed.called or made_up), {*probed.refused, NULL_CONTENT}))
+            reply = _with_tool(probed, *_rounds(probed, *called, {*probed.refused, NULL_CONTENT}))
     except Failure as failure:
         if failure.reason not in ('infra:bad_request', 'infra:server'):
             raise
@@ -223,7 +234,34 @@ def check_tool_role(probed: Probed) -> Iterator[Finding]:
         return
     if _DEGREES in visible_text(Answer(reply.text)).text:
         yield server_fine(what, 'accepted, and the result is used')
-    elif probed.is_dropped(reply, rounds[0], tools=[_TOOL]):
+    elif probed.is_dropped(reply, rounds[0], **_offered(probed)):
         yield server_fault(what, 'accepted, but the chat template leaves out calls and results')
     else:
         yield server_unknown(what, 'accepted; the answer does not show if the model saw the result')
+
+
+def check_histories(probed: Probed) -> Iterator[Finding]:
+    """Checks on Responses and Messages that calls are accepted that the model never made, as data sets contain them,
+    and if thoughts may follow other messages than before.
+    """
+    what = 'made-up calls'
+    if refusal := _refusal(probed, _rounds(probed, _QUESTION, _MADE_UP)):
+        yield server_fault(what, f'refused: {refusal}')
+    else:
+        yield server_fine(what, 'accepted without ids and thoughts of the server')
+    if probed.called and THOUGHTS in names_of(probed.called[1].sent) and not probed.refused:
+        what = 'bound thoughts'
+        if refusal := _refusal(probed, _rounds(probed, user('Is it warm in Paris?'), probed.called[1])):
+            yield server_fine(what, f'refused after other messages; loops that change messages omit them: {refusal}')
+        else:
+            yield server_fine(what, 'accepted after other messages too')
+
+
+def _refusal(probed: Probed, rounds: list[Turn]) -> str:
+    try:
+        _with_tool(probed, *rounds)
+    except Failure as failure:
+        if failure.reason not in ('infra:bad_request', 'infra:server'):
+            raise
+        return failure.words
+    return ''

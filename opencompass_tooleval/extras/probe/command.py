@@ -7,19 +7,19 @@ from typing import Annotated
 
 import typer
 
-from opencompass_tooleval.cli.options import KEY_VARIABLE, JsonOption, KeyEnvOption, key_in
+from opencompass_tooleval.cli.options import KEY_VARIABLE, JsonOption, KeyEnvOption, WireOption, key_in, key_of_wire
 from opencompass_tooleval.cli.output import STDOUT
 from opencompass_tooleval.extras.probe.doctor import look_at_machine, print_findings
 from opencompass_tooleval.extras.probe.probe import probe
 from opencompass_tooleval.models.api.endpoint import Endpoint
+from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.work_dir.printing import say
 
 
 def run_doctor(
-    endpoint: Annotated[
-        str | None, typer.Option(metavar='URL', help='Check an OpenAI-compatible server instead: its base URL.')
-    ] = None,
+    endpoint: Annotated[str | None, typer.Option(metavar='URL', help='Check a server instead: its base URL.')] = None,
     model: Annotated[str | None, typer.Option(metavar='NAME', help='The model on that server.')] = None,
+    wire: WireOption = 'chat',
     key_env: KeyEnvOption = KEY_VARIABLE,
     calls: Annotated[bool, typer.Option(help='Also check function calling.')] = True,
     at_once: Annotated[int, typer.Option(min=1, max=1024, help='Number of concurrent requests to check.')] = 16,
@@ -30,14 +30,14 @@ def run_doctor(
     """Prints every finding; returns 1 if one is a fault, else 0.
 
     Raises:
-        ValueError: Only one of ``endpoint`` and ``model`` is given, or one of them is invalid.
+        ValueError: Only one of ``endpoint`` and ``model`` is given, or an option is invalid.
         OSError: ``json_out`` cannot be written.
     """
     if not endpoint and not model:
         return print_findings(look_at_machine, json_out)
     if not endpoint or not model or not endpoint.startswith(('http://', 'https://')):
         raise ValueError('a server needs --endpoint http://HOST:PORT/v1 and --model NAME')
-    server = Endpoint(endpoint, model, key_in(key_env), timeout)
+    server = Endpoint(endpoint, model, key_in(key_of_wire(wire, key_env)), timeout, wire=WIRES[wire])
 
     def about() -> dict[str, str | int]:
         counts = ('model', 'requests', 'prompt_tokens', 'completion_tokens')

@@ -16,6 +16,8 @@ KINDS = {
     'server:several_calls': Kind(Level.FAULT, 'one answer cannot have several calls'),
     'server:thoughts_back': Kind(Level.FAULT, 'calls are refused, with or without their thoughts'),
     'server:role_tool': Kind(Level.FAULT, 'results of calls are refused, or do not reach the model'),
+    'server:made-up_calls': Kind(Level.FAULT, 'calls that the model never made are refused'),
+    'server:bound_thoughts': Kind(Level.UNKNOWN, 'whether thoughts may follow other messages than before'),
     'server:raw_text': Kind(Level.UNKNOWN, 'the server does not return what the model wrote'),
     'server:prompt': Kind(Level.FAULT, 'the chat template leaves out parts of the prompt'),
     'server:n': Kind(Level.UNKNOWN, 'several answers to one request, which are not needed'),

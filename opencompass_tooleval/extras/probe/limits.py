@@ -11,7 +11,16 @@ from opencompass_tooleval.core.calls.answer import Answer, visible_text
 from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.failure import Failure
-from opencompass_tooleval.models.api.probed import QUESTION, Probed, server_fault, server_fine, server_unknown, user
+from opencompass_tooleval.models.api.probed import (
+    FEW_TOKENS,
+    QUESTION,
+    Probed,
+    server_fault,
+    server_fine,
+    server_unknown,
+    user,
+)
+from opencompass_tooleval.models.api.wires.chat import CHAT
 
 _NAMES = ('max_model_len', 'context_length', 'context_window', 'max_context_length', 'max_seq_len', 'n_ctx')
 """Keys of vLLM and SGLang; OpenRouter and Together; Groq; Mistral and LM Studio; llama.cpp (in ``meta``)."""
@@ -24,13 +33,12 @@ _STOPS = ['\n', ' ', '.', ',']
 _WORD = 'PELICAN'
 _RESERVED = 200
 _SHORTEST = 1000
-_FEW_TOKENS = 8
 
 
 def check_choices(probed: Probed) -> Iterator[Finding]:
     """Checks if one request can return ``n`` answers, although no data set needs this."""
     try:
-        reply = probed.ask(QUESTION, tokens=_FEW_TOKENS, n=2, **_sampled(probed))
+        reply = probed.ask(QUESTION, tokens=FEW_TOKENS, n=2, **_sampled(probed))
     except Failure as failure:
         if failure.reason != 'infra:bad_request':
             raise
@@ -74,9 +82,10 @@ def check_context(probed: Probed) -> Iterator[Finding]:
 
 
 def _refused_context(probed: Probed) -> int | None:
+    stop = {'stop': _STOPS} if probed.endpoint.wire is CHAT else {}
     try:
         # A server without a limit ends at the first word; `transformers serve` 4.57 hangs because of `stop`.
-        probed.ask(QUESTION, tokens=_HUGE, stop=_STOPS, within=_SECONDS_TO_REFUSE)
+        probed.ask(QUESTION, tokens=_HUGE, **stop, within=_SECONDS_TO_REFUSE)
     except Failure as failure:
         match = _OF_ERROR.search(failure.words)
         return int(match[1]) if match and int(match[1]) < _HUGE else None
@@ -116,7 +125,7 @@ def check_concurrency(probed: Probed) -> Iterator[Finding]:
         return
     what = 'concurrency'
     questions = [[user(f'Reply with the number {number}')] for number in range(count)]
-    settings = {**probed.settings, probed.limit: _FEW_TOKENS}
+    settings = {**probed.settings, probed.limit: FEW_TOKENS}
     replies = probed.endpoint.ask_all(questions, **settings)
     failures = [reply for reply in replies if isinstance(reply, Failure)]
     reasons = Counter(failure.reason for failure in failures)

@@ -16,6 +16,7 @@ from opencompass_tooleval.extras.probe.answers import (
 from opencompass_tooleval.extras.probe.calls import (
     check_auto,
     check_forced,
+    check_histories,
     check_several,
     check_thoughts_back,
     check_tool_role,
@@ -33,6 +34,7 @@ from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.first_answer import check_plain_answer
 from opencompass_tooleval.models.api.probed import Probed, server_unknown
 from opencompass_tooleval.models.api.reachable import check_listed, check_reachable
+from opencompass_tooleval.models.api.wires.chat import CHAT
 
 Check = Callable[[Probed], Iterator[Finding]]
 
@@ -72,6 +74,8 @@ CALLS = (
     ProbeCheck('role tool', check_tool_role, ROUNDS),
     ProbeCheck('raw text', check_raw_text, CALLING),
 )
+OTHER_WIRES = (*CALLS[:-1], ProbeCheck('made-up calls', check_histories, CALLING))
+"""Of calls on Responses and Messages, on which no server returns the raw text."""
 LIMITS = (
     ProbeCheck('n', check_choices, 'none'),
     ProbeCheck('context', check_context, ALL),
@@ -97,7 +101,8 @@ def probe(endpoint: Endpoint, with_calls: bool = True, at_once: int = 16, long_p
         if (check.what in ('reachable', 'key') and is_faulty) or (check.what == 'answer' and probed.plain is None):
             yield server_unknown('all else', f'skipped, because {check.what!r} failed')
             return
-    for check in (*ANSWERS, *(CALLS if with_calls else ()), *LIMITS):
+    of_calls = CALLS if endpoint.wire is CHAT else OTHER_WIRES
+    for check in (*ANSWERS, *(of_calls if with_calls else ()), *LIMITS):
         yield from _findings_of(check, probed)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.redaction import excerpt, redact, remember_keys
 from opencompass_tooleval.models.api.event_loop import run
@@ -19,6 +20,9 @@ from opencompass_tooleval.models.api.reply import Reply, read_message
 from opencompass_tooleval.models.api.wires.chat import CHAT
 from opencompass_tooleval.models.api.wires.wire import Wire
 
+Turn = Mapping[str, Any] | Message
+"""A message of chat as a request has it, or a message that a wire other than chat encodes."""
+
 _SECONDS_TO_CONNECT = 20.0
 _SLACK = 300.0
 """Extra seconds to wait: requests have their own timeouts, but may end late on a busy machine."""
@@ -26,13 +30,17 @@ _SLACK = 300.0
 
 @dataclass(frozen=True)
 class _Turns:
-    """Texts that a wire encodes as it encodes a conversation. (A conversation is OpenCompass's.)"""
+    """Messages that a wire encodes as it encodes a conversation. (A conversation is OpenCompass's.)"""
 
-    texts: list[Message]
+    turns: list[Message]
 
     def messages(self) -> list[Message]:
         """Returns the messages."""
-        return self.texts
+        return self.turns
+
+    def requested_call(self, call: ToolCall) -> dict[str, Any]:
+        """Returns a call in the server's format."""
+        return {'name': call.name, 'arguments': json.dumps(call.arguments)}
 
 
 @dataclass
@@ -113,8 +121,8 @@ class Endpoint:
         (exchanged,) = self._exchange('POST', self.url.removesuffix('/v1') + path, [body], headers)
         return _page(exchanged)
 
-    def ask(self, messages: Sequence[Mapping[str, Any]], within: float | None = None, **settings: Any) -> Reply:
-        """Requests a chat completion once and returns the reply.
+    def ask(self, messages: Sequence[Turn], within: float | None = None, **settings: Any) -> Reply:
+        """Sends a conversation once and returns the reply.
 
         Args:
             messages: The conversation.
@@ -131,7 +139,7 @@ class Endpoint:
 
     def ask_all(
         self,
-        questions: Sequence[Sequence[Mapping[str, Any]]],
+        questions: Sequence[Sequence[Turn]],
         within: float | None = None,
         key: str | None = None,
         **settings: Any,
@@ -144,7 +152,7 @@ class Endpoint:
             key: Used in place of the key.
             settings: Further members of each request.
         """
-        headers = {**self._headers(key), **self.wire.headers, 'Content-Type': 'application/json'}
+        headers = {**self._headers(key), 'Content-Type': 'application/json'}
         requests = ({'model': self.model, **self._asked(messages), **settings} for messages in questions)
         bodies = [json.dumps(request).encode('ascii') for request in requests]
         try:
@@ -153,12 +161,12 @@ class Endpoint:
             return [failure for _ in questions]
         return [self._read(reply) for reply in exchanged]
 
-    def _asked(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Returns the members of a request with the messages; on other formats than chat, texts only."""
+    def _asked(self, messages: Sequence[Turn]) -> dict[str, Any]:
+        """Returns the members of a request with the messages."""
         if self.wire is CHAT:
             return {'messages': list(messages)}
-        turns = _Turns([Message(message['role'], message['content']) for message in messages])
-        encoded = self.wire.encode(turns, ())  # type: ignore[arg-type]
+        turns = [one if isinstance(one, Message) else Message(one['role'], one['content']) for one in messages]
+        encoded = self.wire.encode(_Turns(turns), ())  # type: ignore[arg-type]
         return {**self.wire.members, **json.loads(f'{{{encoded}}}')}
 
     @property
@@ -167,7 +175,7 @@ class Endpoint:
 
     def _headers(self, key: str | None) -> dict[str, str]:
         key = self.key if key is None else key
-        return {'Authorization': f'Bearer {key}'} if key else {}
+        return {**self.wire.headers, **({'Authorization': f'Bearer {key}'} if key else {})}
 
     def _exchange(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.model_name import is_openais_reasoning
 from opencompass_tooleval.findings.finding import Finding, fine, found, unknown
-from opencompass_tooleval.models.api.endpoint import Endpoint
+from opencompass_tooleval.models.api.endpoint import Endpoint, Turn
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.reply import Reply
 from opencompass_tooleval.models.api.wires.chat import CHAT
@@ -16,12 +16,11 @@ from opencompass_tooleval.models.api.wires.chat import CHAT
 MAX_OUT_LEN = 512
 """Token limit of an answer in most datasets (the published setting)."""
 
-_FEW_TOKENS = 8
+FEW_TOKENS = 16
+"""Token limit of short answers; Responses refuses a lower one."""
 
-Message = dict[str, Any]
 
-
-def user(text: str) -> Message:
+def user(text: str) -> dict[str, Any]:
     """Returns a user's message."""
     return {'role': 'user', 'content': text}
 
@@ -78,7 +77,7 @@ class Probed:
     plain: Reply | None = None
     failure: Failure | None = None
     calls_if_forced: bool = False
-    called: tuple[Message, Answer] | None = None
+    called: tuple[Turn, Answer] | None = None
     refused: set[str] = field(default_factory=set)
     context: int | None = None
 
@@ -90,7 +89,7 @@ class Probed:
         if is_reasoning or wire.no_temperature:
             self.settings = {}
 
-    def ask(self, *messages: Message, tokens: int = MAX_OUT_LEN, **settings: Any) -> Reply:
+    def ask(self, *messages: Turn, tokens: int = MAX_OUT_LEN, **settings: Any) -> Reply:
         """Sends a question with the accepted settings.
 
         Raises:
@@ -98,7 +97,7 @@ class Probed:
         """
         return self.endpoint.ask(messages, **{**self.settings, self.limit: tokens, **settings})
 
-    def is_dropped(self, reply: Reply, *messages: Message, **settings: Any) -> bool:
+    def is_dropped(self, reply: Reply, *messages: Turn, **settings: Any) -> bool:
         """Tests if a part of a request did not reach the model, by sending the request without this part.
 
         Chat templates may drop parts silently; then the number of prompt tokens is the same.
@@ -114,5 +113,5 @@ class Probed:
         more = reply.tokens('prompt')
         if not more:
             return False
-        less = self.ask(*messages, tokens=_FEW_TOKENS, **settings).tokens('prompt')
+        less = self.ask(*messages, tokens=FEW_TOKENS, **settings).tokens('prompt')
         return bool(less and more <= less)

@@ -17,7 +17,9 @@ from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.findings.kinds import Level
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.probed import Probed
+from opencompass_tooleval.models.api.wires import WIRES
 from tests.models.api.scripted_server import CONTEXT, KEY, Refused, Request, Script, call, serving
+from tests.models.api.vendor_server import MessagesVendor, ResponsesVendor, Vendor
 
 OK, UNKNOWN, FAULT = Level.OK, Level.UNKNOWN, Level.FAULT
 OF_CALLS = ['forced call', 'tool calls', 'several calls', 'thoughts back', 'role tool', 'raw text', 'prompt']
@@ -265,7 +267,7 @@ CASES: list[tuple[type[Script], dict[str, Level], str]] = [
     (DropsThoughts, {'thoughts back': UNKNOWN}, 'reasoning_content accepted but dropped'),
     (ThinksToday, {}, 'in reasoning, separate from the answer'),
     (ThinksInText, {}, 'in tags that mark them as thoughts'),
-    (NoLimit, {'max_tokens': FAULT}, '8 tokens were allowed, but 100 tokens came'),
+    (NoLimit, {'max_tokens': FAULT}, '16 tokens were allowed, but 100 tokens came'),
     (SaysStop, {'max_tokens': UNKNOWN}, 'respected, but finish_reason is stop'),
     (NoUsage, {'usage': UNKNOWN}, 'tokens and cost are estimates'),
     (LetsAllIn, {}, 'the server accepts any key'),
@@ -387,3 +389,54 @@ def test_nonsense_raises_nothing(page: bytes) -> None:
 def test_findings_can_be_written() -> None:
     odd = changed(message={'content': 'ready \ud800\x1b[31m'})
     assert json.dumps([finding.text for finding in look(odd())])
+
+
+class Counting:
+    """Counts the characters of a request as tokens, so that parts that are left out show."""
+
+    def page(self, request: Request, items: list[dict[str, Any]]) -> dict[str, Any]:
+        page = super().page(request, items)  # type: ignore[misc]
+        return {**page, 'usage': {**page['usage'], 'input_tokens': len(json.dumps(request))}}
+
+
+class CountingResponses(Counting, ResponsesVendor): ...
+
+
+class CountingMessages(Counting, MessagesVendor): ...
+
+
+NO_MODEL = dict.fromkeys(('max_tokens', 'system role', 'role tool', 'long prompt'), UNKNOWN)
+"""Checks of the content of an answer, which the server does not write."""
+
+
+@pytest.mark.parametrize(
+    ('kind', 'wire', 'expected', 'bound'),
+    [
+        (CountingResponses, 'responses', {'settings': FAULT}, 'accepted after other messages too'),
+        (CountingMessages, 'messages', {'forced call': UNKNOWN}, 'refused after other messages'),
+    ],
+)
+def test_other_formats(kind: type[Vendor], wire: str, expected: dict[str, Level], bound: str) -> None:
+    script = kind()
+    with serving(script) as url, closing(Endpoint(url, 'tiny', KEY, wire=WIRES[wire])) as endpoint:
+        findings = list(probe(endpoint, at_once=4))
+    assert others(findings) == {**NO_MODEL, **expected}
+    texts = {finding.about: finding.text for finding in findings}
+    assert texts['thoughts back'].startswith('thoughts accepted: the model sees them')
+    assert texts['made-up calls'] == 'accepted without ids and thoughts of the server'
+    assert texts['bound thoughts'].startswith(bound)
+    assert texts['several calls'] == 'one answer has 2'
+
+
+class NeedsItsIds(CountingResponses):
+    def check(self, request: Request) -> None:
+        super().check(request)
+        if any(item.get('type') == 'function_call' and 'id' not in item for item in request['input']):
+            raise Refused(400, 'the call is not one of the model', 'invalid_request_error')
+
+
+def test_refused_histories_of_other_formats() -> None:
+    with serving(NeedsItsIds()) as url, closing(Endpoint(url, 'tiny', KEY, wire=WIRES['responses'])) as endpoint:
+        findings = {finding.about: finding for finding in probe(endpoint, at_once=1, long_prompt=0)}
+    assert findings['made-up calls'].is_fault and 'not one of the model' in findings['made-up calls'].text
+    assert findings['role tool'].level is UNKNOWN and findings['bound thoughts'].is_fine

@@ -102,8 +102,10 @@ class ResponsesVendor(Vendor):
         items: list[dict[str, Any]] = [thought, {**message, 'content': content}]
         for place in range(calls):
             call_id, arguments = f'call_{number}_{place}', json.dumps({'a': 1 if number else 2})
-            call = {'type': 'function_call', 'id': f'fc_{number}_{place}', 'call_id': call_id, 'name': 'add'}
-            items.append({**call, 'arguments': f' {arguments}', 'status': 'completed'})
+            call = {'type': 'function_call', 'id': f'fc_{number}_{place}', 'call_id': call_id}
+            items.append(
+                {**call, 'name': request['tools'][0]['name'], 'arguments': f' {arguments}', 'status': 'completed'}
+            )
         self.rounds.append(items)
         return items
 
@@ -211,7 +213,12 @@ class MessagesVendor(Vendor):
         blocks: list[dict[str, Any]] = [thought, {'type': 'redacted_thinking', 'data': 'c2VjcmV0'}]
         blocks.append({'type': 'text', 'text': 'I add.' if calls else f'Answer: {sum(results)}'})
         for place in range(calls):
-            use = {'type': 'tool_use', 'id': f'toolu_{number}_{place}', 'name': 'add', 'caller': {'type': 'direct'}}
+            use = {
+                'type': 'tool_use',
+                'id': f'toolu_{number}_{place}',
+                'name': request['tools'][0]['name'],
+                'caller': {'type': 'direct'},
+            }
             blocks.append({**use, 'input': {'a': 1 if number else 2}})
         self.rounds.append(blocks)
         return blocks
