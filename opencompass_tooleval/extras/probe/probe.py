@@ -75,7 +75,7 @@ CALLS = (
     ProbeCheck('raw text', check_raw_text, CALLING),
 )
 OTHER_WIRES = (*CALLS[:-1], ProbeCheck('made-up calls', check_histories, CALLING))
-"""Of calls on Responses and Messages, on which no server returns the raw text."""
+"""Of calls on Responses and Messages, on which no server returns the raw text; they have no ``n``."""
 LIMITS = (
     ProbeCheck('n', check_choices, 'none'),
     ProbeCheck('context', check_context, ALL),
@@ -101,8 +101,8 @@ def probe(endpoint: Endpoint, with_calls: bool = True, at_once: int = 16, long_p
         if (check.what in ('reachable', 'key') and is_faulty) or (check.what == 'answer' and probed.plain is None):
             yield server_unknown('all else', f'skipped, because {check.what!r} failed')
             return
-    of_calls = CALLS if endpoint.wire is CHAT else OTHER_WIRES
-    for check in (*ANSWERS, *(of_calls if with_calls else ()), *LIMITS):
+    of_calls, limits = (CALLS, LIMITS) if endpoint.wire is CHAT else (OTHER_WIRES, LIMITS[1:])
+    for check in (*ANSWERS, *(of_calls if with_calls else ()), *limits):
         yield from _findings_of(check, probed)
 
 
