@@ -226,11 +226,10 @@ def run_benchmarks(
         _export_key(key_env)
         faults = _planned_faults(text)
         asked = () if faults else model or ()
-        # The names of data sets with native calls.
-        offers_tools = any('-fc' in row['abbr'] or 'conformance' in row['abbr'] for row in rows)
-        first = {
-            one: first_answer(settings['openai_api_base'], one, key, temperature, wire, offers_tools) for one in asked
-        }
+        # The names of data sets with native calls, and of the one with forced calls.
+        names = ' '.join(row['abbr'] for row in rows)
+        choices = ('auto', 'required') if 'conformance' in names else ('auto',) if '-fc' in names else ()
+        first = {one: first_answer(settings['openai_api_base'], one, key, temperature, wire, choices) for one in asked}
         of_judge = first_answer(grader.base, grader.model, key) if grader and not faults else FirstAnswer()
         findings = [*faults, *_server_findings(first, max_out_len is None)]
         findings += _server_findings({grader.model: of_judge}) if grader else []
