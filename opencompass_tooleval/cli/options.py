@@ -57,14 +57,14 @@ WireOption = Annotated[str, typer.Option(metavar='FORMAT', help=f'Request format
 
 
 def key_of_wire(wire: str, key_env: str) -> str:
-    """Returns the environment variable with the key: that of the format's vendor if none was named and it is set.
+    """Returns the environment variable with the key: that of the format's vendor if none was named.
 
     Raises:
         ValueError: The format is unknown.
     """
     if wire not in WIRES:
         raise ValueError(f'--wire {wire} is unknown: name one of {", ".join(WIRES)}')
-    return WIRES[wire].key if key_env == KEY_VARIABLE and os.environ.get(WIRES[wire].key) else key_env
+    return WIRES[wire].key if key_env == KEY_VARIABLE else key_env
 
 
 def key_in(variable: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from opencompass_tooleval.cli.listing import CONFIGS
 from opencompass_tooleval.cli.run_data import Chosen, config_values
 from opencompass_tooleval.core.text.python_literal import python_literal
+from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.twins.subsets import KINDS
 
 MAX_LINES = 40
@@ -55,6 +56,8 @@ class Models:
         row = {name: value for name, value in row.items() if name not in ('abbr', 'path', 'max_seq_len', 'max_out_len')}
         row |= {} if self.config == API else {'max_seq_len': shipped + answer}
         row |= {'type': _HF_CLASS, **self.settings} if self.config == HF else self.settings
+        if not row.get('temperature') and WIRES[row.get('wire', 'chat')].no_temperature:
+            row.pop('temperature', None)  # which is not sent
         if 'engine' in row:
             words, length = row['engine']['command'], str(row['max_seq_len'])
             if str(shipped) not in words and length != str(shipped):

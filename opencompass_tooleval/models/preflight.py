@@ -22,9 +22,10 @@ from opencompass_tooleval.models.api.engine_nodes import lacking_nodes, nodes_of
 from opencompass_tooleval.models.budget import sends_nothing
 from opencompass_tooleval.models.gpus import lacking_gpus
 from opencompass_tooleval.models.literal_keys import other_models
+from opencompass_tooleval.models.request_settings import wire_of
 from opencompass_tooleval.models.settings import budget_fault, is_class_of_package, name_of_model
 from opencompass_tooleval.plugin import CONFIG_CHECKS, SWEEP_CHECKS, load
-from opencompass_tooleval.work_dir.causes import SET_KEY
+from opencompass_tooleval.work_dir.causes import KEY_ENV, KEY_VARIABLE
 
 _GIVES_NODES = 'SlurmArrayRunner'
 """The runner whose tasks get the nodes that their engines take."""
@@ -150,10 +151,10 @@ def missing_key(cfg: Config) -> str:
     kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
     if not isinstance(kind, type) or not issubclass(kind, (OpenAI, OpenAISDK)) or issubclass(kind, ToolEvalServed):
         return ''  # this package sets the key of an engine that it starts
-    key = cfg.get('key', 'ENV')
-    if 'ENV' not in (key if isinstance(key, (list, tuple)) else [key]) or os.environ.get('OPENAI_API_KEY'):
+    key, variable = cfg.get('key', 'ENV'), KEY_VARIABLE if KEY_ENV in os.environ else wire_of(cfg).key
+    if 'ENV' not in (key if isinstance(key, (list, tuple)) else [key]) or os.environ.get(variable):
         return ''
-    return f'its key is read from $OPENAI_API_KEY, which is not set. Fix it with: {SET_KEY}'
+    return f'its key is read from ${variable}, which is not set. Fix it with: export {variable}=...'
 
 
 def _models(sweep: Sweep) -> dict[str, Config]:

@@ -41,6 +41,7 @@ _SETTING = re.compile(
     r'|\w{1,40} by openai_extra_kwargs) in the config of'
 )
 _LIMIT = re.compile(r'(?:Lower max_out_len, or raise|Raise max_seq_len, and) the limit of the server')
+_NO_KEY = re.compile(r'there is no key: (?P<fix>export [A-Z_]{1,40}=\.\.\.)')
 _NO_TOOLS = re.compile(r'Error: .{0,500}\bthis model or server takes no tools: ')
 _TAKE_NO_TOOLS = (
     'take the data sets without -fc, or start the server with its parser of tool calls '
@@ -187,6 +188,8 @@ def _first_step(error: str, run: Path) -> str:
         return f'{_with_key()}tooleval retry {run}'
     if 'OpenAI API key is not set' in error:  # OpenCompass's own message
         return SET_KEY
+    if no_key := _NO_KEY.search(error):
+        return no_key['fix']
     if status := _STATUS.search(error):
         return _OF_STATUS[status['status']].format(config=_config_of(run))
     return f'correct {_config_of(run)}: it fails again if unchanged' if _OF_CONFIG.search(error) else ''

@@ -34,7 +34,7 @@ models = [
     dict(type=ToolEvalOpenAI, abbr='api', path='x', run_cfg=dict(num_gpus=0)),
 ]
 """
-MISSING = ('OPENAI_API_KEY', 'OC_JUDGE_MODEL', 'OC_JUDGE_API_KEY', 'OC_JUDGE_API_BASE')
+MISSING = ('OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'OC_JUDGE_MODEL', 'OC_JUDGE_API_KEY', 'OC_JUDGE_API_BASE')
 
 
 @pytest.fixture
@@ -45,6 +45,14 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / 'sweep.py'
     file.write_text(CONFIG, encoding='utf-8')
     return file
+
+
+def test_the_key_of_another_request_format(tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config.write_text(CONFIG.replace("abbr='api',", "abbr='api', wire='messages',"), encoding='utf-8')
+    said = 'FAULT api: its key is read from $ANTHROPIC_API_KEY, which is not set. Fix it with: export ANTHROPIC_API'
+    assert "wire='messages'" in config.read_text() and said in tooleval('plan', config).out
+    monkeypatch.setenv('ANTHROPIC_API_KEY', 'k')
+    assert 'its key is read' not in tooleval('plan', config).out
 
 
 def test_what_is_missing_is_said_before_anything_is_asked(tooleval: Command, config: Path) -> None:

@@ -35,6 +35,7 @@ FETCH, INSTALL = 'hf download e', "pip install 'x[offline]'"
         ("d: OSError: [Errno 28] No space left on device: 'x'", 'free space on the disk of'),
         ('OSError: [Errno 122] Disk quota exceeded', 'free space on the disk of'),
         ('d: ValueError: OpenAI API key is not set.', 'export OPENAI_API_KEY=...'),
+        ('d: ValueError: there is no key: export ANTHROPIC_API_KEY=..., or set key', 'export ANTHROPIC_API_KEY=...'),
         (LOST, START),
         (AWAY, START),
     ],
