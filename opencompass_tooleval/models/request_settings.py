@@ -63,5 +63,8 @@ def body_faults(settings: Mapping[str, Any]) -> Iterator[str]:
     for name in dict.fromkeys((*TOKEN_LIMITS, *wire_of(settings).limits)):
         if members.get(name) is not None:
             yield f'{name} of requests is set by max_out_len in the config of the model, and named by token_limit_key'
+    for name in () if is_chat else ('system', 'instructions'):
+        if members.get(name) is not None:
+            yield f'{name} of requests has the system messages of the conversation: set system_prompt in its place'
     if temperature and temperature != 1 and (why := why_no_temperature(settings)):
         yield f'temperature={temperature:g} is not sent, {why}: leave it out'
