@@ -293,10 +293,8 @@ def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for wire, name in (('messages', 'system'), ('responses', 'instructions')):
         (fault,) = faults(wire=wire, openai_extra_kwargs={name: 'Be brief.'})
-        words = "has the system messages of the conversation: set system_prompt in its place"
-        assert fault == f"{name} of requests {words}"
-            fault == f'{name} of requests has the system messages of the conversation: set system_prompt in its place'
-        )
+        words = 'has the system messages of the conversation: set system_prompt in its place'
+        assert fault == f'{name} of requests {words}'
     with pytest.raises(ValueError, match="wire is 'x'"):
         ToolEvalOpenAI('m', wire='x', key='k')
     assert sampling_of({'wire': 'chat'}, {}) == {} != sampling_of({'wire': 'messages', 'strict': True}, {})
