@@ -25,6 +25,7 @@ from opencompass_tooleval.plugin import REGISTERED
 from tests.cli.conftest import Command, demo_file
 from tests.conftest import ROOT
 from tests.models.api.scripted_server import KEY, Script, serving
+from tests.models.api.vendor_server import MessagesVendor
 
 WORKING = {
     'opencompass': '0.5.4',
@@ -264,6 +265,18 @@ def test_a_server_is_looked_at_instead(tooleval: Command, monkeypatch: pytest.Mo
         assert KEY not in outcome.out
         outcome = tooleval('doctor', '--endpoint', url, '--model', 'tiny')
     assert outcome.code == 1 and 'FAULT   key: ' in outcome.out
+
+
+def test_a_server_with_another_request_format(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('ANTHROPIC_API_KEY', KEY)
+    with serving(MessagesVendor()) as url:
+        words = ('doctor', '--endpoint', url, '--model', 'tiny', '--wire', 'messages', '--at-once', 2)
+        assert 'bound thoughts: refused after other messages' in tooleval(*words).out
+        monkeypatch.setenv('ANTHROPIC_API_KEY', 'wrong')
+        refused = ' '.join(tooleval(*words).out.split())
+    assert 'FAULT key: the key is refused: put the right one into $ANTHROPIC_API_KEY, or name another' in refused
+    unknown = tooleval(*words[:-3], 'grpc')
+    assert unknown.code == 1 and '--wire grpc is unknown: name one of chat, responses, messages' in unknown.err
 
 
 @pytest.mark.parametrize(

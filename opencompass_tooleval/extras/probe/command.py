@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -11,6 +13,7 @@ from opencompass_tooleval.cli.options import KEY_VARIABLE, JsonOption, KeyEnvOpt
 from opencompass_tooleval.cli.output import STDOUT
 from opencompass_tooleval.extras.probe.doctor import look_at_machine, print_findings
 from opencompass_tooleval.extras.probe.probe import probe
+from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.work_dir.printing import say
@@ -37,14 +40,19 @@ def run_doctor(
         return print_findings(look_at_machine, json_out)
     if not endpoint or not model or not endpoint.startswith(('http://', 'https://')):
         raise ValueError('a server needs --endpoint http://HOST:PORT/v1 and --model NAME')
-    server = Endpoint(endpoint, model, key_in(key_of_wire(wire, key_env)), timeout, wire=WIRES[wire])
+    key_env = key_of_wire(wire, key_env)
+    server = Endpoint(endpoint, model, key_in(key_env), timeout, wire=WIRES[wire])
 
     def about() -> dict[str, str | int]:
         counts = ('model', 'requests', 'prompt_tokens', 'completion_tokens')
         return {'endpoint': server.shown, **{name: getattr(server, name) for name in counts}}
 
+    def findings() -> Iterator[Finding]:
+        for finding in probe(server, calls, at_once, long_prompt):
+            yield replace(finding, text=finding.text.replace(KEY_VARIABLE, key_env))
+
     with closing(server):
-        status = print_findings(lambda: probe(server, calls, at_once, long_prompt), json_out, about)
+        status = print_findings(findings, json_out, about)
     if json_out != STDOUT:
         tokens = f'{server.prompt_tokens} + {server.completion_tokens} tokens, as the server counts them'
         say(f'{server.requests} requests; {tokens}')
