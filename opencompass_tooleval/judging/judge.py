@@ -238,8 +238,8 @@ class Judge:
 
     def _known(self, item: JudgeItem) -> Any:
         """Returns the verdict of an item that was judged before; None otherwise."""
-        known = item.key in self._verdicts
-        for row in self._store.rows_at(() if known else reversed(self._kept.get(item.key, ()))):
+        is_judged = item.key in self._verdicts
+        for row in self._store.rows_at(() if is_judged else reversed(self._kept.get(item.key, ()))):
             verdict = item.read(str(row.get('reply', '')))
             if not isinstance(verdict, Unread):
                 self._verdicts[item.key] = verdict

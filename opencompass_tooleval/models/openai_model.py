@@ -62,10 +62,10 @@ from opencompass_tooleval.models.request_settings import (
     addresses_of,
     body_faults,
     further_members,
+    key_variable,
     why_no_temperature,
     wire_of,
 )
-from opencompass_tooleval.work_dir.causes import KEY_ENV
 
 _RESERVED = 100
 """Tokens that OpenCompass reserves in addition to prompt and answer."""
@@ -193,10 +193,11 @@ class ToolEvalOpenAI(OpenAI):
             raise ValueError(fault)
         self._wire = WIRES[wire]
         stream = self._wire.streams if stream is None else stream
-        if kwargs.get('key', 'ENV') == 'ENV' and self._wire.key != CHAT.key and KEY_ENV not in os.environ:
-            if not os.environ.get(self._wire.key):
-                raise ValueError(f'there is no key: export {self._wire.key}=..., or set key in the config of the model')
-            kwargs['key'] = os.environ[self._wire.key].split(',')
+        variable = key_variable(self._wire)
+        if kwargs.get('key', 'ENV') == 'ENV' and variable != CHAT.key:  # which OpenCompass reads
+            if not os.environ.get(variable):
+                raise ValueError(f'there is no key: export {variable}=..., or set key in the config of the model')
+            kwargs['key'] = os.environ[variable].split(',')
         read_prices(prices)  # so that OpenCompass's own tasks accept prices
         address = check_base_url(random.choice(addresses_of(openai_api_base, self._wire)))
         self._local_tokenizer = tokenizer_path if tokenizer_path and Path(tokenizer_path).is_dir() else None
@@ -280,7 +281,7 @@ class ToolEvalOpenAI(OpenAI):
             yield f'temperature={temperature:g} is not sent, {why}'
         key = settings.get('key', 'ENV')
         keys = [key] if isinstance(key, str) else key
-        variable = wire_of(settings).key
+        variable = key_variable(wire_of(settings))
         where = f' in ${variable}' if keys == ['ENV'] else ''
         if any(key != key.strip() for key in ([os.environ.get(variable, '')] if where else keys)):
             yield f'the key{where} begins or ends with a blank or line break, which is left out'

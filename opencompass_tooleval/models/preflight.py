@@ -22,10 +22,9 @@ from opencompass_tooleval.models.api.engine_nodes import lacking_nodes, nodes_of
 from opencompass_tooleval.models.budget import sends_nothing
 from opencompass_tooleval.models.gpus import lacking_gpus
 from opencompass_tooleval.models.literal_keys import other_models
-from opencompass_tooleval.models.request_settings import wire_of
+from opencompass_tooleval.models.request_settings import key_variable, wire_of
 from opencompass_tooleval.models.settings import budget_fault, is_class_of_package, name_of_model
 from opencompass_tooleval.plugin import CONFIG_CHECKS, SWEEP_CHECKS, load
-from opencompass_tooleval.work_dir.causes import KEY_ENV, KEY_VARIABLE
 
 _GIVES_NODES = 'SlurmArrayRunner'
 """The runner whose tasks get the nodes that their engines take."""
@@ -151,7 +150,7 @@ def missing_key(cfg: Config) -> str:
     kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
     if not isinstance(kind, type) or not issubclass(kind, (OpenAI, OpenAISDK)) or issubclass(kind, ToolEvalServed):
         return ''  # this package sets the key of an engine that it starts
-    key, variable = cfg.get('key', 'ENV'), KEY_VARIABLE if KEY_ENV in os.environ else wire_of(cfg).key
+    key, variable = cfg.get('key', 'ENV'), key_variable(wire_of(cfg))
     if 'ENV' not in (key if isinstance(key, (list, tuple)) else [key]) or os.environ.get(variable):
         return ''
     return f'its key is read from ${variable}, which is not set. Fix it with: export {variable}=...'

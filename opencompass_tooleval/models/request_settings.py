@@ -11,6 +11,7 @@ from opencompass_tooleval.models.api.endings import TOKEN_LIMITS
 from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.models.api.wires.chat import CHAT
 from opencompass_tooleval.models.api.wires.wire import Wire
+from opencompass_tooleval.work_dir.causes import KEY_ENV
 
 _WITH_DISPLAY = ('', 'adaptive', 'enabled')
 """Types of ``thinking`` that take ``display``."""
@@ -25,6 +26,11 @@ def addresses_of(named: str | Sequence[str], wire: Wire) -> Sequence[str]:
 def wire_of(settings: Mapping[str, Any]) -> Wire:
     """Returns the request format in a config; chat completions if it is invalid."""
     return WIRES.get(str(settings.get('wire', 'chat')), CHAT)
+
+
+def key_variable(wire: Wire) -> str:
+    """Returns the environment variable with the key: ``tooleval run`` passes it in one, else it is the vendor's."""
+    return CHAT.key if KEY_ENV in os.environ else wire.key
 
 
 def further_members(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,8 +49,8 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_key_of_another_request_format(tooleval: Command, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config.write_text(CONFIG.replace("abbr='api',", "abbr='api', wire='messages',"), encoding='utf-8')
-    said = 'FAULT api: its key is read from $ANTHROPIC_API_KEY, which is not set. Fix it with: export ANTHROPIC_API'
-    assert "wire='messages'" in config.read_text() and said in tooleval('plan', config).out
+    fault = 'FAULT api: its key is read from $ANTHROPIC_API_KEY, which is not set. Fix it with: export ANTHROPIC_API'
+    assert "wire='messages'" in config.read_text() and fault in tooleval('plan', config).out
     monkeypatch.setenv('ANTHROPIC_API_KEY', 'k')
     assert 'its key is read' not in tooleval('plan', config).out
 

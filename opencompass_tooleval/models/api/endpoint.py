@@ -103,7 +103,7 @@ class Endpoint:
         Raises:
             Failure: The request failed, or the reply is not JSON.
         """
-        (exchanged,) = self._exchange('GET', _url(url or self.url, path), [None], self._headers(key))
+        (exchanged,) = self._exchange('GET', f'{url or self.url}/{path}', [None], self._headers(key))
         return _page(exchanged)
 
     def post(self, path: str, members: Mapping[str, Any]) -> Any:
@@ -214,10 +214,6 @@ class Endpoint:
         self.prompt_tokens += reply.tokens('prompt') or 0
         self.completion_tokens += reply.tokens('completion') or 0
         return reply
-
-
-def _url(base: str, path: str) -> str:
-    return f'{base}/{path}'
 
 
 def _page(exchanged: HttpReply | Failure) -> Any:

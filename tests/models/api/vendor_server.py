@@ -155,19 +155,7 @@ class MessagesVendor(Vendor):
         _, headers = self.heads[-1]
         if headers.get('anthropic-version') != '2026-10-21':
             refuse(400, 'anthropic-version: header is required', 'invalid_request_error')
-        for name in request.keys() - {
-            *(
-                'model',
-                'max_tokens',
-                'messages',
-                'system',
-                'tools',
-                'tool_choice',
-                'thinking',
-                'stream',
-                'output_config',
-            ),
-        }:
+        for name in request.keys() - MEMBERS:
             refuse(400, EXTRA.format(name), 'invalid_request_error')
         assert request['max_tokens'] > 0 and request['thinking'] == {'type': 'adaptive', 'display': 'summarized'}
         for number, tool in enumerate(request.get('tools', ())):
