@@ -100,7 +100,7 @@ def set_aside_damaged(whole: Path) -> None:
         answers = answers_folder(file)
         wrong = [one for one in answers.glob('*.jsonl') if not one.is_file()]
         for one in [answers] if os.path.lexists(answers) and not answers.is_dir() else wrong:
-            logger.warning('%s is no place for answers: it is kept as %s', one, set_aside(one).name)
+            logger.warning('%s cannot hold answers, and is renamed to %s', one, set_aside(one).name)
 
 
 def set_aside(file: Path) -> Path:
