@@ -51,12 +51,18 @@ MaxDropOption = Annotated[
 ]
 
 
-KeyEnvOption = Annotated[str, typer.Option(metavar='VARIABLE', help="Where the server's key is, in the environment.")]
+KeyEnvOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar='VARIABLE',
+        help="Where the server's key is; by default OPENAI_API_KEY, for messages ANTHROPIC_API_KEY.",
+    ),
+]
 
 WireOption = Annotated[str, typer.Option(metavar='FORMAT', help=f'Request format of the API: {", ".join(WIRES)}.')]
 
 
-def key_of_wire(wire: str, key_env: str) -> str:
+def key_of_wire(wire: str, key_env: str | None) -> str:
     """Returns the environment variable with the key: that of the format's vendor if none was named.
 
     Raises:
@@ -64,7 +70,7 @@ def key_of_wire(wire: str, key_env: str) -> str:
     """
     if wire not in WIRES:
         raise ValueError(f'--wire {wire} is unknown: name one of {", ".join(WIRES)}')
-    return WIRES[wire].key if key_env == KEY_VARIABLE else key_env
+    return key_env or WIRES[wire].key
 
 
 def key_in(variable: str) -> str:

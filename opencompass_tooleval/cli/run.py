@@ -49,7 +49,7 @@ def run_benchmarks(
         str | None, typer.Option(metavar='URL', help="The API's base URL; by default OpenAI's.")
     ] = None,
     wire: WireOption = 'chat',
-    key_env: KeyEnvOption = KEY_VARIABLE,
+    key_env: KeyEnvOption = None,
     hf: Annotated[
         list[str] | None, typer.Option(metavar='PATH', help='A Hugging Face model, or its folder; several.')
     ] = None,
@@ -146,7 +146,7 @@ def run_benchmarks(
         is_alone = not (stream or prepare or seeds > 1 or any(one is not None and one != [] for one in others))
         if within is None or not is_alone:
             raise ValueError('--resume goes with --within POINTS alone: other settings are in the config of the run')
-        _export_key(key_env)
+        _export_key(key_env, KEY_VARIABLE)
         look = Look.last(resume)
         trust_first(look.trustee(), trust)
         look.trustee().check()
@@ -164,7 +164,7 @@ def run_benchmarks(
         'budget': None if max_cost is None else {'cost': max_cost},
     }
     settings = {name: value for name, value in settings.items() if value is not None}
-    key_env = key_of_wire(wire, key_env)
+    variable = key_of_wire(wire, key_env)
     if wire != 'chat':
         settings['wire'] = wire
     if len(list(filter(None, (model, hf, models)))) != 1:
@@ -185,7 +185,7 @@ def run_benchmarks(
         if is_set:
             raise ValueError(f'{option} needs {needed}')
     is_elsewhere = urlsplit(judge_base or OPENAI).netloc != urlsplit(api_base or WIRES[wire].base).netloc
-    if judge and model and is_elsewhere and key_env != KEY_VARIABLE:
+    if judge and model and is_elsewhere and key_env not in (None, KEY_VARIABLE):
         raise ValueError(
             f'the judge is on another server, which would get the key of --key-env {key_env} too: write the config '
             'with --write-config, and set the key of its judge_cfg'
@@ -198,8 +198,8 @@ def run_benchmarks(
         benchmarks = [name for name in benchmarks if name not in KINDS]
     if not benchmarks:
         raise ValueError('name data sets: tooleval list prints them')
-    chosen, key = choose(benchmarks), key_in(key_env)
-    is_open = not key and key_env == KEY_VARIABLE
+    chosen, key = choose(benchmarks), key_in(variable)
+    is_open = not key and not key_env
     if model:
         settings |= {'openai_api_base': api_base or WIRES[wire].base} | (
             {'key': 'none'} if api_base and is_open else {}
@@ -223,18 +223,22 @@ def run_benchmarks(
     if not write_config:
         if prepare and not _prepared(rows):
             return 1
-        _export_key(key_env)
+        _export_key(key_env, WIRES[wire].key)
         faults = _planned_faults(text)
         asked = () if faults else model or ()
         # The names of data sets with native calls, and of the one with forced calls.
         names = ' '.join(row['abbr'] for row in rows)
-        choices = ('auto', 'required') if 'conformance' in names else ('auto',) if '-fc' in names else ()
+        is_native = any(part in names for part in ('-fc', '-dfsdt'))
+        choices = ('auto', 'required') if 'conformance' in names else ('auto',) if is_native else ()
         first = {one: first_answer(settings['openai_api_base'], one, key, temperature, wire, choices) for one in asked}
-        of_judge = first_answer(grader.base, grader.model, key) if grader and not faults else FirstAnswer()
+        keys = {grader.model if grader else '': key_env or KEY_VARIABLE}  # of the judge, whose format is chat
+        of_judge = FirstAnswer()
+        if grader and not faults:
+            of_judge = first_answer(grader.base, grader.model, key_in(keys[grader.model]))
         findings = [*faults, *_server_findings(first, max_out_len is None)]
         findings += _server_findings({grader.model: of_judge}) if grader else []
         for finding in findings:
-            say(finding.line.replace(KEY_VARIABLE, key_env), err=True)
+            say(finding.line.replace(KEY_VARIABLE, keys.get(finding.about, variable)), err=True)
         if any(finding.is_fault for finding in findings):
             return 1
         if isinstance(tested, Models):
@@ -248,7 +252,7 @@ def run_benchmarks(
     config.parent.mkdir(parents=True, exist_ok=True)
     write_whole(config, text)
     arguments = [str(config), *([] if write_config else ['-r', time])]
-    prefix = '' if key_env == KEY_VARIABLE else f'{KEY_VARIABLE}="${key_env}" '
+    prefix = '' if variable == WIRES[wire].key else f'{WIRES[wire].key}="${variable}" '
     again = '' if within is None else _again(config.parent, within, key_env)
     command = again or f'{prefix}opencompass {shlex.join(arguments)}'
     say(f'config:   {config} (edit it for settings without an option)\ncommand:  {command}')
@@ -261,10 +265,10 @@ def run_benchmarks(
     return run_looks(look, within, again)
 
 
-def _export_key(key_env: str) -> None:
-    """Passes the key of ``--key-env`` to the programs that are started, and the name of its variable to messages."""
-    if key_env != KEY_VARIABLE:
-        os.environ |= {KEY_VARIABLE: os.environ.get(key_env, ''), KEY_ENV: key_env}
+def _export_key(key_env: str | None, variable: str) -> None:
+    """Passes the key of ``--key-env`` in a variable to the programs that are started, and both names to messages."""
+    if key_env:
+        os.environ |= {variable: os.environ.get(key_env, ''), KEY_ENV: f'{variable}={key_env}'}
 
 
 def _sample_of(sample: int | None, within: float | None) -> str:
@@ -274,9 +278,9 @@ def _sample_of(sample: int | None, within: float | None) -> str:
     return python_literal({'n': sample, 'seed': 0}) if sample else ''
 
 
-def _again(run: Path, within: float, key_env: str) -> str:
+def _again(run: Path, within: float, key_env: str | None) -> str:
     """Returns the command that continues a run."""
-    key = [] if key_env == KEY_VARIABLE else ['--key-env', key_env]
+    key = ['--key-env', key_env] if key_env else []
     return shlex.join(['tooleval', 'run', '--within', f'{within:g}', *key, '-r', str(run)])
 
 

@@ -79,6 +79,7 @@ KINDS: dict[str, Kind] = {
     'result:unanswered': Kind(_NOTE, 'some samples have no answer, not by fault of the model', '`tooleval retry`'),
     'run:main_score': Kind(_NOTE, 'a table has no main score, since it needs results that are missing'),
     'run:unjudged': Kind(_NOTE, 'no judge was asked whether the tasks are solved'),
+    'result:less_thought': Kind(_NOTE, 'requests lack thoughts that are bound to messages changed since'),
     'result:ending': Kind(_NOTE, 'answers ended for a reason that this package does not know'),
     'result:tokens': Kind(_NOTE, 'a server counts tokens in its totals alone, which count as answers'),
     'result:limits': Kind(_NOTE, 'models had other limits of tokens on one data set'),

@@ -19,7 +19,7 @@ from opencompass_tooleval.catalogue.comparable import deciding_settings
 from opencompass_tooleval.catalogue.comparable import unlike as unlike_settings
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.calls.answer import ENDINGS, ONLY_THOUGHTS
-from opencompass_tooleval.core.calls.call_evidence import AS_TEXT, EVIDENCE, IN_TEXT, JSON, TYPED
+from opencompass_tooleval.core.calls.call_evidence import AS_TEXT, EVIDENCE, IN_TEXT, JSON, LESS_THOUGHT, TYPED
 from opencompass_tooleval.core.calls.written.formats import FORMATS
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.scoring.result import EMPTY, many_failed
@@ -347,6 +347,11 @@ def lost_calls(results: Results) -> Iterator[Finding]:
             text = f'calls are left in the text of answers, where they do not count: {count:,} as {name} ({where})'
             parser = PARSER if name == JSON else PARSER.replace('NAME', name, 1)
             yield found('result:calls_in_text', model, f'{text}: {parser}')
+    for model, count, where in _sums(results, EVIDENCE, LESS_THOUGHT):
+        text = (
+            f'{count:,} requests were sent without earlier thoughts, which are bound to messages that the loop changed'
+        )
+        yield found('result:less_thought', model, f'{text} since ({where})')
     as_text = {model: count for model, count, _ in _sums(results, EVIDENCE, AS_TEXT)}
     for model, typed, where in _sums(results, EVIDENCE, TYPED):
         if typed >= _FEWEST_CALLS and as_text.get(model) == typed:

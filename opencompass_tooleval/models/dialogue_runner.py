@@ -11,11 +11,11 @@ from typing import Any, Generic, TypeVar
 from tqdm import tqdm
 
 from opencompass_tooleval.core.calls.answer import CUT, SENT, USAGE, Answer, bounded, extras, with_extras
-from opencompass_tooleval.core.calls.call_evidence import call_evidence
+from opencompass_tooleval.core.calls.call_evidence import LESS_THOUGHT, call_evidence
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import normalise
 from opencompass_tooleval.core.calls.observed import Observed
-from opencompass_tooleval.core.calls.sent import AS_SENT, THOUGHTS
+from opencompass_tooleval.core.calls.sent import AS_SENT, THOUGHTS, WITHHELD
 from opencompass_tooleval.core.calls.sent import NONE as NO_THOUGHTS
 from opencompass_tooleval.core.calls.tool_calls import written_payload
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, is_cut_below
@@ -129,6 +129,8 @@ class _Running(Generic[T]):
         self.outcome.answers.append(answer)
         if self.request and self.request.tools:
             self.outcome.evidence += call_evidence(answer.text, answer.calls, self.request.tools)
+            if any(WITHHELD in (message.sent or ()) for message in self.request.messages):
+                self.outcome.evidence[LESS_THOUGHT] += 1
         return answer
 
     def _advance(self, step: Callable[[], ModelRequest]) -> None:

@@ -74,6 +74,7 @@ _FIX_HISTORY = "the server never sent some earlier calls; T-Eval's data sets wit
 """Advice added if a server refuses a request because thoughts are missing."""
 _FIX_THOUGHTS = "if it refuses the thoughts that go back, set thoughts='none' in the config of the model"
 _MOST_REFUSED = 16
+_TOO_LONG = 'members that are too long'
 _SPLIT = 'text and calls of an answer may be apart, as in LiteLLM before 1.103.5: update the gateway'
 _SECONDS = {False: 600.0, True: 3600.0}
 """``timeout`` without and with ``stream``."""
@@ -227,7 +228,7 @@ class ToolEvalOpenAI(OpenAI):
         self.system_prompt = system_prompt
         self._refused: set[str] = set()  # members that the server sends but refuses to receive
         self._suspected: set[str] = set()  # members without which a request succeeded after two with status 500
-        self._has_unreturned = False
+        self._losses: set[str] = set()  # thoughts that do not reach the model, in words
         self._pace = _Pace(query_per_second) if query_per_second else None
         if not self.tokenizer:
             self._init_tokenizer()  # OpenCompass 0.5.2 does not call it
@@ -397,9 +398,7 @@ class ToolEvalOpenAI(OpenAI):
     @property
     def returned_thoughts(self) -> str:
         """The setting ``thoughts``, with the members that the server refuses to receive."""
-        names = (
-            sorted(self._refused - {EMPTY_CONTENT, NULL_CONTENT}) + ['members that are too long'] * self._has_unreturned
-        )
+        names = [*sorted(self._refused - {EMPTY_CONTENT, NULL_CONTENT}), *sorted(self._losses)]
         left_out = f' without {", ".join(names)}' if names else ''
         return self.thoughts + left_out
 
@@ -622,8 +621,10 @@ class ToolEvalOpenAI(OpenAI):
             if observer:
                 failure.answer = observer.observed(Answer('', failure.reason), message, sent.prompt, asked)
             raise
-        if answer.calls and not self._has_unreturned and (names := unreturned(message.message, answer.sent)):
-            self._has_unreturned = True
+        for reason in message.withheld:
+            self._losses.add(f'those that the server withheld ({reason})')
+        if answer.calls and _TOO_LONG not in self._losses and (names := unreturned(message.message, answer.sent)):
+            self._losses.add(_TOO_LONG)
             self.logger.warning(f'{self._server} sends members that are too long to return: {", ".join(sorted(names))}')
         return observer.observed(answer, message, sent.prompt, asked) if observer else answer, seconds
 

@@ -30,7 +30,7 @@ def wire_of(settings: Mapping[str, Any]) -> Wire:
 
 def key_variable(wire: Wire) -> str:
     """Returns the environment variable with the key: ``tooleval run`` passes it in one, else it is the vendor's."""
-    return CHAT.key if KEY_ENV in os.environ else wire.key
+    return os.environ.get(KEY_ENV, '').partition('=')[0] or wire.key
 
 
 def further_members(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -115,8 +115,8 @@ def resuming(run: Path) -> str:
 
 def _with_key() -> str:
     """Returns the words to put before a command to pass it the key of ``tooleval run --key-env NAME``."""
-    name = os.environ.get(KEY_ENV, '')
-    return f'{KEY_VARIABLE}="${name}" ' if name.isidentifier() else ''
+    variable, _, name = os.environ.get(KEY_ENV, '').partition('=')
+    return f'{variable}="${name}" ' if name.isidentifier() else ''
 
 
 def free_space(run: Path) -> str:

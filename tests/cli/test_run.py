@@ -416,8 +416,55 @@ def test_the_key_of_one_vendor_is_not_sent_to_a_judge_of_another(
 ) -> None:
     monkeypatch.setenv('ANTHROPIC_API_KEY', KEY)
     words = ('ultratool-demo/planning', '--model', 'claude', '--wire', 'messages', '--judge', 'gpt-4o')
-    refused = tooleval('run', *words)
+    refused = tooleval('run', *words, '--key-env', 'ANTHROPIC_API_KEY')
     assert refused.code == 1 and 'the judge is on another server, which would get the key' in refused.err
+
+
+def test_each_vendor_gets_its_own_key(tmp_path: Path) -> None:
+    words = (
+        'ultratool-demo/planning',
+        '--limit',
+        '1',
+        '--max-out-len',
+        '4096',
+        '--model',
+        'claude',
+        '--wire',
+        'messages',
+        '--judge',
+        'gpt-4o',
+    )
+    keys = {'ANTHROPIC_API_KEY': KEY, 'OPENAI_API_KEY': 'of-openai'}
+    judge = Judging()
+    judge.admits = lambda key: key == 'Bearer of-openai'  # type: ignore[method-assign]
+    with serving(vendor := MessagesVendor()) as url, serving(judge) as base:
+        done = run(tmp_path, *words, '--api-base', url, '--judge-base', base, **keys)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {headers.get('Authorization') for _, headers in vendor.heads} == {f'Bearer {KEY}'} and len(judge.asked) > 1
+    assert {headers.get('Authorization') for _, headers in judge.heads} == {'Bearer of-openai'}
+
+
+def test_a_key_in_a_variable_of_another_name(tmp_path: Path) -> None:
+    """Also one that has the name of another vendor's."""
+    for variable in ('MY_KEY', 'OPENAI_API_KEY'):
+        with serving(MessagesVendor()) as url:
+            words = (
+                '--limit',
+                '1',
+                '--max-out-len',
+                '4096',
+                '--wire',
+                'messages',
+                '--key-env',
+                variable,
+                '-w',
+                variable,
+            )
+            keys = {'ANTHROPIC_API_KEY': 'wrong', variable: KEY}
+            done = run(tmp_path, TWO_SUBSETS[0], '--model', 'opus', '--api-base', url, *words, **keys)
+            assert done.returncode == 0, done.stdout + done.stderr
+            command = done.stdout.partition('command:')[2].splitlines()[0].strip()
+            assert command.startswith(f'ANTHROPIC_API_KEY="${variable}" opencompass ')
 
 
 @pytest.mark.parametrize('vendor', [MessagesVendor, ResponsesVendor], ids=['messages', 'responses'])

@@ -66,6 +66,7 @@ PLANTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     'result:same_trials': ({'trials': TRIALS}, {}),
     'result:calls_in_text': ({'call_evidence': {'in_text:hermes': 3}}, {}),
     'result:text_arguments': ({'call_evidence': {'typed': 12, 'as_text': 12}}, {}),
+    'result:less_thought': ({'call_evidence': {'less_thought': 3}}, {}),
     'result:cut_prompts': ({'endings': {'cut_prompts': 4096}}, {}),
     'result:full_context': ({'endings': {'full': 3}}, {}),
     'result:tokens': ({'usage': {'added': 9}}, {}),

@@ -29,6 +29,7 @@ from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message, tool_messages
 from opencompass_tooleval.core.calls.observation import ERROR, UNKNOWN_TOOL, Observation
 from opencompass_tooleval.core.calls.one_call import SEVERAL_CALLS
+from opencompass_tooleval.core.calls.sent import without_bound_thoughts
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.trajectory import (
@@ -263,6 +264,8 @@ class _Search:
         answer, omitted_observations = reply = yield from context.ask(
             ModelRequest(messages, gold, self._tools), node.omitted_observations
         )
+        if len(messages) > len(node.messages):  # later requests lack the message about former candidates
+            answer = replace(answer, sent=without_bound_thoughts(answer.sent))
         self.omitted_observations = max(self.omitted_observations, omitted_observations)
         self._asks_left -= 1
         self.is_over = not self._asks_left

@@ -21,6 +21,8 @@ EVIDENCE = 'call_evidence'
 IN_TEXT, TYPED, AS_TEXT = 'in_text:', 'typed', 'as_text'
 """Counts: answers with calls in their text, with the format behind the colon; calls of which a schema asks for other
 arguments than texts; and those of them whose arguments are texts."""
+LESS_THOUGHT = 'less_thought'
+"""Count: answers to requests without earlier thoughts, which are bound to messages that a loop has changed since."""
 _STARTS, _ENDS = ('{', '[', '<', '```'), ('}', ']', ')', '>', '```')
 """Beginnings and ends of calls in the written formats."""
 JSON = 'json'

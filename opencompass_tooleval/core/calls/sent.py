@@ -22,6 +22,8 @@ THOUGHTS, AS_SENT, NONE = 'thoughts', 'as_sent', 'none'
 CONTENT, ARGUMENTS, CALLS = 'content', 'arguments', 'tool_calls'
 ITEMS = 'items'
 """Member with the items of an answer of Responses, or the blocks of one of Messages, which replace the message."""
+WITHHELD = 'withheld'
+"""Member that marks a message whose thoughts are left out after a change of earlier messages. It is not sent."""
 _THOUGHT_ITEMS, _CALL_ITEMS = ('reasoning', 'thinking', 'redacted_thinking'), ('function_call', 'tool_use')
 _INPUT = 'input'
 MEMBERS = ('reasoning_content', 'reasoning', 'reasoning_details', 'thinking', 'reasoning_text', 'thinking_blocks')
@@ -154,7 +156,7 @@ def carried_out(sent: Sent | None, calls: Sequence[Any]) -> dict[str, Any] | Non
     if not sent:
         return None
     if ITEMS in sent:
-        return {ITEMS: list(_carried_out_items(sent[ITEMS], calls))}
+        return {**sent, ITEMS: list(_carried_out_items(sent[ITEMS], calls))}
     pairs = zip(sent.get(CALLS, ()), calls, strict=False)
     kept = [call if _has_text(call, made.arguments) else _without(call, (ARGUMENTS,)) for call, made in pairs]
     message = _without(sent, (CALLS,))
@@ -162,20 +164,25 @@ def carried_out(sent: Sent | None, calls: Sequence[Any]) -> dict[str, Any] | Non
 
 
 def _carried_out_items(items: Iterable[Any], calls: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """Yields the items up to the first call that a loop has not made; the calls before it as the loop has made them."""
-    left = list(calls)
+    """Yields the items up to the first call that a loop has not made; the calls before it as the loop has made them.
+
+    Thoughts after a call that the loop has changed are left out, since they are bound to it.
+    """
+    left, is_changed = list(calls), False
     for item in items:
-        if item.get('type') not in _CALL_ITEMS:
-            yield item
-            continue
-        if not left:
-            return
-        made = left.pop(0)
-        if item['type'] == _CALL_ITEMS[0]:
-            arguments = item.get(ARGUMENTS) if _has_text(item, made.arguments) else _text_of(made.arguments)
-            yield {**item, 'call_id': made.id, ARGUMENTS: arguments}
-        else:
-            yield {**item, 'id': made.id, _INPUT: made.arguments}
+        if item.get('type') in _CALL_ITEMS:
+            if not left:
+                return
+            repeated = _repeated(item, left.pop(0))
+            is_changed, item = is_changed or repeated != item, repeated
+        yield from items_without((item,), (THOUGHTS,) if is_changed else ())
+
+
+def _repeated(item: Mapping[str, Any], made: Any) -> dict[str, Any]:
+    if item['type'] == _CALL_ITEMS[0]:
+        arguments = item.get(ARGUMENTS) if _has_text(item, made.arguments) else _text_of(made.arguments)
+        return {**item, 'call_id': made.id, 'name': made.name, ARGUMENTS: arguments}
+    return {**item, 'id': made.id, 'name': made.name, _INPUT: made.arguments}
 
 
 def _text_of(arguments: Any) -> str:
@@ -208,7 +215,9 @@ def without_bound_thoughts(sent: Sent | None) -> Sent | None:
 
     Servers refuse them after a change of earlier messages, to which their signatures are bound.
     """
-    return {ITEMS: [*items_without(sent[ITEMS], (THOUGHTS,))]} if sent and ITEMS in sent else sent
+    if not names_of(sent) or not sent or ITEMS not in sent:
+        return sent
+    return {ITEMS: [*items_without(sent[ITEMS], (THOUGHTS,))], WITHHELD: True}
 
 
 def _without(members: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
@@ -241,7 +250,7 @@ def with_sent(requested: dict[str, Any], sent: Sent | None, without: Collection[
         call |= _without(of_call, (ARGUMENTS, _FUNCTION, *without))
     if EMPTY_CONTENT in without and _is_blank(sent.get(CONTENT)):
         without = {CONTENT, *without}
-    return {**requested, **_without(sent, (CALLS, ITEMS, *without)), **({CALLS: calls} if calls else {})}
+    return {**requested, **_without(sent, (CALLS, ITEMS, WITHHELD, *without)), **({CALLS: calls} if calls else {})}
 
 
 def thoughts_member(template: str) -> str:

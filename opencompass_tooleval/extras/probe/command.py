@@ -23,7 +23,7 @@ def run_doctor(
     endpoint: Annotated[str | None, typer.Option(metavar='URL', help='Check a server instead: its base URL.')] = None,
     model: Annotated[str | None, typer.Option(metavar='NAME', help='The model on that server.')] = None,
     wire: WireOption = 'chat',
-    key_env: KeyEnvOption = KEY_VARIABLE,
+    key_env: KeyEnvOption = None,
     calls: Annotated[bool, typer.Option(help='Also check function calling.')] = True,
     at_once: Annotated[int, typer.Option(min=1, max=1024, help='Number of concurrent requests to check.')] = 16,
     long_prompt: Annotated[int, typer.Option(min=0, help='Tokens of the long prompt; 0 sends none.')] = 6000,
@@ -40,8 +40,8 @@ def run_doctor(
         return print_findings(look_at_machine, json_out)
     if not endpoint or not model or not endpoint.startswith(('http://', 'https://')):
         raise ValueError('a server needs --endpoint http://HOST:PORT/v1 and --model NAME')
-    key_env = key_of_wire(wire, key_env)
-    server = Endpoint(endpoint, model, key_in(key_env), timeout, wire=WIRES[wire])
+    variable = key_of_wire(wire, key_env)
+    server = Endpoint(endpoint, model, key_in(variable), timeout, wire=WIRES[wire])
 
     def about() -> dict[str, str | int]:
         counts = ('model', 'requests', 'prompt_tokens', 'completion_tokens')
@@ -49,7 +49,7 @@ def run_doctor(
 
     def findings() -> Iterator[Finding]:
         for finding in probe(server, calls, at_once, long_prompt):
-            yield replace(finding, text=finding.text.replace(KEY_VARIABLE, key_env))
+            yield replace(finding, text=finding.text.replace(KEY_VARIABLE, variable))
 
     with closing(server):
         status = print_findings(findings, json_out, about)

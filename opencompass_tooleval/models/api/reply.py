@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -55,6 +55,7 @@ class Reply:
         usage: The reply's ``usage``, unchanged.
         body: The whole object; empty for a stream.
         choices: Number of choices.
+        withheld: Why the server has withheld earlier thoughts from the model, such as ``prefix_mismatch``.
     """
 
     message: Mapping[str, Any]
@@ -62,6 +63,7 @@ class Reply:
     usage: Any
     body: Mapping[str, Any]
     choices: int = 1
+    withheld: Collection[str] = ()
 
     @property
     def text(self) -> str:

@@ -310,14 +310,76 @@ def test_what_a_loop_repeats_of_an_answer() -> None:
     """Its own ids and arguments, no call that it has not made; all of an answer without calls."""
     text, call = (
         {'type': 'message', 'content': []},
-        {'type': 'function_call', 'call_id': 'a', 'arguments': {'no': 'text'}},
+        {'type': 'function_call', 'call_id': 'a', 'name': 'add', 'arguments': {'no': 'text'}},
     )
     made = ToolCall('add', {'a': 1}, 'b')
     repeated = carried_out({'items': [text, call, call]}, [made])
     assert repeated == {'items': [text, {**call, 'call_id': 'b', 'arguments': '{"a": 1}'}]}
     assert carried_out({'items': [text]}, []) == {'items': [text]}
-    use = {'type': 'tool_use', 'id': 'a', 'input': 'cut'}
+    use = {'type': 'tool_use', 'id': 'a', 'name': 'add', 'input': 'cut'}
     assert carried_out({'items': [use, text]}, [made]) == {'items': [{**use, 'id': 'b', 'input': {'a': 1}}, text]}
+
+
+def test_what_a_loop_changes_of_an_answer_reaches_its_items() -> None:
+    """A new name, as for an unknown function; thoughts after a changed call, which are bound to it, do not go back."""
+    call = {'type': 'function_call', 'id': 'fc_1', 'call_id': 'a', 'name': 'ad', 'arguments': '{}'}
+    thought = {'type': 'reasoning', 'id': 'rs_1', 'encrypted_content': 'x'}
+    calls = [ToolCall('invalid', {}, 'a'), ToolCall('ad', {}, 'b')]
+    repeated = carried_out({'items': [thought, call, thought, {**call, 'call_id': 'b'}]}, calls)
+    del call['id']  # of the server's item
+    assert repeated == {'items': [thought, {**call, 'name': 'invalid'}, {**call, 'call_id': 'b'}]}
+    use = {'type': 'tool_use', 'id': 'a', 'name': 'ad', 'input': {}}
+    kept = {'items': [thought, use, thought, {**use, 'id': 'b'}]}
+    assert carried_out(kept, [ToolCall('ad', {}, 'a'), calls[1]]) == kept
+
+
+@BOTH
+@STREAMED
+def test_thoughts_that_the_server_withholds_are_in_the_provenance(wire: str, stream: bool) -> None:
+    """Those that it only would have withheld, and changes of an unknown kind, are not."""
+    changes = [
+        {'type': 'reasoning', 'id': 'rs_0', 'action': 'removed', 'reason': 'prefix_mismatch'},
+        {'type': 'thinking_dropped', 'reason': 'model_mismatch'},
+        {'type': 'thinking_mismatch_allowed'},
+        {'action': 'removed', 'reason': 'x' * 99},
+        7,
+    ]
+
+    class Withholds(VENDORS[wire]):  # type: ignore[misc]
+        def events(self, page: dict[str, Any]) -> Any:
+            if wire == 'messages':  # which says so at the end of a stream
+                page = {name: part for name, part in page.items() if name != 'input_transformations'}
+            for event in super().events(page):
+                yield {**event, 'input_transformations': changes} if event['type'] == 'message_delta' else event
+
+    with serving(Withholds(input_transformations=changes)) as url:
+        model = model_of(url, wire, stream=stream)
+        model.answers(['Hello'], 64)
+    held = [f'those that the server withheld ({reason}_mismatch)' for reason in ('model', 'prefix')]
+    assert model.returned_thoughts == f'as_sent without {", ".join(held)}'
+
+
+def test_an_argument_that_is_no_number_is_the_models(tmp_path: Path) -> None:
+    """JSON has no NaN: the block goes back without it, and the call keeps its text."""
+
+    class NoNumber(MessagesVendor):
+        def events(self, page: dict[str, Any]) -> Any:
+            for event in super().events(page):
+                if event.get('delta', {}).get('partial_json', '').startswith(('{"a', '": ')):
+                    event['delta']['partial_json'] = event['delta']['partial_json'].replace('2', 'NaN')
+                yield event
+
+    ends = []
+
+    def one_round() -> Dialogue[Answer]:
+        answer = yield ModelRequest(ASKED, '', TOOLS)
+        ends.append(answer)
+        return answer
+
+    with serving(NoNumber()) as url:
+        DialogueRunner(model_of(url, 'messages'), stored_in(tmp_path), 64).run({'d': one_round()})
+    assert ends[0].reason is None and [call.written for call in ends[0].calls] == ['{"a": NaN}'] * 2
+    assert ends[0].sent is not None and ends[0].sent['items'][-1]['input'] == {}
 
 
 @BOTH

@@ -26,11 +26,13 @@ class Vendor(Script):
 
     Attributes:
         ends: Members of the reply that replace those of a whole answer.
+        refused: Why requests were refused.
     """
 
     def __init__(self, **ends: Any) -> None:
         super().__init__()
         self.ends = ends
+        self.refused: list[str] = []
         self.rounds: list[list[dict[str, Any]]] = []
 
     def made(self, request: Request) -> list[dict[str, Any]]:
@@ -48,7 +50,11 @@ class Vendor(Script):
     def complete(self, request: Request) -> Any:
         with self.lock:
             self.asked.append(request)
-            self.check(request)
+            try:
+                self.check(request)
+            except Exception as error:
+                self.refused.append(repr(error))
+                raise
             page = {**self.page(request, self.made(request)), **self.ends}
         if not request.get('stream'):
             return page

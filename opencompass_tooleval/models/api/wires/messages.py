@@ -15,7 +15,7 @@ from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.models.api.endings import end_of, error_in
 from opencompass_tooleval.models.api.failure import Failure, failure_of_error
 from opencompass_tooleval.models.api.reply import Reply, StreamReader, mapping, usage_of
-from opencompass_tooleval.models.api.wires.wire import Choice, Wire, split_system
+from opencompass_tooleval.models.api.wires.wire import CHANGES, Choice, Wire, reasons_of_withheld, split_system
 
 if TYPE_CHECKING:
     from opencompass_tooleval.models.conversation import Conversation
@@ -119,7 +119,8 @@ def _reply(value: Mapping[str, Any], blocks: list[Mapping[str, Any]], texts: Map
         ITEMS: blocks,
     }
     stop = value.get('stop_reason')
-    return Reply(message, 'tool_calls' if stop == 'tool_use' else end_of(stop) or 'in_progress', usage, value)
+    end = 'tool_calls' if stop == 'tool_use' else end_of(stop) or 'in_progress'
+    return Reply(message, end, usage, value, withheld=reasons_of_withheld(value))
 
 
 def _usage(usage: Any) -> dict[str, Any] | None:
@@ -158,7 +159,8 @@ class _Reader(StreamReader):
             self._start = dict(mapping(event.get('message')))
         elif kind == 'message_delta':
             usage = {**mapping(self._start.get('usage')), **_known(event.get('usage'))}
-            self._start = {**self._start, **mapping(event.get('delta')), 'usage': usage}
+            changes = {CHANGES: event[CHANGES]} if event.get(CHANGES) else {}
+            self._start = {**self._start, **mapping(event.get('delta')), **changes, 'usage': usage}
         elif kind == 'message_stop':
             self._is_whole = True
         elif isinstance(number, int) and 0 <= number < _MOST_BLOCKS:
@@ -192,8 +194,10 @@ def _known(usage: Any) -> dict[str, Any]:
 
 def _arguments(text: str) -> Any:
     try:
-        return object_arguments(load_json(text, bounded=True))
-    except ValueError:  # of a call that was cut
+        arguments = object_arguments(load_json(text, bounded=True))
+        json.dumps(arguments, allow_nan=False)
+        return arguments
+    except ValueError:  # of a call that was cut, or NaN, which JSON has not
         return {}
 
 

@@ -16,7 +16,7 @@ from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.models.api.endings import FILTERED, end_of, error_in
 from opencompass_tooleval.models.api.failure import Failure, failure_of_error
 from opencompass_tooleval.models.api.reply import Reply, StreamReader, mapping, usage_of
-from opencompass_tooleval.models.api.wires.wire import Choice, Wire, split_system
+from opencompass_tooleval.models.api.wires.wire import Choice, Wire, reasons_of_withheld, split_system
 
 if TYPE_CHECKING:
     from opencompass_tooleval.models.conversation import Conversation
@@ -63,7 +63,7 @@ def _read(value: Any) -> Reply:
     if not isinstance(items, list):
         raise ValueError('no output')
     items = [_without_nulls(item) for item in items if isinstance(item, Mapping)]  # which requests must not contain
-    return Reply(_message(items), _end(value, items), value.get('usage'), value)
+    return Reply(_message(items), _end(value, items), value.get('usage'), value, withheld=reasons_of_withheld(value))
 
 
 def _without_nulls(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,11 @@ from opencompass_tooleval.models.api.reply import Reply, StreamReader
 
 if TYPE_CHECKING:
     from opencompass_tooleval.models.conversation import Conversation
+
+
+CHANGES = 'input_transformations'
+"""Member of a reply with the changes that the server has made to the request."""
+_REASON = re.compile(r'\w{1,40}')
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,15 @@ def split_system(messages: Sequence[Message], role: str) -> tuple[str, list[Mess
     count = next((place for place, message in enumerate(messages) if message.role != 'system'), 0)
     rest = [replace(message, role=role) if message.role == 'system' else message for message in messages[count:]]
     return '\n\n'.join(message.content for message in messages[:count]), rest
+
+
+def reasons_of_withheld(reply: Mapping[str, Any]) -> set[str]:
+    """Returns why the server has withheld earlier thoughts from the model: from a reply."""
+    changes = reply.get(CHANGES)
+    changes = [change for change in changes if isinstance(change, Mapping)] if isinstance(changes, list) else []
+    withheld = (one for one in changes if one.get('action') == 'removed' or one.get('type') == 'thinking_dropped')
+    reasons = (one.get('reason') or one.get('type') for one in withheld)
+    return {reason for reason in reasons if isinstance(reason, str) and _REASON.fullmatch(reason)}
 
 
 @dataclass(frozen=True)
