@@ -270,17 +270,11 @@ BUDGETS = {
     'catalogue': 430
     + 81,  # the provenance of results is a typed record; samples in words; several variants of one kind, with seeds
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
-    'cli': 950
-    + 173,  # as above; --wire; each vendor's own key; deep folders; configs are checked before OpenCompass is imported
+    'cli': 950 + 173,  # as above; --wire and keys; deep folders; configs are checked before OpenCompass is imported
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
-    'core': 3250
-    + 165
-    + 138
-    + 3
-    + 15
-    + 46,  # as above; items of Responses and Messages; thoughts left out; cache writes
+    'core': 3250 + 165 + 138 + 3 + 15 + 46,  # as above; items of Responses and Messages; cache writes
     'data_path': 76,  # which files of data sets are missing
     'embedding': 240,
     'environments': 1320 + 5,  # planned failures of twins
