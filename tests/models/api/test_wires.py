@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opencompass_tooleval.agents.loops.context import ask
-from opencompass_tooleval.core.calls.answer import Answer
+from opencompass_tooleval.core.calls.answer import Answer, visible_text
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
-from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.messages import Message, tool_messages
 from opencompass_tooleval.core.calls.sent import carried_out
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
@@ -45,10 +46,8 @@ def adds(changes: Callable[[Answer], Answer] = lambda answer: answer) -> Dialogu
         answer = changes((yield ModelRequest(tuple(messages), '', TOOLS)))
         if not answer.calls:
             return answer
-        back = carried_out(answer.sent, answer.calls)
-        messages.append(Message('assistant', '' if back else answer.text, answer.calls, sent=back))
-        results = (Message('tool', str(call.arguments['a']), call_id=call.id) for call in answer.calls)
-        messages.extend(results)
+        shown = replace(answer, text=visible_text(answer).text)
+        messages.extend(tool_messages(shown, [str(call.arguments['a']) for call in answer.calls], messages))
 
 
 def talk(url: str, wire: str, folder: Path | None = None, **settings: Any) -> Outcome[Answer]:
