@@ -19,7 +19,6 @@ from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.inferencers.resuming import RESULTS, finished_only, is_of_package
 from opencompass_tooleval.models.accelerator import restore_settings, run_options
 from opencompass_tooleval.models.preflight import Sweep, check_settings, pairs_of, sweep_findings, tell
-from opencompass_tooleval.models.selection import check_selection
 from opencompass_tooleval.work_dir.shards import numbered_shards
 
 _MOST_REPLICAS = 1024
@@ -32,10 +31,9 @@ def check_config(cfg: Any) -> list[Finding]:
         Findings that are not faults.
 
     Raises:
-        DataError: The config selects no model, no data set, or a missing one.
-        SystemExit: A setting is unknown or has a wrong type, or two models or two data sets have the same name.
+        SystemExit: The config selects no model, no data set, or a missing one, a setting is unknown or has a wrong
+            type, or two models or two data sets have the same name.
     """
-    check_selection(cfg)
     findings = check_settings(cfg)
     restore_settings(cfg)
     return findings
@@ -69,8 +67,7 @@ class ToolEvalPartitioner(NaivePartitioner):
         """Partitions a config, and logs the findings of ``tooleval plan``, before the first request.
 
         Raises:
-            DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
-            SystemExit: A setting is invalid (:func:`check_config`).
+            SystemExit: The selection or a setting is invalid (:func:`check_config`).
         """
         findings = check_config(cfg)
         tasks = super().__call__(cfg)

@@ -38,6 +38,7 @@ _PART = 'run it without sample, limit and test_range'
 
 KINDS: dict[str, Kind] = {
     # Faults of a config.
+    'config:selection': Kind(_FAULT, 'a config has no models or data sets, or names one that does not exist'),
     'config:name': Kind(
         _FAULT, 'several models or data sets have one name: files overwrite each other', 'give each an abbr'
     ),

@@ -39,7 +39,7 @@ from opencompass_tooleval.models.preflight import (
     pairs_of,
     sweep_findings,
 )
-from opencompass_tooleval.models.selection import SELECTION, check_selection
+from opencompass_tooleval.models.selection import SELECTION
 from opencompass_tooleval.models.shared_servers import shared_servers, starts_servers
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.read_config import read_config
@@ -236,7 +236,6 @@ def _without_faulty(cfg: Config) -> list[Finding]:
     """Removes models and datasets with invalid settings from a config; returns all findings."""
     findings = config_findings(cfg)
     if faulty := {one.about for one in findings if one.is_fault}:
-        check_selection(cfg)
         cfg.pop(SELECTION, None)
         _leave_out(cfg, faulty)
     return [one for one in findings if one.is_fault or one.about not in faulty - {''}]
@@ -250,7 +249,6 @@ def _without_unloadable(
     Datasets with all answers are not loaded, unless the partitioner (which counts records) fails.
 
     Raises:
-        DataError: The config selects nothing, or a missing dataset.
         Exception: The partitioner fails for another reason than a dataset.
     """
     failure: Exception | None = None
@@ -258,7 +256,6 @@ def _without_unloadable(
     try:
         asked = [dataset for _, dataset in pairs_of(_tasks(cfg, 'infer', folder))]
     except Exception as error:
-        check_selection(cfg)
         failure = error
     reasons = {dataset_abbr_from_cfg(dataset): sizes.of(dataset).cannot_load for dataset in track(asked)}
     names = map(dataset_abbr_from_cfg, cfg['datasets'])
@@ -299,7 +296,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
         track: Wraps the loop over the datasets, for a progress bar.
 
     Raises:
-        DataError: The config cannot be read, has no ``infer`` or ``eval``, or selects nothing.
+        DataError: The config cannot be read, or has no ``infer`` or ``eval``.
     """
     cfg = read_config(config)
     work_dir = run or Path(cfg.get('work_dir', 'outputs/default'), 'new')
