@@ -283,7 +283,7 @@ BUDGETS = {
     # that the owner of tools writes: files, state by meaning, effects, commands.
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41,  # as above; twins in exports; doctor --wire
+    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 1,  # as above; quoted paths; twins in exports; doctor --wire
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
     'findings': 255 + 4 + 39 + 22,  # as above; thoughts left out
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
@@ -293,15 +293,15 @@ BUDGETS = {
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
     # chat templates; failures like refusals; names that screens cannot show
-    'models': 3990 + 177 + 167 + 412 + 27,  # Responses and Messages; the nearest names of what a filter leaves empty
-    'partitioner': 70 + 10,  # tells what plan finds
+    'models': 3990 + 177 + 167 + 412 + 29,  # Responses and Messages; the nearest names of what a filter leaves empty
+    'partitioner': 70 + 10 + 9,  # tells what plan finds; runs that do not exist
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,
     # The table of results was a part of the report, with parts of the summarizer.
     # the table of results; findings on comparisons; intervals of samples; originals of twins
     'results': 180 + 202 + 37,  # what another scoring of the same answers moves
     'runners': 1310 + 11,  # arrays in parts; names of files
-    'summarizers': 415 + 11,  # spread over seeds; one escaper; heads of two lines
+    'summarizers': 415 + 11 + 1,  # spread over seeds; quoted paths; one escaper; heads of two lines
     # plan counts other settings; intervals; what answers show about servers
     'tasks': 830 + 41 + 17,  # results with digests, which replace outdated ones
     'tool_docs': 1100 + 5,  # API descriptions are written here, and no longer in instructions

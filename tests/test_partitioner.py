@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import partial
 from io import StringIO
 from logging import StreamHandler
@@ -132,3 +133,27 @@ def test_a_filter_that_matches_nothing_is_one_line_with_the_nearest_names(
     done = run_opencompass('sweep.py', cwd=tmp_path)
     assert done.returncode == 1 and done.stderr.splitlines()[-1].startswith(f'tooleval: {line}')
     assert 'Traceback' not in done.stderr
+
+
+def test_a_run_that_does_not_exist_is_not_continued(tmp_path: Path) -> None:
+    """OpenCompass would make its folder and ask everything; nothing of it stays, so that it does not exist later."""
+    text = FILTERED.format(what='datasets', abbr='teval-review_str_v2')
+    (tmp_path / 'sweep.py').write_text(text.replace('datasets, eval', 'datasets, summarizer, eval'))
+    go = partial(run_opencompass, 'sweep.py', '-w', 'my runs', cwd=tmp_path)
+    done = go('-r', '20200101_000000')
+    fix = "opencompass sweep.py -w 'my runs'"
+    line = 'tooleval: my runs/20200101_000000: there is no such run to continue. Fix it with: '
+    assert done.returncode == 1 and done.stderr.splitlines()[-1] == line + fix
+    assert list((tmp_path / 'my runs').iterdir()) == []
+    assert go('-r').returncode == 0, 'the latest run, of which there is none'
+    (run,) = (tmp_path / 'my runs').iterdir()
+    done = go('-r', '20200101_000000')
+    assert done.returncode == 1 and done.stderr.splitlines()[-1] == f'{line}{fix} -r {run.name}'
+    assert list((tmp_path / 'my runs').iterdir()) == [run]
+    assert go('-r').returncode == 0 and go('-r', run.name).returncode == 0
+    for kept in ('predictions/oracle/tooleval-teval-review_str_v2.json', 'predictions', 'results'):
+        copy = run.with_name(f'copy of {kept.replace("/", " ")}')
+        copytree = shutil.copy if kept.endswith('json') else shutil.copytree
+        (copy / kept).parent.mkdir(parents=True)
+        copytree(run / kept, copy / kept)
+        assert go('-r', copy.name).returncode == 0, kept

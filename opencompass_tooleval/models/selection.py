@@ -27,6 +27,8 @@ _MOST_WORDS = 50
 
 def selection_faults(config: Mapping[str, Any]) -> Iterator[Finding]:
     """Yields a fault if a config has no models or no datasets, and one per name or pattern that matches no dataset."""
+    if not isinstance(config, Config):
+        return  # the rows of tasks, of which there may be none
     options = run_options()
     file = (options and options.config) or getattr(config, 'filename', None)
     where = str(file or 'the config')
