@@ -17,6 +17,7 @@ from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, get_
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.findings.finding import Finding
+from opencompass_tooleval.findings.of_results import left_out
 from opencompass_tooleval.inferencers.resuming import RESULTS, finished_only, is_of_package
 from opencompass_tooleval.models.accelerator import restore_settings, run_options
 from opencompass_tooleval.models.preflight import Sweep, check_settings, pairs_of, sweep_findings, tell
@@ -103,7 +104,7 @@ class ToolEvalPartitioner(NaivePartitioner):
         runner = ((cfg.get('infer') or {}).get('runner') or {}).get('type')
         sweep = Sweep(runner, () if is_scoring else pairs, pairs if is_scoring or mode == 'all' else ())
         if self.tells:
-            tell([*findings, *sweep_findings(sweep)])
+            tell([*findings, *sweep_findings(sweep), *(() if is_scoring else left_out(Path(self.out_dir).parent, cfg))])
         return tasks
 
     def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:

@@ -285,15 +285,16 @@ BUDGETS = {
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
     'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 1,  # as above; quoted paths; twins in exports; doctor --wire
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
-    'findings': 255 + 4 + 39 + 22,  # as above; thoughts left out
+    'findings': 255 + 4 + 39 + 22 + 10,  # as above; thoughts left out; renamed predictions
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
-    'inferencers': 400 + 48 + 70,  # which answers and scoring results come from, and when they do not count
+    # also: configs that a full disk cut
+    'inferencers': 400 + 48 + 70 + 3,  # which answers and scoring results come from, and when they do not count
     'instructions': 415,
     'judging': 430 + 10,  # requests are counted before they are sent
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
     # chat templates; failures like refusals; names that screens cannot show
-    'models': 3990 + 177 + 167 + 412 + 29,  # Responses and Messages; the nearest names of what a filter leaves empty
+    'models': 3990 + 177 + 167 + 412 + 28,  # Responses and Messages; the nearest names of what a filter leaves empty
     'partitioner': 70 + 10 + 9,  # tells what plan finds; runs that do not exist
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,
@@ -309,7 +310,8 @@ BUDGETS = {
     # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
     # the steps of a fix are not all made; pairs of a config; replicas that end together
     # numbers that lack; what a config uses; digests of results; damaged files of any kind; replicas without locks
-    'work_dir': 2120 + 100 + 50 + 224 + 119,  # one store of answers, for 51 of inferencers and models
+    # configs that a full disk cut
+    'work_dir': 2120 + 100 + 50 + 224 + 119 + 7,  # one store of answers, for 51 of inferencers and models
 }
 
 

@@ -29,15 +29,14 @@ def selection_faults(config: Mapping[str, Any]) -> Iterator[Finding]:
     """Yields a fault if a config has no models or no datasets, and one per name or pattern that matches no dataset."""
     if not isinstance(config, Config):
         return  # the rows of tasks, of which there may be none
-    options = run_options()
-    file = (options and options.config) or getattr(config, 'filename', None)
+    file = getattr(run_options(), 'config', None) or getattr(config, 'filename', None)
     where = str(file or 'the config')
     for what in ('models', 'datasets'):
         if not config.get(what):
             names = _all_names(config, file, what)
             there = f'. There are {nearest_first("", names, most=5)}' if names else ''
             yield found('config:selection', where, f'{what!r} is empty: a filter may match nothing{there}')
-    selected = [dataset_abbr_from_cfg(dataset) for dataset in config.get('datasets') or ()]
+    selected = list(map(dataset_abbr_from_cfg, config.get('datasets') or ()))
     for wanted in (config.get(SELECTION) or ()) if selected else ():
         if not any(fnmatchcase(abbr, wanted) for abbr in selected):
             there = nearest_first(wanted, [*_names(config, 'datasets'), *selected], most=5)

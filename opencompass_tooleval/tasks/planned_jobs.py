@@ -26,6 +26,7 @@ from opencompass_tooleval.core.scoring.sampling_settings import ASK, STORED_ANSW
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.findings.finding import Finding, found, merged
+from opencompass_tooleval.findings.of_results import left_out
 from opencompass_tooleval.inferencers.resuming import undecided
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_calls import texts_of
@@ -310,7 +311,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     )
     if is_countable:
         configured = list(_configured(cfg))
-        findings += _decided(cfg)
+        findings += [*_decided(cfg), *left_out(work_dir, cfg)]
         findings += _without_unloadable(cfg, work_dir / 'predictions', sizes, track)
         left = set(map(dataset_abbr_from_cfg, cfg['datasets']))
         unloadable = [pair for pair in configured if dataset_abbr_from_cfg(pair[1]) not in left]
