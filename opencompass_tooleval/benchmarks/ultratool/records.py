@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from opencompass_tooleval.work_dir.recorded import read_recorded_row
 logger = logging.getLogger(__name__)
 
 FIX = 'tooleval prepare ultratool'
-BUILD = 'tooleval build ultratool'
+BUILD = 'tooleval build ultratool --from SAMPLES --out {}'
 
 _CHINESE = re.compile(r'[\u4e00-\u9fff]|\\u[4-9][0-9a-f]{3}')
 _CHINESE_SHARE = 0.03
@@ -322,7 +323,7 @@ def load_records(file: Path, subset: str, language: str, change: Change | None =
     """
     row = find_subset(subset)
     check_language(language)
-    fix = FIX if row.official else BUILD
+    fix = FIX if row.official else BUILD.format(shlex.quote(str(file.parent)))
     records = []
     for number, raw in read_rows(file, fix):
         with naming_record(file, number, fix):
