@@ -146,8 +146,10 @@ def _check_unsplit(models: Sequence[Any], datasets: Sequence[Any], out_dir: str)
         if shards := [
             file for file in numbered_shards(whole).values() if file.stem not in names and not whole.exists()
         ]:
-            what = "version 0.2 or OpenCompass has split this data set, whose inferencer is another package's"
-            fix = "OpenCompass continues it: infer['partitioner'] = dict(type='NumWorkerPartitioner', num_worker=N)"
+            what = (
+                "version 0.2 or OpenCompass has split this data set of another package's inferencer, and continues it"
+            )
+            fix = "infer['partitioner'] = dict(type='NumWorkerPartitioner', num_worker=N)"
             raise SystemExit(f'tooleval: {DataError(shards[0], what, fix=fix)}')
 
 
