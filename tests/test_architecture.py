@@ -285,7 +285,7 @@ BUDGETS = {
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
     'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 2,  # as above; quoted paths; twins in exports; doctor --wire
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
-    'findings': 255 + 4 + 39 + 22 + 10,  # as above; thoughts left out; renamed predictions
+    'findings': 255 + 4 + 39 + 22 + 9,  # as above; thoughts left out; renamed predictions
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
     # also: configs that a full disk cut
     'inferencers': 400 + 48 + 70 + 3,  # which answers and scoring results come from, and when they do not count
@@ -311,7 +311,7 @@ BUDGETS = {
     # the steps of a fix are not all made; pairs of a config; replicas that end together
     # numbers that lack; what a config uses; digests of results; damaged files of any kind; replicas without locks
     # configs that a full disk cut
-    'work_dir': 2120 + 100 + 50 + 224 + 119 + 7,  # one store of answers, for 51 of inferencers and models
+    'work_dir': 2120 + 100 + 50 + 224 + 119 + 5,  # one store of answers, for 51 of inferencers and models
 }
 
 
