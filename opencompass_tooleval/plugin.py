@@ -174,6 +174,7 @@ CONFIG_CHECKS = [
     '.models.settings:component_faults',
     '.models.settings:faults_of_rows',
     '.models.accelerator:accelerator_faults',
+    '.models.preflight:ignored_workers',
     '.models.accelerator:template_faults',
     '.models.literal_keys:literal_keys',
     '.models.preflight:replayed_judges',

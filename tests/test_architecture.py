@@ -293,17 +293,17 @@ BUDGETS = {
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
     # chat templates; failures like refusals; names that screens cannot show
-    'models': 3990 + 177 + 167 + 412,  # Responses and Messages
+    'models': 3990 + 177 + 167 + 412 + 63,  # Responses and Messages; a rate that tasks share
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,
     # The table of results was a part of the report, with parts of the summarizer.
     # the table of results; findings on comparisons; intervals of samples; originals of twins
     'results': 180 + 202 + 37,  # what another scoring of the same answers moves
-    'runners': 1310 + 11,  # arrays in parts; names of files
+    'runners': 1310 + 11 + 7,  # arrays in parts; names of files; API models at once
     'summarizers': 415 + 11,  # spread over seeds; one escaper; heads of two lines
     # plan counts other settings; intervals; what answers show about servers
-    'tasks': 830 + 41 + 17,  # results with digests, which replace outdated ones
+    'tasks': 830 + 41 + 35,  # results with digests, which replace outdated ones; requests in flight per address
     'tool_docs': 1100 + 5,  # API descriptions are written here, and no longer in instructions
     'twins': 1200 + 27,  # values and names in other forms, gold within the tolerance, other orders
     # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words

@@ -52,6 +52,7 @@ KINDS: dict[str, Kind] = {
     ),
     'config:gpus': Kind(_FAULT, 'a model needs more GPUs than this machine has'),
     'config:nodes': Kind(_FAULT, 'a model needs several nodes, and its task gets one'),
+    'config:workers': Kind(_FAULT, '`opencompass --max-num-workers` has no effect beside a config with `infer`'),
     'config:key': Kind(_FAULT, 'a model behind an API has no key'),
     'config:scoring': Kind(_FAULT, 'scoring will fail: a judge, an encoder or a file is missing'),
     'config:answer': Kind(_FAULT, 'a model behind an API does not answer the first question of `tooleval run`'),
