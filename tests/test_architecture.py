@@ -270,7 +270,7 @@ BUDGETS = {
     'catalogue': 430
     + 81,  # the provenance of results is a typed record; samples in words; several variants of one kind, with seeds
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
-    'cli': 950 + 173,  # as above; --wire and keys; deep folders; configs are checked before OpenCompass is imported
+    'cli': 950 + 187,  # as above; --wire, keys, --set; deep folders; configs are checked before OpenCompass is imported
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
@@ -293,7 +293,7 @@ BUDGETS = {
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
     # chat templates; failures like refusals; names that screens cannot show
-    'models': 3990 + 177 + 167 + 412 + 63,  # Responses and Messages; a rate that tasks share
+    'models': 3990 + 177 + 167 + 412 + 67,  # Responses and Messages; a rate that tasks share
     'partitioner': 70 + 10,  # tells what plan finds
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,

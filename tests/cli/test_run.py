@@ -483,6 +483,47 @@ def test_a_run_on_another_request_format(tmp_path: Path, vendor: type[Vendor]) -
     assert results and all(result['provenance']['sampling'][0]['wire'] == wire for result in results)
 
 
+class NeedsEffort(Recording):
+    """Refuses requests whose effort is not ``low``, and those with a temperature."""
+
+    def check(self, request: Request) -> None:
+        super().check(request)
+        for name, is_refused in (
+            ('reasoning_effort', request.get('reasoning_effort') != 'low'),
+            ('temperature', 'temperature' in request),
+        ):
+            if is_refused:
+                raise Refused(400, f"Unsupported value: '{name}'", 'unsupported_value')
+
+
+def test_members_of_requests_are_options(tmp_path: Path) -> None:
+    """What the fix names works; the first question has the members too."""
+    with serving(script := NeedsEffort()) as url:
+        words = (TWO_SUBSETS[0], '--limit', '1', '--model', 'tiny', '--api-base', url, '--max-out-len', '64')
+        done = run(tmp_path, *words, OPENAI_API_KEY=KEY)
+        assert done.returncode == 1 and done.stderr.rstrip().endswith(
+            'take --set reasoning_effort=VALUE, or --unset reasoning_effort'
+        )
+        members = ('--set', 'reasoning_effort=low', '--set', 'options={"deep": [1]}', '--unset', 'temperature')
+        refused, script.asked = len(script.asked), []
+        done = run(tmp_path, *words, *members, OPENAI_API_KEY=KEY)
+    assert refused <= 2 and done.returncode == 0, done.stderr
+    assert len(script.asked) > 1 and all(request['options'] == {'deep': [1]} for request in script.asked)
+    (config,) = tmp_path.glob('outputs/run/*/*/config.py')
+    kept = {'reasoning_effort': 'low', 'options': {'deep': [1]}, 'temperature': None}
+    assert values(config)['models'][0]['openai_extra_kwargs'] == kept
+
+
+def test_a_refused_temperature_keeps_the_other_members(tmp_path: Path) -> None:
+    with serving(NeedsEffort()) as url:
+        words = ('--limit', '1', '--model', 'm', '--api-base', url, '--max-out-len', '64')
+        done = run(tmp_path, TWO_SUBSETS[0], *words, '--set', 'reasoning_effort=low', OPENAI_API_KEY=KEY)
+    assert done.returncode == 0, done.stderr
+    (config,) = tmp_path.glob('outputs/run/*/*/config.py')
+    kept = {'reasoning_effort': 'low', 'temperature': None}
+    assert values(config)['models'][0]['openai_extra_kwargs'] == kept
+
+
 def test_a_busy_server_does_not_stop_a_run() -> None:
     with serving(Busy()) as url:
         assert first_answer(url, 'tiny', KEY) == FirstAnswer()
@@ -527,6 +568,8 @@ def test_a_judge_without_work_or_server_is_refused(
         (('--model', 'm', '--serve', 'vllm'), '--serve needs --hf'),
         (('--model', 'm', '--max-cost', '5'), '--max-cost needs --prices'),
         (('--model', 'm', '--judge-base', 'http://h/v1'), '--judge-base needs --judge'),
+        (('--hf', 'p', '--set', 'a=1'), '--set or --unset needs --model or --serve'),
+        (('--model', 'm', '--set', 'a'), '--set a: write it as KEY=VALUE'),
         (('--hf', 'p', '--max-workers', '5'), 'has no max_workers: leave --max-workers out'),
         (('--hf', 'p', '--serve', 'nonsense'), "no engine 'nonsense'; there are llamacpp, lmdeploy, sglang"),
         (('--hf', 'p.gguf', '--serve', 'llamacpp', '--max-out-len', '99'), 'is in its command'),
