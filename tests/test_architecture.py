@@ -287,7 +287,7 @@ BUDGETS = {
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
     'findings': 255 + 4 + 39 + 22,  # as above; thoughts left out
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
-    'inferencers': 400 + 48 + 70,  # which answers and scoring results come from, and when they do not count
+    'inferencers': 400 + 48 + 83,  # which answers and results count, and come from where; failures sent once more
     'instructions': 415,
     'judging': 430 + 10,  # requests are counted before they are sent
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
@@ -309,7 +309,7 @@ BUDGETS = {
     # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
     # the steps of a fix are not all made; pairs of a config; replicas that end together
     # numbers that lack; what a config uses; digests of results; damaged files of any kind; replicas without locks
-    'work_dir': 2120 + 100 + 50 + 224 + 119,  # one store of answers, for 51 of inferencers and models
+    'work_dir': 2120 + 100 + 50 + 224 + 120,  # one store of answers, for 51 of inferencers and models
 }
 
 

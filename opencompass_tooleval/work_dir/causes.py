@@ -116,7 +116,7 @@ def resuming(run: Path) -> str:
 def _with_key() -> str:
     """Returns the words to put before a command to pass it the key of ``tooleval run --key-env NAME``."""
     variable, _, name = os.environ.get(KEY_ENV, '').partition('=')
-    return f'{variable}="${name}" ' if name.isidentifier() else ''
+    return f'{variable}="${name}" ' if name.isidentifier() and variable.isidentifier() else ''
 
 
 def free_space(run: Path) -> str:
