@@ -270,7 +270,8 @@ BUDGETS = {
     'catalogue': 430
     + 81,  # the provenance of results is a typed record; samples in words; several variants of one kind, with seeds
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
-    'cli': 950 + 187,  # as above; --wire, keys, --set; deep folders; configs are checked before OpenCompass is imported
+    'cli': 950
+    + 223,  # as above; --wire, keys, --set, --watch; deep folders; configs are checked before OpenCompass is imported
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
