@@ -12,6 +12,7 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.embedding.locate import choose_encoder
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.work_dir.data_files import sha256_of
 
@@ -122,8 +123,7 @@ def _files_of(row: Mapping[str, Any]) -> Iterator[DataFiles]:
     """Yields the benchmark files that hold the records of a row."""
     language = row.get('language')
     name = f'{row.get("name")} {language}' if language else str(row.get('name'))
-    has_dialogues = 'dialogues' in ((row.get('infer_cfg') or {}).get('inferencer') or {})
-    parts = () if has_dialogues else PurePath(row['path']).parts
+    parts = () if _dialogues(row) else PurePath(row['path']).parts
     named = [one for one in BENCHMARKS if one in parts]  # a task loads no other tables
     for benchmark in map(find_benchmark, named) if named else all_benchmarks():
         for files in benchmark.data.files:
@@ -132,10 +132,29 @@ def _files_of(row: Mapping[str, Any]) -> Iterator[DataFiles]:
                 yield files
 
 
+def _dialogues(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the settings of a row's dialogues; empty without dialogues."""
+    return ((row.get('infer_cfg') or {}).get('inferencer') or {}).get('dialogues') or {}
+
+
+def needed_encoders(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Returns the sentence encoders that rows need, as they or the environment choose them."""
+    names: dict[str, None] = {}
+    for row in rows:
+        dialogues, evaluator = _dialogues(row), (row.get('eval_cfg') or {}).get('evaluator') or {}
+        parts = PurePath(str(row.get('path'))).parts
+        found = [find_benchmark(one).data.encoder for one in BENCHMARKS if one in parts and not dialogues]
+        languages = [of_name(row['name']) for of_name in found if of_name]
+        for language in filter(None, [*languages, 'EN' if dialogues.get('retrieve') else '']):
+            chosen = evaluator.get('encoder') or row.get('encoder') or dialogues.get('encoder')
+            names[choose_encoder(chosen, language)] = None
+    return list(names)
+
+
 def _needed(row: Mapping[str, Any]) -> Iterator[str]:
     """Yields the paths that a row reads, relative to the data cache."""
     for files in _files_of(row):
         yield from files.paths
-    dialogues = ((row.get('infer_cfg') or {}).get('inferencer') or {}).get('dialogues') or {}
+    dialogues = _dialogues(row)
     paths = (row.get('path'), row.get('instructions'), dialogues.get('instructions'), dialogues.get('bank'))
     yield from (path for path in paths if isinstance(path, str) and path)

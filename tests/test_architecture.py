@@ -266,17 +266,18 @@ BUDGETS = {
     '__init__': 1,
     'agents': 3190 + 15,  # tasks of twins
     # loaders change records, for twins; styles of replayed answers; calls left in texts; empty paths
-    'benchmarks': 4900 + 60 + 14,  # as above; questions that ask for another number; requests of twins
+    'benchmarks': 4900 + 60 + 14 + 6,  # as above; questions that ask for another number; twins' requests; encoders
     'catalogue': 430
-    + 81,  # the provenance of results is a typed record; samples in words; several variants of one kind, with seeds
+    + 82,  # provenance is a typed record; samples in words; several variants of one kind, with seeds; encoders
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
-    'cli': 950 + 173,  # as above; --wire and keys; deep folders; configs are checked before OpenCompass is imported
+    'cli': 950
+    + 187,  # as above; encoders with the data; --wire and keys; deep folders; configs are checked before OpenCompass is imported
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
     'core': 3250 + 165 + 138 + 3 + 15 + 46,  # as above; items of Responses and Messages; cache writes
-    'data_path': 76,  # which files of data sets are missing
-    'embedding': 240,
+    'data_path': 89,  # which files of data sets are missing, and which encoders they need
+    'embedding': 240 + 25,  # encoders are fetched, and a missing one names the folder to copy
     'environments': 1320 + 5,  # planned failures of twins
     'evaluators': 205 + 4,  # the first records are no sample
     # attribution was a part of core, results, report and evaluators; typed results were one of core. The rest is tasks

@@ -110,12 +110,15 @@ class BenchmarkFiles:
         origin: A sentence on their source.
         clone: The command that fetches them.
         hints: Folder of the data cache -> lines that ``prepare`` adds.
+        encoder: Name of a data set, or of a file without extension -> language of the sentence encoder that it needs
+            (``EN`` or ``ZH``), or ``''``; None if no data set needs one.
     """
 
     files: tuple[DataFiles, ...]
     origin: str = ''
     clone: str = ''
     hints: Callable[[Path], Iterable[str]] | None = None
+    encoder: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True)
