@@ -270,8 +270,7 @@ BUDGETS = {
     'catalogue': 430
     + 82,  # provenance is a typed record; samples in words; several variants of one kind, with seeds; encoders
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
-    'cli': 950
-    + 187,  # as above; encoders with the data; --wire and keys; deep folders; configs are checked before OpenCompass is imported
+    'cli': 950 + 187,  # as above; --wire and keys; deep folders; configs are checked first; encoders with the data
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
