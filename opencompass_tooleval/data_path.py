@@ -12,6 +12,7 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.locate import choose_encoder
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.work_dir.data_files import sha256_of
@@ -36,14 +37,15 @@ def candidate_paths(path: str) -> list[Path]:
 
     Args:
         path: ``tooleval:...``, an absolute path, or a path such as ``data/teval/EN`` below ``$COMPASS_DATA_CACHE``
-            (default: the working directory) or ``~/.cache/opencompass``.
+            (default: the working directory), ``~/.cache/opencompass``, or ``$TOOLEVAL_CACHE``, for files that this
+            package built.
     """
     inside = package_path(path)
     if inside is not None:
         return [inside]
     if os.path.isabs(path):
         return [Path(path)]
-    return [folder / path for folder in _searched()]
+    return [folder / path for folder in (*_searched(), default_cache())]
 
 
 def _searched() -> list[Path]:
@@ -128,7 +130,7 @@ def _files_of(row: Mapping[str, Any]) -> Iterator[DataFiles]:
     for benchmark in map(find_benchmark, named) if named else all_benchmarks():
         for files in benchmark.data.files:
             is_named = f'{files.name} '.startswith(f'{name} ') or PurePath(files.paths[0]).stem == name
-            if is_named and PurePath(files.paths[0]).is_relative_to(row['path']):
+            if is_named and files.is_prepared and PurePath(files.paths[0]).is_relative_to(row['path']):
                 yield files
 
 

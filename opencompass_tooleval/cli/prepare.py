@@ -143,6 +143,9 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
         source = plugin.load(plugin.DOWNLOAD[benchmark.name])(*filter(None, [version]))
         say(f'downloaded to {source}')
     sources = [(files, find(files)) for find in (_in_source(source),) for files in benchmark.data.files]
+    build = plugin.load(plugin.BUILD[benchmark.name]) if benchmark.name in plugin.BUILD else int
+    if source is None and build():
+        return 0
     if source is None or not any(by_path for _, by_path in sources):
         if source is not None and not source.is_dir():
             say(f'{source} is not a folder')
@@ -178,6 +181,7 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
     ]
     if absent:
         say(f'still missing, neither in {source} nor prepared before: {", ".join(absent)}')
+    build()
     for line in benchmark.data.hints(candidate_paths('')[0]) if benchmark.data.hints else ():
         say(line)
     if different:

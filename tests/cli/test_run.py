@@ -292,6 +292,36 @@ def test_prepare_finds_what_each_kind_of_data_set_needs(monkeypatch: pytest.Monk
     assert {name: needed_encoders(rows[name]) for name in rows} == needed
 
 
+def test_the_first_run_of_ultratool(tmp_path: Path) -> None:
+    """Without --prepare one line has the command; with it, the tasks that are not published are built and marked."""
+    data = tmp_path / 'data' / 'ultratool'
+    shutil.copytree(DEMO.parent / 'ultratool', data)
+    for file in data.glob('*/test_set/*.json'):
+        rows = map(json.loads, file.read_text(encoding='utf-8').splitlines())
+        lines = [json.dumps({name: row[name] for name in row if name not in ('domain', 'rebuilt')}) for row in rows]
+        file.write_text('\n'.join(lines), encoding='utf-8')
+    for file in (*data.glob('*/test_set/tool_selection.json'), *data.glob('*/test_set/tool_creation_awareness.json')):
+        file.unlink()
+    judge, script = Judging(), Recording()
+    with serving(script) as url, serving(judge) as base:
+        words = ('ultratool', '--model', 'm', '--api-base', url, '--judge', 'j', '--judge-base', base)
+        settings = {'OPENAI_API_KEY': KEY, 'COMPASS_DATA_CACHE': str(tmp_path), 'TOOLEVAL_CACHE': str(tmp_path / 'c')}
+        done = run(tmp_path, *words, **settings)
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith('FAULT ')]
+        assert done.returncode == 1 and not script.asked
+        assert line.endswith('are not built yet. Fix it with: tooleval prepare ultratool')
+        done = run(tmp_path, *words, '--prepare', **settings)
+    assert len(script.asked) > 2 * 6 * 5
+    results = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob('outputs/run/*/*/results/m/*.json')}
+    rebuilt = {name for name, result in results.items() if result['provenance']['rebuilt']}
+    assert len(results) >= 10 and rebuilt == {
+        f'tooleval-ultratool-{task}_{language}'
+        for task in ('tool_selection', 'tool_creation_awareness')
+        for language in ('zh', 'en')
+    }
+    assert 'data built by this package, not the official files' in done.stdout
+
+
 def test_prepare_names_the_commands_for_data_that_it_does_not_fetch(tooleval: Command, server: Recording) -> None:
     done = tooleval('run', 'ultratool', 'toolbench', '--model', 'm', '--api-base', server.url, '--prepare')
     assert done.code == 1 and not done.err and not server.asked
