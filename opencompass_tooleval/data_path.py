@@ -24,6 +24,8 @@ PACKAGE_PREFIX = 'tooleval:'
 """Prefix of paths inside this package, such as ``tooleval:demo/teval/EN``."""
 
 _MOST_FOLDERS = 1_000
+_FOR_USERS = 2
+"""Number of the candidates that hold files of users; the last has only files that this package built."""
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -86,7 +88,7 @@ def resolve_data_path(path: str, fix: str) -> Path:
         if candidate.exists():
             logger.info('data: %s', candidate.resolve())
             return candidate
-    looked = ', '.join(str(candidate.resolve()) for candidate in candidates)
+    looked = ', '.join(str(candidate.resolve()) for candidate in candidates[:_FOR_USERS])
     raise DataError(path, f'not found; looked at {looked} ({ENV} moves the first)', fix=fix)
 
 

@@ -270,12 +270,12 @@ BUDGETS = {
     'catalogue': 430
     + 83,  # provenance is a typed record; samples in words; several variants of one kind, with seeds; encoders
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
-    'cli': 950 + 191,  # as above; --wire and keys; deep folders; configs are checked first; data that is built, encoders
+    'cli': 950 + 191,  # as above; --wire and keys; deep folders; configs are checked first; data and encoders
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
     'core': 3250 + 165 + 138 + 3 + 15 + 46,  # as above; items of Responses and Messages; cache writes
-    'data_path': 90,  # which files of data sets are missing, and which encoders they need
+    'data_path': 91,  # which files of data sets are missing, and which encoders they need
     'embedding': 240 + 25,  # encoders are fetched, and a missing one names the folder to copy
     'environments': 1320 + 5,  # planned failures of twins
     'evaluators': 205 + 4,  # the first records are no sample
@@ -283,7 +283,7 @@ BUDGETS = {
     # that the owner of tools writes: files, state by meaning, effects, commands.
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 14,  # as above; twins in exports; doctor --wire; UltraTool's unpublished files
+    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 14,  # as above; twins in exports; doctor --wire; data that is built
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
     'findings': 255 + 4 + 39 + 22,  # as above; thoughts left out
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
