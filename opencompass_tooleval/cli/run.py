@@ -20,6 +20,7 @@ from opencompass_tooleval.catalogue.benchmark import all_benchmarks
 from opencompass_tooleval.cli.looks import FIRST, Look, look_setting, run_looks
 from opencompass_tooleval.cli.options import KEY_VARIABLE, KeyEnvOption, TrustOption, WireOption, key_in, key_of_wire
 from opencompass_tooleval.cli.output import progress, trust_first
+from opencompass_tooleval.cli.prepare import bring_encoders
 from opencompass_tooleval.cli.prepare import prepare as prepare_data
 from opencompass_tooleval.cli.report import run_and_report
 from opencompass_tooleval.cli.run_config import API, HF, SERVED, Judge, Models, Twins, config_text, engines
@@ -28,7 +29,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.statistics.sample import Sample
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.python_literal import python_literal
-from opencompass_tooleval.data_path import missing_files
+from opencompass_tooleval.data_path import missing_files, needed_encoders
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.api.first_answer import FirstAnswer, first_answer
 from opencompass_tooleval.models.api.wires import WIRES
@@ -125,7 +126,7 @@ def run_benchmarks(
             '--replicas', '--shards', min=1, help='Tasks per model that share its data sets: a fast one does more.'
         ),
     ] = None,
-    prepare: Annotated[bool, typer.Option('--prepare', help='Fetch missing data first.')] = False,
+    prepare: Annotated[bool, typer.Option('--prepare', help='Fetch missing data and sentence encoders first.')] = False,
     write_config: Annotated[
         Path | None, typer.Option(metavar='FILE', help='Write the config there, and run nothing.')
     ] = None,
@@ -342,9 +343,14 @@ def _models(
 
 
 def _prepared(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Fetches missing data; returns False if the user has to fetch some with the printed commands."""
+    """Fetches missing data and encoders; returns False if the user has to fetch some with the printed commands."""
     missing = missing_files(rows).values()
-    statuses = [prepare_data(benchmark, None) for benchmark in all_benchmarks() if benchmark.prepare in missing]
+    statuses = [
+        prepare_data(benchmark, None, with_encoders=False)
+        for benchmark in all_benchmarks()
+        if benchmark.prepare in missing
+    ]
+    statuses.append(bring_encoders(needed_encoders(rows)))
     if any(statuses):
         say('then give this command again')
     return not any(statuses)
