@@ -177,6 +177,7 @@ RESULT_CHECKS = [
 """Checks of results: pure functions that take (model, data set) -> result without details, and yield findings."""
 
 CONFIG_CHECKS = [
+    '.models.selection:selection_faults',
     '.models.settings:component_faults',
     '.models.settings:faults_of_rows',
     '.models.accelerator:accelerator_faults',

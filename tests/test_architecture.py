@@ -283,25 +283,25 @@ BUDGETS = {
     # that the owner of tools writes: files, state by meaning, effects, commands.
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 14,  # as above; twins in exports; doctor --wire; built data
+    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 15,  # as above; twins in exports; doctor --wire; built data
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
-    'findings': 255 + 4 + 39 + 22,  # as above; thoughts left out
+    'findings': 255 + 4 + 39 + 22 + 10,  # as above; thoughts left out; renamed predictions
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
-    'inferencers': 400 + 48 + 83,  # which answers and results count, and come from where; failures sent once more
+    'inferencers': 400 + 48 + 86,  # which answers and results count, and come from where; failures sent once more
     'instructions': 415,
     'judging': 430 + 10,  # requests are counted before they are sent
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
     # chat templates; failures like refusals; names that screens cannot show
-    'models': 3990 + 177 + 167 + 412 + 67,  # Responses and Messages; a rate that tasks share
-    'partitioner': 70 + 10,  # tells what plan finds
+    'models': 3990 + 177 + 167 + 412 + 95,  # Responses and Messages; a rate that tasks share; the nearest names
+    'partitioner': 70 + 10 + 9,  # tells what plan finds; runs that do not exist
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670,
     # The table of results was a part of the report, with parts of the summarizer.
     # the table of results; findings on comparisons; intervals of samples; originals of twins
     'results': 180 + 202 + 37,  # what another scoring of the same answers moves
     'runners': 1310 + 11 + 7,  # arrays in parts; names of files; API models at once
-    'summarizers': 415 + 11,  # spread over seeds; one escaper; heads of two lines
+    'summarizers': 415 + 12,  # spread over seeds; one escaper; heads of two lines
     # plan counts other settings; intervals; what answers show about servers
     'tasks': 830 + 41 + 35,  # results with digests, which replace outdated ones; requests in flight per address
     'tool_docs': 1100 + 5,  # API descriptions are written here, and no longer in instructions
@@ -309,7 +309,7 @@ BUDGETS = {
     # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
     # the steps of a fix are not all made; pairs of a config; replicas that end together
     # numbers that lack; what a config uses; digests of results; damaged files of any kind; replicas without locks
-    'work_dir': 2120 + 100 + 50 + 224 + 120,  # one store of answers, for 51 of inferencers and models
+    'work_dir': 2120 + 100 + 50 + 224 + 127,  # one store of answers, for 51 of inferencers and models
 }
 
 

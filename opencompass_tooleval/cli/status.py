@@ -22,7 +22,7 @@ from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
 from opencompass_tooleval.core.scoring.usage_summary import NOTHING, Spending, add_spendings
 from opencompass_tooleval.findings.finding import merged, shortened
-from opencompass_tooleval.findings.of_results import parts_of_data, result_findings
+from opencompass_tooleval.findings.of_results import left_out, parts_of_data, result_findings
 from opencompass_tooleval.models.literal_keys import spent_budgets
 from opencompass_tooleval.results.table import Missing
 from opencompass_tooleval.summarizers.last_screen import missing_lines
@@ -194,7 +194,12 @@ def _print(work: WorkDir, content: Mapping[str, Any], cells: Sequence[Cell], con
     _running(cells, console)
     results = {(cell.model, cell.dataset): cell.result for cell in cells if cell.result}
     unscored = [row for row in content['datasets'] if dataset_abbr(row) not in {dataset for _, dataset in results}]
-    findings = [*result_findings(results), *spent_budgets(work.path, content), *parts_of_data({'datasets': unscored})]
+    findings = [
+        *left_out(work.path, content),
+        *result_findings(results),
+        *spent_budgets(work.path, content),
+        *parts_of_data({'datasets': unscored}),
+    ]
     notes = (one.line for one in shortened(merged(findings)))
     for line in (*_kept(cells, work.path), *notes, *failure_lines(failed, work.path)):
         console.print(line)

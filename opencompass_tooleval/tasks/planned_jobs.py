@@ -27,6 +27,7 @@ from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.text.redaction import redact
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.findings.finding import Finding, found, merged
+from opencompass_tooleval.findings.of_results import left_out
 from opencompass_tooleval.inferencers.resuming import undecided
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.budget import sends_nothing
@@ -42,7 +43,7 @@ from opencompass_tooleval.models.preflight import (
     sweep_findings,
 )
 from opencompass_tooleval.models.request_settings import MAX_WORKERS, addresses_of, wire_of
-from opencompass_tooleval.models.selection import SELECTION, check_selection
+from opencompass_tooleval.models.selection import SELECTION
 from opencompass_tooleval.models.settings import API_TASKS, is_class_of_package, runs_beside_others
 from opencompass_tooleval.models.shared_servers import shared_servers, starts_servers
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
@@ -248,7 +249,6 @@ def _without_faulty(cfg: Config) -> list[Finding]:
     """Removes models and datasets with invalid settings from a config; returns all findings."""
     findings = config_findings(cfg)
     if faulty := {one.about for one in findings if one.is_fault}:
-        check_selection(cfg)
         cfg.pop(SELECTION, None)
         _leave_out(cfg, faulty)
     return [one for one in findings if one.is_fault or one.about not in faulty - {''}]
@@ -262,7 +262,6 @@ def _without_unloadable(
     Datasets with all answers are not loaded, unless the partitioner (which counts records) fails.
 
     Raises:
-        DataError: The config selects nothing, or a missing dataset.
         Exception: The partitioner fails for another reason than a dataset.
     """
     failure: Exception | None = None
@@ -270,7 +269,6 @@ def _without_unloadable(
     try:
         asked = [dataset for _, dataset in pairs_of(_tasks(cfg, 'infer', folder))]
     except Exception as error:
-        check_selection(cfg)
         failure = error
     reasons = {dataset_abbr_from_cfg(dataset): sizes.of(dataset).cannot_load for dataset in track(asked)}
     names = map(dataset_abbr_from_cfg, cfg['datasets'])
@@ -311,7 +309,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
         track: Wraps the loop over the datasets, for a progress bar.
 
     Raises:
-        DataError: The config cannot be read, has no ``infer`` or ``eval``, or selects nothing.
+        DataError: The config cannot be read, or has no ``infer`` or ``eval``.
     """
     cfg = read_config(config)
     work_dir = run or Path(cfg.get('work_dir', 'outputs/default'), 'new')
@@ -325,7 +323,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     )
     if is_countable:
         configured = list(_configured(cfg))
-        findings += _decided(cfg)
+        findings += [*_decided(cfg), *left_out(work_dir, cfg)]
         findings += _without_unloadable(cfg, work_dir / 'predictions', sizes, track)
         left = set(map(dataset_abbr_from_cfg, cfg['datasets']))
         unloadable = [pair for pair in configured if dataset_abbr_from_cfg(pair[1]) not in left]

@@ -122,7 +122,7 @@ def show_plan(
         None,
     )
     if json_out != STDOUT:
-        if plan.models:
+        if plan.models and plan.sizes:
             _print_jobs(plan)
         for finding in sorted(plan.findings, key=lambda one: one.is_fault):
             Screen().print(finding.line, soft_wrap=True)
