@@ -31,7 +31,7 @@ from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import is_held
 from opencompass_tooleval.work_dir.names import sweep_lock
 from opencompass_tooleval.work_dir.printing import Screen, say
-from opencompass_tooleval.work_dir.progress import Cell, State, dataset_abbr, look, pairs_in, prices_of
+from opencompass_tooleval.work_dir.progress import Cell, State, dataset_abbr, look, pairs_in, prices_of, total_cost
 from opencompass_tooleval.work_dir.server_file import server_lines
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -73,7 +73,7 @@ def _summary(models: Sequence[str], cells: Sequence[Cell]) -> Table:
 
 
 def _spent(models: Sequence[str], cells: Sequence[Cell]) -> Iterator[str]:
-    """Yields a line per model with recorded token usage, and one per judge and simulator."""
+    """Yields a line per model with recorded token usage, one per judge and simulator, and one with the cost in all."""
     for model in models:
         model_cells = [cell for cell in cells if cell.model == model]
         parts = [cell.spent for cell in model_cells if cell.spent]
@@ -82,6 +82,8 @@ def _spent(models: Sequence[str], cells: Sequence[Cell]) -> Iterator[str]:
             yield f'tokens   {model}: {reduce(Spending.__add__, parts, replace(NOTHING, unknown=unknown))}'
         for name, spent in add_spendings(*(cell.others for cell in model_cells)).items():
             yield f'tokens   {model}, {name}: {spent}'
+    if (cost := total_cost(cells)) is not None:
+        yield f'cost     in all: {cost:,.2f}'
 
 
 def _running(cells: Sequence[Cell], console: Screen) -> None:
@@ -179,7 +181,8 @@ def _line(cells: Sequence[Cell]) -> str:
     states = ', '.join(f'{counts[state]} {state.value}' for state in State if counts[state])
     rate, answered = sum(cell.rate or 0 for cell in cells), sum(cell.answered for cell in cells)
     speed = f', {rate:.1f} samples/s, {_time_left(cells, sizes)} left' if rate else ''
-    return f'{datetime.now():%H:%M:%S} {states}; {answered:,} samples answered{speed}'
+    cost = '' if (paid := total_cost(cells)) is None else f', cost {paid:,.2f}'
+    return f'{datetime.now():%H:%M:%S} {states}; {answered:,} samples answered{speed}{cost}'
 
 
 def _print(work: WorkDir, content: Mapping[str, Any], cells: Sequence[Cell], console: Screen) -> None:

@@ -28,10 +28,14 @@ from opencompass_tooleval.findings.finding import Finding, found, merged
 from opencompass_tooleval.findings.of_results import cut_words, few, result_findings
 from opencompass_tooleval.models.literal_keys import spent_budgets
 from opencompass_tooleval.models.preflight import config_findings
+from opencompass_tooleval.report.board import boards
+from opencompass_tooleval.report.overview import datasets_of, who_is_ranked
+from opencompass_tooleval.report.spending import cost_in_all, spending_over, spent_of
 from opencompass_tooleval.results.sampled import estimates_of
 from opencompass_tooleval.results.table import Material, cell_of, results_of
 from opencompass_tooleval.summarizers.last_screen import (
     PART,
+    Cost,
     Headline,
     headlines,
     missing_lines,
@@ -78,6 +82,15 @@ def _trials(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[st
                 f'{name} {estimate}' for name, estimate in by_kind.items() if not name.endswith(('@1', '^1'))
             )
             yield f'  {model} / {dataset}: {metric} {shown}'
+
+
+def _cost_of(material: Material) -> Cost:
+    """Computes tokens and cost over the data sets by which the report ranks models."""
+    for board in boards(material, published_columns())[:1]:
+        models, rows = who_is_ranked(board)
+        datasets = datasets_of(board, rows)
+        return Cost(len(datasets), spending_over(models, datasets, spent_of(material, {})), cost_in_all(material))
+    return Cost(in_all=cost_in_all(material))
 
 
 class ToolEvalSummarizer(DefaultSummarizer):
@@ -148,7 +161,14 @@ class ToolEvalSummarizer(DefaultSummarizer):
         if self.report:
             self._report()
         below = screen(
-            self.model_abbrs, main, sampled=sampled, findings=findings, missing=missing, files=files, run=run.path
+            self.model_abbrs,
+            main,
+            sampled=sampled,
+            cost=_cost_of(material),
+            findings=findings,
+            missing=missing,
+            files=files,
+            run=run.path,
         )
         say(f'\n{below}')
         if missing:

@@ -42,7 +42,7 @@ def first_page(folder: Path, results: Results) -> Overview:
     found = read([folder])
     samples = SampleFiles(folder / 'samples')
     spent = samples.write_all(found)
-    return overview(boards(found, published_columns()), samples.digest, spent)
+    return overview(boards(found, published_columns()), samples.digest, spent, found.missing)
 
 
 def test_the_ranking_is_the_mean_of_benchmarks_and_its_interval_is_that_of_compare(tmp_path: Path) -> None:
@@ -107,7 +107,25 @@ def test_a_model_without_a_result_does_not_keep_the_others_from_being_ranked(tmp
     page = first_page(tmp_path, {**results, 'c': {'tooleval-restbench-tmdb': paths(3, 10)}})
     assert page.headline.startswith('a leads b by 70.0 points') and page.models == ('a', 'b', 'c')
     assert [place.model for place in page.places] == ['a', 'b']
-    assert page.note.endswith('Not ranked, since results are missing: c.')
+    assert page.note.endswith('Not ranked, since results are missing: c (RestBench Spotify and 1 more: no answers).')
+
+
+def test_models_without_any_result_are_named_and_the_others_are_ordered_by_the_rows_that_they_have(
+    tmp_path: Path,
+) -> None:
+    tmdb = 'tooleval-restbench-tmdb'
+    results = {
+        name: {PLAN: answers(n, 10), SPOTIFY: paths(n, 10), tmdb: paths(1, 10)} for name, n in (('x', 9), ('y', 2))
+    }
+    unranked = {'a': {SPOTIFY: paths(1, 10)}, 'b': {SPOTIFY: paths(8, 10)}, 'c': {tmdb: paths(9, 10)}}
+    log = tmp_path / 'logs' / 'infer' / 'gone' / f'{PLAN}.out'
+    log.parent.mkdir(parents=True)
+    log.write_text(f'{PLAN}: OutOfMemoryError: CUDA out of memory\n', encoding='utf-8')
+    page = first_page(tmp_path, {**results, **unranked})
+    assert page.models == ('x', 'y', 'b', 'a', 'c')
+    assert 'gone (RestBench Spotify and 2 more: ' in page.note
+    board = boards(read([tmp_path]), published_columns())[2]
+    assert [row.model for row in board.rows if not row.source][:5] == ['x', 'b', 'y', 'a', 'c']
 
 
 def test_sums_that_differ_in_the_last_digit_are_equal() -> None:

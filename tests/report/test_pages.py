@@ -271,7 +271,7 @@ def test_the_first_page_has_the_cost(tmp_path: Path) -> None:
     for model in ('one', 'other'):
         add(tmp_path / 'run', model, REVIEW, result_of(right_of(4, 4), usage=usage))
     shown = Tags(write_report([tmp_path / 'run'], tmp_path / 'out')).text
-    assert 'cost' in shown and '40.00' in shown and '10 in, 10 out' in shown
+    assert 'cost per 1,000 answers' in shown and '10000.00' in shown and '10 in, 10 out' in shown
 
 
 def test_trials_are_told_apart_in_the_sample_browser(tmp_path: Path) -> None:
