@@ -36,6 +36,18 @@ FETCH, INSTALL = 'hf download e', "pip install 'x[offline]'"
         ('OSError: [Errno 122] Disk quota exceeded', 'free space on the disk of'),
         ('d: ValueError: OpenAI API key is not set.', 'export OPENAI_API_KEY=...'),
         ('d: ValueError: there is no key: export ANTHROPIC_API_KEY=..., or set key', 'export ANTHROPIC_API_KEY=...'),
+        (
+            "d: PermissionError: [Errno 13] Permission denied: '/data/x y'",
+            'make /data/x y readable and writable for this',
+        ),
+        (
+            "d: OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them",
+            'correct `path` of the model in CONFIG, or hf download it',
+        ),
+        (
+            'd: OSError: a/b is not a local folder and is not a valid model identifier listed on',
+            'correct `path` of the mod',
+        ),
         (LOST, START),
         (AWAY, START),
     ],
@@ -50,6 +62,11 @@ def test_what_running_again_may_help(error: str) -> None:
     assert fix_of(error, RUN) == [f'{AGAIN}    (finished work is kept)']
 
 
+def test_a_server_cannot_name_a_folder_to_open() -> None:
+    quoted = "d: InfraFailureError: 1 of 9 samples have no answer (infra:server 1): [Errno 13] Permission denied: '/x'"
+    assert fix_of(quoted, RUN) == [f'tooleval retry {RUN}']
+
+
 def test_the_advice_after_unreadable_replies_is_not_cut() -> None:
     advice = f'Evaluate again with opencompass CONFIG -m eval -r TIME: {"what is judged is kept; " * 20}in /x/judge'
     why = '3 of 9 could not be judged, for example r1: 3 unreadable reply. At most 1% may be.'
@@ -60,7 +77,7 @@ def test_the_advice_after_unreadable_replies_is_not_cut() -> None:
 def test_commands_have_the_key_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fix_of('d: InfraFailureError: 3 of 4 samples have no answer', RUN) == [f'tooleval retry {RUN}']
     assert fix_of('d: DataError: x. Fix it with: opencompass ... -r', RUN) == ['opencompass ... -r']
-    monkeypatch.setenv('TOOLEVAL_KEY_ENV', 'MYK')
+    monkeypatch.setenv('TOOLEVAL_KEY_ENV', 'OPENAI_API_KEY=MYK')
     assert fix_of('', RUN) == [f'OPENAI_API_KEY="$MYK" {AGAIN}    (finished work is kept)']
     assert fix_of('d: InfraFailureError: x', RUN) == [f'OPENAI_API_KEY="$MYK" tooleval retry {RUN}']
     monkeypatch.setenv('TOOLEVAL_KEY_ENV', 'x; rm -rf y')

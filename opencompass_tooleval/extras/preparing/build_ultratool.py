@@ -118,7 +118,7 @@ def build_missing() -> int:
     """
     built = 0
     for folder in (f'{DATA_PATH}/{name}' for name in FOLDERS.values()):
-        unpublished = [row for row in TABLE if row.is_prepared and not row.official]
+        unpublished = (row for row in TABLE if row.is_prepared and not row.official)
         missing = [row.name for row in unpublished if not find_file(f'{folder}/test_set/{row.file}')]
         source = find_file(f'{folder}/test.json')
         if missing and source:
