@@ -12,8 +12,7 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.embedding.cache import default_cache
-from opencompass_tooleval.embedding.locate import choose_encoder
+from opencompass_tooleval.embedding.locate import choose_encoder, default_cache
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.work_dir.data_files import sha256_of
 

@@ -266,7 +266,7 @@ BUDGETS = {
     '__init__': 1,
     'agents': 3190 + 15,  # tasks of twins
     # loaders change records, for twins; styles of replayed answers; calls left in texts; empty paths
-    'benchmarks': 4900 + 60 + 14 + 18,  # as above; other numbers; twins' requests; encoders; what builds a file
+    'benchmarks': 4900 + 60 + 14 + 14,  # as above; other numbers; twins' requests; encoders; what builds a file
     'catalogue': 430
     + 83,  # provenance is a typed record; samples in words; several variants of one kind, with seeds; encoders
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
@@ -275,15 +275,15 @@ BUDGETS = {
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
     'core': 3250 + 165 + 138 + 3 + 15 + 46,  # as above; items of Responses and Messages; cache writes
-    'data_path': 90,  # which files of data sets are missing, and which encoders they need
-    'embedding': 240 + 23,  # encoders are fetched, and a missing one names the folder to copy
+    'data_path': 89,  # which files of data sets are missing, and which encoders they need
+    'embedding': 240 + 22,  # encoders are fetched, and a missing one names the folder to copy
     'environments': 1320 + 5,  # planned failures of twins
     'evaluators': 205 + 4,  # the first records are no sample
     # attribution was a part of core, results, report and evaluators; typed results were one of core. The rest is tasks
     # that the owner of tools writes: files, state by meaning, effects, commands.
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 14,  # as above; twins in exports; doctor --wire; built data
+    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 12,  # as above; twins in exports; doctor --wire; built data
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
     'findings': 255 + 4 + 39 + 22,  # as above; thoughts left out
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time

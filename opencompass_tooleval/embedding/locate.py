@@ -23,7 +23,7 @@ REVISIONS = {
 OFFLINE = 'offline'
 """Name of the MiniLM that the pip extra ``offline`` installs with its weights."""
 
-ENV = 'TOOLEVAL_ENCODER'
+ENV, CACHE_ENV = 'TOOLEVAL_ENCODER', 'TOOLEVAL_CACHE'
 
 _WEIGHTS = ('*.safetensors', '*.bin')
 _SAMPLE = 1 << 20
@@ -60,6 +60,11 @@ class EncoderFiles:
                         stream.seek(-_SAMPLE, os.SEEK_END)
                     digest.update(stream.read(_SAMPLE))
         return digest.hexdigest()
+
+
+def default_cache() -> Path:
+    """Returns ``$TOOLEVAL_CACHE``, by default ``~/.cache/opencompass_tooleval``."""
+    return Path(os.environ.get(CACHE_ENV) or Path.home() / '.cache' / 'opencompass_tooleval')
 
 
 def choose_encoder(encoder: str | None, language: str) -> str:

@@ -18,7 +18,7 @@ from opencompass_tooleval.catalogue.benchmark import count_kinds
 from opencompass_tooleval.cli.listing import find_file
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.locate import default_cache
 from opencompass_tooleval.extras.preparing.ultratool_errata import KINDS, find_errata, plan_errata, repair_rows
 from opencompass_tooleval.extras.preparing.ultratool_rows import (
     TOOLSET_SIZE,
