@@ -301,7 +301,7 @@ BUDGETS = {
     # the table of results; findings on comparisons; intervals of samples; originals of twins
     'results': 180 + 202 + 37 + 17,  # what another scoring moves; results of the look before; main gains, of report
     'runners': 1310 + 11,  # arrays in parts; names of files
-    'summarizers': 415 + 11 + 58,  # spread over seeds; heads wrap; columns that fit; order; cost; gains of variants
+    'summarizers': 415 + 11 + 61,  # spread over seeds; heads wrap; columns that fit; order; cost; gains of variants
     # plan counts other settings; intervals; what answers show about servers
     'tasks': 830 + 41 + 17,  # results with digests, which replace outdated ones
     'tool_docs': 1100 + 5,  # API descriptions are written here, and no longer in instructions

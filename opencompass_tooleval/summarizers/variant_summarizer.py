@@ -15,6 +15,7 @@ from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, find_variant
 from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
+from opencompass_tooleval.core.statistics.intervals import LEADS, lead_of
 from opencompass_tooleval.core.statistics.paired import Result
 from opencompass_tooleval.core.text.escapes import csv_cell
 from opencompass_tooleval.findings.finding import found
@@ -87,7 +88,9 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
                 mains = {who: main_gains(gain for model, gain in self._gains if model == who) for who, _ in self._gains}
                 gains = [(who, gain) for who, of_model in mains.items() for gain in of_model.values()]
                 lines = [_gain_line(*pair) for pair in sorted(gains, key=lambda pair: _by_significance(pair[1]))]
-                self._blocks[f'{kind.question.capitalize()}, in points [95% interval], by main metric:'] = lines
+                sure = sum(lead_of(gain.interval) == LEADS for _, gain in gains)
+                what = f'{kind.question.capitalize()}: {kind.variant} minus {kind.original}, in points [95% interval]'
+                self._blocks[f'{what}; {sure} of {len(gains)} significant:'] = lines
                 name = f'{path.stem}{kind.suffix.replace("-", "_")}.txt'
                 files.append(_write(path.with_name(name), kind, rows, notes, verbose))
         return files
@@ -141,7 +144,7 @@ def _gain_line(model: str, gain: Gain) -> str:
 
 
 def _by_significance(gain: Gain) -> tuple[bool, float]:
-    return gain.interval is None or gain.interval.low <= 0 <= gain.interval.high, -abs(gain.delta)
+    return lead_of(gain.interval) != LEADS, -abs(gain.delta)
 
 
 def _tables(kind: VariantKind, rows: Sequence[dict[str, str]]) -> Iterator[str]:

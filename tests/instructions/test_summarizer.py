@@ -100,7 +100,7 @@ def test_side_by_side(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch:
     assert lines[8:] == ['', 'tokens of m: means over the tasks, estimate: words, signs and Chinese characters']
     printed = capsys.readouterr().out
     assert run.text in printed
-    gains = 'What instructions gain, in points [95% interval], by main metric:'
+    gains = 'What instructions gain: instructions minus documentation, in points [95% interval]; 0 of 1 significant:'
     assert f'{gains}\n  m, d name: +50.00 [-100.00, +100.00]\n' in printed
     assert printed.index('| d-easytool |') < printed.index('Documentation against instructions')
 
@@ -123,7 +123,7 @@ def test_fewer_errors_are_better_and_the_gains_that_chance_does_not_explain_come
     assert (row['delta'], row['better'], row['worse']) == ('-50.00', '100.00', '0.00')
     assert run.text.splitlines()[2] == 'lower is better: tool_name_error_rate'
     assert max(map(len, run.text.splitlines())) < 120 and '\nm\n' in run.text and '\nn\n' in run.text
-    printed = capsys.readouterr().out.partition('What instructions gain')[2].splitlines()[1:5]
+    printed = capsys.readouterr().out.partition(', in points [95% interval]; 1 of 4 significant:')[2].splitlines()[1:5]
     assert [line.partition(' [')[0] for line in printed] == [
         '  m, sure name: +50.00', '  m, few name: +100.00', '  n, few name: +100.00', '  n, sure name: +0.00'
     ]  # fmt: skip
