@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -165,7 +165,7 @@ def overview(
         _with_rows(headline(ranking), ranked_by, rows) if ranking or len(measured) > 1 else '',
         measure,
         note,
-        _places(ranking, spending_over(ranking.order, datasets_of(board, ranked_by), spent)) if ranking else (),
+        _places(ranking, spending_of_ranked(boards, spent)) if ranking else (),
         across,
         len(order) - len(across),
         rows,
@@ -198,9 +198,18 @@ def _why_unranked(model: str, missing: Sequence[Missing]) -> str:
     return f'{model} ({first_of([title_of(one.dataset) for one in those], 1)}: {those[0].what})' if those else model
 
 
-def datasets_of(board: Board, names: Iterable[str]) -> list[str]:
-    """Returns the data sets of some columns of a table."""
-    return list(dict.fromkeys(dataset for name in names for dataset, _ in board.shares[name]))
+def spending_of_ranked(
+    boards: Sequence[Board], spent: Mapping[tuple[str, str], Spent]
+) -> dict[str, tuple[Number, Number, Number]]:
+    """Returns :func:`spending_over` of the ranked models, over the data sets of the scores that rank them.
+
+    Args:
+        boards: All tables, the overview first.
+        spent: Model and data set -> usage.
+    """
+    ranked, names = who_is_ranked(boards[0]) if boards else ((), {})
+    shares = [score for name in names for score in boards[0].shares[name]]
+    return spending_over(ranked, list(dict.fromkeys(dataset for dataset, _ in shares)), spent)
 
 
 def who_is_ranked(board: Board) -> tuple[Sequence[str], dict[str, float]]:
@@ -260,7 +269,7 @@ def headline(ranking: Standing | None) -> str:
     if not others:
         return f'{first}: {shown(ranking.scores[first])}'
     if others[0] in ranking.equal:
-        return f'{_joined([first, *ranking.equal])} have the same score'
+        return f'{_joined([first, *ranking.equal])} have {"the same score" if ranking.scores[first] else "no points"}'
     interval, lead = ranking.behind[others[0]], lead_of(ranking.behind[others[0]])
     span = f'{-ranking.behind_by(others[0]):.1f} points'
     if interval:
@@ -284,7 +293,8 @@ def verdict_of(standing: Standing | None) -> str:
     first, *others = standing.order
     if standing.equal:
         names = _joined([first, *standing.equal])
-        return 'equal' if len(standing.equal) == len(others) else f'{names} have the same score'
+        all_equal = 'equal' if standing.scores[first] else 'all have 0.00'
+        return all_equal if len(standing.equal) == len(others) else f'{names} have the same score'
     led = standing.others(LEADS)
     if len(led) == len(others):
         return f'{first} {LEADS}'
@@ -313,7 +323,7 @@ def in_words(interval: Interval | None) -> str:
 
 
 def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Highlight]:
-    """Yields the largest differences between the best and the worst model."""
+    """Yields the largest differences between the best and the worst model, significant ones first."""
     gaps = []
     for board in boards:
         rows = [row for row in board.rows if not row.source]
@@ -323,13 +333,17 @@ def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Highlight]:
                 continue
             scored = [(float(cell.value), row.model) for row in rows if (cell := row.cells[i]).value is not None]
             if len(scored) > 1 and (gap := max(scored)[0] - min(scored)[0]) >= _LEAST:
-                gaps.append((gap, board, column, max(scored)[1], min(scored)[1]))
-    for gap, board, column, best, worst in sorted(gaps, key=lambda gap: -gap[0])[:LISTED]:
+                pair = {model: score for score, model in (max(scored), min(scored))}
+                best, worst = pair
+                behind = standings({column: board.shares[column]}, {column: pair}, digest)[column].behind
+                gaps.append((gap, lead_of(behind[worst]), board, column, best, worst))
+    for gap, lead, board, column, best, worst in sorted(gaps, key=lambda gap: (gap[1] != LEADS, -gap[0]))[:LISTED]:
         # An ability averages several data sets; link to the one in which the models differ most.
         dataset = max((dataset for dataset, _ in board.shares[column]), key=partial(_apart, digest, best, worst))
         name, sentence = board.words(column)
         link = fragment(worst, dataset, other=best, differ=True)
-        yield Highlight(f'{board.title}, {name}: {worst} behind {best}', f'{gap:.1f} points', link, sentence)
+        number = f'{gap:.1f} points' if lead == LEADS else f'{gap:.1f} points, {_BEHIND[lead]}'
+        yield Highlight(f'{board.title}, {name}: {worst} behind {best}', number, link, sentence)
 
 
 def _apart(digest: Digest, best: str, worst: str, dataset: str) -> float:

@@ -153,7 +153,10 @@ def spending_over(
 def cost_in_all(material: Material) -> Number:
     """Returns the cost of all answers of all runs, as ``tooleval status`` counts it; None if no config has prices."""
     costs = [
-        cost_of_run(run, {(one.folder, one.dataset): one.result for one in material.scored if one.run == run})
+        cost_of_run(
+            run,
+            {(one.folder, one.dataset): one.result for one in material.scored if one.run == run and not one.is_earlier},
+        )
         for run in material.runs
     ]
     known = [cost for cost in costs if cost is not None]

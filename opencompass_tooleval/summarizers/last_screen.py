@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import get_terminal_size
 from types import MappingProxyType
@@ -142,31 +142,26 @@ def _lines(heads: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> lis
     return ['  '.join(map(str.rjust, row, widths)).rstrip() for row in whole]
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Tokens and cost beside the scores.
+def cost_rows(models: Sequence[str], means: Mapping[str, tuple[Number, Number, Number]]) -> list[Headline]:
+    """Returns tokens and cost as rows beside the scores, without those that are unknown for all models.
 
-    Attributes:
-        datasets: Number of data sets that the means are over: those of the scores that all ranked models have.
-        of_models: Model -> prompt tokens and answer tokens of a task, and cost of 1,000 answers; None if unknown.
-        in_all: Cost of all answers of the run so far; None without prices.
+    Args:
+        models: Abbrs of the models.
+        means: Model -> prompt tokens and answer tokens of a task, and cost of 1,000 answers; None if unknown.
     """
-
-    datasets: int = 0
-    of_models: Mapping[str, tuple[Number, Number, Number]] = field(default_factory=dict)
-    in_all: Number = None
-
-    def rows(self, models: Sequence[str]) -> list[Headline]:
-        """Returns tokens and cost as rows, without those that are unknown for all models."""
-        those = [self.of_models.get(model, (None, None, None)) for model in models]
-        tokens = [NONE if None in (a, b) else f'{shown(a, 0)} + {shown(b, 0)}' for a, b, _ in those]
-        costs = [shown(cost) or NONE for *_, cost in those]
-        rows = [Headline('tokens', 'in + out', tokens, False), Headline('cost', '1,000 answers', costs, False)]
-        return [row for row in rows if not row.is_empty]
+    those = [means.get(model, (None, None, None)) for model in models]
+    tokens = [NONE if None in (a, b) else f'{shown(a, 0)} + {shown(b, 0)}' for a, b, _ in those]
+    costs = [shown(cost) or NONE for *_, cost in those]
+    rows = [Headline('tokens', 'in + out', tokens, False), Headline('cost', '1,000 answers', costs, False)]
+    return [row for row in rows if not row.is_empty]
 
 
 def leaderboard(
-    models: Sequence[str], rows: Sequence[Headline], width: int = WIDTH, cost: Cost | None = None
+    models: Sequence[str],
+    rows: Sequence[Headline],
+    width: int = WIDTH,
+    spent: Sequence[Headline] = (),
+    in_all: Number = None,
 ) -> list[str]:
     """Formats at most twelve rows with the main scores: a row per table, or per model for many, the best first.
 
@@ -174,11 +169,11 @@ def leaderboard(
         models: Abbrs of the models.
         rows: The main scores.
         width: Columns of the terminal; tables that do not fit are counted.
-        cost: Tokens and cost beside the scores.
+        spent: Tokens and cost beside the scores.
+        in_all: Cost of all answers of the run so far; None without prices.
     """
     if not rows:
         return []
-    spent = cost.rows(models) if cost else []
     few = len(models) <= _FEW_MODELS
     if few:
         chosen = _chosen(rows, MOST_ROWS)
@@ -207,17 +202,13 @@ def leaderboard(
     counts = {'more table': len(main), 'other score': len(hidden) - len(main)}
     counts |= {} if few else {'more model': len(models) - MOST_ROWS}
     more = ' and '.join(f'{count} {what}{"s" * (count > 1)}' for what, count in counts.items() if count > 0)
-    lacks = any(NONE in row.scores for row in chosen)
+    lacks, where = any(NONE in row.scores for row in chosen), 'rows below it' if few else 'next columns'
     lines.append(f"Each table's main score, 0 to 100, higher is better{f'; {NONE}: no score' if lacks else ''}.")
-    if not all(row.is_main for row in chosen):
-        where = 'rows below it' if few else 'next columns'
-        lines.append(f'Where a main score is missing, the {where} have the other scores.')
-    if any(PART in score for row in chosen for score in row.scores):
-        lines.append(f'{PART} not all records were asked')
-    if cost and spent:
-        lines.append(f'Tokens of an answer and cost: means over the same {cost.datasets} data sets for all models.')
-    if cost and cost.in_all is not None:
-        lines.append(f'Cost in all, with judges and simulators: {cost.in_all:,.2f}')
+    others = f'Where a main score is missing, the {where} have the other scores.'
+    lines += [] if all(row.is_main for row in chosen) else [others]
+    lines += [f'{PART} not all records were asked'] * any(PART in score for row in chosen for score in row.scores)
+    lines += ['tokens, cost: means over the same data sets for all models'] if spent else []
+    lines += [] if in_all is None else [f'Cost in all, with judges and simulators: {in_all:,.2f}']
     of = first_of([f'{row.name.removeprefix(OUR_PREFIX)} {row.metric}' for row in main], 3)
     return [*lines, *([f'({more} in the files below{f": {of}" if of and not few else ""})'] if more else [])]
 
@@ -267,8 +258,9 @@ def screen(
     models: Sequence[str],
     rows: Sequence[Headline],
     *,
-    sampled: Sequence[str] = (),
-    cost: Cost | None = None,
+    blocks: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    spent: Sequence[Headline] = (),
+    in_all: Number = None,
     findings: Sequence[Finding],
     missing: Sequence[Missing],
     files: Sequence[Path],
@@ -279,19 +271,19 @@ def screen(
     Args:
         models: Abbrs of the models.
         rows: The main scores.
-        sampled: Lines on scores of samples; the first few are shown.
-        cost: Tokens and cost.
+        blocks: Heading -> lines, such as those on scores of samples; the first few are shown.
+        spent: Tokens and cost beside the scores.
+        in_all: Cost of all answers of the run so far; None without prices.
         findings: The findings about the results; the first few are shown.
         missing: The missing results.
         files: Paths of the written files; the second one has all notes.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
     width = get_terminal_size((WIDTH, 24)).columns
-    lines, notes = [*leaderboard(models, rows, width, cost), ''], [one.line for one in shortened(findings)]
-    if sampled:
-        lines += ['Samples, with the 95% interval of the score of all records:', *sampled[:MOST_ROWS]]
-        lines += [f'({len(sampled) - MOST_ROWS} more in the files below)'] if len(sampled) > MOST_ROWS else []
-        lines.append('')
+    lines, notes = [*leaderboard(models, rows, width, spent, in_all), ''], [one.line for one in shortened(findings)]
+    for heading, those in blocks.items():
+        more = [f'({len(those) - MOST_ROWS} more in the files below)'] if len(those) > MOST_ROWS else []
+        lines += [heading, *those[:MOST_ROWS], *more, ''] if those else []
     most = MOST_NOTES if len(notes) > MOST_NOTES + 1 else len(notes)
     lines += notes[:most]
     if len(notes) > most:

@@ -29,14 +29,14 @@ from opencompass_tooleval.findings.of_results import cut_words, few, result_find
 from opencompass_tooleval.models.literal_keys import spent_budgets
 from opencompass_tooleval.models.preflight import config_findings
 from opencompass_tooleval.report.board import boards
-from opencompass_tooleval.report.overview import datasets_of, who_is_ranked
-from opencompass_tooleval.report.spending import cost_in_all, spending_over, spent_of
+from opencompass_tooleval.report.overview import spending_of_ranked
+from opencompass_tooleval.report.spending import cost_in_all, spent_of
 from opencompass_tooleval.results.sampled import estimates_of
 from opencompass_tooleval.results.table import Material, cell_of, results_of
 from opencompass_tooleval.summarizers.last_screen import (
     PART,
-    Cost,
     Headline,
+    cost_rows,
     headlines,
     missing_lines,
     screen,
@@ -84,15 +84,6 @@ def _trials(results: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[st
             yield f'  {model} / {dataset}: {metric} {shown}'
 
 
-def _cost_of(material: Material) -> Cost:
-    """Computes tokens and cost over the data sets by which the report ranks models."""
-    for board in boards(material, published_columns())[:1]:
-        models, rows = who_is_ranked(board)
-        datasets = datasets_of(board, rows)
-        return Cost(len(datasets), spending_over(models, datasets, spent_of(material, {})), cost_in_all(material))
-    return Cost(in_all=cost_in_all(material))
-
-
 class ToolEvalSummarizer(DefaultSummarizer):
     """OpenCompass's :class:`DefaultSummarizer` that also reports missing results, and exits with 1 if there are any.
 
@@ -122,6 +113,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         self._table: list[list[str]] = []
         self._overall: set[str] = set()
         self._partly: set[tuple[str, str]] = set()
+        self._blocks: dict[str, Sequence[str]] = {}
 
     def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
         """Writes and prints everything; exits with 1 if results are missing, or the run has no models or data sets."""
@@ -148,6 +140,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             super().summarize(output_path, time_str)
         main = headlines(self._table, self._overall, self._partly, self._columns())
         sampled = list(self._sampled(material))
+        self._blocks = {'Samples, with the 95% interval of the score of all records:': sampled}
         tables = [*sampled, *self._tables_of_details(material)]
         findings = merged(self._findings(main, material))
         files = [path]
@@ -160,11 +153,13 @@ class ToolEvalSummarizer(DefaultSummarizer):
         files += self._more_tables(path, verbose)
         if self.report:
             self._report()
+        spent = spent_of(material, {})
         below = screen(
             self.model_abbrs,
             main,
-            sampled=sampled,
-            cost=_cost_of(material),
+            blocks=self._blocks,
+            spent=cost_rows(self.model_abbrs, spending_of_ranked(boards(material, published_columns()), spent)),
+            in_all=cost_in_all(material),
             findings=findings,
             missing=missing,
             files=files,

@@ -82,6 +82,7 @@ NO_INTERVAL = 'ahead, no interval', 'no interval'
         (answers(5, 5), answers(0, 5), 'a, b: too few records to rank', ('too few to rank', 'too few to rank')),
         (answers(6, 6), answers(0, 6), 'a leads b by 100.0 points on average (95%: ', ('a leads', 'significant')),
         (answers(5, 10), answers(5, 10), 'a and b have the same score', ('equal', 'not significant')),
+        (answers(0, 10), answers(0, 10), 'a and b have no points', ('all have 0.00', 'not significant')),
         (answers(5, 10), CROSSED, 'b is ahead of a by 10.0 points on average (95%: -', CHANCE),
         (UNLIKE, answers(5, 10), 'a is ahead of b by 40.0 points, no interval', NO_INTERVAL),
         (MOST, FEW, 'a is ahead of b by 15.0 points, no interval', NO_INTERVAL),
@@ -168,6 +169,19 @@ def test_a_gap_leads_to_the_data_set_that_it_comes_from(tmp_path: Path) -> None:
     )
     gap, *_ = page.highlights['Abilities with the largest gaps']
     assert gap.text == 'T-Eval v1, Plan: b behind a' and 'plan_str_v1' in gap.link
+
+
+def test_a_gap_that_may_be_chance_says_so_and_stands_behind_those_that_may_not(tmp_path: Path) -> None:
+    twin = 'tooleval-teval-review_str_v1-twin-order'
+    results = {
+        model: {PLAN: answers(right, 100), twin: answers(3 * (model == 'a'), 3), SPOTIFY: paths(few, 12)}
+        for model, right, few in (('a', 90, 6), ('b', 40, 5))
+    }
+    gaps = first_page(tmp_path, results).highlights['Abilities with the largest gaps']
+    assert [gap.number for gap in gaps] == [
+        '50.0 points', '100.0 points, too few to rank', '8.3 points, not significant'
+    ]  # fmt: skip
+    assert 'twin' in gaps[1].link
 
 
 def test_every_data_set_of_a_model_has_a_row_and_those_that_all_have_decide(tmp_path: Path) -> None:
