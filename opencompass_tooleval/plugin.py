@@ -37,6 +37,12 @@ those of ``language``, ``version``, ``method``, ``data`` and ``instructions`` th
 DOWNLOAD = {'teval': '.benchmarks.teval.files:download'}
 """Benchmark -> a function that fetches its files and returns their folder."""
 
+BUILD: dict[str, str] = {}
+"""Benchmark -> a function that builds files that its authors did not publish, if they are missing.
+
+It returns the number of sets of files that it built.
+"""
+
 VARIANTS = {
     'easytool': '.benchmarks.variant_kinds:EASYTOOL',
     'function_calling': '.benchmarks.variant_kinds:FUNCTION_CALLING',
@@ -175,6 +181,7 @@ CONFIG_CHECKS = [
     '.models.settings:component_faults',
     '.models.settings:faults_of_rows',
     '.models.accelerator:accelerator_faults',
+    '.models.preflight:ignored_workers',
     '.models.accelerator:template_faults',
     '.models.literal_keys:literal_keys',
     '.models.preflight:replayed_judges',
@@ -187,6 +194,7 @@ CONFIG_CHECKS = [
 SWEEP_CHECKS = [
     '.models.preflight:lacking_machines',
     '.models.preflight:lacking_keys',
+    '.models.preflight:missing_models',
     '.models.preflight:missing_data',
     '.models.preflight:scoring_faults',
 ]
@@ -317,6 +325,7 @@ COMMANDS[''] |= {
     'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.', 'Look at results'),
     'tasks': ('', 'Tasks on your own tools: write them, check them.', 'Your own tools'),
 }
+BUILD |= {'ultratool': '.extras.preparing.build_ultratool:build_missing'}
 COMMANDS['build'] = {
     'ultratool': (
         '.extras.preparing.build_ultratool:build_ultratool',

@@ -21,7 +21,7 @@ from opencompass_tooleval.cli.status import show_status
 from opencompass_tooleval.core.scoring.usage_summary import read_others
 from opencompass_tooleval.report.build import write_report
 from tests.conftest import ModelServer, start_server, sweep_of
-from tests.forked import run_tooleval, start_opencompass
+from tests.forked import run_opencompass, run_tooleval, start_opencompass
 
 PATIENCE = 1500
 SCRIPT = Path(__file__).with_name('spending_script.py')
@@ -196,3 +196,37 @@ def test_screens_say_the_same(sweep: Sweep, capsys: pytest.CaptureFixture[str]) 
     with (out / 'files' / 'provenance.csv').open(encoding='utf-8', newline='') as stream:
         costs = {row['data set']: row['cost'] for row in csv.DictReader(stream)}
     assert costs == {name: f'{result["usage"]["cost"]["total"]:.4f}' for name, result in results.items()}
+
+
+TWO = """
+models = [
+    dict(server, abbr='first', openai_api_base='MODEL', key='right', prices=dict(input=3000.0, output=7000.0)),
+    dict(server, abbr='second', openai_api_base='MODEL', key='right', prices=dict(input=1000.0, output=1000.0)),
+]
+model_dataset_combinations = [dict(models=models, datasets=datasets[:1]), dict(models=models[:1], datasets=datasets)]
+"""
+
+
+def test_cost_beside_a_score_is_that_of_its_rows_and_the_money_is_that_of_status(
+    tmp_path: Path, canned_server: ModelServer
+) -> None:
+    """One model is asked a second data set, which the ranking leaves out; it is a part of the cost in all."""
+    shared, further = 'tooleval-teval-review_str_v2', 'tooleval-restbench-tmdb'
+    text = sweep_of(shared, further, more=TWO, **SETTINGS, openai_api_base='MODEL')
+    (tmp_path / 'mine.py').write_text(text.replace("'MODEL'", repr(canned_server.url)), encoding='utf-8')
+    done = run_opencompass('mine.py', '-w', 'out', '--debug', cwd=tmp_path)
+    (run,) = (tmp_path / 'out').iterdir()
+    usages = {file.parent.name + file.stem: json.loads(file.read_bytes())['usage'] for file in run.glob('results/*/*')}
+    costs = {name: usage['cost']['total'] for name, usage in usages.items()}
+    per_1000 = [
+        1000 * costs[model + shared] / usages[model + shared]['answers']['all'] for model in ('first', 'second')
+    ]
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ['cost', '1,000', 'answers', *(f'{cost:.2f}' for cost in per_1000)] in lines
+    in_all = f'{sum(costs.values()):,.2f}'
+    assert f'Cost in all, with judges and simulators: {in_all}' in done.stdout.splitlines()
+    status = run_tooleval('status', run, cwd=tmp_path)
+    assert f'cost     in all: {in_all}' in status.stdout.splitlines() and len(costs) == 3
+    page = write_report([run], tmp_path / 'report').read_text(encoding='utf-8')
+    assert f'Cost in all, with judges and simulators: {in_all}.' in page
+    assert [f'<td>{cost:.2f}</td>' in page for cost in per_1000] == [True, True]

@@ -146,7 +146,7 @@ def narrowed(
     names = tuple(board.columns[i] for i in at)
     kept = [Row(row.model, tuple(replace(row.cells[i], best=False) for i in at)) for row in rows]
     kept = [row for row in kept if any(cell.value is not None or cell.caveats for cell in row.cells)]
-    ranked = _mark_best(_best_first(kept, names), names) if kept else []
+    ranked = _mark_best(best_first(kept, names), names) if kept else []
     others = [replace(row, cells=tuple(row.cells[i] for i in at)) for row in board.rows if row.source and published]
     shares = {name: board.shares[name] for name in names}
     return replace(board, columns=names, rows=(*ranked, *others), shares=shares, **changes)
@@ -185,16 +185,20 @@ def _board(name: str, title: str, shares: Mapping[str, Mapping[Score, float]], m
     rows = [row for row in rows if any(cell.value is not None or cell.caveats for cell in row.cells)]
     columns = tuple(shares)
     if name != OVERVIEW:
-        rows = _best_first(rows, columns)
+        rows = best_first(rows, columns)
     published = _published(published_on(name), columns)
     return Board(name, title, columns, (*_mark_best(rows, columns), *published), shares)
 
 
-def _best_first(rows: list[Row], columns: Sequence[str]) -> list[Row]:
-    """Sorts rows by the first column with a score, the best first; rows without a score in it come last."""
-    at = next((i for i in range(len(columns)) if any(row.cells[i].value is not None for row in rows)), 0)
-    sign = 1 if lower_is_better(columns[at]) else -1
-    return sorted(rows, key=lambda row: (row.cells[at].value is None, sign * (row.cells[at].value or 0)))
+def best_first(rows: Iterable[Row], columns: Sequence[str]) -> list[Row]:
+    """Sorts rows by the first column, the best first; equal rows, and those without a score in it, by the next ones."""
+    signs = [1 if lower_is_better(column) else -1 for column in columns]
+
+    def key(row: Row) -> list[tuple[bool, float]]:
+        pairs = zip(row.cells, signs, strict=True)
+        return [(cell.value is None, sign * (cell.value or 0)) for cell, sign in pairs]
+
+    return sorted(rows, key=key)
 
 
 def _place(column: str) -> tuple[bool, bool, bool]:

@@ -26,7 +26,7 @@ from opencompass_tooleval.report.published import published_table
 from opencompass_tooleval.report.reasons import reason_figures
 from opencompass_tooleval.report.samples import SampleFiles
 from opencompass_tooleval.report.script import to_script
-from opencompass_tooleval.report.spending import spending_figures, spent_of
+from opencompass_tooleval.report.spending import cost_in_all, spending_figures, spent_of
 from opencompass_tooleval.report.variant_figures import (
     comparisons,
     rankings_table,
@@ -66,7 +66,7 @@ def _write(material: Material, out: Path) -> None:
     spent = spent_of(material, samples.write_all(material))
     tokens = {key: cost.prompts for key, cost in spent.items()}
     tables = tuple(boards(material, published_columns()))
-    first = overview(tables, samples.digest, spent)
+    first = overview(tables, samples.digest, spent, material.missing)
     # All charts and tables have the models in the order of the first page.
     order = {model: place for place, model in enumerate(first.models)}
     ranked = sorted(material.scored, key=lambda entry: order.get(entry.model, len(order)))
@@ -125,6 +125,7 @@ def _write_pages(
         'material': material,
         'runs': run_names(material.runs).values(),
         'overview': first,
+        'cost': cost_in_all(material),
         'notes': [one.line for one in of_comparisons(result_findings(material.results))],
         'pages': [('index', 'Overview'), *benchmarks, ('samples', 'Samples'), ('provenance', 'Provenance')],
         'about_runs': about_runs,

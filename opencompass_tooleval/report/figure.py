@@ -132,15 +132,15 @@ FEW = 15
 """Maximum number of points with names in the chart."""
 
 
-def short_names(names: Sequence[str]) -> list[str]:
-    """Shortens names in the middle; numbers names that become equal."""
+def short_names(names: Sequence[str], most: int = CUT) -> list[str]:
+    """Shortens names in the middle to a maximum length; numbers names that become equal."""
     shortened: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        short, number = short_name(name), 1
+        short, number = short_name(name, most), 1
         while short in shortened.values():
             number += 1
             tail = f' ({number})'
-            short = short_name(name, CUT - len(tail)) + tail
+            short = short_name(name, most - len(tail)) + tail
         shortened[name] = short
     return [shortened[name] for name in names]
 

@@ -19,14 +19,14 @@ from opencompass_tooleval.core.statistics.intervals import (
     Score,
     lead_of,
 )
-from opencompass_tooleval.report.board import OVERVIEW, Board
-from opencompass_tooleval.report.figure import mean, shown
+from opencompass_tooleval.report.board import OVERVIEW, Board, best_first
+from opencompass_tooleval.report.figure import Number, mean, shown
 from opencompass_tooleval.report.names import FAMILIES, OTHERS, family_of, is_variant, title_of
 from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.report.reasons import fragment
-from opencompass_tooleval.report.spending import total_cost
+from opencompass_tooleval.report.spending import spending_over
 from opencompass_tooleval.report.standing import Digest, Shares, Standing, standings
-from opencompass_tooleval.results.table import Cell
+from opencompass_tooleval.results.table import Cell, Missing
 
 MEAN = ''
 """Key of the ranking among the rows, whose names are never empty."""
@@ -49,9 +49,9 @@ class Place:
         score: 0-100.
         behind: Difference from the first model with its interval, as text; '' for the first.
         verdict: Says if the difference is significant.
-        prompts: Prompt tokens per task, averaged over the means of the data sets; None if unknown.
-        answers: Answer tokens per task, averaged over the means of the data sets; None if unknown.
-        cost: Cost of all answers of the model; None if unknown.
+        prompts: Mean prompt tokens per task, over the data sets of the score; None if unknown for one of them.
+        answers: Mean answer tokens per task, over the same data sets.
+        cost: Cost of 1,000 answers, over the same data sets.
     """
 
     model: str
@@ -112,28 +112,32 @@ class Overview:
     as_published: Mapping[str, str] = field(default_factory=dict)
 
 
-def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, str], Spent]) -> Overview:
+def overview(
+    boards: Sequence[Board],
+    digest: Digest,
+    spent: Mapping[tuple[str, str], Spent],
+    missing: Sequence[Missing] = (),
+) -> Overview:
     """Builds the first page.
 
     Args:
         boards: All tables, the overview first; empty if there are no scores.
         digest: The digest of all samples.
         spent: Model and data set -> usage.
+        missing: The missing results.
     """
     if not boards:
         return Overview('', '', '', (), (), 0, (), {}, ())
     board = boards[0]
-    measured = [row for row in board.rows if not row.source]
-    columns = dict(board.shares)
-    values = {
-        column: {row.model: float(value) for row in measured if (value := row.cells[i].value) is not None}
-        for i, column in enumerate(board.columns)
-    }
-    ranked, ranked_by = _who_is_ranked(columns, values, [row.model for row in measured])
+    measured = best_first((row for row in board.rows if not row.source), board.columns)
+    columns, values = dict(board.shares), _values(board)
+    ranked, ranked_by = who_is_ranked(board)
     measure, note = _measure(list(ranked_by), columns)
     unranked = tuple(row.model for row in measured if row.model not in ranked)
-    if unranked:
-        note = f'{note} Not ranked, since results are missing: {", ".join(unranked)}.'.strip()
+    without = [one.model for one in missing if one.model not in {row.model for row in measured}]
+    if lacking := dict.fromkeys([*unranked, *without]):
+        whys = first_of([_why_unranked(model, missing) for model in lacking], MOST)
+        note = f'{note} Not ranked, since results are missing: {whys}.'.strip()
     if ranked_by:
         parts: dict[Score, float] = {}
         for name, share in ranked_by.items():
@@ -161,7 +165,7 @@ def overview(boards: Sequence[Board], digest: Digest, spent: Mapping[tuple[str, 
         _with_rows(headline(ranking), ranked_by, rows) if ranking or len(measured) > 1 else '',
         measure,
         note,
-        tuple(_place(ranking, model, spent) for model in ranking.order) if ranking else (),
+        _places(ranking, spending_of_ranked(boards, spent)) if ranking else (),
         across,
         len(order) - len(across),
         rows,
@@ -179,10 +183,41 @@ def _family(shares: Shares) -> str:
     return family_of(next(iter(shares))[0])
 
 
-def _who_is_ranked(
-    columns: Mapping[str, Shares], values: Mapping[str, Mapping[str, float]], models: Sequence[str]
-) -> tuple[Sequence[str], dict[str, float]]:
-    """Returns the ranked models and the measure. If the models share no row, ranks only those with the most rows."""
+def _values(board: Board) -> dict[str, dict[str, float]]:
+    """Returns column -> measured model -> score."""
+    rows = [row for row in board.rows if not row.source]
+    return {
+        column: {row.model: float(value) for row in rows if (value := row.cells[i].value) is not None}
+        for i, column in enumerate(board.columns)
+    }
+
+
+def _why_unranked(model: str, missing: Sequence[Missing]) -> str:
+    """Returns a model with its first missing result, the cause, and the number of the others."""
+    those = [one for one in missing if one.model == model]
+    return f'{model} ({first_of([title_of(one.dataset) for one in those], 1)}: {those[0].what})' if those else model
+
+
+def spending_of_ranked(
+    boards: Sequence[Board], spent: Mapping[tuple[str, str], Spent]
+) -> dict[str, tuple[Number, Number, Number]]:
+    """Returns :func:`spending_over` of the ranked models, over the data sets of the scores that rank them.
+
+    Args:
+        boards: All tables, the overview first.
+        spent: Model and data set -> usage.
+    """
+    ranked, names = who_is_ranked(boards[0]) if boards else ((), {})
+    shares = [score for name in names for score in boards[0].shares[name]]
+    return spending_over(ranked, list(dict.fromkeys(dataset for dataset, _ in shares)), spent)
+
+
+def who_is_ranked(board: Board) -> tuple[Sequence[str], dict[str, float]]:
+    """Returns the ranked models, and the measure: row of the overview -> share.
+
+    If the models share no row, only those with the most rows are ranked.
+    """
+    columns, values, models = board.shares, _values(board), [row.model for row in board.rows if not row.source]
     ranked_by = _ranked_by(columns, values, models)
     counts = {model: sum(model in scores for scores in values.values()) for model in models}
     most = [model for model in models if counts[model] == max(counts.values())]
@@ -234,7 +269,7 @@ def headline(ranking: Standing | None) -> str:
     if not others:
         return f'{first}: {shown(ranking.scores[first])}'
     if others[0] in ranking.equal:
-        return f'{_joined([first, *ranking.equal])} have the same score'
+        return f'{_joined([first, *ranking.equal])} have {"the same score" if ranking.scores[first] else "no points"}'
     interval, lead = ranking.behind[others[0]], lead_of(ranking.behind[others[0]])
     span = f'{-ranking.behind_by(others[0]):.1f} points'
     if interval:
@@ -258,7 +293,8 @@ def verdict_of(standing: Standing | None) -> str:
     first, *others = standing.order
     if standing.equal:
         names = _joined([first, *standing.equal])
-        return 'equal' if len(standing.equal) == len(others) else f'{names} have the same score'
+        all_equal = 'equal' if standing.scores[first] else 'all have 0.00'
+        return all_equal if len(standing.equal) == len(others) else f'{names} have the same score'
     led = standing.others(LEADS)
     if len(led) == len(others):
         return f'{first} {LEADS}'
@@ -266,17 +302,16 @@ def verdict_of(standing: Standing | None) -> str:
     return f'{lead}; {LEADS} {first_of(led, 2)}' if led else lead
 
 
-def _place(ranking: Standing, model: str, spent: Mapping[tuple[str, str], Spent]) -> Place:
-    costs = [cost for (who, _), cost in spent.items() if who == model]
-    lead = lead_of(ranking.behind.get(model))
-    return Place(
-        model,
-        ranking.scores[model],
-        '' if model == ranking.leader else in_words(ranking.behind[model]) or f'{ranking.behind_by(model):+.2f}',
-        'first' if model == ranking.leader else _BEHIND[lead],
-        mean(cost.prompts.task for cost in costs),
-        mean(cost.answers for cost in costs),
-        total_cost(costs),
+def _places(ranking: Standing, spending: Mapping[str, tuple[Number, Number, Number]]) -> tuple[Place, ...]:
+    return tuple(
+        Place(
+            model,
+            ranking.scores[model],
+            '' if model == ranking.leader else in_words(ranking.behind[model]) or f'{ranking.behind_by(model):+.2f}',
+            'first' if model == ranking.leader else _BEHIND[lead_of(ranking.behind.get(model))],
+            *spending[model],
+        )
+        for model in ranking.order
     )
 
 
@@ -288,7 +323,7 @@ def in_words(interval: Interval | None) -> str:
 
 
 def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Highlight]:
-    """Yields the largest differences between the best and the worst model."""
+    """Yields the largest differences between the best and the worst model, significant ones first."""
     gaps = []
     for board in boards:
         rows = [row for row in board.rows if not row.source]
@@ -298,13 +333,17 @@ def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Highlight]:
                 continue
             scored = [(float(cell.value), row.model) for row in rows if (cell := row.cells[i]).value is not None]
             if len(scored) > 1 and (gap := max(scored)[0] - min(scored)[0]) >= _LEAST:
-                gaps.append((gap, board, column, max(scored)[1], min(scored)[1]))
-    for gap, board, column, best, worst in sorted(gaps, key=lambda gap: -gap[0])[:LISTED]:
+                pair = {model: score for score, model in (max(scored), min(scored))}
+                best, worst = pair
+                behind = standings({column: board.shares[column]}, {column: pair}, digest)[column].behind
+                gaps.append((gap, lead_of(behind[worst]), board, column, best, worst))
+    for gap, lead, board, column, best, worst in sorted(gaps, key=lambda gap: (gap[1] != LEADS, -gap[0]))[:LISTED]:
         # An ability averages several data sets; link to the one in which the models differ most.
         dataset = max((dataset for dataset, _ in board.shares[column]), key=partial(_apart, digest, best, worst))
         name, sentence = board.words(column)
         link = fragment(worst, dataset, other=best, differ=True)
-        yield Highlight(f'{board.title}, {name}: {worst} behind {best}', f'{gap:.1f} points', link, sentence)
+        number = f'{gap:.1f} points' if lead == LEADS else f'{gap:.1f} points, {_BEHIND[lead]}'
+        yield Highlight(f'{board.title}, {name}: {worst} behind {best}', number, link, sentence)
 
 
 def _apart(digest: Digest, best: str, worst: str, dataset: str) -> float:

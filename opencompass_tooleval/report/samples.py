@@ -254,7 +254,7 @@ class SampleFiles:
         file.write_text(script, encoding='ascii')
 
     def _write(self, entry: ModelResult, number: int) -> Spent | None:
-        result = entry.run.result(entry.folder, entry.dataset) or {}
+        result = entry.whole() or {}
         details = details_of(result)
         if not details:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -21,7 +21,7 @@ from opencompass_tooleval.report.provenance import Spent
 from opencompass_tooleval.results.sampled import estimates_of
 from opencompass_tooleval.results.table import Material, ModelResult
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
-from opencompass_tooleval.work_dir.progress import prices_of
+from opencompass_tooleval.work_dir.progress import cost_of_run, prices_of
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 Key = tuple[str, str]
@@ -125,13 +125,39 @@ def _figure(board: Board, column: str, spent: Mapping[Key, Spent]) -> Figure | N
     )
 
 
-def _over(models: Mapping[str, Number], datasets: Sequence[str], numbers: Mapping[Key, Number]) -> dict[str, float]:
+def _over(models: Iterable[str], datasets: Sequence[str], numbers: Mapping[Key, Number]) -> dict[str, float]:
     """Returns model -> mean over the data sets, for models that have a number for every data set."""
     values = {model: [numbers.get((model, dataset)) for dataset in datasets] for model in models}
-    return {model: math.fsum(filter(None, costs)) / len(costs) for model, costs in values.items() if None not in costs}
+    return {
+        model: math.fsum(filter(None, costs)) / len(costs)
+        for model, costs in values.items()
+        if costs and None not in costs
+    }
 
 
-def total_cost(costs: Sequence[Spent]) -> Number:
-    """Returns the cost of all answers of a model; None if a part is unknown."""
-    parts = [amount.cost * amount.known if amount.cost is not None else None for amount in costs]
-    return math.fsum(filter(None, parts)) if parts and None not in parts else None
+def spending_over(
+    models: Sequence[str], datasets: Sequence[str], spent: Mapping[Key, Spent]
+) -> dict[str, tuple[Number, Number, Number]]:
+    """Returns model -> prompt tokens and answer tokens of a task, and cost of 1,000 answers: means over the data sets.
+
+    A number is None if it is unknown for one of the data sets.
+    """
+    numbers = {
+        key: (amount.prompts.task, amount.answers, None if amount.cost is None else _ANSWERS * amount.cost)
+        for key, amount in spent.items()
+    }
+    means = [_over(models, datasets, {key: those[i] for key, those in numbers.items()}) for i in range(3)]
+    return {model: (means[0].get(model), means[1].get(model), means[2].get(model)) for model in models}
+
+
+def cost_in_all(material: Material) -> Number:
+    """Returns the cost of all answers of all runs, as ``tooleval status`` counts it; None if no config has prices."""
+    costs = [
+        cost_of_run(
+            run,
+            {(one.folder, one.dataset): one.result for one in material.scored if one.run == run and not one.is_earlier},
+        )
+        for run in material.runs
+    ]
+    known = [cost for cost in costs if cost is not None]
+    return math.fsum(known) if known else None

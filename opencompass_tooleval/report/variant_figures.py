@@ -6,13 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from opencompass_tooleval.catalogue.benchmark import find_variant
-from opencompass_tooleval.catalogue.metrics import main_metrics, words_of_metric
+from opencompass_tooleval.catalogue.metrics import lower_is_better, words_of_metric
 from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.report.figure import Figure, Series, Table
 from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.results.table import Material
-from opencompass_tooleval.results.variants import NO_TOKENS, SPREAD, Gain, change_of_lead, gains_of, row_of, spread_rows
+from opencompass_tooleval.results.variants import (
+    NO_TOKENS,
+    SPREAD,
+    Gain,
+    change_of_lead,
+    gains_of,
+    main_gains,
+    row_of,
+    spread_rows,
+)
 
 _MOST_PAIRS = 100
 
@@ -23,9 +32,7 @@ def comparisons(kind: VariantKind, material: Material) -> Iterator[tuple[str, Ga
     for model in material.models:
         pairs, _ = kind.pair_up([dataset for dataset in material.datasets if (model, dataset) in scored])
         for first, second in pairs:
-            before, after = (
-                scored[model, name].run.result(scored[model, name].folder, name) for name in (first, second)
-            )
+            before, after = (scored[model, name].whole() for name in (first, second))
             if before is not None and after is not None:
                 yield from ((model, comparison) for comparison in gains_of(kind.label(first, second), before, after))
 
@@ -45,12 +52,16 @@ def variant_table(
     for model, comparison in compared:
         lengths = (tokens.get((model, side), NO_TOKENS) for side in kind.sides(comparison.dataset))
         row = row_of(kind, model, comparison, *lengths)
-        row |= {'dataset': title_of(comparison.dataset), 'metric': words_of_metric(comparison.metric).name}
+        lower = ' (lower is better)' if lower_is_better(comparison.metric) else ''
+        row |= {'dataset': title_of(comparison.dataset), 'metric': words_of_metric(comparison.metric).name + lower}
         rows.append(tuple(row.values()))
     kept = [i for i in range(len(kind.columns)) if any(row[i] for row in rows)]
     columns = tuple(kind.columns[i].replace('_', ' ') for i in kept)
     texts = tuple(tuple(row[i] for i in kept) for row in rows)
-    return Table(name, 'Differences in points, 95% interval', columns, texts)
+    title = (
+        f'Differences in points ({kind.variant} minus {kind.original}), 95% interval; better, worse: % of the records'
+    )
+    return Table(name, title, columns, texts)
 
 
 def spread_table(name: str, compared: Sequence[tuple[str, Gain]]) -> Table:
@@ -77,7 +88,7 @@ def rankings_table(name: str, compared: Sequence[tuple[str, Gain]]) -> Table | N
         compared: The results of :func:`comparisons`.
     """
     models = tuple(dict.fromkeys(model for model, _ in compared))
-    mains = {model: _mains([gain for who, gain in compared if who == model]) for model in models}
+    mains = {model: main_gains([gain for who, gain in compared if who == model]) for model in models}
     rows = []
     for a, b in combinations(models, 2):
         for label in mains[a].keys() & mains[b].keys():
@@ -101,7 +112,7 @@ def variant_figures(
     if kind.several:
         yield _kept_figure(name, kind, compared)
     for number, model in enumerate(dict.fromkeys(model for model, _ in compared)):
-        firsts = _mains([comparison for who, comparison in compared if who == model])
+        firsts = main_gains([comparison for who, comparison in compared if who == model])
         datasets = tuple(sorted(firsts))
         labels = tuple(f'{title_of(dataset)}, {words_of_metric(firsts[dataset].metric).name}' for dataset in datasets)
         deltas = tuple(firsts[dataset].delta for dataset in datasets)
@@ -139,7 +150,7 @@ def _kept_figure(name: str, kind: VariantKind, compared: Sequence[tuple[str, Gai
     """Builds the chart of each data set's main score against the share of its points that a variant keeps."""
     points: dict[str, list[tuple[float, float]]] = {}
     for model in dict.fromkeys(model for model, _ in compared):
-        for label, gain in _mains([gain for who, gain in compared if who == model]).items():
+        for label, gain in main_gains([gain for who, gain in compared if who == model]).items():
             if gain.kept:
                 variant = kind.titled(label)[1]
                 points.setdefault(f'{model}, {variant}', []).append((gain.original, gain.kept.kept))
@@ -147,14 +158,6 @@ def _kept_figure(name: str, kind: VariantKind, compared: Sequence[tuple[str, Gai
     note = 'The main metric of each data set; scores below 10 points are left out. Intervals are in the table.'
     titles = 'score of the original', 'points kept, %'
     return Figure(f'{name}-kept', name, 'Score and share kept', 'points', (), tuple(series), *titles, note, top=None)
-
-
-def _mains(compared: Sequence[Gain]) -> dict[str, Gain]:
-    """Returns data set -> its comparison by the main metric, or by the first of several main metrics."""
-    by_dataset: dict[str, dict[str, Gain]] = {}
-    for comparison in compared:
-        by_dataset.setdefault(comparison.dataset, {})[comparison.metric] = comparison
-    return {name: by_metric[main_metrics(list(by_metric))[0]] for name, by_metric in by_dataset.items()}
 
 
 def _tokens(

@@ -45,6 +45,7 @@ class ModelResult:
         run: The run.
         folder: The model's abbr in the run.
         result: Content of the file, reduced by :func:`~opencompass_tooleval.catalogue.tables.without_samples`.
+        is_earlier: True if it is of an earlier look, since the latest one is not complete.
     """
 
     model: str
@@ -52,6 +53,11 @@ class ModelResult:
     run: WorkDir
     folder: str
     result: Mapping[str, Any]
+    is_earlier: bool = False
+
+    def whole(self) -> Mapping[str, Any] | None:
+        """Reads the result again, with its samples; None if it is missing."""
+        return (self.run.earlier_look if self.is_earlier else self.run.result)(self.folder, self.dataset)
 
     def number(self, metric: str) -> float | None:
         """Returns a score, 0-100; None if it is missing or not a usable number."""
@@ -228,28 +234,38 @@ def begun_pairs(run: WorkDir) -> set[tuple[str, str]]:
     return done | {(model, name if name in datasets else _whole(name, names)) for model, name in begun}
 
 
-def results_of(run: WorkDir, models: Sequence[str], datasets: Sequence[str]) -> tuple[list[ModelResult], list[Missing]]:
+def results_of(
+    run: WorkDir, models: Sequence[str], datasets: Sequence[str], *, earlier: bool = False
+) -> tuple[list[ModelResult], list[Missing]]:
     """Reads the results of models on data sets; returns them, and the missing ones that the config does not leave out.
 
     Pass all data sets of a table together, since errors of its columns need the correlations between them.
+
+    Args:
+        run: The run.
+        models: Abbrs of the models.
+        datasets: Abbrs of the data sets.
+        earlier: True to read the result of the look before one that is not complete. It is among both.
     """
     scored: list[ModelResult] = []
     missing: list[Missing] = []
     columns = list(published_columns().values())
     for model in models:
-        bare = without_samples(_results(run, model, datasets, missing), columns)
-        scored += (ModelResult(model, dataset, run, model, result) for dataset, result in bare.items())
+        bare = without_samples(_results(run, model, datasets, missing, earlier), columns)
+        late = {one.dataset for one in missing if one.model == model}
+        scored += (ModelResult(model, name, run, model, result, name in late) for name, result in bare.items())
     left_out = left_out_pairs(run) if missing else set()
     return scored, [one for one in missing if (one.model, one.dataset) not in left_out]
 
 
 def _results(
-    run: WorkDir, model: str, datasets: Sequence[str], missing: list[Missing]
+    run: WorkDir, model: str, datasets: Sequence[str], missing: list[Missing], earlier: bool
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yields the valid results of a model; adds the other ones to ``missing``."""
     for dataset in datasets:
         try:
             result = run.result(model, dataset)
+            look = run.earlier_look(model, dataset) if earlier and result is None else None
         except DataError as error:
             missing.append(Missing(model, dataset, f'damaged: {error}'))
             continue
@@ -257,6 +273,10 @@ def _results(
             yield dataset, result
         else:
             missing.append(find_missing(run, model, dataset))
+        if look:
+            what = 'the latest look is not complete and the scores are those of the one before'
+            missing[-1] = replace(missing[-1], error=f'{what}. {missing[-1].why}')
+            yield dataset, look
 
 
 def find_missing(run: WorkDir, model: str, dataset: str) -> Missing:
@@ -279,7 +299,7 @@ def read(paths: Sequence[Path]) -> Material:
     runs = tuple(dict.fromkeys(WorkDir.find(path).absolute() for path in paths))
     begun = {run: begun_pairs(run) for run in runs}
     read_runs = {
-        run: results_of(run, *(sorted({pair[side] for pair in pairs}) for side in (0, 1)))
+        run: results_of(run, *(sorted({pair[side] for pair in pairs}) for side in (0, 1)), earlier=True)
         for run, pairs in begun.items()
     }
     count = Counter((entry.model, entry.dataset) for scored, _ in read_runs.values() for entry in scored)

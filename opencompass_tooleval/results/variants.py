@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import fmean, stdev
 
+from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.catalogue.variants import KEPT, VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
@@ -92,9 +93,19 @@ def gains_of(dataset: str, original: Result, variant: Result) -> list[Gain]:
             continue
         steps = mean_steps(original, set(paired.ids)), mean_steps(variant, set(paired.ids))
         kept = share_kept(paired, interval) if interval else None
-        gain = Gain(dataset, metric, *scores, interval, paired.unshared, *changed_shares(paired), steps, kept, paired)
+        more, less = changed_shares(paired)
+        changed = (less, more) if lower_is_better(metric) else (more, less)
+        gain = Gain(dataset, metric, *scores, interval, paired.unshared, *changed, steps, kept, paired)
         gains.append(gain)
     return gains
+
+
+def main_gains(compared: Iterable[Gain]) -> dict[str, Gain]:
+    """Returns data set -> its comparison by the main metric, or by the first of several main metrics."""
+    by_dataset: dict[str, dict[str, Gain]] = {}
+    for comparison in compared:
+        by_dataset.setdefault(comparison.dataset, {})[comparison.metric] = comparison
+    return {name: by_metric[main_metrics(list(by_metric))[0]] for name, by_metric in by_dataset.items()}
 
 
 def change_of_lead(first: Gain, second: Gain) -> Interval | None:

@@ -7,25 +7,30 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import get_terminal_size
 from types import MappingProxyType
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
-from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, main_metrics
+from opencompass_tooleval.catalogue.metrics import OVERALL, judged_metrics, lower_is_better, main_metrics
 from opencompass_tooleval.catalogue.tables import with_omitted
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.findings.finding import Finding, shortened
-from opencompass_tooleval.report.figure import short_name
+from opencompass_tooleval.report.figure import Number, short_name, short_names, shown
 from opencompass_tooleval.results.table import Missing
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, causes_of
 
 WIDTH = 80
+"""Width of the screen if it is not a terminal."""
 MOST_ROWS = 12
 MOST_NOTES = 4
 _FEW_MODELS = 4
 _MOST_REASON = 300
 _NARROW = 9
 """Minimum width of a name, even if the row becomes wider than the screen."""
+_WIDEST_HEAD = 11
+"""Width at which the head of a table's column is wrapped."""
+_LONGEST_WORD = 40
 NONE = '-'
 """Stands for a missing score."""
 PART = '*'
@@ -95,9 +100,9 @@ def headlines(
         measured = [
             [metric for metric, of_models in by_metric.items() if of_models[i] != NONE] for i in range(len(models))
         ]
-        shown = with_omitted(main, parts, measured)
+        kept = with_omitted(main, parts, measured)
         headlines += [
-            Headline(name, metric, by_metric[metric], is_main=not lacking and metric in main) for metric in shown
+            Headline(name, metric, by_metric[metric], is_main=not lacking and metric in main) for metric in kept
         ]
     return headlines
 
@@ -113,58 +118,111 @@ def _chosen(rows: Sequence[Headline], most: int) -> list[Headline]:
     return [rows[position] for position in sorted(position for *_, position in sorted(turns)[:most])]
 
 
-def _lines(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
-    """Aligns rows in columns: the first ``left`` columns to the left, the others to the right; long names are cut."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    while sum(widths) + 2 * (len(widths) - 1) > WIDTH and max(widths) > _NARROW:
-        cut = widths[left:] if max(widths[left:]) > _NARROW else widths
-        widths[len(widths) - len(cut) + cut.index(max(cut))] -= 1
-    for row in rows:
-        cells = (
-            short_name(cell, width).ljust(width) if number < left else short_name(cell, width).rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield '  '.join(cells).rstrip()
+def _wrapped(name: str, width: int) -> list[str]:
+    """Breaks a head into lines of ``width`` characters, after hyphens, underscores and spaces; cuts only long words."""
+    lines = ['']
+    for word in re.findall(r'[^-_ ]*[-_ ]|[^-_ ]+', name):
+        if lines[-1] and len(lines[-1]) + len(word.rstrip()) > width:
+            lines.append('')
+        lines[-1] += short_name(word, _LONGEST_WORD)
+    return lines
 
 
-def leaderboard(models: Sequence[str], rows: Sequence[Headline]) -> list[str]:
-    """Formats at most twelve rows of 80 columns with the main scores: a row per table, or per model for many."""
+def _left(names: Sequence[str], most: int) -> list[str]:
+    """Cuts names to ``most`` characters in the middle, and pads them to one width."""
+    cut = short_names(names, max(_NARROW, most))
+    return [name.ljust(max(map(len, cut))) for name in cut]
+
+
+def _lines(heads: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Aligns rows to the right below heads of several lines, which end on one line."""
+    height = max(map(len, heads))
+    whole = [*zip(*([*[''] * (height - len(head)), *head] for head in heads), strict=True), *rows]
+    widths = [max(map(len, column)) for column in zip(*whole, strict=True)]
+    return ['  '.join(map(str.rjust, row, widths)).rstrip() for row in whole]
+
+
+def cost_rows(models: Sequence[str], means: Mapping[str, tuple[Number, Number, Number]]) -> list[Headline]:
+    """Returns tokens and cost as rows beside the scores, without those that are unknown for all models.
+
+    Args:
+        models: Abbrs of the models.
+        means: Model -> prompt tokens and answer tokens of a task, and cost of 1,000 answers; None if unknown.
+    """
+    those = [means.get(model, (None, None, None)) for model in models]
+    tokens = [NONE if None in (a, b) else f'{shown(a, 0)} + {shown(b, 0)}' for a, b, _ in those]
+    costs = [shown(cost) or NONE for *_, cost in those]
+    rows = [Headline('tokens', 'in + out', tokens, False), Headline('cost', '1,000 answers', costs, False)]
+    return [row for row in rows if not row.is_empty]
+
+
+def leaderboard(
+    models: Sequence[str],
+    rows: Sequence[Headline],
+    width: int = WIDTH,
+    spent: Sequence[Headline] = (),
+    in_all: Number = None,
+) -> list[str]:
+    """Formats at most twelve rows with the main scores: a row per table, or per model for many, the best first.
+
+    Args:
+        models: Abbrs of the models.
+        rows: The main scores.
+        width: Columns of the terminal; tables that do not fit are counted.
+        spent: Tokens and cost beside the scores.
+        in_all: Cost of all answers of the run so far; None without prices.
+    """
     if not rows:
         return []
     few = len(models) <= _FEW_MODELS
     if few:
         chosen = _chosen(rows, MOST_ROWS)
-        table = [['benchmark', 'metric', *models]]
-        table += [[row.name.removeprefix(OUR_PREFIX), row.metric, *row.scores] for row in chosen]
+        whole, room = [*chosen, *spent], width - (_NARROW + 2) * len(models) - 2
+        metrics = _left(['metric', *(row.metric for row in whole)], room // 2)
+        names = _left(['benchmark', *(row.name.removeprefix(OUR_PREFIX) for row in whole)], room - len(metrics[0]))
+        cells = [[*left, *row.scores] for *left, row in zip(names[1:], metrics[1:], whole, strict=True)]
+        for most in range(_LONGEST_WORD, _NARROW - 1, -1):
+            lines = _lines([names[:1], metrics[:1], *(_wrapped(model, most) for model in models)], cells)
+            if max(map(len, lines)) <= width:
+                break
     else:
-        chosen = _chosen(rows, 5)
-        names = [row.name for row in chosen]
-        heads = [_head(row, names.count(row.name) > 1) for row in chosen]
-        table = [['', *(first for first, _ in heads)], ['model', *(second for _, second in heads)]]
-        for number, model in enumerate(models[:MOST_ROWS]):
-            table.append([model, *(row.scores[number] for row in chosen)])
-    lines = list(_lines(table, 2 if few else 1))
-    tables = [sum(row.is_main for row in some) for some in (rows, chosen)]
-    left_out = [(tables[0] - tables[1], 'tables'), (0 if few else max(0, len(models) - MOST_ROWS), 'models')]
-    more = ' and '.join(f'{count} more {what}' for count, what in left_out if count)
-    names = [' '.join(filter(None, _head(row, True))) for row in rows if row.is_main and row not in chosen]
-    lacks = any(NONE in row.scores for row in chosen)
+        rows = [row for row in rows if not row.is_empty] or rows  # a column of dashes takes room
+        for most in range(len(rows), 0, -1):
+            chosen = _chosen(rows, most)
+            best = sorted(range(len(models)), key=lambda i: [_rank(row, i) for row in (*chosen, *rows)])[:MOST_ROWS]
+            names = _left(['model', *(models[i] for i in best)], width * 2 // 5)
+            whole, known = [*chosen, *spent], [row.name for row in chosen]
+            heads = [names[:1], *(_head(row, known.count(row.name) > 1 or not row.is_main) for row in whole)]
+            cells = [[name, *(row.scores[i] for row in whole)] for i, name in zip(best, names[1:], strict=True)]
+            lines = _lines(heads, cells)
+            if max(map(len, lines)) <= width:
+                break
+    hidden = [row for row in rows if row not in chosen]
+    main = [row for row in hidden if row.is_main]
+    counts = {'more table': len(main), 'other score': len(hidden) - len(main)}
+    counts |= {} if few else {'more model': len(models) - MOST_ROWS}
+    more = ' and '.join(f'{count} {what}{"s" * (count > 1)}' for what, count in counts.items() if count > 0)
+    lacks, where = any(NONE in row.scores for row in chosen), 'rows below it' if few else 'next columns'
     lines.append(f"Each table's main score, 0 to 100, higher is better{f'; {NONE}: no score' if lacks else ''}.")
-    if not all(row.is_main for row in chosen):
-        lines.append('Where a main score is missing, the rows below it have the other scores.')
-    if any(PART in score for row in chosen for score in row.scores):
-        lines.append(f'{PART} not all records were asked')
-    of = '' if few or not names else f': {first_of(names, 3)}'
-    return [*lines, *([f'({more} in the files below{of})'] if more else [])]
+    others = f'Where a main score is missing, the {where} have the other scores.'
+    lines += [] if all(row.is_main for row in chosen) else [others]
+    lines += [f'{PART} not all records were asked'] * any(PART in score for row in chosen for score in row.scores)
+    lines += ['tokens, cost: means over the same data sets for all models'] if spent else []
+    lines += [] if in_all is None else [f'Cost in all, with judges and simulators: {in_all:,.2f}']
+    of = first_of([f'{row.name.removeprefix(OUR_PREFIX)} {row.metric}' for row in main], 3)
+    return [*lines, *([f'({more} in the files below{f": {of}" if of and not few else ""})'] if more else [])]
 
 
-def _head(row: Headline, with_metric: bool) -> tuple[str, str]:
-    """Returns both lines of the head of a column: benchmark and subset, or name and metric."""
-    name = row.name.removeprefix(OUR_PREFIX)
-    if with_metric:
-        return name, row.metric
-    first, _, second = name.partition('-')
-    return (first, second) if second else ('', first)
+def _head(row: Headline, with_metric: bool) -> list[str]:
+    """Returns the lines of the head of a column: name, and metric if several columns have that name."""
+    name = _wrapped(row.name.removeprefix(OUR_PREFIX), _WIDEST_HEAD)
+    return [*name, *_wrapped(row.metric, _WIDEST_HEAD)] if with_metric else name
+
+
+def _rank(row: Headline, model: int) -> tuple[bool, float]:
+    """Returns the key that sorts models by a column: the best first, models without a score last."""
+    score, sign = row.scores[model].removesuffix(PART), 1 if lower_is_better(row.metric) else -1
+    return score == NONE, 0.0 if score == NONE else sign * float(score)
 
 
 def missing_lines(
@@ -182,8 +240,10 @@ def missing_lines(
     for cause in causes_of(((row, row.dataset, row.error) for row in missing), run):
         for row in cause.results[:most]:
             yield f'{word} {row.model} x {row.dataset}: {what} {row.log}'
-        if len(cause.results) > len(cause.results[:most]):
-            yield f'        and {len(cause.results) - len(cause.results[:most])} more for the same reason'
+        if others := cause.results[most:] if most else ():
+            named = {row.model for row in cause.results[:most]}
+            models = first_of(list(dict.fromkeys(row.model for row in others if row.model not in named)), MOST_ROWS)
+            yield f'        and {len(others)} more for the same reason{f", of {models} too" if models else ""}'
         whys = list(dict.fromkeys(cause.whys))
         for why in whys[:MOST_NAMED]:
             yield f'  why:  {shorten(why, _MOST_REASON) or "no file reports the error"}'
@@ -198,7 +258,9 @@ def screen(
     models: Sequence[str],
     rows: Sequence[Headline],
     *,
-    sampled: Sequence[str] = (),
+    blocks: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    spent: Sequence[Headline] = (),
+    in_all: Number = None,
     findings: Sequence[Finding],
     missing: Sequence[Missing],
     files: Sequence[Path],
@@ -209,17 +271,19 @@ def screen(
     Args:
         models: Abbrs of the models.
         rows: The main scores.
-        sampled: Lines on scores of samples; the first few are shown.
+        blocks: Heading -> lines, such as those on scores of samples; the first few are shown.
+        spent: Tokens and cost beside the scores.
+        in_all: Cost of all answers of the run so far; None without prices.
         findings: The findings about the results; the first few are shown.
         missing: The missing results.
         files: Paths of the written files; the second one has all notes.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
-    lines, notes = [*leaderboard(models, rows), ''], [one.line for one in shortened(findings)]
-    if sampled:
-        lines += ['Samples, with the 95% interval of the score of all records:', *sampled[:MOST_ROWS]]
-        lines += [f'({len(sampled) - MOST_ROWS} more in the files below)'] if len(sampled) > MOST_ROWS else []
-        lines.append('')
+    width = get_terminal_size((WIDTH, 24)).columns
+    lines, notes = [*leaderboard(models, rows, width, spent, in_all), ''], [one.line for one in shortened(findings)]
+    for heading, those in blocks.items():
+        more = [f'({len(those) - MOST_ROWS} more in the files below)'] if len(those) > MOST_ROWS else []
+        lines += [heading, *those[:MOST_ROWS], *more, ''] if those else []
     most = MOST_NOTES if len(notes) > MOST_NOTES + 1 else len(notes)
     lines += notes[:most]
     if len(notes) > most:

@@ -28,11 +28,15 @@ from opencompass_tooleval.findings.finding import Finding, found, merged
 from opencompass_tooleval.findings.of_results import cut_words, few, result_findings
 from opencompass_tooleval.models.literal_keys import spent_budgets
 from opencompass_tooleval.models.preflight import config_findings
+from opencompass_tooleval.report.board import boards
+from opencompass_tooleval.report.overview import spending_of_ranked
+from opencompass_tooleval.report.spending import cost_in_all, spent_of
 from opencompass_tooleval.results.sampled import estimates_of
 from opencompass_tooleval.results.table import Material, cell_of, results_of
 from opencompass_tooleval.summarizers.last_screen import (
     PART,
     Headline,
+    cost_rows,
     headlines,
     missing_lines,
     screen,
@@ -109,6 +113,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         self._table: list[list[str]] = []
         self._overall: set[str] = set()
         self._partly: set[tuple[str, str]] = set()
+        self._blocks: dict[str, Sequence[str]] = {}
 
     def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
         """Writes and prints everything; exits with 1 if results are missing, or the run has no models or data sets."""
@@ -135,6 +140,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
             super().summarize(output_path, time_str)
         main = headlines(self._table, self._overall, self._partly, self._columns())
         sampled = list(self._sampled(material))
+        self._blocks = {'Samples, with the 95% interval of the score of all records:': sampled}
         tables = [*sampled, *self._tables_of_details(material)]
         findings = merged(self._findings(main, material))
         files = [path]
@@ -147,8 +153,17 @@ class ToolEvalSummarizer(DefaultSummarizer):
         files += self._more_tables(path, verbose)
         if self.report:
             self._report()
+        spent = spent_of(material, {})
         below = screen(
-            self.model_abbrs, main, sampled=sampled, findings=findings, missing=missing, files=files, run=run.path
+            self.model_abbrs,
+            main,
+            blocks=self._blocks,
+            spent=cost_rows(self.model_abbrs, spending_of_ranked(boards(material, published_columns()), spent)),
+            in_all=cost_in_all(material),
+            findings=findings,
+            missing=missing,
+            files=files,
+            run=run.path,
         )
         say(f'\n{below}')
         if missing:

@@ -11,15 +11,18 @@ from typing import Any
 import tabulate
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
-from opencompass_tooleval.catalogue.benchmark import find_variant
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, find_variant
+from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
+from opencompass_tooleval.core.statistics.intervals import LEADS, lead_of
 from opencompass_tooleval.core.statistics.paired import Result
 from opencompass_tooleval.core.text.escapes import csv_cell
 from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.plugin import VARIANTS
+from opencompass_tooleval.report.overview import in_words
 from opencompass_tooleval.results.result_row import valid_result
-from opencompass_tooleval.results.variants import SPREAD, Gain, gains_of, row_of, spread_rows, table_gains
+from opencompass_tooleval.results.variants import SPREAD, Gain, gains_of, main_gains, row_of, spread_rows, table_gains
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
 from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.prompt_tokens import counter_of, prompt_tokens
@@ -82,6 +85,12 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
                 table = tabulate.tabulate(spread, headers=SPREAD, disable_numparse=True)
                 notes.insert(0, f'Spread of the deltas over seeds:\n{table}')
             if rows or notes:
+                mains = {who: main_gains(gain for model, gain in self._gains if model == who) for who, _ in self._gains}
+                gains = [(who, gain) for who, of_model in mains.items() for gain in of_model.values()]
+                lines = [_gain_line(*pair) for pair in sorted(gains, key=lambda pair: _by_significance(pair[1]))]
+                sure = sum(lead_of(gain.interval) == LEADS for _, gain in gains)
+                what = f'{kind.question.capitalize()}: {kind.variant} minus {kind.original}, in points [95% interval]'
+                self._blocks[f'{what}; {sure} of {len(gains)} significant:'] = lines
                 name = f'{path.stem}{kind.suffix.replace("-", "_")}.txt'
                 files.append(_write(path.with_name(name), kind, rows, notes, verbose))
         return files
@@ -129,11 +138,35 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
             yield row_of(kind, name, comparison, *prompts)
 
 
+def _gain_line(model: str, gain: Gain) -> str:
+    delta = in_words(gain.interval) or f'{gain.delta:+.2f}'
+    return f'  {model}, {gain.dataset.removeprefix(OUR_PREFIX)} {gain.metric}: {delta}'
+
+
+def _by_significance(gain: Gain) -> tuple[bool, float]:
+    return lead_of(gain.interval) != LEADS, -abs(gain.delta)
+
+
+def _tables(kind: VariantKind, rows: Sequence[dict[str, str]]) -> Iterator[str]:
+    """Yields lines that explain the columns, and a table per model without empty and repeated columns."""
+    yield f'{kind.original.capitalize()} against {kind.variant}. delta: {kind.variant} minus {kind.original}, in points'
+    yield 'low, high: its 95% interval. better, worse: % of the records on which the score is better or worse'
+    if lower := [metric for metric in dict.fromkeys(row['metric'] for row in rows) if lower_is_better(metric)]:
+        yield f'lower is better: {", ".join(lower)}'
+    # Where each task has one prompt, the tokens of all prompts are those of the first one.
+    same = dict(zip(kind.token_columns('task_prompts'), kind.token_columns('first_prompt'), strict=True))
+    for model in dict.fromkeys(row['model'] for row in rows):
+        those = [row | {'dataset': row['dataset'].removeprefix(OUR_PREFIX)} for row in rows if row['model'] == model]
+        filled = [name for name in kind.columns[1:] if any(row[name] for row in those)]
+        names = [name for name in filled if any(row[name] != row.get(same.get(name, '')) for row in those)]
+        cells = [[name.replace('_', '\n') for name in names], *([row[name] for name in names] for row in those)]
+        yield f'\n{model}\n{tabulate.tabulate(cells, tablefmt="plain", disable_numparse=True)}'
+    yield ''
+
+
 def _write(path: Path, kind: VariantKind, rows: Sequence[dict[str, str]], notes: Sequence[str], verbose: bool) -> Path:
-    """Writes a table and its notes as text, and its rows as CSV; prints the text if verbose. Returns its path."""
-    table = tabulate.tabulate([list(row.values()) for row in rows], headers=kind.columns, disable_numparse=True)
-    heading = f'{kind.original.capitalize()} against {kind.variant} (delta in points, 95% interval):'
-    text = '\n'.join([heading, table, *dict.fromkeys(notes)])
+    """Writes tables and their notes as text, and the rows as CSV; prints the text if verbose. Returns its path."""
+    text = '\n'.join([*_tables(kind, rows), *dict.fromkeys(notes)])
     if verbose:
         say(f'\n{text}\n')
     path.parent.mkdir(parents=True, exist_ok=True)

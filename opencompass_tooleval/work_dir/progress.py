@@ -228,7 +228,9 @@ def _rows(file: Path, damage: list[str]) -> list[dict[str, Any]]:
         return []
 
 
-def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) -> Cell:
+def look(
+    work: WorkDir, model: str, dataset: str, prices: Prices | None = None, known: Mapping[str, Any] | None = None
+) -> Cell:
     """Reads the state of one model x dataset.
 
     Args:
@@ -236,13 +238,14 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
         model: The model's abbr.
         dataset: The dataset's abbr.
         prices: Prices of the model's tokens, for answers without a result; None if unknown.
+        known: Its result, which is then not read again.
 
     Returns:
         The state; ``failed``, with the names of the files, if files are damaged.
     """
     damage: list[str] = []
     try:
-        result = work.result(model, dataset)
+        result = known or work.result(model, dataset)
     except DataError as damaged:
         result = {'error': 'it is damaged'}
         damage.append(str(damaged))
@@ -293,6 +296,28 @@ def look(work: WorkDir, model: str, dataset: str, prices: Prices | None = None) 
         return Cell(model, dataset, State.FAILED, answered, samples_all, None, error, log, spent=spent, others=others)
     state = State.ANSWERED if finished and not works else State.WAITING
     return Cell(model, dataset, state, answered, samples_all, spent=spent, others=others)
+
+
+def total_cost(cells: Iterable[Cell]) -> float | None:
+    """Returns the cost of all answers so far, including those of judges and simulators; None without prices."""
+    costs = [spent.cost for cell in cells for spent in (cell.spent, *cell.others.values()) if spent]
+    known = [cost for cost in costs if cost is not None]
+    return math.fsum(known) if known else None
+
+
+def cost_of_run(run: WorkDir, results: Mapping[tuple[str, str], Mapping[str, Any]]) -> float | None:
+    """Returns :func:`total_cost` of the models and datasets in a run's config; None if the config cannot be read.
+
+    Args:
+        run: The run.
+        results: Model and dataset -> result, of those that have been read.
+    """
+    try:
+        content = read_dumped(run.config())
+        pairs, prices = pairs_in(content, run.config()), prices_of(content)
+        return total_cost(look(run, *pair, prices.get(pair[0]), results.get(pair)) for pair in pairs)
+    except (DataError, OSError):
+        return None
 
 
 def model_abbr(model: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> str:

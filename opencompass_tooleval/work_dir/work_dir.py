@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import check_parts
+from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.statistics.sample import LOOK
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, check_links, open_plain, read_plain
-from opencompass_tooleval.work_dir.names import answers_in, is_of, predictions_of, shard_pattern
+from opencompass_tooleval.work_dir.names import answers_in, is_of, outdated_path, predictions_of, shard_pattern
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.shards import read_predictions, shard_files
 from opencompass_tooleval.work_dir.stored import ANSWERS, ORIGIN, OTHER_ANSWERS, bytes_digest
@@ -114,6 +116,18 @@ class WorkDir:
         if result and isinstance(origin, Mapping) and (files := self.prediction_files(model, dataset)):
             result |= {OTHER_ANSWERS: True} if bytes_digest(files) != origin.get(ANSWERS) else {}
         return result
+
+    def earlier_look(self, model: str, dataset: str) -> dict[str, Any] | None:
+        """Reads the result of a look of ``tooleval run --within`` that the next look replaces once it is complete.
+
+        Returns None if there is none.
+
+        Raises:
+            DataError: The result is damaged.
+        """
+        file = outdated_path(self.result_file(model, dataset))
+        result = read_result(file) if file.is_file() else None
+        return result if result and LOOK in Provenance.of(result).stored else None
 
     def log(self, model: str, dataset: str, stage: str) -> Path:
         """Returns the most informative log of a dataset.

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,10 +22,13 @@ from opencompass_tooleval import plugin
 from opencompass_tooleval.cli.options import key_in
 from opencompass_tooleval.cli.run_config import Judge
 from opencompass_tooleval.cli.run_data import choose
+from opencompass_tooleval.data_path import needed_encoders
+from opencompass_tooleval.embedding.locate import locate_encoder
 from opencompass_tooleval.models.api.first_answer import FirstAnswer, first_answer
 from tests.cli.conftest import DEMO, Command, Outcome
 from tests.conftest import ROOT
 from tests.forked import run_opencompass, run_tooleval
+from tests.models.api.raw_server import serving_raw
 from tests.models.api.scripted_server import KEY, Refused, Request, Script, serving
 from tests.models.api.vendor_server import MessagesVendor, ResponsesVendor, Vendor
 
@@ -141,6 +145,44 @@ def test_the_printed_command_is_that_of_the_run(sweep: Sweep) -> None:
     assert len(list(sweep.config.parent.parent.iterdir())) == 1
 
 
+def test_a_run_is_not_continued_by_its_first_command(
+    sweep: Sweep, tooleval: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(sweep.folder)
+    folder = sweep.config.parent.relative_to(sweep.folder)
+    done = tooleval('run', *TWO_SUBSETS, '--model', 'b', '-r', folder)
+    command = sweep.done.stdout.split('command:')[1].splitlines()[0].strip().partition(' ')[2]
+    assert done.code == 1 and done.err.endswith(f'a run without --within continues with: {command}\n')
+
+
+def test_the_path_of_a_model_is_checked_before_it_is_loaded(
+    tooleval: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_model: Path
+) -> None:
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'hub'))
+    words = (TWO_SUBSETS[0], '--gpus', 0, '--hf')
+    (line,) = faults_of(tooleval('run', *words, 'Qwen/Qwen2-tinny'))
+    assert line.startswith(
+        "FAULT Qwen2-tinny: path 'Qwen/Qwen2-tinny' is no folder, not on this machine, and cannot be"
+    )
+    assert line.endswith(': correct `path`, or hf download Qwen/Qwen2-tinny') and not Path('outputs').exists()
+    snapshot = tmp_path / 'hub' / 'models--Qwen--Qwen2-tinny' / 'snapshots' / ('0' * 40)
+    shutil.copytree(tiny_model, snapshot)
+    (snapshot.parent.parent / 'refs').mkdir()
+    (snapshot.parent.parent / 'refs' / 'main').write_text('0' * 40)
+    for number, path in enumerate(('Qwen/Qwen2-tinny', str(tiny_model))):
+        assert tooleval('run', *words, path, '--write-config', f'{number}.py').code == 0
+        planned = tooleval('plan', f'{number}.py')
+        assert planned.code == 0 and 'FAULT' not in planned.out
+
+
+def test_a_folder_that_cannot_be_written_is_named(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('COMPASS_DATA_CACHE', '/sys')  # nobody may write there, not even root
+    done = tooleval('prepare', 'teval', '--from', DEMO)
+    assert done.code == 1 and done.err.endswith(
+        '; make /sys/data readable and writable for this user, or name another place\n'
+    )
+
+
 def test_a_written_config_is_what_runs(sweep: Sweep, tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(sweep.folder)
     monkeypatch.setenv('OTHER_KEY', KEY)
@@ -247,6 +289,101 @@ def test_prepare_brings_missing_data(tooleval: Command, monkeypatch: pytest.Monk
     assert faults_of(done) == [f'FAULT m: its key is read from $OPENAI_API_KEY, which is not set. {fix}']
 
 
+def test_prepare_brings_the_encoders_that_the_data_sets_need(
+    tooleval: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: Recording
+) -> None:
+    """Without network, it names the folder to copy."""
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'hub'))
+    monkeypatch.delenv('OPENAI_API_KEY', raising=False)
+    shutil.copytree(DEMO, tmp_path / 'data-cache' / 'data' / 'teval')
+    words = ('--model', 'm', '--api-base', server.url, '--key-env', 'MINE', '--prepare')
+    done = tooleval('run', 'teval-en-v2', 'teval-zh-v2/review_str', *words)
+    lines = [line for line in done.out.splitlines() if line.startswith('MISSING')]
+    assert done.code == 1 and done.out.endswith('\nthen give this command again\n') and not server.asked
+    assert len(lines) == 1 and "cannot fetch encoder 'all-mpnet-base-v2' from Hugging Face" in lines[0]
+    folder = Path(lines[0].split('without network: copy ')[1].split()[0])
+    assert folder.is_relative_to(tmp_path / 'hub')
+    (folder / 'refs').mkdir(parents=True)
+    (folder / 'refs' / 'main').write_text('0' * 40)
+    shutil.copytree(locate_encoder('offline').path, folder / 'snapshots' / ('0' * 40))
+    done = tooleval('run', 'teval-en-v2', 'teval-zh-v2/review_str', *words)
+    assert [line.partition(', ')[0] for line in faults_of(done)] == ['FAULT m: its key is read from $MINE']
+
+
+def test_prepare_finds_what_each_kind_of_data_set_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv('TOOLEVAL_ENCODER', raising=False)
+    english, chinese = 'all-mpnet-base-v2', 'thenlper/gte-large-zh'
+    needed = {
+        'teval': [english, chinese],
+        'teval-zh-v2': [chinese],
+        'teval-en-v2/understand_str': [],
+        'tooleval_teval_v1_gen/understand_str': [english, chinese],
+        'teval-fc': [english, chinese],
+        'teval-easytool': [english, chinese],
+        'toolbench': [english],
+        'toolbench/calls_g2': [],
+        'toolbench-agent-easytool-retrieve': [english],
+        'toolbench-agent-easytool': [],
+        'ultratool': [],
+        'demo': ['offline'],
+    }
+    rows = {name: [row for chosen in choose([name]) for row in chosen.rows] for name in needed}
+    assert {name: needed_encoders(rows[name]) for name in rows} == needed
+
+
+def test_the_first_run_of_ultratool(tmp_path: Path) -> None:
+    """Without --prepare one line has the command; with it, the tasks that are not published are built and marked."""
+    data = tmp_path / 'data' / 'ultratool'
+    shutil.copytree(DEMO.parent / 'ultratool', data)
+    for file in data.glob('*/test_set/*.json'):
+        rows = map(json.loads, file.read_text(encoding='utf-8').splitlines())
+        lines = [json.dumps({name: row[name] for name in row if name not in ('domain', 'rebuilt')}) for row in rows]
+        file.write_text('\n'.join(lines), encoding='utf-8')
+    for file in (*data.glob('*/test_set/tool_selection.json'), *data.glob('*/test_set/tool_creation_awareness.json')):
+        file.unlink()
+    judge, script = Judging(), Recording()
+    with serving(script) as url, serving(judge) as base:
+        words = ('ultratool', '--model', 'm', '--api-base', url, '--judge', 'j', '--judge-base', base)
+        settings = {'OPENAI_API_KEY': KEY, 'COMPASS_DATA_CACHE': str(tmp_path), 'TOOLEVAL_CACHE': str(tmp_path / 'c')}
+        done = run(tmp_path, *words, **settings)
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith('FAULT ')]
+        assert done.returncode == 1 and not script.asked
+        assert line.endswith('are not built yet. Fix it with: tooleval prepare ultratool')
+        done = run(tmp_path, *words, '--prepare', **settings)
+    assert len(script.asked) > 2 * 6 * 5
+    results = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob('outputs/run/*/*/results/m/*.json')}
+    rebuilt = {name for name, result in results.items() if result['provenance']['rebuilt']}
+    assert len(results) >= 10 and rebuilt == {
+        f'tooleval-ultratool-{task}_{language}'
+        for task in ('tool_selection', 'tool_creation_awareness')
+        for language in ('zh', 'en')
+    }
+    assert 'data built by this package, not the official files' in done.stdout
+
+
+RETRIEVAL = """
+from mmengine.config import read_base
+with read_base():
+    from opencompass_tooleval.configs.datasets.demo.tooleval_agent_demo_gen import tooleval_agent_datasets
+    from opencompass_tooleval.configs.models.tooleval_oracle import models
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+datasets = [row for row in tooleval_agent_datasets if row['abbr'] == 'tooleval-toolbench_g2-agent-easytool']
+datasets[0]['infer_cfg']['inferencer']['dialogues'].update(retrieve=True, corpus=datasets[0]['instructions'])
+"""
+
+
+def test_agents_that_retrieve_tools_lack_their_encoder_before_a_request(
+    tooleval: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'hub'))
+    Path('retrieval.py').write_text(RETRIEVAL)
+    done = tooleval('plan', 'retrieval.py')
+    (line,) = [line for line in done.out.splitlines() if line.startswith('FAULT ')]
+    assert done.code == 1 and "encoder 'all-mpnet-base-v2' is not on this machine; fetch it with: hf download" in line
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
+    assert tooleval('plan', 'retrieval.py').code == 0
+
+
 def test_prepare_names_the_commands_for_data_that_it_does_not_fetch(tooleval: Command, server: Recording) -> None:
     done = tooleval('run', 'ultratool', 'toolbench', '--model', 'm', '--api-base', server.url, '--prepare')
     assert done.code == 1 and not done.err and not server.asked
@@ -306,6 +443,17 @@ def test_one_question_before_the_run_finds_what_is_wrong(
         models = ('--model', 'other' if base == url else 'tiny')
         (line,) = faults_of(tooleval('run', TWO_SUBSETS[0], *models, '--api-base', base.strip()))
     assert re.search(words.format(url=re.escape(url)), line) and not Path('outputs').exists()
+
+
+def test_an_address_that_is_no_api_is_named_by_its_page(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a chat program with pages at each address; no page can change the screen."""
+    monkeypatch.setenv('OPENAI_API_KEY', KEY)
+    page = b'<!DOCTYPE html><html><head><title>Open \x1b[2JWebUI</title></head><body>x</body></html>'
+    head = b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n' % len(page)
+    with serving_raw(head + page) as server:
+        (line,) = faults_of(tooleval('run', TWO_SUBSETS[0], '--model', 'm', '--api-base', server.url))
+    says = r'this address is no API, it answers with a page of HTML with the title "Open \x1b[2JWebUI"; correct the URL'
+    assert line == f'FAULT m: {server.url}: {says}'
 
 
 def test_a_key_is_not_sent_in_clear_to_find_a_url() -> None:
@@ -483,6 +631,47 @@ def test_a_run_on_another_request_format(tmp_path: Path, vendor: type[Vendor]) -
     assert results and all(result['provenance']['sampling'][0]['wire'] == wire for result in results)
 
 
+class NeedsEffort(Recording):
+    """Refuses requests whose effort is not ``low``, and those with a temperature."""
+
+    def check(self, request: Request) -> None:
+        super().check(request)
+        for name, is_refused in (
+            ('reasoning_effort', request.get('reasoning_effort') != 'low'),
+            ('temperature', 'temperature' in request),
+        ):
+            if is_refused:
+                raise Refused(400, f"Unsupported value: '{name}'", 'unsupported_value')
+
+
+def test_members_of_requests_are_options(tmp_path: Path) -> None:
+    """What the fix names works; the first question has the members too."""
+    with serving(script := NeedsEffort()) as url:
+        words = (TWO_SUBSETS[0], '--limit', '1', '--model', 'tiny', '--api-base', url, '--max-out-len', '64')
+        done = run(tmp_path, *words, OPENAI_API_KEY=KEY)
+        assert done.returncode == 1 and done.stderr.rstrip().endswith(
+            'take --set reasoning_effort=VALUE, or --unset reasoning_effort'
+        )
+        members = ('--set', 'reasoning_effort=low', '--set', 'options={"deep": [1]}', '--unset', 'temperature')
+        refused, script.asked = len(script.asked), []
+        done = run(tmp_path, *words, *members, OPENAI_API_KEY=KEY)
+    assert refused <= 2 and done.returncode == 0, done.stderr
+    assert len(script.asked) > 1 and all(request['options'] == {'deep': [1]} for request in script.asked)
+    (config,) = tmp_path.glob('outputs/run/*/*/config.py')
+    kept = {'reasoning_effort': 'low', 'options': {'deep': [1]}, 'temperature': None}
+    assert values(config)['models'][0]['openai_extra_kwargs'] == kept
+
+
+def test_a_refused_temperature_keeps_the_other_members(tmp_path: Path) -> None:
+    with serving(NeedsEffort()) as url:
+        words = ('--limit', '1', '--model', 'm', '--api-base', url, '--max-out-len', '64')
+        done = run(tmp_path, TWO_SUBSETS[0], *words, '--set', 'reasoning_effort=low', OPENAI_API_KEY=KEY)
+    assert done.returncode == 0, done.stderr
+    (config,) = tmp_path.glob('outputs/run/*/*/config.py')
+    kept = {'reasoning_effort': 'low', 'temperature': None}
+    assert values(config)['models'][0]['openai_extra_kwargs'] == kept
+
+
 def test_a_busy_server_does_not_stop_a_run() -> None:
     with serving(Busy()) as url:
         assert first_answer(url, 'tiny', KEY) == FirstAnswer()
@@ -527,6 +716,8 @@ def test_a_judge_without_work_or_server_is_refused(
         (('--model', 'm', '--serve', 'vllm'), '--serve needs --hf'),
         (('--model', 'm', '--max-cost', '5'), '--max-cost needs --prices'),
         (('--model', 'm', '--judge-base', 'http://h/v1'), '--judge-base needs --judge'),
+        (('--hf', 'p', '--set', 'a=1'), '--set or --unset needs --model or --serve'),
+        (('--model', 'm', '--set', 'a'), '--set a: write it as KEY=VALUE'),
         (('--hf', 'p', '--max-workers', '5'), 'has no max_workers: leave --max-workers out'),
         (('--hf', 'p', '--serve', 'nonsense'), "no engine 'nonsense'; there are llamacpp, lmdeploy, sglang"),
         (('--hf', 'p.gguf', '--serve', 'llamacpp', '--max-out-len', '99'), 'is in its command'),

@@ -75,7 +75,7 @@ def test_retry_asks_only_what_has_no_answer_and_then_all_is_done(
     write_config(folder, canned_server)
     plan = json.loads(tooleval('plan', 'mine.py', '--json', '-').out)
     (model,) = plan['models']
-    assert plan['runner'] == 'ToolEvalLocalRunner' and plan['workers'] == 1
+    assert plan['runner'] == 'ToolEvalLocalRunner' and plan['workers'] is None
     assert (model['model'], model['jobs'], model['gpus'], model['datasets'], model['done']) == ('api', 1, 0, 2, 0)
     assert model['samples'] > 4 and model['prompt_tokens'] > 50 * model['samples'] and model['evaluations'] == 1
     canned_server.reset('500@2-4')

@@ -19,6 +19,7 @@ from tests.cli.conftest import DEMO, Command
 from tests.cli.test_run import Recording, run
 from tests.forked import run_tooleval
 from tests.models.api.scripted_server import KEY, Refused, Request, serving
+from tests.report.support import samples_of
 
 RECORDS, RIGHT = 400, 380
 REVIEW = 'tooleval-teval-review_str_v2'
@@ -118,6 +119,29 @@ def test_a_run_that_failed_continues(tmp_path: Path, server: tuple[Counting, str
     done = run_tooleval(*again[1:], '--trust', cwd=tmp_path, env=settings)
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(script.times().values()) == {1} and result_in(tmp_path)['samples']['all'] == len(script.times())
+
+
+def test_after_a_kill_in_the_second_look_the_report_has_the_scores_of_the_first(
+    tmp_path: Path, server: tuple[Counting, str], environment: dict[str, str]
+) -> None:
+    script, url = server
+    script.most = 150
+    done = run(tmp_path, *words_of(url, '--max-workers', '1', '--prices', '1', '1000'), '--within', '5', **environment)
+    (work,) = tmp_path.glob('outputs/run/*/*')
+    assert done.returncode == 1 and 'look 2 is not complete' in done.stderr
+    report = run_tooleval('report', work, '-o', 'out', cwd=tmp_path)
+    assert report.returncode == 0, report.stderr
+    page = (tmp_path / 'out' / 'index.html').read_text(encoding='utf-8')
+    shown = re.search(r'review_quality: ([\d.]+) \[', done.stdout)
+    assert shown and f'>{shown[1]}<' in page and 'There are no results yet' not in page
+    assert (
+        '1 result is missing' in page
+        and 'the latest look is not complete and the scores are those of the one before.' in page
+    )
+    assert [len(rows) for rows in samples_of(tmp_path / 'out')] == [100]
+    status = run_tooleval('status', work, cwd=tmp_path).stdout
+    (cost,) = re.findall(r'cost     in all: (\S+)', status)
+    assert f'Cost in all, with judges and simulators: {cost}.' in page, 'of both looks'
 
 
 def test_a_look_of_somebody_else_is_not_executed(

@@ -25,12 +25,13 @@ import pytest
 import opencompass_tooleval
 from opencompass_tooleval.agents.tasks.open_bank import open_bank
 from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
+from opencompass_tooleval.benchmarks.ultratool.records import load_records
 from opencompass_tooleval.cli.main import app
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import instructions_provenance
 from opencompass_tooleval.environments.simulator_store import SimulatorStore
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live
-from opencompass_tooleval.extras.preparing.ultratool_rows import planning_row
+from opencompass_tooleval.extras.preparing.ultratool_rows import creation_row, planning_row, usage_row
 from opencompass_tooleval.findings.of_results import result_findings
 from opencompass_tooleval.work_dir.causes import one_line_if_unusable
 from tests.benchmarks.toolbench.test_selection import Words, make_choices, open_tools
@@ -42,7 +43,7 @@ from tests.extras.preparing.test_ultratool_rows import write_samples
 from tests.extras.tasks.shop import SERVER, write_fixture
 from tests.findings.test_kinds import AGENT
 from tests.fixes.collect import fixes, fixes_in
-from tests.forked import run_opencompass
+from tests.forked import run_opencompass, write_commands
 from tests.models.api.scripted_server import CONTEXT, KEY, Refused, Request, Script, serving
 from tests.report.support import add, detail, plain_run, result_of
 from tests.summarizers.test_summarizer import counted
@@ -114,6 +115,7 @@ ELSEWHERE: dict[str, str] = {
     'tooleval prepare funcqa --from DIR': 'cli/test_funcqa.py::test_prepare_and_list',
     'tooleval prepare restbench --from DIR': 'cli/test_restbench.py::test_prepare_and_list',
     'tooleval prepare toolbench --from DIR': 'cli/test_toolbench.py::test_prepare_and_list',
+    'rm {}; tooleval prepare ultratool': 'cli/test_run.py::test_the_first_run_of_ultratool',
     'tooleval prepare ultratool': 'extras/preparing/test_build_command.py::test_copies_and_keeps',
     '{}tooleval easytool generate --source {} {}': (
         'instructions/test_missing_instructions.py::test_the_command_makes_them'
@@ -660,19 +662,28 @@ def recordings_that_are_read_at_each_start(place: Place) -> None:
     assert open_bank(str(Path('b').absolute())).tasks()
 
 
-@row('tooleval build ultratool --from SAMPLES --out {}')
+@row('{} --tasks {} --out repaired && mv repaired/{} {}/{}', '{} --tasks {} --toolset-size {} --out {}')
 def built_data_that_are_missing(place: Place) -> None:
-    folder = Path('data', 'ultratool', 'English-dataset', 'test_set')
-    folder.mkdir(parents=True)
-    shutil.copytree(DEMO / 'ultratool' / 'English-dataset' / 'example', folder.with_name('example'))
-    place.setenv('COMPASS_DATA_CACHE', str(Path('.').absolute()))
-    command = ('tooleval', 'prompts', 'ultratool', 'tool_selection', '--language', 'en')
-    fix = MARK.findall(place.fault(*command))[-1]
-    samples = write_samples(Path('test.json'))
-    code, screen = place.run(*shlex.split(fix.replace('SAMPLES', str(samples))))
-    assert code == 0, screen
-    code, screen = place.run(*command)
-    assert code == 0, screen
+    folder = Path('my data', 'ultratool', 'English-dataset')
+    samples = read_samples(write_samples(Path('test.json')))
+    for name, rows in {
+        'planning': [planning_row(sample) for sample in samples],
+        'tool_usage': [usage_row(sample, published=True) for sample in samples],
+        'tool_creation': [creation_row(sample, {str(sample.tools[0]['name'])}, []) for sample in samples],
+    }.items():
+        write_lines(folder / 'test_set' / f'{name}.json', rows)
+    Path('test.json').rename(folder / 'test.json')
+    write_commands(Path('bin'))
+    for subset in ('tool_usage_repaired', 'tool_selection_32'):
+        file = folder.absolute() / 'test_set' / f'{subset}.json'
+        with pytest.raises(DataError, match='Fix it with: ') as caught:
+            load_records(file, subset, 'en')
+        fix = MARK.findall(str(caught.value))[-1].replace('--toolset-size 32', '--toolset-size 12')
+        script = f'PATH={shlex.quote(str(Path("bin").absolute()))}:$PATH; {fix}'
+        done = subprocess.run(['sh', '-c', script], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        built = file.with_name(file.name.replace('32', '12'))
+        assert len(load_records(built.rename(file), subset, 'en')) == len(samples)
 
 
 @row("simulator=dict(cache='ANOTHER FILE', ...) in the config")
@@ -901,17 +912,25 @@ def a_limit_of_the_server(place: Place) -> None:
     _served(place, {'path': "'full'"}, 'in s.py: Raise max_seq_len, and the limit of the server')
 
 
-@row('correct {}: it fails again if unchanged', long=True)
+@row(
+    'correct {}: it fails again if unchanged',
+    'correct `path` of the model in {}, or hf download it where there is a network',
+    long=True,
+)
 def a_model_that_cannot_be_loaded(place: Place) -> None:
     Path('mine').mkdir()
     Path('mine', 'config.json').write_text('{}')
-    kind = "dict(type='opencompass.models.HuggingFaceBaseModel', abbr='oracle', path='mine', run_cfg=dict(num_gpus=0))"
-    Path('s.py').write_text(f'{SWEEP}models = [{kind}]\n')
-    screen = ' '.join(place.fault('opencompass', 's.py', '-w', 'out').split())
-    shown, again = re.findall(r'fix: (.*?) then: (opencompass .*? -r \S+)', screen)[-1]
-    assert shown == 'correct s.py: it fails again if unchanged'
-    Path('s.py').write_text(SWEEP)
-    assert place.run(*shlex.split(again))[0] == 0
+    for path, fix in (
+        ('mine', 'correct s.py: it fails again if unchanged'),
+        ('no/such', 'correct `path` of the model in s.py, or hf download it where there is a network'),
+    ):
+        kind = f"type='opencompass.models.HuggingFaceBaseModel', abbr='oracle', path={path!r}"
+        Path('s.py').write_text(f'{SWEEP}models = [dict({kind}, run_cfg=dict(num_gpus=0))]\n')
+        screen = ' '.join(place.fault('opencompass', 's.py', '-w', path.replace('/', '')).split())
+        shown, again = re.findall(r'fix: (.*?) then: (opencompass .*? -r \S+)', screen)[-1]
+        assert shown == fix, shown
+        Path('s.py').write_text(SWEEP)
+        assert place.run(*shlex.split(again))[0] == 0
 
 
 # --- programs that do not run here ------------------------------------------------------------------------------------
@@ -937,7 +956,7 @@ def _extras() -> set[str]:
 
 INSTALLS = {fix for fix in fixes() if fix.startswith('pip install')}
 CLONES = {fix for fix in fixes() if fix.startswith('git clone')}
-DOWNLOADS = {fix for fix in fixes() if 'hf download' in fix}
+DOWNLOADS = {fix for fix in fixes() if 'hf download {' in fix}
 
 
 @pytest.mark.parametrize('fix', sorted(INSTALLS))
@@ -961,7 +980,7 @@ def test_git_has_the_options_of_a_clone(fix: str) -> None:
 
 @pytest.mark.parametrize('fix', sorted(DOWNLOADS))
 def test_hf_downloads_a_repository(fix: str) -> None:
-    command = shlex.split(fix.rpartition('with: ')[2].partition('  (')[0].replace('{}', 'org/name'))
+    command = shlex.split(fix[fix.index('hf download') :].partition('  (')[0].replace('{}', 'org/name'))
     assert command[:2] == ['hf', 'download'] and len(command) == 3
     hf = Path(sys.executable).with_name('hf')
     done = subprocess.run([hf, 'download', '--help'], capture_output=True, text=True, check=False)

@@ -91,13 +91,46 @@ def test_side_by_side(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch:
     expected = ['m', 'd', 'name', '50.00', '100.00', '50.00', '-100.00', '100.00', '2', *changed, *tokens, *tokens]
     assert run.rows == [dict(zip(EASYTOOL.columns, expected, strict=True))]
     lines = run.text.splitlines()
-    assert lines[0] == 'Documentation against instructions (delta in points, 95% interval):'
-    assert lines[1].split() == list(EASYTOOL.columns)
-    assert lines[3].split() == [text for text in expected if text]
-    assert lines[4:] == ['tokens of m: means over the tasks, estimate: words, signs and Chinese characters']
+    assert lines[:2] == [
+        'Documentation against instructions. delta: instructions minus documentation, in points',
+        'low, high: its 95% interval. better, worse: % of the records on which the score is better or worse',
+    ]
+    assert lines[3] == 'm' and lines[4].split()[:3] == ['dataset', 'metric', 'documentation']
+    assert lines[7].split() == [text for text in expected[1:-3] if text], 'one prompt of a task has its tokens once'
+    assert lines[8:] == ['', 'tokens of m: means over the tasks, estimate: words, signs and Chinese characters']
     printed = capsys.readouterr().out
     assert run.text in printed
+    gains = 'What instructions gain: instructions minus documentation, in points [95% interval]; 0 of 1 significant:'
+    assert f'{gains}\n  m, d name: +50.00 [-100.00, +100.00]\n' in printed
     assert printed.index('| d-easytool |') < printed.index('Documentation against instructions')
+
+
+def test_fewer_errors_are_better_and_the_gains_that_chance_does_not_explain_come_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run(tmp_path / TIME, *(f'tooleval-{name}{end}' for name in ('sure', 'few') for end in ('', '-easytool')))
+    run.models = ('m', 'n')
+    for model, gain in (('m', 0.5), ('n', 0.0)):
+        for name, change, count in (('sure', gain, 8), ('few', 1.0, 3)):
+            for end, value in (('', 0.0), ('-easytool', change)):
+                values = {'name': value, 'tool_name_error_rate': 1 - value}
+                details = [{'id': f'r{i}', 'values': values} for i in range(count)]
+                wrong = 100 * (1 - value)
+                more = {'tool_name_error_rate': wrong, 'details': details}
+                run.write(f'tooleval-{name}{end}', [value] * count, model=model, **more)
+    run.summarize()
+    (row,) = [row for row in run.rows if [*row.values()][:3] == ['m', 'tooleval-sure', 'tool_name_error_rate']]
+    assert (row['delta'], row['better'], row['worse']) == ('-50.00', '100.00', '0.00')
+    assert run.text.splitlines()[2] == 'lower is better: tool_name_error_rate'
+    assert max(map(len, run.text.splitlines())) < 120 and '\nm\n' in run.text and '\nn\n' in run.text
+    printed = capsys.readouterr().out.partition(', in points [95% interval]; 1 of 4 significant:')[2].splitlines()[1:5]
+    assert [line.partition(' [')[0] for line in printed] == [
+        '  m, sure name: +50.00', '  m, few name: +100.00', '  n, few name: +100.00', '  n, sure name: +0.00'
+    ]  # fmt: skip
+    (tmp_path / TIME / 'configs').mkdir()
+    table = variant_table('easytool', list(comparisons(EASYTOOL, read([tmp_path / TIME]))), {})
+    assert table.title.startswith('Differences in points (instructions minus documentation), 95% interval; better, ')
+    assert {cells[2] for cells in table.rows} == {'API', 'Name errors (lower is better)'}
 
 
 def test_a_pair_has_one_interval_on_every_screen(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def first_page(folder: Path, results: Results) -> Overview:
     found = read([folder])
     samples = SampleFiles(folder / 'samples')
     spent = samples.write_all(found)
-    return overview(boards(found, published_columns()), samples.digest, spent)
+    return overview(boards(found, published_columns()), samples.digest, spent, found.missing)
 
 
 def test_the_ranking_is_the_mean_of_benchmarks_and_its_interval_is_that_of_compare(tmp_path: Path) -> None:
@@ -82,6 +82,7 @@ NO_INTERVAL = 'ahead, no interval', 'no interval'
         (answers(5, 5), answers(0, 5), 'a, b: too few records to rank', ('too few to rank', 'too few to rank')),
         (answers(6, 6), answers(0, 6), 'a leads b by 100.0 points on average (95%: ', ('a leads', 'significant')),
         (answers(5, 10), answers(5, 10), 'a and b have the same score', ('equal', 'not significant')),
+        (answers(0, 10), answers(0, 10), 'a and b have no points', ('all have 0.00', 'not significant')),
         (answers(5, 10), CROSSED, 'b is ahead of a by 10.0 points on average (95%: -', CHANCE),
         (UNLIKE, answers(5, 10), 'a is ahead of b by 40.0 points, no interval', NO_INTERVAL),
         (MOST, FEW, 'a is ahead of b by 15.0 points, no interval', NO_INTERVAL),
@@ -107,7 +108,25 @@ def test_a_model_without_a_result_does_not_keep_the_others_from_being_ranked(tmp
     page = first_page(tmp_path, {**results, 'c': {'tooleval-restbench-tmdb': paths(3, 10)}})
     assert page.headline.startswith('a leads b by 70.0 points') and page.models == ('a', 'b', 'c')
     assert [place.model for place in page.places] == ['a', 'b']
-    assert page.note.endswith('Not ranked, since results are missing: c.')
+    assert page.note.endswith('Not ranked, since results are missing: c (RestBench Spotify and 1 more: no answers).')
+
+
+def test_models_without_any_result_are_named_and_the_others_are_ordered_by_the_rows_that_they_have(
+    tmp_path: Path,
+) -> None:
+    tmdb = 'tooleval-restbench-tmdb'
+    results = {
+        name: {PLAN: answers(n, 10), SPOTIFY: paths(n, 10), tmdb: paths(1, 10)} for name, n in (('x', 9), ('y', 2))
+    }
+    unranked = {'a': {SPOTIFY: paths(1, 10)}, 'b': {SPOTIFY: paths(8, 10)}, 'c': {tmdb: paths(9, 10)}}
+    log = tmp_path / 'logs' / 'infer' / 'gone' / f'{PLAN}.out'
+    log.parent.mkdir(parents=True)
+    log.write_text(f'{PLAN}: OutOfMemoryError: CUDA out of memory\n', encoding='utf-8')
+    page = first_page(tmp_path, {**results, **unranked})
+    assert page.models == ('x', 'y', 'b', 'a', 'c')
+    assert 'gone (RestBench Spotify and 2 more: ' in page.note
+    board = boards(read([tmp_path]), published_columns())[2]
+    assert [row.model for row in board.rows if not row.source][:5] == ['x', 'b', 'y', 'a', 'c']
 
 
 def test_sums_that_differ_in_the_last_digit_are_equal() -> None:
@@ -150,6 +169,19 @@ def test_a_gap_leads_to_the_data_set_that_it_comes_from(tmp_path: Path) -> None:
     )
     gap, *_ = page.highlights['Abilities with the largest gaps']
     assert gap.text == 'T-Eval v1, Plan: b behind a' and 'plan_str_v1' in gap.link
+
+
+def test_a_gap_that_may_be_chance_says_so_and_stands_behind_those_that_may_not(tmp_path: Path) -> None:
+    twin = 'tooleval-teval-review_str_v1-twin-order'
+    results = {
+        model: {PLAN: answers(right, 100), twin: answers(3 * (model == 'a'), 3), SPOTIFY: paths(few, 12)}
+        for model, right, few in (('a', 90, 6), ('b', 40, 5))
+    }
+    gaps = first_page(tmp_path, results).highlights['Abilities with the largest gaps']
+    assert [gap.number for gap in gaps] == [
+        '50.0 points', '100.0 points, too few to rank', '8.3 points, not significant'
+    ]  # fmt: skip
+    assert 'twin' in gaps[1].link
 
 
 def test_every_data_set_of_a_model_has_a_row_and_those_that_all_have_decide(tmp_path: Path) -> None:

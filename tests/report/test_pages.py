@@ -271,7 +271,28 @@ def test_the_first_page_has_the_cost(tmp_path: Path) -> None:
     for model in ('one', 'other'):
         add(tmp_path / 'run', model, REVIEW, result_of(right_of(4, 4), usage=usage))
     shown = Tags(write_report([tmp_path / 'run'], tmp_path / 'out')).text
-    assert 'cost' in shown and '40.00' in shown and '10 in, 10 out' in shown
+    assert 'cost per 1,000 answers' in shown and '10000.00' in shown and '10 in, 10 out' in shown
+
+
+@pytest.mark.parametrize(
+    ('right', 'errors', 'shown', 'absent'),
+    [
+        ((4, 2), {'review_quality': 1.5}, ('± is one standard error; ★ marks the highest score', '★'), ('a tie',)),
+        ((4, 4), {}, (), ('± is', '★')),
+        ((4, 2), {}, ('★ marks the highest score',), ('± is',)),
+    ],
+)
+def test_the_legend_has_the_marks_that_are_there(
+    tmp_path: Path,
+    right: tuple[int, int],
+    errors: dict[str, float],
+    shown: tuple[str, ...],
+    absent: tuple[str, ...],
+) -> None:
+    for model, count in zip(('one', 'other'), right, strict=True):
+        add(tmp_path / 'run', model, REVIEW, result_of(right_of(count, 4), standard_errors=errors))
+    text = Tags(write_report([tmp_path / 'run'], tmp_path / 'out')).text
+    assert all(mark in text for mark in shown) and not any(mark in text for mark in absent)
 
 
 def test_trials_are_told_apart_in_the_sample_browser(tmp_path: Path) -> None:

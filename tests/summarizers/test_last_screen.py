@@ -17,17 +17,61 @@ from opencompass_tooleval.summarizers.last_screen import (
 )
 
 
-def lines_of(models: list[str]) -> list[str]:
-    rows = [Headline('tooleval-restbench-tmdb-easytool', 'correct_path_rate', ['100.00'] * len(models))]
-    return leaderboard(models, rows)
-
-
-def test_names_that_are_cut_stay_apart() -> None:
+def test_heads_wrap_between_words_and_the_table_fits() -> None:
     models = [f'a-model-with-a-rather-long-name-{number}' for number in range(3)]
-    header, row, *_ = lines_of(models)
-    shown = header.split()[2:]
-    assert len(set(shown)) == 3 and [name[-2:] for name in shown] == ['-0', '-1', '-2']
-    assert len(header) <= 80 and 'restbench-tmdb-easytool' in row and '…' not in row
+    rows = [Headline('tooleval-restbench-tmdb-easytool', 'correct_path_rate', ['100.00'] * 3)]
+    *heads, last, row, _ = leaderboard(models, rows)
+    assert [line.split() for line in heads] == [[word] * 3 for word in ('a-model-', 'with-a-', 'rather-', 'long-name-')]
+    assert last.split() == ['benchmark', 'metric', '0', '1', '2']
+    assert all(len(line) <= 80 for line in (*heads, last, row)) and 'restbench-tmdb-easytool' in row
+
+
+SIX = [f'vendor-model-{number}' for number in range(6)]
+TABLES = [
+    Headline(f'tooleval-{name}', 'accuracy', [f'{10.0 * number:.2f}' for number in range(6)])
+    for name in ('teval_v2', 'ultratool_zh', 'restbench-tmdb', 'toolbench-selection_5', 'funcqa-zero_shot', 'x' * 60)
+]
+
+
+@pytest.mark.parametrize(('width', 'columns'), [(40, 2), (66, 4), (80, 5), (100, 5), (160, 6)])
+def test_columns_that_do_not_fit_the_terminal_are_counted_and_heads_are_whole(width: int, columns: int) -> None:
+    lines = leaderboard(SIX, TABLES, width)
+    table = lines[:8]
+    assert all(len(line) <= width for line in table) and len(table[-1].split()) == 1 + columns
+    words = ['model', 'teval_v2', 'zh', 'tmdb', 'selection_5', 'zero_shot'][: 1 + columns]
+    assert table[1].split()[:6] == words and table[0].split()[0] == 'ultratool_'
+    left_out = ', '.join(f'{row.name.removeprefix("tooleval-")} accuracy' for row in TABLES[columns:][:3])
+    number = 6 - columns
+    counted = f'({number} more table{"s" * (number > 1)} in the files below: {left_out}'
+    assert any(line.startswith(counted) for line in lines) == (number > 0)
+
+
+def test_many_models_are_ordered_by_the_first_column_in_which_they_have_a_score() -> None:
+    scores = {'a': '- 10.00', 'b': '50.00* 1.00', 'c': '- 90.00', 'd': '60.00 2.00', 'e': '- -', 'f': '60.00 9.00'}
+    rows = [
+        Headline(f'tooleval-restbench-{i}', 'correct_path_rate', [both.split()[i] for both in scores.values()])
+        for i in range(2)
+    ]
+    ordered = [line.split()[0] for line in leaderboard(list(scores), rows) if line.split()[0] in scores]
+    assert ordered == list('fdbcae')
+
+
+def test_many_models_have_no_column_of_dashes_but_the_other_scores_with_their_names() -> None:
+    empty = Headline('tooleval-teval_v2', 'overall', ['-'] * 6)
+    part = Headline('tooleval-teval_v2', 'review', ['7.00'] * 6, is_main=False)
+    lines = leaderboard(SIX, [empty, part, TABLES[2]], 40)
+    heads = [line.split() for line in lines[:2]]
+    assert heads == [['teval_v2', 'restbench-'], ['model', 'review', 'tmdb']]
+    assert 'Where a main score is missing, the next columns have the other scores.' in lines
+    lines = leaderboard(SIX, [empty, part, *TABLES[2:4]], 30)
+    assert '(1 more table and 1 other score in the files below: toolbench-selection_5 accuracy)' in lines
+
+
+def test_names_of_many_models_that_are_cut_stay_apart() -> None:
+    models = [f'a-model-with-a-very-long-name-{size}-instruct-quantized-w4a16' for size in ('small', 'large')] * 3
+    lines = leaderboard([f'{name}{number // 2}' for number, name in enumerate(models)], TABLES[:1])
+    names = [line.split('  ')[0] for line in lines[1:7]]
+    assert len(set(names)) == 6 and all(len(name) <= 32 for name in names)
 
 
 TEVAL = 'tooleval-teval_v2'
@@ -107,10 +151,8 @@ def test_main_scores_come_before_what_there_is_else() -> None:
     first, second, *_ = leaderboard(['m'] * 5, several)
     assert (first.split(), second.split()) == (['funcqa-cot'] * 2, ['model', 'one_hop', 'multi_hop'])
     wide = [Headline(f'tooleval-toolbench-selection_{i}', 'accuracy', ['2.00'] * 5) for i in (5, 10, 20, 50)]
-    lines = leaderboard(['m'] * 5, [*several, *wide])
-    assert (
-        '…' not in ''.join(lines[:2]) and '(1 more tables in the files below: toolbench-selection_50 accuracy)' in lines
-    )
+    lines = leaderboard(['model-of-a-name'] * 5, [*several, *wide])
+    assert '(1 more table in the files below: toolbench-selection_50 accuracy)' in lines
 
 
 def test_one_cause_is_said_once_and_counted() -> None:
@@ -121,7 +163,7 @@ def test_one_cause_is_said_once_and_counted() -> None:
     missing.insert(5, ('a', 'other', 'other: RuntimeError: out of memory'))
     assert lines(*missing, most=3) == [
         *(f'MISSING a x d{number}: no result; see d{number}.out' for number in range(3)),
-        '        and 27 more for the same reason',
+        '        and 27 more for the same reason, of b too',
         "  why:  EncoderMissingError: encoder 'x' is not here;",
         f'  fix: {fetch}',
         '  then: opencompass CONFIG -w out -r run',

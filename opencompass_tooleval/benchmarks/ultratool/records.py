@@ -28,7 +28,6 @@ from opencompass_tooleval.work_dir.recorded import read_recorded_row
 logger = logging.getLogger(__name__)
 
 FIX = 'tooleval prepare ultratool'
-BUILD = 'tooleval build ultratool --from SAMPLES --out {}'
 
 _CHINESE = re.compile(r'[\u4e00-\u9fff]|\\u[4-9][0-9a-f]{3}')
 _CHINESE_SHARE = 0.03
@@ -48,6 +47,11 @@ class Subset(SubsetRow):
     count: int
     toolset_size: int
     official: bool
+
+    @property
+    def is_prepared(self) -> bool:
+        """True if ``tooleval prepare`` brings or builds the file."""
+        return self.official or self.name == self.task
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,16 @@ def check_language(language: str) -> str:
 def data_file(root: Path, subset: str, language: str) -> Path:
     """Returns the path of a subset in the authors' layout below ``root`` (``data/ultratool``)."""
     return root / FOLDERS[check_language(language)] / 'test_set' / find_subset(subset).file
+
+
+def fix_of(row: Subset, file: Path) -> str:
+    """Returns the command that brings or builds the file of a subset, which may be missing or damaged."""
+    if row.is_prepared:
+        return f'rm {shlex.quote(str(file))}; {FIX}' if file.is_file() and not row.official else FIX
+    build = f'cd {shlex.quote(str(file.parent.parent))} && tooleval build ultratool --from test.json --official .'
+    if row.toolset_size:
+        return f'{build} --tasks {row.task} --toolset-size {row.toolset_size} --out {file.parent.name}'
+    return f'{build} --tasks {row.task} --out repaired && mv repaired/{file.name} {file.parent.name}/{file.name}'
 
 
 def _need(raw: Mapping[str, Any], key: str, kind: type) -> Any:
@@ -323,7 +337,7 @@ def load_records(file: Path, subset: str, language: str, change: Change | None =
     """
     row = find_subset(subset)
     check_language(language)
-    fix = FIX if row.official else BUILD.format(shlex.quote(str(file.parent)))
+    fix = fix_of(row, file)
     records = []
     for number, raw in read_rows(file, fix):
         with naming_record(file, number, fix):
