@@ -60,8 +60,7 @@ def check_run_exists(run: Path, dumped: str | None) -> None:
     files[1].unlink()
     files[0].rmdir()
     run.rmdir()
-    runs = [folder.parent.name for folder in sorted(run.parent.glob('*/configs'))]
-    near = get_close_matches(run.name, runs, n=1, cutoff=0)
+    near = get_close_matches(run.name, [one.parent.name for one in run.parent.glob('*/configs')], n=1, cutoff=0)
     fix = resuming(run.with_name(near[0])) if near else resuming(run).rpartition(' -r ')[0]
     raise SystemExit(f'tooleval: {run}: there is no such run to continue. Fix it with: {fix}')
 

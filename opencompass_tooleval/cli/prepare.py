@@ -142,6 +142,8 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
     if source is None and benchmark.name in plugin.DOWNLOAD:
         source = plugin.load(plugin.DOWNLOAD[benchmark.name])(*filter(None, [version]))
         say(f'downloaded to {source}')
+    clone, by_name = benchmark.data.clone, f'tooleval prepare {benchmark.name} --from '
+    fetch = [clone, by_name + PurePath(clone).name] if clone else [benchmark.prepare]
     sources = [(files, find(files)) for find in (_in_source(source),) for files in benchmark.data.files]
     build = plugin.load(plugin.BUILD[benchmark.name]) if benchmark.name in plugin.BUILD else int
     if source is None and build():
@@ -154,17 +156,15 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
             folders = benchmark.data.files[0].folders
             where = f', nor below it in a folder {" or ".join(folders)}' if folders else ''
             say(f'no {benchmark.title} file, such as {example}, in {source.resolve()}{where}')
-        if benchmark.data.clone:
-            folder = PurePath(benchmark.data.clone).name
-            say(f'{benchmark.data.origin} Fetch and prepare them with:\n  {benchmark.data.clone}')
-            say(f'  tooleval prepare {benchmark.name} --from {folder}')
+        if clone:
+            say('\n  '.join([f'{benchmark.data.origin} Fetch and prepare them with:', *fetch]))
         elif benchmark.data.origin:
             say(benchmark.data.origin)
         return 1
     prepared = [(files, by_path) for files, by_path in sources if files.needed or by_path]
     faults, different = 0, list[str]()
     for files, by_path in track(prepared, benchmark.title, console=Screen(stderr=True), transient=True):
-        for line in _bring(files, by_path, source, benchmark.data.clone or benchmark.prepare):
+        for line in _bring(files, by_path, source, ' && '.join(fetch)):
             faults += line.startswith('DAMAGED')
             different += [files.name] if '  (published: ' in line else []
             say(line)

@@ -77,6 +77,6 @@ def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
             if not all(value is None or is_number(value) for value in values):
                 raise TypeError('a metric is not a number')
         except (OSError, ValueError, LookupError, TypeError) as error:
-            fix = 'write it again with: tooleval easytool retrieval ... --json FILE'
+            fix = 'tooleval easytool retrieval ... --json FILE'
             raise DataError(file, f'it is not a result of a retrieval ({error})', fix=fix) from error
         yield result

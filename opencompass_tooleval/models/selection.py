@@ -9,6 +9,7 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def _all_names(config: Mapping[str, Any], file: Any, what: str) -> Sequence[str]
             names += _names(Config.fromfile(base, format_python_code=False), what)
 
     def likeness(name: str) -> float:
-        parts = [name, *name.split('-')]
-        return max((SequenceMatcher(None, part, word).ratio() for part in parts for word in words), default=0.0)
+        pairs = product([name, *name.split('-')], words)
+        return max((SequenceMatcher(None, part, word).ratio() for part, word in pairs), default=0.0)
 
     return sorted(dict.fromkeys(names), key=likeness, reverse=True)

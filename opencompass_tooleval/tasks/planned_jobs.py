@@ -318,9 +318,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     sizes = _Sizes()
     findings = _without_faulty(cfg)
     unloadable: list[tuple[Any, Any]] = []
-    is_countable = bool(cfg['models'] and cfg['datasets']) and not any(
-        one.kind == 'config:part' and one.about.endswith('partitioner') for one in findings
-    )
+    is_countable = bool(cfg['models'] and cfg['datasets']) and all(one.kind != 'config:part' for one in findings)
     if is_countable:
         configured = list(_configured(cfg))
         findings += [*_decided(cfg), *left_out(work_dir, cfg)]

@@ -103,8 +103,8 @@ def _check_class(config: Path, name: str) -> str:
     if modules[:1] == [_PACKAGE.name] and all(map(str.isidentifier, modules)):
         module = Path(_PACKAGE.parent, *modules)
         if not module.is_dir() and not module.with_suffix('.py').is_file():
-            fix = 'opencompass CONFIG, which makes a new run with this version'
-            raise DataError(config, f'another version made this run: this one has no {name}', fix=fix)
+            what = f'another version made this run: this one has no {name}, and needs a new run'
+            raise DataError(config, what, fix='opencompass CONFIG')
     return name
 
 

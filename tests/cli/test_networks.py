@@ -58,32 +58,30 @@ def in_front(url: str, host: str = '127.0.0.1', certificate: Path | None = None)
         yield f'http{"s" if context else ""}://{shown}:{listening.getsockname()[1]}{urlsplit(url).path}'
 
 
+def make_certificate(file: Path, host: str, days: int) -> Path:
+    """Writes a certificate, which nobody vouches for, with its key; returns the file.
+
+    Args:
+        file: The file.
+        host: Its host, such as ``IP:127.0.0.1``.
+        days: How long it is valid from now on; negative if it no longer is.
+    """
+    request, key = file.with_suffix('.request'), file.with_suffix('.key')
+    asked = ['openssl', 'req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=test']
+    asked += ['-addext', f'subjectAltName={host}', '-keyout', str(key), '-out', str(request)]
+    signed = ['openssl', 'x509', '-req', '-in', str(request), '-signkey', str(key), '-days', str(days)]
+    for command in (asked, [*signed, '-copy_extensions', 'copyall', '-out', str(file)]):
+        subprocess.run(command, check=True, capture_output=True)
+    file.write_bytes(file.read_bytes() + key.read_bytes())
+    return file
+
+
 @pytest.fixture(scope='module')
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Name -> certificate with its key: of this host, which nobody vouches for, of another one, and an old one."""
-    folder, made = tmp_path_factory.mktemp('tls'), {}
-    request, key = folder / 'request.pem', folder / 'key.pem'
-    here = 'IP:127.0.0.1,IP:::1'
-    of = {'unknown': (here, '2'), 'other': ('DNS:other.example', '2'), 'expired': (here, '-1')}
-    for name, (host, days) in of.items():
-        made[name] = file = folder / f'{name}.pem'
-        asked = [
-            'openssl',
-            'req',
-            '-newkey',
-            'ec',
-            '-pkeyopt',
-            'ec_paramgen_curve:P-256',
-            '-nodes',
-            '-subj',
-            '/CN=test',
-        ]
-        asked += ['-addext', f'subjectAltName={host}', '-keyout', str(key), '-out', str(request)]
-        signed = ['openssl', 'x509', '-req', '-in', str(request), '-signkey', str(key), '-days', days]
-        for command in (asked, [*signed, '-copy_extensions', 'copyall', '-out', str(file)]):
-            subprocess.run(command, check=True, capture_output=True)
-        file.write_bytes(file.read_bytes() + key.read_bytes())
-    return made
+    folder, here = tmp_path_factory.mktemp('tls'), 'IP:127.0.0.1,IP:::1'
+    of = {'unknown': (here, 2), 'other': ('DNS:other.example', 2), 'expired': (here, -1)}
+    return {name: make_certificate(folder / f'{name}.pem', host, days) for name, (host, days) in of.items()}
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import lru_cache
 from pathlib import Path
 
@@ -33,7 +34,9 @@ class TemporaryBank(Bank):
         size = sum(file.stat().st_size for file in files if file.is_file())
         if size > MAX_SOURCE_BYTES:
             what = f'{size / 1e6:,.0f} MB of recordings are too much to read at each start'
-            raise DataError(source, what, fix=f'tooleval agents bank build --from {source} --out FILE')
+            raise DataError(
+                source, what, fix=f'tooleval agents bank build --from {shlex.quote(str(source))} --out FILE'
+            )
         self._folder = private_folder('bank')
         file = Path(self._folder.name) / 'bank'
         write_bank(read_sources(find_sources([source])), file)
@@ -50,7 +53,8 @@ def open_bank(path: str) -> Bank:
     Raises:
         DataError: The file is missing, damaged or neither; the error contains the command that makes a bank.
     """
-    file = resolve_data_path(path, f'tooleval agents bank build --from SOURCE --out {path}').resolve()
+    fix = f'tooleval agents bank build --from SOURCE --out {shlex.quote(path)}'
+    file = resolve_data_path(path, fix).resolve()
     return _open(file, file.stat().st_mtime_ns)
 
 

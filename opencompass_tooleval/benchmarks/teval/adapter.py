@@ -27,9 +27,9 @@ from opencompass_tooleval.benchmarks.teval.native_calls import (
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.protocol import protocol_of_version
 from opencompass_tooleval.benchmarks.teval.records import (
-    FIX,
     Sample,
     find_subset,
+    fix_of,
     load_samples,
     native_subset,
     split_stem,
@@ -52,7 +52,7 @@ def _samples(
     subset, version, language = split_stem(name)
     if check_encoder:
         TEvalScorer(subset, version, language, protocol, encoder=encoder)
-    file = resolve_data_path(path, FIX) / f'{name}.json'
+    file = resolve_data_path(path, fix_of(name)) / f'{name}.json'
     samples = load_samples(file, subset, version, change)
     published = find_subset(subset).counts.get(version, 'none')
     get_logger().info(f'data: {file.resolve()}: {len(samples)} records (published: {published})')

@@ -370,15 +370,20 @@ def query_of(record_id: str, messages: Sequence[Message] = ()) -> str:
     return f'teval/{hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest()[:16]}'
 
 
+def fix_of(stem: str) -> str:
+    """Returns the command that fetches a file, such as ``plan_json_v1``."""
+    return f'{FIX} --version v1' if '_v1' in stem else FIX
+
+
 def _read_file(file: Path) -> dict[str, Any]:
     if not file.is_file():
-        raise DataError(file, 'the file is missing', fix=f'{FIX} --version v1' if '_v1' in file.stem else FIX)
+        raise DataError(file, 'the file is missing', fix=fix_of(file.stem))
     try:
         raw, repeated = load_object(read_plain(file).decode('utf-8'))
     except DataError:
         raise
     except ValueError as error:  # the base of json.JSONDecodeError and UnicodeDecodeError
-        raise DataError(file, f'the file is cut short or no JSON ({error})', fix=FIX) from error
+        raise DataError(file, f'the file is cut short or no JSON ({error})', fix=fix_of(file.stem)) from error
     if not isinstance(raw, dict) or not raw:
         raise DataError(file, 'the file is not a JSON object of id -> record', fix=FIX)
     if repeated:

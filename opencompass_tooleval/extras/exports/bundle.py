@@ -25,6 +25,7 @@ from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.jsonable import bounded_text, map_texts, to_jsonable, without_folder
 from opencompass_tooleval.results.result_row import MAX_NAME, PARTS, checked_row, result_row, valid_result
+from opencompass_tooleval.work_dir.causes import resuming
 from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.progress import model_abbr
@@ -126,9 +127,7 @@ def write_bundle(
                 raise DataError(work.result_file(model, dataset), f'not fit for a bundle: {error}') from error
             results.append(row)
     if not results:
-        raise DataError(
-            work.path, 'the run has no results to bundle', fix=f'opencompass CONFIG -r {work.path.name} -m eval'
-        )
+        raise DataError(work.path, 'the run has no results to bundle', fix=f'{resuming(work.path)} -m eval')
     models = _settings(work, {str(row['model']) for row in results}, redact)
     content = {'date': _date(work), 'package': __version__, 'models': models, 'results': results}
     text = json.dumps(content, sort_keys=True, separators=(',', ':')) + '\n'

@@ -314,7 +314,7 @@ def decide(
         tested += _compare(gate, Side.find(old, baseline_model, rules.datasets), new, model, rules, progress)
     if not tested and not gate.refusals:
         what = f'no score matches {first_of(list(rules.metrics), 5)}' if rules.metrics else 'there is no score'
-        raise DataError(old.path, what, fix='tooleval compare')
+        raise DataError(old.path, what, fix='leave out --metric' if rules.metrics else '')
     paired = [one for one in tested if one.row.low is not None]
     for one in tested:
         if one.row.low is None:

@@ -92,7 +92,7 @@ def _ledger(file: Path) -> dict[str, str]:
     try:
         ledger = load_json(read_plain(file), bounded=True)
     except ValueError as error:
-        raise DataError(file, f'it cannot be read ({error})', fix=f'rm {file}') from error
+        raise DataError(file, f'it cannot be read ({error})', fix=f'rm {shlex.quote(str(file))}') from error
     return {str(name): str(digest) for name, digest in ledger.items()} if isinstance(ledger, dict) else {}
 
 

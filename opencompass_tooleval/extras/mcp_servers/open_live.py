@@ -45,5 +45,5 @@ def open_live(
     from opencompass_tooleval.extras.mcp_servers.live import LiveTools
 
     parsed = parse_server(server, fill_variables(env or {}))
-    folder = resolve_data_path(fixture, 'the fixture of the server') if fixture else None
+    folder = resolve_data_path(fixture, 'correct `fixture` of `live` in the config') if fixture else None
     return LiveTools(parsed, folder, allow=allow, leave_out=leave_out, ahead=ahead, most=most, log=log)

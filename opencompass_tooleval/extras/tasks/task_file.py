@@ -30,7 +30,6 @@ from opencompass_tooleval.work_dir.data_files import read_plain, sha256_of
 from opencompass_tooleval.work_dir.trust import Trustee, uses
 
 ENDINGS = ('.yaml', '.yml')
-FIX = 'make one with tooleval tasks init'
 NO_COPY = 'without a fixture nothing is copied or reset'
 
 _HEAD: Mapping[str, Any] = {
@@ -242,7 +241,8 @@ def load_tasks(path: str | Path) -> TaskFile:
     Raises:
         DataError: The file is missing or damaged; the message names the task.
     """
-    file = Path(path) if Path(path).is_file() else resolve_data_path(str(path), FIX)
+    fix = f'tooleval tasks init --server COMMAND --out {shlex.quote(str(path))}'
+    file = Path(path) if Path(path).is_file() else resolve_data_path(str(path), fix)
     try:
         head = _checked(load_yaml(read_plain(file, _MAX_BYTES).decode('utf-8'), typed=False), _HEAD, 'the file')
         rows = head.pop('tasks', [])
@@ -251,7 +251,7 @@ def load_tasks(path: str | Path) -> TaskFile:
         found = TaskFile(file, **head)
         _check_head(found)
     except (ValueError, UnicodeDecodeError) as error:
-        raise error if isinstance(error, DataError) else DataError(file, str(error), fix=FIX) from error
+        raise error if isinstance(error, DataError) else DataError(file, str(error)) from error
     tasks: dict[str, WrittenTask] = {}
     for number, row in enumerate(rows, 1):
         name = str(row.get('id', number)) if isinstance(row, dict) else str(number)
