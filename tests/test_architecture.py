@@ -293,7 +293,7 @@ BUDGETS = {
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
     # chat templates; failures like refusals; names that screens cannot show
-    'models': 3990 + 177 + 167 + 412 + 128,  # Responses and Messages; shared rates; nearest names; missing local models
+    'models': 3990 + 177 + 167 + 412 + 130,  # Responses and Messages; shared rates; nearest names; missing local models
     'partitioner': 70 + 10 + 9,  # tells what plan finds; runs that do not exist
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670 + 19,  # cost of the rows that rank models; causes of models without a rank
