@@ -12,6 +12,8 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.locate import choose_encoder
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.work_dir.data_files import sha256_of
 
@@ -22,6 +24,8 @@ PACKAGE_PREFIX = 'tooleval:'
 """Prefix of paths inside this package, such as ``tooleval:demo/teval/EN``."""
 
 _MOST_FOLDERS = 1_000
+_FOR_USERS = 2
+"""Number of the candidates that hold files of users; the last has only files that this package built."""
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -35,14 +39,15 @@ def candidate_paths(path: str) -> list[Path]:
 
     Args:
         path: ``tooleval:...``, an absolute path, or a path such as ``data/teval/EN`` below ``$COMPASS_DATA_CACHE``
-            (default: the working directory) or ``~/.cache/opencompass``.
+            (default: the working directory), ``~/.cache/opencompass``, or ``$TOOLEVAL_CACHE``, for files that this
+            package built.
     """
     inside = package_path(path)
     if inside is not None:
         return [inside]
     if os.path.isabs(path):
         return [Path(path)]
-    return [folder / path for folder in _searched()]
+    return [folder / path for folder in (*_searched(), default_cache())]
 
 
 def _searched() -> list[Path]:
@@ -83,7 +88,7 @@ def resolve_data_path(path: str, fix: str) -> Path:
         if candidate.exists():
             logger.info('data: %s', candidate.resolve())
             return candidate
-    looked = ', '.join(str(candidate.resolve()) for candidate in candidates)
+    looked = ', '.join(str(candidate.resolve()) for candidate in candidates[:_FOR_USERS])
     raise DataError(path, f'not found; looked at {looked} ({ENV} moves the first)', fix=fix)
 
 
@@ -122,20 +127,38 @@ def _files_of(row: Mapping[str, Any]) -> Iterator[DataFiles]:
     """Yields the benchmark files that hold the records of a row."""
     language = row.get('language')
     name = f'{row.get("name")} {language}' if language else str(row.get('name'))
-    has_dialogues = 'dialogues' in ((row.get('infer_cfg') or {}).get('inferencer') or {})
-    parts = () if has_dialogues else PurePath(row['path']).parts
+    parts = () if _dialogues(row) else PurePath(row['path']).parts
     named = [one for one in BENCHMARKS if one in parts]  # a task loads no other tables
     for benchmark in map(find_benchmark, named) if named else all_benchmarks():
         for files in benchmark.data.files:
             is_named = f'{files.name} '.startswith(f'{name} ') or PurePath(files.paths[0]).stem == name
-            if is_named and PurePath(files.paths[0]).is_relative_to(row['path']):
+            if is_named and files.is_prepared and PurePath(files.paths[0]).is_relative_to(row['path']):
                 yield files
+
+
+def _dialogues(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the settings of a row's dialogues; empty without dialogues."""
+    return ((row.get('infer_cfg') or {}).get('inferencer') or {}).get('dialogues') or {}
+
+
+def needed_encoders(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Returns the sentence encoders that rows need, as they or the environment choose them."""
+    names: dict[str, None] = {}
+    for row in rows:
+        dialogues, evaluator = _dialogues(row), (row.get('eval_cfg') or {}).get('evaluator') or {}
+        parts = PurePath(str(row.get('path'))).parts
+        found = [find_benchmark(one).data.encoder for one in BENCHMARKS if one in parts and not dialogues]
+        languages = [of_name(row['name']) for of_name in found if of_name]
+        for language in filter(None, [*languages, 'EN' if dialogues.get('retrieve') else '']):
+            chosen = evaluator.get('encoder') or row.get('encoder') or dialogues.get('encoder')
+            names[choose_encoder(chosen, language)] = None
+    return list(names)
 
 
 def _needed(row: Mapping[str, Any]) -> Iterator[str]:
     """Yields the paths that a row reads, relative to the data cache."""
     for files in _files_of(row):
         yield from files.paths
-    dialogues = ((row.get('infer_cfg') or {}).get('inferencer') or {}).get('dialogues') or {}
+    dialogues = _dialogues(row)
     paths = (row.get('path'), row.get('instructions'), dialogues.get('instructions'), dialogues.get('bank'))
     yield from (path for path in paths if isinstance(path, str) and path)

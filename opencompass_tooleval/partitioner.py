@@ -6,7 +6,8 @@ import secrets
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from itertools import filterfalse, product
+from difflib import get_close_matches
+from itertools import filterfalse, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from opencompass.utils import dataset_abbr_from_cfg, get_infer_output_path, get_
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.findings.finding import Finding
+from opencompass_tooleval.findings.of_results import left_out
 from opencompass_tooleval.inferencers.resuming import RESULTS, finished_only, is_of_package
 from opencompass_tooleval.models.accelerator import restore_settings, run_options
 from opencompass_tooleval.models.preflight import Sweep, check_settings, pairs_of, sweep_findings, tell
-from opencompass_tooleval.models.selection import check_selection
+from opencompass_tooleval.work_dir.causes import resuming
 from opencompass_tooleval.work_dir.shards import numbered_shards
 
 _MOST_REPLICAS = 1024
@@ -32,13 +34,36 @@ def check_config(cfg: Any) -> list[Finding]:
         Findings that are not faults.
 
     Raises:
-        DataError: The config selects no model, no data set, or a missing one.
-        SystemExit: A setting is unknown or has a wrong type, or two models or two data sets have the same name.
+        SystemExit: The config selects no model, no data set, or a missing one, a setting is unknown or has a wrong
+            type, or two models or two data sets have the same name.
     """
-    check_selection(cfg)
     findings = check_settings(cfg)
     restore_settings(cfg)
     return findings
+
+
+def check_run_exists(run: Path, dumped: str | None) -> None:
+    """Ends this process, and removes what it has written, if ``opencompass -r NAME`` names a run that does not exist.
+
+    OpenCompass makes the folder of such a run, and would ask everything.
+
+    Args:
+        run: The run.
+        dumped: The config that OpenCompass has written into it.
+
+    Raises:
+        SystemExit: The run has nothing but this config.
+    """
+    options, files = run_options(), [run / 'configs', run / 'configs' / Path(dumped or '').name]
+    if options is None or options.reuse in (None, 'latest') or [*islice(run.rglob('*'), 3)] != files:
+        return
+    files[1].unlink()
+    files[0].rmdir()
+    run.rmdir()
+    runs = [folder.parent.name for folder in sorted(run.parent.glob('*/configs'))]
+    near = get_close_matches(run.name, runs, n=1, cutoff=0)
+    fix = resuming(run.with_name(near[0])) if near else resuming(run).rpartition(' -r ')[0]
+    raise SystemExit(f'tooleval: {run}: there is no such run to continue. Fix it with: {fix}')
 
 
 @PARTITIONERS.register_module()
@@ -69,9 +94,9 @@ class ToolEvalPartitioner(NaivePartitioner):
         """Partitions a config, and logs the findings of ``tooleval plan``, before the first request.
 
         Raises:
-            DataError: There is no model or no data set, or ``dataset_abbrs`` names a missing one.
-            SystemExit: A setting is invalid (:func:`check_config`).
+            SystemExit: The selection or a setting is invalid (:func:`check_config`), or ``-r`` names no run.
         """
+        check_run_exists(Path(self.out_dir).parent, getattr(cfg, 'filename', None))
         findings = check_config(cfg)
         tasks = super().__call__(cfg)
         options, pairs = run_options(), list(pairs_of(tasks))
@@ -79,7 +104,7 @@ class ToolEvalPartitioner(NaivePartitioner):
         runner = ((cfg.get('infer') or {}).get('runner') or {}).get('type')
         sweep = Sweep(runner, () if is_scoring else pairs, pairs if is_scoring or mode == 'all' else ())
         if self.tells:
-            tell([*findings, *sweep_findings(sweep)])
+            tell([*findings, *sweep_findings(sweep), *(() if is_scoring else left_out(Path(self.out_dir).parent, cfg))])
         return tasks
 
     def partition(self, model_dataset_combinations: Any, work_dir: str, out_dir: str, add_cfg: Any = None) -> Any:

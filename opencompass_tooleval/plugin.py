@@ -37,6 +37,12 @@ those of ``language``, ``version``, ``method``, ``data`` and ``instructions`` th
 DOWNLOAD = {'teval': '.benchmarks.teval.files:download'}
 """Benchmark -> a function that fetches its files and returns their folder."""
 
+BUILD: dict[str, str] = {}
+"""Benchmark -> a function that builds files that its authors did not publish, if they are missing.
+
+It returns the number of sets of files that it built.
+"""
+
 VARIANTS = {
     'easytool': '.benchmarks.variant_kinds:EASYTOOL',
     'function_calling': '.benchmarks.variant_kinds:FUNCTION_CALLING',
@@ -171,9 +177,11 @@ RESULT_CHECKS = [
 """Checks of results: pure functions that take (model, data set) -> result without details, and yield findings."""
 
 CONFIG_CHECKS = [
+    '.models.selection:selection_faults',
     '.models.settings:component_faults',
     '.models.settings:faults_of_rows',
     '.models.accelerator:accelerator_faults',
+    '.models.preflight:ignored_workers',
     '.models.accelerator:template_faults',
     '.models.literal_keys:literal_keys',
     '.models.preflight:replayed_judges',
@@ -316,6 +324,7 @@ COMMANDS[''] |= {
     'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.', 'Look at results'),
     'tasks': ('', 'Tasks on your own tools: write them, check them.', 'Your own tools'),
 }
+BUILD |= {'ultratool': '.extras.preparing.build_ultratool:build_missing'}
 COMMANDS['build'] = {
     'ultratool': (
         '.extras.preparing.build_ultratool:build_ultratool',

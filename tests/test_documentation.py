@@ -44,7 +44,7 @@ INLINE = re.compile(r'`((?:tooleval|opencompass|make|python tools/)[^`]*)`')
 
 NOT_RUN = {
     '. .venv/bin/activate': 'the environment of `make demo`',
-    'tooleval run teval --model gpt-4o-mini --sample 100 --prepare': 'needs a key and the network; test_run.py',
+    'tooleval run teval --model gpt-4o-mini --model gpt-4.1-mini --sample 100 --prepare': 'needs a key and the network',
     'python3 -m venv /envs/vllm': 'makes an environment for an engine',
     '/envs/vllm/bin/pip install vllm': 'installs an engine',
     'tooleval gate outputs/new --baseline outputs/old --equivalent 3': 'tests/cli/test_gate.py',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import partial
 from io import StringIO
 from logging import StreamHandler
@@ -13,11 +14,10 @@ from mmengine.config import Config
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.cli.main import main
-from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.partitioner import ToolEvalNumWorkerPartitioner, ToolEvalPartitioner
 from opencompass_tooleval.tasks.planned_jobs import make_plan
 from tests.conftest import ROOT
-from tests.forked import run_opencompass
+from tests.forked import run_opencompass, run_tooleval
 
 CONFIGS = ROOT / 'opencompass_tooleval' / 'configs'
 
@@ -76,7 +76,7 @@ def test_replicas_out_of_place(tmp_path: Path, folder: str, replicas: int) -> No
         ({'models': []}, "'models' is empty: a filter may match nothing"),
         (
             {'datasets': [], 'rows': ROWS},
-            "'datasets' is empty: a filter may match nothing. Data sets in the config: plan_json, plan_str, review",
+            "'datasets' is empty: a filter may match nothing. There are plan_json, plan_str, review",
         ),
         (
             {'datasets': ROWS[:1], 'rows': ROWS, 'dataset_abbrs': ['plan_json', 'plan_srt']},
@@ -87,7 +87,7 @@ def test_replicas_out_of_place(tmp_path: Path, folder: str, replicas: int) -> No
     ids=['no model', 'no data set', 'a typo', 'a pattern'],
 )
 def test_what_is_not_there_is_refused(tmp_path: Path, kind: Any, more: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(SystemExit) as caught:
         partition(kind, tmp_path, {'models': MODELS, 'datasets': ROWS, **more})
     assert message in str(caught.value)
 
@@ -106,4 +106,54 @@ def test_a_sweep_and_its_plan_refuse_a_mistyped_abbr_in_the_ready_config(
     monkeypatch.setattr('sys.argv', ['tooleval', 'plan', str(file)])
     with pytest.raises(SystemExit, match='1'):
         main()
-    assert message in capsys.readouterr().err
+    assert f'FAULT {file}: dataset_abbrs names' in (printed := capsys.readouterr().out) and message in printed
+
+
+FILTERED = """
+from mmengine.config import read_base
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer
+    from opencompass_tooleval.configs.models.tooleval_oracle import models
+{what} = [row for row in {what} if {abbr!r} in row['abbr']]
+"""
+
+
+@pytest.mark.parametrize(
+    ('what', 'abbr', 'nearest'),
+    [('datasets', 'review_srt', 'tooleval-teval-review_str_v2'), ('models', 'oracel', 'oracle, oracle-noise-0.3')],
+)
+def test_a_filter_that_matches_nothing_is_one_line_with_the_nearest_names(
+    tmp_path: Path, what: str, abbr: str, nearest: str
+) -> None:
+    """Also where the filter keeps the name of the variable, so that the config itself has no other names."""
+    (tmp_path / 'sweep.py').write_text(FILTERED.format(what=what, abbr=abbr))
+    line = f'sweep.py: {what!r} is empty: a filter may match nothing. There are {nearest}'
+    planned = run_tooleval('plan', 'sweep.py', cwd=tmp_path)
+    assert planned.returncode == 1 and planned.stdout.startswith(f'FAULT {line}') and planned.stdout.count('\n') == 1
+    done = run_opencompass('sweep.py', cwd=tmp_path)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1].startswith(f'tooleval: {line}')
+    assert 'Traceback' not in done.stderr
+
+
+def test_a_run_that_does_not_exist_is_not_continued(tmp_path: Path) -> None:
+    """OpenCompass would make its folder and ask everything; nothing of it stays, so that it does not exist later."""
+    text = FILTERED.format(what='datasets', abbr='teval-review_str_v2')
+    (tmp_path / 'sweep.py').write_text(text.replace('datasets, eval', 'datasets, summarizer, eval'))
+    go = partial(run_opencompass, 'sweep.py', '-w', 'my runs', cwd=tmp_path)
+    done = go('-r', '20200101_000000')
+    fix = "opencompass sweep.py -w 'my runs'"
+    line = 'tooleval: my runs/20200101_000000: there is no such run to continue. Fix it with: '
+    assert done.returncode == 1 and done.stderr.splitlines()[-1] == line + fix
+    assert list((tmp_path / 'my runs').iterdir()) == []
+    assert go('-r').returncode == 0, 'the latest run, of which there is none'
+    (run,) = (tmp_path / 'my runs').iterdir()
+    done = go('-r', '20200101_000000')
+    assert done.returncode == 1 and done.stderr.splitlines()[-1] == f'{line}{fix} -r {run.name}'
+    assert list((tmp_path / 'my runs').iterdir()) == [run]
+    assert go('-r').returncode == 0 and go('-r', run.name).returncode == 0
+    for kept in ('predictions/oracle/tooleval-teval-review_str_v2.json', 'predictions', 'results'):
+        copy = run.with_name(f'copy of {kept.replace("/", " ")}')
+        copytree = shutil.copy if kept.endswith('json') else shutil.copytree
+        (copy / kept).parent.mkdir(parents=True)
+        copytree(run / kept, copy / kept)
+        assert go('-r', copy.name).returncode == 0, kept

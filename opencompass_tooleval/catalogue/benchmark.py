@@ -66,6 +66,7 @@ class DataFiles:
         exact: True if files with other counts are refused.
         needed: True if ``prepare`` reports them when missing.
         parts: Number of parts of a path, from its end, that identify the file in a folder with other files.
+        is_prepared: False if another command makes them, which loading them names.
         folders: Names of the published folders that hold the files, if files in other folders have the same names;
             else empty.
     """
@@ -78,6 +79,7 @@ class DataFiles:
     exact: bool = True
     needed: bool = True
     parts: int = 1
+    is_prepared: bool = True
     folders: tuple[str, ...] = ()
 
 
@@ -110,12 +112,15 @@ class BenchmarkFiles:
         origin: A sentence on their source.
         clone: The command that fetches them.
         hints: Folder of the data cache -> lines that ``prepare`` adds.
+        encoder: Name of a data set, or of a file without extension -> language of the sentence encoder that it needs
+            (``EN`` or ``ZH``), or ``''``; None if no data set needs one.
     """
 
     files: tuple[DataFiles, ...]
     origin: str = ''
     clone: str = ''
     hints: Callable[[Path], Iterable[str]] | None = None
+    encoder: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Annotated
 
@@ -15,8 +15,14 @@ from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import Benchmark, Content, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.data_path import candidate_paths
-from opencompass_tooleval.work_dir.printing import Screen
+from opencompass_tooleval.data_path import candidate_paths, needed_encoders
+from opencompass_tooleval.embedding.locate import (
+    EncoderFiles,
+    EncoderMissingError,
+    fetch_encoder,
+    locate_encoder,
+)
+from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import whole_file
 
 SourceOption = Annotated[
@@ -92,7 +98,24 @@ def _bring(files: DataFiles, by_path: Mapping[str, Path], source: Path, fix: str
         yield f'{whose}{words}'
 
 
-def prepare(benchmark: Benchmark, source: Path | None, version: str | None = None) -> int:
+def bring_encoders(names: Iterable[str], find: Callable[[str], EncoderFiles] = fetch_encoder) -> int:
+    """Prints the folders of sentence encoders; returns 1 if one is missing, else 0.
+
+    Args:
+        names: Their names.
+        find: Finds the files, and may fetch them.
+    """
+    status = 0
+    for name in names:
+        try:
+            say(f'encoder {name}: {find(name).path}')
+        except (EncoderMissingError, OSError) as error:
+            status = 1
+            say(f'MISSING {error}')
+    return status
+
+
+def prepare(benchmark: Benchmark, source: Path | None, version: str | None = None, with_encoders: bool = True) -> int:
     """Verifies a benchmark's files and copies them below ``$COMPASS_DATA_CACHE``.
 
     An equal file that is already in place is kept. A damaged file is reported and not copied. Lines at the end name
@@ -102,9 +125,11 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
         benchmark: The benchmark.
         source: Folder with the files; None to download them.
         version: Version to download; None for the benchmark's default.
+        with_encoders: True to fetch the sentence encoders that the downloaded files need; with ``source``, missing ones
+            are only named.
 
     Returns:
-        0, or 1 if a file is damaged or missing, or no file is found.
+        0, or 1 if a file is damaged or missing, no file is found, or an encoder cannot be fetched.
 
     Raises:
         OSError: Files cannot be fetched or written.
@@ -113,13 +138,14 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
     if version and source:
         raise ValueError('--version chooses what is downloaded: leave it out, or --from')
 
-    def say(text: str) -> None:
-        Screen().print(text, soft_wrap=True)
-
+    is_download = source is None
     if source is None and benchmark.name in plugin.DOWNLOAD:
         source = plugin.load(plugin.DOWNLOAD[benchmark.name])(*filter(None, [version]))
         say(f'downloaded to {source}')
     sources = [(files, find(files)) for find in (_in_source(source),) for files in benchmark.data.files]
+    build = plugin.load(plugin.BUILD[benchmark.name]) if benchmark.name in plugin.BUILD else int
+    if source is None and build():
+        return 0
     if source is None or not any(by_path for _, by_path in sources):
         if source is not None and not source.is_dir():
             say(f'{source} is not a folder')
@@ -142,6 +168,10 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
             faults += line.startswith('DAMAGED')
             different += [files.name] if '  (published: ' in line else []
             say(line)
+    if with_encoders:
+        rows = ({'name': PurePath(path).stem, 'path': path} for _, by_path in sources for path in by_path)
+        lacking = bring_encoders(needed_encoders(rows), fetch_encoder if is_download else locate_encoder)
+        faults += lacking if is_download else 0
     kinds = {files.name.partition(' ')[2] for files, by_path in sources if by_path}
     absent = [
         files.name
@@ -151,6 +181,7 @@ def prepare(benchmark: Benchmark, source: Path | None, version: str | None = Non
     ]
     if absent:
         say(f'still missing, neither in {source} nor prepared before: {", ".join(absent)}')
+    build()
     for line in benchmark.data.hints(candidate_paths('')[0]) if benchmark.data.hints else ():
         say(line)
     if different:

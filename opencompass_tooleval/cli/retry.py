@@ -69,7 +69,7 @@ def retry_sweep(
         return 0
     trust_first(trustee, trust)
     trustee.check()
-    go_on = one_line_if_interrupted(f'tooleval retry {work.path}')
+    go_on = one_line_if_interrupted(shlex.join(['tooleval', 'retry', str(work.path)]))
     with go_on, Interrupts() as interrupts, private_folder('retry') as folder:
         file = Path(folder, 'retry.py')
         config.write(file)

@@ -20,14 +20,16 @@ from opencompass_tooleval.catalogue.benchmark import all_benchmarks
 from opencompass_tooleval.cli.looks import FIRST, Look, look_setting, run_looks
 from opencompass_tooleval.cli.options import KEY_VARIABLE, KeyEnvOption, TrustOption, WireOption, key_in, key_of_wire
 from opencompass_tooleval.cli.output import progress, trust_first
+from opencompass_tooleval.cli.prepare import bring_encoders
 from opencompass_tooleval.cli.prepare import prepare as prepare_data
 from opencompass_tooleval.cli.report import run_and_report
 from opencompass_tooleval.cli.run_config import API, HF, SERVED, Judge, Models, Twins, config_text, engines
 from opencompass_tooleval.cli.run_data import choose, config_values
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.statistics.sample import Sample
+from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.python_literal import python_literal
-from opencompass_tooleval.data_path import missing_files
+from opencompass_tooleval.data_path import missing_files, needed_encoders
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.models.api.first_answer import FirstAnswer, first_answer
 from opencompass_tooleval.models.api.wires import WIRES
@@ -90,6 +92,13 @@ def run_benchmarks(
     system_prompt: Annotated[
         str | None, typer.Option(metavar='TEXT', help='System prompt of each request, before that of the data set.')
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option('--set', metavar='KEY=VALUE', help='A further member of requests, as JSON or text; several.'),
+    ] = None,
+    unset: Annotated[
+        list[str] | None, typer.Option(metavar='KEY', help='A member of requests to leave out; several.')
+    ] = None,
     stream: Annotated[
         bool, typer.Option('--stream', help='Request streams, so that gateways do not end long requests.')
     ] = False,
@@ -117,7 +126,7 @@ def run_benchmarks(
             '--replicas', '--shards', min=1, help='Tasks per model that share its data sets: a fast one does more.'
         ),
     ] = None,
-    prepare: Annotated[bool, typer.Option('--prepare', help='Fetch missing data first.')] = False,
+    prepare: Annotated[bool, typer.Option('--prepare', help='Fetch missing data and sentence encoders first.')] = False,
     write_config: Annotated[
         Path | None, typer.Option(metavar='FILE', help='Write the config there, and run nothing.')
     ] = None,
@@ -141,7 +150,7 @@ def run_benchmarks(
     """
     if resume:
         of_models = (model, api_base, hf, serve, gpus, models, temperature, system_prompt, prices, max_cost)
-        of_requests = (max_out_len, max_seq_len, max_workers, judge, judge_base, slurm, replicas)
+        of_requests = (set_, unset, max_out_len, max_seq_len, max_workers, judge, judge_base, slurm, replicas)
         others = (benchmarks, sample, limit, twin, write_config, work_dir, *of_models, *of_requests)
         is_alone = not (stream or prepare or seeds > 1 or any(one is not None and one != [] for one in others))
         if within is None or not is_alone:
@@ -159,6 +168,7 @@ def run_benchmarks(
         'temperature': temperature,
         'system_prompt': system_prompt or None,
         'stream': stream or None,
+        'openai_extra_kwargs': (members := {**dict(map(_member, set_ or ())), **dict.fromkeys(unset or ())}) or None,
         'run_cfg': None if gpus is None else {'num_gpus': gpus},
         'prices': prices and dict(zip(('input', 'output'), prices, strict=True)),
         'budget': None if max_cost is None else {'cost': max_cost},
@@ -180,6 +190,7 @@ def run_benchmarks(
         ('--gpus', gpus is not None and not hf, '--hf'),
         ('--max-cost', max_cost is not None and not (prices or models), '--prices INPUT OUTPUT'),
         ('--judge-base', judge_base and not judge, '--judge'),
+        ('--set or --unset', members and not (model or serve), '--model or --serve'),
         ('--seeds', seeds > 1 and not twin, '--twin'),
     ):
         if is_set:
@@ -230,7 +241,8 @@ def run_benchmarks(
         names = ' '.join(row['abbr'] for row in rows)
         is_native = any(part in names for part in ('-fc', '-dfsdt'))
         choices = ('auto', 'required') if 'conformance' in names else ('auto',) if is_native else ()
-        first = {one: first_answer(settings['openai_api_base'], one, key, temperature, wire, choices) for one in asked}
+        base = settings.get('openai_api_base', '')
+        first = {one: first_answer(base, one, key, temperature, wire, choices, members) for one in asked}
         keys = {grader.model if grader else '': key_env or KEY_VARIABLE}  # of the judge, whose format is chat
         of_judge = FirstAnswer()
         if grader and not faults:
@@ -238,7 +250,7 @@ def run_benchmarks(
         findings = [*faults, *_server_findings(first, max_out_len is None)]
         findings += _server_findings({grader.model: of_judge}) if grader else []
         for finding in findings:
-            say(finding.line.replace(KEY_VARIABLE, keys.get(finding.about, variable)), err=True)
+            say(_as_options(finding.line).replace(KEY_VARIABLE, keys.get(finding.about, variable)), err=True)
         if any(finding.is_fault for finding in findings):
             return 1
         if isinstance(tested, Models):
@@ -269,6 +281,28 @@ def _export_key(key_env: str | None, variable: str) -> None:
     """Passes the key of ``--key-env`` in a variable to the programs that are started, and both names to messages."""
     if key_env:
         os.environ |= {variable: os.environ.get(key_env, ''), KEY_ENV: f'{variable}={key_env}'}
+
+
+def _member(word: str) -> tuple[str, Any]:
+    """Returns name and value of ``--set``.
+
+    Raises:
+        ValueError: It is not KEY=VALUE.
+    """
+    name, sign, text = word.partition('=')
+    if not name or not sign:
+        raise ValueError(f'--set {word}: write it as KEY=VALUE')
+    try:
+        return name, load_json(text, bounded=True)
+    except ValueError:
+        return name, text
+
+
+def _as_options(line: str) -> str:
+    """Returns a line with settings of a config as options of this command."""
+    line = re.sub(r'set openai_extra_kwargs=dict\((\w+)=None\) in the config of the model', r'take --unset \1', line)
+    unknown = r'set (\w+) by openai_extra_kwargs in the config of the model; None leaves it out'
+    return re.sub(unknown, r'take --set \1=VALUE, or --unset \1', line)
 
 
 def _sample_of(sample: int | None, within: float | None) -> str:
@@ -309,9 +343,14 @@ def _models(
 
 
 def _prepared(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Fetches missing data; returns False if the user has to fetch some with the printed commands."""
+    """Fetches missing data and encoders; returns False if the user has to fetch some with the printed commands."""
     missing = missing_files(rows).values()
-    statuses = [prepare_data(benchmark, None) for benchmark in all_benchmarks() if benchmark.prepare in missing]
+    statuses = [
+        prepare_data(benchmark, None, with_encoders=False)
+        for benchmark in all_benchmarks()
+        if benchmark.prepare in missing
+    ]
+    statuses.append(bring_encoders(needed_encoders(rows)))
     if any(statuses):
         say('then give this command again')
     return not any(statuses)

@@ -49,7 +49,14 @@ class Models:
             ValueError: A setting has no effect, or the engine's context cannot be set.
         """
         row: dict[str, Any] = config_values(_MODELS / f'{self.config}.py')['models'][0]
-        known = (*row, 'key', 'prices', 'budget', 'system_prompt', *(() if self.config == HF else ('stream', 'wire')))
+        known = (
+            *row,
+            'key',
+            'prices',
+            'budget',
+            'system_prompt',
+            *(() if self.config == HF else ('stream', 'wire', 'openai_extra_kwargs')),
+        )
         if others := [name for name in self.settings if name not in known]:
             raise ValueError(f'{self.config} has no {others[0]}: leave --{others[0].replace("_", "-")} out')
         shipped, answer = row['max_seq_len'], self.settings.get('max_out_len', 0)
@@ -245,7 +252,8 @@ def _imports_and_models(models: Models | Sequence[Mapping[str, Any]]) -> tuple[l
     row = models.row()
     module, _, name = row.pop('type').rpartition('.')
     models_of = zip(abbrs_of(models.names), models.names, strict=True)
-    rows = [[*pair, *([models.accepted.get(pair[1], {})] if models.accepted else [])] for pair in models_of]
+    own = {key: row.pop(key) for key in [*row] if any(key in one for one in models.accepted.values())}
+    rows = [[*pair, *([{**own, **models.accepted.get(pair[1], {})}] if models.accepted else [])] for pair in models_of]
     more = 'more' if models.accepted else ''
     settings = (f'        {key}={python_literal(value)},' for key, value in row.items())
     block = ['    dict(', f'        type={name},', '        abbr=abbr,', '        path=path,', *settings]

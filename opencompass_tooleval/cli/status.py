@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
-from functools import reduce
+from datetime import datetime
+from functools import partial, reduce
+from io import StringIO
 from pathlib import Path
+from typing import Annotated, Any
 
+import typer
+from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
 from opencompass_tooleval.core.scoring.usage_summary import NOTHING, Spending, add_spendings
 from opencompass_tooleval.findings.finding import merged, shortened
-from opencompass_tooleval.findings.of_results import parts_of_data, result_findings
+from opencompass_tooleval.findings.of_results import left_out, parts_of_data, result_findings
 from opencompass_tooleval.models.literal_keys import spent_budgets
 from opencompass_tooleval.results.table import Missing
 from opencompass_tooleval.summarizers.last_screen import missing_lines
@@ -22,10 +30,14 @@ from opencompass_tooleval.work_dir.causes import MOST_NAMED, resuming
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import is_held
 from opencompass_tooleval.work_dir.names import sweep_lock
-from opencompass_tooleval.work_dir.printing import Screen
+from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.progress import Cell, State, dataset_abbr, look, pairs_in, prices_of, total_cost
 from opencompass_tooleval.work_dir.server_file import server_lines
 from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+_SECONDS_PER_LOOK, _SECONDS_PER_LINE, _SECONDS_TO_NOTICE = 2.0, 30.0, 0.5
+_PAUSE_PER_LOOK = 4
+"""A pause takes at least so many times as long as the look before it, which reads all answers."""
 
 
 def _duration(seconds: float | None) -> str:
@@ -103,20 +115,26 @@ def failure_lines(failed: Sequence[Cell], run: Path) -> Iterator[str]:
     return missing_lines(missing, run, MOST_NAMED, 'FAILED', 'see')
 
 
-def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
+def show_status(
+    work_dir: WorkDirArgument,
+    json_out: JsonOption = None,
+    watch: Annotated[bool, typer.Option('--watch', help='Show it until the run ends.')] = False,
+) -> int:
     """Prints the status; returns 1 if something failed, else 0.
 
     Raises:
         DataError: The run does not exist, or a file in it is damaged.
         OSError: ``json_out`` cannot be written.
+        ValueError: ``watch`` and ``json_out`` are given.
     """
     check_outputs(json_out, None)
+    if watch and json_out:
+        raise ValueError('--watch goes without --json')
     work = WorkDir.find(work_dir)
+    if watch:
+        _watch(work)
     content = read_dumped(work.config())
-    pairs, prices = pairs_in(content, work.config()), prices_of(content)
-    models = list(dict.fromkeys(model for model, _ in pairs))
-    looking = progress('looking', pairs)
-    cells = [look(work, model, dataset, prices.get(model)) for model, dataset in looking]
+    cells = _look(work, content, partial(progress, 'looking'))
     failed = [cell for cell in cells if cell.state is State.FAILED]
     rows = [
         {**asdict(replace(cell, result={})), 'log': str(cell.log or ''), 'seconds_left': cell.seconds_left}
@@ -127,7 +145,49 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     write_outputs(rows, (), json_out, None)
     if json_out == STDOUT:
         return bool(failed)
-    console = Screen(soft_wrap=True)
+    _print(work, content, cells, Screen(soft_wrap=True))
+    return bool(failed)
+
+
+def _look(work: WorkDir, content: Mapping[str, Any], track: Callable[[Sequence[Any]], Iterable[Any]]) -> list[Cell]:
+    pairs, prices = pairs_in(content, work.config()), prices_of(content)
+    return [look(work, model, dataset, prices.get(model)) for model, dataset in track(pairs)]
+
+
+def _watch(work: WorkDir) -> None:
+    """Shows the status while the run goes on: redrawn in place, or a line now and then if there is no terminal."""
+    console = Screen()
+    live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+    with live or nullcontext():
+        while is_held(lock := sweep_lock(work.path)):
+            content, began = read_dumped(work.config()), time.monotonic()
+            cells = _look(work, content, list)
+            if live:
+                shown = Screen(file=StringIO(), width=console.width, soft_wrap=True)
+                _print(work, content, cells, shown)
+                live.update(Text(shown.file.getvalue()), refresh=True)  # type: ignore[attr-defined]
+            else:
+                say(_line(cells))
+            pause = _SECONDS_PER_LOOK if live else _SECONDS_PER_LINE
+            ends = time.monotonic() + max(pause, _PAUSE_PER_LOOK * (time.monotonic() - began))
+            while is_held(lock) and time.monotonic() < ends:
+                time.sleep(_SECONDS_TO_NOTICE)
+
+
+def _line(cells: Sequence[Cell]) -> str:
+    """Returns one line about the whole run."""
+    sizes = {cell.dataset: cell.samples for cell in cells if cell.samples}
+    counts = Counter(cell.state for cell in cells)
+    states = ', '.join(f'{counts[state]} {state.value}' for state in State if counts[state])
+    rate, answered = sum(cell.rate or 0 for cell in cells), sum(cell.answered for cell in cells)
+    speed = f', {rate:.1f} samples/s, {_time_left(cells, sizes)} left' if rate else ''
+    cost = '' if (paid := total_cost(cells)) is None else f', cost {paid:,.2f}'
+    return f'{datetime.now():%H:%M:%S} {states}; {answered:,} samples answered{speed}{cost}'
+
+
+def _print(work: WorkDir, content: Mapping[str, Any], cells: Sequence[Cell], console: Screen) -> None:
+    models = list(dict.fromkeys(cell.model for cell in cells))
+    failed = [cell for cell in cells if cell.state is State.FAILED]
     console.print(str(work.path))
     console.print(_summary(models, cells))
     for line in _spent(models, cells):
@@ -137,8 +197,12 @@ def show_status(work_dir: WorkDirArgument, json_out: JsonOption = None) -> int:
     _running(cells, console)
     results = {(cell.model, cell.dataset): cell.result for cell in cells if cell.result}
     unscored = [row for row in content['datasets'] if dataset_abbr(row) not in {dataset for _, dataset in results}]
-    findings = [*result_findings(results), *spent_budgets(work.path, content), *parts_of_data({'datasets': unscored})]
+    findings = [
+        *left_out(work.path, content),
+        *result_findings(results),
+        *spent_budgets(work.path, content),
+        *parts_of_data({'datasets': unscored}),
+    ]
     notes = (one.line for one in shortened(merged(findings)))
     for line in (*_kept(cells, work.path), *notes, *failure_lines(failed, work.path)):
         console.print(line)
-    return bool(failed)

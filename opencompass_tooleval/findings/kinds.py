@@ -38,6 +38,7 @@ _PART = 'run it without sample, limit and test_range'
 
 KINDS: dict[str, Kind] = {
     # Faults of a config.
+    'config:selection': Kind(_FAULT, 'a config has no models or data sets, or names one that does not exist'),
     'config:name': Kind(
         _FAULT, 'several models or data sets have one name: files overwrite each other', 'give each an abbr'
     ),
@@ -52,6 +53,7 @@ KINDS: dict[str, Kind] = {
     ),
     'config:gpus': Kind(_FAULT, 'a model needs more GPUs than this machine has'),
     'config:nodes': Kind(_FAULT, 'a model needs several nodes, and its task gets one'),
+    'config:workers': Kind(_FAULT, '`opencompass --max-num-workers` has no effect beside a config with `infer`'),
     'config:key': Kind(_FAULT, 'a model behind an API has no key'),
     'config:scoring': Kind(_FAULT, 'scoring will fail: a judge, an encoder or a file is missing'),
     'config:answer': Kind(_FAULT, 'a model behind an API does not answer the first question of `tooleval run`'),
@@ -78,6 +80,7 @@ KINDS: dict[str, Kind] = {
     'result:rescored': Kind(_NOTE, 'another scoring of the same answers has moved a score'),
     'result:unanswered': Kind(_NOTE, 'some samples have no answer, not by fault of the model', '`tooleval retry`'),
     'run:main_score': Kind(_NOTE, 'a table has no main score, since it needs results that are missing'),
+    'run:left_out': Kind(_NOTE, 'a run has predictions that its config does not name, perhaps under an old name'),
     'run:unjudged': Kind(_NOTE, 'no judge was asked whether the tasks are solved'),
     'result:less_thought': Kind(_NOTE, 'requests lack thoughts that are bound to messages changed since'),
     'result:ending': Kind(_NOTE, 'answers ended for a reason that this package does not know'),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import (
@@ -29,7 +30,8 @@ from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.findings.finding import Finding, found, merged
 from opencompass_tooleval.findings.kinds import PUBLISHED
 from opencompass_tooleval.plugin import BENCHMARKS, RESULT_CHECKS, load
-from opencompass_tooleval.work_dir.progress import cut_datasets
+from opencompass_tooleval.work_dir.names import is_unfinished_of_opencompass, predictions_of, whole_name
+from opencompass_tooleval.work_dir.progress import cut_datasets, pairs_in
 from opencompass_tooleval.work_dir.stored import OTHER_ANSWERS
 
 Results = Mapping[tuple[str, str], Mapping[str, Any]]
@@ -357,6 +359,19 @@ def lost_calls(results: Results) -> Iterator[Finding]:
         if typed >= _FEWEST_CALLS and as_text.get(model) == typed:
             text = f'all arguments of {typed:,} calls are texts, though the tools ask for other types ({where})'
             yield found('result:text_arguments', model, f"{text}: the server's parser loses types: {PARSER}")
+
+
+def left_out(run: Path, config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yields a note if a run has predictions of models or data sets that a config lacks, such as renamed ones."""
+    pairs = pairs_in(config, run)
+    stored = [*run.glob('predictions/*/[!.]*.json'), *run.glob('predictions/*/[!.]*.answers')]
+    files = [predictions_of(path) for path in stored if not is_unfinished_of_opencompass(path)]
+    if others := sorted(
+        {(file.parent.name, whole_name(file.stem, {name for _, name in pairs})) for file in files}.difference(pairs)
+    ):
+        which = first_of([f'{model} x {dataset}' for model, dataset in others], 3)
+        text = f'the run has predictions that its config does not name: {which}. If a name has changed, rename them in'
+        yield found('run:left_out', '', f'{text} {run / "predictions"}, too, and they are not asked again')
 
 
 def parts_of_data(config: Mapping[str, Any]) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Protocol
@@ -77,11 +77,17 @@ class ToolEvalDialogueGenInferencer(ToolEvalGenInferencer):
                 "started several: set num_procs=1 in the model's run_cfg"
             )
 
-    def _answer(self, questions: Prompts, answers: Answers, claims: Claims | None = None) -> None:
+    def _answer(
+        self,
+        questions: Prompts,
+        answers: Answers,
+        claims: Claims | None = None,
+        only: Collection[int] | None = None,
+    ) -> None:
         kept = len(answers) - len(answers.again)
         all_questions = list(questions)
         keys = [*map(key_text, keys_of(questions.rows['record_id']))]
-        left = self._divide(questions, answers, claims)
+        left = self._divide(questions, answers, claims, only)
         source = all_questions[0].prompt.source if all_questions else ''
         runner = DialogueRunner(
             self.model,

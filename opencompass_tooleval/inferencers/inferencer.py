@@ -52,7 +52,12 @@ from opencompass_tooleval.work_dir.store import (
 )
 from opencompass_tooleval.work_dir.stored import check_format
 
-MAX_INFRA_SHARE = 0.005
+MAX_INFRA_SHARE, FEWEST_RECORDS = 0.005, 100
+"""Default of ``max_infra_share``, and number of records from which on one without an answer is no more than that."""
+_MOST_SENT_AGAIN, _SHARE_SENT_AGAIN = 50, 0.05
+"""At most so many failed requests of a dataset, and at most this share of it, are sent again at its end."""
+_NOT_SENT_AGAIN = ('budget', 'filter', 'truncated')
+"""Last parts of reasons with which another try would end alike."""
 
 
 class InfraFailureError(RuntimeError):
@@ -134,8 +139,8 @@ class ToolEvalGenInferencer(GenInferencer):
             :func:`~opencompass_tooleval.core.scoring.answer_limit.answer_limit`).
         decided_limit: The limit that this package's task has chosen. (OpenCompass's task overwrites the dataset's limit
             with the model's.)
-        max_infra_share: Maximum fraction of samples without an answer before the task fails, 0-1. Samples that were not
-            sent because of a budget always fail the task.
+        max_infra_share: Maximum fraction of samples without an answer before the task fails, 0-1; None for 0.005, or
+            one sample of at least 100. Samples that were not sent because of a budget always fail the task.
         temperature: Sampling temperature; 0 is greedy. None to use the model's config.
         kwargs: Other arguments of :class:`GenInferencer`.
 
@@ -151,7 +156,7 @@ class ToolEvalGenInferencer(GenInferencer):
         max_out_len: int | None = None,
         published_max_out_len: int | None = None,
         decided_limit: AnswerLimit | None = None,
-        max_infra_share: float = MAX_INFRA_SHARE,
+        max_infra_share: float | None = None,
         temperature: float | None = None,
         **kwargs: Any,
     ) -> None:
@@ -214,11 +219,20 @@ class ToolEvalGenInferencer(GenInferencer):
         answers.read()
         if lacking := len(questions) - len(answers):
             raise InfraFailureError(f'{answers.store.folder}: {lacking} samples have no row. Run again with -r')
+        self._ask_again(questions, answers)
         self._check_infra(answers, questions, file)
         predictions: list[str] = []
         answers.store.sync()  # before a power cut finds predictions whose answers are not on the disk
         write_json(file, self._shown(questions, answers, predictions))
         return predictions
+
+    def _ask_again(self, questions: Prompts, answers: Answers) -> None:
+        """Sends failed requests once more, if they are few and may succeed."""
+        failed = {index: row['infra'] for index, row in answers.again.items() if has_failed(row)}
+        failed = {index: why for index, why in failed.items() if why.rpartition(':')[2] not in _NOT_SENT_AGAIN}
+        if failed and len(failed) <= min(_MOST_SENT_AGAIN, _SHARE_SENT_AGAIN * len(questions)):
+            get_logger().info(f'{answers.store.folder}: {len(failed)} failed requests are sent once more')
+            self._answer(questions, answers, only=failed)
 
     def _answers(self, questions: Prompts, store: AnswerStore) -> Answers:
         """Reads the stored answers to these questions.
@@ -242,16 +256,23 @@ class ToolEvalGenInferencer(GenInferencer):
             get_logger().info(f'{store.folder}: {kept} of {len(questions)} samples are answered already')
         return answers
 
-    def _answer(self, questions: Prompts, answers: Answers, claims: Claims | None = None) -> None:
+    def _answer(
+        self,
+        questions: Prompts,
+        answers: Answers,
+        claims: Claims | None = None,
+        only: Collection[int] | None = None,
+    ) -> None:
         """Requests the answers that are missing, and adds them to ``answers``.
 
         Args:
             questions: All questions.
             answers: The stored answers.
             claims: Shares the questions with other replicas; None if this process sends all.
+            only: Indices of the questions to ask; None for all that are missing.
         """
         kept = len(answers) - len(answers.again)
-        left = self._divide(questions, answers, claims)
+        left = self._divide(questions, answers, claims, only)
         bar = tqdm(total=len(questions), initial=kept, disable=not self.is_main_process, unit='sample')
         queued = open_queue(
             self.model, self.max_out_len, self.batch_size or 1, self._extra_kwargs(), account=account_of_model()
@@ -276,9 +297,12 @@ class ToolEvalGenInferencer(GenInferencer):
                 count += len(arrived)
                 self.report(count, kept, [answer.usage for _, answer in arrived])
 
-    def _divide(self, questions: Prompts, answers: Answers, claims: Claims | None) -> Iterator[int]:
+    def _divide(
+        self, questions: Prompts, answers: Answers, claims: Claims | None, only: Collection[int] | None
+    ) -> Iterator[int]:
         """Returns the indices of questions to ask, and divides them among the replicas."""
         left = [index for index in questions.in_prefix_order() if index not in answers or index in answers.again]
+        left = left if only is None else [index for index in left if index in only]
 
         def asked() -> Collection[int]:
             answers.read()
@@ -349,7 +373,10 @@ class ToolEvalGenInferencer(GenInferencer):
             )
         words, times = most_said(answers[index] for index in reasons)
         server_words = f'; {times:,} of them: {words}' if words else ''
-        if count <= self.max_infra_share * len(questions):
+        share = self.max_infra_share
+        if share is None:
+            share = max(MAX_INFRA_SHARE, len(questions) >= FEWEST_RECORDS and 1 / len(questions))
+        if count <= share * len(questions):
             get_logger().warning(f'{summary}; they count as wrong, with this reason{server_words}')
             return
         advice = [KEPT]
@@ -362,9 +389,7 @@ class ToolEvalGenInferencer(GenInferencer):
                 f'Run again with -r to repeat {which}, or with tooleval retry, which counts requests that fail again '
                 'as wrong.'
             )
-        raise InfraFailureError(
-            f'{summary}, max_infra_share allows {self.max_infra_share:.2%}{server_words}. {" ".join(advice)}'
-        )
+        raise InfraFailureError(f'{summary}, max_infra_share allows {share:.2%}{server_words}. {" ".join(advice)}')
 
     def _advice_on_length(self, prompts: Sequence[Conversation]) -> str:
         longest, limit = max(prompt_length(self.model, prompt) for prompt in prompts), self.model.max_seq_len

@@ -194,7 +194,10 @@ def _join_parts(work: Path, file: Path) -> None:
         remove_claims(file)
     if not claims.exists() and (parts := parts_of(file)):
         # A dataset may be named like a shard, also one that an earlier config of this run selected.
-        names = {name for config in work.glob('configs/*.py') for name in abbrs_of(read_dumped(config), config)[1]}
+        names = set[str]()
+        for config in work.glob('configs/*.py'):
+            with suppress(DataError):  # its run ended at once: the disk was full
+                names.update(abbrs_of(read_dumped(config), config)[1])
         join_parts(file, [part for part in parts if part.stem not in names])
 
 

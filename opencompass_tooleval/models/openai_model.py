@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 from opencompass.models.base_api import BaseAPIModel
@@ -59,6 +59,7 @@ from opencompass_tooleval.models.model_calls import AskingEndedError
 from opencompass_tooleval.models.observing import Observer
 from opencompass_tooleval.models.request_queue import ConcurrentQueue
 from opencompass_tooleval.models.request_settings import (
+    MAX_WORKERS,
     addresses_of,
     body_faults,
     further_members,
@@ -66,6 +67,9 @@ from opencompass_tooleval.models.request_settings import (
     why_no_temperature,
     wire_of,
 )
+
+if TYPE_CHECKING:
+    from opencompass_tooleval.models.api.pace import Pace
 
 _RESERVED = 100
 """Tokens that OpenCompass reserves in addition to prompt and answer."""
@@ -120,7 +124,8 @@ class ToolEvalOpenAI(OpenAI):
         retry: Maximum number of tries after the first, with growing pauses. ``Retry-After`` is respected, up to
             ``patience``.
         max_workers: Maximum number of requests in flight.
-        query_per_second: Maximum number of requests started per second; None for no limit.
+        query_per_second: Maximum number of requests started per second; None for no limit. Models of a run with one
+            address and key share it, a judge included, if they run on one machine; the lowest one counts.
         timeout: Maximum number of seconds per try, in wall time. The default is 600, or 3,600 with ``stream``.
         tokenizer_path: Folder of a local HF tokenizer, to check prompts against ``max_seq_len``.
         backoff: First pause between two tries, in seconds. Pauses double up to 60 s, times a random 0.5 to 1.5.
@@ -169,7 +174,7 @@ class ToolEvalOpenAI(OpenAI):
         wire: str = 'chat',
         strict: bool | None = None,
         retry: int = 4,
-        max_workers: int = 16,
+        max_workers: int = MAX_WORKERS,
         query_per_second: float | None = None,
         timeout: float | None = None,
         tokenizer_path: str | None = None,
@@ -229,7 +234,6 @@ class ToolEvalOpenAI(OpenAI):
         self._refused: set[str] = set()  # members that the server sends but refuses to receive
         self._suspected: set[str] = set()  # members without which a request succeeded after two with status 500
         self._losses: set[str] = set()  # thoughts that do not reach the model, in words
-        self._pace = _Pace(query_per_second) if query_per_second else None
         if not self.tokenizer:
             self._init_tokenizer()  # OpenCompass 0.5.2 does not call it
         remember_config([openai_extra_kwargs, http_client_cfg, kwargs, self.proxy_url])
@@ -239,6 +243,7 @@ class ToolEvalOpenAI(OpenAI):
             settings['proxy'] = self.proxy_url
         self._client = HttpClient(settings=settings)
         self.keys: list[str] = [usable_key(key) for key in self.keys]
+        self._pace = _pace(query_per_second, f'{address} {self.keys}') if query_per_second else None
         self._headers = {**self._default_headers(), **(extra.get('extra_headers') or {})}
         self._query = urlencode(extra.get('extra_query') or {})
         members = further_members(given)
@@ -589,7 +594,7 @@ class ToolEvalOpenAI(OpenAI):
             further = observer.members
         body = _with_members(sent.body, {key: value for key, value in further.items() if key not in self._body})
         if self._pace:
-            await asyncio.sleep(self._pace.next_pause(time.monotonic()))
+            await asyncio.sleep(self._pace.next_pause(time.time()))
         started = time.monotonic()
         stream = self._wire.reader()
         reply = await self._client.request(
@@ -680,20 +685,12 @@ def _most_tokens(prompt: Any) -> float:
     return sum(len(text) if text.isascii() else len(text.encode('utf-8', 'replace')) for text in texts)
 
 
+def _pace(per_second: float, server: str) -> Pace:
+    from opencompass_tooleval.models.api.pace import Pace  # few configs have a rate
+
+    return Pace(per_second, server)
+
+
 def _timed(answer: Answer, seconds: float, failed: Sequence[Usage | None]) -> Answer:
     usage = replace(answer.usage or Usage(), seconds=round(seconds, 3))
     return replace(answer, usage=with_failed(usage, failed))
-
-
-class _Pace:
-    """Limits the number of requests per second, also of those that start together after a pause."""
-
-    def __init__(self, per_second: float) -> None:
-        self._gap = 1 / per_second
-        self._next = 0.0
-
-    def next_pause(self, now: float) -> float:
-        """Returns the seconds until the next request may start, and counts this request."""
-        earliest = now - 1 + self._gap if self._next else now
-        self._next = max(self._next + self._gap, earliest)
-        return max(0.0, self._next - now)

@@ -18,6 +18,7 @@ from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_lim
 from opencompass_tooleval.data_path import missing_files
 from opencompass_tooleval.findings.finding import Finding, found, merged
 from opencompass_tooleval.findings.of_results import few
+from opencompass_tooleval.models.accelerator import run_options
 from opencompass_tooleval.models.api.engine_nodes import lacking_nodes, nodes_of
 from opencompass_tooleval.models.budget import sends_nothing
 from opencompass_tooleval.models.gpus import lacking_gpus
@@ -174,6 +175,14 @@ def lacking_machines(sweep: Sweep) -> Iterator[Finding]:
         for name, model in models.items():
             if lacking := lacking_nodes(nodes_of(model)):
                 yield found('config:nodes', name, lacking)
+
+
+def ignored_workers(config: Config) -> Iterator[Finding]:
+    """Yields a fault if OpenCompass ignores ``--max-num-workers``, since the config has ``infer``."""
+    options = run_options()
+    if options and options.max_num_workers != 1 and config.get('infer'):
+        text = 'opencompass ignores --max-num-workers beside a config with infer'
+        yield found('config:workers', '', f"{text}: set infer['runner']['max_num_workers'] in the config instead")
 
 
 def lacking_keys(sweep: Sweep) -> Iterator[Finding]:

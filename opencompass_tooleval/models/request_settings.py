@@ -28,6 +28,10 @@ def wire_of(settings: Mapping[str, Any]) -> Wire:
     return WIRES.get(str(settings.get('wire', 'chat')), CHAT)
 
 
+MAX_WORKERS = 16
+"""Default of ``max_workers``, the requests of a model in flight."""
+
+
 def key_variable(wire: Wire) -> str:
     """Returns the environment variable with the key: ``tooleval run`` passes it in one, else it is the vendor's."""
     return os.environ.get(KEY_ENV, '').partition('=')[0] or wire.key

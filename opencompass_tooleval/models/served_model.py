@@ -72,6 +72,8 @@ class ToolEvalServed(ToolEvalOpenAI):
         ValueError: An address or a key is given, or everybody could use a shared engine.
     """
 
+    runs_beside_others = False
+
     def __init__(
         self,
         path: str,

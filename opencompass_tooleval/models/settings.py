@@ -371,6 +371,23 @@ def _is_ours(kind: Any) -> bool:
     return str(getattr(kind, '__module__', '')).partition('.')[0] == _PACKAGE
 
 
+API_TASKS = 8
+"""Maximum number of tasks of API models at once, unless ``max_num_workers`` is set."""
+
+
+def runs_beside_others(model: Mapping[str, Any]) -> bool:
+    """Tests if tasks of a model may run beside others: its class asks a server, which it does not start, or replays."""
+    kind = _class_of(model, 'model')
+    return bool(getattr(kind, 'runs_beside_others', getattr(kind, 'is_api', False)))
+
+
+def needs_encoder(dataset: Mapping[str, Any]) -> bool:
+    """Tests if the evaluator of a data set may load a sentence encoder."""
+    evaluator = (dataset.get('eval_cfg') or {}).get('evaluator') or {}
+    kind = _class_of(evaluator, 'evaluator')
+    return isinstance(kind, type) and 'encoder' in signature(kind).parameters
+
+
 def _class_of(cfg: Mapping[str, Any], part: str) -> Any:
     """Returns the class, or function, that a config's ``type`` names; None if it cannot be found."""
     kind = cfg.get(_TYPE)

@@ -25,6 +25,7 @@ from tqdm import tqdm
 from opencompass_tooleval.models.api.engine_nodes import lacking_nodes
 from opencompass_tooleval.models.gpus import lacking_gpus, visible_gpus
 from opencompass_tooleval.models.preflight import check_settings, of_tasks
+from opencompass_tooleval.models.settings import API_TASKS, needs_encoder, runs_beside_others
 from opencompass_tooleval.models.shared_servers import SharedServer, placed, shared_servers
 from opencompass_tooleval.runners.fork_server import ForkedTask, ForkServer
 from opencompass_tooleval.runners.local_servers import LocalServers, environment
@@ -61,13 +62,18 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
     Servers that tasks share run at the same time, on their own GPUs. The number of servers at once is limited by
     workers and GPUs: tasks that need the running servers run before tasks that need others.
 
+    Tasks of models behind an API, and of replays, wait most of the time. Unless ``max_num_workers`` is set, up to 8
+    of them (``API_TASKS``) run beside the others; but no evaluation with a sentence encoder, which takes memory.
+
     Args:
         task: Config with the type of the tasks.
+        max_num_workers: Maximum number of tasks at once. None for one, and API models beside it.
         kwargs: Other arguments of :class:`LocalRunner`.
     """
 
-    def __init__(self, task: Any, **kwargs: Any) -> None:
-        super().__init__(task, **kwargs)
+    def __init__(self, task: Any, max_num_workers: int | None = None, **kwargs: Any) -> None:
+        super().__init__(task, max_num_workers=max_num_workers or 1, **kwargs)
+        self._lets_apis_run_beside = max_num_workers is None
         self._running: set[ForkedTask | subprocess.Popen[bytes]] = set()
         self._changed = threading.Condition()
         self._stopped = False
@@ -163,14 +169,17 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
         """
         taken = servers.gpu_ids if servers else ()
         self._free = {gpu: int(self.max_workers_per_gpu) for gpu in visible_gpus() if gpu not in taken}
-        waiting: deque[tuple[int, dict[str, Any]]] = deque(enumerate(tasks))
+        queues: dict[bool, deque[tuple[int, dict[str, Any]]]] = {False: deque(), True: deque()}
+        for number, task in enumerate(tasks):
+            queues[self._runs_beside(task)].append((number, task))
         ended: Queue[tuple[int, tuple[str, int] | BaseException]] = Queue()
         results: dict[int, tuple[str, int]] = {}
         with tqdm(total=len(tasks)) as bar, Interrupts() as interrupts:
             try:
-                for _ in range(min(self.max_num_workers, len(tasks))):
-                    # Daemons, so that this process does not wait for a thread that waits for a fork server's imports.
-                    threading.Thread(target=self._work, args=(waiting, ended, bar), daemon=True).start()
+                for is_beside, waiting in queues.items():
+                    for _ in range(min(API_TASKS if is_beside else self.max_num_workers, len(waiting))):
+                        # Daemons: this process does not wait for a thread that waits for a fork server's imports.
+                        threading.Thread(target=self._work, args=(waiting, ended, bar), daemon=True).start()
                 while len(results) < len(tasks):
                     interrupts.check()
                     if servers:
@@ -184,6 +193,12 @@ class ToolEvalLocalRunner(RunsNextStage, LocalRunner):
                 self._end_all()
                 raise
         return [results[number] for number in range(len(tasks))]
+
+    def _runs_beside(self, task: dict[str, Any]) -> bool:
+        if not self._lets_apis_run_beside or not all(map(runs_beside_others, task['models'])):
+            return False
+        is_scoring = _STAGES.get(type(self._build(task))) != 'infer'
+        return not is_scoring or not any(needs_encoder(dataset) for part in task['datasets'] for dataset in part)
 
     def _work(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -289,9 +290,9 @@ def screen(
         lines.append(f'({len(notes) - most} more notes in the files below)')
     lines += missing_lines(missing, run, MOST_NAMED)
     lines += ['all rows (TOOLEVAL_VERBOSE=1 prints them too):', *(f'  {file}' for file in files)]
-    lines.append(f'next: tooleval status {run}')
+    lines.append(f'next: tooleval status {shlex.quote(str(run))}')
     if not missing:
-        lines.append(f'      tooleval report {run} -o report')
+        lines.append(f'      tooleval report {shlex.quote(str(run))} -o report')
         if len(models) > 1:
-            lines.append(f'      tooleval compare {run} {models[0]} {models[1]}')
+            lines.append(f'      {shlex.join(["tooleval", "compare", str(run), *models[:2]])}')
     return '\n'.join(lines)

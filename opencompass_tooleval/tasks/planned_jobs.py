@@ -24,10 +24,13 @@ from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of, read_prices
 from opencompass_tooleval.core.scoring.sampling_settings import ASK, STORED_ANSWERS
 from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.text.redaction import redact
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.findings.finding import Finding, found, merged
+from opencompass_tooleval.findings.of_results import left_out
 from opencompass_tooleval.inferencers.resuming import undecided
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
+from opencompass_tooleval.models.budget import sends_nothing
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.models.preflight import (
@@ -39,7 +42,9 @@ from opencompass_tooleval.models.preflight import (
     pairs_of,
     sweep_findings,
 )
-from opencompass_tooleval.models.selection import SELECTION, check_selection
+from opencompass_tooleval.models.request_settings import MAX_WORKERS, addresses_of, wire_of
+from opencompass_tooleval.models.selection import SELECTION
+from opencompass_tooleval.models.settings import API_TASKS, is_class_of_package, runs_beside_others
 from opencompass_tooleval.models.shared_servers import shared_servers, starts_servers
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.read_config import read_config
@@ -111,11 +116,11 @@ class Plan:
 
     Attributes:
         models: One entry per model.
-        workers: Maximum number of inference jobs at once; None if the runner does not define it.
+        workers: Maximum number of inference jobs at once; None if the config does not set it.
         runner: Name of the runner of the inference stage.
         findings: Faults that would stop the sweep, warnings and notes, as far as the config and this machine show them.
         sizes: Dataset -> number of its records (None if it has all answers) and number of trials of each.
-        servers: A line about each server that jobs share.
+        servers: A line about each server that jobs share, or that several models ask at once.
         replicas: Number of jobs per model that share its datasets; 1 if they share none.
     """
 
@@ -126,6 +131,14 @@ class Plan:
     sizes: dict[str, tuple[int | None, int]] = field(default_factory=dict)
     servers: list[str] = field(default_factory=list)
     replicas: int = 1
+
+    @property
+    def at_once(self) -> str:
+        """A text with the number of inference jobs at once; ``''`` if the runner decides."""
+        if self.workers:
+            return f', at most {self.workers} at a time'
+        is_local = self.runner == 'ToolEvalLocalRunner'
+        return f', one at a time; beside them up to {API_TASKS} of API models' if is_local else ''
 
     @property
     def faults(self) -> list[Finding]:
@@ -236,7 +249,6 @@ def _without_faulty(cfg: Config) -> list[Finding]:
     """Removes models and datasets with invalid settings from a config; returns all findings."""
     findings = config_findings(cfg)
     if faulty := {one.about for one in findings if one.is_fault}:
-        check_selection(cfg)
         cfg.pop(SELECTION, None)
         _leave_out(cfg, faulty)
     return [one for one in findings if one.is_fault or one.about not in faulty - {''}]
@@ -250,7 +262,6 @@ def _without_unloadable(
     Datasets with all answers are not loaded, unless the partitioner (which counts records) fails.
 
     Raises:
-        DataError: The config selects nothing, or a missing dataset.
         Exception: The partitioner fails for another reason than a dataset.
     """
     failure: Exception | None = None
@@ -258,7 +269,6 @@ def _without_unloadable(
     try:
         asked = [dataset for _, dataset in pairs_of(_tasks(cfg, 'infer', folder))]
     except Exception as error:
-        check_selection(cfg)
         failure = error
     reasons = {dataset_abbr_from_cfg(dataset): sizes.of(dataset).cannot_load for dataset in track(asked)}
     names = map(dataset_abbr_from_cfg, cfg['datasets'])
@@ -299,7 +309,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
         track: Wraps the loop over the datasets, for a progress bar.
 
     Raises:
-        DataError: The config cannot be read, has no ``infer`` or ``eval``, or selects nothing.
+        DataError: The config cannot be read, or has no ``infer`` or ``eval``.
     """
     cfg = read_config(config)
     work_dir = run or Path(cfg.get('work_dir', 'outputs/default'), 'new')
@@ -313,7 +323,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     )
     if is_countable:
         configured = list(_configured(cfg))
-        findings += _decided(cfg)
+        findings += [*_decided(cfg), *left_out(work_dir, cfg)]
         findings += _without_unloadable(cfg, work_dir / 'predictions', sizes, track)
         left = set(map(dataset_abbr_from_cfg, cfg['datasets']))
         unloadable = [pair for pair in configured if dataset_abbr_from_cfg(pair[1]) not in left]
@@ -340,9 +350,25 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
         str(getattr(runner['type'], '__name__', runner['type'])).rpartition('.')[2],
         merged(findings, most=1),
         _sizes_of(cfg['datasets'], pairs_of(tasks), sizes),
-        [*_servers(cfg, 'infer', tasks), *_servers(cfg, 'eval', evaluations)],
+        [
+            *_servers(cfg, 'infer', tasks),
+            *_servers(cfg, 'eval', evaluations),
+            *in_flight(cfg['models'], runner.get('max_num_workers') or API_TASKS),
+        ],
         replicas,
     )
+
+
+def in_flight(models: Iterable[Any], at_once: int) -> Iterator[str]:
+    """Yields a line per address that several models ask at once, with the sum of their requests in flight."""
+    limits: dict[str, list[int]] = {}
+    for model in filter(runs_beside_others, models):
+        if is_class_of_package(model, 'model') and not sends_nothing(model):
+            address = redact(addresses_of(model.get('openai_api_base') or '', wire_of(model))[0])
+            limits.setdefault(address, []).append(int(model.get('max_workers', MAX_WORKERS)))
+    for address, each in limits.items():
+        if len(most := sorted(each, reverse=True)[:at_once]) > 1:
+            yield f'{address}: {len(most)} models at once have up to {sum(most):,} requests in flight'
 
 
 def _servers(cfg: Config, stage: str, tasks: Sequence[Any]) -> Iterator[str]:

@@ -110,13 +110,13 @@ def _config_of(run: Path) -> str:
 
 def resuming(run: Path) -> str:
     """Returns the command that resumes a run, such as ``outputs/default/20260101_120000``."""
-    return f'{_with_key()}opencompass {_config_of(run)} -w {run.parent} -r {run.name}'
+    return f'{_with_key()}opencompass {_config_of(run)} {shlex.join(["-w", str(run.parent), "-r", run.name])}'
 
 
 def _with_key() -> str:
     """Returns the words to put before a command to pass it the key of ``tooleval run --key-env NAME``."""
     variable, _, name = os.environ.get(KEY_ENV, '').partition('=')
-    return f'{variable}="${name}" ' if name.isidentifier() else ''
+    return f'{variable}="${name}" ' if name.isidentifier() and variable.isidentifier() else ''
 
 
 def free_space(run: Path) -> str:
@@ -185,7 +185,7 @@ def _first_step(error: str, run: Path) -> str:
     if _NO_TOOLS.search(error):
         return _TAKE_NO_TOOLS
     if 'InfraFailureError' in error:
-        return f'{_with_key()}tooleval retry {run}'
+        return f'{_with_key()}tooleval retry {shlex.quote(str(run))}'
     if 'OpenAI API key is not set' in error:  # OpenCompass's own message
         return SET_KEY
     if no_key := _NO_KEY.search(error):

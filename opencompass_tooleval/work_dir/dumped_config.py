@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,14 @@ class _Plain(ast.NodeTransformer):
         return node.args[0] if is_dict and len(node.args) == 1 and isinstance(node.args[0], ast.Dict) else node
 
 
+def dump_again(file: Path) -> str:
+    """Returns the command that writes the config of a run again, as after a full disk; ``''`` for another file."""
+    run = file.absolute().parent.parent
+    return shlex.join(['opencompass', 'CONFIG', '-w', str(run.parent), '-r', run.name]) * (
+        file.parent.name == 'configs'
+    )
+
+
 def read_dumped(file: Path) -> dict[str, Any]:
     """Reads a config that OpenCompass wrote: literals, and ``dict(...)`` with keywords. Executes nothing.
 
@@ -108,4 +117,5 @@ def read_dumped(file: Path) -> dict[str, Any]:
         values: dict[str, Any] = ast.literal_eval(_Plain().visit(tree))
         return values
     except (OSError, *READ_ERRORS) as error:
-        raise DataError(file, f'the config cannot be read, and is not executed ({error})') from error
+        what = f'the config cannot be read, and is not executed ({error})'
+        raise DataError(file, what, fix=dump_again(file)) from error

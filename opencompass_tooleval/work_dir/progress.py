@@ -25,7 +25,7 @@ from opencompass_tooleval.core.scoring.usage_summary import (
     spending_so_far,
 )
 from opencompass_tooleval.core.statistics.sample import Sample
-from opencompass_tooleval.work_dir.dumped_config import read_dumped
+from opencompass_tooleval.work_dir.dumped_config import dump_again, read_dumped
 from opencompass_tooleval.work_dir.lock import holder_of, is_held
 from opencompass_tooleval.work_dir.names import (
     answers_folder,
@@ -405,7 +405,8 @@ def abbrs_of(content: Mapping[str, Any], config: Path) -> tuple[list[str], list[
         if not all(isinstance(abbr, str) for abbr in (*models, *datasets)):
             raise TypeError('an abbr is not a string')
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(config, f'its models and datasets cannot be read ({type(error).__name__}: {error})') from error
+        what = f'its models and datasets cannot be read ({type(error).__name__}: {error})'
+        raise DataError(config, what, fix=dump_again(config)) from error
     return models, datasets
 
 

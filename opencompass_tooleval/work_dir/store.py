@@ -326,6 +326,7 @@ class Answers(Mapping[int, Row]):
         now = round(time.time(), 3)
         stamped = [{TIME: now, **row, **self._numbers(index)} for index, row in rows.items()]
         for place, index, row in zip(self.store.append(stamped), rows, stamped, strict=True):
+            self._attempts[index] = _attempt_of(row) + 1
             self._take(index, place, row)
 
     def _numbers(self, index: int) -> Row:

@@ -57,6 +57,7 @@ class WorkDir:
         """
         if not path.exists():
             raise DataError(path, 'no such folder')
+        path = path.resolve() if path.name in ('', '..') else path  # commands name the run
         runs = [folder for folder in [path, *sorted(path.glob('*/'), reverse=True)] if (folder / 'configs').is_dir()]
         if not runs:
             raise DataError(path, 'there is no run of OpenCompass here', fix='opencompass CONFIG -w DIR')

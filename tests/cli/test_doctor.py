@@ -177,12 +177,12 @@ def test_encoders(monkeypatch: pytest.MonkeyPatch, empty_hub: None) -> None:
         (Level.NOTE, 'encoder ZH'),
     ]
     assert 'hf download thenlper/gte-large-zh' in missing[1].text
-    assert '; for the packaged one: export TOOLEVAL_ENCODER=offline (its scores do not compare with' in missing[1].text
+    assert 'the packaged encoder, whose scores do not compare with published ones: pip install ' in missing[1].text
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
     english, chinese = check_encoders()
     assert (english.level, chinese.level) == (Level.OK, Level.NOTE)
     assert 'it is an English encoder' in chinese.text and 'it is an English encoder' in missing[1].text
-    assert 'English' not in missing[0].text
+    assert 'English' not in missing[0].text and '; the packaged one is here' in missing[0].text
     monkeypatch.delenv('TOOLEVAL_ENCODER')
     monkeypatch.setattr('opencompass_tooleval.embedding.locate.importlib.util.find_spec', lambda name: None)
     assert [finding.level for finding in check_encoders()] == [Level.FAULT, Level.FAULT], 'there is none at all'

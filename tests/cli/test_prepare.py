@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,9 @@ import huggingface_hub
 import pytest
 
 from opencompass_tooleval.data_path import resolve_data_path
+from opencompass_tooleval.embedding.locate import locate_encoder
 from tests.cli.conftest import DEMO, Command, demo_file
+from tests.embedding.hub import hub_settings, serving_hub
 
 _LATER = ['reason_str', 'retrieve_str', 'understand_str', 'reason_retrieve_understand_json']
 _ENGLISH, _CHINESE = ['instruct', 'plan_str', *_LATER, 'review_str'], ['instruct', 'plan_json', 'plan_str', *_LATER]
@@ -21,6 +25,15 @@ STILL_MISSING = 'still missing, neither in {} nor prepared before: ' + ', '.join
     [*(f'{name} v2 EN' for name in _ENGLISH), *(f'{name} v2 ZH' for name in _CHINESE)]
 )
 """Beside the two files of the source, of the same version: nothing of v1."""
+
+
+@pytest.fixture(autouse=True)
+def encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The packaged encoder, for all data that needs one."""
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
+
+
+PREPARE = [sys.executable, '-c', 'from opencompass_tooleval.cli.main import main; main()', 'prepare', 'teval']
 
 
 @pytest.fixture
@@ -46,6 +59,7 @@ def test_copies(tooleval: Command, tmp_path: Path, source: Path, monkeypatch: py
     assert sorted(outcome.out.splitlines()) == [
         f'copied {english}: 4 records, v1 has 553',
         f'copied {chinese}: 5 records, v1 has 487',
+        f'encoder offline: {locate_encoder("offline").path}',
         STILL_MISSING.format(source),
     ]
     assert english.read_bytes() == demo_file('plan_json_v2').read_bytes()
@@ -71,6 +85,7 @@ def test_a_second_run_keeps_what_is_right_and_replaces_the_rest(
     outcome = tooleval('prepare', 'teval', '--from', source)
     assert outcome.code == 0
     assert sorted(outcome.out.splitlines()) == [
+        f'encoder offline: {locate_encoder("offline").path}',
         f'kept {english}: 4 records, v1 has 553',
         f'kept {chinese}: 5 records, v1 has 487',
         STILL_MISSING.format(source),
@@ -173,6 +188,46 @@ def test_a_version_has_its_revision(
     ):
         done = tooleval('prepare', 'teval', *options)
         assert done.code == 1 and says in done.err
+
+
+def test_a_download_has_the_encoders_of_its_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: Path) -> None:
+    """Only the files that are needed, at the fixed revisions; the English encoder has no safetensors."""
+    monkeypatch.delenv('TOOLEVAL_ENCODER')
+    english, chinese = tmp_path / 'english', tmp_path / 'chinese'
+    for folder, weights in ((english, 'pytorch_model.bin'), (chinese, 'model.safetensors')):
+        for name in ('modules.json', 'vocab.txt', '1_Pooling/config.json', 'onnx/model.json', 'tf_model.h5', weights):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text('{}')
+    (chinese / 'pytorch_model.bin').write_text('{}')
+    shutil.copy(demo_file('plan_json_v2_zh'), source)
+    repos = {'lovesnowbest/T-Eval': source, 'sentence-transformers/all-mpnet-base-v2': english}
+    asked: list[str] = []
+    with serving_hub({**repos, 'thenlper/gte-large-zh': chinese}, asked=asked) as url:
+        done = subprocess.run(PREPARE, env=hub_settings(url, tmp_path), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line.rpartition('/')[2] for line in done.stdout.splitlines() if line.startswith('encoder ')] == [
+        '9a3225965996d404b775526de6dbfe85d3368642',
+        '64c364e579de308104a9b2c170ca009502f4f545',
+    ]
+    fetched = {file.relative_to(tmp_path / 'hub').parts[0]: file for file in (tmp_path / 'hub').rglob('*.bin')}
+    assert [*fetched] == ['models--sentence-transformers--all-mpnet-base-v2']
+    assert not [path for path in asked if 'onnx/' in path or path.endswith('.h5')]
+    there = list((tmp_path / 'hub').rglob('1_Pooling/config.json'))
+    assert len(there) == 2 and (tmp_path / 'data-cache/data/teval/EN/plan_json_v2.json').is_file()
+
+
+def test_an_encoder_that_is_missing_beside_copied_data_is_named(
+    tooleval: Command, source: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv('TOOLEVAL_ENCODER')
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'hub'))
+    done = tooleval('prepare', 'teval', '--from', source)
+    (line,) = [line for line in done.out.splitlines() if line.startswith('MISSING')]
+    assert (
+        done.code == 0 and 'hf download sentence-transformers/all-mpnet-base-v2 --revision ' in line
+    )  # no Chinese plan
+    toolbench = tooleval('prepare', 'toolbench', '--from', source)
+    assert 'MISSING' not in toolbench.out  # no file of it
 
 
 def test_unwritable_target_ends_in_one_line(

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from opencompass_tooleval import plugin
 from opencompass_tooleval.cli.options import key_in
 from opencompass_tooleval.cli.run_config import Judge
 from opencompass_tooleval.cli.run_data import choose
+from opencompass_tooleval.data_path import needed_encoders
+from opencompass_tooleval.embedding.locate import locate_encoder
 from opencompass_tooleval.models.api.first_answer import FirstAnswer, first_answer
 from tests.cli.conftest import DEMO, Command, Outcome
 from tests.conftest import ROOT
@@ -245,6 +248,78 @@ def test_prepare_brings_missing_data(tooleval: Command, monkeypatch: pytest.Monk
     assert (tmp_path / 'data-cache' / OF_T_EVAL).is_file()
     fix = 'Fix it with: export OPENAI_API_KEY=...'
     assert faults_of(done) == [f'FAULT m: its key is read from $OPENAI_API_KEY, which is not set. {fix}']
+
+
+def test_prepare_brings_the_encoders_that_the_data_sets_need(
+    tooleval: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: Recording
+) -> None:
+    """Without network, it names the folder to copy."""
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'hub'))
+    monkeypatch.delenv('OPENAI_API_KEY', raising=False)
+    shutil.copytree(DEMO, tmp_path / 'data-cache' / 'data' / 'teval')
+    words = ('--model', 'm', '--api-base', server.url, '--key-env', 'MINE', '--prepare')
+    done = tooleval('run', 'teval-en-v2', 'teval-zh-v2/review_str', *words)
+    lines = [line for line in done.out.splitlines() if line.startswith('MISSING')]
+    assert done.code == 1 and done.out.endswith('\nthen give this command again\n') and not server.asked
+    assert len(lines) == 1 and "cannot fetch encoder 'all-mpnet-base-v2' from Hugging Face" in lines[0]
+    folder = Path(lines[0].split('without network: copy ')[1].split()[0])
+    assert folder.is_relative_to(tmp_path / 'hub')
+    (folder / 'refs').mkdir(parents=True)
+    (folder / 'refs' / 'main').write_text('0' * 40)
+    shutil.copytree(locate_encoder('offline').path, folder / 'snapshots' / ('0' * 40))
+    done = tooleval('run', 'teval-en-v2', 'teval-zh-v2/review_str', *words)
+    assert [line.partition(', ')[0] for line in faults_of(done)] == ['FAULT m: its key is read from $MINE']
+
+
+def test_prepare_finds_what_each_kind_of_data_set_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv('TOOLEVAL_ENCODER', raising=False)
+    english, chinese = 'all-mpnet-base-v2', 'thenlper/gte-large-zh'
+    needed = {
+        'teval': [english, chinese],
+        'teval-zh-v2': [chinese],
+        'teval-en-v2/understand_str': [],
+        'tooleval_teval_v1_gen/understand_str': [english, chinese],
+        'teval-fc': [english, chinese],
+        'teval-easytool': [english, chinese],
+        'toolbench': [english],
+        'toolbench/calls_g2': [],
+        'toolbench-agent-easytool-retrieve': [english],
+        'toolbench-agent-easytool': [],
+        'ultratool': [],
+        'demo': ['offline'],
+    }
+    rows = {name: [row for chosen in choose([name]) for row in chosen.rows] for name in needed}
+    assert {name: needed_encoders(rows[name]) for name in rows} == needed
+
+
+def test_the_first_run_of_ultratool(tmp_path: Path) -> None:
+    """Without --prepare one line has the command; with it, the tasks that are not published are built and marked."""
+    data = tmp_path / 'data' / 'ultratool'
+    shutil.copytree(DEMO.parent / 'ultratool', data)
+    for file in data.glob('*/test_set/*.json'):
+        rows = map(json.loads, file.read_text(encoding='utf-8').splitlines())
+        lines = [json.dumps({name: row[name] for name in row if name not in ('domain', 'rebuilt')}) for row in rows]
+        file.write_text('\n'.join(lines), encoding='utf-8')
+    for file in (*data.glob('*/test_set/tool_selection.json'), *data.glob('*/test_set/tool_creation_awareness.json')):
+        file.unlink()
+    judge, script = Judging(), Recording()
+    with serving(script) as url, serving(judge) as base:
+        words = ('ultratool', '--model', 'm', '--api-base', url, '--judge', 'j', '--judge-base', base)
+        settings = {'OPENAI_API_KEY': KEY, 'COMPASS_DATA_CACHE': str(tmp_path), 'TOOLEVAL_CACHE': str(tmp_path / 'c')}
+        done = run(tmp_path, *words, **settings)
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith('FAULT ')]
+        assert done.returncode == 1 and not script.asked
+        assert line.endswith('are not built yet. Fix it with: tooleval prepare ultratool')
+        done = run(tmp_path, *words, '--prepare', **settings)
+    assert len(script.asked) > 2 * 6 * 5
+    results = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob('outputs/run/*/*/results/m/*.json')}
+    rebuilt = {name for name, result in results.items() if result['provenance']['rebuilt']}
+    assert len(results) >= 10 and rebuilt == {
+        f'tooleval-ultratool-{task}_{language}'
+        for task in ('tool_selection', 'tool_creation_awareness')
+        for language in ('zh', 'en')
+    }
+    assert 'data built by this package, not the official files' in done.stdout
 
 
 def test_prepare_names_the_commands_for_data_that_it_does_not_fetch(tooleval: Command, server: Recording) -> None:
@@ -483,6 +558,47 @@ def test_a_run_on_another_request_format(tmp_path: Path, vendor: type[Vendor]) -
     assert results and all(result['provenance']['sampling'][0]['wire'] == wire for result in results)
 
 
+class NeedsEffort(Recording):
+    """Refuses requests whose effort is not ``low``, and those with a temperature."""
+
+    def check(self, request: Request) -> None:
+        super().check(request)
+        for name, is_refused in (
+            ('reasoning_effort', request.get('reasoning_effort') != 'low'),
+            ('temperature', 'temperature' in request),
+        ):
+            if is_refused:
+                raise Refused(400, f"Unsupported value: '{name}'", 'unsupported_value')
+
+
+def test_members_of_requests_are_options(tmp_path: Path) -> None:
+    """What the fix names works; the first question has the members too."""
+    with serving(script := NeedsEffort()) as url:
+        words = (TWO_SUBSETS[0], '--limit', '1', '--model', 'tiny', '--api-base', url, '--max-out-len', '64')
+        done = run(tmp_path, *words, OPENAI_API_KEY=KEY)
+        assert done.returncode == 1 and done.stderr.rstrip().endswith(
+            'take --set reasoning_effort=VALUE, or --unset reasoning_effort'
+        )
+        members = ('--set', 'reasoning_effort=low', '--set', 'options={"deep": [1]}', '--unset', 'temperature')
+        refused, script.asked = len(script.asked), []
+        done = run(tmp_path, *words, *members, OPENAI_API_KEY=KEY)
+    assert refused <= 2 and done.returncode == 0, done.stderr
+    assert len(script.asked) > 1 and all(request['options'] == {'deep': [1]} for request in script.asked)
+    (config,) = tmp_path.glob('outputs/run/*/*/config.py')
+    kept = {'reasoning_effort': 'low', 'options': {'deep': [1]}, 'temperature': None}
+    assert values(config)['models'][0]['openai_extra_kwargs'] == kept
+
+
+def test_a_refused_temperature_keeps_the_other_members(tmp_path: Path) -> None:
+    with serving(NeedsEffort()) as url:
+        words = ('--limit', '1', '--model', 'm', '--api-base', url, '--max-out-len', '64')
+        done = run(tmp_path, TWO_SUBSETS[0], *words, '--set', 'reasoning_effort=low', OPENAI_API_KEY=KEY)
+    assert done.returncode == 0, done.stderr
+    (config,) = tmp_path.glob('outputs/run/*/*/config.py')
+    kept = {'reasoning_effort': 'low', 'temperature': None}
+    assert values(config)['models'][0]['openai_extra_kwargs'] == kept
+
+
 def test_a_busy_server_does_not_stop_a_run() -> None:
     with serving(Busy()) as url:
         assert first_answer(url, 'tiny', KEY) == FirstAnswer()
@@ -527,6 +643,8 @@ def test_a_judge_without_work_or_server_is_refused(
         (('--model', 'm', '--serve', 'vllm'), '--serve needs --hf'),
         (('--model', 'm', '--max-cost', '5'), '--max-cost needs --prices'),
         (('--model', 'm', '--judge-base', 'http://h/v1'), '--judge-base needs --judge'),
+        (('--hf', 'p', '--set', 'a=1'), '--set or --unset needs --model or --serve'),
+        (('--model', 'm', '--set', 'a'), '--set a: write it as KEY=VALUE'),
         (('--hf', 'p', '--max-workers', '5'), 'has no max_workers: leave --max-workers out'),
         (('--hf', 'p', '--serve', 'nonsense'), "no engine 'nonsense'; there are llamacpp, lmdeploy, sglang"),
         (('--hf', 'p.gguf', '--serve', 'llamacpp', '--max-out-len', '99'), 'is in its command'),

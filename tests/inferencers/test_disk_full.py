@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 from opencompass_tooleval.work_dir.store import AnswerStore
-from tests.forked import run_python
+from tests.forked import run_opencompass, run_python, run_tooleval
 
 LIMITED = """
 import resource, sys
@@ -51,3 +52,32 @@ for name, number in (('small', 2), ('large', 100)):
     assert done.returncode == 1 and 'File too large' in done.stderr
     (whole,) = (tmp_path / 'results' / 'model').iterdir()
     assert whole.name == 'small.json' and json.loads(whole.read_text())['right'] == 100.0
+
+
+SWEEP = """
+from mmengine.config import read_base
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+    from opencompass_tooleval.configs.models.tooleval_oracle import models
+datasets = [row for row in datasets if 'teval-review_str_v2' in row['abbr']]
+"""
+
+
+def test_status_says_how_a_run_goes_on_whose_config_was_not_written(tmp_path: Path) -> None:
+    """OpenCompass dumps it before any code of this package is imported; half a file, or an empty one, stays."""
+    (tmp_path / 'sweep.py').write_text(SWEEP)
+    code = 'import sys, opencompass.cli.main as program\nsys.argv = ["opencompass", "sweep.py", "-w", "my runs"]\n'
+    done = run_python('-c', LIMITED + code + 'program.main()', tmp_path, cwd=tmp_path)
+    assert done.returncode == 1 and 'File too large' in done.stderr
+    (config,) = tmp_path.glob('my runs/*/configs/*.py')
+    run = config.parent.parent
+    for text in (config.read_text(), ''):
+        config.write_text(text)
+        asked = run_tooleval('status', '.', cwd=run)
+        assert asked.returncode == 1 and asked.stderr.count('\n') == 1 and 'cannot be read' in asked.stderr
+        fix = asked.stderr.rpartition('Fix it with: ')[2].strip()
+        assert fix == f"opencompass CONFIG -w '{run.parent}' -r {run.name}"
+    program, *arguments = shlex.split(fix.replace('CONFIG', 'sweep.py'))
+    assert program == 'opencompass' and run_opencompass(*arguments, cwd=tmp_path).returncode == 0
+    assert [path.name for path in run.parent.iterdir()] == [run.name]
+    assert run_tooleval('status', run).returncode == 0

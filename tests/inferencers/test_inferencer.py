@@ -228,7 +228,7 @@ def test_too_many_failures_end_the_task_and_keep_the_answers(tmp_path: Path) -> 
     run = Run(tmp_path, make_rows(199), StubModel(reply_but_for('r7')), batch_size=32)
     with pytest.raises(InfraFailureError, match=r'1 of 199.*infra:timeout.*0\.50%.*-r'):
         run.go()
-    assert not run.predictions.exists() and len(stored_rows(run.store)) == 199
+    assert not run.predictions.exists() and len(stored_rows(run.store)) == 200, 'it was sent twice'
     again = Run(tmp_path, make_rows(199), batch_size=32)
     rows = again.go()
     assert again.model.asked == [['r7']]

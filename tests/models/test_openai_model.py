@@ -216,18 +216,6 @@ def test_retry_after_is_kept_to_and_bounded(
     ]
 
 
-def test_so_many_requests_start_per_second(canned_server: ModelServer) -> None:
-    now, starts = 1000.0, []
-    pace = api_model._Pace(4)
-    for pause in (0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0):
-        now += pause
-        now += pace.next_pause(now)
-        starts.append(now - 1000)
-    assert starts == [0, 0.25, 0.5, 3.5, 3.5, 3.5, 3.5, 3.75, 4.0]
-    assert make_model(canned_server)._pace is not None
-    assert make_model(canned_server, query_per_second=None)._pace is None
-
-
 OPENAI = 'https://api.openai.com/v1'
 
 

@@ -60,11 +60,12 @@ def test_the_advice_after_unreadable_replies_is_not_cut() -> None:
 def test_commands_have_the_key_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fix_of('d: InfraFailureError: 3 of 4 samples have no answer', RUN) == [f'tooleval retry {RUN}']
     assert fix_of('d: DataError: x. Fix it with: opencompass ... -r', RUN) == ['opencompass ... -r']
-    monkeypatch.setenv('TOOLEVAL_KEY_ENV', 'MYK')
+    monkeypatch.setenv('TOOLEVAL_KEY_ENV', 'OPENAI_API_KEY=MYK')
     assert fix_of('', RUN) == [f'OPENAI_API_KEY="$MYK" {AGAIN}    (finished work is kept)']
     assert fix_of('d: InfraFailureError: x', RUN) == [f'OPENAI_API_KEY="$MYK" tooleval retry {RUN}']
-    monkeypatch.setenv('TOOLEVAL_KEY_ENV', 'x; rm -rf y')
-    assert fix_of('', RUN) == [f'{AGAIN}    (finished work is kept)']
+    for hostile in ('x; rm -rf y', 'OPENAI_API_KEY=x; rm -rf y', 'x; rm -rf y=MYK'):
+        monkeypatch.setenv('TOOLEVAL_KEY_ENV', hostile)
+        assert fix_of('', RUN) == [f'{AGAIN}    (finished work is kept)']
 
 
 REFUSED_ALL = '{0}: InfraFailureError: {0}: {1} of {1} samples have no answer (infra:bad_request {1}), more than x'

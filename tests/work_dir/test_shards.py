@@ -185,6 +185,7 @@ def test_shards_of_an_earlier_run_keep_their_answers(tmp_path: Path, canned_serv
     earlier = run / 'configs' / '20200101_000000.py'
     earlier.write_text(f"models = [dict(abbr='api')]\ndatasets = [dict(abbr='{NAME}_7')]\n")
     os.utime(earlier, (0, 0))
+    (run / 'configs' / '20200101_000001.py').write_text('models = [dict(')  # of a run that ended on a full disk
     canned_server.reset()
     sweep.write_text(config.replace('PARTITIONER', REPLICAS))
     done = run_opencompass('sweep.py', '-w', 'out', '-r', cwd=tmp_path)

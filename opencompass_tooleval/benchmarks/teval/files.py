@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from opencompass_tooleval.benchmarks.teval.protocol import protocol_of_version
 from opencompass_tooleval.benchmarks.teval.records import (
     SUFFIXES,
     TABLE,
@@ -92,6 +93,11 @@ def configured(
     return ConfiguredDataset([config], stem, Path(f'{stem}.json'), settings=settings)
 
 
+def _encoder(name: str) -> str:
+    subset, version, language = split_stem(name)
+    return language if protocol_of_version(version) in find_subset(subset).encoder else ''
+
+
 FILES = BenchmarkFiles(
     files=tuple(
         DataFiles(
@@ -106,4 +112,5 @@ FILES = BenchmarkFiles(
         for version in VERSIONS
         for subset in TABLE
     ),
+    encoder=_encoder,
 )

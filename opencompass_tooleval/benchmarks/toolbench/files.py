@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from opencompass_tooleval.benchmarks.toolbench.errata import KINDS
-from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, find_file, find_subset, load_data
+from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, TABLE, find_file, find_subset, load_data
 from opencompass_tooleval.catalogue.benchmark import (
     BenchmarkFiles,
     ConfiguredDataset,
@@ -47,6 +47,11 @@ def configured(subset: str, *, method: str | None = None, instructions: str | No
     return ConfiguredDataset([f'toolbench/tooleval_toolbench{configs[method]}'], subset, file)
 
 
+def _encoder(name: str) -> str:
+    rows = (row for row in TABLE if row.kind == 'selection')
+    return 'EN' if any(name in (row.name, PurePath(find_file(row.data).file).stem) for row in rows) else ''
+
+
 FILES = BenchmarkFiles(
     files=tuple(
         DataFiles(
@@ -60,4 +65,5 @@ FILES = BenchmarkFiles(
     ),
     origin='The test files come with StableToolBench, which keeps only solvable requests.',
     clone='git clone --depth 1 https://github.com/THUNLP-MT/StableToolBench',
+    encoder=_encoder,
 )

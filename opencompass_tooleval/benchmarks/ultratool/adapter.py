@@ -10,6 +10,7 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
+from opencompass_tooleval.benchmarks.ultratool.files import find_file
 from opencompass_tooleval.benchmarks.ultratool.judge import prompt_hash
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
 from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, list_choice_of, prompt_style_of
@@ -67,7 +68,7 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
             DataError: The data is missing or damaged.
             ValueError: The prompt style does not exist.
         """
-        file = data_file(resolve_data_path(path, FIX), name, language)
+        file = find_file(path, name, language)
         records = load_records(file, name, language, change)
         get_logger().info(f'data: {file.resolve()}: {len(records)} records')
         task = find_subset(name).task

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from opencompass_tooleval.benchmarks.ultratool.build_read import FIX_MISSING, TASKS, read_samples
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt
-from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, TABLE, data_file, find_subset, load_records
+from opencompass_tooleval.benchmarks.ultratool.records import FIX, FOLDERS, TABLE, data_file, find_subset, load_records
 from opencompass_tooleval.catalogue.benchmark import BenchmarkFiles, ConfiguredDataset, Content, DataFiles
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.work_dir.data_files import read_plain
 
 DATA_PATH = 'data/ultratool'
@@ -51,7 +52,9 @@ def _files(language: str, folder: str) -> Iterator[DataFiles]:
     for subset in TABLE:
         read, count = partial(_read_rows, subset.name, language), {'rows': subset.count}
         path = f'{root}/test_set/{subset.file}'
-        yield DataFiles(f'{subset.name} {language}', (path,), read, count, needed=False, parts=3)
+        yield DataFiles(
+            f'{subset.name} {language}', (path,), read, count, needed=False, parts=3, is_prepared=subset.is_prepared
+        )
     for task in TASKS:
         read, path = partial(_read_example, language), f'{root}/example/{task}.json'
         yield DataFiles(f'{task} {language} example', (path,), read, needed=False, parts=3)
@@ -61,19 +64,24 @@ def _files(language: str, folder: str) -> Iterator[DataFiles]:
         yield DataFiles(f'{name} {language}', (path,), _read_annotated, published, exact=exact, needed=False, parts=2)
 
 
-def _hints(cache: Path) -> Iterator[str]:
-    """Yields the commands that build the two unpublished tasks, if they are missing and their source exists."""
-    for folder in FOLDERS.values():
-        root = cache / DATA_PATH / folder
-        test_set, annotated = root / 'test_set', root / 'test.json'
-        unpublished = [task for task in TASKS if not find_subset(task).official]
-        missing = [task for task in unpublished if not (test_set / f'{task}.json').is_file()]
-        if missing and annotated.is_file():
-            yield f'no {" and ".join(missing)} in {test_set}; build them with:'
-            yield (
-                f'  tooleval build ultratool --from {annotated} --official {root} --out {test_set} '
-                f'--tasks {",".join(missing)}'
-            )
+def find_file(path: str, subset: str, language: str) -> Path:
+    """Returns the file of a subset; a file that was built may be in another place than the published ones.
+
+    Args:
+        path: Folder with ``Chinese-dataset`` and ``English-dataset``, such as ``data/ultratool``.
+        subset: Row of the table.
+        language: ``zh`` or ``en``.
+
+    Raises:
+        DataError: The folder does not exist, or the file is one that ``tooleval prepare`` builds, and is missing.
+    """
+    for folder in candidate_paths(path):
+        if (file := data_file(folder, subset, language)).is_file():
+            return file
+    root, row = resolve_data_path(path, FIX), find_subset(subset)
+    if row.is_prepared and not row.official:
+        raise DataError(root, 'the tasks that the authors did not publish are not built yet', fix=FIX)
+    return data_file(root, subset, language)
 
 
 def configured(
@@ -100,5 +108,4 @@ FILES = BenchmarkFiles(
     origin="UltraTool's files are in its authors' GitHub repository, JoeYing1019/UltraTool; its folder "
     'predictions has answers of GPT-3.5 and GPT-4 with their judgements, which tooleval score ultratool reads.',
     clone=FIX_MISSING,
-    hints=_hints,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +28,6 @@ from opencompass_tooleval.work_dir.recorded import read_recorded_row
 logger = logging.getLogger(__name__)
 
 FIX = 'tooleval prepare ultratool'
-BUILD = 'tooleval build ultratool'
 
 _CHINESE = re.compile(r'[\u4e00-\u9fff]|\\u[4-9][0-9a-f]{3}')
 _CHINESE_SHARE = 0.03
@@ -47,6 +47,11 @@ class Subset(SubsetRow):
     count: int
     toolset_size: int
     official: bool
+
+    @property
+    def is_prepared(self) -> bool:
+        """True if ``tooleval prepare`` brings or builds the file."""
+        return self.official or self.name == self.task
 
 
 @dataclass(frozen=True)
@@ -158,6 +163,19 @@ def check_language(language: str) -> str:
 def data_file(root: Path, subset: str, language: str) -> Path:
     """Returns the path of a subset in the authors' layout below ``root`` (``data/ultratool``)."""
     return root / FOLDERS[check_language(language)] / 'test_set' / find_subset(subset).file
+
+
+def fix_of(row: Subset, file: Path) -> str:
+    """Returns the command that brings or builds the file of a subset, which may be missing or damaged."""
+    root, quoted = file.parent.parent, shlex.quote(str(file))
+    if row.is_prepared:
+        return f'rm {quoted}; {FIX}' if file.is_file() and not row.official else FIX
+    words = ['tooleval', 'build', 'ultratool', '--from', root / 'test.json', '--official', root, '--tasks', row.task]
+    if row.toolset_size:
+        return shlex.join(map(str, [*words, '--toolset-size', row.toolset_size, '--out', file.parent]))
+    made = root / 'repaired'
+    command = shlex.join(map(str, [*words, '--out', made]))
+    return f'{command} && mv {shlex.quote(str(made / file.name))} {quoted}'
 
 
 def _need(raw: Mapping[str, Any], key: str, kind: type) -> Any:
@@ -322,7 +340,7 @@ def load_records(file: Path, subset: str, language: str, change: Change | None =
     """
     row = find_subset(subset)
     check_language(language)
-    fix = FIX if row.official else BUILD
+    fix = fix_of(row, file)
     records = []
     for number, raw in read_rows(file, fix):
         with naming_record(file, number, fix):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ def write_site(
     """
     files = sorted(file for file in folder.glob(f'*{SUFFIX}') if file.is_file() and not file.name.startswith('.'))
     if not 0 < len(files) <= MAX_BUNDLES:
-        fix = f'tooleval export WORK_DIR --bundle {folder}/NAME{SUFFIX}'
+        fix = f'tooleval export WORK_DIR --bundle {shlex.quote(str(folder))}/NAME{SUFFIX}'
         raise DataError(folder, f'there are {len(files)} bundles, and 1 to {MAX_BUNDLES} are expected', fix=fix)
     before = _ledger(out / LEDGER)
     bundles, faults = _read(files, before, progress)

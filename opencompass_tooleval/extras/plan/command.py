@@ -36,8 +36,7 @@ def _print_jobs(plan: Plan) -> None:
     jobs = sum(row.jobs for row in plan.models)
     nodes, gpus = max(((row.nodes, row.gpus) for row in plan.models if row.jobs), default=(1, 0))
     largest = f'{nodes} nodes with {gpus} GPUs each' if nodes > 1 else f'{gpus} GPUs'
-    at_once = f', at most {plan.workers} at a time' if plan.workers else ''
-    console.print(f'{jobs} inference jobs{at_once}; the largest takes {largest}')
+    console.print(f'{jobs} inference jobs{plan.at_once}; the largest takes {largest}')
     for server in plan.servers:
         console.print(f'server {server}', soft_wrap=True)
     if plan.replicas > 1 and jobs:
@@ -123,7 +122,7 @@ def show_plan(
         None,
     )
     if json_out != STDOUT:
-        if plan.models:
+        if plan.models and plan.sizes:
             _print_jobs(plan)
         for finding in sorted(plan.findings, key=lambda one: one.is_fault):
             Screen().print(finding.line, soft_wrap=True)

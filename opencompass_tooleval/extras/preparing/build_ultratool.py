@@ -12,10 +12,13 @@ import typer
 
 from opencompass_tooleval.benchmarks.ultratool import VERSION
 from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, PlanSample, read_samples
-from opencompass_tooleval.benchmarks.ultratool.records import read_rows
+from opencompass_tooleval.benchmarks.ultratool.files import DATA_PATH
+from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, TABLE, read_rows
 from opencompass_tooleval.catalogue.benchmark import count_kinds
+from opencompass_tooleval.cli.listing import find_file
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.extras.preparing.ultratool_errata import KINDS, find_errata, plan_errata, repair_rows
 from opencompass_tooleval.extras.preparing.ultratool_rows import (
     TOOLSET_SIZE,
@@ -98,6 +101,34 @@ def _write_errata(console: Screen, out: Path, samples: list[PlanSample], officia
         rows = zip(repair_rows(official, errata), samples, strict=True)
         _write(out / REPAIRED_FILE, _lines({**row, 'domain': s.domain, 'gold': 'repaired'} for row, s in rows))
         console.print(f'wrote {out / REPAIRED_FILE}: the official file, repaired', soft_wrap=True)
+
+
+def build_missing() -> int:
+    """Builds the tasks that the authors did not publish, for each language whose annotated samples are on this machine.
+
+    They are written beside the published files, or below ``$TOOLEVAL_CACHE`` if that folder cannot be written. Files
+    that exist are kept.
+
+    Returns:
+        The number of languages for which tasks are built.
+
+    Raises:
+        DataError: The annotated samples are damaged.
+        OSError: Neither folder can be written.
+    """
+    built = 0
+    for folder in (f'{DATA_PATH}/{name}' for name in FOLDERS.values()):
+        unpublished = [row for row in TABLE if row.is_prepared and not row.official]
+        missing = [row.name for row in unpublished if not find_file(f'{folder}/test_set/{row.file}')]
+        source = find_file(f'{folder}/test.json')
+        if missing and source:
+            official = source.parent if (source.parent / 'test_set').is_dir() else None
+            try:
+                build_ultratool(source, source.parent / 'test_set', tasks=missing, official=official)
+            except OSError:
+                build_ultratool(source, default_cache() / folder / 'test_set', tasks=missing, official=official)
+            built += 1
+    return built
 
 
 def build_ultratool(

@@ -201,10 +201,8 @@ def _missing_encoder(language: str, is_default: bool, error: str) -> Finding:
     if is_default:
         with suppress(EncoderMissingError):
             locate_encoder(OFFLINE)
-            but = f'; {_ENGLISH}' if language == 'ZH' else ''
-            packaged = f'for the packaged one: export {ENV}={OFFLINE}'
-            says = f'{error}; {packaged} (its scores do not compare with published ones{but})'
-            return found('machine:other_encoder', f'encoder {language}', says)
+            but = f'; the packaged one is here; {_ENGLISH}' if language == 'ZH' else '; the packaged one is here'
+            return found('machine:other_encoder', f'encoder {language}', f'{error}{but}')
     return found('machine:encoder', f'encoder {language}', error)
 
 

@@ -150,11 +150,12 @@ class Endpoint:
             questions: One conversation per request.
             within: Maximum number of seconds, if lower than ``timeout``.
             key: Used in place of the key.
-            settings: Further members of each request.
+            settings: Further members of each request; None leaves a member out.
         """
         headers = {**self._headers(key), 'Content-Type': 'application/json'}
         requests = ({'model': self.model, **self._asked(messages), **settings} for messages in questions)
-        bodies = [json.dumps(request).encode('ascii') for request in requests]
+        members = ({name: value for name, value in request.items() if value is not None} for request in requests)
+        bodies = [json.dumps(request).encode('ascii') for request in members]
         try:
             exchanged = self._exchange('POST', f'{self.url}{self.wire.path}', bodies, headers, within)
         except Failure as failure:

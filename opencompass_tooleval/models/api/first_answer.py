@@ -131,7 +131,13 @@ def _refusal_of_tools(probed: Probed, choice: str) -> str:
 
 
 def first_answer(
-    url: str, model: str, key: str, temperature: float | None = None, wire: str = 'chat', choices: Sequence[str] = ()
+    url: str,
+    model: str,
+    key: str,
+    temperature: float | None = None,
+    wire: str = 'chat',
+    choices: Sequence[str] = (),
+    members: Mapping[str, Any] | None = None,
 ) -> FirstAnswer:
     """Asks a model one question, as a run would; if there is no answer, finds the reason.
 
@@ -145,11 +151,13 @@ def first_answer(
         temperature: The temperature that the user set; None if none was set.
         wire: The request format.
         choices: Each ``tool_choice`` of the run's requests: ``auto``, ``required``; none if it offers no tools.
+        members: Further members of the run's requests; None leaves one out.
     """
     with closing(Endpoint(url, model, key, wire=WIRES[wire])) as endpoint:
         probed = Probed(endpoint)
         if temperature is not None:
             probed.settings['temperature'] = temperature
+        probed.settings |= members or {}
         findings = list(check_plain_answer(probed))
         reply = probed.plain
         if reply is None:
@@ -158,6 +166,8 @@ def first_answer(
         if refusal := next(filter(None, (_refusal_of_tools(probed, choice) for choice in choices)), ''):
             return FirstAnswer(refusal)
     faults = [one.text for one in findings if one.text.endswith(ONLY_THOUGHTS)]
+    if members and 'openai_extra_kwargs' in probed.accepted:
+        probed.accepted['openai_extra_kwargs'] = {**members, **probed.accepted['openai_extra_kwargs']}
     if temperature is not None and 'openai_extra_kwargs' in probed.accepted:
         faults.append(f'the server refuses temperature={temperature:g}: leave --temperature out')
     in_content = has_tag(reply.text) or has_thoughts(reply.message.get(CONTENT))

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import opencompass_tooleval
+from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
 from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, read_samples
+from opencompass_tooleval.benchmarks.ultratool.files import find_file
+from opencompass_tooleval.benchmarks.ultratool.records import data_file, load_records, parse_payload
 from opencompass_tooleval.catalogue.benchmark import find_benchmark
 from opencompass_tooleval.cli.prepare import prepare
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.data_path import resolve_data_path
+from opencompass_tooleval.data_path import missing_files, resolve_data_path
 from opencompass_tooleval.extras.preparing.build_ultratool import build_ultratool
 from opencompass_tooleval.extras.preparing.ultratool_rows import creation_row, planning_row, usage_row
 from tests.cli.conftest import read_lines
 from tests.extras.preparing.test_ultratool_rows import REAL, needs_real_data, tool, write_samples
+
+PACKAGE = Path(opencompass_tooleval.__file__).parent
+UNPUBLISHED = ('tool_creation_awareness', 'tool_selection')
 
 
 def write_lines(path: Path, rows: Sequence[Any]) -> Path:
@@ -160,12 +171,65 @@ def test_damage_is_named_and_left_out(
     assert not (cache / 'English-dataset' / place).exists()
 
 
+@pytest.fixture
+def published(cache: Path) -> Path:
+    """The demo in the published layout: without the tasks that are built, and without marks of built rows."""
+    shutil.copytree(PACKAGE / 'demo' / 'ultratool', cache)
+    for file in cache.glob('*/test_set/*.json'):
+        rows = [{name: row[name] for name in row if name not in ('domain', 'rebuilt')} for row in read_lines(file)]
+        write_lines(file, rows)
+        if file.stem in UNPUBLISHED:
+            file.unlink()
+    return cache
+
+
+def test_prepare_builds_what_the_authors_did_not_publish(
+    tmp_path: Path, published: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the files cannot be written beside the published ones, they are written into our own cache."""
+    monkeypatch.setenv('TOOLEVAL_CACHE', str(tmp_path / 'ours'))
+    (published / 'English-dataset' / 'test_set' / 'tool_selection.json').mkdir()  # nobody can write this file
+    with pytest.raises(DataError, match=r'are not built yet\. Fix it with: tooleval prepare ultratool$'):
+        find_file('data/ultratool', 'tool_selection', 'zh')
+    before = {file: file.read_bytes() for file in published.rglob('*.json') if file.is_file()}
+    assert prepare(find_benchmark('ultratool'), None) == 0
+    printed = capsys.readouterr().out
+    other = tmp_path / 'ours' / 'data' / 'ultratool'
+    for root, folder, language in ((published, 'Chinese-dataset', 'zh'), (other, 'English-dataset', 'en')):
+        file = root / folder / 'test_set' / 'tool_selection.json'
+        assert f'wrote {file}: 5 rows' in printed
+        assert find_file('data/ultratool', 'tool_selection', language) == file
+        data = ToolEvalUltraToolDataset.load('data/ultratool', 'tool_selection', language)
+        assert len(data) == 5 and all(parse_payload(text, 'tool_selection').rebuilt for text in data['record'])
+    assert all(file.read_bytes() == content for file, content in before.items())
+    assert missing_files([{'path': 'data/ultratool', 'name': 'tool_selection', 'language': 'en'}]) == {}
+    assert prepare(find_benchmark('ultratool'), None) == 1  # everything is built: says where the files come from
+    printed = capsys.readouterr().out
+    assert 'wrote ' not in printed and 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool' in printed
+
+
+@pytest.mark.parametrize('name', ['tool_selection', 'tool_selection_32', 'tool_usage_repaired'])
+@pytest.mark.parametrize('content', [None, '{"cut": '], ids=['missing', 'damaged'])
+def test_the_command_of_the_message_builds_the_file(
+    published: Path, tmp_path: Path, name: str, content: str | None
+) -> None:
+    file = data_file(published, name, 'en')
+    if content:
+        file.write_text(f'{{"rebuilt": true}}\n{content}')
+    with pytest.raises(DataError) as caught:
+        load_records(file, name, 'en')
+    command = str(caught.value).partition('Fix it with: ')[2]
+    tooleval = f'{shlex.quote(sys.executable)} -c "from opencompass_tooleval.cli.main import main; main()"'
+    subprocess.run(command.replace('tooleval ', f'{tooleval} ', 1), shell=True, check=True, cwd=tmp_path)
+    assert len(load_records(file, name, 'en')) == 5
+
+
 @needs_real_data
 def test_the_real_files(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prepare(find_benchmark('ultratool'), REAL.parents[1]) == 0
     printed = capsys.readouterr().out
-    assert printed.count('copied ') == 22 and printed.count(': 1000 rows') == 10
-    assert printed.count('tooleval build ultratool') == 2
+    assert printed.count('copied ') == 22 and printed.count(': 1000 rows') == 14
+    assert [printed.count(f'{name}.json: 1000 rows\n') for name in UNPUBLISHED] == [2, 2]
     for folder in ('Chinese-dataset', 'English-dataset'):
         for file in (REAL / folder).rglob('*.json'):
             assert (cache / file.relative_to(REAL)).read_bytes() == file.read_bytes()
