@@ -12,8 +12,7 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.embedding.cache import default_cache
-from opencompass_tooleval.embedding.locate import choose_encoder
+from opencompass_tooleval.embedding.locate import choose_encoder, default_cache
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.work_dir.data_files import sha256_of
 
@@ -146,12 +145,11 @@ def needed_encoders(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     names: dict[str, None] = {}
     for row in rows:
         dialogues, evaluator = _dialogues(row), (row.get('eval_cfg') or {}).get('evaluator') or {}
-        parts = PurePath(str(row.get('path'))).parts
-        found = [find_benchmark(one).data.encoder for one in BENCHMARKS if one in parts and not dialogues]
-        languages = [of_name(row['name']) for of_name in found if of_name]
-        for language in filter(None, [*languages, 'EN' if dialogues.get('retrieve') else '']):
-            chosen = evaluator.get('encoder') or row.get('encoder') or dialogues.get('encoder')
-            names[choose_encoder(chosen, language)] = None
+        named = () if dialogues else PurePath(str(row.get('path'))).parts
+        of_names = (find_benchmark(one).data.encoder for one in BENCHMARKS if one in named)
+        languages = ['EN' if dialogues.get('retrieve') else '', *(of(row['name']) for of in of_names if of)]
+        chosen = evaluator.get('encoder') or row.get('encoder') or dialogues.get('encoder')
+        names |= {choose_encoder(chosen, language): None for language in languages if language}
     return list(names)
 
 

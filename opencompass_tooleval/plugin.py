@@ -194,6 +194,7 @@ CONFIG_CHECKS = [
 SWEEP_CHECKS = [
     '.models.preflight:lacking_machines',
     '.models.preflight:lacking_keys',
+    '.models.preflight:missing_models',
     '.models.preflight:missing_data',
     '.models.preflight:scoring_faults',
 ]

@@ -266,24 +266,24 @@ BUDGETS = {
     '__init__': 1,
     'agents': 3190 + 15,  # tasks of twins
     # loaders change records, for twins; styles of replayed answers; calls left in texts; empty paths
-    'benchmarks': 4900 + 60 + 14 + 19,  # as above; other numbers; twins' requests; encoders; what builds a file
+    'benchmarks': 4900 + 60 + 14 + 14,  # as above; other numbers; twins' requests; encoders; what builds a file
     'catalogue': 430
     + 83,  # provenance is a typed record; samples in words; several variants of one kind, with seeds; encoders
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
-    'cli': 950 + 248,  # as above; --wire, keys, --set, --watch; deep folders; checks come first; data and encoders
+    'cli': 950 + 251,  # as above; --wire, keys, --set, --watch; deep folders; checks come first; data and encoders
     'configs': 500 + 10,  # configs of twins
     # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
     # and what their answers show; one escaper; calls that answers quote; large queries
     'core': 3250 + 165 + 138 + 3 + 15 + 46,  # as above; items of Responses and Messages; cache writes
-    'data_path': 91,  # which files of data sets are missing, and which encoders they need
-    'embedding': 240 + 25,  # encoders are fetched, and a missing one names the folder to copy
+    'data_path': 89,  # which files of data sets are missing, and which encoders they need
+    'embedding': 240 + 22,  # encoders are fetched, and a missing one names the folder to copy
     'environments': 1320 + 5,  # planned failures of twins
     'evaluators': 205 + 4,  # the first records are no sample
     # attribution was a part of core, results, report and evaluators; typed results were one of core. The rest is tasks
     # that the owner of tools writes: files, state by meaning, effects, commands.
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 15,  # as above; twins in exports; doctor --wire; built data
+    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 13,  # as above; twins in exports; doctor --wire; built data
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
     'findings': 255 + 4 + 39 + 22 + 10,  # as above; thoughts left out; renamed predictions
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
@@ -293,15 +293,15 @@ BUDGETS = {
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
     # chat templates; failures like refusals; names that screens cannot show
-    'models': 3990 + 177 + 167 + 412 + 95,  # Responses and Messages; a rate that tasks share; the nearest names
+    'models': 3990 + 177 + 167 + 412 + 127,  # Responses and Messages; shared rates; nearest names; missing local models
     'partitioner': 70 + 10 + 9,  # tells what plan finds; runs that do not exist
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670 + 19,  # cost of the rows that rank models; causes of models without a rank
     # The table of results was a part of the report, with parts of the summarizer.
     # the table of results; findings on comparisons; intervals of samples; originals of twins
-    'results': 180 + 202 + 37 + 17,  # what another scoring moves; results of the look before; main gains, of report
+    'results': 180 + 202 + 54,  # what another scoring moves; results of the look before; main gains, of report
     'runners': 1310 + 11 + 7,  # arrays in parts; names of files; API models at once
-    'summarizers': 415 + 11 + 62,  # spread over seeds; heads wrap; columns that fit; order; cost; gains of variants
+    'summarizers': 415 + 73,  # spread over seeds; heads wrap; columns that fit; order; cost; gains of variants
     # plan counts other settings; intervals; what answers show about servers
     'tasks': 830 + 41 + 35,  # results with digests, which replace outdated ones; requests in flight per address
     'tool_docs': 1100 + 5,  # API descriptions are written here, and no longer in instructions
@@ -309,7 +309,7 @@ BUDGETS = {
     # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
     # the steps of a fix are not all made; pairs of a config; replicas that end together
     # numbers that lack; what a config uses; digests of results; damaged files of any kind; replicas without locks
-    'work_dir': 2120 + 100 + 50 + 224 + 143,  # one store of answers, for 51 of inferencers and models
+    'work_dir': 2120 + 100 + 50 + 224 + 152,  # one store of answers, for 51 of inferencers and models
 }
 
 

@@ -92,7 +92,7 @@ from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
 from opencompass_tooleval.models.api.endings import error_in
 from opencompass_tooleval.models.api.endpoint import Endpoint
 from opencompass_tooleval.models.api.engine_nodes import first_end, is_by_slurm, read_address
-from opencompass_tooleval.models.api.failure import Failure, failure_of_status
+from opencompass_tooleval.models.api.failure import Failure, failure_of_status, page_of
 from opencompass_tooleval.models.api.raw_text import SOURCES, Found
 from opencompass_tooleval.models.api.reply import Reply, answer_of, read_message
 from opencompass_tooleval.models.observing import Observer
@@ -344,6 +344,8 @@ def _server(text: str) -> None:
     failure_of_status(302, {'location': text}, text)
     error_in({'error': {'message': text, 'code': text, 'param': text, 'details': [{'reason': text}]}})
     error_in({'error_code': text, 'error_msg': f'unsupported parameter {text}'})
+    for page in (f'<html>{text}', f'<html><title{text}', f'<html><title>{text}'):
+        page_of(page)
     for kind in ('application/json', 'text/event-stream'):
         message = json.dumps({'choices': [{'message': {'content': text}, 'finish_reason': text}]})
         for body in (text, f'data: {text}', message):

@@ -14,6 +14,7 @@ from opencompass_tooleval import plugin
 from opencompass_tooleval.cli.commands import Command, command_group
 from opencompass_tooleval.core.errors import DataError, shorten
 from opencompass_tooleval.embedding.locate import EncoderMissingError
+from opencompass_tooleval.work_dir.causes import access_fix
 from opencompass_tooleval.work_dir.printing import escape_unknown, keep_printable, say
 from opencompass_tooleval.work_dir.trust import UntrustedError
 
@@ -90,5 +91,6 @@ def main() -> None:
         say(f'tooleval: {what}', err=True)
         raise SystemExit(1) from error
     except (DataError, EncoderMissingError, ValueError, OSError) as error:
-        say(shorten(f'tooleval: {error}'), err=True)
+        fix = access_fix(str(error)) if isinstance(error, OSError) else ''
+        say(shorten(f'tooleval: {error}{"; " * bool(fix)}{fix}'), err=True)
         raise SystemExit(1) from error

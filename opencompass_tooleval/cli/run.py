@@ -154,7 +154,11 @@ def run_benchmarks(
         others = (benchmarks, sample, limit, twin, write_config, work_dir, *of_models, *of_requests)
         is_alone = not (stream or prepare or seeds > 1 or any(one is not None and one != [] for one in others))
         if within is None or not is_alone:
-            raise ValueError('--resume goes with --within POINTS alone: other settings are in the config of the run')
+            again = shlex.join(['opencompass', str(resume / 'config.py'), '-r', resume.name])
+            raise ValueError(
+                '--resume goes with --within POINTS alone: other settings are in the config of the run; a run without '
+                f'--within continues with: {again}'
+            )
         _export_key(key_env, KEY_VARIABLE)
         look = Look.last(resume)
         trust_first(look.trustee(), trust)

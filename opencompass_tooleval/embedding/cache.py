@@ -30,12 +30,6 @@ Vector = NDArray[np.float32]
 
 _KEY = 32
 _DAY = 24 * 3600
-ENV = 'TOOLEVAL_CACHE'
-
-
-def default_cache() -> Path:
-    """Returns ``$TOOLEVAL_CACHE``, by default ``~/.cache/opencompass_tooleval``."""
-    return Path(os.environ.get(ENV) or Path.home() / '.cache' / 'opencompass_tooleval')
 
 
 def text_key(text: str) -> str:

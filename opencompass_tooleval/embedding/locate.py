@@ -9,8 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from opencompass_tooleval.core.errors import shorten
-from opencompass_tooleval.core.text.jsonable import printable
+from opencompass_tooleval.core.text.redaction import excerpt
 
 OFFICIAL = {'EN': 'all-mpnet-base-v2', 'ZH': 'thenlper/gte-large-zh'}
 """The encoders used for the published T-Eval scores, by language."""
@@ -24,11 +23,10 @@ REVISIONS = {
 OFFLINE = 'offline'
 """Name of the MiniLM that the pip extra ``offline`` installs with its weights."""
 
-ENV = 'TOOLEVAL_ENCODER'
+ENV, CACHE_ENV = 'TOOLEVAL_ENCODER', 'TOOLEVAL_CACHE'
 
 _WEIGHTS = ('*.safetensors', '*.bin')
 _SAMPLE = 1 << 20
-_MOST_WORDS = 120
 _OF_FOLDERS = ('/', './', '../', '~')
 
 
@@ -62,6 +60,11 @@ class EncoderFiles:
                         stream.seek(-_SAMPLE, os.SEEK_END)
                     digest.update(stream.read(_SAMPLE))
         return digest.hexdigest()
+
+
+def default_cache() -> Path:
+    """Returns ``$TOOLEVAL_CACHE``, by default ``~/.cache/opencompass_tooleval``."""
+    return Path(os.environ.get(CACHE_ENV) or Path.home() / '.cache' / 'opencompass_tooleval')
 
 
 def choose_encoder(encoder: str | None, language: str) -> str:
@@ -151,7 +154,7 @@ def fetch_encoder(name: str) -> EncoderFiles:
         except Exception as error:  # the hub raises many errors, all with the same fix
             raise OSError(
                 f'cannot fetch encoder {name!r} from Hugging Face ({type(error).__name__}: '
-                f'{printable(shorten(" ".join(str(error).split()), _MOST_WORDS))}); {without_network(repo)}'
+                f'{excerpt(str(error), 120)}); {without_network(repo)}'
             ) from error
     return locate_encoder(name)
 

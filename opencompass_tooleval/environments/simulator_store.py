@@ -17,7 +17,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.model_name import model_name
-from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.locate import default_cache
 from opencompass_tooleval.environments.simulator import Simulator
 
 _APPLICATION = 0x5442534D  # 'TBSM'

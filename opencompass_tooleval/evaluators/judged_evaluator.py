@@ -10,7 +10,7 @@ from typing import Any, cast
 from opencompass_tooleval.core.model_name import model_name
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import other_row
-from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.locate import default_cache
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.judging.grading import Grading, R, S
 from opencompass_tooleval.judging.judge import Judge, judge_cfg_from_env, judge_settings

@@ -47,6 +47,7 @@ KINDS: dict[str, Kind] = {
     'config:budget': Kind(_FAULT, 'the budget of a model cannot count some of its requests'),
     'config:accelerator': Kind(_FAULT, '`opencompass -a` leaves a model as it is, without the accelerator'),
     'config:template': Kind(_FAULT, 'the tokenizer of a local chat model has no chat template'),
+    'config:model': Kind(_FAULT, 'the files of a Hugging Face model are not on this machine, and cannot be fetched'),
     'config:data': Kind(_FAULT, 'a data set cannot be loaded', 'fetch its data: `tooleval prepare`'),
     'config:stored': Kind(
         _FAULT, 'stored answers have other settings, and the config does not say whether to keep them'

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from datasets.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
@@ -15,7 +17,8 @@ from opencompass.utils import build_dataset_from_cfg, dataset_abbr_from_cfg, get
 
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
-from opencompass_tooleval.data_path import missing_files
+from opencompass_tooleval.data_path import missing_files, needed_encoders
+from opencompass_tooleval.embedding.locate import EncoderMissingError, locate_encoder
 from opencompass_tooleval.findings.finding import Finding, found, merged
 from opencompass_tooleval.findings.of_results import few
 from opencompass_tooleval.models.accelerator import run_options
@@ -200,6 +203,27 @@ def lacking_keys(sweep: Sweep) -> Iterator[Finding]:
             yield found('config:nodes', name, why)
 
 
+def missing_models(sweep: Sweep) -> Iterator[Finding]:
+    """Yields the faults of Hugging Face models whose files are not on this machine and cannot be fetched."""
+    from huggingface_hub import model_info, try_to_load_from_cache
+    from opencompass.models import HuggingFacewithChatTemplate, VLLMwithChatTemplate
+
+    for name, model in _models(sweep).items():
+        kind, path = model.get('type'), str(model.get('path', ''))
+        kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
+        if not isinstance(kind, type) or not issubclass(kind, (HuggingFacewithChatTemplate, VLLMwithChatTemplate)):
+            continue
+        try:
+            if not (Path(path).is_dir() or isinstance(try_to_load_from_cache(path, 'config.json'), str)):
+                model_info(path, timeout=10)
+        except Exception as error:  # the hub raises many errors, all with the same fix
+            text = (
+                f'path {path!r} is no folder, not on this machine, and cannot be fetched from Hugging Face '
+                f'({type(error).__name__}): correct `path`, or hf download {shlex.quote(path)}'
+            )
+            yield found('config:model', name, text)
+
+
 def scoring_faults(sweep: Sweep) -> Iterator[Finding]:
     """Yields the requirements of scoring that are missing, such as a judge or an encoder."""
     for model_cfg, dataset_cfg in sweep.scored:
@@ -246,10 +270,20 @@ def loaded(dataset: Config) -> tuple[Any, str]:
 
 
 def missing_data(sweep: Sweep) -> Iterator[Finding]:
-    """Yields a fault for each command that brings files of this package's data sets that are not on this machine."""
+    """Yields a fault for each command that brings files of this package's data sets that are not on this machine.
+
+    Also one for the encoder of dialogues, which is loaded with the first task; other encoders are found on loading.
+    """
     lacking: dict[str, dict[str, str]] = {}
     for name, row in {dataset_abbr_from_cfg(row): row for _, row in sweep.asked}.items():
         for path, command in missing_files([row]).items() if is_class_of_package(row, 'data set') else ():
             lacking.setdefault(command, {}).setdefault(name, path)
+        try:
+            for encoder in (
+                needed_encoders([row]) if 'dialogues' in row.get('infer_cfg', {}).get('inferencer', {}) else ()
+            ):
+                locate_encoder(encoder)
+        except EncoderMissingError as error:
+            yield found('config:data', name, str(error))
     for command, paths in lacking.items():
         yield found('config:data', first_of(list(paths), 1), f'{next(iter(paths.values()))}: not found', command)

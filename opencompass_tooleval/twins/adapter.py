@@ -19,8 +19,8 @@ from opencompass_tooleval.benchmarks.variant_kinds import TWIN
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.core.statistics.sample import WITHOUT_TWIN, Sample
-from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
+from opencompass_tooleval.embedding.locate import default_cache
 from opencompass_tooleval.models.dataset import SHOWN, ToolEvalDataset
 from opencompass_tooleval.twins import VERSION, funcqa, restbench, teval, toolbench, ultratool, ultratool_samples
 from opencompass_tooleval.twins.more import Most

@@ -64,9 +64,13 @@ _OF_STATUS = {
 _FULL = {errno.ENOSPC: 'No space left on device', errno.EDQUOT: 'Disk quota exceeded', errno.EFBIG: 'File too large'}
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _OF_DISK = re.compile('|'.join(_FULL.values()))
+_NO_ACCESS = re.compile(r"\[Errno (?:1|13|30)\] [\w ()-]{1,80}: '(?P<path>[^']{1,400})'")
 _OF_CONFIG = re.compile(r'(?:^|: )(?:ValueError|TypeError): ')
 _REFUSED = re.compile(
     r'\b(?:AskingEndedError: https?:|InfraFailureError: ).{0,2000}? no connection to \S{1,300} \(refused\)'
+)
+_NO_MODEL = re.compile(
+    r"\bOSError: (?:We couldn't connect to 'https?:|.{1,300} is not a local folder and is not a valid )"
 )
 _OVER_BUDGET = re.compile(r'\binfra:(?:\w+:)?budget\b')
 _CLASS = re.compile(r'\b(?:AskingEnded|Data|InfraFailure)Error: ')
@@ -124,6 +128,12 @@ def free_space(run: Path) -> str:
     return f'free space on the disk of {run}, or raise your quota'
 
 
+def access_fix(error: str) -> str:
+    """Returns the fix of an error about a file that this user may not read or write; '' for other errors."""
+    denied = _NO_ACCESS.search(error)
+    return f'make {denied["path"]} readable and writable for this user, or name another place' if denied else ''
+
+
 @contextmanager
 def one_line_if_unusable(run: Path) -> Iterator[None]:
     """Ends this process with one line instead of a traceback if a link leaves the run, or the block cannot write to it.
@@ -169,6 +179,10 @@ def _first_step(error: str, run: Path) -> str:
         return (named['fix'] or named['advice'] or '').strip()
     if _OF_DISK.search(error):
         return free_space(run)
+    if (denied := access_fix(error)) and not _BY_SERVER.search(error):
+        return denied
+    if _NO_MODEL.search(error):
+        return f'correct `path` of the model in {_config_of(run)}, or hf download it where there is a network'
     if _OVER_BUDGET.search(error):
         return f'raise `budget` in {_config_of(run)}'
     if by_proxy := _NO_PROXY.search(error):

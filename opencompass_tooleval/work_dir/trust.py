@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from opencompass_tooleval.core.text.jsonable import answer_digest
 from opencompass_tooleval.core.text.redaction import excerpt, redact
+from opencompass_tooleval.embedding.locate import default_cache
 from opencompass_tooleval.work_dir.data_files import sha256_of
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 
@@ -56,8 +57,6 @@ class Trustee:
 
     @property
     def _file(self) -> Path:
-        from opencompass_tooleval.embedding.cache import default_cache  # NumPy takes a while
-
         return default_cache() / FOLDER / answer_digest(self.parts)
 
     def trust(self) -> None:

@@ -28,6 +28,7 @@ from opencompass_tooleval.models.api.first_answer import FirstAnswer, first_answ
 from tests.cli.conftest import DEMO, Command, Outcome
 from tests.conftest import ROOT
 from tests.forked import run_opencompass, run_tooleval
+from tests.models.api.raw_server import serving_raw
 from tests.models.api.scripted_server import KEY, Refused, Request, Script, serving
 from tests.models.api.vendor_server import MessagesVendor, ResponsesVendor, Vendor
 
@@ -142,6 +143,44 @@ def test_the_printed_command_is_that_of_the_run(sweep: Sweep) -> None:
     again = run_opencompass(*words, cwd=sweep.folder, env={**os.environ, 'OPENAI_API_KEY': KEY})
     assert again.returncode == 0 and len(sweep.script.asked) == count  # all of it is done
     assert len(list(sweep.config.parent.parent.iterdir())) == 1
+
+
+def test_a_run_is_not_continued_by_its_first_command(
+    sweep: Sweep, tooleval: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(sweep.folder)
+    folder = sweep.config.parent.relative_to(sweep.folder)
+    done = tooleval('run', *TWO_SUBSETS, '--model', 'b', '-r', folder)
+    command = sweep.done.stdout.split('command:')[1].splitlines()[0].strip().partition(' ')[2]
+    assert done.code == 1 and done.err.endswith(f'a run without --within continues with: {command}\n')
+
+
+def test_the_path_of_a_model_is_checked_before_it_is_loaded(
+    tooleval: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_model: Path
+) -> None:
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'hub'))
+    words = (TWO_SUBSETS[0], '--gpus', 0, '--hf')
+    (line,) = faults_of(tooleval('run', *words, 'Qwen/Qwen2-tinny'))
+    assert line.startswith(
+        "FAULT Qwen2-tinny: path 'Qwen/Qwen2-tinny' is no folder, not on this machine, and cannot be"
+    )
+    assert line.endswith(': correct `path`, or hf download Qwen/Qwen2-tinny') and not Path('outputs').exists()
+    snapshot = tmp_path / 'hub' / 'models--Qwen--Qwen2-tinny' / 'snapshots' / ('0' * 40)
+    shutil.copytree(tiny_model, snapshot)
+    (snapshot.parent.parent / 'refs').mkdir()
+    (snapshot.parent.parent / 'refs' / 'main').write_text('0' * 40)
+    for number, path in enumerate(('Qwen/Qwen2-tinny', str(tiny_model))):
+        assert tooleval('run', *words, path, '--write-config', f'{number}.py').code == 0
+        planned = tooleval('plan', f'{number}.py')
+        assert planned.code == 0 and 'FAULT' not in planned.out
+
+
+def test_a_folder_that_cannot_be_written_is_named(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('COMPASS_DATA_CACHE', '/sys')  # nobody may write there, not even root
+    done = tooleval('prepare', 'teval', '--from', DEMO)
+    assert done.code == 1 and done.err.endswith(
+        '; make /sys/data readable and writable for this user, or name another place\n'
+    )
 
 
 def test_a_written_config_is_what_runs(sweep: Sweep, tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,6 +361,29 @@ def test_the_first_run_of_ultratool(tmp_path: Path) -> None:
     assert 'data built by this package, not the official files' in done.stdout
 
 
+RETRIEVAL = """
+from mmengine.config import read_base
+with read_base():
+    from opencompass_tooleval.configs.datasets.demo.tooleval_agent_demo_gen import tooleval_agent_datasets
+    from opencompass_tooleval.configs.models.tooleval_oracle import models
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+datasets = [row for row in tooleval_agent_datasets if row['abbr'] == 'tooleval-toolbench_g2-agent-easytool']
+datasets[0]['infer_cfg']['inferencer']['dialogues'].update(retrieve=True, corpus=datasets[0]['instructions'])
+"""
+
+
+def test_agents_that_retrieve_tools_lack_their_encoder_before_a_request(
+    tooleval: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'hub'))
+    Path('retrieval.py').write_text(RETRIEVAL)
+    done = tooleval('plan', 'retrieval.py')
+    (line,) = [line for line in done.out.splitlines() if line.startswith('FAULT ')]
+    assert done.code == 1 and "encoder 'all-mpnet-base-v2' is not on this machine; fetch it with: hf download" in line
+    monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
+    assert tooleval('plan', 'retrieval.py').code == 0
+
+
 def test_prepare_names_the_commands_for_data_that_it_does_not_fetch(tooleval: Command, server: Recording) -> None:
     done = tooleval('run', 'ultratool', 'toolbench', '--model', 'm', '--api-base', server.url, '--prepare')
     assert done.code == 1 and not done.err and not server.asked
@@ -381,6 +443,17 @@ def test_one_question_before_the_run_finds_what_is_wrong(
         models = ('--model', 'other' if base == url else 'tiny')
         (line,) = faults_of(tooleval('run', TWO_SUBSETS[0], *models, '--api-base', base.strip()))
     assert re.search(words.format(url=re.escape(url)), line) and not Path('outputs').exists()
+
+
+def test_an_address_that_is_no_api_is_named_by_its_page(tooleval: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a chat program with pages at each address; no page can change the screen."""
+    monkeypatch.setenv('OPENAI_API_KEY', KEY)
+    page = b'<!DOCTYPE html><html><head><title>Open \x1b[2JWebUI</title></head><body>x</body></html>'
+    head = b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n' % len(page)
+    with serving_raw(head + page) as server:
+        (line,) = faults_of(tooleval('run', TWO_SUBSETS[0], '--model', 'm', '--api-base', server.url))
+    says = r'this address is no API, it answers with a page of HTML with the title "Open \x1b[2JWebUI"; correct the URL'
+    assert line == f'FAULT m: {server.url}: {says}'
 
 
 def test_a_key_is_not_sent_in_clear_to_find_a_url() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opencompass_tooleval.embedding.cache import ENV, Vector, VectorCache, default_cache, text_key
+from opencompass_tooleval.embedding.cache import Vector, VectorCache, text_key
+from opencompass_tooleval.embedding.locate import CACHE_ENV, default_cache
 
 TEXTS = ['one', 'two', '三\u2028', '']
 
@@ -162,7 +163,7 @@ def test_many_processes_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture
 @pytest.mark.parametrize(('value', 'expected'), [('/x/y', '/x/y'), ('', '/home/a/.cache/opencompass_tooleval')])
 def test_default_cache(monkeypatch: pytest.MonkeyPatch, value: str, expected: str) -> None:
     monkeypatch.setenv('HOME', '/home/a')
-    monkeypatch.setenv(ENV, value)
+    monkeypatch.setenv(CACHE_ENV, value)
     assert default_cache() == Path(expected)
 
 

@@ -22,9 +22,8 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.observation import INJECTED
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
-from opencompass_tooleval.embedding.locate import locate_encoder
+from opencompass_tooleval.embedding.locate import default_cache, locate_encoder
 from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset, ToolEvalUltraToolEasyToolDataset
 from opencompass_tooleval.report.variant_figures import rankings_table
 from opencompass_tooleval.results.variants import Gain, change_of_lead, gains_of

@@ -36,6 +36,18 @@ FETCH, INSTALL = 'hf download e', "pip install 'x[offline]'"
         ('OSError: [Errno 122] Disk quota exceeded', 'free space on the disk of'),
         ('d: ValueError: OpenAI API key is not set.', 'export OPENAI_API_KEY=...'),
         ('d: ValueError: there is no key: export ANTHROPIC_API_KEY=..., or set key', 'export ANTHROPIC_API_KEY=...'),
+        (
+            "d: PermissionError: [Errno 13] Permission denied: '/data/x y'",
+            'make /data/x y readable and writable for this',
+        ),
+        (
+            "d: OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them",
+            'correct `path` of the model in CONFIG, or hf download it',
+        ),
+        (
+            'd: OSError: a/b is not a local folder and is not a valid model identifier listed on',
+            'correct `path` of the mod',
+        ),
         (LOST, START),
         (AWAY, START),
     ],
@@ -48,6 +60,11 @@ def test_what_has_to_change_first(error: str, first: str) -> None:
 @pytest.mark.parametrize('error', ['', 'd: RuntimeError: out of memory', 'ended by SIGKILL', REFUSED.format(503)])
 def test_what_running_again_may_help(error: str) -> None:
     assert fix_of(error, RUN) == [f'{AGAIN}    (finished work is kept)']
+
+
+def test_a_server_cannot_name_a_folder_to_open() -> None:
+    quoted = "d: InfraFailureError: 1 of 9 samples have no answer (infra:server 1): [Errno 13] Permission denied: '/x'"
+    assert fix_of(quoted, RUN) == [f'tooleval retry {RUN}']
 
 
 def test_the_advice_after_unreadable_replies_is_not_cut() -> None:

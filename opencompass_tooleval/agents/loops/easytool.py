@@ -221,9 +221,8 @@ def _corpus(path: str) -> list[ShownTool]:
 
 def _shared_similarity(encoder: str | None) -> Similarity:
     # Imported here: fast commands must not import numpy, and the other loops need no encoder.
-    from opencompass_tooleval.embedding.cache import default_cache
     from opencompass_tooleval.embedding.encoder import shared_encoder
-    from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+    from opencompass_tooleval.embedding.locate import choose_encoder, default_cache, locate_encoder
 
     return shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
 

@@ -20,9 +20,8 @@ from opencompass_tooleval.core.scoring.similarity import Batchwise, ExactSimilar
 from opencompass_tooleval.core.text.bounds import TOO_LONG
 from opencompass_tooleval.core.text.fullwidth import tidy
 from opencompass_tooleval.core.text.reading import Parsed, unread
-from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
-from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+from opencompass_tooleval.embedding.locate import choose_encoder, default_cache, locate_encoder
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,8 @@ from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import write_answer
 from opencompass_tooleval.core.scoring.similarity import Similarity
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
-from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
-from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+from opencompass_tooleval.embedding.locate import choose_encoder, default_cache, locate_encoder
 from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
 from opencompass_tooleval.models.conversation import TOOLS

@@ -167,15 +167,12 @@ def data_file(root: Path, subset: str, language: str) -> Path:
 
 def fix_of(row: Subset, file: Path) -> str:
     """Returns the command that brings or builds the file of a subset, which may be missing or damaged."""
-    root, quoted = file.parent.parent, shlex.quote(str(file))
     if row.is_prepared:
-        return f'rm {quoted}; {FIX}' if file.is_file() and not row.official else FIX
-    words = ['tooleval', 'build', 'ultratool', '--from', root / 'test.json', '--official', root, '--tasks', row.task]
+        return f'rm {shlex.quote(str(file))}; {FIX}' if file.is_file() and not row.official else FIX
+    build = f'cd {shlex.quote(str(file.parent.parent))} && tooleval build ultratool --from test.json --official .'
     if row.toolset_size:
-        return shlex.join(map(str, [*words, '--toolset-size', row.toolset_size, '--out', file.parent]))
-    made = root / 'repaired'
-    command = shlex.join(map(str, [*words, '--out', made]))
-    return f'{command} && mv {shlex.quote(str(made / file.name))} {quoted}'
+        return f'{build} --tasks {row.task} --toolset-size {row.toolset_size} --out {file.parent.name}'
+    return f'{build} --tasks {row.task} --out repaired && mv repaired/{file.name} {file.parent.name}/{file.name}'
 
 
 def _need(raw: Mapping[str, Any], key: str, kind: type) -> Any:

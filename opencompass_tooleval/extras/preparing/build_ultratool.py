@@ -18,7 +18,7 @@ from opencompass_tooleval.catalogue.benchmark import count_kinds
 from opencompass_tooleval.cli.listing import find_file
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.locate import default_cache
 from opencompass_tooleval.extras.preparing.ultratool_errata import KINDS, find_errata, plan_errata, repair_rows
 from opencompass_tooleval.extras.preparing.ultratool_rows import (
     TOOLSET_SIZE,
@@ -118,7 +118,7 @@ def build_missing() -> int:
     """
     built = 0
     for folder in (f'{DATA_PATH}/{name}' for name in FOLDERS.values()):
-        unpublished = [row for row in TABLE if row.is_prepared and not row.official]
+        unpublished = (row for row in TABLE if row.is_prepared and not row.official)
         missing = [row.name for row in unpublished if not find_file(f'{folder}/test_set/{row.file}')]
         source = find_file(f'{folder}/test.json')
         if missing and source:

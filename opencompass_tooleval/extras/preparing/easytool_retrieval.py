@@ -15,9 +15,8 @@ from opencompass_tooleval.cli.options import DetailsOption, EncoderOption, JsonO
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, write_outputs
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.statistics.intervals import Pairs, intervals_of
-from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
-from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+from opencompass_tooleval.embedding.locate import choose_encoder, default_cache, locate_encoder
 from opencompass_tooleval.extras.preparing.retrieval import (
     DOCUMENTATION,
     INSTRUCTIONS,

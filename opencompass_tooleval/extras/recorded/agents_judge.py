@@ -18,7 +18,7 @@ from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, naming_model_faults, print_metrics, write_outputs
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore
-from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.locate import default_cache
 from opencompass_tooleval.extras.recorded.agents import load_to_judge
 from opencompass_tooleval.extras.recorded.toolbench_judgements import ask_judge, judged_lines
 from opencompass_tooleval.work_dir.printing import Screen

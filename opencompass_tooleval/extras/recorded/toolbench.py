@@ -29,9 +29,8 @@ from opencompass_tooleval.benchmarks.toolbench.scoring import (
 from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.embedding.cache import default_cache
 from opencompass_tooleval.embedding.encoder import shared_encoder
-from opencompass_tooleval.embedding.locate import choose_encoder, locate_encoder
+from opencompass_tooleval.embedding.locate import choose_encoder, default_cache, locate_encoder
 from opencompass_tooleval.extras.recorded.right_subset import load_answers
 
 

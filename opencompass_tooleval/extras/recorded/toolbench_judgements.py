@@ -10,7 +10,7 @@ from opencompass_tooleval.agents.toolbench.grading import AgentGrading, JudgeSet
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
 from opencompass_tooleval.agents.toolbench.judged_scores import Judged
 from opencompass_tooleval.agents.toolbench.judgements import AREAS, Opinions, joined
-from opencompass_tooleval.embedding.cache import default_cache
+from opencompass_tooleval.embedding.locate import default_cache
 from opencompass_tooleval.judging.judgement import Judgement
 
 

@@ -20,6 +20,7 @@ from typing import Any, get_args
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.data_path import resolve_data_path
+from opencompass_tooleval.embedding.locate import default_cache
 from opencompass_tooleval.extras.mcp_servers.fixture import folder_state, on_copies
 from opencompass_tooleval.extras.tasks import functions
 from opencompass_tooleval.extras.tasks.effects import KINDS
@@ -213,8 +214,6 @@ def _covered(file: TaskFile, words: Sequence[str]) -> Iterator[Path]:
 
 
 def _cache() -> Path:
-    from opencompass_tooleval.embedding.cache import default_cache  # NumPy takes a while
-
     return default_cache().resolve()
 
 

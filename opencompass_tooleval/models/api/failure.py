@@ -58,6 +58,10 @@ _TAKE_NO_TOOLS = (400, 404, 422, 500)
 """Statuses of servers and models without tools. Others, such as 429 and 503, may be answered later."""
 _MARKUP = re.compile(r'<[^<>]{0,500}>')
 _LONGEST_ERROR = 1 << 16
+PAGE = 'a page of HTML'
+"""Beginning of the words of a failure for a page in place of a reply with status 200."""
+_TITLE = re.compile(r'<title[^<>]{0,200}>([^<]{1,500})', re.IGNORECASE)
+_TITLE_CHARS = 80
 _EMPTY = ServerError('')
 
 _NO_SERVER_BEHIND = {502, 521, 522, 523}
@@ -154,6 +158,14 @@ def _wait(status: int, headers: Mapping[str, str]) -> float | None:
     used_up = [seconds for kind, seconds in resets.items() if named.get(f'{_REMAINING}{kind}', '0').strip() == '0']
     longest = max(used_up, default=0)
     return longest if longest >= _SHORTEST_RESET else None  # a shorter one would end all tries within moments
+
+
+def page_of(body: str) -> str:
+    """Describes a page of HTML for a message, by its title; '' for another text."""
+    if not body[:100].lstrip().lower().startswith(('<!doctype html', '<html')):
+        return ''
+    title = _TITLE.search(body[:_READ_CHARS])
+    return f'{PAGE} with the title "{excerpt(title[1], _TITLE_CHARS)}"' if title else PAGE
 
 
 def failure_of_status(status: int, headers: Mapping[str, str], body: str) -> Failure:

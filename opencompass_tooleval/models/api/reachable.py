@@ -9,7 +9,7 @@ from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.text.redaction import excerpt, redact
 from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.endpoint import Endpoint
-from opencompass_tooleval.models.api.failure import Failure
+from opencompass_tooleval.models.api.failure import PAGE, Failure
 from opencompass_tooleval.models.api.probed import Probed, server_fault, server_fine, server_unknown
 
 _MOST_NAMED = 8
@@ -95,6 +95,8 @@ def why_no_answer(probed: Probed, failure: Failure) -> str:
     for finding in (*check_reachable(probed), *check_listed(probed)):
         if finding.is_fault or (finding.about == 'model' and probed.listed and not finding.is_fine):
             return finding.text
+    if failure.words.startswith(PAGE):
+        return f'{probed.endpoint.shown}: this address is no API, it answers with {failure.words}; correct the URL'
     fix = f'; {RIGHT_KEY if probed.endpoint.key else SET_KEY}' if failure.status in NO_ACCESS else ''
     return f'{probed.endpoint.shown}: {failure.words}{fix}'
 

@@ -23,7 +23,7 @@ from opencompass_tooleval.models.api.endings import (
     is_broken,
     is_models_failure,
 )
-from opencompass_tooleval.models.api.failure import Failure, failure_of_error
+from opencompass_tooleval.models.api.failure import PAGE, Failure, failure_of_error, page_of
 from opencompass_tooleval.models.api.pieces import Pieces
 
 _STREAM_STARTS = ('data:', 'event:', 'id:', 'retry:', ':')
@@ -168,8 +168,10 @@ def _decoded(body: bytes) -> str:
 
 
 def _unreadable(error: Exception, body: bytes, content_type: str) -> Failure:
-    shown = f'{excerpt(str(error), 80)}: {len(body)} bytes of {excerpt(content_type, 80) or "no content type"}'
-    return Failure('infra:bad_response', f'{shown}: {excerpt(_decoded(body))}')
+    text = _decoded(body)
+    page = page_of(text)
+    shown = f'{page or excerpt(str(error), 80)}: {len(body)} bytes of {excerpt(content_type, 80) or "no content type"}'
+    return Failure('infra:bad_response', page if page not in ('', PAGE) else f'{shown}: {excerpt(text)}')
 
 
 def _first_choice(value: Any) -> Mapping[str, Any] | None:

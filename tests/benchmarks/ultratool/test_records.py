@@ -95,7 +95,9 @@ def test_missing_and_empty_files_and_awareness_that_is_no_bit(tmp_path: Path) ->
         load_records(write(tmp_path, ['']), 'tool_usage', 'zh')
     with pytest.raises(DataError, match=r'Fix it with: tooleval prepare ultratool$'):
         load_records(tmp_path / 'none.json', 'tool_selection', 'zh')
-    with pytest.raises(DataError, match=r'it with: tooleval build ultratool --from .*test\.json .*--toolset-size 32'):
+    with pytest.raises(
+        DataError, match=r'it with: cd .* && tooleval build ultratool --from test\.json .*--toolset-size 32'
+    ):
         load_records(tmp_path / 'none.json', 'tool_selection_32', 'zh')
 
 

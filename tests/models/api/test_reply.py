@@ -109,7 +109,11 @@ def test_an_answer(body: bytes, content_type: str, expected: str, finish: str | 
 @pytest.mark.parametrize(('body', 'content_type', 'reason', 'words'), [
     (reply(content=''), JSON, 'infra:empty', 'no content, finish_reason stop'),
     (reply('content_filter', content=None), JSON, 'infra:filter', 'content_filter'),
-    (b'<html>', 'text/html', 'infra:bad_response', '6 bytes of text/html: <html>'),
+    (b'<html>', 'text/html', 'infra:bad_response', 'a page of HTML: 6 bytes of text/html: <html>'),
+    (b'\n <!DOCTYPE html><title lang="en">Open\x1b[2J\n UI</title>', '', 'infra:bad_response',
+     r'a page of HTML with the title "Open\x1b[2J UI"'),
+    (b'<html><title>' + b'x' * 5000, '', 'infra:bad_response', f'a page of HTML with the title "{"x" * 80}..."'),
+    (b'<title>no page</title>', '', 'infra:bad_response', '22 bytes of no content type: <title>no page'),
     (b'', '', 'infra:bad_response', '0 bytes of no content type'),
     (b'{"choices": []}', JSON, 'infra:bad_response', 'no choice with a message'),
     (b'{"choices": [{"message": "hi"}]}', JSON, 'infra:bad_response', 'no choice with a message'),
