@@ -266,10 +266,7 @@ BUDGETS = {
     '__init__': 1,
     'agents': 3190 + 15,  # tasks of twins
     # loaders change records, for twins; styles of replayed answers; calls left in texts; empty paths
-    'benchmarks': 4900
-    + 60
-    + 14
-    + 16,  # as above; fixes of v1; other numbers; twins' requests; encoders; what builds a file
+    'benchmarks': 4900 + 60 + 14 + 16,  # as above; other numbers; twins' requests; encoders; what builds a file
     'catalogue': 430
     + 83,  # provenance is a typed record; samples in words; several variants of one kind, with seeds; encoders
     # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
@@ -286,7 +283,7 @@ BUDGETS = {
     # that the owner of tools writes: files, state by meaning, effects, commands.
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 13,  # as above; twins in exports; doctor --wire; built data
+    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 14,  # as above; twins in exports; doctor --wire; built data
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
     'findings': 255 + 4 + 39 + 22 + 9,  # as above; thoughts left out; renamed predictions
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
@@ -296,7 +293,7 @@ BUDGETS = {
     # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
     # members one after another, lost answers of streams, waits, tokens in totals
     # chat templates; failures like refusals; names that screens cannot show
-    'models': 3990 + 177 + 167 + 412 + 128,  # Responses and Messages; shared rates; nearest names; missing local models
+    'models': 3990 + 177 + 167 + 412 + 130,  # Responses and Messages; shared rates; nearest names; missing local models
     'partitioner': 70 + 10 + 9,  # tells what plan finds; runs that do not exist
     'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
     'report': 1670 + 19,  # cost of the rows that rank models; causes of models without a rank

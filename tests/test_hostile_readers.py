@@ -707,6 +707,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'catalogue/subset_names.py': 'names of files and data sets',
     'core/calls/tool_set.py': 'names of tools, the first 512 characters',
     'models/literal_keys.py': 'names in a config of the user',
+    'models/selection.py': 'a config of the user, whose texts have at most 80 characters',
     'models/shared_servers.py': 'one class of characters, in names of models',
     'judging/judge.py': 'names and settings in a config of the user',
     'judging/judge_item.py': 'templates of benchmarks',

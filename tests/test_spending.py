@@ -176,11 +176,17 @@ def test_screens_say_the_same(sweep: Sweep, capsys: pytest.CaptureFixture[str]) 
         for other in read_others(result['usage']):
             expected[other.name] = expected[other.name] + other.spent if other.name in expected else other.spent
     show_status(sweep.run)
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith('tokens')]
+    printed = capsys.readouterr().out.splitlines()
+    lines = [line for line in printed if line.startswith('tokens')]
     assert lines[1:] == [f'tokens   api, {name}: {spending}' for name, spending in expected.items()]
     prompts = sum(result['usage']['prompt']['total'] for result in results.values())
     assert lines[0].startswith(f'tokens   api: {prompts:,} of prompts, ') and 'cost ' in lines[0]
     out = write_report([sweep.run], sweep.folder / 'report').parent
+    costs_in_all = [result['usage']['cost']['total'] for result in results.values()]
+    costs_in_all += [one.cost for one in expected.values()]
+    in_all = f'{sum(costs_in_all):,.2f}'
+    assert f'cost     in all: {in_all}' in printed
+    assert f'Cost in all, with judges and simulators: {in_all}.' in (out / 'index.html').read_text(encoding='utf-8')
     with (out / 'files' / 'others.csv').open(encoding='utf-8', newline='') as stream:
         rows = list(csv.DictReader(stream))
     assert {(row['data set'], row['role'], row['asked']) for row in rows} == {

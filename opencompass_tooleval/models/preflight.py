@@ -164,13 +164,17 @@ def _models(sweep: Sweep) -> dict[str, Config]:
     return {model_abbr_from_cfg(model): model for model, _ in sweep.asked}
 
 
-def lacking_machines(sweep: Sweep) -> Iterator[Finding]:
-    """Yields the faults of models that need more GPUs or nodes than their tasks get."""
+def _runs_here(sweep: Sweep) -> bool:
     from opencompass.runners import LocalRunner
 
+    kind = sweep.runner if isinstance(sweep.runner, type) else RUNNERS.get(str(sweep.runner))
+    return isinstance(kind, type) and issubclass(kind, LocalRunner)
+
+
+def lacking_machines(sweep: Sweep) -> Iterator[Finding]:
+    """Yields the faults of models that need more GPUs or nodes than their tasks get."""
     models, runner = _models(sweep), sweep.runner
-    kind = runner if isinstance(runner, type) else RUNNERS.get(str(runner))
-    if isinstance(kind, type) and issubclass(kind, LocalRunner):
+    if _runs_here(sweep):
         needed = {name: int(model.get('run_cfg', {}).get('num_gpus', 0)) for name, model in models.items()}
         if lacking := lacking_gpus(needed):
             yield found('config:gpus', '', lacking)
@@ -204,11 +208,11 @@ def lacking_keys(sweep: Sweep) -> Iterator[Finding]:
 
 
 def missing_models(sweep: Sweep) -> Iterator[Finding]:
-    """Yields the faults of Hugging Face models whose files are not on this machine and cannot be fetched."""
+    """Yields the faults of Hugging Face models that run here, and whose files are not here and cannot be fetched."""
     from huggingface_hub import model_info, try_to_load_from_cache
     from opencompass.models import HuggingFacewithChatTemplate, VLLMwithChatTemplate
 
-    for name, model in _models(sweep).items():
+    for name, model in _models(sweep).items() if _runs_here(sweep) else ():
         kind, path = model.get('type'), str(model.get('path', ''))
         kind = kind if isinstance(kind, type) else MODELS.get(str(kind))
         if not isinstance(kind, type) or not issubclass(kind, (HuggingFacewithChatTemplate, VLLMwithChatTemplate)):

@@ -182,7 +182,7 @@ def _first_step(error: str, run: Path) -> str:
     if (denied := access_fix(error)) and not _BY_SERVER.search(error):
         return denied
     if _NO_MODEL.search(error):
-        return f'correct `path` of the model in {_config_of(run)}, or hf download it where there is a network'
+        return f'correct `path` of the model in {_config_of(run)}, or with a network: hf download NAME'
     if _OVER_BUDGET.search(error):
         return f'raise `budget` in {_config_of(run)}'
     if by_proxy := _NO_PROXY.search(error):

@@ -48,6 +48,12 @@ def demo_as_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, source in INSTRUCTIONS.items():
         (data / 'easytool' / name).symlink_to(DEMO.parent / source)
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
+    hub = tmp_path / 'hub'
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(hub))
+    for name in ('refs/main', f'snapshots/{"0" * 40}/config.json'):
+        file = hub / 'models--Qwen--Qwen2.5-7B-Instruct' / name
+        file.parent.mkdir(parents=True)
+        file.write_text('0' * 40)
 
 
 @pytest.mark.usefixtures('demo_as_data')
@@ -61,7 +67,7 @@ def demo_as_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_copy_in_an_empty_folder_plans(
     tooleval: Command, tmp_path: Path, sweep: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where there is a GPU, a key and a judge, nothing would stop it."""
+    """Where there is a GPU, a model, a key and a judge, nothing would stop it."""
     for name, value in (('CUDA_VISIBLE_DEVICES', '0'), ('OPENAI_API_KEY', 'key'), ('OC_JUDGE_MODEL', 'judge')):
         monkeypatch.setenv(name, value)
     copy = tmp_path / 'work' / 'my_sweep.py'

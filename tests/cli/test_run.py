@@ -165,6 +165,8 @@ def test_the_path_of_a_model_is_checked_before_it_is_loaded(
         "FAULT Qwen2-tinny: path 'Qwen/Qwen2-tinny' is no folder, not on this machine, and cannot be"
     )
     assert line.endswith(': correct `path`, or hf download Qwen/Qwen2-tinny') and not Path('outputs').exists()
+    assert tooleval('run', *words, 'Qwen/Qwen2-tinny', '--slurm', 'gpu', '--write-config', 'cluster.py').code == 0
+    assert 'cannot be fetched' not in tooleval('plan', 'cluster.py').out  # other machines may have it
     snapshot = tmp_path / 'hub' / 'models--Qwen--Qwen2-tinny' / 'snapshots' / ('0' * 40)
     shutil.copytree(tiny_model, snapshot)
     (snapshot.parent.parent / 'refs').mkdir()

@@ -25,13 +25,12 @@ import pytest
 import opencompass_tooleval
 from opencompass_tooleval.agents.tasks.open_bank import open_bank
 from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
-from opencompass_tooleval.benchmarks.ultratool.records import load_records
 from opencompass_tooleval.cli.main import app
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import instructions_provenance
 from opencompass_tooleval.environments.simulator_store import SimulatorStore
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live
-from opencompass_tooleval.extras.preparing.ultratool_rows import creation_row, planning_row, usage_row
+from opencompass_tooleval.extras.preparing.ultratool_rows import planning_row
 from opencompass_tooleval.findings.of_results import result_findings
 from opencompass_tooleval.work_dir.causes import one_line_if_unusable
 from tests.benchmarks.toolbench.test_selection import Words, make_choices, open_tools
@@ -43,7 +42,7 @@ from tests.extras.preparing.test_ultratool_rows import write_samples
 from tests.extras.tasks.shop import SERVER, write_fixture
 from tests.findings.test_kinds import AGENT
 from tests.fixes.collect import fixes, fixes_in
-from tests.forked import run_opencompass, write_commands
+from tests.forked import run_opencompass
 from tests.models.api.scripted_server import CONTEXT, KEY, Refused, Request, Script, serving
 from tests.report.support import add, detail, plain_run, result_of
 from tests.summarizers.test_summarizer import counted
@@ -115,8 +114,15 @@ ELSEWHERE: dict[str, str] = {
     'tooleval prepare funcqa --from DIR': 'cli/test_funcqa.py::test_prepare_and_list',
     'tooleval prepare restbench --from DIR': 'cli/test_restbench.py::test_prepare_and_list',
     'tooleval prepare toolbench --from DIR': 'cli/test_toolbench.py::test_prepare_and_list',
-    'rm {}; tooleval prepare ultratool': 'cli/test_run.py::test_the_first_run_of_ultratool',
     'tooleval prepare ultratool': 'extras/preparing/test_build_command.py::test_copies_and_keeps',
+    **dict.fromkeys(
+        (
+            'rm {}; tooleval prepare ultratool',
+            '{} --tasks {} --out repaired && mv repaired/{} {}/{}',
+            '{} --tasks {} --toolset-size {} --out {}',
+        ),
+        'extras/preparing/test_build_command.py::test_the_command_of_the_message_builds_the_file',
+    ),
     '{}tooleval easytool generate --source {} {}': (
         'instructions/test_missing_instructions.py::test_the_command_makes_them'
     ),
@@ -660,30 +666,6 @@ def recordings_that_are_read_at_each_start(place: Place) -> None:
         open_bank(str(Path('my data').absolute()))
     assert place.run(*shlex.split(MARK.findall(str(caught.value))[-1].replace('FILE', 'b')))[0] == 0
     assert open_bank(str(Path('b').absolute())).tasks()
-
-
-@row('{} --tasks {} --out repaired && mv repaired/{} {}/{}', '{} --tasks {} --toolset-size {} --out {}')
-def built_data_that_are_missing(place: Place) -> None:
-    folder = Path('my data', 'ultratool', 'English-dataset')
-    samples = read_samples(write_samples(Path('test.json')))
-    for name, rows in {
-        'planning': [planning_row(sample) for sample in samples],
-        'tool_usage': [usage_row(sample, published=True) for sample in samples],
-        'tool_creation': [creation_row(sample, {str(sample.tools[0]['name'])}, []) for sample in samples],
-    }.items():
-        write_lines(folder / 'test_set' / f'{name}.json', rows)
-    Path('test.json').rename(folder / 'test.json')
-    write_commands(Path('bin'))
-    for subset in ('tool_usage_repaired', 'tool_selection_32'):
-        file = folder.absolute() / 'test_set' / f'{subset}.json'
-        with pytest.raises(DataError, match='Fix it with: ') as caught:
-            load_records(file, subset, 'en')
-        fix = MARK.findall(str(caught.value))[-1].replace('--toolset-size 32', '--toolset-size 12')
-        script = f'PATH={shlex.quote(str(Path("bin").absolute()))}:$PATH; {fix}'
-        done = subprocess.run(['sh', '-c', script], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        built = file.with_name(file.name.replace('32', '12'))
-        assert len(load_records(built.rename(file), subset, 'en')) == len(samples)
 
 
 @row("simulator=dict(cache='ANOTHER FILE', ...) in the config")

@@ -116,7 +116,7 @@ def test_models_without_any_result_are_named_and_the_others_are_ordered_by_the_r
 ) -> None:
     tmdb = 'tooleval-restbench-tmdb'
     results = {
-        name: {PLAN: answers(n, 10), SPOTIFY: paths(n, 10), tmdb: paths(1, 10)} for name, n in (('x', 9), ('y', 2))
+        name: {PLAN: answers(n, 10), SPOTIFY: paths(n, 10), tmdb: paths(1, 10)} for name, n in (('x', 9), ('y', 0))
     }
     unranked = {'a': {SPOTIFY: paths(1, 10)}, 'b': {SPOTIFY: paths(8, 10)}, 'c': {tmdb: paths(9, 10)}}
     log = tmp_path / 'logs' / 'infer' / 'gone' / f'{PLAN}.out'
@@ -126,7 +126,7 @@ def test_models_without_any_result_are_named_and_the_others_are_ordered_by_the_r
     assert page.models == ('x', 'y', 'b', 'a', 'c')
     assert 'gone (RestBench Spotify and 2 more: ' in page.note
     board = boards(read([tmp_path]), published_columns())[2]
-    assert [row.model for row in board.rows if not row.source][:5] == ['x', 'b', 'y', 'a', 'c']
+    assert [row.model for row in board.rows if not row.source][:5] == ['x', 'b', 'a', 'y', 'c']
 
 
 def test_sums_that_differ_in_the_last_digit_are_equal() -> None:

@@ -48,12 +48,13 @@ def test_columns_that_do_not_fit_the_terminal_are_counted_and_heads_are_whole(wi
 
 def test_many_models_are_ordered_by_the_first_column_in_which_they_have_a_score() -> None:
     scores = {'a': '- 10.00', 'b': '50.00* 1.00', 'c': '- 90.00', 'd': '60.00 2.00', 'e': '- -', 'f': '60.00 9.00'}
+    scores['g'] = '0.00 0.00'  # which is a score
     rows = [
         Headline(f'tooleval-restbench-{i}', 'correct_path_rate', [both.split()[i] for both in scores.values()])
         for i in range(2)
     ]
     ordered = [line.split()[0] for line in leaderboard(list(scores), rows) if line.split()[0] in scores]
-    assert ordered == list('fdbcae')
+    assert ordered == list('fdbgcae')
 
 
 def test_many_models_have_no_column_of_dashes_but_the_other_scores_with_their_names() -> None:

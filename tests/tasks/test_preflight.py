@@ -30,7 +30,7 @@ datasets = [row for row in datasets if row['abbr'] in _wanted]
 for row in datasets:
     row['eval_cfg']['evaluator'].pop('judge_cfg', None)
 models = [
-    dict(type=ToolEvalHFChat, abbr='large', path='x', run_cfg=dict(num_gpus=2)),
+    dict(type=ToolEvalHFChat, abbr='large', path='.', run_cfg=dict(num_gpus=2)),
     dict(type=ToolEvalOpenAI, abbr='api', path='x', run_cfg=dict(num_gpus=0)),
 ]
 """

@@ -42,7 +42,7 @@ FETCH, INSTALL = 'hf download e', "pip install 'x[offline]'"
         ),
         (
             "d: OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them",
-            'correct `path` of the model in CONFIG, or hf download it',
+            'correct `path` of the model in CONFIG, or with a network: hf download NAME',
         ),
         (
             'd: OSError: a/b is not a local folder and is not a valid model identifier listed on',

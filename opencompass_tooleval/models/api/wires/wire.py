@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 CHANGES = 'input_transformations'
 """Member of a reply with the changes that the server has made to the request."""
-_REASON = re.compile(r'\w{1,40}')
+_LONGEST_REASON = 40
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def reasons_of_withheld(reply: Mapping[str, Any]) -> set[str]:
     changes = [change for change in changes if isinstance(change, Mapping)] if isinstance(changes, list) else []
     withheld = (one for one in changes if one.get('action') == 'removed' or one.get('type') == 'thinking_dropped')
     reasons = (one.get('reason') or one.get('type') for one in withheld)
-    return {reason for reason in reasons if isinstance(reason, str) and _REASON.fullmatch(reason)}
+    return {one for one in reasons if isinstance(one, str) and one.isidentifier() and len(one) <= _LONGEST_REASON}
 
 
 @dataclass(frozen=True)
