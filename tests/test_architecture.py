@@ -285,7 +285,7 @@ BUDGETS = {
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
     'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 14,  # as above; twins in exports; doctor --wire; built data
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
-    'findings': 255 + 4 + 39 + 22 + 10,  # as above; thoughts left out; renamed predictions
+    'findings': 255 + 4 + 39 + 22 + 9,  # as above; thoughts left out; renamed predictions
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
     'inferencers': 400 + 48 + 86,  # which answers and results count, and come from where; failures sent once more
     'instructions': 415,

@@ -369,9 +369,13 @@ def left_out(run: Path, config: Mapping[str, Any]) -> Iterator[Finding]:
     if others := sorted(
         {(file.parent.name, whole_name(file.stem, {name for _, name in pairs})) for file in files}.difference(pairs)
     ):
-        which = first_of([f'{model} x {dataset}' for model, dataset in others], 3)
-        text = f'the run has predictions that its config does not name: {which}. If a name has changed, rename them in'
-        yield found('run:left_out', '', f'{text} {run / "predictions"}, too, and they are not asked again')
+        which = first_of(list(map(' x '.join, others)), 3)
+        yield found(
+            'run:left_out',
+            '',
+            f'the run has predictions that its config does not name: {which}. If a name has changed, rename them in '
+            f'{run / "predictions"}, too, and they are not asked again',
+        )
 
 
 def parts_of_data(config: Mapping[str, Any]) -> Iterator[Finding]:

@@ -117,5 +117,6 @@ def read_dumped(file: Path) -> dict[str, Any]:
         values: dict[str, Any] = ast.literal_eval(_Plain().visit(tree))
         return values
     except (OSError, *READ_ERRORS) as error:
-        what = f'the config cannot be read, and is not executed ({error})'
-        raise DataError(file, what, fix=dump_again(file)) from error
+        raise DataError(
+            file, f'the config cannot be read, and is not executed ({error})', fix=dump_again(file)
+        ) from error

@@ -405,8 +405,11 @@ def abbrs_of(content: Mapping[str, Any], config: Path) -> tuple[list[str], list[
         if not all(isinstance(abbr, str) for abbr in (*models, *datasets)):
             raise TypeError('an abbr is not a string')
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        what = f'its models and datasets cannot be read ({type(error).__name__}: {error})'
-        raise DataError(config, what, fix=dump_again(config)) from error
+        raise DataError(
+            config,
+            f'its models and datasets cannot be read ({type(error).__name__}: {error})',
+            fix=dump_again(config),
+        ) from error
     return models, datasets
 
 
