@@ -896,7 +896,7 @@ def a_limit_of_the_server(place: Place) -> None:
 
 @row(
     'correct {}: it fails again if unchanged',
-    'correct `path` of the model in {}, or hf download it where there is a network',
+    'correct `path` of the model in {}, or with a network: hf download NAME',
     long=True,
 )
 def a_model_that_cannot_be_loaded(place: Place) -> None:
@@ -904,7 +904,7 @@ def a_model_that_cannot_be_loaded(place: Place) -> None:
     Path('mine', 'config.json').write_text('{}')
     for path, fix in (
         ('mine', 'correct s.py: it fails again if unchanged'),
-        ('no/such', 'correct `path` of the model in s.py, or hf download it where there is a network'),
+        ('no/such', 'correct `path` of the model in s.py, or with a network: hf download NAME'),
     ):
         kind = f"type='opencompass.models.HuggingFaceBaseModel', abbr='oracle', path={path!r}"
         Path('s.py').write_text(f'{SWEEP}models = [dict({kind}, run_cfg=dict(num_gpus=0))]\n')
