@@ -28,9 +28,6 @@ from opencompass_tooleval.findings.finding import Finding, found, merged
 from opencompass_tooleval.findings.of_results import cut_words, few, result_findings
 from opencompass_tooleval.models.literal_keys import spent_budgets
 from opencompass_tooleval.models.preflight import config_findings
-from opencompass_tooleval.report.board import boards
-from opencompass_tooleval.report.overview import spending_of_ranked
-from opencompass_tooleval.report.spending import cost_in_all, spent_of
 from opencompass_tooleval.results.sampled import estimates_of
 from opencompass_tooleval.results.table import Material, cell_of, results_of
 from opencompass_tooleval.summarizers.last_screen import (
@@ -153,13 +150,13 @@ class ToolEvalSummarizer(DefaultSummarizer):
         files += self._more_tables(path, verbose)
         if self.report:
             self._report()
-        spent = spent_of(material, {})
+        spent, in_all = self._spent(material)
         below = screen(
             self.model_abbrs,
             main,
             blocks=self._blocks,
-            spent=cost_rows(self.model_abbrs, spending_of_ranked(boards(material, published_columns()), spent)),
-            in_all=cost_in_all(material),
+            spent=spent,
+            in_all=in_all,
             findings=findings,
             missing=missing,
             files=files,
@@ -172,6 +169,15 @@ class ToolEvalSummarizer(DefaultSummarizer):
     def _more_tables(self, path: Path, verbose: bool) -> Sequence[Path]:
         """Writes the tables of a subclass beside the table at ``path``; prints them if verbose. Returns their paths."""
         return ()
+
+    def _spent(self, material: Material) -> tuple[list[Headline], float | None]:
+        """Returns tokens and cost as rows beside the scores, and the cost in all."""
+        from opencompass_tooleval.report.board import boards  # tasks, which are forks of this process, do not need it
+        from opencompass_tooleval.report.overview import spending_of_ranked
+        from opencompass_tooleval.report.spending import cost_in_all, spent_of
+
+        means = spending_of_ranked(boards(material, published_columns()), spent_of(material, {}))
+        return cost_rows(self.model_abbrs, means), cost_in_all(material)
 
     def _report(self) -> None:
         """Writes the report; an error is only a warning, since the tables are complete without it."""
