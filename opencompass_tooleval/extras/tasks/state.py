@@ -132,7 +132,8 @@ def _read_file(path: Path, name: str) -> State:
             return {name: 'values', **{f'{name}:{part}': value for part, value in parts.items()}}
     except (ValueError, csv.Error):
         pass  # not valid in its format: read it as plain text
-    return {name: 'text', f'{name}:': Items(text.splitlines())}
+    is_ordered = not path.name.endswith('.env')  # lines of NAME=VALUE
+    return {name: 'text', f'{name}:': Items(text.splitlines(), is_ordered)}
 
 
 def _is_database(path: Path) -> bool:

@@ -10,6 +10,7 @@ import subprocess
 import zipfile
 import zlib
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ import pytest
 
 from opencompass_tooleval.extras.tasks import git_data
 from opencompass_tooleval.extras.tasks.effects import changes, expected_changes, wrong_changes
+from opencompass_tooleval.extras.tasks.gold import gold_lines, make_gold, wrong_state
+from opencompass_tooleval.extras.tasks.leaves import Given
 from opencompass_tooleval.extras.tasks.state import Items, read_state
-from opencompass_tooleval.extras.tasks.writing import observed_effects
 from tests.extras.tasks.published_servers import write_workbook
 from tests.extras.tasks.shop import write_fixture
 
@@ -186,7 +188,7 @@ def test_git_is_read_as_data(repo: Path) -> None:
     assert items(repo, '.git:branch main')[-1]['merges'] == ['on dev']
 
 
-def test_what_git_did_is_written_as_effects(repo: Path) -> None:
+def test_what_git_did_is_gold(repo: Path) -> None:
     commit(repo, 'first', 'a\n')
     before = read_state(repo)
     git(repo, 'branch', 'dev')
@@ -194,19 +196,13 @@ def test_what_git_did_is_written_as_effects(repo: Path) -> None:
     (repo / 'c.txt').write_text('c\n')
     git(repo, 'add', '.')
     made = changes(before, read_state(repo))
-    effects = observed_effects(before, made, made)
-    b, c = (hashlib.sha1(f'blob 2\0{text}\n'.encode()).hexdigest()[:10] for text in 'bc')
-    assert effects == [
-        {'part': '.git:branch main', 'insert': {'message': 'second: b', 'files': {'a.txt': b}}},
-        {'part': '.git:staged', 'insert': {'path': 'c.txt', 'blob': c}},
-        {'file': 'a.txt', 'add': ['b'], 'remove': ['a']},
-        {'part': '.git:branch dev', 'same_as': '.git:branch main'},
-        {'file': 'c.txt', 'text': ['c']},
-    ]
-    assert wrong_changes(expected_changes(effects, before), made) == {}
+    gold = make_gold(before, made, made, Given.of('Commit b.', [], datetime.now().astimezone()))
+    blob = hashlib.sha1(b'blob 2\0b\n').hexdigest()[:10]
+    lines = list(gold_lines(gold))
+    assert f'.git:branch main: new: {{"files": {{"a.txt": "{blob}"}}, "message": "second: b"}}' in lines
+    assert wrong_state([gold], made) == {}
     git(repo, 'tag', 'v1')
-    tagged = changes(before, read_state(repo))
-    assert list(wrong_changes(expected_changes(effects, before), tagged)) == ['.git:tag v1']
+    assert list(wrong_state([gold], changes(before, read_state(repo)))) == ['.git:tag v1']
 
 
 def test_a_repository_of_an_agent_runs_nothing(repo: Path, tmp_path: Path) -> None:

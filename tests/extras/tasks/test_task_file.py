@@ -29,7 +29,7 @@ tasks:
     (task,) = load_tasks(write_shop(tmp_path, tasks)).tasks
     assert (task.id, task.request, task.results) == ('no', 'no', ('4:00',))
     assert task.effects == ({'table': 'orders', 'where': {'id': '007'}, 'set': {'status': 'no', 'price': '1_000'}},)
-    assert task.solution == (('change', {'sql': '~'}), ('find', {}))
+    assert task.solutions == ((('change', {'sql': '~'}), ('find', {})),)
 
 
 @pytest.mark.parametrize(
