@@ -52,10 +52,12 @@ class ToolAnswer:
             as ``[image/png]``. Without content, the structured content as JSON.
         error: ``''`` for a successful call; ``tool_error`` if the tool reports an error; else one of
             :data:`SERVER_ERRORS`, with a description in the text.
+        texts: Number of texts in its content; several if a function returned a list.
     """
 
     text: str
     error: str = ''
+    texts: int = 1
 
 
 @dataclass
@@ -116,7 +118,7 @@ class Connection:
 
         async def ask(seconds: float) -> ToolAnswer:
             result = await self.client.call_tool(name, dict(arguments), read_timeout_seconds=seconds)
-            return ToolAnswer(_text(result)[:MAX_CHARS], TOOL_ERROR if result.is_error else '')
+            return ToolAnswer(_text(result)[:MAX_CHARS], TOOL_ERROR if result.is_error else '', len(result.content))
 
         return await self._answer(ask)
 

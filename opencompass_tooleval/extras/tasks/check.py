@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -25,10 +25,19 @@ from opencompass_tooleval.extras.tasks.gold import Gold, make_gold, wrong_state
 from opencompass_tooleval.extras.tasks.gold_file import read_golds
 from opencompass_tooleval.extras.tasks.leaves import Given
 from opencompass_tooleval.extras.tasks.opened import FolderState, Opened
-from opencompass_tooleval.extras.tasks.scripted_agents import ASKS_BACK, SAYS_RESULT, SOLUTION, agents, run_agent
+from opencompass_tooleval.extras.tasks.scripted_agents import (
+    ASKS_BACK,
+    CALLS_EVERYTHING,
+    SAYS_RESULT,
+    SOLUTION,
+    agents,
+    changed_arguments,
+    run_agent,
+)
 from opencompass_tooleval.extras.tasks.task_file import NO_COPY, WrittenTask
 from opencompass_tooleval.extras.typed_result import LIST, NUMBER, PAIRS, SET, items_of, pairs_of, plain_text
 
+_MOST_CHANGED = 20
 SECONDS_APART = 1.1
 """Time between two runs of a solution, after which a time in seconds is another one."""
 _MOST_TEXT = 160
@@ -51,6 +60,14 @@ class Checked:
     tools: dict[str, tuple[int, int, int, str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Solved:
+    """Task -> its golds, and task -> trajectory of both runs of the solutions."""
+
+    golds: Mapping[str, Sequence[Gold]]
+    runs: tuple[Mapping[str, Trajectory], Mapping[str, Trajectory]]
+
+
 def check_opened(opened: Opened) -> Checked:
     """Checks the tasks of an opened file.
 
@@ -69,7 +86,7 @@ def check_opened(opened: Opened) -> Checked:
     ]
     if opened.state is None:
         found.notes.append(f'{NO_COPY}: only tools that read are called (reads)')
-    scripted = agents(callable_tools)
+    scripted, tools = agents(callable_tools), {tool.name for tool in opened.live.tools}
 
     def runs(name: str, of: Sequence[Task]) -> dict[str, Trajectory]:
         return run_agent(of, partial(carry_out, loop=scripted[name], environment=environment), environment.threads)
@@ -101,8 +118,9 @@ def check_opened(opened: Opened) -> Checked:
             and check_goal(parse_goal(task.goal or {}), run).is_solved
         ]
         found.agents[name] = 100 * len(solved) / len(tasks) if tasks else 0.0
-        free = [task for task in solved if name != SOLUTION and not _may_solve(written[task], name)]
+        free = [task for task in solved if name != SOLUTION and not _may_solve(written[task], name, tools)]
         found.faults += [f'{task}: an agent that {name} solves it' for task in free]
+    found.faults += _weak_golds(opened, _Solved(golds, (first, again)), partial(runs, SOLUTION))
     opened.live.check_fixture()
     return found
 
@@ -162,11 +180,11 @@ def _golds(
 def gold_of(
     opened: Opened,
     task: WrittenTask,
-    calls: Sequence[GoldCall],
+    calls: Sequence[GoldCall] | None,
     changes_: Sequence[Mapping[str, str] | None],
-    now: datetime,
+    now: datetime | None,
 ) -> Gold:
-    """Makes the gold of a solution from the changes of two runs.
+    """Makes the gold of a solution from the changes of two runs; without calls and time, only differences are free.
 
     Raises:
         ValueError: The runs differ in more than values, too much differs to be compared, or a state was not read.
@@ -174,13 +192,45 @@ def gold_of(
     first, second = changes_
     if opened.state is None or first is None or second is None:
         raise ValueError('the state after its solution cannot be read')
-    given = Given.of(task.request, [call.arguments for call in calls], now)
+    given = Given.of(task.request, [call.arguments for call in calls], now) if calls is not None and now else None
     return make_gold(opened.state.start, first, second, given, task.free)
 
 
-def _may_solve(written: WrittenTask, name: str) -> bool:
-    """Tests if, according to its owner, an agent may solve the task without calls."""
+def _may_solve(written: WrittenTask, name: str, tools: set[str]) -> bool:
+    """Tests if, according to its owner, an agent may solve the task without calls, or by calling every tool."""
+    if name == CALLS_EVERYTHING:
+        return {call for call, _ in next(iter(written.solutions), ())} >= tools
     return (written.asks and name in (ASKS_BACK, SAYS_RESULT)) or (written.needs == () and name == SAYS_RESULT)
+
+
+def _changed_solutions(opened: Opened, tasks: Sequence[Task]) -> dict[str, tuple[Task, str]]:
+    """Returns agents that make the calls of a solution with one argument changed: id -> task, and the change."""
+    changed: dict[str, tuple[Task, str]] = {}
+    for task in tasks:
+        calls = list(task.gold or ())
+        variants = [
+            (f'{call.name} with {words}', [*calls[:place], GoldCall(call.name, arguments), *calls[place + 1 :]])
+            for place, call in enumerate(calls)
+            if call.name not in opened.reads
+            for words, arguments in changed_arguments(call.arguments, opened.live.tools, call.name)
+        ]
+        for number, (words, gold) in enumerate(variants[:_MOST_CHANGED]):
+            changed[f'{task.id} (changed {number})'] = replace(task, gold=tuple(gold)), words
+    return changed
+
+
+def _weak_golds(opened: Opened, found: _Solved, run: Callable[[list[Task]], dict[str, Trajectory]]) -> Iterator[str]:
+    """Yields the tasks that a changed solution solves, although it leaves another state than the solution."""
+    written = {task.id: task for task in opened.file.tasks}
+    changed = _changed_solutions(opened, [task for task in opened.tasks_with(found.golds) if task.id in found.golds])
+    runs = run([replace(task, id=name) for name, (task, _) in changed.items()])
+    for name, (task, words) in changed.items():
+        made = runs[name].changes if name in runs else None
+        if made is None or wrong_state(found.golds[task.id], made):
+            continue
+        strict = gold_of(opened, written[task.id], None, [one[task.id].changes for one in found.runs], None)
+        if wrong_state([strict], made):
+            yield f'{task.id}: an agent that calls {words} solves it: see what its gold leaves free'
 
 
 def _start_faults(opened: Opened) -> Iterator[str]:

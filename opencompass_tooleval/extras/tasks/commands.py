@@ -169,11 +169,12 @@ def _observed(
     Returns:
         The lines of the task, and its gold; None if nothing was changed.
     """
+    from opencompass_tooleval.extras.mcp_servers.connection import ToolAnswer
     from opencompass_tooleval.extras.tasks.check import SECONDS_APART
     from opencompass_tooleval.extras.tasks.leaves import Given
     from opencompass_tooleval.extras.tasks.opened import open_tasks, typed_call
 
-    made, answers = planned or [], ['']
+    made, last = planned or [], ToolAnswer('')
     with open_tasks(tasks) as opened:
         differences: list[dict[str, str]] = []
         for number in range(2 if opened.state else 1):
@@ -187,10 +188,9 @@ def _observed(
                         if not opened.state and tool not in opened.reads:
                             say(f'{tool} is not called: {NO_COPY}', err=True)
                             continue
-                        answer = trial.call(tool, arguments)
-                        if planned and (answer.error in SERVER_ERRORS or answer.error == TOOL_ERROR):
-                            raise ServerError(f'the call of {tool} fails: {answer.text}')
-                        answers.append(answer.text)
+                        last = trial.call(tool, arguments)
+                        if planned and (last.error in SERVER_ERRORS or last.error == TOOL_ERROR):
+                            raise ServerError(f'the call of {tool} fails: {last.text}')
                 if opened.state:
                     differences.append(opened.state.changes(trial))
         gold = None
@@ -203,8 +203,10 @@ def _observed(
             for tool, arguments in made
         ]
         is_reading = bool(made) and made[-1][0] in opened.reads
-    result = guess_result(answers[-1]) if is_reading else ('', '')
-    return task_lines(name, request, solution, result, answers[-1]), gold
+    result = guess_result(last.text, last.texts) if is_reading else ('', '')
+    if not gold and not result[0]:
+        say('nothing decides yet if the task is solved: give a result, needs or asks', err=True)
+    return task_lines(name, request, solution, result, last.text), gold
 
 
 def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:

@@ -44,7 +44,7 @@ _MOST_PAIRED, _MAX_PATTERN, _MOST_WORDS, _SHOWN = 300, 1_000, 3, 160
 
 
 def make_gold(
-    start: State, first: Mapping[str, str], second: Mapping[str, str], given: Given, free: Sequence[str] = ()
+    start: State, first: Mapping[str, str], second: Mapping[str, str], given: Given | None, free: Sequence[str] = ()
 ) -> Gold:
     """Makes the gold of two runs of a solution.
 
@@ -52,7 +52,7 @@ def make_gold(
         start: The state at the start.
         first: The difference after the solution.
         second: The difference after the same calls, from the same start, more than a second later.
-        given: What the request and the solution give.
+        given: What the request and the solution give. None to leave only free what differs between the runs.
         free: What the owner leaves to the agent: ``notes/*.txt:`` (all lines), ``shop.db:mail.body`` (a column),
             ``graph.jsonl:.tags[]`` (the order of a list in rows).
 
@@ -63,7 +63,7 @@ def make_gold(
 
 
 class _Maker:
-    def __init__(self, start: State, second: Mapping[str, str], given: Given, free: Sequence[str]) -> None:
+    def __init__(self, start: State, second: Mapping[str, str], given: Given | None, free: Sequence[str]) -> None:
         self._start, self._given, self._free = start, given, free
         self._again = {name: read_difference(text) for name, text in second.items()}
         self._used: set[str] = set()
@@ -123,7 +123,7 @@ class _Maker:
         was = {'was': self._start[name]} if name in self._start and not isinstance(self._start[name], Items) else {}
         free = None if _SCHEMA.fullmatch(name) else free_of(value, again, self._given)
         key = name.partition(':')[2]
-        if free is None and _NEXT.fullmatch(key) and not self._given.names(value, key):
+        if free is None and self._given and _NEXT.fullmatch(key) and not self._given.names(value, key):
             free = free_of(value, None, self._given)
         return {**was, **({'free': {**free, **was}} if free else {})}
 
@@ -165,12 +165,12 @@ class _Maker:
 
     def _is_generated(self, name: str, path: str, value: Any, row: Mapping[str, Any]) -> bool:
         """Tests if a value of a new row is an id or a number that the server counts."""
+        if self._given is None or not isinstance(value, str | int) or isinstance(value, bool):
+            return False
         start = self._start.get(name)
         items = start.items if isinstance(start, Items) else []
         is_filled = isinstance(start, Items) and (start.fills or {}).get(path) == '*'
         siblings = {} if not is_filled else {key: value for key, _ in self._given.arguments}
-        if not isinstance(value, str | int) or isinstance(value, bool):
-            return False
         if self._given.names(value, path, {**row, **siblings}):
             return False
         if _GENERATED.fullmatch(column := path.rpartition('.')[2]):

@@ -152,13 +152,14 @@ def _common(*values: Any) -> str:
     return kinds.pop() if len(kinds) == 1 else ID if kinds <= {NUMBER, ID, TIME} else TEXT
 
 
-def free_of(first: Any, second: Any, given: Given) -> dict[str, Any] | None:
+def free_of(first: Any, second: Any, given: Given | None) -> dict[str, Any] | None:
     """Returns what of a value is free: ``kind`` of the whole, or ``at`` with index of a token -> its kind.
 
     Args:
         first: The value after a run.
         second: The value after the same calls.
-        given: What the request gives; a value of the day that it does not give is free too.
+        given: What the request gives; a value of the day that it does not give is free too. None to leave only free
+            what differs.
 
     Returns:
         None if nothing is free.
@@ -169,11 +170,11 @@ def free_of(first: Any, second: Any, given: Given) -> dict[str, Any] | None:
             at = {
                 str(number): _common(*pair)
                 for number, pair in enumerate(zip(one, two, strict=True))
-                if pair[0] != pair[1] or given.is_today(pair[0])
+                if pair[0] != pair[1] or (given and given.is_today(pair[0]))
             }
             return {'at': at} if at else None
     is_same = key_of(first) == key_of(second)
-    return None if is_same and not given.is_today(first) else {'kind': _common(first, second)}
+    return None if is_same and not (given and given.is_today(first)) else {'kind': _common(first, second)}
 
 
 def fits(wanted: Any, found: Any, free: Mapping[str, Any] | None) -> bool:

@@ -11,7 +11,7 @@ from opencompass_tooleval.core.text.reading import parse_literal
 from opencompass_tooleval.extras.typed_result import DATE, NUMBER, SET, TEXT, read_result
 
 _PLAIN = re.compile(r'[A-Za-z0-9_/](?:[\w /.@%+-]*[\w/.@%+-])?')
-_MAX_TEXT = 120
+_MAX_TEXT, _MAX_ITEMS = 120, 200
 
 
 def words(value: Any) -> Any:
@@ -23,8 +23,16 @@ def words(value: Any) -> Any:
     return 'null' if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def guess_result(text: str) -> tuple[str, str]:
-    """Returns type and YAML value of a tool's answer that is a single value or a list; otherwise ``('', '')``."""
+def guess_result(text: str, texts: int = 1) -> tuple[str, str]:
+    """Returns type and YAML value of a tool's answer that is a single value or a list; otherwise ``('', '')``.
+
+    Args:
+        text: The answer.
+        texts: Number of texts in it, each a line, if a function returned a list.
+    """
+    lines = text.splitlines()
+    if 1 < texts == len(lines) <= _MAX_ITEMS and all(0 < len(line.strip()) <= _MAX_TEXT for line in lines):
+        return SET, flow(lines)
     read = parse_literal(text)
     value = read.value if read.ok else text
     while isinstance(value, dict | list) and len(value) == 1:

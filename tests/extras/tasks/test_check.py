@@ -6,9 +6,12 @@ import json
 import py_compile
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,6 +80,48 @@ FIND, CHANGE = 'find: {sql: "SELECT count(*) FROM orders"}', 'change: {sql: "DEL
 def test_each_fault_is_named(tmp_path: Path, tooleval: Command, tasks: str, says: str) -> None:
     done = tooleval('tasks', 'check', write_shop(tmp_path, tasks))
     assert done.code == 1 and 'FAULT t: ' in done.out and says in ' '.join(done.out.split())
+
+
+SHIP = """
+import json, time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+def ship(order: int, who: str, note: str = '') -> str:
+    "Ships an order to a person."
+    rows = json.loads(Path('shop.json').read_text())
+    rows['orders'].append({'id': order, 'who_id': {who}, 'note': note.strip().lower()})
+    Path('shop.json').write_text(json.dumps(rows))
+    Path(f'slip-{time.time_ns()}.txt').write_text('slip')
+    return f'slip {time.time_ns()}'
+"""
+
+
+@pytest.mark.parametrize(
+    ('who', 'faults'),
+    [
+        ('who', []),
+        # The id of a person looks like one that the server counts.
+        ('700 + len(who)', ['t: an agent that calls ship with who="Adax" solves it: see what its gold leaves free']),
+    ],
+)
+def test_a_solution_with_another_argument_must_not_solve(tmp_path: Path, who: str, faults: list[str]) -> None:
+    (tmp_path / 'tools.py').write_text(SHIP.replace('{who}', who))
+    (tmp_path / 'shop.json').write_text('{"orders": []}')
+    file = tmp_path / 'tasks.yaml'
+    solution = '[{ship: {order: 5, who: Ada, note: " Hello "}}]'
+    file.write_text('module: tools.py\nfixture: shop.json\n' + one(solution=solution, request='Ship it.'))
+    load_tasks(file).trustee.trust()
+    assert checked(file).faults == faults
+
+
+def test_a_file_whose_only_tool_is_a_lookup_has_no_fault(tmp_path: Path) -> None:
+    (tmp_path / 'tools.py').write_text('def people() -> list[str]:\n    """Lists all."""\n    return ["Ada", "Bob"]\n')
+    file = tmp_path / 'tasks.yaml'
+    file.write_text('module: tools.py\nreads: [people]\n' + one('{type: set, value: [Ada, Bob]}', solution='[people]'))
+    load_tasks(file).trustee.trust()
+    assert checked(file).faults == []
 
 
 def test_what_an_owner_should_look_at(tmp_path: Path) -> None:
@@ -228,6 +273,43 @@ def test_a_file_is_begun_and_tasks_are_added_from_calls(tmp_path: Path, tooleval
     assert again.out.startswith('  - id: do-all-of-it-2\n')
     done = tooleval('tasks', 'check', file)
     assert done.code == 0 and '2 tasks, 0 faults' in done.out, done.out + done.err
+
+
+def test_a_function_that_returns_a_list_gives_a_set_and_one_that_says_nothing_decides_nothing(
+    tmp_path: Path, tooleval: Command
+) -> None:
+    (tmp_path / 'mine').mkdir()
+    (tmp_path / 'mine' / 'tools.py').write_text(
+        'def people() -> list[str]:\n    "All."\n    return ["Ada", "Bob"]\n'
+        'def story() -> str:\n    "All."\n    return "Once upon a time\\nthere was one."\n'
+    )
+    file, calls = tmp_path / 'mine' / 'tasks.yaml', tmp_path / 'calls.json'
+    file.write_text('module: tools.py\nreads: [people, story]\ntasks:\n')
+    load_tasks(file).trustee.trust()
+    calls.write_text('{"name": "people"}')
+    done = tooleval('tasks', 'add', file, '--request', 'Who is there?', '--calls', calls)
+    assert 'result: {type: set, value: [Ada, Bob]}' in done.out and 'decides' not in done.err
+    calls.write_text('{"name": "story"}')
+    done = tooleval('tasks', 'add', file, '--request', 'Tell a story.', '--calls', calls)
+    assert done.code == 0 and 'nothing decides yet if the task is solved' in done.err and 'result:' not in done.out
+
+
+@pytest.mark.parametrize('rows', [[{'name': 'change', 'arguments': {'sql': 'DELETE FROM orders WHERE id=41'}}], []])
+def test_a_new_empty_file_and_the_only_row_of_a_table_are_gold(
+    tmp_path: Path, tooleval: Command, rows: list[dict[str, Any]]
+) -> None:
+    file, calls = write_shop(tmp_path / 'mine', 'tasks:\n'), tmp_path / 'calls.json'
+    for sql in ('DELETE FROM orders WHERE id > 41',):
+        with closing(sqlite3.connect(tmp_path / 'mine' / 'shop' / 'shop.db')) as database:
+            database.execute(sql)
+            database.commit()
+    load_tasks(file).trustee.trust()
+    empty = {'name': 'write', 'arguments': {'path': 'empty.txt', 'text': ''}}
+    calls.write_text('\n'.join(map(json.dumps, [*rows, empty])))
+    done = tooleval('tasks', 'add', file, '--request', 'Do it.', '--calls', calls)
+    assert done.code == 0 and '  empty.txt:: new\n' in done.out, done.err
+    checked_ = tooleval('tasks', 'check', file)
+    assert checked_.code == 0, checked_.out
 
 
 def test_a_call_that_fails_adds_no_task(tmp_path: Path, tooleval: Command) -> None:
