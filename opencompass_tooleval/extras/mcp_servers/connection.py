@@ -162,7 +162,8 @@ def unreachable(server: Server, what: str, error: BaseException, state: ServerSt
     error = _innermost(error)
     line = _first_line(error) or ('no answer in time' if isinstance(error, TimeoutError) else '')
     message = ' '.join(filter(None, (f'{type(error).__name__}:', line)))
-    ending = f'; {shorten(clean_text(state.last_words), _MAX_MESSAGE)}' if state.last_words else ''
+    words = state.last_words or (state.first_output and f'it printed: {state.first_output}')
+    ending = f'; {shorten(clean_text(words), _MAX_MESSAGE)}' if words else ''
     return ServerError(f'the MCP server {server}: {what} ({shorten(clean_text(message), _MAX_MESSAGE)}){ending}')
 
 

@@ -5,6 +5,7 @@ Every scalar is text: ``4:00`` is neither 240 nor a time, unless a type says so,
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from typing import Any, get_args
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.data_path import resolve_data_path
-from opencompass_tooleval.extras.mcp_servers.fixture import folder_state, on_copies
+from opencompass_tooleval.extras.mcp_servers.fixture import PLACEHOLDER, folder_state, on_copies
 from opencompass_tooleval.extras.tasks import functions
 from opencompass_tooleval.extras.tasks.effects import KINDS
 from opencompass_tooleval.extras.typed_result import DATE, FORMS, NONE, NUMBER, PAIRS, TEXT, read_result
@@ -51,6 +52,7 @@ _OUTPUTS = frozenset(
 )
 """Endings of files in runs and reports."""
 REPORT_MARKER = '.tooleval-report'
+_RUNS_SCRIPTS, _SCRIPTS = ('python', 'node', 'bash', 'sh'), ('.py', '.js', '.mjs', '.cjs', '.sh')
 _ID = re.compile(r'[\w.-]{1,80}')
 
 
@@ -276,7 +278,7 @@ def load_tasks(path: str | Path) -> TaskFile:
         found = TaskFile(file, **head)
         _check_head(found)
     except (ValueError, UnicodeDecodeError) as error:
-        raise error if isinstance(error, DataError) else DataError(file, str(error), fix=FIX) from error
+        raise error if isinstance(error, DataError) else DataError(file, str(error)) from error
     tasks: dict[str, WrittenTask] = {}
     for number, row in enumerate(rows, 1):
         name = str(row.get('id', number)) if isinstance(row, dict) else str(number)
@@ -295,9 +297,12 @@ def _check_head(file: TaskFile) -> None:
         raise ValueError('it names one of server, url and module')
     if file.url and (file.fixture or not file.url.startswith(('http://', 'https://'))):
         raise ValueError('url is http://... or https://..., and has no fixture: the server runs already')
-    shlex.split(file.server)  # raises ValueError for an unclosed quote
     if len(file.server) > _MAX_COMMAND:
         raise ValueError(f'server has more than {_MAX_COMMAND:,} characters')
+    try:
+        words = shlex.split(file.server)
+    except ValueError as error:
+        raise ValueError(f'server cannot be parsed ({error}): {file.server[:200]}') from error
     folder = file.path.resolve().parent
     for name, path in (('fixture', file.fixture), ('module', file.module)):
         if path and (Path(path).is_absolute() or not (folder / path).resolve().is_relative_to(folder)):
@@ -305,6 +310,19 @@ def _check_head(file: TaskFile) -> None:
         if path and not (folder / path).exists():
             raise ValueError(f'{name}: there is no {path[:200]}')
     _checked(file.env, dict.fromkeys(file.env, str), 'env')
+    scripts = [word for word in words[1:2] if Path(words[0]).name.startswith(_RUNS_SCRIPTS) and word.endswith(_SCRIPTS)]
+    if lacking := [word for word in scripts if PLACEHOLDER not in word and not _is_there(word, folder, file)]:
+        raise ValueError(f'server: there is no {lacking[0][:200]} in {folder}')
+    if file.module:
+        try:  # parses it, and executes nothing
+            ast.parse(read_plain(folder / file.module, _MAX_BYTES))
+        except (SyntaxError, ValueError) as error:
+            raise ValueError(f'module: {file.module[:200]}, line {getattr(error, "lineno", 1)}: {error}') from error
+
+
+def _is_there(word: str, folder: Path, file: TaskFile) -> bool:
+    """Tests if a script exists, in the folder of the file or in the fixture, where the server starts."""
+    return (folder / word).exists() or bool(file.fixture_path and (file.fixture_path / word).exists())
 
 
 def _read_task(values: dict[str, Any]) -> WrittenTask:

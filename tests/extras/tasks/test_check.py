@@ -347,6 +347,12 @@ def test_a_task_is_made_through_any_client(tmp_path: Path) -> None:
     assert 'set_open: {hours: 9, is_open: true}\n' in added and '  notes.json:hours: 9\n' in err
 
 
+def test_a_program_that_is_no_server_shows_its_first_line(tmp_path: Path, tooleval: Command) -> None:
+    (tmp_path / 'talks.py').write_text('print("Usage: talks --help")\nprint("more")\n')
+    done = tooleval('tasks', 'init', '--server', shlex.join([*QUICK_PYTHON, 'talks.py']), '--out', tmp_path / 't.yaml')
+    assert done.code == 1 and 'it printed: Usage: talks --help' in done.err and 'more' not in done.err
+
+
 def test_a_path_outside_of_the_folder_is_no_fixture(tmp_path: Path, tooleval: Command) -> None:
     done = tooleval('tasks', 'init', '--server', 'x', '--fixture', '../other', '--out', tmp_path / 'a' / 't.yaml')
     assert done.code == 1 and 'not a path in the folder' in done.err and not (tmp_path / 'a' / 't.yaml').exists()

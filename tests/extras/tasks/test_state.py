@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.extras.tasks import git_data
+from opencompass_tooleval.extras.tasks import git_data, spreadsheet, state
 from opencompass_tooleval.extras.tasks.effects import changes, expected_changes, wrong_changes
 from opencompass_tooleval.extras.tasks.gold import gold_lines, make_gold, wrong_state
 from opencompass_tooleval.extras.tasks.leaves import Given
@@ -245,6 +245,34 @@ def test_cells_of_a_workbook(tmp_path: Path) -> None:
         {'cell': 'C1', 'formula': 'SUM(B1:B1)'},
         {'cell': 'E1', 'value': 'in'},
     ]
+
+
+def test_sheets_that_name_one_part_count_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = ''.join(f'<c r="A{number}"><v>1</v></c>' for number in range(200))
+    write_workbook(tmp_path / 'book.xlsx', {'Q1': cells, 'Q2': cells})
+    assert len(items(tmp_path, 'book.xlsx:Q2')) == 200
+    monkeypatch.setattr(spreadsheet, '_MAX_SHEETS', 2 * len(cells) - 100)
+    with pytest.raises(ValueError, match='have more than 0 MB'):
+        read_state(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('value', 'says'),
+    [
+        ('hex(zeroblob(20000000))', 'cannot be read: string or blob too big'),
+        ('hex(zeroblob(9000))', '0 MB'),
+    ],
+)
+def test_a_column_that_is_computed_fills_no_memory(
+    value: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(sqlite3.connect(tmp_path / 'a.db')) as database:
+        database.execute(f'CREATE TABLE t(id INTEGER PRIMARY KEY, big TEXT GENERATED ALWAYS AS ({value}))')
+        database.executemany('INSERT INTO t VALUES (?)', [(number,) for number in range(100)])
+        database.commit()
+    monkeypatch.setattr(state, '_MAX_VALUES', 500_000)
+    with pytest.raises(ValueError, match=says):
+        read_state(tmp_path)
 
 
 def test_a_hostile_workbook(tmp_path: Path) -> None:
