@@ -21,7 +21,7 @@ from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
 from opencompass_tooleval.environments.tally import Tally
 from opencompass_tooleval.extras.tasks.effects import changes
 from opencompass_tooleval.extras.tasks.goal import Goal, check_goal, is_named, parse_goal
-from opencompass_tooleval.extras.tasks.gold import Gold, make_gold, wrong_state
+from opencompass_tooleval.extras.tasks.gold import Gold, free_parts, make_gold, wrong_state
 from opencompass_tooleval.extras.tasks.gold_file import read_golds
 from opencompass_tooleval.extras.tasks.leaves import Given
 from opencompass_tooleval.extras.tasks.opened import FolderState, Opened
@@ -105,6 +105,8 @@ def check_opened(opened: Opened) -> Checked:
             found.faults.append(f'{task.id}: {unclear[task.id]}')
             continue
         both = [first.get(task.id), again.get(task.id)]
+        if free := [part for gold in golds.get(task.id, ()) for part in free_parts(gold)]:
+            found.notes.append(f'{task.id}: its gold leaves free: {first_of(free)}')
         found.faults += [f'{task.id}: {fault}' for fault in _faults(task, written[task.id].is_checked, both)]
         found.notes += [f'{task.id}: {note}' for note in _notes(task, both[0])]
     found.notes += _equal_golds(tasks)

@@ -22,6 +22,7 @@ from opencompass_tooleval.extras.tasks.leaves import (
     fits,
     free_of,
     key_of,
+    kind_of,
     leaves,
     shown,
 )
@@ -124,7 +125,7 @@ class _Maker:
         free = None if _SCHEMA.fullmatch(name) else free_of(value, again, self._given)
         key = name.partition(':')[2]
         if free is None and self._given and _NEXT.fullmatch(key) and not self._given.names(value, key):
-            free = free_of(value, None, self._given)
+            free = {'kind': kind_of(value)}
         return {**was, **({'free': {**free, **was}} if free else {})}
 
     def _rows(self, name: str, found: Mapping[str, Any], again: Sequence[Any]) -> dict[str, Any]:
@@ -153,7 +154,7 @@ class _Maker:
             else:
                 found = free_of(value, other.get(path), self._given)
             if found is None and not old and self._is_generated(name, path, value, row):
-                found = free_of(value, None, self._given)
+                found = {'kind': kind_of(value)}
             if found is not None and not (was and key_of(value) == key_of(old[path])):
                 free[path] = {**found, **was}
         return free
@@ -408,6 +409,15 @@ def gold_lines(gold: Gold) -> Iterator[str]:
             yield f'{file}: {shorten(key_of(want["to"]), _SHOWN)}{_free_words(free)}'
         else:
             yield f'{file}: {"gone" if want.get("gone") else want.get("is", NEW if "digest" not in want else CHANGED)}'
+
+
+def free_parts(gold: Gold) -> Iterator[str]:
+    """Yields the parts of a gold in which something is free, each with what is free there."""
+    for name, want in gold.items():
+        free = want.get('free') or {}
+        specs = free if isinstance(free, list) else [{'': free}] if isinstance(free, dict) and free else []
+        found = dict.fromkeys(words for spec in specs if (words := _free_words(spec)))
+        yield from (f'{name}{words.removeprefix(";").replace(" free:", "", 1)}' for words in found)
 
 
 def _free_words(free: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ from opencompass_tooleval.extras.tasks.goal import ANY_TOOL, Goal, is_named
 from opencompass_tooleval.extras.tasks.gold import Gold
 from opencompass_tooleval.extras.tasks.gold_file import read_golds
 from opencompass_tooleval.extras.tasks.state import State, read_state
-from opencompass_tooleval.extras.tasks.task_file import TaskFile, WrittenTask, load_tasks
+from opencompass_tooleval.extras.tasks.task_file import TaskFile, WrittenTask, check_scripts, load_tasks
 from opencompass_tooleval.extras.typed_result import DATE, LIST, NUMBER, PAIRS, SET, TEXT
 
 _START = 'start'
@@ -220,6 +220,7 @@ def open_tasks(path: str | Path | TaskFile, **settings: Any) -> Iterator[Opened]
     """
     file = path if isinstance(path, TaskFile) else load_tasks(path)
     file.trustee.check()
+    check_scripts(file)
     try:
         with open_live(**{**file.settings, **settings}) as live:
             yield Opened(file, live, state_of(file, live))

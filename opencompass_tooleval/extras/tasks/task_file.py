@@ -300,7 +300,7 @@ def _check_head(file: TaskFile) -> None:
     if len(file.server) > _MAX_COMMAND:
         raise ValueError(f'server has more than {_MAX_COMMAND:,} characters')
     try:
-        words = shlex.split(file.server)
+        shlex.split(file.server)
     except ValueError as error:
         raise ValueError(f'server cannot be parsed ({error}): {file.server[:200]}') from error
     folder = file.path.resolve().parent
@@ -310,14 +310,24 @@ def _check_head(file: TaskFile) -> None:
         if path and not (folder / path).exists():
             raise ValueError(f'{name}: there is no {path[:200]}')
     _checked(file.env, dict.fromkeys(file.env, str), 'env')
-    scripts = [word for word in words[1:2] if Path(words[0]).name.startswith(_RUNS_SCRIPTS) and word.endswith(_SCRIPTS)]
-    if lacking := [word for word in scripts if PLACEHOLDER not in word and not _is_there(word, folder, file)]:
-        raise ValueError(f'server: there is no {lacking[0][:200]} in {folder}')
+
+
+def check_scripts(file: TaskFile) -> None:
+    """Checks that the script of the server exists, and that Python can parse the module. Executes nothing.
+
+    Raises:
+        DataError: The script is missing, or the module has a syntax error.
+    """
+    folder, words = file.path.resolve().parent, shlex.split(file.server)
+    runs_script = bool(words) and Path(words[0]).name.startswith(_RUNS_SCRIPTS)
+    scripts = [word for word in words[1:2] if runs_script and word.endswith(_SCRIPTS) and PLACEHOLDER not in word]
+    if lacking := [word for word in scripts if not _is_there(word, folder, file)]:
+        raise DataError(file.path, f'server: there is no {lacking[0]} in {folder}')
     if file.module:
-        try:  # parses it, and executes nothing
+        try:
             ast.parse(read_plain(folder / file.module, _MAX_BYTES))
         except (SyntaxError, ValueError) as error:
-            raise ValueError(f'module: {file.module[:200]}, line {getattr(error, "lineno", 1)}: {error}') from error
+            raise DataError(folder / file.module, f'line {getattr(error, "lineno", 1)}: {error}') from error
 
 
 def _is_there(word: str, folder: Path, file: TaskFile) -> bool:

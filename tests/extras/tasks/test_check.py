@@ -347,6 +347,21 @@ def test_a_task_is_made_through_any_client(tmp_path: Path) -> None:
     assert 'set_open: {hours: 9, is_open: true}\n' in added and '  notes.json:hours: 9\n' in err
 
 
+@pytest.mark.parametrize(
+    ('started', 'says'),
+    [
+        (('--server', 'python nowhere.py'), 'server: there is no nowhere.py in '),
+        (('--module', 'wrong.py'), 'wrong.py: line 2: '),
+    ],
+)
+def test_a_wrong_path_and_a_wrong_module_are_named(
+    tmp_path: Path, tooleval: Command, started: tuple[str, str], says: str
+) -> None:
+    (tmp_path / 'wrong.py').write_text('x = 1\ndef f(:\n')
+    done = tooleval('tasks', 'init', *started, '--out', tmp_path / 't.yaml')
+    assert done.code == 1 and says in done.err and str(tmp_path) in done.err and not (tmp_path / 't.yaml').exists()
+
+
 def test_a_program_that_is_no_server_shows_its_first_line(tmp_path: Path, tooleval: Command) -> None:
     (tmp_path / 'talks.py').write_text('print("Usage: talks --help")\nprint("more")\n')
     done = tooleval('tasks', 'init', '--server', shlex.join([*QUICK_PYTHON, 'talks.py']), '--out', tmp_path / 't.yaml')

@@ -47,6 +47,8 @@ def test_check_makes_the_golds_and_a_run_is_scored_by_them(tmp_path: Path, toole
     file = write_shop(tmp_path / 'shop', TASKS)
     checked = tooleval('tasks', 'check', file)
     assert checked.code == 0 and '4 tasks, 0 faults' in checked.out, checked.out
+    free = 'lamp: its gold leaves free: shop.db:orders id (any number), placed (any time)'
+    assert free in ' '.join(checked.out.split())
     golds = read_golds(load_tasks(file)).entries
     assert {name: len(entry['golds']) for name, entry in golds.items()} == {'lamp': 1, 'note': 1, 'close': 2}
     written = file.with_name('tasks.yaml.gold.json').read_bytes()
