@@ -283,7 +283,7 @@ BUDGETS = {
     # that the owner of tools writes: files, state by meaning, effects, commands.
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 14,  # as above; twins in exports; doctor --wire; built data
+    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 505,  # as above; doctor --wire; golds of own tasks
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
     'findings': 255 + 4 + 39 + 22 + 9,  # as above; thoughts left out; renamed predictions
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time
@@ -301,7 +301,7 @@ BUDGETS = {
     # the table of results; findings on comparisons; intervals of samples; originals of twins
     'results': 180 + 202 + 54,  # what another scoring moves; results of the look before; main gains, of report
     'runners': 1310 + 11 + 7,  # arrays in parts; names of files; API models at once
-    'summarizers': 415 + 73,  # spread over seeds; heads wrap; columns that fit; order; cost; gains of variants
+    'summarizers': 415 + 76,  # spread over seeds; heads wrap; columns that fit; order; cost; gains of variants
     # plan counts other settings; intervals; what answers show about servers
     'tasks': 830 + 41 + 35,  # results with digests, which replace outdated ones; requests in flight per address
     'tool_docs': 1100 + 5,  # API descriptions are written here, and no longer in instructions

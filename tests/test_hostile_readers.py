@@ -15,6 +15,7 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
@@ -78,12 +79,14 @@ from opencompass_tooleval.extras.attribution.causes import RawText
 from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
 from opencompass_tooleval.extras.attribution.reading import attribution_of_row
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
-from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields
 from opencompass_tooleval.extras.preparing.reply import read_description, read_example
 from opencompass_tooleval.extras.preparing.ultratool_tools import name_words
 from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.extras.preparing.validate_description import check_description
 from opencompass_tooleval.extras.probe.probe import probe
+from opencompass_tooleval.extras.tasks.effects import with_numbers
+from opencompass_tooleval.extras.tasks.gold import Gold, gold_lines, wrong_state
+from opencompass_tooleval.extras.tasks.leaves import Given, fits, free_of, kind_of, tokens
 from opencompass_tooleval.extras.tasks.writing import flow, guess_result
 from opencompass_tooleval.extras.typed_result import FORMS, MAX_RESULT, NONE, find_result, is_same
 from opencompass_tooleval.instructions import method_replies as replies
@@ -245,6 +248,17 @@ def _calculation(text: str) -> None:
 def _run_of(text: str, details: list[Any]) -> dict[str, Any]:
     answer = {'method': text, 'total_steps': 1, 'final_answer': text, 'answer_details': details}
     return {'query': text, 'available_tools': [], 'answer': answer}
+
+
+GIVEN = Given(frozenset(), (), frozenset({'2026-05-04'}))
+
+
+def _golds(text: str) -> list[Gold]:
+    free = free_of(text, f'{text}1', GIVEN) or {}
+    return [
+        {'a.ini:': {'removed': [text], 'added': [text], 'at': [0], 'rest': '', 'free': [one]}}
+        for one in ({}, {'': free})
+    ]
 
 
 def _judged_answer(text: str) -> None:
@@ -555,13 +569,28 @@ READERS: Mapping[str, Reader] = {
         ],
         ('extras/typed_result.py',),
     ),
-    'task sets, generated values': Reader(
+    'tasks, values of a gold': Reader(
         lambda text: [
-            differing_fields(text, f'{text} 12:00:01'),
-            difference_text(text, f'{text} 12:00:01'),
-            differing_fields(*(json.dumps([text[:900], {text[:900]: one}]) for one in '12')),
+            free_of(text[:900], f'{text[:900]} 12:00:01', GIVEN),
+            free_of(text, f'{text} 12:00:01', GIVEN),
+            fits(text, text, free_of(text, f'{text}1', GIVEN)),
+            kind_of(text),
+            tokens(text),
+            Given.of(text, [{'text': text}], datetime(2026, 5, 4, tzinfo=timezone.utc)),
         ],
-        ('extras/mcp_servers/volatile.py',),
+        ('extras/tasks/leaves.py',),
+    ),
+    'tasks, golds': Reader(
+        lambda text: [
+            wrong_state([{part: {'to': text}}], {part: json.dumps({'to': f'{text} '})})
+            for part in ('a.db:table t', 'a.db:index i', 'a.yaml:a', text)
+        ]
+        + [
+            (wrong_state([gold], {'a.ini:': json.dumps({**gold['a.ini:'], 'added': [f'{text} ']})}), *gold_lines(gold))
+            for gold in _golds(text)
+        ]
+        + [with_numbers({'a': text}, ['a'])],
+        ('extras/tasks/gold.py', 'extras/tasks/effects.py'),
     ),
     'agents, prompt of the judge': Reader(lambda text: QUESTIONS.CHECK.prompt(query=text, answer=text),
            ('agents/toolbench/judge_prompts.py',)),

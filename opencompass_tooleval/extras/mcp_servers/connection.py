@@ -52,10 +52,12 @@ class ToolAnswer:
             as ``[image/png]``. Without content, the structured content as JSON.
         error: ``''`` for a successful call; ``tool_error`` if the tool reports an error; else one of
             :data:`SERVER_ERRORS`, with a description in the text.
+        texts: Number of texts in its content; several if a function returned a list.
     """
 
     text: str
     error: str = ''
+    texts: int = 1
 
 
 @dataclass
@@ -116,7 +118,7 @@ class Connection:
 
         async def ask(seconds: float) -> ToolAnswer:
             result = await self.client.call_tool(name, dict(arguments), read_timeout_seconds=seconds)
-            return ToolAnswer(_text(result)[:MAX_CHARS], TOOL_ERROR if result.is_error else '')
+            return ToolAnswer(_text(result)[:MAX_CHARS], TOOL_ERROR if result.is_error else '', len(result.content))
 
         return await self._answer(ask)
 
@@ -160,7 +162,8 @@ def unreachable(server: Server, what: str, error: BaseException, state: ServerSt
     error = _innermost(error)
     line = _first_line(error) or ('no answer in time' if isinstance(error, TimeoutError) else '')
     message = ' '.join(filter(None, (f'{type(error).__name__}:', line)))
-    ending = f'; {shorten(clean_text(state.last_words), _MAX_MESSAGE)}' if state.last_words else ''
+    words = state.last_words or (state.first_output and f'it printed: {state.first_output}')
+    ending = f'; {shorten(clean_text(words), _MAX_MESSAGE)}' if words else ''
     return ServerError(f'the MCP server {server}: {what} ({shorten(clean_text(message), _MAX_MESSAGE)}){ending}')
 
 

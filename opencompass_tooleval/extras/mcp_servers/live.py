@@ -58,6 +58,11 @@ class LiveTrial:
         self.lock = asyncio.Lock()
         self._made: list[tuple[str, Mapping[str, Any]]] = []
 
+    @property
+    def has_called(self) -> bool:
+        """True after the first call of an allowed tool."""
+        return bool(self._made)
+
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Calls a tool; returns within the server's limits.
 

@@ -43,12 +43,14 @@ class ServerState:
         is_too_large: True if the server sent a too large message.
         stderr: The end of the command's standard error.
         disconnected: The error of a failed connection to a URL.
+        first_output: The first line on standard output that is no message, without keys.
     """
 
     pid: int = 0
     is_too_large: bool = False
     stderr: str = ''
     disconnected: str = ''
+    first_output: str = ''
 
     @property
     def last_words(self) -> str:
@@ -157,6 +159,8 @@ async def _read(
             try:
                 message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:  # such as a log line that should go to standard error
+                words = line[:_MAX_STDERR].decode('utf-8', 'replace').strip()
+                state.first_output = state.first_output or printable(redact(words))
                 continue
             await incoming.send(SessionMessage(message))
 

@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 
 from opencompass_tooleval.agents.loops.carry_out import carry_out
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.observation import ERROR
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
 from opencompass_tooleval.environments.tally import Tally
-from opencompass_tooleval.extras.mcp_servers.volatile import difference_text, differing_fields
 from opencompass_tooleval.extras.tasks.effects import changes
 from opencompass_tooleval.extras.tasks.goal import Goal, check_goal, is_named, parse_goal
+from opencompass_tooleval.extras.tasks.gold import Gold, free_parts, make_gold, wrong_state
+from opencompass_tooleval.extras.tasks.gold_file import read_golds
+from opencompass_tooleval.extras.tasks.leaves import Given
 from opencompass_tooleval.extras.tasks.opened import FolderState, Opened
-from opencompass_tooleval.extras.tasks.scripted_agents import ASKS_BACK, SAYS_RESULT, SOLUTION, agents, run_agent
+from opencompass_tooleval.extras.tasks.scripted_agents import (
+    ASKS_BACK,
+    CALLS_EVERYTHING,
+    SAYS_RESULT,
+    SOLUTION,
+    agents,
+    changed_arguments,
+    run_agent,
+)
 from opencompass_tooleval.extras.tasks.task_file import NO_COPY, WrittenTask
 from opencompass_tooleval.extras.typed_result import LIST, NUMBER, PAIRS, SET, items_of, pairs_of, plain_text
 
+_MOST_CHANGED = 20
+SECONDS_APART = 1.1
+"""Time between two runs of a solution, after which a time in seconds is another one."""
 _MOST_TEXT = 160
 
 
@@ -44,6 +60,14 @@ class Checked:
     tools: dict[str, tuple[int, int, int, str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Solved:
+    """Task -> its golds, and task -> trajectory of both runs of the solutions."""
+
+    golds: Mapping[str, Sequence[Gold]]
+    runs: tuple[Mapping[str, Trajectory], Mapping[str, Trajectory]]
+
+
 def check_opened(opened: Opened) -> Checked:
     """Checks the tasks of an opened file.
 
@@ -51,7 +75,7 @@ def check_opened(opened: Opened) -> Checked:
         DataError: An effect or a call of a task does not fit the server.
         ServerError: The server cannot be started.
     """
-    tasks, found = opened.tasks, Checked()
+    tasks, found = opened.tasks_with({}), Checked()
     written = {task.id: task for task in opened.file.tasks}
     environment = Environment(errors=LIVE_ERRORS, live=opened.live, state=opened.state)
     callable_tools = ('*',) if opened.state else opened.reads
@@ -62,16 +86,27 @@ def check_opened(opened: Opened) -> Checked:
     ]
     if opened.state is None:
         found.notes.append(f'{NO_COPY}: only tools that read are called (reads)')
-    scripted = agents(callable_tools)
+    scripted, tools = agents(callable_tools), {tool.name for tool in opened.live.tools}
 
     def runs(name: str, of: Sequence[Task]) -> dict[str, Trajectory]:
         return run_agent(of, partial(carry_out, loop=scripted[name], environment=environment), environment.threads)
 
     found.faults += _start_faults(opened)
-    first, again = (runs(SOLUTION, solved_by) for _ in range(2))
+    carried_out = [*solved_by, *_other_solutions(opened, solved_by)]
+    first = runs(SOLUTION, carried_out)
+    if opened.needing_gold:
+        time.sleep(SECONDS_APART)
+    again = runs(SOLUTION, carried_out)
     found.tools = _tool_rows(tasks, environment.tally)
+    golds, unclear = _golds(opened, first, again)
+    tasks = opened.tasks_with(golds)
     for task in tasks:
+        if task.id in unclear:
+            found.faults.append(f'{task.id}: {unclear[task.id]}')
+            continue
         both = [first.get(task.id), again.get(task.id)]
+        if free := [part for gold in golds.get(task.id, ()) for part in free_parts(gold)]:
+            found.notes.append(f'{task.id}: its gold leaves free: {first_of(free)}')
         found.faults += [f'{task.id}: {fault}' for fault in _faults(task, written[task.id].is_checked, both)]
         found.notes += [f'{task.id}: {note}' for note in _notes(task, both[0])]
     found.notes += _equal_golds(tasks)
@@ -80,18 +115,124 @@ def check_opened(opened: Opened) -> Checked:
         solved = [
             task.id
             for task in tasks
-            if (run := done.get(task.id)) and check_goal(parse_goal(task.goal or {}), run).is_solved
+            if task.id not in unclear
+            and (run := done.get(task.id))
+            and check_goal(parse_goal(task.goal or {}), run).is_solved
         ]
         found.agents[name] = 100 * len(solved) / len(tasks) if tasks else 0.0
-        free = [task for task in solved if name != SOLUTION and not _may_solve(written[task], name)]
+        free = [task for task in solved if name != SOLUTION and not _may_solve(written[task], name, tools)]
         found.faults += [f'{task}: an agent that {name} solves it' for task in free]
+    found.faults += _weak_golds(opened, _Solved(golds, (first, again)), partial(runs, SOLUTION))
     opened.live.check_fixture()
     return found
 
 
-def _may_solve(written: WrittenTask, name: str) -> bool:
-    """Tests if, according to its owner, an agent may solve the task without calls."""
+def _other_solutions(opened: Opened, tasks: Sequence[Task]) -> list[Task]:
+    """Returns a task for each further solution of a task."""
+    calls = {task.id: opened.solutions(task)[1:] for task in opened.file.tasks}
+    return [
+        replace(task, id=_numbered(task.id, number), gold=tuple(gold))
+        for task in tasks
+        for number, gold in enumerate(calls[task.id], 1)
+    ]
+
+
+def _numbered(task: str, number: int) -> str:
+    return f'{task} (solution {number + 1})' if number else task
+
+
+def _golds(
+    opened: Opened, first: Mapping[str, Trajectory], again: Mapping[str, Trajectory]
+) -> tuple[dict[str, Sequence[Gold]], dict[str, str]]:
+    """Makes the golds from two runs of each solution, and writes those that are missing or outdated.
+
+    Returns:
+        Task -> its golds; task -> why it has none.
+    """
+    file, now = read_golds(opened.file), datetime.now().astimezone()
+    golds: dict[str, Sequence[Gold]] = {}
+    unclear: dict[str, str] = {}
+    for task in opened.file.tasks:
+        if task.id not in opened.needing_gold:
+            continue
+        names = [_numbered(task.id, number) for number in range(len(task.solutions))]
+        try:
+            made = [
+                gold_of(opened, task, calls, [run.changes for run in (first[name], again[name])], now)
+                for name, calls in zip(names, opened.solutions(task), strict=True)
+            ]
+        except ValueError as error:
+            unclear[task.id] = str(error)
+            continue
+        if file.is_current(task):
+            golds[task.id] = file.golds(task)
+            runs = [run for name in names for run in (first[name], again[name])]
+            if any(wrong_state(golds[task.id], run.changes or {}) for run in runs):
+                unclear[task.id] = (
+                    f'its solution leaves another state than that of {file.entries[task.id]["day"]}: see what changed. '
+                    f'To take the new one: {file.fix_damaged}'
+                )
+        else:
+            golds[task.id] = made
+            file.add(task, made, now)
+    file.write()
+    return golds, unclear
+
+
+def gold_of(
+    opened: Opened,
+    task: WrittenTask,
+    calls: Sequence[GoldCall] | None,
+    changes_: Sequence[Mapping[str, str] | None],
+    now: datetime | None,
+) -> Gold:
+    """Makes the gold of a solution from the changes of two runs; without calls and time, only differences are free.
+
+    Raises:
+        ValueError: The runs differ in more than values, too much differs to be compared, or a state was not read.
+    """
+    first, second = changes_
+    if opened.state is None or first is None or second is None:
+        raise ValueError('the state after its solution cannot be read')
+    given = Given.of(task.request, [call.arguments for call in calls], now) if calls is not None and now else None
+    return make_gold(opened.state.start, first, second, given, task.free)
+
+
+def _may_solve(written: WrittenTask, name: str, tools: set[str]) -> bool:
+    """Tests if, according to its owner, an agent may solve the task without calls, or by calling every tool."""
+    if name == CALLS_EVERYTHING:
+        return {call for call, _ in next(iter(written.solutions), ())} >= tools
     return (written.asks and name in (ASKS_BACK, SAYS_RESULT)) or (written.needs == () and name == SAYS_RESULT)
+
+
+def _changed_solutions(opened: Opened, tasks: Sequence[Task]) -> dict[str, tuple[Task, str]]:
+    """Returns agents that make the calls of a solution with one argument changed: id -> task, and the change."""
+    changed: dict[str, tuple[Task, str]] = {}
+    for task in tasks:
+        calls = list(task.gold or ())
+        variants = [
+            (f'{call.name} with {words}', [*calls[:place], GoldCall(call.name, arguments), *calls[place + 1 :]])
+            for place, call in enumerate(calls)
+            if call.name not in opened.reads
+            for words, arguments in changed_arguments(call.arguments, opened.live.tools, call.name)
+        ]
+        for number, (words, gold) in enumerate(variants[:_MOST_CHANGED]):
+            changed[f'{task.id} (changed {number})'] = replace(task, gold=tuple(gold)), words
+    return changed
+
+
+def _weak_golds(opened: Opened, found: _Solved, run: Callable[[list[Task]], dict[str, Trajectory]]) -> Iterator[str]:
+    """Yields the tasks that a changed solution solves, although it leaves another state than the solution."""
+    written = {task.id: task for task in opened.file.tasks}
+    changed = _changed_solutions(opened, [task for task in opened.tasks_with(found.golds) if task.id in found.golds])
+    runs = run([replace(task, id=name) for name, (task, _) in changed.items()])
+    for name, (task, words) in changed.items():
+        made = runs[name].changes if name in runs else None
+        if made is None or wrong_state(found.golds[task.id], made):
+            continue
+        strict = gold_of(opened, written[task.id], None, [one[task.id].changes for one in found.runs], None)
+        if wrong_state([strict], made):
+            yield f'{task.id}: an agent that calls {words} solves it: see what its gold leaves free'
 
 
 def _start_faults(opened: Opened) -> Iterator[str]:
@@ -104,8 +245,8 @@ def _start_faults(opened: Opened) -> Iterator[str]:
 
 def _faults(task: Task, is_checked: bool, runs: Sequence[Trajectory | None]) -> Iterator[str]:
     goal = parse_goal(task.goal or {})
-    if not is_checked:
-        yield 'nothing decides if it is solved: give effects, a result or needs'
+    if not is_checked and not any(goal.golds):
+        yield 'nothing decides if it is solved: give a solution that changes something, effects, a result or needs'
     if goal.form and all(_stands_in(task.query.rpartition('\n\n')[0], text) for text in _values(goal)):
         yield f'its result {goal.results[0]} stands in the request'
     for run in runs:
@@ -113,17 +254,14 @@ def _faults(task: Task, is_checked: bool, runs: Sequence[Trajectory | None]) -> 
             continue
         result = check_goal(goal, run)
         failed = [call for call in run.calls if call.source == ERROR or call.error]
+        if failed and goal.golds:
+            yield f'its solution fails: {failed[0].name}: {shorten(failed[0].observation, 3 * _MOST_TEXT)}'
+            return
         if not result.is_solved:
             why = [f'{call.name} fails: {call.observation}' for call in failed]
             why += [f'{part} {words}' for part, words in result.wrong_effects.items()]
             why += [f'no call of {tool} is answered' for tool in result.missing_tools]
             yield f'its solution scores 0 ({result.reason}): {shorten("; ".join(why), 3 * _MOST_TEXT)}'
-            return
-    first, second = runs
-    for call, other in zip(first.calls if first else (), second.calls if second else (), strict=False):
-        if differing_fields(call.observation, other.observation) is None:
-            words = difference_text(call.observation, other.observation)
-            yield f'its server does not reset, or answers by chance: {call.name} answers {words}'
             return
 
 
@@ -157,7 +295,7 @@ def _equal_golds(tasks: Sequence[Task]) -> Iterator[str]:
     golds: dict[str, list[str]] = {}
     for task in tasks:
         goal = task.goal or {}
-        key = json.dumps([goal.get('results'), goal.get('effects')], sort_keys=True)
+        key = json.dumps([goal.get('results'), goal.get('effects'), goal.get('golds')], sort_keys=True)
         golds.setdefault(key, []).append(task.id)
     for names in golds.values():
         if len(names) > 1:

@@ -6,7 +6,9 @@ import functools
 import inspect
 import os
 import re
+import time
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,8 +19,10 @@ from opencompass_tooleval.cli.output import numbers_table, trust_first
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.live_source import SERVER_ERRORS, TOOL_ERROR, ServerError
 from opencompass_tooleval.extras.mcp_servers.commands import EnvOption, read_calls, read_variables, serve_live
+from opencompass_tooleval.extras.tasks.gold import Gold, gold_lines, make_gold
+from opencompass_tooleval.extras.tasks.gold_file import read_golds
 from opencompass_tooleval.extras.tasks.task_file import ENDINGS, NO_COPY, TaskFile, load_tasks
-from opencompass_tooleval.extras.tasks.writing import flow, guess_result, observed_effects, task_lines, written_call
+from opencompass_tooleval.extras.tasks.writing import flow, guess_result, task_lines, written_call
 from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole
@@ -114,7 +118,7 @@ def add_task(
     task_id: Annotated[str | None, typer.Option('--id', metavar='NAME', help='By default from the request.')] = None,
     trust: TrustOption = False,
 ) -> None:
-    """Makes calls on a copy, and adds a task with their effects and result.
+    """Makes calls on a copy, and adds a task with them as its solution, their state as its gold, and their result.
 
     Raises:
         DataError: A file is damaged.
@@ -128,7 +132,7 @@ def add_task(
     if name in {task.id for task in tasks.tasks}:
         raise ValueError(f'{file} has a task {name}; give another --id')
     planned = [(tool, arguments) for _, tool, arguments in read_calls(calls)] if calls else None
-    lines = _observed(tasks, name, request, planned)
+    lines, gold = _observed(tasks, name, request, planned)
     before = file.read_text(encoding='utf-8')
     write_whole(file, '\n'.join([before.rstrip('\n'), *lines, '']))
     try:
@@ -136,7 +140,14 @@ def add_task(
     except DataError:
         write_whole(file, before)
         raise
+    if gold is not None:
+        golds = read_golds(load_tasks(file))
+        golds.add(golds.file.tasks[-1], [gold], datetime.now().astimezone())
+        golds.write()
     say('\n'.join(lines), err=planned is None)
+    if gold is not None:
+        compared = ''.join(f'\n  {line}' for line in gold_lines(gold)) or ' nothing changes'
+        say(f'compared at the end, and nothing else may differ:{compared}', err=planned is None)
     say(f'added to {file}: read the lines, and edit what is not meant', err=True)
 
 
@@ -150,15 +161,25 @@ def _id_of(request: str, taken: set[str]) -> str:
     )
 
 
-def _observed(tasks: TaskFile, name: str, request: str, planned: list[tuple[str, dict[str, Any]]] | None) -> list[str]:
-    """Makes the calls twice from the same start, and returns the lines of the task. Without a fixture, only once."""
-    from opencompass_tooleval.extras.tasks.effects import changes
+def _observed(
+    tasks: TaskFile, name: str, request: str, planned: list[tuple[str, dict[str, Any]]] | None
+) -> tuple[list[str], Gold | None]:
+    """Makes the calls twice from the same start; without a fixture, only once.
+
+    Returns:
+        The lines of the task, and its gold; None if nothing was changed.
+    """
+    from opencompass_tooleval.extras.mcp_servers.connection import ToolAnswer
+    from opencompass_tooleval.extras.tasks.check import SECONDS_APART
+    from opencompass_tooleval.extras.tasks.leaves import Given
     from opencompass_tooleval.extras.tasks.opened import open_tasks, typed_call
 
-    made, answers = planned or [], ['']
+    made, last = planned or [], ToolAnswer('')
     with open_tasks(tasks) as opened:
         differences: list[dict[str, str]] = []
         for number in range(2 if opened.state else 1):
+            if number:
+                time.sleep(SECONDS_APART)
             with opened.live.begin(name) as trial:
                 if planned is None and not number:
                     made = serve_live(opened.live, trial)
@@ -167,21 +188,25 @@ def _observed(tasks: TaskFile, name: str, request: str, planned: list[tuple[str,
                         if not opened.state and tool not in opened.reads:
                             say(f'{tool} is not called: {NO_COPY}', err=True)
                             continue
-                        answer = trial.call(tool, arguments)
-                        if planned and (answer.error in SERVER_ERRORS or answer.error == TOOL_ERROR):
-                            raise ServerError(f'the call of {tool} fails: {answer.text}')
-                        answers.append(answer.text)
+                        last = trial.call(tool, arguments)
+                        if planned and (last.error in SERVER_ERRORS or last.error == TOOL_ERROR):
+                            raise ServerError(f'the call of {tool} fails: {last.text}')
                 if opened.state:
-                    differences.append(changes(opened.state.start, opened.state.read(trial)))
-        effects = observed_effects(opened.state.start, *differences) if opened.state else []
+                    differences.append(opened.state.changes(trial))
+        gold = None
+        if opened.state and any(tool not in opened.reads for tool, _ in made):
+            given = Given.of(request, [arguments for _, arguments in made], datetime.now().astimezone())
+            gold = make_gold(opened.state.start, differences[0], differences[1], given)
         tools = opened.live.tools
         solution = [
             written_call(tool, arguments, lambda tool, words: typed_call(tool, words, tools).arguments)
             for tool, arguments in made
         ]
         is_reading = bool(made) and made[-1][0] in opened.reads
-    result = guess_result(answers[-1]) if is_reading else ('', '')
-    return task_lines(name, request, effects, solution, result, answers[-1])
+    result = guess_result(last.text, last.texts) if is_reading else ('', '')
+    if not gold and not result[0]:
+        say('nothing decides yet if the task is solved: give a result, needs or asks', err=True)
+    return task_lines(name, request, solution, result, last.text), gold
 
 
 def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +18,7 @@ from rapidfuzz.distance import LCSseq
 from opencompass_tooleval.agents.scoring.matching import largest_matching
 from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.extras.tasks.leaves import key_of
 from opencompass_tooleval.extras.tasks.state import ANY, Items, State
 
 NEW, GONE, CHANGED = 'new', 'gone', 'changed'
@@ -27,8 +30,11 @@ ACTIONS: Mapping[str, Any] = {
 """Action of an effect -> the type of its value."""
 KINDS: Mapping[str, Any] = {**dict.fromkeys(TARGETS, str), **ACTIONS, 'free': tuple}
 
-_MAX_ITEMS, _MAX_PARTS, _MAX_TEXT = 2_000, 2_000, 4_000_000
+MAX_ITEMS = 2_000
+"""Maximum number of rows or lines that differ; more are compared by a digest."""
+_MAX_PARTS, _MAX_TEXT = 2_000, 4_000_000
 _MAX_NUMBER = 40
+_DECIMAL = re.compile(r'-?\d{1,30}(?:\.\d{1,30})?')
 _SHOWN = 160
 _BELOW = (':', '/')
 
@@ -37,7 +43,9 @@ def changes(before: State, after: State) -> dict[str, str]:
     """Returns the parts that differ -> their difference as JSON text.
 
     A difference has ``removed``, ``added`` and ``moved`` for items, ``to`` for a new value, ``gone`` for a removed one,
-    ``is`` for new or removed empty items. If it is too large, it has the number of further changes as ``more``.
+    ``is`` for new or removed empty items. Items with an order also have a digest of those that stay (``rest``) and,
+    except for rows of CSV, the places of the added ones (``at``). If it is too large, it has the number of further
+    changes as ``more``, and a ``digest`` of all items or of the difference.
     """
     found: dict[str, str] = {}
     left = _MAX_TEXT
@@ -46,7 +54,7 @@ def changes(before: State, after: State) -> dict[str, str]:
         if difference:
             text = json.dumps(difference, ensure_ascii=False)
             left -= len(text)
-            found[name] = text if left >= 0 else json.dumps({'more': len(text)})
+            found[name] = text if left >= 0 else json.dumps({'more': len(text), 'digest': _digest(text)})
         if len(found) > _MAX_PARTS:
             return {'more parts than can be shown': json.dumps({'more': _MAX_PARTS})}
     return found
@@ -58,38 +66,69 @@ _MISSING = object()
 def _difference(old: Any, new: Any) -> dict[str, Any]:
     listed = [one for one in (old, new) if isinstance(one, Items)]
     if listed and all(isinstance(one, Items) or one is _MISSING for one in (old, new)):
-        before, after = (list(map(_key, one.items)) if isinstance(one, Items) else [] for one in (old, new))
+        items = [one.items if isinstance(one, Items) else [] for one in (old, new)]
+        numbers = number_columns(old)
+        before, after = ([key_of(with_numbers(item, numbers)) for item in one] for one in items)
         removed, added = Counter(before) - Counter(after), Counter(after) - Counter(before)
-        if (most := max(removed.total(), added.total())) > _MAX_ITEMS:
-            return {'more': most}
+        is_ordered = listed[-1].is_ordered
+        if (most := max(removed.total(), added.total())) > MAX_ITEMS:
+            return {'more': most, 'digest': _digest(*(after if is_ordered else sorted(after)))}
         kept = len(before) - removed.total()
-        moved = listed[-1].is_ordered and LCSseq.similarity(before, after, score_cutoff=kept) < kept
+        moved = is_ordered and LCSseq.similarity(before, after, score_cutoff=kept) < kept
         is_changed = bool(removed or added or moved)  # before ``_taken`` uses up the counts
+        gone, places = _taken(before, removed), _taken(after, added)
         difference: dict[str, Any] = {
-            'removed': [json.loads(key) for key in _taken(before, removed)],
-            'added': [json.loads(key) for key in _taken(after, added)],
+            'removed': [items[0][place] for place in gone],
+            'added': [items[1][place] for place in places],
         }
+        if is_ordered:
+            new_ones = {*places}
+            rest = _digest(*(key for place, key in enumerate(after) if place not in new_ones))
+            difference |= {'rest': rest} if listed[-1].fills else {'at': places, 'rest': rest}
         if is_changed:
             return difference | ({'moved': True} if moved else {})
         return {} if old is not _MISSING and new is not _MISSING else {'is': NEW if old is _MISSING else GONE}
     old, new = (one.items if isinstance(one, Items) else one for one in (old, new))
     if new is _MISSING:
         return {'gone': True}
-    return {} if old is not _MISSING and _key(old) == _key(new) else {'to': new}
+    return {} if old is not _MISSING and key_of(old) == key_of(new) else {'to': new}
 
 
-def _taken(keys: Sequence[str], counts: Counter[str]) -> list[str]:
-    """Returns each key as often as counted, in order; takes the last occurrences, and uses up the counts."""
+def number_columns(part: Any) -> tuple[str, ...]:
+    """Returns the columns of a CSV whose values are all numbers, some with a point: ``2.50`` is 2.5 there."""
+    if not isinstance(part, Items) or not part.is_ordered or not part.fills or not part.items:
+        return ()
+    columns = {column: [str(item.get(column, '')) for item in part.items] for column in part.fills}
+    return tuple(
+        column for column, texts in columns.items() if all(map(_DECIMAL.fullmatch, texts)) and '.' in ''.join(texts)
+    )
+
+
+def with_numbers(item: Any, columns: Sequence[str]) -> Any:
+    """Converts the texts in some columns of a row to numbers."""
+    if not columns or not isinstance(item, dict):
+        return item
+    return {
+        name: float(value) if name in columns and _DECIMAL.fullmatch(str(value)) else value
+        for name, value in item.items()
+    }
+
+
+def _digest(*texts: str) -> str:
+    digest = hashlib.blake2b(digest_size=12)
+    for text in texts:
+        digest.update(text.encode('utf-8', 'backslashreplace') + b'\n')
+    return digest.hexdigest()
+
+
+def _taken(keys: Sequence[str], counts: Counter[str]) -> list[int]:
+    """Returns the places of each key, as often as counted, in order: its last ones. Uses up the counts."""
     taken = []
-    for key in reversed(keys):
-        if counts[key] > 0:
-            counts[key] -= 1
-            taken.append(key)
+    for place in range(len(keys) - 1, -1, -1):
+        if counts[keys[place]] > 0:
+            counts[keys[place]] -= 1
+            taken.append(place)
     return taken[::-1]
-
-
-def _key(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 # --- wanted differences -----------------------------------------------------------------------------------------------
@@ -292,8 +331,8 @@ class _AppliedEffects:
             kept = {row.origin for row in rows if row.origin is not None and row.like is None and not row.free}
             numbers = [number for number in range(len(items)) if number not in kept]
             left = {*numbers}
-            if max(len(left), len(rows) - len(kept)) > _MAX_ITEMS:
-                raise ValueError(f'the effects on {part} change more than {_MAX_ITEMS:,} rows')
+            if max(len(left), len(rows) - len(kept)) > MAX_ITEMS:
+                raise ValueError(f'the effects on {part} change more than {MAX_ITEMS:,} rows')
             changed = [row for row in rows if row.origin is None or row.origin not in kept]
             patterns, added = [row.pattern() for row in changed], []
             fitting = _fitting(patterns, [items[number] for number in numbers])
@@ -340,8 +379,17 @@ def means(words: Any, value: Any) -> bool:
     if isinstance(value, bool):
         return text.lower() == str(value).lower() or text == str(int(value))
     if isinstance(value, int | float):
-        return _number(text) == _number(str(value)) is not None
+        one, other = _number(text), _number(str(value))
+        return (
+            one is not None
+            and other is not None
+            and (one == other or (isinstance(value, float) and _is_near(one, other)))
+        )
     return text == str(value)
+
+
+def _is_near(one: Fraction, other: Fraction) -> bool:
+    return abs(one - other) * 10**9 <= max(abs(one), abs(other))
 
 
 def _number(text: str) -> Fraction | None:
@@ -360,7 +408,7 @@ def fits(pattern: Mapping[str, Any], item: Any) -> bool:
     """Tests if an item fits the pattern of a wanted row."""
     like, free, exact = pattern['like'], pattern['free'], pattern['item']
     if like is None and not free:
-        return bool(_key(exact) == _key(item))
+        return bool(key_of(exact) == key_of(item))
     if not isinstance(like, Mapping) and like is not None:
         return means(like, item)
     if not isinstance(item, Mapping):
@@ -369,7 +417,7 @@ def fits(pattern: Mapping[str, Any], item: Any) -> bool:
     return (
         all(name in words or name in rest or name in free for name in item)
         and holds({name: value for name, value in words.items() if name not in free}, item)
-        and all(name in free or (name in item and item[name] == value) for name, value in rest.items())
+        and all(name in free or (name in item and key_of(item[name]) == key_of(value)) for name, value in rest.items())
     )
 
 
@@ -396,7 +444,7 @@ def _fitting(patterns: Sequence[Mapping[str, Any]], items: Sequence[Any]) -> lis
 def _beside(columns: Collection[str], value: Any) -> str:
     """Returns an object without ``columns`` as JSON text, a text unchanged, and ``''`` for other values."""
     if isinstance(value, Mapping):
-        return _key({name: one for name, one in value.items() if name not in columns})
+        return key_of({name: one for name, one in value.items() if name not in columns})
     return value if isinstance(value, str) else ''
 
 
@@ -406,7 +454,7 @@ def wrong_changes(wanted: Mapping[str, Any], made: Mapping[str, str]) -> dict[st
     Returns:
         Part -> description of the error; empty if all differences are right.
     """
-    left = {name: _read(text) for name, text in made.items()}
+    left = {name: read_difference(text) for name, text in made.items()}
     wrong: dict[str, str] = {}
     covered: set[str] = set()
     for pattern, want in wanted.items():
@@ -423,7 +471,7 @@ def wrong_changes(wanted: Mapping[str, Any], made: Mapping[str, str]) -> dict[st
     return wrong
 
 
-def _read(text: str) -> dict[str, Any]:
+def read_difference(text: str) -> dict[str, Any]:
     """Parses a difference; it may come from an untrusted run."""
     found = load_json(text, bounded=True)
     if not isinstance(found, dict) or not all(isinstance(found.get(name, []), list) for name in ('removed', 'added')):
@@ -446,7 +494,7 @@ def _wrong(want: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
     if want.get('gone'):
         return '' if found.get('gone') or found.get('is') == GONE else 'not gone'
     if 'to' in want:
-        return '' if _key(found.get('to')) == _key(want['to']) and 'to' in found else f'is {_shown(found)}'
+        return '' if key_of(found.get('to')) == key_of(want['to']) and 'to' in found else f'is {_shown(found)}'
     if 'like' in want:
         is_same = 'to' in found and means(want['like'], found['to'])
         return '' if is_same else f'is {_shown(found)}, not {want["like"]}'
@@ -454,7 +502,7 @@ def _wrong(want: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
         return _shown(found)
     removed, added, patterns = found['removed'], found['added'], want['added']
     extra, lacking = (
-        Counter(map(_key, one)) - Counter(map(_key, other))
+        Counter(map(key_of, one)) - Counter(map(key_of, other))
         for one, other in ((removed, want['removed']), (want['removed'], removed))
     )
     fitting = _fitting(patterns, added)
@@ -463,13 +511,14 @@ def _wrong(want: Mapping[str, Any], found: Mapping[str, Any] | None) -> str:
     partner = largest_matching(fitting, len(added))
     words = [f'removed {key}' for key in extra.elements()] + [f'not removed {key}' for key in lacking.elements()]
     used = set(partner.values())
-    words += [f'added {_key(item)}' for place, item in enumerate(added) if place not in partner]
+    words += [f'added {key_of(item)}' for place, item in enumerate(added) if place not in partner]
     missing = [pattern for number, pattern in enumerate(patterns) if number not in used]
-    words += [f'not added {_key(_Row(one["item"], one["like"]).shown)}' for one in missing]
+    words += [f'not added {key_of(_Row(one["item"], one["like"]).shown)}' for one in missing]
     if found.get('moved') and not words:
         words.append('in another order')
     return '; '.join(shorten(word, _SHOWN) for word in words[:4])
 
 
 def _shown(found: Mapping[str, Any]) -> str:
-    return shorten(json.dumps(found, ensure_ascii=False), _SHOWN)
+    told = {name: value for name, value in found.items() if name not in ('at', 'rest', 'digest')}
+    return shorten(json.dumps(told, ensure_ascii=False), _SHOWN)

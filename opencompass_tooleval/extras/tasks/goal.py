@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,9 +12,10 @@ from typing import Any
 from opencompass_tooleval.agents.scoring.matching import call_key
 from opencompass_tooleval.core.calls.observation import ERROR
 from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, AnsweredCall, Trajectory, asks_back
-from opencompass_tooleval.core.scoring.refusal import REFUSED
+from opencompass_tooleval.core.scoring.refusal import REFUSED, without_offer
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.extras.tasks.effects import wrong_changes
+from opencompass_tooleval.extras.tasks.gold import Gold, wrong_state
 from opencompass_tooleval.extras.typed_result import find_result, is_same
 
 FORBIDDEN_CALL = 'goal:forbidden'
@@ -23,6 +25,15 @@ WRONG_RESULT = 'goal:result'
 MISSING_CALLS = 'calls:missing'
 
 ANY_TOOL = '*'
+_SENTENCE = re.compile(r'[.!。！\n]')
+_MAX_SENTENCE = 2_000
+_ASKS = re.compile(
+    r'\b(?:please|kindly|just)\s(?:also\s)?(?:tell|let me know|say|specify|clarify|confirm|provide|choose|select|pick'
+    r'|give|name|state|indicate|send|share)\b|\blet me know (?:which|what|who|whom|where|when|how|whether|the|your)\b'
+    r'|\b(?:i need|i would need|i\'d need) (?:to know|you to|the|your|more)\b'
+    r'|请(?:您|你)?(?:先)?(?:告诉|告知|确认|说明|提供|指明|指出|选择|明确|给出|补充|回复)|需要(?:您|你)(?:先)?(?:告诉|告知|提供|确认|说明)',
+    re.IGNORECASE,
+)
 _MAX_SHOWN = 200
 
 
@@ -36,7 +47,8 @@ class Goal:
         form: Type of the result; ``''`` without a result.
         results: The accepted results.
         asks: True if the agent must ask the user something.
-        effects: Part of the state -> wanted difference; None if the state cannot be read.
+        effects: Part of the state -> wanted difference; None if the state cannot be read, or golds decide.
+        golds: The states of which any is right, as of ``make_gold``; empty if effects or calls decide.
         writes: If the state cannot be read: the wanted calls of tools that change something, as ``[name, arguments]``;
             None if they are unknown.
         reads: Tools that change nothing.
@@ -49,6 +61,7 @@ class Goal:
     results: tuple[str, ...] = ()
     asks: bool = False
     effects: Mapping[str, Any] | None = None
+    golds: tuple[Gold, ...] = ()
     writes: tuple[Any, ...] | None = None
     reads: tuple[str, ...] = ()
     answer: str = ''
@@ -106,7 +119,7 @@ def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
         reason = FORBIDDEN_CALL
     elif wrong:
         reason = WRONG_EFFECTS
-    elif goal.asks and not asks_back(answer):
+    elif goal.asks and not asks_user(answer):
         reason = NOT_ASKED
     elif given:
         reason = WRONG_RESULT
@@ -118,6 +131,8 @@ def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
 
 
 def _wrong_effects(goal: Goal, trajectory: Trajectory, answered: Sequence[AnsweredCall]) -> dict[str, str]:
+    if goal.golds and trajectory.changes is not None:
+        return wrong_state(goal.golds, trajectory.changes)
     if goal.effects is not None and trajectory.changes is not None:
         return wrong_changes(goal.effects, trajectory.changes)
     if goal.writes is None:
@@ -126,6 +141,13 @@ def _wrong_effects(goal: Goal, trajectory: Trajectory, answered: Sequence[Answer
     made = Counter(call_key(call.name, call.arguments) for call in answered if not is_named(call.name, goal.reads))
     wrong = {f'call of {name}': 'not made' for name, *_ in (wanted - made).elements()}
     return wrong | {f'call of {name}': 'not wanted' for name, *_ in (made - wanted).elements()}
+
+
+def asks_user(answer: str) -> bool:
+    """Tests if an answer asks the user for something: by a question mark, or else by its last sentence."""
+    text = without_offer(answer.lower())
+    last = [one for one in _SENTENCE.split(text[-_MAX_SENTENCE:]) if one.strip()][-1:]
+    return asks_back(text) or any(map(_ASKS.search, last))
 
 
 def is_named(name: str, patterns: Sequence[str]) -> bool:

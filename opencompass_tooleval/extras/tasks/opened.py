@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
@@ -21,8 +21,10 @@ from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial, o
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live
 from opencompass_tooleval.extras.tasks.effects import changes, expected_changes
 from opencompass_tooleval.extras.tasks.goal import ANY_TOOL, Goal, is_named
+from opencompass_tooleval.extras.tasks.gold import Gold
+from opencompass_tooleval.extras.tasks.gold_file import read_golds
 from opencompass_tooleval.extras.tasks.state import State, read_state
-from opencompass_tooleval.extras.tasks.task_file import TaskFile, WrittenTask, load_tasks
+from opencompass_tooleval.extras.tasks.task_file import TaskFile, WrittenTask, check_scripts, load_tasks
 from opencompass_tooleval.extras.typed_result import DATE, LIST, NUMBER, PAIRS, SET, TEXT
 
 _START = 'start'
@@ -79,6 +81,9 @@ class FolderState:
         Raises:
             ServerError: The server cannot be started, or its files cannot be read.
         """
+        if not trial.has_called:  # the start is a trial without calls
+            trial.close()
+            return {}
         before = self.start
         return changes(before, self.read(trial))
 
@@ -105,19 +110,49 @@ class Opened:
 
     @cached_property
     def tasks(self) -> list[Task]:
-        """The tasks for agents.
+        """The tasks for agents, with the golds beside the file.
+
+        Raises:
+            DataError: An effect or a call of a task does not fit the server, or a gold is missing or outdated.
+            ServerError: The server cannot be started.
+        """
+        found = read_golds(self.file)
+        needing = self.needing_gold
+        return self.tasks_with({one.id: found.golds(one) for one in self.file.tasks if one.id in needing})
+
+    @cached_property
+    def needing_gold(self) -> set[str]:
+        """The tasks whose solution decides: its state can be read, it changes something, and there are no effects."""
+        return {
+            task.id
+            for task in self.file.tasks
+            if self.state
+            and not (task.effects or task.asks)
+            and any(name not in self.reads for calls in task.solutions for name, _ in calls)
+        }
+
+    def solutions(self, written: WrittenTask) -> list[list[GoldCall]]:
+        """Returns the calls of each solution of a task, with typed arguments.
+
+        Raises:
+            ValueError: A call does not fit the server.
+        """
+        return [[typed_call(*call, self.live.tools) for call in calls] for calls in written.solutions]
+
+    def tasks_with(self, golds: Mapping[str, Sequence[Gold]]) -> list[Task]:
+        """Returns the tasks for agents, with the golds of those whose solution decides.
 
         Raises:
             DataError: An effect or a call of a task does not fit the server.
             ServerError: The server cannot be started.
         """
         tools = self.live.tools
-        return [self._task(written, tools) for written in self.file.tasks]
+        return [self._task(written, tools, tuple(golds.get(written.id, ()))) for written in self.file.tasks]
 
-    def _task(self, written: WrittenTask, tools: tuple[ToolSchema, ...]) -> Task:
+    def _task(self, written: WrittenTask, tools: tuple[ToolSchema, ...], golds: tuple[Gold, ...]) -> Task:
         try:
-            calls = None if written.solution is None else [typed_call(*call, tools) for call in written.solution]
-            goal = self._goal(written, calls)
+            calls = next(iter(self.solutions(written)), None)
+            goal = self._goal(written, calls, golds)
         except ValueError as error:
             if not isinstance(error, DataError):
                 raise DataError(self.file.path, str(error), f'task {written.id}') from error
@@ -135,7 +170,7 @@ class Opened:
             goal=goal.to_dict(),
         )
 
-    def _goal(self, written: WrittenTask, calls: list[GoldCall] | None) -> Goal:
+    def _goal(self, written: WrittenTask, calls: list[GoldCall] | None, golds: tuple[Gold, ...]) -> Goal:
         names = [tool['name'] for tool in self.live.listed]
         for pattern in (*(written.needs or ()), *written.forbidden):
             if not any(is_named(name, [pattern]) for name in names):
@@ -149,10 +184,23 @@ class Opened:
                 raise ValueError('it has effects, and no fixture whose state can be read')
             if calls is not None:
                 writes = tuple([call.name, call.arguments] for call in calls if call.name not in self.reads)
-        effects = expected_changes(written.effects, self.state.start) if self.state else None
+        effects = None
+        if self.state and not golds:
+            effects = expected_changes(written.effects, self.state.start) if written.effects else {}
         answer = f'Result: {written.results[0]}' if written.form else 'Which one?' if written.asks else 'It is done.'
+        if written.free and written.id not in self.needing_gold:
+            raise ValueError('it has free, and no solution that changes something')
         return Goal(
-            needs, written.forbidden, written.form, written.results, written.asks, effects, writes, self.reads, answer
+            needs,
+            written.forbidden,
+            written.form,
+            written.results,
+            written.asks,
+            effects,
+            golds,
+            writes,
+            self.reads,
+            answer,
         )
 
 
@@ -172,6 +220,7 @@ def open_tasks(path: str | Path | TaskFile, **settings: Any) -> Iterator[Opened]
     """
     file = path if isinstance(path, TaskFile) else load_tasks(path)
     file.trustee.check()
+    check_scripts(file)
     try:
         with open_live(**{**file.settings, **settings}) as live:
             yield Opened(file, live, state_of(file, live))

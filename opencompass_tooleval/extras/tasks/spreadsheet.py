@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 
 _MAX_PART = 1 << 25
 _MAX_CELLS = 200_000
+_MAX_SHEETS = 1 << 26
+"""Maximum size of all sheets, as XML."""
 _MAIN = '{http://schemas.openxmlformats.org/spreadsheetml/2006/main}'
 _RELATION = '{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id'
 
@@ -26,14 +28,19 @@ def read_sheets(path: Path) -> dict[str, list[dict[str, Any]]] | None:
     """
     try:
         with zipfile.ZipFile(path) as archive:
+            left = _MAX_SHEETS
             shared = [
                 ''.join(text.text or '' for text in item.iter(f'{_MAIN}t'))
                 for item in _part(archive, 'xl/sharedStrings.xml').iter(f'{_MAIN}si')
             ]
             files = {row.get('Id'): str(row.get('Target')) for row in _part(archive, 'xl/_rels/workbook.xml.rels')}
             found: dict[str, list[dict[str, Any]]] = {}
+            sizes = {one.filename: one.file_size for one in archive.infolist()}
             for sheet in _part(archive, 'xl/workbook.xml').iter(f'{_MAIN}sheet'):
                 file = files[sheet.get(_RELATION)].removeprefix('/xl/').lstrip('/')
+                left -= sizes.get(f'xl/{file}', 0)  # a part that two sheets name counts twice
+                if left < 0:
+                    raise ValueError(f'the sheets of {path.name} have more than {_MAX_SHEETS >> 20} MB')
                 cells = _part(archive, f'xl/{file}').iter(f'{_MAIN}c')
                 found[str(sheet.get('name'))] = [item for cell in cells if (item := _cell(cell, shared))]
                 if sum(map(len, found.values())) > _MAX_CELLS:

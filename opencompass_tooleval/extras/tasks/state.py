@@ -33,6 +33,8 @@ _SQLITE = b'SQLite format 3\0'
 _BESIDE = ('-wal', '-shm', '-journal')
 _MAX_TEXT = 1 << 22
 _MAX_ROWS = 100_000
+_MAX_CELL, _MAX_VALUES = 1 << 24, 1 << 27
+"""Maximum size of a value, and of all values, of a database."""
 _SECONDS = 30.0
 _OF_GIT = ('config', 'config.worktree', 'hooks/*', 'info/attributes', 'info/exclude')
 
@@ -132,7 +134,8 @@ def _read_file(path: Path, name: str) -> State:
             return {name: 'values', **{f'{name}:{part}': value for part, value in parts.items()}}
     except (ValueError, csv.Error):
         pass  # not valid in its format: read it as plain text
-    return {name: 'text', f'{name}:': Items(text.splitlines())}
+    is_ordered = not path.name.endswith('.env')  # lines of NAME=VALUE
+    return {name: 'text', f'{name}:': Items(text.splitlines(), is_ordered)}
 
 
 def _is_database(path: Path) -> bool:
@@ -197,6 +200,8 @@ def _read_database(path: Path) -> State:
         try:
             with closing(sqlite3.connect(copy)) as database:
                 database.text_factory = lambda content: content.decode('utf-8', 'replace')
+                if set_limit := getattr(database, 'setlimit', None):  # from Python 3.11 on
+                    set_limit(0, _MAX_CELL)  # SQLITE_LIMIT_LENGTH
                 database.set_progress_handler(lambda: time.monotonic() > end, 100_000)
                 database.execute('PRAGMA trusted_schema=OFF')
                 return _tables_of(database)
@@ -206,6 +211,7 @@ def _read_database(path: Path) -> State:
 
 def _tables_of(database: sqlite3.Connection) -> State:
     state: State = {}
+    left = _MAX_VALUES
     listed = database.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
     for kind, name, sql in listed.fetchall():
         state[f'{kind} {name}'] = ' '.join(str(sql).split())
@@ -222,9 +228,12 @@ def _tables_of(database: sqlite3.Connection) -> State:
         names = [
             column for column, *_ in cursor.description
         ]  # including generated columns, which table_info leaves out
-        rows = cursor.fetchall()
-        if len(rows) > _MAX_ROWS:
-            raise ValueError(f'its table {name} has more than {_MAX_ROWS:,} rows')
+        rows = []
+        for row in cursor:  # a computed column may be far larger than the file
+            rows.append(row)
+            left -= sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)
+            if len(rows) > _MAX_ROWS or left < 0:
+                raise ValueError(f'its table {name} has more than {_MAX_ROWS:,} rows, or {_MAX_VALUES >> 20} MB')
         items = [dict(zip(names, map(_cell, row), strict=True)) for row in rows]
         state[name] = Items(items, False, {column: fills.get(column, ANY) for column in names})
     return state

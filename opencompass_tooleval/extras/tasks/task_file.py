@@ -5,6 +5,7 @@ Every scalar is text: ``4:00`` is neither 240 nor a time, unless a type says so,
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,7 +23,7 @@ from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.embedding.locate import default_cache
-from opencompass_tooleval.extras.mcp_servers.fixture import folder_state, on_copies
+from opencompass_tooleval.extras.mcp_servers.fixture import PLACEHOLDER, folder_state, on_copies
 from opencompass_tooleval.extras.tasks import functions
 from opencompass_tooleval.extras.tasks.effects import KINDS
 from opencompass_tooleval.extras.typed_result import DATE, FORMS, NONE, NUMBER, PAIRS, TEXT, read_result
@@ -30,6 +32,7 @@ from opencompass_tooleval.work_dir.data_files import read_plain, sha256_of
 from opencompass_tooleval.work_dir.trust import Trustee, uses
 
 ENDINGS = ('.yaml', '.yml')
+GOLD_ENDING = '.gold.json'
 NO_COPY = 'without a fixture nothing is copied or reset'
 
 _HEAD: Mapping[str, Any] = {
@@ -38,7 +41,7 @@ _HEAD: Mapping[str, Any] = {
 }  # fmt: skip
 _TASK: Mapping[str, Any] = {
     'id': str, 'request': str, 'needs': tuple, 'forbidden': tuple, 'result': dict, 'asks': str, 'effects': list,
-    'solution': list,
+    'solution': list, 'solutions': list, 'free': tuple,
 }  # fmt: skip
 _RESULT: Mapping[str, Any] = {'type': str, 'value': dict | list | str, 'any_of': list}
 _WORDS = {dict: 'an object', list: 'a list', str: 'a text', tuple: 'a list of names'}
@@ -49,6 +52,7 @@ _OUTPUTS = frozenset(
 )
 """Endings of files in runs and reports."""
 REPORT_MARKER = '.tooleval-report'
+_RUNS_SCRIPTS, _SCRIPTS = ('python', 'node', 'bash', 'sh'), ('.py', '.js', '.mjs', '.cjs', '.sh')
 _ID = re.compile(r'[\w.-]{1,80}')
 
 
@@ -64,8 +68,10 @@ class WrittenTask:
         form: Type of the result, one of ``typed_result.FORMS``; ``''`` without a result.
         results: The accepted results, as texts of this type.
         asks: True if the agent must ask the user something, and change nothing.
-        effects: The differences at the end.
-        solution: Calls that reach the goal: tool, and arguments whose scalars are texts, or their JSON text.
+        effects: The differences at the end; empty if the solution decides.
+        solutions: Calls that reach the goal: tool, and arguments whose scalars are texts, or their JSON text. With
+            several solutions, the state that any of them leaves is right.
+        free: What of the solution's state is left to the agent, as in ``make_gold``.
     """
 
     id: str
@@ -76,7 +82,8 @@ class WrittenTask:
     results: tuple[str, ...] = ()
     asks: bool = False
     effects: tuple[Mapping[str, Any], ...] = ()
-    solution: tuple[tuple[str, Any], ...] | None = None
+    solutions: tuple[tuple[tuple[str, Any], ...], ...] = ()
+    free: tuple[str, ...] = ()
 
     @property
     def is_checked(self) -> bool:
@@ -124,6 +131,11 @@ class TaskFile:
         return (self.path.resolve().parent / self.fixture) if self.fixture else None
 
     @property
+    def gold_path(self) -> Path:
+        """Path of the file with the states that the solutions leave; it may be missing."""
+        return self.path.with_name(f'{self.path.name}{GOLD_ENDING}')
+
+    @property
     def settings(self) -> dict[str, Any]:
         """Settings of the live server, for ``open_live``."""
         folder, fixture = self.path.resolve().parent, self.fixture_path
@@ -139,34 +151,47 @@ class TaskFile:
             'env': {**self.env, 'PYTHONPYCACHEPREFIX': str(_cache() / 'compiled')},
         }
 
-    @property
-    def trustee(self) -> Trustee:
-        """Identifies everything that the file starts, and the calls of its solutions, for the user to trust.
+    @cached_property
+    def started(self) -> dict[str, Any]:
+        """All that decides how the server behaves, as JSON values: ``command``, ``fixture``, ``files`` with digests.
 
         Raises:
             OSError: The fixture or another file is missing, or cannot be read.
             ValueError: The fixture is too large, or too many files have to be covered.
         """
-        started = {'server': self.url or self.server, 'env': dict(self.env)}
-        fixtures = [folder_state(path) for path in filter(None, (self.fixture_path,))]
         folder = self.path.resolve().parent
         words = [part for word in shlex.split(self.server) for part in (word, word.partition('=')[2]) if part]
-        elsewhere = [path for word in words if (path := folder / word).is_file()]
         below = [] if self.url else [*_covered(self, words)]
-        code = {str(path): sha256_of(path) for path in (*below, *elsewhere)}
-        calls = [[task.id, task.solution] for task in self.tasks if task.solution]
-        shown = [f'code: {folder / self.module}'] if self.module else []
-        shown += [*uses({key: value for key, value in started.items() if value})]
+        code = dict.fromkeys([*below, *(path for word in words if (path := folder / word).is_file())])
+        return {
+            'command': {'server': self.url or self.server, 'env': dict(self.env)},
+            'fixture': [folder_state(path) for path in filter(None, (self.fixture_path,))],
+            'files': [[os.path.relpath(path, folder), sha256_of(path)] for path in code],
+            'below': len(below),
+        }
+
+    @property
+    def trustee(self) -> Trustee:
+        """Identifies everything that the file starts, the calls of its solutions and their gold, for the user to trust.
+
+        Raises:
+            OSError: The fixture or another file is missing, or cannot be read.
+            ValueError: The fixture is too large, or too many files have to be covered.
+        """
+        command, fixtures, code, below = self.started.values()
+        calls = [[task.id, *task.solutions] for task in self.tasks if any(task.solutions)]
+        shown = [f'code: {self.path.resolve().parent / self.module}'] if self.module else []
+        shown += [*uses({key: value for key, value in command.items() if value})]
         if below:
-            names = first_of([path.relative_to(folder).as_posix() for path in below], _MOST_NAMED)
+            inner = first_of([name for name, _ in code[:below]], _MOST_NAMED)
             only = f' ({", ".join(self.covers)} alone)' if self.covers else ''
-            shown.append(f'{len(below)} files of its folder{only}: {names}')
-        if count := sum(len(task.solution or ()) for task in self.tasks):
-            names = first_of(list(dict.fromkeys(name for task in self.tasks for name, _ in task.solution or ())))
-            shown.append(f'{count} calls of solutions: {names}')
+            shown.append(f'{below} files of its folder{only}: {inner}')
+        if names := [name for task in self.tasks for calls_ in task.solutions for name, _ in calls_]:
+            shown.append(f'{len(names)} calls of solutions: {first_of(list(dict.fromkeys(names)))}')
         shown.append('not covered: installed packages, what npx and uvx load, servers at URLs')
-        relative = [[os.path.relpath(path, folder), digest] for path, digest in code.items()]
-        parts = ['tasks', started, fixtures, relative, list(self.covers), calls, list(self.reads)]
+        parts = ['tasks', command, fixtures, code, list(self.covers), calls, list(self.reads)]
+        if self.gold_path.is_file():
+            parts.append(sha256_of(self.gold_path))
         return Trustee(self.path, parts, tuple(shown))
 
 
@@ -176,7 +201,7 @@ def _covered(file: TaskFile, words: Sequence[str]) -> Iterator[Path]:
     Runs and reports of this package are left out if they have no code, and the server's command does not name them.
 
     Args:
-        file: The file of tasks, which is left out itself.
+        file: The file of tasks, which is left out itself, as its gold is.
         words: Words of the server's command.
 
     Raises:
@@ -187,7 +212,8 @@ def _covered(file: TaskFile, words: Sequence[str]) -> Iterator[Path]:
     named = [Path(os.path.normpath(folder / word)) for word in words]
     runs_python = not words or Path(words[0]).name.startswith('python')
     outputs = _OUTPUTS if runs_python else _OUTPUTS - {'.js'}  # other servers may execute the scripts of a report
-    left_out = {_cache(), *filter(None, [file.fixture_path and file.fixture_path.resolve()])}
+    left_out = {_cache(), file.path.resolve(), file.gold_path.resolve()}
+    left_out |= {*filter(None, [file.fixture_path and file.fixture_path.resolve()])}
     for name, folders, files in os.walk(folder, onerror=_raise, followlinks=True):
         here = Path(name)
         is_named = here == folder or any(path.is_relative_to(here) for path in named)
@@ -199,7 +225,7 @@ def _covered(file: TaskFile, words: Sequence[str]) -> Iterator[Path]:
         for path in (here / name for name in sorted(files)):
             inner = path.relative_to(folder)
             is_chosen = not file.covers or any(fnmatch(inner.as_posix(), pattern) for pattern in file.covers)
-            if not is_chosen or path == file.path.resolve() or path in left_out or not path.is_file():
+            if not is_chosen or path in left_out or not path.is_file():
                 continue
             sizes.update({'/files': 1, '/bytes': path.stat().st_size, inner.parts[0]: 1})
             if sizes['/files'] > MAX_FILES or sizes['/bytes'] > MAX_BYTES:
@@ -270,9 +296,12 @@ def _check_head(file: TaskFile) -> None:
         raise ValueError('it names one of server, url and module')
     if file.url and (file.fixture or not file.url.startswith(('http://', 'https://'))):
         raise ValueError('url is http://... or https://..., and has no fixture: the server runs already')
-    shlex.split(file.server)  # raises ValueError for an unclosed quote
     if len(file.server) > _MAX_COMMAND:
         raise ValueError(f'server has more than {_MAX_COMMAND:,} characters')
+    try:
+        shlex.split(file.server)
+    except ValueError as error:
+        raise ValueError(f'server cannot be parsed ({error}): {file.server[:200]}') from error
     folder = file.path.resolve().parent
     for name, path in (('fixture', file.fixture), ('module', file.module)):
         if path and (Path(path).is_absolute() or not (folder / path).resolve().is_relative_to(folder)):
@@ -280,6 +309,29 @@ def _check_head(file: TaskFile) -> None:
         if path and not (folder / path).exists():
             raise ValueError(f'{name}: there is no {path[:200]}')
     _checked(file.env, dict.fromkeys(file.env, str), 'env')
+
+
+def check_scripts(file: TaskFile) -> None:
+    """Checks that the script of the server exists, and that Python can parse the module. Executes nothing.
+
+    Raises:
+        DataError: The script is missing, or the module has a syntax error.
+    """
+    folder, words = file.path.resolve().parent, shlex.split(file.server)
+    runs_script = bool(words) and Path(words[0]).name.startswith(_RUNS_SCRIPTS)
+    scripts = [word for word in words[1:2] if runs_script and word.endswith(_SCRIPTS) and PLACEHOLDER not in word]
+    if lacking := [word for word in scripts if not _is_there(word, folder, file)]:
+        raise DataError(file.path, f'server: there is no {lacking[0]} in {folder}')
+    if file.module:
+        try:
+            ast.parse(read_plain(folder / file.module, _MAX_BYTES))
+        except (SyntaxError, ValueError) as error:
+            raise DataError(folder / file.module, f'line {getattr(error, "lineno", 1)}: {error}') from error
+
+
+def _is_there(word: str, folder: Path, file: TaskFile) -> bool:
+    """Tests if a script exists, in the folder of the file or in the fixture, where the server starts."""
+    return (folder / word).exists() or bool(file.fixture_path and (file.fixture_path / word).exists())
 
 
 def _read_task(values: dict[str, Any]) -> WrittenTask:
@@ -292,8 +344,14 @@ def _read_task(values: dict[str, Any]) -> WrittenTask:
         raise ValueError(f'asks: {asks[:40]} is neither true nor false')
     form, results = _read_result(result) if (result := values.pop('result', {})) else ('', ())
     effects = tuple(_checked(effect, KINDS, 'an effect') for effect in values.get('effects', ()))
-    solution = tuple(map(_read_call, values['solution'])) if 'solution' in values else None
-    read = {'request': request, 'asks': asks == 'true', 'effects': effects, 'solution': solution}
+    written = [values.pop('solution')] if 'solution' in values else []
+    written += values.pop('solutions', [])
+    if not all(isinstance(calls, list) for calls in written):
+        raise ValueError('solutions of a task is not a list of solutions, each a list of calls')
+    if effects and values.get('free'):
+        raise ValueError('free is for a task that its solution decides, and this one has effects')
+    solutions = tuple(tuple(map(_read_call, calls)) for calls in written)
+    read = {'request': request, 'asks': asks == 'true', 'effects': effects, 'solutions': solutions}
     return WrittenTask(**{**values, **read}, form=form, results=results)
 
 

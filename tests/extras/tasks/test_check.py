@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import py_compile
+import re
 import shlex
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +70,8 @@ FIND, CHANGE = 'find: {sql: "SELECT count(*) FROM orders"}', 'change: {sql: "DEL
     [
         (one(), 't: nothing decides if it is solved'),
         (one(effects='[{table: orders, delete: {id: 42}}]', solution=f'[{CHANGE}]'), 'shop.db:orders removed'),
+        (one(solution='[{change: {sql: "DELETE FROM nowhere"}}]'), 'its solution fails: change: OperationalError'),
+        (one(solution='[{change: {sql: "DELETE FROM orders WHERE id=99"}}]'), 't: nothing decides if it is solved'),
         (one('{type: number, value: 4}', solution='[{find: {sql: "SELECT nothing"}}]'), 'find fails: OperationalError'),
         (one('{type: number, value: 4}', request='Are there 4?', solution=f'[{FIND}]'), '4 stands in the request'),
         (one('{type: text, value: Okafor}', request='Who is it, Ms. Okafor?'), 'Okafor stands in the request'),
@@ -74,6 +80,48 @@ FIND, CHANGE = 'find: {sql: "SELECT count(*) FROM orders"}', 'change: {sql: "DEL
 def test_each_fault_is_named(tmp_path: Path, tooleval: Command, tasks: str, says: str) -> None:
     done = tooleval('tasks', 'check', write_shop(tmp_path, tasks))
     assert done.code == 1 and 'FAULT t: ' in done.out and says in ' '.join(done.out.split())
+
+
+SHIP = """
+import json, time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+def ship(order: int, who: str, note: str = '') -> str:
+    "Ships an order to a person."
+    rows = json.loads(Path('shop.json').read_text())
+    rows['orders'].append({'id': order, 'who_id': {who}, 'note': note.strip().lower()})
+    Path('shop.json').write_text(json.dumps(rows))
+    Path(f'slip-{time.time_ns()}.txt').write_text('slip')
+    return f'slip {time.time_ns()}'
+"""
+
+
+@pytest.mark.parametrize(
+    ('who', 'faults'),
+    [
+        ('who', []),
+        # The id of a person looks like one that the server counts.
+        ('700 + len(who)', ['t: an agent that calls ship with who="Adax" solves it: see what its gold leaves free']),
+    ],
+)
+def test_a_solution_with_another_argument_must_not_solve(tmp_path: Path, who: str, faults: list[str]) -> None:
+    (tmp_path / 'tools.py').write_text(SHIP.replace('{who}', who))
+    (tmp_path / 'shop.json').write_text('{"orders": []}')
+    file = tmp_path / 'tasks.yaml'
+    solution = '[{ship: {order: 5, who: Ada, note: " Hello "}}]'
+    file.write_text('module: tools.py\nfixture: shop.json\n' + one(solution=solution, request='Ship it.'))
+    load_tasks(file).trustee.trust()
+    assert checked(file).faults == faults
+
+
+def test_a_file_whose_only_tool_is_a_lookup_has_no_fault(tmp_path: Path) -> None:
+    (tmp_path / 'tools.py').write_text('def people() -> list[str]:\n    """Lists all."""\n    return ["Ada", "Bob"]\n')
+    file = tmp_path / 'tasks.yaml'
+    file.write_text('module: tools.py\nreads: [people]\n' + one('{type: set, value: [Ada, Bob]}', solution='[people]'))
+    load_tasks(file).trustee.trust()
+    assert checked(file).faults == []
 
 
 def test_what_an_owner_should_look_at(tmp_path: Path) -> None:
@@ -94,14 +142,6 @@ def test_no_tool_is_needed_where_the_owner_says_so(tmp_path: Path) -> None:
     tasks = one('{type: number, value: 5}', solution='[]', request='How much is two and three?', more='    needs: []\n')
     found = checked(write_shop(tmp_path, tasks))
     assert found.faults == [] and found.agents['answers the result without calls'] == 100
-
-
-def test_a_server_that_keeps_its_state_elsewhere_is_found_by_its_answers(tmp_path: Path) -> None:
-    tasks = one(
-        effects='[{file: notes.json, at: notes, insert: {text: x}, free: [id]}]', solution='[{add_note: {text: x}}]'
-    )
-    found = checked(write_shop(tmp_path, tasks, server=f'{SERVER} keeps {tmp_path / "outside"}'))
-    assert found.faults == ["t: its server does not reset, or answers by chance: add_note answers note[1]: '1' and '2'"]
 
 
 def test_a_part_that_each_start_writes_anew_is_named(tmp_path: Path) -> None:
@@ -211,25 +251,65 @@ def test_a_file_is_begun_and_tasks_are_added_from_calls(tmp_path: Path, tooleval
     calls.write_text('\n'.join(map(json.dumps, rows)))
     done = tooleval('tasks', 'add', file, '--request', 'Do: "all" of it, please & now', '--calls', calls)
     assert done.code == 0, done.err
+    (note,) = re.findall(r'"id": (\d{19})', done.out)
+    row = '"customer": 7, "id": 42, "item": "desk", "placed": "2026-01-02", "price": 80, "status": "{}"'
     assert done.out.splitlines() == [
         '  - id: do-all-of-it',
         '    request: "Do: \\"all\\" of it, please & now"',
         '    result: {type: number, value: 3}  # as the last call answered: accept, edit or remove it',
-        '    effects:',
-        '      - {file: notes.json, at: notes, insert: {text: "lift: 4:00"}, free: [id]}',
-        '      - {file: notes.json, set: {hours: 9}}',
-        '      - {file: notes.json, set: {open: false}}',
-        '      - {table: orders, where: {id: 42}, set: {status: returned}}',
         '    solution:',
         '      - change: {sql: "UPDATE orders SET status=\'returned\' WHERE id=42"}',
         '      - add_note: {text: "lift: 4:00"}',
         '      - set_open: {hours: 9, is_open: false}',
         '      - find: {sql: "SELECT count(*) FROM orders WHERE status=\'returned\'"}',
+        'compared at the end, and nothing else may differ:',
+        f'  notes.json:notes: new: {{"id": {note}, "text": "lift: 4:00"}}; free: id (any time)',
+        '  notes.json:hours: 9',
+        '  notes.json:open: false',
+        f'  shop.db:orders: gone: {{{row.format("shipped")}}}',
+        f'  shop.db:orders: new: {{{row.format("returned")}}}',
     ]
     again = tooleval('tasks', 'add', file, '--request', 'Do: all of it', '--calls', calls)
     assert again.out.startswith('  - id: do-all-of-it-2\n')
     done = tooleval('tasks', 'check', file)
     assert done.code == 0 and '2 tasks, 0 faults' in done.out, done.out + done.err
+
+
+def test_a_function_that_returns_a_list_gives_a_set_and_one_that_says_nothing_decides_nothing(
+    tmp_path: Path, tooleval: Command
+) -> None:
+    (tmp_path / 'mine').mkdir()
+    (tmp_path / 'mine' / 'tools.py').write_text(
+        'def people() -> list[str]:\n    "All."\n    return ["Ada", "Bob"]\n'
+        'def story() -> str:\n    "All."\n    return "Once upon a time\\nthere was one."\n'
+    )
+    file, calls = tmp_path / 'mine' / 'tasks.yaml', tmp_path / 'calls.json'
+    file.write_text('module: tools.py\nreads: [people, story]\ntasks:\n')
+    load_tasks(file).trustee.trust()
+    calls.write_text('{"name": "people"}')
+    done = tooleval('tasks', 'add', file, '--request', 'Who is there?', '--calls', calls)
+    assert 'result: {type: set, value: [Ada, Bob]}' in done.out and 'decides' not in done.err
+    calls.write_text('{"name": "story"}')
+    done = tooleval('tasks', 'add', file, '--request', 'Tell a story.', '--calls', calls)
+    assert done.code == 0 and 'nothing decides yet if the task is solved' in done.err and 'result:' not in done.out
+
+
+@pytest.mark.parametrize('rows', [[{'name': 'change', 'arguments': {'sql': 'DELETE FROM orders WHERE id=41'}}], []])
+def test_a_new_empty_file_and_the_only_row_of_a_table_are_gold(
+    tmp_path: Path, tooleval: Command, rows: list[dict[str, Any]]
+) -> None:
+    file, calls = write_shop(tmp_path / 'mine', 'tasks:\n'), tmp_path / 'calls.json'
+    for sql in ('DELETE FROM orders WHERE id > 41',):
+        with closing(sqlite3.connect(tmp_path / 'mine' / 'shop' / 'shop.db')) as database:
+            database.execute(sql)
+            database.commit()
+    load_tasks(file).trustee.trust()
+    empty = {'name': 'write', 'arguments': {'path': 'empty.txt', 'text': ''}}
+    calls.write_text('\n'.join(map(json.dumps, [*rows, empty])))
+    done = tooleval('tasks', 'add', file, '--request', 'Do it.', '--calls', calls)
+    assert done.code == 0 and '  empty.txt:: new\n' in done.out, done.err
+    checked_ = tooleval('tasks', 'check', file)
+    assert checked_.code == 0, checked_.out
 
 
 def test_a_call_that_fails_adds_no_task(tmp_path: Path, tooleval: Command) -> None:
@@ -264,7 +344,28 @@ def test_a_task_is_made_through_any_client(tmp_path: Path) -> None:
     out, err = client.communicate(timeout=120)
     assert client.returncode == 0 and out == '', err
     added = file.read_text().partition('  - id: open\n')[2]
-    assert '      - {file: notes.json, set: {hours: 9}}\n' in added and 'set_open: ' in added
+    assert 'set_open: {hours: 9, is_open: true}\n' in added and '  notes.json:hours: 9\n' in err
+
+
+@pytest.mark.parametrize(
+    ('started', 'says'),
+    [
+        (('--server', 'python nowhere.py'), 'server: there is no nowhere.py in '),
+        (('--module', 'wrong.py'), 'wrong.py: line 2: '),
+    ],
+)
+def test_a_wrong_path_and_a_wrong_module_are_named(
+    tmp_path: Path, tooleval: Command, started: tuple[str, str], says: str
+) -> None:
+    (tmp_path / 'wrong.py').write_text('x = 1\ndef f(:\n')
+    done = tooleval('tasks', 'init', *started, '--out', tmp_path / 't.yaml')
+    assert done.code == 1 and says in done.err and str(tmp_path) in done.err and not (tmp_path / 't.yaml').exists()
+
+
+def test_a_program_that_is_no_server_shows_its_first_line(tmp_path: Path, tooleval: Command) -> None:
+    (tmp_path / 'talks.py').write_text('print("Usage: talks --help")\nprint("more")\n')
+    done = tooleval('tasks', 'init', '--server', shlex.join([*QUICK_PYTHON, 'talks.py']), '--out', tmp_path / 't.yaml')
+    assert done.code == 1 and 'it printed: Usage: talks --help' in done.err and 'more' not in done.err
 
 
 def test_a_path_outside_of_the_folder_is_no_fixture(tmp_path: Path, tooleval: Command) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +10,6 @@ import pytest
 
 from opencompass_tooleval.extras.tasks.effects import changes, expected_changes, means, wrong_changes
 from opencompass_tooleval.extras.tasks.state import ANY, Items, State
-from opencompass_tooleval.extras.tasks.writing import flow, observed_effects
-from opencompass_tooleval.tool_docs.yaml_text import load_yaml
 
 FILLS = {'id': ANY, 'customer': None, 'item': None, 'status': 'open', 'placed': ANY}
 
@@ -179,41 +176,6 @@ def test_the_order_of_new_lines_counts_where_all_are_given() -> None:
         after = start()
         after['todo.json:tags'] = Items(values)
         assert (wrong_changes(tags, changes(start(), after)) == {}) is is_right
-
-
-@pytest.mark.parametrize('seed', range(40))
-def test_any_state_is_described_by_its_own_effects_also_as_yaml(seed: int) -> None:
-    rng = random.Random(seed)
-    after = start()
-    for _ in range(rng.randint(1, 5)):
-        rng.choice([*(change for _, change in CASES.values()), *HARMS.values()])(after) if after else None
-        after.setdefault('shop.db:orders', Items([], False, dict(FILLS)))
-        for part in ('todo.json:tasks', 'old/x.csv:', 'shop.db:orders'):
-            rows = after.setdefault(part, Items([])).items
-            rows += [copy.deepcopy(row) for row in rng.choices(start()[part].items, k=max(0, 2 - len(rows)))]
-    made = changes(start(), after)
-    effects = observed_effects(start(), made, made)
-    read = load_yaml(f'effects: {flow(effects)}', typed=False)['effects']
-    assert wrong_changes(expected_changes(read, start()), made) == {}
-
-
-def test_values_that_another_run_has_otherwise_are_left_free() -> None:
-    def run(number: int) -> dict[str, str]:
-        after = start()
-        rows_of(after, 'todo.json:tasks').append({'id': number, 'title': 'x', 'done': False})
-        rows_of(after, 'shop.db:orders')[1].update(status='lost', placed=f'at {number}')
-        insert_order(after, id=number, placed=f'at {number}')
-        new_file(after, f'note-{number}.md', f'at {number}')
-        return changes(start(), after)
-
-    effects = observed_effects(start(), run(100), run(250))
-    assert effects == [
-        {'table': 'orders', 'where': {'id': '42'}, 'set': {'status': 'lost'}, 'free': ['placed']},
-        {'table': 'orders', 'insert': {'customer': '8', 'item': 'mug', 'status': 'open'}},
-        {'file': 'todo.json', 'at': 'tasks', 'insert': {'title': 'x', 'done': 'false'}, 'free': ['id']},
-        {'file': 'note-*.md', 'is': 'new'},
-    ]
-    assert wrong_changes(expected_changes(effects, start()), run(377)) == {}
 
 
 @pytest.mark.parametrize(

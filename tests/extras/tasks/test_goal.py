@@ -11,7 +11,7 @@ from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import TOO_MANY_STEPS, AnsweredCall, Step, Trajectory
-from opencompass_tooleval.extras.tasks.goal import Goal, check_goal, parse_goal
+from opencompass_tooleval.extras.tasks.goal import Goal, asks_user, check_goal, parse_goal
 from opencompass_tooleval.extras.tasks.metrics import METRICS, NAMES
 from opencompass_tooleval.extras.tasks.scoring import score_task, score_task_predictions
 
@@ -67,6 +67,26 @@ def done(*calls: AnsweredCall, answer: str = 'Result: 7', stopped: str = '', **m
 def test_the_first_cause_is_the_reason(goal: Goal, run: Trajectory, reason: str) -> None:
     result = check_goal(parse_goal(json.loads(json.dumps(goal.to_dict()))), run)
     assert (result.reason, result.is_solved) == (reason, not reason)
+
+
+@pytest.mark.parametrize(
+    ('answer', 'is_asking'),
+    [
+        ('There are two. Please tell me which one you want.', True),
+        ('有两个订单。请告诉我是哪一个。', True),
+        ('I found three orders. Let me know which of them to cancel!', True),
+        ('Which one? I can cancel either.', True),
+        ('I need to know the date.', True),
+        ('I moved nothing. Anything else I can do?', False),
+        ('没有改动。还有其他需要帮忙的吗？', False),
+        ('It is cancelled. Let me know if you need anything else.', False),
+        ('Please tell me if that is wrong. It is cancelled.', False),
+        ('Done.', False),
+        ('', False),
+    ],
+)
+def test_an_answer_asks_by_a_question_mark_or_by_its_last_sentence(answer: str, is_asking: bool) -> None:
+    assert asks_user(answer) is is_asking
 
 
 def task(goal: Goal) -> Task:

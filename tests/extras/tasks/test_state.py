@@ -10,15 +10,17 @@ import subprocess
 import zipfile
 import zlib
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opencompass_tooleval.extras.tasks import git_data
+from opencompass_tooleval.extras.tasks import git_data, spreadsheet, state
 from opencompass_tooleval.extras.tasks.effects import changes, expected_changes, wrong_changes
+from opencompass_tooleval.extras.tasks.gold import gold_lines, make_gold, wrong_state
+from opencompass_tooleval.extras.tasks.leaves import Given
 from opencompass_tooleval.extras.tasks.state import Items, read_state
-from opencompass_tooleval.extras.tasks.writing import observed_effects
 from tests.extras.tasks.published_servers import write_workbook
 from tests.extras.tasks.shop import write_fixture
 
@@ -186,7 +188,7 @@ def test_git_is_read_as_data(repo: Path) -> None:
     assert items(repo, '.git:branch main')[-1]['merges'] == ['on dev']
 
 
-def test_what_git_did_is_written_as_effects(repo: Path) -> None:
+def test_what_git_did_is_gold(repo: Path) -> None:
     commit(repo, 'first', 'a\n')
     before = read_state(repo)
     git(repo, 'branch', 'dev')
@@ -194,19 +196,13 @@ def test_what_git_did_is_written_as_effects(repo: Path) -> None:
     (repo / 'c.txt').write_text('c\n')
     git(repo, 'add', '.')
     made = changes(before, read_state(repo))
-    effects = observed_effects(before, made, made)
-    b, c = (hashlib.sha1(f'blob 2\0{text}\n'.encode()).hexdigest()[:10] for text in 'bc')
-    assert effects == [
-        {'part': '.git:branch main', 'insert': {'message': 'second: b', 'files': {'a.txt': b}}},
-        {'part': '.git:staged', 'insert': {'path': 'c.txt', 'blob': c}},
-        {'file': 'a.txt', 'add': ['b'], 'remove': ['a']},
-        {'part': '.git:branch dev', 'same_as': '.git:branch main'},
-        {'file': 'c.txt', 'text': ['c']},
-    ]
-    assert wrong_changes(expected_changes(effects, before), made) == {}
+    gold = make_gold(before, made, made, Given.of('Commit b.', [], datetime.now().astimezone()))
+    blob = hashlib.sha1(b'blob 2\0b\n').hexdigest()[:10]
+    lines = list(gold_lines(gold))
+    assert f'.git:branch main: new: {{"files": {{"a.txt": "{blob}"}}, "message": "second: b"}}' in lines
+    assert wrong_state([gold], made) == {}
     git(repo, 'tag', 'v1')
-    tagged = changes(before, read_state(repo))
-    assert list(wrong_changes(expected_changes(effects, before), tagged)) == ['.git:tag v1']
+    assert list(wrong_state([gold], changes(before, read_state(repo)))) == ['.git:tag v1']
 
 
 def test_a_repository_of_an_agent_runs_nothing(repo: Path, tmp_path: Path) -> None:
@@ -249,6 +245,34 @@ def test_cells_of_a_workbook(tmp_path: Path) -> None:
         {'cell': 'C1', 'formula': 'SUM(B1:B1)'},
         {'cell': 'E1', 'value': 'in'},
     ]
+
+
+def test_sheets_that_name_one_part_count_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = ''.join(f'<c r="A{number}"><v>1</v></c>' for number in range(200))
+    write_workbook(tmp_path / 'book.xlsx', {'Q1': cells, 'Q2': cells})
+    assert len(items(tmp_path, 'book.xlsx:Q2')) == 200
+    monkeypatch.setattr(spreadsheet, '_MAX_SHEETS', 2 * len(cells) - 100)
+    with pytest.raises(ValueError, match='have more than 0 MB'):
+        read_state(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('value', 'says'),
+    [
+        ('hex(zeroblob(20000000))', 'cannot be read: string or blob too big'),
+        ('hex(zeroblob(9000))', '0 MB'),
+    ],
+)
+def test_a_column_that_is_computed_fills_no_memory(
+    value: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(sqlite3.connect(tmp_path / 'a.db')) as database:
+        database.execute(f'CREATE TABLE t(id INTEGER PRIMARY KEY, big TEXT GENERATED ALWAYS AS ({value}))')
+        database.executemany('INSERT INTO t VALUES (?)', [(number,) for number in range(100)])
+        database.commit()
+    monkeypatch.setattr(state, '_MAX_VALUES', 500_000)
+    with pytest.raises(ValueError, match=says):
+        read_state(tmp_path)
 
 
 def test_a_hostile_workbook(tmp_path: Path) -> None:

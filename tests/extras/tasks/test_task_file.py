@@ -29,7 +29,7 @@ tasks:
     (task,) = load_tasks(write_shop(tmp_path, tasks)).tasks
     assert (task.id, task.request, task.results) == ('no', 'no', ('4:00',))
     assert task.effects == ({'table': 'orders', 'where': {'id': '007'}, 'set': {'status': 'no', 'price': '1_000'}},)
-    assert task.solution == (('change', {'sql': '~'}), ('find', {}))
+    assert task.solutions == ((('change', {'sql': '~'}), ('find', {})),)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, tasks: str, says: str) -> Non
         ('url: http://127.0.0.1:1/mcp\nfixture: here', 'has no fixture'),
         (f'server: {"x" * 5000}', 'more than 4,000 characters'),
         ('server: x\nenv: {A: [1]}', 'A of env is not a text'),
+        ('server: python "a.py', 'server cannot be parsed .No closing quotation.: python "a.py'),
     ],
 )
 def test_paths_and_servers_are_checked(tmp_path: Path, head: str, says: str) -> None:
@@ -97,8 +98,9 @@ def test_paths_and_servers_are_checked(tmp_path: Path, head: str, says: str) -> 
     (tmp_path / 'here').mkdir()
     file = tmp_path / 'tasks.yaml'
     file.write_text(f'{head}\ntasks: []\n')
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=says) as caught:
         load_tasks(file)
+    assert 'tooleval tasks init' not in str(caught.value), 'there is a file'
 
 
 def test_who_edits_requests_is_trusted_and_who_changes_what_is_executed_is_not(
