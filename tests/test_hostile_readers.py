@@ -85,6 +85,7 @@ from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.extras.preparing.validate_description import check_description
 from opencompass_tooleval.extras.probe.probe import probe
 from opencompass_tooleval.extras.tasks.effects import with_numbers
+from opencompass_tooleval.extras.tasks.goal import asks_user
 from opencompass_tooleval.extras.tasks.gold import Gold, gold_lines, wrong_state
 from opencompass_tooleval.extras.tasks.leaves import Given, fits, free_of, kind_of, tokens
 from opencompass_tooleval.extras.tasks.writing import flow, guess_result
@@ -559,6 +560,7 @@ READERS: Mapping[str, Reader] = {
         lambda text: [reader(getattr(QUESTIONS, name))(text) for name in ('CHECK', 'SOLVABLE_TASK', 'SELECT')],
         ('agents/toolbench/opinion.py',),
     ),
+    'tasks, an answer that may ask': Reader(asks_user, ('extras/tasks/goal.py',)),
     'tasks, an answer as a result': Reader(lambda text: (guess_result(text), flow(text)), ('extras/tasks/writing.py',)),
     'results of one line': Reader(
         lambda text: [
@@ -732,6 +734,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'core/model_name.py': 'names and addresses of models that the user gives',
     'extras/tasks/task_file.py': 'a name of at most 80 characters, the name of a file, and the words of one',
     'extras/tasks/git_data.py': 'forty characters',
+    'extras/tasks/scripted_agents.py': 'numbers of at most 15 digits, in calls of a solution',
     'extras/tasks/commands.py': 'the request that a user gives on the command line',
     'catalogue/subset_names.py': 'names of files and data sets',
     'core/calls/tool_set.py': 'names of tools, the first 512 characters',

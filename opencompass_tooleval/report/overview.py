@@ -15,8 +15,8 @@ from opencompass_tooleval.core.statistics.intervals import (
     LEADS,
     NO_INTERVAL,
     TOO_FEW,
-    Interval,
     Score,
+    in_words,
     lead_of,
 )
 from opencompass_tooleval.report.board import OVERVIEW, Board, best_first
@@ -313,13 +313,6 @@ def _places(ranking: Standing, spending: Mapping[str, tuple[Number, Number, Numb
         )
         for model in ranking.order
     )
-
-
-def in_words(interval: Interval | None) -> str:
-    """Formats a difference with its interval: ``-3.20 [-5.10, -1.30]``."""
-    if interval is None:
-        return ''
-    return f'{interval.delta:+.2f} [{interval.low + 0.0:+.2f}, {interval.high + 0.0:+.2f}]'
 
 
 def _gaps(boards: Sequence[Board], digest: Digest) -> Iterator[Highlight]:

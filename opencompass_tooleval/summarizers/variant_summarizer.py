@@ -15,12 +15,11 @@ from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, find_variant
 from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.catalogue.variants import VariantKind
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
-from opencompass_tooleval.core.statistics.intervals import LEADS, lead_of
+from opencompass_tooleval.core.statistics.intervals import LEADS, in_words, lead_of
 from opencompass_tooleval.core.statistics.paired import Result
 from opencompass_tooleval.core.text.escapes import csv_cell
 from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.plugin import VARIANTS
-from opencompass_tooleval.report.overview import in_words
 from opencompass_tooleval.results.result_row import valid_result
 from opencompass_tooleval.results.variants import SPREAD, Gain, gains_of, main_gains, row_of, spread_rows, table_gains
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer

@@ -478,3 +478,10 @@ def t_quantile(chance: float, freedom: int) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, chance))
+
+
+def in_words(interval: Interval | None) -> str:
+    """Formats a difference with its interval: ``-3.20 [-5.10, -1.30]``."""
+    if interval is None:
+        return ''
+    return f'{interval.delta:+.2f} [{interval.low + 0.0:+.2f}, {interval.high + 0.0:+.2f}]'
