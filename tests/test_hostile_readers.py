@@ -85,6 +85,7 @@ from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.extras.preparing.validate_description import check_description
 from opencompass_tooleval.extras.probe.probe import probe
 from opencompass_tooleval.extras.tasks.effects import with_numbers
+from opencompass_tooleval.extras.tasks.goal import asks_user
 from opencompass_tooleval.extras.tasks.gold import Gold, gold_lines, wrong_state
 from opencompass_tooleval.extras.tasks.leaves import Given, fits, free_of, kind_of, tokens
 from opencompass_tooleval.extras.tasks.writing import flow, guess_result
@@ -578,6 +579,10 @@ READERS: Mapping[str, Reader] = {
         ],
         ('extras/tasks/leaves.py',),
     ),
+    'tasks, questions in answers': Reader(
+        lambda text: [asks_user(text), asks_user(f'{text} Please tell me')],
+        ('extras/tasks/goal.py',),
+    ),
     'tasks, golds': Reader(
         lambda text: [
             wrong_state([{part: {'to': text}}], {part: json.dumps({'to': f'{text} '})})
@@ -728,6 +733,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/run.py': 'one class of characters, in names that the user gives',
     'cli/run_config.py': 'one class of characters, in names that the user gives',
     'core/model_name.py': 'names and addresses of models that the user gives',
+    'extras/tasks/scripted_agents.py': 'arguments of solutions, up to a length, in files that a user trusts',
     'extras/tasks/task_file.py': 'a name of at most 80 characters, the name of a file, and the words of one',
     'extras/tasks/git_data.py': 'forty characters',
     'extras/tasks/commands.py': 'the request that a user gives on the command line',
