@@ -283,7 +283,7 @@ BUDGETS = {
     # that the owner of tools writes: files, state by meaning, effects, commands.
     # plan, compare, gate and doctor were parts of cli, results, core and tasks
     # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 505,  # as above; doctor --wire; golds of own tasks
+    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 525,  # as above; doctor --wire; golds of own tasks
     # results of twins; what answers show about servers; what a scoring moved, and results of other answers
     'findings': 255 + 4 + 39 + 22 + 9,  # as above; thoughts left out; renamed predictions
     # other settings; shards of earlier runs are joined; replicas are prepared one at a time

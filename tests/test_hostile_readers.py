@@ -560,7 +560,6 @@ READERS: Mapping[str, Reader] = {
         lambda text: [reader(getattr(QUESTIONS, name))(text) for name in ('CHECK', 'SOLVABLE_TASK', 'SELECT')],
         ('agents/toolbench/opinion.py',),
     ),
-    'tasks, an answer that may ask': Reader(asks_user, ('extras/tasks/goal.py',)),
     'tasks, an answer as a result': Reader(lambda text: (guess_result(text), flow(text)), ('extras/tasks/writing.py',)),
     'results of one line': Reader(
         lambda text: [
@@ -581,6 +580,10 @@ READERS: Mapping[str, Reader] = {
             Given.of(text, [{'text': text}], datetime(2026, 5, 4, tzinfo=timezone.utc)),
         ],
         ('extras/tasks/leaves.py',),
+    ),
+    'tasks, questions in answers': Reader(
+        lambda text: [asks_user(text), asks_user(f'{text} Please tell me')],
+        ('extras/tasks/goal.py',),
     ),
     'tasks, golds': Reader(
         lambda text: [
@@ -732,9 +735,9 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/run.py': 'one class of characters, in names that the user gives',
     'cli/run_config.py': 'one class of characters, in names that the user gives',
     'core/model_name.py': 'names and addresses of models that the user gives',
+    'extras/tasks/scripted_agents.py': 'arguments of solutions, up to a length, in files that a user trusts',
     'extras/tasks/task_file.py': 'a name of at most 80 characters, the name of a file, and the words of one',
     'extras/tasks/git_data.py': 'forty characters',
-    'extras/tasks/scripted_agents.py': 'numbers of at most 15 digits, in calls of a solution',
     'extras/tasks/commands.py': 'the request that a user gives on the command line',
     'catalogue/subset_names.py': 'names of files and data sets',
     'core/calls/tool_set.py': 'names of tools, the first 512 characters',

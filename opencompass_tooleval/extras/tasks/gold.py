@@ -7,6 +7,7 @@ different: for a value as :func:`~opencompass_tooleval.extras.tasks.leaves.free_
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from opencompass_tooleval.extras.tasks.leaves import (
     leaves,
     shown,
 )
-from opencompass_tooleval.extras.tasks.state import Items, State
+from opencompass_tooleval.extras.tasks.state import ANY, Items, State
 
 Gold = dict[str, dict[str, Any]]
 """Part of the state -> its difference from the start, and what of it is free."""
@@ -69,6 +70,8 @@ class _Maker:
         self._again = {name: read_difference(text) for name, text in second.items()}
         self._used: set[str] = set()
         self._known: set[str] | None = None
+        self._maxima: dict[tuple[str, str], float] = {}
+        self._rows_added = 0
 
     def gold(self, first: Mapping[str, str]) -> Gold:
         files = self._paired_files([_file_of(name) for name in first])
@@ -126,10 +129,12 @@ class _Maker:
         key = name.partition(':')[2]
         if free is None and self._given and _NEXT.fullmatch(key) and not self._given.names(value, key):
             free = {'kind': kind_of(value)}
-        return {**was, **({'free': {**free, **was}} if free else {})}
+        is_asked = self._given is not None and name.rpartition(':index ')[2] in self._given.request
+        return {**was, **({'free': {**free, **was}} if free else {}), **({'asked': True} if is_asked else {})}
 
     def _rows(self, name: str, found: Mapping[str, Any], again: Sequence[Any]) -> dict[str, Any]:
         rows = [leaves(one) for one in found['added']]
+        self._rows_added = len(rows)
         others = [leaves(one) for one in again]
         olds = [leaves(one) for one in found['removed']]
         free = []
@@ -168,16 +173,24 @@ class _Maker:
         """Tests if a value of a new row is an id or a number that the server counts."""
         if self._given is None or not isinstance(value, str | int) or isinstance(value, bool):
             return False
-        start = self._start.get(name)
-        items = start.items if isinstance(start, Items) else []
-        is_filled = isinstance(start, Items) and (start.fills or {}).get(path) == '*'
+        start, column = self._start.get(name), path.rpartition('.')[2]
+        is_filled = isinstance(start, Items) and (start.fills or {}).get(path) == ANY
+        is_id = _GENERATED.fullmatch(column) is not None
+        if not is_id and not (isinstance(value, int) and 0 < value - self._largest(name, path) <= self._rows_added):
+            return False
         siblings = {} if not is_filled else {key: value for key, _ in self._given.arguments}
         if self._given.names(value, path, {**row, **siblings}):
             return False
-        if _GENERATED.fullmatch(column := path.rpartition('.')[2]):
-            return is_filled or column in ('id', 'uuid', 'guid') or str(value) not in self._ids()
-        known = [one[path] for one in items if isinstance(one, dict) and type(one.get(path)) is int]
-        return bool(known) and value == max(known) + 1
+        return not is_id or is_filled or column in ('id', 'uuid', 'guid') or str(value) not in self._ids()
+
+    def _largest(self, name: str, path: str) -> float:
+        """Returns the largest whole number of a column at the start; infinity if there is none."""
+        if (name, path) not in self._maxima:
+            start = self._start.get(name)
+            items = start.items if isinstance(start, Items) else []
+            known = [one[path] for one in items if isinstance(one, dict) and type(one.get(path)) is int]
+            self._maxima[name, path] = max(known, default=math.inf)
+        return self._maxima[name, path]
 
     def _ids(self) -> set[str]:
         """Returns the ids at the start: a new value that is one of them refers to an item, and counts."""
@@ -266,7 +279,7 @@ def _names(gold: Gold, made: Mapping[str, Any]) -> dict[str, str]:
     indexes = {_sql(str(made[name].get('to')), True): name for name in made if ':index ' in name and name not in gold}
     for name, want in gold.items():
         other = indexes.get(_sql(str(want.get('to')), True), '') if ':index ' in name and name not in made else ''
-        if other and not want.get('free') and 'asked' not in want:
+        if other and 'asked' not in want:
             names[name] = other
     return names
 

@@ -82,6 +82,34 @@ def test_tooleval_run_with_documentation_and_with_instructions(tmp_path: Path, s
     assert 'Own tools shop' in pages['tasks.html']
 
 
+SOLUTIONS = """
+tasks:
+  - id: lamp
+    request: Ms. Lind orders a lamp for 20.50.
+    solution:
+      - change: {sql: "INSERT INTO orders(customer, item, price) VALUES (8, 'lamp', 20.50)"}
+  - id: note
+    request: Write down that the fair is at 5:00.
+    solution:
+      - add_note: {text: "fair at 5:00"}
+"""
+
+
+def test_tooleval_run_reads_golds_and_refuses_old_ones_before_any_request(tmp_path: Path, server: ModelServer) -> None:
+    file = write_shop(tmp_path / 'shop', SOLUTIONS)
+    words = ('run', file, '--model', 'clerk', '--api-base', server.url, '-w', tmp_path / 'out', '--max-out-len', 500)
+    done = run_tooleval(*words)
+    assert done.returncode == 1 and 'the state that its solution leaves is not known. Fix it with: ' in done.stderr
+    assert run_tooleval('tasks', 'check', file).returncode == 0
+    done = run_tooleval(*words)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    (result,) = (json.loads(file.read_text()) for file in tmp_path.glob('out/*/results/*/*.json'))
+    assert (result['solved'], result['reasons']) == (50.0, {'ok': 1, 'goal:effects': 1})
+    (tmp_path / 'shop' / 'shop' / 'terms.txt').write_text('other')
+    done = run_tooleval(*words, '--trust')
+    assert done.returncode == 1 and 'and the fixture changed since. Fix it with: tooleval tasks check' in done.stderr
+
+
 @pytest.mark.parametrize('options', [('--trust',), ('--instructions', 'guide.json')])
 def test_options_of_files_of_tasks_alone(tooleval: Command, options: tuple[str, ...]) -> None:
     done = tooleval('run', 'demo', '--model', 'x', *options)

@@ -302,6 +302,24 @@ def test_what_the_request_gives_is_not_free(tmp_path: Path) -> None:
     assert list(wrong_state([gold], made(before, rows((4, 'tea'), after=4), tmp_path / 'd'))) == ['data.json:list']
 
 
+def test_the_name_of_an_index_counts_if_the_request_gives_it(tmp_path: Path) -> None:
+    other = db('CREATE INDEX other ON parcels(place)')
+    for number, request in enumerate(('Index the places.', 'Index the places as by_place.')):
+        folder = tmp_path / str(number)
+        before, gold = golds(db(), [db('CREATE INDEX by_place ON parcels(place)')], folder, request=request)
+        assert bool(wrong_state([gold], made(before, other, folder / 'x'))) is bool(number)
+
+
+def test_many_rows_with_ids_are_read_once(tmp_path: Path) -> None:
+    def many(*more: int) -> Files:
+        return data(list=[{'number': number, 'what': 'oil'} for number in (*range(20_000), *more)])
+
+    before, gold = golds(many(), [many(*range(20_000, 21_000))], tmp_path, calls=[{'what': 'oil ' * 20_000}])
+    parts = gold['data.json:list']
+    assert all([*free] == ['number'] for free in parts['free'])
+    assert before
+
+
 def test_a_number_that_is_no_id_explains_an_argument(tmp_path: Path) -> None:
     def shelf(number: int, count: int) -> Files:
         return data(list=[{'id': 1, 'count': 9}, {'id': 2, 'count': 9}, {'id': number, 'count': count}])
