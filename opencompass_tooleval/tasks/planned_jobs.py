@@ -138,7 +138,7 @@ class Plan:
         if self.workers:
             return f', at most {self.workers} at a time'
         is_local = self.runner == 'ToolEvalLocalRunner'
-        return f', one at a time; beside them up to {API_TASKS} of API models' if is_local else ''
+        return f', one at a time (API models: {API_TASKS})' if is_local else ''
 
     @property
     def faults(self) -> list[Finding]:
