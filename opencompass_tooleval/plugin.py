@@ -154,6 +154,9 @@ REGISTERED: dict[str, list[str]] = {
 }
 """Registry of OpenCompass -> our names. Registries overwrite names silently, so a test checks that ours are free."""
 
+MOVED: dict[str, str] = {}
+"""Former module -> module whose classes the configs of earlier runs name; both without the package's name."""
+
 DATASETS = ''
 """Function for ``tooleval run`` that returns the data sets of a user's file as config rows; None for other names."""
 

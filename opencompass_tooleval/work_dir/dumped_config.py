@@ -1,7 +1,8 @@
 """Reads the configs that OpenCompass writes into a run without executing them, since a run may come from anybody.
 
 The text, which mmengine wrote, is converted to one literal: `NAME = VALUE` and ``dict(NAME=VALUE)`` become
-``{'NAME': VALUE}`` (a name may be a Python keyword). :func:`ast.literal_eval` parses the literal.
+``{'NAME': VALUE}`` (a name may be a Python keyword). :func:`ast.literal_eval` parses the literal. Classes of modules
+that have moved since are named as they are now.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.reading import READ_ERRORS
+from opencompass_tooleval.plugin import MOVED
 from opencompass_tooleval.work_dir.data_files import open_plain
 
 MAX_BYTES = 1 << 24
@@ -38,6 +40,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_CLASS = re.compile(r'(.opencompass_tooleval\.)([\w.]{1,200})(\.\w+.)')
+"""Matches a quoted name of one of our classes."""
 _CLOSING = {'(': (')', ')'), '[': (']', ']'), '{': ('}', '}')}
 """Opening bracket -> its closing bracket, and the text for that in the literal."""
 _OF_DICT = (')', '}')
@@ -59,7 +63,9 @@ def _literal(text: str) -> str:
         is_refused = count > _MAX_TOKENS or len(expected) > _MAX_DEPTH or kind == 'other'
         if kind in ('string', 'value', 'dict', 'open'):
             is_refused |= (before in _ENDS and not before == kind == 'string') or before == 'dict'
-        if kind == 'name':
+        if kind == 'string' and (named := _CLASS.fullmatch(piece)):
+            piece = f'{named[1]}{MOVED.get(named[2], named[2])}{named[3]}'
+        elif kind == 'name':
             is_refused |= top not in (None, _OF_DICT)
             piece = f'{"" if expected or len(pieces) == 1 else ","}{piece!r}:'
         elif kind == 'dict':

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from mmengine.config import Config
 
 import opencompass_tooleval
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.plugin import MOVED
 from opencompass_tooleval.work_dir.dumped_config import MAX_BYTES, read_dumped
 from opencompass_tooleval.work_dir.unanswered import retry_config
 from tests.growth import in_linear_time
@@ -123,6 +126,18 @@ def test_the_config_of_another_version_is_named(tmp_path: Path) -> None:
             assert retry_config(tmp_path / 'a.py').content['datasets'] == [dataset]
     with pytest.raises(DataError, match=r'a\.py: another version .* has no opencompass_tooleval\.agents\.funcqa\.'):
         retry_config(tmp_path / 'a.py')
+
+
+def test_classes_of_moved_modules_are_named_as_they_are_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for old, new in MOVED.items():
+        assert find_spec(f'opencompass_tooleval.{new}') is not None, new
+        with pytest.raises(ModuleNotFoundError):
+            import_module(f'opencompass_tooleval.{old}')
+    monkeypatch.setitem(MOVED, 'models.former', 'models.now')
+    former = 'opencompass_tooleval.models.former'
+    values = {'type': f'{former}.A', 'other': [f'{former}.A.b', f'{former}s.A', f'{former}.A ', former]}
+    expected = {**values, 'type': 'opencompass_tooleval.models.now.A'}
+    assert read_dumped(dumped(tmp_path, **values)) == expected
 
 
 def test_a_config_without_models_or_of_too_many_values_is_refused_in_a_line(tmp_path: Path) -> None:
