@@ -49,6 +49,14 @@ def test_links_stay_links_of_the_copy(fixture: Path, tmp_path: Path) -> None:
     assert folder_state(copied) == folder_state(fixture)
 
 
+def test_a_pipe_is_refused(fixture: Path, tmp_path: Path) -> None:
+    os.mkfifo(fixture / 'below' / 'pipe')
+    with pytest.raises(ValueError, match='below/pipe of the fixture is a pipe, a socket or a device: remove it'):
+        copy_fixture(fixture, tmp_path / 'copies')
+    with pytest.raises(ValueError, match='is a pipe'):
+        copy_fixture(fixture / 'below' / 'pipe', tmp_path / 'copies')
+
+
 @pytest.mark.parametrize('target', ['/etc/hosts', '../../data/../tickets.json', '../..', 'out'])
 def test_a_link_that_leaves_the_fixture_is_refused_before_a_server_starts(
     fixture: Path, tmp_path: Path, target: str

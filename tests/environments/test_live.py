@@ -84,6 +84,16 @@ def test_by_default_only_what_says_that_it_reads(fixture: Path) -> None:
         tools.listed  # noqa: B018
 
 
+def test_a_slow_start_is_said_once(
+    fixture: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr('opencompass_tooleval.extras.mcp_servers.live._SLOW', 0.001)
+    with LiveTools(SERVER, fixture) as tools:
+        assert tools.listed and tools.tools
+    (line,) = [one for one in capfd.readouterr().err.splitlines() if 'to start' in one]
+    assert line.endswith(' takes more than 0.001 s to start; it is stopped after 120 s')
+
+
 def test_a_file_as_fixture_and_its_place_in_the_command(tmp_path: Path) -> None:
     file = tmp_path / 'notes.txt'
     file.write_text('of a file')

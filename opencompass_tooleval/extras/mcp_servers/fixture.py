@@ -94,12 +94,14 @@ def inner_links(fixture: Path) -> dict[Path, Path]:
     """Returns link -> target of the links in a fixture, both relative to the fixture.
 
     Raises:
-        ValueError: A link leads out of the fixture, or through too many links.
+        ValueError: A link leads out of the fixture, or through too many links, or a file is a pipe, socket or device.
         OSError: The fixture is missing, or cannot be read.
     """
     links: dict[Path, Path] = {}
     root = fixture.resolve()
     for path in find_files(fixture):
+        if not (path.is_symlink() or path.is_file() or path.is_dir()):
+            raise ValueError(f'{path} of the fixture is a pipe, a socket or a device: remove it')
         if path == fixture or not path.is_symlink():
             continue
         try:

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -29,8 +30,11 @@ from opencompass_tooleval.extras.mcp_servers.fixture import FixtureWatch
 from opencompass_tooleval.extras.mcp_servers.live_process import RunningServer
 from opencompass_tooleval.extras.mcp_servers.server import Server
 from opencompass_tooleval.models.api.event_loop import event_loop, run, start
+from opencompass_tooleval.work_dir.printing import say
 
 T = TypeVar('T')
+_SLOW = 10
+"""Seconds after which a start that goes on is said."""
 
 
 def only_reads(tool: Mapping[str, Any]) -> bool:
@@ -222,11 +226,16 @@ class LiveTools:
         async with self._opening:
             if self._listed is None:
                 self._ready.appendleft(self._starting())
+                most = self.server.limits.start_seconds
+                words = f'{self.server} takes more than {_SLOW} s to start; it is stopped after {most:g} s'
+                slow = asyncio.get_running_loop().call_later(_SLOW, partial(say, words, err=True))
                 try:
                     running = await self._ready[0]
                 except BaseException:
                     self._ready.popleft()
                     raise
+                finally:
+                    slow.cancel()
                 names = [tool['name'] for tool in running.tools]
                 none = [one for one in self._allow if not any(fnmatchcase(name, one) for name in names)]
                 if none:

@@ -1,4 +1,4 @@
 """Tasks on a user's own tools: reads, checks and scores them."""
 
-VERSION = 5
+VERSION = 6
 """Version of the goal check; increase it when scores can change."""

@@ -6,9 +6,11 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from itertools import islice
 
 from opencompass_tooleval.agents.loops.carry_out import carry_out
 from opencompass_tooleval.agents.tasks.task import Task
@@ -19,7 +21,7 @@ from opencompass_tooleval.core.errors import first_of, shorten
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
 from opencompass_tooleval.environments.tally import Tally
-from opencompass_tooleval.extras.tasks.effects import changes
+from opencompass_tooleval.extras.tasks.differences import changes
 from opencompass_tooleval.extras.tasks.goal import Goal, check_goal, is_named, parse_goal
 from opencompass_tooleval.extras.tasks.gold import Gold, free_parts, make_gold, wrong_state
 from opencompass_tooleval.extras.tasks.gold_file import read_golds
@@ -60,23 +62,19 @@ class Checked:
     tools: dict[str, tuple[int, int, int, str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _Solved:
-    """Task -> its golds, and task -> trajectory of both runs of the solutions."""
+def check_opened(opened: Opened, only: str = '') -> Checked:
+    """Checks the tasks of an opened file, and writes the golds that are missing or outdated.
 
-    golds: Mapping[str, Sequence[Gold]]
-    runs: tuple[Mapping[str, Trajectory], Mapping[str, Trajectory]]
-
-
-def check_opened(opened: Opened) -> Checked:
-    """Checks the tasks of an opened file.
+    Args:
+        opened: The file.
+        only: The one task to check; by default all.
 
     Raises:
         DataError: An effect or a call of a task does not fit the server.
         ServerError: The server cannot be started.
     """
-    tasks, found = opened.tasks_with({}), Checked()
-    written = {task.id: task for task in opened.file.tasks}
+    written = {task.id: task for task in opened.file.tasks if only in ('', task.id)}
+    tasks, found = [task for task in opened.tasks_with({}) if task.id in written], Checked()
     environment = Environment(errors=LIVE_ERRORS, live=opened.live, state=opened.state)
     callable_tools = ('*',) if opened.state else opened.reads
     solved_by = [
@@ -98,8 +96,8 @@ def check_opened(opened: Opened) -> Checked:
         time.sleep(SECONDS_APART)
     again = runs(SOLUTION, carried_out)
     found.tools = _tool_rows(tasks, environment.tally)
-    golds, unclear = _golds(opened, first, again)
-    tasks = opened.tasks_with(golds)
+    golds, unclear = _golds(opened, written, first, again)
+    tasks = [task for task in opened.tasks_with(golds) if task.id in written]
     for task in tasks:
         if task.id in unclear:
             found.faults.append(f'{task.id}: {unclear[task.id]}')
@@ -107,7 +105,8 @@ def check_opened(opened: Opened) -> Checked:
         both = [first.get(task.id), again.get(task.id)]
         if free := [part for gold in golds.get(task.id, ()) for part in free_parts(gold)]:
             found.notes.append(f'{task.id}: its gold leaves free: {first_of(free)}')
-        found.faults += [f'{task.id}: {fault}' for fault in _faults(task, written[task.id].is_checked, both)]
+        faults = _faults(task, written[task.id].is_checked, task.id in golds, both)
+        found.faults += [f'{task.id}: {fault}' for fault in faults]
         found.notes += [f'{task.id}: {note}' for note in _notes(task, both[0])]
     found.notes += _equal_golds(tasks)
     for name in scripted:
@@ -122,7 +121,9 @@ def check_opened(opened: Opened) -> Checked:
         found.agents[name] = 100 * len(solved) / len(tasks) if tasks else 0.0
         free = [task for task in solved if name != SOLUTION and not _may_solve(written[task], name, tools)]
         found.faults += [f'{task}: an agent that {name} solves it' for task in free]
-    found.faults += _weak_golds(opened, _Solved(golds, (first, again)), partial(runs, SOLUTION))
+    if opened.state:
+        clear = [task for task in tasks if task.id not in unclear]
+        found.faults += _weak_golds(opened, clear, carried_out, (first, again), partial(runs, SOLUTION))
     opened.live.check_fixture()
     return found
 
@@ -142,7 +143,10 @@ def _numbered(task: str, number: int) -> str:
 
 
 def _golds(
-    opened: Opened, first: Mapping[str, Trajectory], again: Mapping[str, Trajectory]
+    opened: Opened,
+    written: Mapping[str, WrittenTask],
+    first: Mapping[str, Trajectory],
+    again: Mapping[str, Trajectory],
 ) -> tuple[dict[str, Sequence[Gold]], dict[str, str]]:
     """Makes the golds from two runs of each solution, and writes those that are missing or outdated.
 
@@ -152,7 +156,7 @@ def _golds(
     file, now = read_golds(opened.file), datetime.now().astimezone()
     golds: dict[str, Sequence[Gold]] = {}
     unclear: dict[str, str] = {}
-    for task in opened.file.tasks:
+    for task in written.values():
         if task.id not in opened.needing_gold:
             continue
         names = [_numbered(task.id, number) for number in range(len(task.solutions))]
@@ -205,34 +209,43 @@ def _may_solve(written: WrittenTask, name: str, tools: set[str]) -> bool:
     return (written.asks and name in (ASKS_BACK, SAYS_RESULT)) or (written.needs == () and name == SAYS_RESULT)
 
 
-def _changed_solutions(opened: Opened, tasks: Sequence[Task]) -> dict[str, tuple[Task, str]]:
-    """Returns agents that make the calls of a solution with one argument changed: id -> task, and the change."""
-    changed: dict[str, tuple[Task, str]] = {}
-    for task in tasks:
-        calls = list(task.gold or ())
-        variants = [
-            (f'{call.name} with {words}', [*calls[:place], GoldCall(call.name, arguments), *calls[place + 1 :]])
-            for place, call in enumerate(calls)
-            if call.name not in opened.reads
-            for words, arguments in changed_arguments(call.arguments, opened.live.tools, call.name)
-        ]
-        for number, (words, gold) in enumerate(variants[:_MOST_CHANGED]):
-            changed[f'{task.id} (changed {number})'] = replace(task, gold=tuple(gold)), words
-    return changed
+def _changed_solution(opened: Opened, solution: Task) -> Iterator[tuple[str, Task]]:
+    """Yields the agents that make the calls of a solution with one argument changed, each after the change in words."""
+    calls = list(solution.gold or ())
+    for place, call in enumerate(calls):
+        if call.name not in opened.reads:
+            for words, arguments in changed_arguments(call.arguments, opened.live.tools, call.name):
+                changed = (*calls[:place], GoldCall(call.name, arguments), *calls[place + 1 :])
+                yield f'{call.name} with {words}', replace(solution, gold=changed)
 
 
-def _weak_golds(opened: Opened, found: _Solved, run: Callable[[list[Task]], dict[str, Trajectory]]) -> Iterator[str]:
-    """Yields the tasks that a changed solution solves, although it leaves another state than the solution."""
+def _weak_golds(
+    opened: Opened,
+    tasks: Sequence[Task],
+    solutions: Sequence[Task],
+    runs: tuple[Mapping[str, Trajectory], ...],
+    run: Callable[[list[Task]], dict[str, Trajectory]],
+) -> Iterator[str]:
+    """Yields the tasks that a changed solution solves, although it leaves another state than the solutions."""
     written = {task.id: task for task in opened.file.tasks}
-    changed = _changed_solutions(opened, [task for task in opened.tasks_with(found.golds) if task.id in found.golds])
-    runs = run([replace(task, id=name) for name, (task, _) in changed.items()])
-    for name, (task, words) in changed.items():
-        made = runs[name].changes if name in runs else None
-        if made is None or wrong_state(found.golds[task.id], made):
+    changed: dict[str, tuple[str, str, Task]] = {}
+    strict: dict[str, list[Gold]] = {}
+    golds = {task.id: parse_goal(task.goal or {}).golds for task in tasks}
+    for name in filter(lambda one: any(golds[one]), golds):
+        numbered = [_numbered(name, number) for number in range(len(written[name].solutions))]
+        if any('free' in effect for effect in written[name].effects) or not set(numbered) <= runs[0].keys():
             continue
-        strict = gold_of(opened, written[task.id], None, [one[task.id].changes for one in found.runs], None)
-        if wrong_state([strict], made):
-            yield f'{task.id}: an agent that calls {words} solves it: see what its gold leaves free'
+        with suppress(ValueError):  # effects decide, and two runs of the solution differ in more than values
+            made = [[one[number].changes for one in runs] for number in numbered]
+            strict[name] = [gold_of(opened, written[name], None, both, None) for both in made]
+            variants = (one for task in solutions if task.id in numbered for one in _changed_solution(opened, task))
+            for number, (words, task) in enumerate(islice(variants, _MOST_CHANGED)):
+                changed[f'{name} (changed {number})'] = name, words, task
+    ended = run([replace(task, id=number) for number, (_, _, task) in changed.items()])
+    for number, (name, words, _) in changed.items():
+        left = ended[number].changes if number in ended else None
+        if left is not None and not wrong_state(golds[name], left) and wrong_state(strict[name], left):
+            yield f'{name}: an agent that calls {words} solves it: see what its gold leaves free'
 
 
 def _start_faults(opened: Opened) -> Iterator[str]:
@@ -243,7 +256,7 @@ def _start_faults(opened: Opened) -> Iterator[str]:
         yield f'{part} differs between two starts without a call; add it to ignore: {shorten(text, _MOST_TEXT)}'
 
 
-def _faults(task: Task, is_checked: bool, runs: Sequence[Trajectory | None]) -> Iterator[str]:
+def _faults(task: Task, is_checked: bool, has_gold: bool, runs: Sequence[Trajectory | None]) -> Iterator[str]:
     goal = parse_goal(task.goal or {})
     if not is_checked and not any(goal.golds):
         yield 'nothing decides if it is solved: give a solution that changes something, effects, a result or needs'
@@ -254,7 +267,7 @@ def _faults(task: Task, is_checked: bool, runs: Sequence[Trajectory | None]) -> 
             continue
         result = check_goal(goal, run)
         failed = [call for call in run.calls if call.source == ERROR or call.error]
-        if failed and goal.golds:
+        if failed and has_gold:
             yield f'its solution fails: {failed[0].name}: {shorten(failed[0].observation, 3 * _MOST_TEXT)}'
             return
         if not result.is_solved:
@@ -295,7 +308,7 @@ def _equal_golds(tasks: Sequence[Task]) -> Iterator[str]:
     golds: dict[str, list[str]] = {}
     for task in tasks:
         goal = task.goal or {}
-        key = json.dumps([goal.get('results'), goal.get('effects'), goal.get('golds')], sort_keys=True)
+        key = json.dumps([goal.get('results'), goal.get('golds')], sort_keys=True)
         golds.setdefault(key, []).append(task.id)
     for names in golds.values():
         if len(names) > 1:

@@ -1,4 +1,4 @@
-"""``tooleval tasks``: creates a file of tasks, adds tasks with observed effects, and checks them."""
+"""``tooleval tasks``: creates a file of tasks, adds tasks to it, and checks them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import functools
 import inspect
 import os
 import re
-import time
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +17,7 @@ from opencompass_tooleval.cli.output import numbers_table, trust_first
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.live_source import SERVER_ERRORS, TOOL_ERROR, ServerError
 from opencompass_tooleval.extras.mcp_servers.commands import EnvOption, read_calls, read_variables, serve_live
-from opencompass_tooleval.extras.tasks.gold import Gold, gold_lines, make_gold
+from opencompass_tooleval.extras.tasks.gold import gold_lines
 from opencompass_tooleval.extras.tasks.gold_file import read_golds
 from opencompass_tooleval.extras.tasks.task_file import ENDINGS, NO_COPY, TaskFile, load_tasks
 from opencompass_tooleval.extras.tasks.writing import flow, guess_result, task_lines, written_call
@@ -67,7 +65,7 @@ def init_tasks(
         ServerError: The server cannot be started.
     """
     from opencompass_tooleval.extras.mcp_servers.live import only_reads
-    from opencompass_tooleval.extras.tasks.effects import changes
+    from opencompass_tooleval.extras.tasks.differences import changes
     from opencompass_tooleval.extras.tasks.opened import FolderState, open_tasks
 
     if out.exists():
@@ -118,7 +116,7 @@ def add_task(
     task_id: Annotated[str | None, typer.Option('--id', metavar='NAME', help='By default from the request.')] = None,
     trust: TrustOption = False,
 ) -> None:
-    """Makes calls on a copy, and adds a task with them as its solution, their state as its gold, and their result.
+    """Makes calls on a copy, adds a task with them as its solution, and their result, and checks it.
 
     Raises:
         DataError: A file is damaged.
@@ -126,28 +124,32 @@ def add_task(
         UntrustedError: This user has not trusted the file.
         ServerError: The server cannot be started, or a call fails.
     """
+    from opencompass_tooleval.extras.tasks.check import check_opened
+    from opencompass_tooleval.extras.tasks.opened import open_tasks
+
     tasks = load_tasks(file)
     trust_first(tasks.trustee, trust)
     name = task_id or _id_of(request, {task.id for task in tasks.tasks})
     if name in {task.id for task in tasks.tasks}:
         raise ValueError(f'{file} has a task {name}; give another --id')
     planned = [(tool, arguments) for _, tool, arguments in read_calls(calls)] if calls else None
-    lines, gold = _observed(tasks, name, request, planned)
+    lines = _made(tasks, name, request, planned)
     before = file.read_text(encoding='utf-8')
     write_whole(file, '\n'.join([before.rstrip('\n'), *lines, '']))
     try:
-        load_tasks(file).trustee.trust()
+        added = load_tasks(file)
+        added.trustee.trust()
     except DataError:
         write_whole(file, before)
         raise
-    if gold is not None:
-        golds = read_golds(load_tasks(file))
-        golds.add(golds.file.tasks[-1], [gold], datetime.now().astimezone())
-        golds.write()
-    say('\n'.join(lines), err=planned is None)
-    if gold is not None:
-        compared = ''.join(f'\n  {line}' for line in gold_lines(gold)) or ' nothing changes'
-        say(f'compared at the end, and nothing else may differ:{compared}', err=planned is None)
+    is_server = planned is None  # then standard output belongs to the client
+    say('\n'.join(lines), err=is_server)
+    with open_tasks(added, most=_THREADS) as opened:
+        checked = check_opened(opened, name)
+    for gold in read_golds(added).entries.get(name, {'golds': ()})['golds']:
+        compared = ''.join(f'\n  {line}' for line in gold_lines(gold))
+        say(f'compared at the end, and nothing else may differ:{compared}', err=is_server)
+    _print_findings(checked, is_server)
     say(f'added to {file}: read the lines, and edit what is not meant', err=True)
 
 
@@ -161,42 +163,22 @@ def _id_of(request: str, taken: set[str]) -> str:
     )
 
 
-def _observed(
-    tasks: TaskFile, name: str, request: str, planned: list[tuple[str, dict[str, Any]]] | None
-) -> tuple[list[str], Gold | None]:
-    """Makes the calls twice from the same start; without a fixture, only once.
-
-    Returns:
-        The lines of the task, and its gold; None if nothing was changed.
-    """
+def _made(tasks: TaskFile, name: str, request: str, planned: list[tuple[str, dict[str, Any]]] | None) -> list[str]:
+    """Makes the calls, or serves the tools to a client that makes them; returns the lines of the task."""
     from opencompass_tooleval.extras.mcp_servers.connection import ToolAnswer
-    from opencompass_tooleval.extras.tasks.check import SECONDS_APART
-    from opencompass_tooleval.extras.tasks.leaves import Given
     from opencompass_tooleval.extras.tasks.opened import open_tasks, typed_call
 
     made, last = planned or [], ToolAnswer('')
-    with open_tasks(tasks) as opened:
-        differences: list[dict[str, str]] = []
-        for number in range(2 if opened.state else 1):
-            if number:
-                time.sleep(SECONDS_APART)
-            with opened.live.begin(name) as trial:
-                if planned is None and not number:
-                    made = serve_live(opened.live, trial)
-                else:
-                    for tool, arguments in made:
-                        if not opened.state and tool not in opened.reads:
-                            say(f'{tool} is not called: {NO_COPY}', err=True)
-                            continue
-                        last = trial.call(tool, arguments)
-                        if planned and (last.error in SERVER_ERRORS or last.error == TOOL_ERROR):
-                            raise ServerError(f'the call of {tool} fails: {last.text}')
-                if opened.state:
-                    differences.append(opened.state.changes(trial))
-        gold = None
-        if opened.state and any(tool not in opened.reads for tool, _ in made):
-            given = Given.of(request, [arguments for _, arguments in made], datetime.now().astimezone())
-            gold = make_gold(opened.state.start, differences[0], differences[1], given)
+    with open_tasks(tasks) as opened, opened.live.begin(name) as trial:
+        if planned is None:
+            made = serve_live(opened.live, trial)
+        for tool, arguments in planned or ():
+            if not opened.state and tool not in opened.reads:
+                say(f'{tool} is not called: {NO_COPY}', err=True)
+                continue
+            last = trial.call(tool, arguments)
+            if last.error in SERVER_ERRORS or last.error == TOOL_ERROR:
+                raise ServerError(f'the call of {tool} fails: {last.text}')
         tools = opened.live.tools
         solution = [
             written_call(tool, arguments, lambda tool, words: typed_call(tool, words, tools).arguments)
@@ -204,9 +186,7 @@ def _observed(
         ]
         is_reading = bool(made) and made[-1][0] in opened.reads
     result = guess_result(last.text, last.texts) if is_reading else ('', '')
-    if not gold and not result[0]:
-        say('nothing decides yet if the task is solved: give a result, needs or asks', err=True)
-    return task_lines(name, request, solution, result, last.text), gold
+    return task_lines(name, request, solution, result, last.text)
 
 
 def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:
@@ -224,14 +204,18 @@ def check_tasks(file: FileArgument, trust: TrustOption = False) -> int:
 
     with open_tasks(tasks, most=_THREADS) as opened:
         checked = check_opened(opened)
-    for kind, texts in (('extra:task_fault', checked.faults), ('extra:task_note', checked.notes)):
-        for text in texts:
-            say(found(kind, '', text).line)
+    _print_findings(checked)
     _print_tools(checked)
     for agent, solved in checked.agents.items():
         say(f'an agent that {agent}: solved {solved:.2f}')
     say(f'{len(tasks.tasks)} tasks, {len(checked.faults)} faults')
     return int(bool(checked.faults))
+
+
+def _print_findings(checked: Checked, err: bool = False) -> None:
+    for kind, texts in (('extra:task_fault', checked.faults), ('extra:task_note', checked.notes)):
+        for text in texts:
+            say(found(kind, '', text).line, err=err)
 
 
 def _print_tools(checked: Checked) -> None:

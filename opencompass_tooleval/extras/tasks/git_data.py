@@ -18,6 +18,7 @@ from threading import Timer
 from typing import Any
 
 from opencompass_tooleval.core.errors import shorten
+from opencompass_tooleval.extras.mcp_servers.fixture import find_files
 from opencompass_tooleval.work_dir.data_files import read_plain
 
 GIT = '.git'
@@ -54,6 +55,9 @@ def git_items(folder: Path) -> dict[str, Any]:
         ValueError: The repository is damaged, too large or in an unknown format, or git is not installed.
     """
     try:
+        special = [path for path in find_files(folder) if path.is_symlink() or not (path.is_file() or path.is_dir())]
+        if special:
+            raise ValueError(f'it has a link or a pipe: {special[0].relative_to(folder)}')
         if (folder / 'objects' / 'info' / 'alternates').exists():
             raise ValueError('it uses the objects of another repository')
         head, names = _text(folder / 'HEAD'), _references(folder)

@@ -14,7 +14,6 @@ from opencompass_tooleval.core.calls.observation import ERROR
 from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, AnsweredCall, Trajectory, asks_back
 from opencompass_tooleval.core.scoring.refusal import REFUSED, without_offer
 from opencompass_tooleval.core.text.jsonable import bounded_text
-from opencompass_tooleval.extras.tasks.effects import wrong_changes
 from opencompass_tooleval.extras.tasks.gold import Gold, wrong_state
 from opencompass_tooleval.extras.typed_result import find_result, is_same
 
@@ -47,8 +46,8 @@ class Goal:
         form: Type of the result; ``''`` without a result.
         results: The accepted results.
         asks: True if the agent must ask the user something.
-        effects: Part of the state -> wanted difference; None if the state cannot be read, or golds decide.
-        golds: The states of which any is right, as of ``make_gold``; empty if effects or calls decide.
+        golds: The states of which any is right, as of ``make_gold`` and ``effects_gold``; empty if the state cannot be
+            read.
         writes: If the state cannot be read: the wanted calls of tools that change something, as ``[name, arguments]``;
             None if they are unknown.
         reads: Tools that change nothing.
@@ -60,7 +59,6 @@ class Goal:
     form: str = ''
     results: tuple[str, ...] = ()
     asks: bool = False
-    effects: Mapping[str, Any] | None = None
     golds: tuple[Gold, ...] = ()
     writes: tuple[Any, ...] | None = None
     reads: tuple[str, ...] = ()
@@ -133,8 +131,6 @@ def check_goal(goal: Goal, trajectory: Trajectory) -> GoalResult:
 def _wrong_effects(goal: Goal, trajectory: Trajectory, answered: Sequence[AnsweredCall]) -> dict[str, str]:
     if goal.golds and trajectory.changes is not None:
         return wrong_state(goal.golds, trajectory.changes)
-    if goal.effects is not None and trajectory.changes is not None:
-        return wrong_changes(goal.effects, trajectory.changes)
     if goal.writes is None:
         return {}
     wanted = Counter(call_key(name, arguments) for name, arguments in goal.writes)

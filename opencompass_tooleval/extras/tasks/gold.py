@@ -1,7 +1,7 @@
 """The gold of a task: the state that its solution leaves, and the comparison of an agent's state with it. Pure.
 
 A gold is made of the differences that two runs of the solution left. Per part of the state it has the difference of the
-first run (:func:`~opencompass_tooleval.extras.tasks.effects.changes`) and, as ``free``, what the second run left
+first run (:func:`~opencompass_tooleval.extras.tasks.differences.changes`) and, as ``free``, what the second run left
 different: for a value as :func:`~opencompass_tooleval.extras.tasks.leaves.free_of`, for each new row path -> the same.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from opencompass_tooleval.agents.scoring.matching import largest_matching
 from opencompass_tooleval.core.errors import first_of, shorten
-from opencompass_tooleval.extras.tasks.effects import CHANGED, NEW, number_columns, read_difference, with_numbers
+from opencompass_tooleval.extras.tasks.differences import CHANGED, NEW, number_columns, read_difference, with_numbers
 from opencompass_tooleval.extras.tasks.leaves import (
     WORDS,
     Given,
@@ -337,12 +337,13 @@ def _wrong_items(name: str, want: Mapping[str, Any], found: Mapping[str, Any]) -
     wanted, added = ([with_numbers(item, want.get('numbers', ())) for item in one['added']] for one in (want, found))
     pairs: dict[int, int] = {}
     for group, others in _groups(want, found):
-        fitting = _fitting(name, [(wanted[one], free[one]) for one in group], [added[one] for one in others])
-        pairs |= {others[there]: group[here] for here, there in largest_matching(fitting, len(others)).items()}
+        fitting = fitting_items(name, [(wanted[one], free[one]) for one in group], [added[one] for one in others])
+        pairs |= {others[there]: group[here] for here, there in largest_matching(fitting, len(group)).items()}
     words += [f'added {key_of(item)}' for place, item in enumerate(added) if place not in pairs]
     used = set(pairs.values())
     words += [f'not added {key_of(item)}' for place, item in enumerate(wanted) if place not in used]
-    if not words and (want.get('rest') != found.get('rest') or want.get('at') != found.get('at')):
+    is_placed = [want.get(key) == found.get(key) for key in (('rest', 'at') if 'rest' in want else ('moved',))]
+    if not words and not all(is_placed):
         words.append('in another place or order')
     return words[:_MOST_WORDS]
 
@@ -354,6 +355,9 @@ def _groups(want: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[tuple
     another, whose order among themselves does not count: calls may create them in any order.
     """
     places, others = want.get('at'), found.get('at')
+    if want.get('in_order'):
+        yield from (([number], [number]) for number in range(min(len(want['added']), len(found['added']))))
+        return
     if places is None or not isinstance(others, list) or places != others:
         yield list(range(len(want['added']))), list(range(len(found['added'])))
         return
@@ -368,28 +372,37 @@ def _groups(want: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[tuple
         yield group, group
 
 
-def _fitting(name: str, wanted: Sequence[tuple[Any, Mapping[str, Any]]], items: Sequence[Any]) -> list[set[int]]:
-    """Returns for each found item the indices of the wanted ones that it fits; compares only those with equal rests."""
+def fitting_items(name: str, wanted: Sequence[tuple[Any, Mapping[str, Any]]], items: Sequence[Any]) -> list[set[int]]:
+    """Returns for each found item the indices of the wanted ones that it fits; compares only those with equal rests.
+
+    Args:
+        name: The part of the state.
+        wanted: Items, each with what is free: leaf -> in what way.
+        items: The found items.
+    """
     is_settings = _file_of(name).endswith(_SETTINGS)
     found: list[set[int]] = [set() for _ in items]
-    tables: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, list[int]]] = {}
+    tables: dict[tuple[tuple[str, ...], ...], dict[str, list[int]]] = {}
     for number, (want, free) in enumerate(wanted):
-        order = tuple(path for path, one in free.items() if one.get('order'))
-        paths = tuple(path for path in free if path not in order)
-        if (order, paths) not in tables:
-            table = tables.setdefault((order, paths), {})
+        order, anything = (tuple(path for path, one in free.items() if key in one) for key in ('order', 'any'))
+        paths = tuple(path for path in free if path not in (*order, *anything))
+        key = order, anything, paths
+        if key not in tables:
+            table = tables.setdefault(key, {})
             for place, item in enumerate(items):
-                table.setdefault(_beside(item, order, paths, is_settings), []).append(place)
+                table.setdefault(_beside(item, *key, is_settings), []).append(place)
         values = leaves(want, order)
-        for place in tables[order, paths].get(_beside(want, order, paths, is_settings), ()):
+        for place in tables[key].get(_beside(want, *key, is_settings), ()):
             others = leaves(items[place], order)
             if all(fits(values[path], others.get(path), free[path]) for path in paths):
                 found[place].add(number)
     return found
 
 
-def _beside(item: Any, order: Sequence[str], paths: Sequence[str], is_settings: bool) -> str:
+def _beside(item: Any, order: Sequence[str], anything: Sequence[str], paths: Sequence[str], is_settings: bool) -> str:
     """Returns an item without its free values, as a text."""
+    if anything and isinstance(item, dict):
+        item = {name: value for name, value in item.items() if name not in anything}
     if is_settings and isinstance(item, str):
         item = _SPACES.sub(r'\1', item.strip(), count=1) if not item.lstrip().startswith('#') else item
     values = leaves(item, order)

@@ -11,12 +11,17 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
+from fractions import Fraction
 from typing import Any
 
 from opencompass_tooleval.core.errors import shorten
 
 TIME, NUMBER, ID, TEXT, WORDS = 'time', 'number', 'id', 'text', 'words'
 """Kinds of free values; ``words`` is any text that the owner of a task leaves to the agent."""
+MEANT: Mapping[str, Any] = {'means': True}
+"""In place of what is free: the wanted value is a text as :func:`means` compares it."""
+ANYTHING: Mapping[str, Any] = {'any': True}
+"""In place of what is free: any value is right, also an empty one."""
 
 _TOKEN = re.compile(
     r'\d{4}-\d\d-\d\d(?:[T _]\d\d[:.-]?\d\d(?:[:.-]?\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?'
@@ -33,6 +38,7 @@ _SHOWN = 60
 _SECONDS = {10: 1, 13: 1e3, 16: 1e6, 19: 1e9}
 """Number of digits of a Unix time -> its units in a second."""
 _EARLIEST, _LATEST = 1_400_000_000, 4_000_000_000
+_MAX_NUMBER = 40
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -187,6 +193,8 @@ def fits(wanted: Any, found: Any, free: Mapping[str, Any] | None) -> bool:
     """
     if free is None:
         return key_of(wanted) == key_of(found)
+    if 'any' in free or 'means' in free:
+        return 'any' in free or means(wanted, found)
     if found in (None, '', [], {}) or ('was' in free and key_of(found) == key_of(free['was'])):
         return False
     if 'at' not in free:
@@ -207,6 +215,43 @@ def _is_kind(kind: str, wanted: Any, found: Any) -> bool:
         earliest, day = _day_of(wanted), _day_of(found)
         return kind_of(found) == TIME and (earliest is None or (day is not None and day >= earliest - 1))
     return kind_of(found) in ({NUMBER, TIME} if kind == NUMBER else {NUMBER, TIME, ID})
+
+
+def means(words: Any, value: Any) -> bool:
+    """Tests if a value equals ``words``, whose scalars are all texts: ``42`` is the number 42 or the text 42."""
+    if isinstance(words, Mapping):
+        return isinstance(value, Mapping) and words.keys() == value.keys() and holds(words, value)
+    if isinstance(words, list):
+        return isinstance(value, list) and len(words) == len(value) and all(map(means, words, value))
+    text = str(words)
+    if value is None:
+        return text in ('', 'null')
+    if isinstance(value, bool):
+        return text.lower() == str(value).lower() or text == str(int(value))
+    if isinstance(value, int | float):
+        one, other = _number(text), _number(str(value))
+        return (
+            one is not None
+            and other is not None
+            and (one == other or (isinstance(value, float) and _is_near(one, other)))
+        )
+    return text == str(value)
+
+
+def _is_near(one: Fraction, other: Fraction) -> bool:
+    return abs(one - other) * 10**9 <= max(abs(one), abs(other))
+
+
+def _number(text: str) -> Fraction | None:
+    try:
+        return Fraction(text) if len(text) <= _MAX_NUMBER and '/' not in text and 'e' not in text.lower()[:-5] else None
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def holds(words: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Tests if an object has all values of ``words``; it may have others too."""
+    return all(name in row and means(value, row[name]) for name, value in words.items())
 
 
 def shown(value: Any) -> str:

@@ -19,7 +19,8 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial, only_reads
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live
-from opencompass_tooleval.extras.tasks.effects import changes, expected_changes
+from opencompass_tooleval.extras.tasks.differences import changes
+from opencompass_tooleval.extras.tasks.effects import effects_gold
 from opencompass_tooleval.extras.tasks.goal import ANY_TOOL, Goal, is_named
 from opencompass_tooleval.extras.tasks.gold import Gold
 from opencompass_tooleval.extras.tasks.gold_file import read_golds
@@ -184,9 +185,8 @@ class Opened:
                 raise ValueError('it has effects, and no fixture whose state can be read')
             if calls is not None:
                 writes = tuple([call.name, call.arguments] for call in calls if call.name not in self.reads)
-        effects = None
         if self.state and not golds:
-            effects = expected_changes(written.effects, self.state.start) if written.effects else {}
+            golds = (effects_gold(written.effects, self.state.start) if written.effects else {},)
         answer = f'Result: {written.results[0]}' if written.form else 'Which one?' if written.asks else 'It is done.'
         if written.free and written.id not in self.needing_gold:
             raise ValueError('it has free, and no solution that changes something')
@@ -196,7 +196,6 @@ class Opened:
             written.form,
             written.results,
             written.asks,
-            effects,
             golds,
             writes,
             self.reads,

@@ -268,6 +268,7 @@ def test_a_file_is_begun_and_tasks_are_added_from_calls(tmp_path: Path, tooleval
         '  notes.json:open: false',
         f'  shop.db:orders: gone: {{{row.format("shipped")}}}',
         f'  shop.db:orders: new: {{{row.format("returned")}}}',
+        'NOTE do-all-of-it: its gold leaves free: notes.json:notes id (any time)',
     ]
     again = tooleval('tasks', 'add', file, '--request', 'Do: all of it', '--calls', calls)
     assert again.out.startswith('  - id: do-all-of-it-2\n')
@@ -288,10 +289,11 @@ def test_a_function_that_returns_a_list_gives_a_set_and_one_that_says_nothing_de
     load_tasks(file).trustee.trust()
     calls.write_text('{"name": "people"}')
     done = tooleval('tasks', 'add', file, '--request', 'Who is there?', '--calls', calls)
-    assert 'result: {type: set, value: [Ada, Bob]}' in done.out and 'decides' not in done.err
+    assert 'result: {type: set, value: [Ada, Bob]}' in done.out and 'FAULT' not in done.out
     calls.write_text('{"name": "story"}')
     done = tooleval('tasks', 'add', file, '--request', 'Tell a story.', '--calls', calls)
-    assert done.code == 0 and 'nothing decides yet if the task is solved' in done.err and 'result:' not in done.out
+    assert done.code == 0 and 'tell-a-story: nothing decides if it is solved' in done.out
+    assert 'result:' not in done.out
 
 
 @pytest.mark.parametrize('rows', [[{'name': 'change', 'arguments': {'sql': 'DELETE FROM orders WHERE id=41'}}], []])

@@ -15,7 +15,7 @@ from opencompass_tooleval.extras.tasks.goal import Goal, asks_user, check_goal, 
 from opencompass_tooleval.extras.tasks.metrics import METRICS, NAMES
 from opencompass_tooleval.extras.tasks.scoring import score_task, score_task_predictions
 
-ROW = {'removed': [], 'added': [{'item': {}, 'like': {'a': '1'}, 'free': []}]}
+ROW = {'removed': [], 'added': [{'a': 1}]}
 MADE = {'x:t': json.dumps({'removed': [], 'added': [{'a': 1}]})}
 REFUSAL = "I'm sorry, but I can't help with that."
 SEVEN = {'form': 'number', 'results': ('7',)}
@@ -40,20 +40,20 @@ def done(*calls: AnsweredCall, answer: str = 'Result: 7', stopped: str = '', **m
         (Goal(form='number', results=('8', '7')), done(), ''),
         (Goal(), done(answer=' '), 'finish:missing'),
         (Goal(), done(stopped=TOO_MANY_STEPS), TOO_MANY_STEPS),
-        (Goal(effects={'x:t': ROW}), done(changes=MADE), ''),
-        (Goal(effects={'x:t': ROW}), done(changes={}), 'goal:effects'),
-        (Goal(effects={}), done(changes=MADE), 'goal:effects'),
-        (Goal(effects={}), done(changes={}), ''),
-        (Goal(effects={}, **SEVEN), done(changes={}, answer='8'), 'goal:result'),
+        (Goal(golds=({'x:t': ROW},)), done(changes=MADE), ''),
+        (Goal(golds=({'x:t': ROW},)), done(changes={}), 'goal:effects'),
+        (Goal(golds=({},)), done(changes=MADE), 'goal:effects'),
+        (Goal(golds=({},)), done(changes={}), ''),
+        (Goal(golds=({},), **SEVEN), done(changes={}, answer='8'), 'goal:result'),
         (Goal(needs=('*',), **SEVEN), done(), 'calls:missing'),
         (Goal(needs=('*',), **SEVEN), done(call('read')), ''),
         (Goal(needs=('*',), **SEVEN), done(call('read', error='tool_error')), 'calls:missing'),
         (Goal(needs=('*',), **SEVEN), done(call('read', source='error')), 'calls:missing'),
         (Goal(needs=('read_*', 'write')), done(call('read_it')), 'calls:missing'),
         (Goal(forbidden=('write',)), done(call('write', source='error')), 'goal:forbidden'),
-        (Goal(asks=True, effects={}), done(answer='Which one?', changes={}), ''),
-        (Goal(asks=True, effects={}), done(answer='Done.', changes={}), 'goal:not_asked'),
-        (Goal(asks=True, effects={}), done(answer='Which one?', changes=MADE), 'goal:effects'),
+        (Goal(asks=True, golds=({},)), done(answer='Which one?', changes={}), ''),
+        (Goal(asks=True, golds=({},)), done(answer='Done.', changes={}), 'goal:not_asked'),
+        (Goal(asks=True, golds=({},)), done(answer='Which one?', changes=MADE), 'goal:effects'),
         # Without a state the calls that change something decide, and never those that read.
         (Goal(writes=(['pay', {'sum': 1}],), reads=('read',)), done(call('pay', sum=1), call('read', x=3)), ''),
         (Goal(writes=(['pay', {'sum': 1}],), reads=('read',)), done(call('read')), 'goal:effects'),
@@ -99,7 +99,7 @@ def test_every_metric_has_its_row() -> None:
 
 
 def test_scores_and_details() -> None:
-    goal = Goal(effects={'x:t': ROW}, forbidden=('write',), needs=('read',), **SEVEN)
+    goal = Goal(golds=({'x:t': ROW},), forbidden=('write',), needs=('read',), **SEVEN)
     right = score_task(task(goal), done(call('read'), changes=MADE))
     assert (right.reason, right.values['solved'], right.values['forbidden_call_rate']) == ('ok', 1, 0)
     assert set(right.values) == set(NAMES)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.extras.tasks.effects import changes
+from opencompass_tooleval.extras.tasks.differences import changes
 from opencompass_tooleval.extras.tasks.gold import Gold, gold_lines, make_gold, wrong_state
 from opencompass_tooleval.extras.tasks.leaves import Given
 from opencompass_tooleval.extras.tasks.state import State, read_state
@@ -318,6 +318,18 @@ def test_many_rows_with_ids_are_read_once(tmp_path: Path) -> None:
     parts = gold['data.json:list']
     assert all([*free] == ['number'] for free in parts['free'])
     assert before
+
+
+def test_fewer_rows_than_the_solution_adds_are_wrong(tmp_path: Path) -> None:
+    def parcels(*weights: str) -> Files:
+        return db(*(f'INSERT INTO parcels VALUES (NULL, "Bonn", {weight}, NULL, 3)' for weight in weights))
+
+    before, gold = golds(db(), [parcels('1.0', '1.0', '2.0')], tmp_path)
+    assert wrong_state([gold], made(before, parcels('1.0', '2.0', '1.0'), tmp_path / 'all')) == {}
+    for weights in (('1.0',), ('2.0',), ('1.0', '1.0'), ('1.0', '1.0', '1.0')):
+        assert 'post.db:parcels' in wrong_state(
+            [gold], made(before, parcels(*weights), tmp_path / str(len(weights)) / weights[0])
+        )
 
 
 def test_a_number_that_is_no_id_explains_an_argument(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.extras.tasks import git_data, spreadsheet, state
-from opencompass_tooleval.extras.tasks.effects import changes, expected_changes, wrong_changes
+from opencompass_tooleval.extras.tasks.differences import changes
+from opencompass_tooleval.extras.tasks.effects import effects_gold
 from opencompass_tooleval.extras.tasks.gold import gold_lines, make_gold, wrong_state
 from opencompass_tooleval.extras.tasks.leaves import Given
 from opencompass_tooleval.extras.tasks.state import Items, read_state
@@ -158,8 +159,8 @@ def test_an_edit_of_a_long_text_is_right_and_another_order_is_not(shop: Path, mo
     lines[5], lines[19_000] = 'other', 'last'
     (shop / 'long.txt').write_text('\n'.join(lines[10:] + lines[:10] if move else lines))
     effects = [{'file': 'long.txt', 'remove': ['line 5', 'line 5000'], 'add': ['other', 'last']}]
-    wrong = wrong_changes(expected_changes(effects, before), changes(before, read_state(shop)))
-    assert wrong == ({'long.txt:': 'in another order'} if move else {})
+    wrong = wrong_state([effects_gold(effects, before)], changes(before, read_state(shop)))
+    assert wrong == ({'long.txt:': 'in another place or order'} if move else {})
 
 
 def test_git_is_read_as_data(repo: Path) -> None:
@@ -314,6 +315,15 @@ def test_an_object_that_never_ends_ends(repo: Path, monkeypatch: pytest.MonkeyPa
 def test_objects_of_another_repository_are_refused(repo: Path) -> None:
     (git_folder(repo) / 'objects' / 'info' / 'alternates').write_text('/elsewhere/objects\n')
     with pytest.raises(ValueError, match='objects of another repository'):
+        read_state(repo)
+
+
+@pytest.mark.parametrize('name', ['objects/x', 'refs/heads/x', 'index.lock'])
+@pytest.mark.parametrize('is_pipe', [False, True])
+def test_a_repository_with_a_link_or_a_pipe_is_refused(repo: Path, name: str, is_pipe: bool) -> None:
+    file = repo / '.git' / name
+    os.mkfifo(file) if is_pipe else file.symlink_to('/etc/passwd')
+    with pytest.raises(ValueError, match=r'it has a link or a pipe: \S+x|index\.lock'):
         read_state(repo)
 
 
