@@ -39,9 +39,11 @@ install: $(STAMP) ## make .venv with OpenCompass, this package and the tools, at
 demo: install ## run the demo config on the shipped records, and build its report
 	$(BIN)/tooleval demo
 
-lint: install ## ruff and mypy
+lint: install ## ruff, mypy, and the workflows of GitHub
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor -q --offline .github/workflows
 	$(BIN)/mypy
 
 test: lint ## lint, then the tests, three at a time

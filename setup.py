@@ -59,10 +59,11 @@ setup(
         'report': ['jinja2>=3.1', 'plotly>=6'],
         'mcp': ['mcp>=2.3,<3'],  # MCP servers as tools, and a bank as an MCP server
         # `make hooks`: what .pre-commit-config.yaml runs beside the tools of dev.
-        'hooks': ['codespell', 'pre-commit'],
+        'hooks': ['codespell', 'pre-commit', 'pre-commit-hooks'],
         'dev': [
             'axe-core-python',
             'build',
+            'check-jsonschema',  # check-jsonschema, zizmor: the workflows
             'fastapi',  # fastapi, uvicorn: `transformers serve`, the local API server of the tests
             'httpx>=0.27,<0.28',
             'hypothesis',
@@ -76,6 +77,7 @@ setup(
             'setuptools>=68',
             'uvicorn',
             'wheel',
+            'zizmor',
         ],
     },
     entry_points={'console_scripts': ['tooleval = opencompass_tooleval.cli.main:main']},

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.mutations.check import random_mutations
+
 ROOT = Path(__file__).resolve().parents[1]
 MUTATIONS = json.loads(Path(__file__).with_name('mutations').joinpath('mutations.json').read_text(encoding='utf-8'))
 
@@ -25,3 +27,15 @@ def test_it_can_be_applied(mutation: dict[str, Any]) -> None:
     assert ast.dump(changed) != ast.dump(ast.parse(text))
     assert mutation['seen'] and mutation['tests']
     assert all((ROOT / test.partition('::')[0]).is_file() for test in mutation['tests'])
+
+
+def test_random_ones_change_one_expression_each() -> None:
+    drawn = random_mutations(20, 1)
+    assert drawn == random_mutations(20, 1)
+    for mutation in drawn:
+        before = (ROOT / mutation['file']).read_text(encoding='utf-8')
+        assert ast.dump(ast.parse(mutation['text'])) != ast.dump(ast.parse(before))
+        lines, changed = before.splitlines(), mutation['text'].splitlines()
+        number = int(mutation['id'].rpartition(':')[2])
+        assert lines[: number - 1] == changed[: number - 1]
+        assert all((ROOT / test).is_file() for test in mutation['tests'])
