@@ -31,8 +31,8 @@ from opencompass_tooleval.agents.toolbench.judged_answer import of_run as judged
 from opencompass_tooleval.agents.toolbench.opinion import reader
 from opencompass_tooleval.benchmarks.funcqa import reading as funcqa_reading
 from opencompass_tooleval.benchmarks.funcqa import scoring as funcqa_scoring
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import call_tool
-from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
+from opencompass_tooleval.benchmarks.funcqa.data import call_tool
+from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench import scoring as restbench
 from opencompass_tooleval.benchmarks.restbench.choices import read_choices
 from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
@@ -605,7 +605,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'RestBench, ToolBench and FuncQA, native calls': Reader(_native, ('core/calls/messages.py',)),
     'FuncQA, number': Reader(funcqa_reading.read_number, ('benchmarks/funcqa/reading.py',)),
-    'FuncQA, calculation': Reader(_calculation, ('benchmarks/funcqa/records.py',)),
+    'FuncQA, calculation': Reader(_calculation, ('benchmarks/funcqa/data.py',)),
     **{
         f'EasyTool, {name}, {reading}': Reader(
             partial(_read, partial(getattr(replies, f'read_{name}'), reading=reading), refused=replies.Unreadable)

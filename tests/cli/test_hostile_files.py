@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
+from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench.records import load_records as load_requests
 from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
 from opencompass_tooleval.benchmarks.teval.records import load_samples

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
-from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
+from opencompass_tooleval.benchmarks.funcqa.data import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.native_calls import native_subset
 from opencompass_tooleval.benchmarks.teval.records import TABLE as TEVAL

@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
-from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
+from opencompass_tooleval.benchmarks.funcqa.data import TABLE as FUNCQA
+from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench import tools as rest
 from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.benchmarks.restbench.records import load_records

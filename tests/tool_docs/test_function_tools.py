@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from opencompass_tooleval.agents.loops.funcqa import TOOLS as FUNCQA_TOOLS
-from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
+from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench import tools as rest
 from opencompass_tooleval.benchmarks.restbench.records import load_records
 from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
