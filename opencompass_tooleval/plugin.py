@@ -17,7 +17,7 @@ _FOLDERS = {
 
 BENCHMARKS = {
     **{name: f'.{folder}.description:BENCHMARK' for name, folder in _FOLDERS.items()},
-    **{name: f'.benchmarks.{name}.tables:BENCHMARK' for name in ('funcqa',)},
+    **{name: f'.benchmarks.{name}.tables:BENCHMARK' for name in ('funcqa', 'toolbench')},
 }
 """Name of a benchmark on the command line and in results -> its description."""
 
@@ -29,13 +29,13 @@ OF_EXTRAS: set[str] = set()
 
 FILES = {
     **{name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()},
-    **{name: f'.benchmarks.{name}.data:FILES' for name in ('funcqa',)},
+    **{name: f'.benchmarks.{name}.data:FILES' for name in ('funcqa', 'toolbench')},
 }
 """Benchmark -> its data files."""
 
 CONFIGURED = {
     **{name: f'.{folder}.files:configured' for name, folder in _FOLDERS.items()},
-    **{name: f'.benchmarks.{name}.data:configured' for name in ('funcqa',)},
+    **{name: f'.benchmarks.{name}.data:configured' for name in ('funcqa', 'toolbench')},
 }
 """Benchmark -> the function for ``tooleval prompts``.
 
@@ -107,7 +107,7 @@ MODULES = [
     '.twins.adapter',
     '.benchmarks.funcqa.task',
     '.benchmarks.restbench.adapter',
-    '.benchmarks.toolbench.adapter',
+    '.benchmarks.toolbench.task',
     '.models.openai_model',
     '.models.conversation',
     '.tasks.eval_task',
@@ -163,7 +163,10 @@ REGISTERED: dict[str, list[str]] = {
 }
 """Registry of OpenCompass -> our names. Registries overwrite names silently, so a test checks that ours are free."""
 
-MOVED = {f'benchmarks.{name}.adapter': f'benchmarks.{name}.task' for name in ('funcqa',)}
+MOVED: dict[str, str] = {
+    'benchmarks.funcqa.adapter': 'benchmarks.funcqa.task',
+    'benchmarks.toolbench.adapter': 'benchmarks.toolbench.task',
+}
 """Former module -> module whose classes the configs of earlier runs name; both without the package's name."""
 
 DATASETS = ''

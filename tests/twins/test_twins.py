@@ -15,7 +15,7 @@ from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.benchmarks.funcqa.task import ToolEvalFuncQADataset
 from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchDataset
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalFunctionCallingDataset
-from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchDataset
+from opencompass_tooleval.benchmarks.toolbench.task import ToolEvalToolBenchDataset
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
 from opencompass_tooleval.benchmarks.ultratool.records import load_records as load_ultratool
 from opencompass_tooleval.core.calls.answer import Answer

@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.toolbench.build import make_requests, open_tools
-from opencompass_tooleval.benchmarks.toolbench.prompts import calls_prompt
-from opencompass_tooleval.benchmarks.toolbench.records import find_file
-from opencompass_tooleval.benchmarks.toolbench.request import Request, gold_answer, parse_request
-from opencompass_tooleval.benchmarks.toolbench.score_calls import breakdown, score_calls, score_requests, total
+from opencompass_tooleval.benchmarks.toolbench.data import Request, find_file, parse_request
+from opencompass_tooleval.benchmarks.toolbench.prompts import calls_prompt, make_requests, open_tools
+from opencompass_tooleval.benchmarks.toolbench.scoring import ToolBenchScorer, score_calls
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.results.variants import gains_of
 from opencompass_tooleval.tool_docs.template import sample_value
@@ -22,6 +20,7 @@ from tests.benchmarks.toolbench.support import DEMO
 from tests.instructions.shared_data import real
 
 METRICS = ('error_free_rate', 'tool_name_error_rate', 'parameter_error_rate')
+SCORER = ToolBenchScorer('calls_g3')
 
 
 def demo_requests(name: str = 'G3') -> list[Request]:
@@ -125,19 +124,19 @@ def test_rates_are_over_all_calls() -> None:
     """One answer of four calls with one error and one of a single call with one: 2 of 5, not the mean of 1/4 and 1."""
     bad = {**TIDE, 'api': 'Low Tide'}
     answers = [json.dumps([TIDE, STOPS, POEM, bad]), json.dumps([bad]), 'no calls']
-    scores = score_requests([replace(REQUEST, id=name) for name in 'abc'], answers)
-    whole = total(scores, METRICS)
+    scores = SCORER.score_records([replace(REQUEST, id=name) for name in 'abc'], answers)
+    whole = SCORER.total(scores)
     assert whole.metrics == {'error_free_rate': 0.0, 'tool_name_error_rate': 40.0, 'parameter_error_rate': 0.0}
     assert whole.reasons == {'name:unknown_api': 2, 'call:none': 1}
     assert whole.standard_errors['tool_name_error_rate'] == pytest.approx(100 * 0.24, abs=1)
-    said = breakdown(scores)
+    said = SCORER.breakdown(scores)
     assert (said['calls'], said['without_calls'], said['codes']) == (5, 1, {'name:unknown_api': 2})
     assert said['relevant_called'] == pytest.approx(100 * 3 / 9)
 
 
 def test_nobody_called_anything() -> None:
     """OpenCompass's summarizer stops where models differ in the metrics that have a number."""
-    whole = total(score_requests([REQUEST], ['-']), METRICS)
+    whole = SCORER.total(SCORER.score_records([REQUEST], ['-']))
     assert list(whole.metrics.values()) == [0.0] * 3 and set(whole.standard_errors.values()) == {None}
 
 
@@ -146,9 +145,9 @@ def test_variants_can_be_compared_with_an_interval() -> None:
     bad = json.dumps([TIDE, {**TIDE, 'api': 'Low Tide'}])
     results = []
     for answers in ([bad, bad], [json.dumps([TIDE]), bad]):
-        scores = score_requests([REQUEST] * 2, answers)
+        scores = SCORER.score_records([REQUEST] * 2, answers)
         details = [{**score.to_detail(), 'id': str(row)} for row, score in enumerate(scores)]
-        results.append({**total(scores, METRICS).metrics, 'details': details})
+        results.append({**SCORER.total(scores).metrics, 'details': details})
     compared = gains_of('calls', *results)
     assert [one.metric for one in compared] == list(METRICS)
     assert all(one.interval is not None and one.interval.pairs == 2 for one in compared)
@@ -158,10 +157,10 @@ def test_variants_can_be_compared_with_an_interval() -> None:
 def test_the_oracle_makes_no_error(name: str) -> None:
     requests = make_requests(open_tools(real(f'toolbench/{find_file(name).file}'), name))
     assert [parse_request(request.to_payload()) for request in requests] == requests
-    scores = score_requests(requests, [gold_answer(request) for request in requests])
-    whole = total(scores, METRICS)
+    scores = SCORER.score_records(requests, [request.gold_answer for request in requests])
+    whole = SCORER.total(scores)
     assert whole.metrics == {'error_free_rate': 100.0, 'tool_name_error_rate': 0.0, 'parameter_error_rate': 0.0}
-    assert breakdown(scores)['relevant_called'] == 100.0
+    assert SCORER.breakdown(scores)['relevant_called'] == 100.0
 
 
 def test_prompts_show_the_apis_of_the_request_and_no_others() -> None:

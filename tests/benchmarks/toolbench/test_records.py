@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.toolbench.errata import KINDS
-from opencompass_tooleval.benchmarks.toolbench.records import FILE_TABLE, TABLE, find_file, find_subset, load_data
+from opencompass_tooleval.benchmarks.toolbench.data import FILE_TABLE, KINDS, TABLE, find_file, find_subset, load_data
 from opencompass_tooleval.catalogue.benchmark import count_kinds
 from opencompass_tooleval.core.errors import DataError
 from tests.benchmarks.toolbench.support import DEMO, demo, published

@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.toolbench.build import choose, make_choices, open_tools, rank_others
+from opencompass_tooleval.benchmarks.toolbench.data import Choice, parse_choice
 from opencompass_tooleval.benchmarks.toolbench.prompts import (
     PUBLISHED_SELECTION,
     PUBLISHED_SYSTEM,
+    choose,
+    make_choices,
+    match_instructions,
+    open_tools,
     published_selection,
+    rank_others,
     selection_prompt,
 )
-from opencompass_tooleval.benchmarks.toolbench.score_selection import (
-    Choice,
-    gold_answer,
-    parse_choice,
+from opencompass_tooleval.benchmarks.toolbench.scoring import (
     score_choice,
-    score_choices,
 )
-from opencompass_tooleval.benchmarks.toolbench.tool_texts import match_instructions
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
@@ -149,7 +149,7 @@ def test_wrong(answer: Any, reason: str, unknown: float) -> None:
 def test_the_oracle_is_always_right() -> None:
     made = choices(real('toolbench/G1_instruction.json'), 50)
     assert [parse_choice(choice.to_payload()) for choice in made] == made
-    assert {score.reason for score in score_choices(made, [gold_answer(choice) for choice in made])} == {'ok'}
+    assert {score_choice(choice, choice.gold_answer).reason for choice in made} == {'ok'}
 
 
 def test_hostile() -> None:
@@ -210,7 +210,7 @@ def test_numbers_are_those_of_the_instructions_or_of_the_file(tmp_path: Path) ->
     places = {name: place for place, name in enumerate(documented.data.tools, start=1)}
     assert list(choice.ids) == [places[name] for name in choice.candidates]
     assert parse_choice(choice.to_payload()) == choice
-    assert score_choice(choice, gold_answer(choice)).reason == 'ok'
+    assert score_choice(choice, choice.gold_answer).reason == 'ok'
     tools = [replace(template_instruction(doc), id=100 + n) for n, doc in enumerate(documented.data.tools.values())]
     (tmp_path / 'tools.json').write_text(dump_instructions(tools), encoding='utf-8')
     instructed = open_tools(data, 'G1', tmp_path / 'tools.json')

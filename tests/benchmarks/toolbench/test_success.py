@@ -8,23 +8,21 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.toolbench.adapter import (
+from opencompass_tooleval.benchmarks.toolbench.data import FinalAnswer, load_final_answers, parse_final_answer
+from opencompass_tooleval.benchmarks.toolbench.prompts import SUCCESS
+from opencompass_tooleval.benchmarks.toolbench.scoring import (
+    SuccessGrading,
+    question_of,
+)
+from opencompass_tooleval.benchmarks.toolbench.task import (
     ToolEvalToolBenchDataset,
     ToolEvalToolBenchSuccessEvaluator,
     ToolEvalToolBenchTrajectories,
 )
-from opencompass_tooleval.benchmarks.toolbench.prompts import SUCCESS
-from opencompass_tooleval.benchmarks.toolbench.success import (
-    FinalAnswer,
-    SuccessGrading,
-    load_final_answers,
-    parse_final_answer,
-    prompt_hash,
-    question_of,
-)
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import answer_digest
+from opencompass_tooleval.judging.judge_item import prompt_hash
 from opencompass_tooleval.judging.judgement import Judgement, Opinion, Unread
 from opencompass_tooleval.judging.yes_no import read_reply
 from tests.benchmarks.hostile import HOSTILE
@@ -51,7 +49,7 @@ def test_the_prompt_is_the_papers_word_for_word() -> None:
 def test_what_is_filled_in_is_no_placeholder() -> None:
     prompt = question_of('1', 'What is {answer}?', '{question} %s {0} \\1').prompt
     assert prompt.endswith('question: What is {answer}?\nThis is the response: {question} %s {0} \\1\nOutput:')
-    assert len(prompt_hash()) == 12
+    assert len(prompt_hash(SUCCESS)) == 12
 
 
 # Replies

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
-from opencompass_tooleval.benchmarks.toolbench.score_runs import breakdown, score_run, total
-from opencompass_tooleval.benchmarks.toolbench.trajectories import Run, load_runs
+from opencompass_tooleval.benchmarks.toolbench.data import Run, read_runs
+from opencompass_tooleval.benchmarks.toolbench.reading import error_kind
+from opencompass_tooleval.benchmarks.toolbench.scoring import RunsScorer, score_run
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir import data_files as files
 from tests.benchmarks.hostile import HOSTILE
@@ -62,7 +62,7 @@ def write(folder: Path, runs: dict[str, Any], name: str = 'runs.json.gz') -> Pat
 
 
 def loaded(folder: Path, **runs: dict[str, Any]) -> list[Run]:
-    return load_runs(write(folder, runs))
+    return list(read_runs(write(folder, runs)))
 
 
 def test_reading(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_reading(tmp_path: Path) -> None:
     assert [(one.name, one.arguments) for one in run.calls] == calls
     assert (run.ending, run.final_answer, run.is_retrieved) == ('give_answer', 'It is Rome.', False)
     assert sorted(run.inventory) == ['city_for_maps', 'ping_for_maps']
-    assert load_runs(write(tmp_path, {'r1': good}, 'runs.json')) == [run]
+    assert list(read_runs(write(tmp_path, {'r1': good}, 'runs.json'))) == [run]
 
 
 def test_order_is_that_of_the_tree_depth_first(tmp_path: Path) -> None:
@@ -131,8 +131,13 @@ def test_retrieved_tools_have_no_name_or_parameter_errors(tmp_path: Path) -> Non
     scores = [score_run(run) for run in loaded(tmp_path, **rows)]
     metrics = ('finish_rate', 'tool_name_error_rate', 'parameter_error_rate', 'error_response_rate')
     assert [scores[0].values[metric] for metric in metrics] == [1.0, None, None, 1.0]
-    assert [total(scores).metrics[metric] for metric in metrics] == [100.0, 50.0, 50.0, pytest.approx(100 / 3)]
-    assert breakdown(scores) == {
+    assert [RunsScorer().total(scores).metrics[metric] for metric in metrics] == [
+        100.0,
+        50.0,
+        50.0,
+        pytest.approx(100 / 3),
+    ]
+    assert RunsScorer().breakdown(scores) == {
         'calls': 3,
         'without_calls': 1,
         'unscored_calls': 1,
@@ -141,7 +146,7 @@ def test_retrieved_tools_have_no_name_or_parameter_errors(tmp_path: Path) -> Non
         'codes': {'args:missing': 1, 'name:unknown_api': 1},
         'error_responses': {'unauthorized': 1},
     }
-    assert total(scores[:1]).metrics['tool_name_error_rate'] is None
+    assert RunsScorer().total(scores[:1]).metrics['tool_name_error_rate'] is None
 
 
 @pytest.mark.parametrize(
@@ -180,18 +185,18 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for content in (whole[:-20], whole[:30] + b'x' * 50, b'\x1f\x8bno gzip'):
         file.write_bytes(content)
         with pytest.raises(DataError, match='the file cannot be read'):
-            load_runs(file)
+            list(read_runs(file))
     file.write_bytes(gzip.compress(b'[' * 200_000))
     with pytest.raises(DataError, match='not an object of runs'):
-        load_runs(file)
+        list(read_runs(file))
     file.write_bytes(gzip.compress(b'\xff'))
     with pytest.raises(DataError, match='not UTF-8'):
-        load_runs(file)
+        list(read_runs(file))
     monkeypatch.setattr(files, 'MAX_BYTES', 1_000_000)
     file.write_bytes(gzip.compress(b' ' * 100_000_000, 1))
     tracemalloc.start()
     with pytest.raises(DataError, match='more than 1000000 bytes'):
-        load_runs(file)
+        list(read_runs(file))
     assert tracemalloc.get_traced_memory()[1] < 30 << 20  # it is not unzipped whole
     tracemalloc.stop()
 
@@ -199,6 +204,8 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_gpt_4_has_the_calls_and_responses_of_chatgpt() -> None:
     """As docs/explanation/toolbench.md says of these files: nothing but the final answers differs."""
     for data in ('G2_category', 'G3_instruction'):
-        models = [load_runs(real(f'toolbench_trajectories/{m}_easytool__{data}.json.gz')) for m in ('chatgpt', 'gpt-4')]
+        models = [
+            list(read_runs(real(f'toolbench_trajectories/{m}_easytool__{data}.json.gz'))) for m in ('chatgpt', 'gpt-4')
+        ]
         same = [one.calls == other.calls for one, other in zip(*models, strict=True)]
         assert all(same)
