@@ -1,4 +1,4 @@
-"""FuncQA's files: their content, their faults, and the repairs."""
+"""FuncQA's files, their faults and repairs; and the 13 tools: golden results, laws, strict arguments, and bounds."""
 
 from __future__ import annotations
 
