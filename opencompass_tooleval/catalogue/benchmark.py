@@ -1,7 +1,7 @@
 """Description of a benchmark for commands, sweeps and reports.
 
-The ``description.py`` of a benchmark has its description, and imports only light modules. Its ``files.py`` has its data
-files. :mod:`~opencompass_tooleval.plugin` lists both.
+The ``tables.py`` of a benchmark has the literals of its description. Its ``data.py`` has its data files.
+:mod:`~opencompass_tooleval.plugin` lists both.
 """
 
 from __future__ import annotations
