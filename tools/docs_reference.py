@@ -157,22 +157,18 @@ def datasets_of(benchmark: Benchmark) -> str:
 
 def datasets_page() -> str:
     """Every data set."""
-    intro = (
-        '# Data sets\n\n'
-        'This page is generated from the tables of the benchmarks.\n\n'
-        + table(
-            ('benchmark', 'on the command line', 'paper', 'VERSION', 'subsets'),
+    intro = '# Data sets\n\nThis page is generated from the tables of the benchmarks.\n\n' + table(
+        ('benchmark', 'on the command line', 'paper', 'VERSION', 'subsets'),
+        (
             (
-                (
-                    f'[{benchmark.title}](#{benchmark.title.lower()})',
-                    f'`{benchmark.name}`',
-                    benchmark.paper,
-                    folder_of(benchmark).VERSION,
-                    len(benchmark.subsets),
-                )
-                for benchmark in all_benchmarks()
-            ),
-        )
+                f'[{benchmark.title}](#{benchmark.title.lower()})',
+                f'`{benchmark.name}`',
+                benchmark.paper,
+                folder_of(benchmark).VERSION,
+                len(benchmark.subsets),
+            )
+            for benchmark in all_benchmarks()
+        ),
     )
     return '\n'.join([intro, *(datasets_of(find_benchmark(benchmark.name)) for benchmark in all_benchmarks())])
 

@@ -14,6 +14,8 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.benchmarks.toolbench.data import (
     FIX,
     Choice,
+    FinalAnswer,
+    Request,
     find_file,
     find_subset,
     load_final_answers,
@@ -56,10 +58,14 @@ ENDINGS = {'names': '', 'easytool': '-ids', 'function_calling': '-fc'}
 """Method -> ending of the name of recorded answers."""
 
 
-def _row(record_id: str, prompt: str | Sequence[Message], payload: str, gold: str) -> Row:
+def _row(record: Choice | Request | FinalAnswer, prompt: str | Sequence[Message], gold: str) -> Row:
     asked = [Message('user', prompt)] if isinstance(prompt, str) else prompt
-    messages = messages_text(asked)
-    return {'record_id': record_id, 'messages': messages, 'record': payload, 'gold_answer': gold}
+    return {
+        'record_id': record.id,
+        'messages': messages_text(asked),
+        'record': record.to_payload(),
+        'gold_answer': gold,
+    }
 
 
 def _choices(tools: Shown, shown: Shown, size: int, seed: int, similarity: Similarity) -> list[Choice]:
@@ -79,12 +85,7 @@ def _choices(tools: Shown, shown: Shown, size: int, seed: int, similarity: Simil
 
 def _selection_rows(tools: Shown, choices: Iterable[Choice]) -> list[Row]:
     return [
-        _row(
-            choice.id,
-            selection_prompt(map(tools.described, choice.candidates), choice.query),
-            choice.to_payload(),
-            choice.gold_answer,
-        )
+        _row(choice, selection_prompt(map(tools.described, choice.candidates), choice.query), choice.gold_answer)
         for choice in choices
     ]
 
@@ -92,11 +93,10 @@ def _selection_rows(tools: Shown, choices: Iterable[Choice]) -> list[Row]:
 def _numbered_rows(tools: Shown, choices: Iterable[Choice]) -> list[Row]:
     return [
         _row(
-            choice.id,
+            choice,
             published_selection(
                 zip(choice.ids, map(tools.described_alone, choice.candidates), strict=True), choice.query
             ),
-            choice.to_payload(),
             choice.gold_answer,
         )
         for choice in map(tools.numbered, choices)
@@ -105,12 +105,7 @@ def _numbered_rows(tools: Shown, choices: Iterable[Choice]) -> list[Row]:
 
 def _calls_rows(tools: Shown) -> list[Row]:
     return [
-        _row(
-            request.id,
-            calls_prompt(tools.callable(request), request.query),
-            request.to_payload(),
-            request.gold_answer,
-        )
+        _row(request, calls_prompt(tools.callable(request), request.query), request.gold_answer)
         for request in make_requests(tools)
     ]
 
@@ -118,12 +113,7 @@ def _calls_rows(tools: Shown) -> list[Row]:
 def _offered_rows(tools: Shown) -> list[Row]:
     return [
         {
-            **_row(
-                request.id,
-                function_calling_prompt(request.query),
-                request.to_payload(),
-                write_answer('', request.gold_calls),
-            ),
+            **_row(request, function_calling_prompt(request.query), write_answer('', request.gold_calls)),
             TOOLS: offered_tools(request, tools.data.tools).to_text(),
         }
         for request in make_requests(tools)
@@ -209,7 +199,7 @@ class ToolEvalToolBenchTrajectories(ToolEvalDataset):
         """Loads the trajectories.
 
         Args:
-            path: The file (:func:`~opencompass_tooleval.benchmarks.toolbench.scoring.load_final_answers`).
+            path: The file (:func:`~opencompass_tooleval.benchmarks.toolbench.data.load_final_answers`).
             name: Row of the table.
             data: A test file of ToolBench, such as ``data/toolbench/G2_category.json``, if the trajectories lack their
                 request.
@@ -220,10 +210,7 @@ class ToolEvalToolBenchTrajectories(ToolEvalDataset):
         file = resolve_data_path(path, 'store trajectories of an agent there, with id, query and final_answer')
         queries = load_queries(resolve_data_path(data, FIX)) if data else None
         source = f'toolbench_{find_subset(name).name}'
-        rows = [
-            _row(stored.id, stored.query, stored.to_payload(), stored.answer)
-            for stored in load_final_answers(file, queries)
-        ]
+        rows = [_row(stored, stored.query, stored.answer) for stored in load_final_answers(file, queries)]
         return as_dataset([{**row, 'source': source} for row in rows])
 
 
