@@ -15,7 +15,10 @@ _FOLDERS = {
     'agents': 'agents',
 }
 
-BENCHMARKS = {name: f'.{folder}.description:BENCHMARK' for name, folder in _FOLDERS.items()}
+BENCHMARKS = {
+    **{name: f'.{folder}.description:BENCHMARK' for name, folder in _FOLDERS.items()},
+    **{name: f'.benchmarks.{name}.tables:BENCHMARK' for name in ('funcqa', 'toolbench')},
+}
 """Name of a benchmark on the command line and in results -> its description."""
 
 USERS: dict[str, str] = {}
@@ -24,10 +27,16 @@ USERS: dict[str, str] = {}
 OF_EXTRAS: set[str] = set()
 """Benchmarks whose descriptions are extras: runs of other benchmarks do not load them."""
 
-FILES = {name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()}
+FILES = {
+    **{name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()},
+    **{name: f'.benchmarks.{name}.data:FILES' for name in ('funcqa', 'toolbench')},
+}
 """Benchmark -> its data files."""
 
-CONFIGURED = {name: f'.{folder}.files:configured' for name, folder in _FOLDERS.items()}
+CONFIGURED = {
+    **{name: f'.{folder}.files:configured' for name, folder in _FOLDERS.items()},
+    **{name: f'.benchmarks.{name}.data:configured' for name in ('funcqa', 'toolbench')},
+}
 """Benchmark -> the function for ``tooleval prompts``.
 
 It is called with ``(subset, *, ...)`` and returns a ``ConfiguredDataset`` of the catalogue. Its keyword parameters are
@@ -53,7 +62,7 @@ VARIANTS = {
 TABLES = {
     'teval': '.benchmarks.teval.groups:tooleval_teval_summary_groups',
     'ultratool': '.benchmarks.ultratool.groups:tooleval_ultratool_summary_groups',
-    'funcqa': '.benchmarks.funcqa.groups:tooleval_funcqa_summary_groups',
+    'funcqa': '.benchmarks.funcqa.tables:tooleval_funcqa_summary_groups',
     'easytool': '.instructions.groups:SUMMARY_GROUPS',
 }
 """Benchmark or kind of variants -> its summary groups (tables), in order."""
@@ -96,9 +105,9 @@ MODULES = [
     '.agents.judged_adapter',
     '.instructions.adapter',
     '.twins.adapter',
-    '.benchmarks.funcqa.adapter',
+    '.benchmarks.funcqa.task',
     '.benchmarks.restbench.adapter',
-    '.benchmarks.toolbench.adapter',
+    '.benchmarks.toolbench.task',
     '.models.openai_model',
     '.models.conversation',
     '.tasks.eval_task',
@@ -154,7 +163,10 @@ REGISTERED: dict[str, list[str]] = {
 }
 """Registry of OpenCompass -> our names. Registries overwrite names silently, so a test checks that ours are free."""
 
-MOVED: dict[str, str] = {}
+MOVED: dict[str, str] = {
+    'benchmarks.funcqa.adapter': 'benchmarks.funcqa.task',
+    'benchmarks.toolbench.adapter': 'benchmarks.toolbench.task',
+}
 """Former module -> module whose classes the configs of earlier runs name; both without the package's name."""
 
 DATASETS = ''

@@ -19,7 +19,7 @@ from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
 from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH_TABLE
 from opencompass_tooleval.benchmarks.teval.records import SUFFIXES, TABLE, file_stem, split_stem
 from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
-from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH_TABLE
+from opencompass_tooleval.benchmarks.toolbench.data import TABLE as TOOLBENCH_TABLE
 from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
 from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL_TABLE
 from opencompass_tooleval.benchmarks.ultratool.subsets import PROMPT_STYLES as ULTRATOOL_PROMPT_STYLES
@@ -227,7 +227,7 @@ def test_restbench_and_toolbench_configs_are_the_table(variant: str) -> None:
     [
         ('restbench_tmdb_fc', 'benchmarks/restbench/config_rows.py', 'tooleval_restbench_rows'),
         ('restbench_spotify_fc', 'benchmarks/restbench/config_rows.py', 'tooleval_restbench_rows'),
-        ('toolbench_calls_fc', 'benchmarks/toolbench/config_rows.py', 'tooleval_toolbench_rows'),
+        ('toolbench_calls_fc', 'benchmarks/toolbench/configs.py', 'tooleval_toolbench_rows'),
         ('funcqa_fc', 'agents/funcqa_config_rows.py', 'tooleval_funcqa_rows'),
     ],
 )

@@ -31,20 +31,24 @@ from opencompass_tooleval.agents.toolbench.judged_answer import of_run as judged
 from opencompass_tooleval.agents.toolbench.opinion import reader
 from opencompass_tooleval.benchmarks.funcqa import reading as funcqa_reading
 from opencompass_tooleval.benchmarks.funcqa import scoring as funcqa_scoring
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import call_tool
-from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
+from opencompass_tooleval.benchmarks.funcqa.data import call_tool
+from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench import scoring as restbench
 from opencompass_tooleval.benchmarks.restbench.choices import read_choices
 from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.teval.records import query_of
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
-from opencompass_tooleval.benchmarks.toolbench.records import find_file, load_data
-from opencompass_tooleval.benchmarks.toolbench.request import make_request
-from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
-from opencompass_tooleval.benchmarks.toolbench.score_calls import score_calls, score_native_calls
-from opencompass_tooleval.benchmarks.toolbench.score_selection import Choice, score_choice
-from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs, read_run
+from opencompass_tooleval.benchmarks.toolbench.data import (
+    Choice,
+    find_file,
+    load_data,
+    make_request,
+    read_run,
+)
+from opencompass_tooleval.benchmarks.toolbench.data import read_runs as read_stored_runs
+from opencompass_tooleval.benchmarks.toolbench.reading import error_kind
+from opencompass_tooleval.benchmarks.toolbench.scoring import score_calls, score_choice, score_native_calls
 from opencompass_tooleval.benchmarks.ultratool import judge
 from opencompass_tooleval.benchmarks.ultratool import protocol as ultratool_protocol
 from opencompass_tooleval.benchmarks.ultratool import records as ultratool_records
@@ -272,7 +276,7 @@ def _judged_answer(text: str) -> None:
 
 def _stored_run(text: str) -> None:
     message = {'name': 'Finish', 'arguments': text, 'response': text}
-    for load in (load_runs, load_answers):
+    for load in (lambda file: list(read_stored_runs(file)), load_answers):
         _load(load, {'1': _run_of(text, [{'role': 'tool', 'message': message}])})
 
 
@@ -549,13 +553,13 @@ READERS: Mapping[str, Reader] = {
         lambda text: [read_choices(part, {1: 'a'}) for part in (text, f'[{{"ID": "{text[:-20]}"}}]')]
     ),
     'ToolBench, selection': Reader(lambda text: _detail(score_choice(Choice('r', 'q', 'Map', ('Map', 'Clock')), text)),
-           ('benchmarks/toolbench/answers.py',)),
+           ('benchmarks/toolbench/reading.py',)),
     'ToolBench, calls': Reader(lambda text: _detail(score_calls(_request(), text))),
     'judge that declines': Reader(unread_reply),
     'ToolBench, judge': Reader(read_yes_no, ('judging/yes_no.py',)),
     'ToolBench, responses': Reader(lambda text: [error_kind(part) for part in (text, '{"error": "' + text)],
-           ('benchmarks/toolbench/responses.py',)),
-    'ToolBench, stored runs': Reader(_stored_run, ('benchmarks/toolbench/trajectories.py',)),
+           ('benchmarks/toolbench/reading.py',)),
+    'ToolBench, stored runs': Reader(_stored_run, ('benchmarks/toolbench/data.py',)),
     'agents, judge': Reader(
         lambda text: [reader(getattr(QUESTIONS, name))(text) for name in ('CHECK', 'SOLVABLE_TASK', 'SELECT')],
         ('agents/toolbench/opinion.py',),
@@ -605,7 +609,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'RestBench, ToolBench and FuncQA, native calls': Reader(_native, ('core/calls/messages.py',)),
     'FuncQA, number': Reader(funcqa_reading.read_number, ('benchmarks/funcqa/reading.py',)),
-    'FuncQA, calculation': Reader(_calculation, ('benchmarks/funcqa/records.py',)),
+    'FuncQA, calculation': Reader(_calculation, ('benchmarks/funcqa/data.py',)),
     **{
         f'EasyTool, {name}, {reading}': Reader(
             partial(_read, partial(getattr(replies, f'read_{name}'), reading=reading), refused=replies.Unreadable)

@@ -65,9 +65,9 @@ os.environ.setdefault('OPENAI_API_KEY', 'none')
 os.environ.setdefault('TQDM_DISABLE', '1')
 
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
-from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
-from opencompass_tooleval.benchmarks.funcqa.records import Record as FuncQARecord
-from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_funcqa
+from opencompass_tooleval.benchmarks.funcqa.data import TABLE as FUNCQA
+from opencompass_tooleval.benchmarks.funcqa.data import Record as FuncQARecord
+from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_funcqa
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_predictions
 from opencompass_tooleval.benchmarks.teval import score_plan
 from opencompass_tooleval.benchmarks.teval.answers import postprocess_v1
@@ -266,7 +266,7 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
     """Seconds of EasyTool's method on both subsets: one question at a time, and through our inferencer."""
     from opencompass.openicl.icl_retriever import ZeroRetriever
 
-    from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset
+    from opencompass_tooleval.benchmarks.funcqa.task import ToolEvalFuncQADataset
     from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
     from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
     from opencompass_tooleval.models.dialogue_runner import DialogueRunner

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import inspect
 import re
 import sys
@@ -93,8 +92,7 @@ def folder_of(benchmark: Benchmark) -> Any:
 
 def subset_rows(benchmark: Benchmark) -> list[Mapping[str, Any]]:
     """The benchmark's table of subsets."""
-    module = importlib.import_module(f'{folder_of(benchmark).__name__}.subsets')
-    return list(module.SUBSETS)
+    return list(plugin.load(plugin.BENCHMARKS[benchmark.name].partition(':')[0]).SUBSETS)
 
 
 def datasets_of(benchmark: Benchmark) -> str:
@@ -159,22 +157,18 @@ def datasets_of(benchmark: Benchmark) -> str:
 
 def datasets_page() -> str:
     """Every data set."""
-    intro = (
-        '# Data sets\n\n'
-        'This page is generated from the tables of the benchmarks (`subsets.py`, `description.py`, `files.py`).\n\n'
-        + table(
-            ('benchmark', 'on the command line', 'paper', 'VERSION', 'subsets'),
+    intro = '# Data sets\n\nThis page is generated from the tables of the benchmarks.\n\n' + table(
+        ('benchmark', 'on the command line', 'paper', 'VERSION', 'subsets'),
+        (
             (
-                (
-                    f'[{benchmark.title}](#{benchmark.title.lower()})',
-                    f'`{benchmark.name}`',
-                    benchmark.paper,
-                    folder_of(benchmark).VERSION,
-                    len(benchmark.subsets),
-                )
-                for benchmark in all_benchmarks()
-            ),
-        )
+                f'[{benchmark.title}](#{benchmark.title.lower()})',
+                f'`{benchmark.name}`',
+                benchmark.paper,
+                folder_of(benchmark).VERSION,
+                len(benchmark.subsets),
+            )
+            for benchmark in all_benchmarks()
+        ),
     )
     return '\n'.join([intro, *(datasets_of(find_benchmark(benchmark.name)) for benchmark in all_benchmarks())])
 

@@ -3,12 +3,12 @@ from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
-from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset, ToolEvalFuncQAEvaluator
+from opencompass_tooleval.benchmarks.funcqa.task import ToolEvalFuncQADataset, ToolEvalFuncQAEvaluator
 from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
-    from opencompass_tooleval.benchmarks.funcqa.subsets import METHODS, SUBSETS
+    from opencompass_tooleval.benchmarks.funcqa.tables import METHODS, SUBSETS
 
 _instructions = dict(zero_shot=None, cot=None, react=None, easytool='data/easytool/functions_data.json')
 

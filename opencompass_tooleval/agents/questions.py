@@ -28,7 +28,7 @@ class YesNo:
 
 
 def _success(name: str, answer: JudgedAnswer) -> JudgeItem:
-    from opencompass_tooleval.benchmarks.toolbench.success import question_of
+    from opencompass_tooleval.benchmarks.toolbench.scoring import question_of
 
     return question_of(name, answer.query, answer.told)
 

@@ -1,7 +1,7 @@
 """Description of a benchmark for commands, sweeps and reports.
 
-The ``description.py`` of a benchmark has its description, and imports only light modules. Its ``files.py`` has its data
-files. :mod:`~opencompass_tooleval.plugin` lists both.
+The ``tables.py`` of a benchmark has the literals of its description. Its ``data.py`` has its data files.
+:mod:`~opencompass_tooleval.plugin` lists both.
 """
 
 from __future__ import annotations
@@ -164,6 +164,14 @@ class Benchmark:
         found: BenchmarkFiles = plugin.load(plugin.FILES[self.name])
         return found
 
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Benchmark:
+        """Builds a description from the literals of a ``tables.py``; a metric is a row, or the name of a shared one."""
+        from opencompass_tooleval.catalogue.metrics import SHARED, Metric
+
+        metrics = tuple(SHARED[row] if isinstance(row, str) else Metric(**row) for row in table['metrics'])
+        return cls(**{**table, 'subsets': tuple(table['subsets']), 'metrics': metrics})
+
 
 def find_benchmark(name: str) -> Benchmark:
     """Returns a benchmark's description.
@@ -178,8 +186,8 @@ def find_benchmark(name: str) -> Benchmark:
 
 def find_description(name: str) -> Benchmark:
     """Returns the description of a benchmark of :data:`BENCHMARKS` or :data:`USERS`."""
-    benchmark: Benchmark = plugin.load({**BENCHMARKS, **USERS}[name])
-    return benchmark
+    found: Benchmark | Mapping[str, Any] = plugin.load({**BENCHMARKS, **USERS}[name])
+    return found if isinstance(found, Benchmark) else Benchmark.of(found)
 
 
 def holds_dialogues(result: Any) -> bool:

@@ -55,13 +55,14 @@ ACCURACY = Metric('accuracy', 'Accuracy', 'share of correct answers', binary=Tru
 SUCCESS_RATE = Metric(
     'success_rate', 'Success', 'share of runs that the judge calls a success', binary=True, rank=4, by_judge=True
 )
-TOOL_ERROR_RATE = Metric('tool_error_rate', 'Tool errors', 'share of questions with a call that failed', False)
 TOOL_NAME_ERROR_RATE = Metric(
     'tool_name_error_rate', 'Name errors', 'share with a call of a tool that does not exist', False
 )
 PARAMETER_ERROR_RATE = Metric(
     'parameter_error_rate', 'Parameter errors', 'share with a call with wrong parameters', higher_is_better=False
 )
+SHARED = {row.name: row for row in (ACCURACY, SUCCESS_RATE, TOOL_NAME_ERROR_RATE, PARAMETER_ERROR_RATE)}
+"""Name -> row for the metrics of several benchmarks."""
 _OVERALL = Metric(OVERALL, 'Overall', 'mean of the abilities, as in the paper', rank=1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import call_tool, refused
+from opencompass_tooleval.benchmarks.funcqa.data import call_tool, refused
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
+from opencompass_tooleval.benchmarks.toolbench.reading import error_kind
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.core.text.reading import parse_literal

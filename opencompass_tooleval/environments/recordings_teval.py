@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.benchmarks.teval.records import ReviewGold, Sample, load_samples, split_stem
-from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
+from opencompass_tooleval.benchmarks.toolbench.reading import error_kind
 from opencompass_tooleval.core.calls.messages import TOOL, Message
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import answer_digest

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
-from opencompass_tooleval.benchmarks.toolbench.trajectories import holds_runs, read_runs
+from opencompass_tooleval.benchmarks.toolbench.data import holds_runs, read_runs
+from opencompass_tooleval.benchmarks.toolbench.reading import error_kind
 from opencompass_tooleval.environments.bank import RecordedCall
 
 

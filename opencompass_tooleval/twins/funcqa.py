@@ -8,9 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, call_tool
-from opencompass_tooleval.benchmarks.funcqa.errata import is_wrong_by_question
-from opencompass_tooleval.benchmarks.funcqa.records import Calculation, read_step
+from opencompass_tooleval.benchmarks.funcqa.data import (
+    PARAMETER,
+    Calculation,
+    call_tool,
+    is_wrong_by_question,
+    read_step,
+)
 from opencompass_tooleval.benchmarks.funcqa.scoring import TOLERANCE
 from opencompass_tooleval.core.calls.observation import ERROR
 from opencompass_tooleval.twins.translation import Translation

@@ -12,7 +12,7 @@ from opencompass_tooleval.agents.loops.finish import finish_call
 from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.tasks.records import Data, find_subset, load_data
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES, call_tool
+from opencompass_tooleval.benchmarks.funcqa.data import PARAMETER, TOOL_NAMES, call_tool
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_calls import GoldCall, ToolCall, read_answer

@@ -14,8 +14,8 @@ import pytest
 from opencompass_tooleval.agents.loops import easytool_prompts
 from opencompass_tooleval.agents.loops.easytool import MAX_FIELD
 from opencompass_tooleval.agents.loops.funcqa import METHODS, FuncQADialogues
-from opencompass_tooleval.benchmarks.funcqa import easytool_prompts as prompts
-from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Record, load_records
+from opencompass_tooleval.benchmarks.funcqa import prompts
+from opencompass_tooleval.benchmarks.funcqa.data import TABLE, Record, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
@@ -77,8 +77,12 @@ def test_prompts_are_the_published_ones_byte_for_byte() -> None:
 
 def test_prompts_have_the_published_digest() -> None:
     """The comparison above needs the published prompts; this needs nothing."""
+    ours = {'ZERO_SHOT', 'COT', 'FUNCTION_CALLING', 'CALLING_FORMS', 'DEMONSTRATIONS'}
     texts = [
-        text for module in (easytool_prompts, prompts) for name, text in sorted(vars(module).items()) if name.isupper()
+        text
+        for module in (easytool_prompts, prompts)
+        for name, text in sorted(vars(module).items())
+        if name.isupper() and name not in ours and not name.startswith('REACT_')
     ]
     assert hashlib.sha256('\0'.join(texts).encode()).hexdigest()[:16] == '8a6b60a41f8e5338'
 

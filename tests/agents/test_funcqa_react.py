@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.funcqa import react_prompts as prompts
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES, call_tool
-from opencompass_tooleval.benchmarks.funcqa.records import Calculation, Record, load_records
+from opencompass_tooleval.benchmarks.funcqa import prompts
+from opencompass_tooleval.benchmarks.funcqa.data import TOOL_NAMES, Calculation, Record, call_tool, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory
-from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
+from opencompass_tooleval.benchmarks.funcqa.tables import SUBSETS
 from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory

@@ -13,7 +13,7 @@ from opencompass_tooleval.agents.loops.finish import finish_call, read_finish
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.answers import load_answers, stored_answer, to_toolbench
 from opencompass_tooleval.agents.toolbench.judged_answer import of_trajectory
-from opencompass_tooleval.benchmarks.toolbench.trajectories import read_run
+from opencompass_tooleval.benchmarks.toolbench.data import read_run
 from opencompass_tooleval.core.calls.observation import ERROR, EXACT, UNKNOWN_TOOL
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import (

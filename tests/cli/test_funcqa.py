@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.funcqa.records import load_records
+from opencompass_tooleval.benchmarks.funcqa.data import load_records
 from opencompass_tooleval.data_path import resolve_data_path
 from tests.benchmarks.funcqa.support import begin, by_stage, drive
 from tests.cli.conftest import Command, read_lines

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
+from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench.records import load_records as load_requests
 from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
 from opencompass_tooleval.benchmarks.teval.records import load_samples
-from opencompass_tooleval.benchmarks.toolbench import success
-from opencompass_tooleval.benchmarks.toolbench.records import load_data
+from opencompass_tooleval.benchmarks.toolbench.data import load_data, load_final_answers
+from opencompass_tooleval.benchmarks.toolbench.scoring import SuccessGrading
 from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
@@ -113,8 +113,8 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     'FuncQA': lambda file: load_questions(file, 'one_hop'),
     'FuncQA, log': _log_of_funcqa,
     'ToolBench': lambda file: load_data(file, 'G2'),
-    'ToolBench, trajectories': success.load_final_answers,
-    'ToolBench, judgements': success.SuccessGrading((), ()).read,
+    'ToolBench, trajectories': load_final_answers,
+    'ToolBench, judgements': SuccessGrading((), ()).read,
     'instructions': load_instructions,
     **{f'documentation, {kind}': lambda file, kind=kind: load_docs(kind, file) for kind in KINDS},
     'recorded answers': load_recorded,

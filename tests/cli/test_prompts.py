@@ -10,8 +10,8 @@ import pytest
 from mmengine.config import Config, ConfigDict
 
 from opencompass_tooleval.benchmarks.teval.records import split_stem
-from opencompass_tooleval.benchmarks.toolbench.records import find_file
-from opencompass_tooleval.benchmarks.toolbench.records import find_subset as find_toolbench
+from opencompass_tooleval.benchmarks.toolbench.data import find_file
+from opencompass_tooleval.benchmarks.toolbench.data import find_subset as find_toolbench
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.data_path import package_path
 from opencompass_tooleval.models.fixed_models import OracleModel

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.toolbench.success import load_final_answers
-from opencompass_tooleval.benchmarks.toolbench.trajectories import MAX_NODES
-from tests.benchmarks.toolbench.test_trajectories import call, finish, node, run_of, write
+from opencompass_tooleval.benchmarks.toolbench.data import MAX_NODES, load_final_answers
+from tests.benchmarks.toolbench.test_data import call, finish, node, run_of, write
 from tests.cli.conftest import Command
 from tests.instructions.shared_data import real
 

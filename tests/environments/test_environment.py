@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
+from opencompass_tooleval.benchmarks.toolbench.reading import error_kind
 from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.environments.bank import Bank, RecordedCall

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
-from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
+from opencompass_tooleval.benchmarks.toolbench.data import read_runs
+from opencompass_tooleval.benchmarks.toolbench.reading import error_kind
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
@@ -65,7 +65,7 @@ def test_each_call_is_answered_as_it_was_and_once_more_as_the_last_time(bank: Ba
     for name, expected in CALLS.items():
         environment = Environment(bank, preferred_source=name)
         rows: dict[str, Any] = json.loads(gzip.decompress((FOLDER / name).read_bytes()))
-        runs = {run.id: run for run in load_runs(FOLDER / name)}
+        runs = {run.id: run for run in list(read_runs(FOLDER / name))}
         played = 0
         for task, row in rows.items():
             session = environment.begin(task)

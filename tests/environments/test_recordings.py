@@ -11,8 +11,7 @@ import pytest
 
 from opencompass_tooleval.agents.toolbench.answers import load_answers
 from opencompass_tooleval.agents.toolbench.judged_answer import load_judged_answers
-from opencompass_tooleval.benchmarks.toolbench.success import load_final_answers
-from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
+from opencompass_tooleval.benchmarks.toolbench.data import load_final_answers, read_runs
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text import json_members
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
@@ -122,7 +121,7 @@ def test_deep_runs_are_read(tmp_path: Path) -> None:
     file = write(tmp_path / 'runs.json', nested_runs(a=2, b=steps, c=1))
     found = [(call.task, call.arguments['q']) for call in calls(file)]
     assert found == [('a', 0), ('a', 1), *(('b', number) for number in range(steps)), ('c', 0)]
-    assert [len(run.nodes) for run in load_runs(file)] == [4, steps + 2, 3]
+    assert [len(run.nodes) for run in list(read_runs(file))] == [4, steps + 2, 3]
     assert [len(answer.trajectory.steps) for answer in load_answers(file)] == [2, steps, 1]
     assert [len(answer.nodes) for answer in load_judged_answers(file).values()] == [2, steps, 1]
     assert len(load_final_answers(file)) == 3
@@ -131,7 +130,7 @@ def test_deep_runs_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(('steps', 'message'), [(501, '500 steps'), (700, '1200 levels')])
 def test_runs_that_are_too_deep_or_there_twice_say_so(tmp_path: Path, steps: int, message: str) -> None:
     file = write(tmp_path / 'runs.json', nested_runs(a=1, deep=steps))
-    for load in (calls, load_runs, load_answers, load_judged_answers, load_final_answers):
+    for load in (calls, lambda file: list(read_runs(file)), load_answers, load_judged_answers, load_final_answers):
         with pytest.raises(DataError, match=rf"runs\.json: record 'deep': .*nested deeper than {message}"):
             load(file)
 

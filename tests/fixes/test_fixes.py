@@ -33,7 +33,7 @@ from opencompass_tooleval.extras.mcp_servers.open_live import open_live
 from opencompass_tooleval.extras.preparing.ultratool_rows import planning_row
 from opencompass_tooleval.findings.of_results import result_findings
 from opencompass_tooleval.work_dir.causes import one_line_if_unusable
-from tests.benchmarks.toolbench.test_selection import Words, make_choices, open_tools
+from tests.benchmarks.toolbench.test_scoring import Words, make_choices, open_tools
 from tests.cli.conftest import Command, home, tooleval
 from tests.cli.test_networks import in_front, make_certificate
 from tests.conftest import ROOT

@@ -9,14 +9,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
-from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
+from opencompass_tooleval.benchmarks.funcqa.data import TABLE as FUNCQA
+from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench import tools as rest
 from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.benchmarks.restbench.records import load_records
 from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
-from opencompass_tooleval.benchmarks.toolbench import request as apis
-from opencompass_tooleval.benchmarks.toolbench.build import make_requests, open_tools
+from opencompass_tooleval.benchmarks.toolbench.prompts import make_requests, offered_tools, open_tools
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 
 DEMO = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'demo'
@@ -83,8 +82,8 @@ def _golds() -> dict[str, tuple[str, list[Step]]]:
     for name, file in DATA.items():
         shown = open_tools(DEMO / 'toolbench' / file, name)
         for request in make_requests(shown):
-            sent = apis.offered_tools(request, shown.data.tools)
-            step = [_call(sent, call) for call in apis.gold_calls(request)]
+            sent = offered_tools(request, shown.data.tools)
+            step = [_call(sent, call) for call in request.gold_calls]
             golds[request.query] = (f'{name}/{request.id}', [step])
     for subset in FUNCQA:
         for question in load_questions(DEMO / 'funcqa' / subset.file, subset.name):

@@ -14,7 +14,7 @@ import pytest
 
 from opencompass_tooleval.agents.adapter import ToolEvalAgentDataset
 from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchDataset
-from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchDataset
+from opencompass_tooleval.benchmarks.toolbench.task import ToolEvalToolBenchDataset
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset, ToolEvalUltraToolEasyToolDataset
 from tests.cli.conftest import Command, tooleval

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchSuccessEvaluator
+from opencompass_tooleval.benchmarks.toolbench.task import ToolEvalToolBenchSuccessEvaluator
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement import read_judgement

@@ -9,12 +9,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from opencompass_tooleval.agents.loops.funcqa import TOOLS as FUNCQA_TOOLS
-from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
+from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench import tools as rest
 from opencompass_tooleval.benchmarks.restbench.records import load_records
 from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
-from opencompass_tooleval.benchmarks.toolbench import request as apis
-from opencompass_tooleval.benchmarks.toolbench.build import make_requests, open_tools
+from opencompass_tooleval.benchmarks.toolbench.data import tool_names
+from opencompass_tooleval.benchmarks.toolbench.prompts import make_requests, offered_tools, open_tools
 from opencompass_tooleval.core.calls.one_call import call_fault
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import MAX_DESCRIPTION, ToolSet
@@ -94,7 +94,7 @@ def test_a_function() -> None:
 
 
 def test_names_of_apis_do_not_collide() -> None:
-    names = apis.tool_names([('A.b', 'c'), ('A', 'b.c'), ('A', 'c')])
+    names = tool_names([('A.b', 'c'), ('A', 'b.c'), ('A', 'c')])
     assert names == {'A.b.c': ('A.b', 'c'), 'A.b.c (2)': ('A', 'b.c'), 'A.c': ('A', 'c')}
 
 
@@ -135,9 +135,9 @@ def test_every_api_of_toolbench(name: str, file: str, count: int, calls: int, na
     found: Counter[str] = Counter()
     descriptions: dict[str, str] = {}
     for request in make_requests(shown):
-        tools = apis.offered_tools(request, shown.data.tools)
+        tools = offered_tools(request, shown.data.tools)
         check(tools)
-        found += faults(tools, apis.gold_calls(request))
+        found += faults(tools, request.gold_calls)
         pairs = zip(tools.tools, tools.as_request(), strict=True)
         descriptions |= {tool.name: sent['function']['description'] for tool, sent in pairs}
     assert (len(descriptions), found) == (count, {'': calls})

@@ -23,7 +23,7 @@ from opencompass_tooleval.benchmarks.restbench.scoring import score_answer as sc
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
-from opencompass_tooleval.benchmarks.toolbench.trajectories import read_runs
+from opencompass_tooleval.benchmarks.toolbench.data import read_runs
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
 from opencompass_tooleval.benchmarks.ultratool.records import find_subset, load_recorded_rows, parse_record
 from opencompass_tooleval.benchmarks.ultratool.records import load_records as load_ultratool

@@ -23,7 +23,7 @@ from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchD
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
-from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchDataset
+from opencompass_tooleval.benchmarks.toolbench.task import ToolEvalToolBenchDataset
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
 from opencompass_tooleval.benchmarks.ultratool.records import Record as UltraToolRecord
 from opencompass_tooleval.benchmarks.ultratool.records import load_records as load_ultratool

@@ -20,9 +20,8 @@ from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.agents.loops.react import ReAct
 from opencompass_tooleval.agents.loops.steps import Chain
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.benchmarks.funcqa import prompts, react_prompts
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, TOOL_NAMES
-from opencompass_tooleval.benchmarks.funcqa.records import FIX, Record, parse_payload
+from opencompass_tooleval.benchmarks.funcqa import prompts
+from opencompass_tooleval.benchmarks.funcqa.data import FIX, PARAMETER, TOOL_NAMES, Record, parse_payload
 from opencompass_tooleval.benchmarks.funcqa.scoring import EASYTOOL
 from opencompass_tooleval.core.calls.answer import USAGE, Answer, step_payloads, strip_reasoning
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
@@ -59,7 +58,7 @@ PARAMETERS = {
 }
 """Parameters of every tool: one list of numbers."""
 
-TOOLS = tuple(ToolSchema(name, react_prompts.CALLING_FORMS[name], PARAMETERS) for name in TOOL_NAMES)
+TOOLS = tuple(ToolSchema(name, prompts.CALLING_FORMS[name], PARAMETERS) for name in TOOL_NAMES)
 """The 13 tools with their calling forms, the only documentation in the published data."""
 
 DOCUMENTS = {
@@ -111,15 +110,15 @@ class FuncQAReAct(ReAct):
     def _protocol(self, task: Task) -> ToolReActProtocol:
         from opencompass_tooleval.agents.loops.lagent_bridge import ToolReActProtocol
 
-        return ToolReActProtocol(react_prompts.SYSTEM, react_prompts.STOP_WORDS)
+        return ToolReActProtocol(prompts.REACT_SYSTEM, prompts.REACT_STOP_WORDS)
 
     def _golds(self, task: Task) -> list[str]:
         *calls, _ = super()._golds(task)
         return [*calls, f'Final Answer: {task.gold_answer.removeprefix("Answer: ")}']
 
     def _beginning(self, task: Task) -> list[Message]:
-        shown = [Message(role, content) for role, content in react_prompts.DEMONSTRATIONS]
-        return [*shown, Message('user', react_prompts.QUESTION.format(question=task.query))]
+        shown = [Message(role, content) for role, content in prompts.DEMONSTRATIONS]
+        return [*shown, Message('user', prompts.REACT_QUESTION.format(question=task.query))]
 
 
 class FuncQAFunctionCalling(FunctionCalling):

@@ -15,7 +15,7 @@ from opencompass_tooleval.agents.loops import easytool
 from opencompass_tooleval.agents.loops.easytool import NO_TASK, UNREADABLE_PARAMETERS, EasyTool, Log, MethodStopped
 from opencompass_tooleval.agents.loops.easytool_tools import ShownTool
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.benchmarks.funcqa import easytool_prompts
+from opencompass_tooleval.benchmarks.funcqa import prompts as funcqa_prompts
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.observation import ERROR
 from opencompass_tooleval.core.calls.one_call import NOT_AN_OBJECT, UNKNOWN_TOOL
@@ -63,7 +63,7 @@ class FuncQAEasyTool(EasyTool):
 class _Question(easytool.Query):
     """State of one question."""
 
-    prompts = easytool_prompts
+    prompts = funcqa_prompts
     max_result = 5_000
     kept = staticmethod(str)
     method: FuncQAEasyTool
@@ -105,7 +105,7 @@ class _Question(easytool.Query):
     def _selection(
         self, task: Any, shown: Mapping[str, ShownTool], tried: Collection[str]
     ) -> tuple[str, Reader, dict[str, Any]]:
-        return easytool_prompts.CHOOSE_TOOL, replies.read_choice, {'question': task, 'Too_list': self.method.entries}
+        return self.prompts.CHOOSE_TOOL, replies.read_choice, {'question': task, 'Too_list': self.method.entries}
 
     def _number(self, chosen: Any) -> str:
         if str(chosen) not in self.tools:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opencompass_tooleval.agents.scoring.matching import CallKey, call_key
-from opencompass_tooleval.benchmarks.toolbench.responses import EMPTY, error_kind
+from opencompass_tooleval.benchmarks.toolbench.reading import EMPTY, error_kind
 from opencompass_tooleval.core.calls.observation import ERROR, UNKNOWN_TOOL, WRONG_ARGUMENTS
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory
 
@@ -42,7 +42,7 @@ def error_of(call: AnsweredCall) -> str:
     """Returns the error of a call, from the environment or a recording; ``''`` for no error.
 
     A label in the recording, such as T-Eval's, has priority. Otherwise the text of the response decides, with the kinds
-    of :mod:`~opencompass_tooleval.benchmarks.toolbench.responses` and ``empty``.
+    of :mod:`~opencompass_tooleval.benchmarks.toolbench.reading` and ``empty``.
     """
     if call.source == ERROR:
         return call.fault

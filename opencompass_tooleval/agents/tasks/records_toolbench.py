@@ -8,7 +8,7 @@ from typing import Any
 from opencompass_tooleval.agents.tasks.errata import RENAMED_TOOL, SHARED_NAME, Erratum
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.names import RENAMED_TOOLS, function_of
-from opencompass_tooleval.benchmarks.toolbench.records import load_data
+from opencompass_tooleval.benchmarks.toolbench.data import load_data
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 

@@ -1,7 +1,7 @@
 """Converts trajectories to and from answer files of ToolBench's evaluator.
 
 A file is an object: query id -> ``{"query", "available_tools", "answer": {"method", "total_steps", "final_answer",
-"answer_details"}}``; :mod:`~opencompass_tooleval.benchmarks.toolbench.trajectories` describes it. As in ToolBench's
+"answer_details"}}``; :mod:`~opencompass_tooleval.benchmarks.toolbench.data` describes it. As in ToolBench's
 files, a run is the path to its end without abandoned branches; the number of steps counts all nodes, including those
 with the roles ``system`` and ``user``.
 """
@@ -17,7 +17,7 @@ from opencompass_tooleval.agents.loops.finish import FINISH, GIVE_ANSWER, GIVE_U
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, as_written, bounded_value, bounded_written
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.prompts import INVALID_NAME
-from opencompass_tooleval.benchmarks.toolbench.trajectories import Node, Run, read_passed, read_runs
+from opencompass_tooleval.benchmarks.toolbench.data import Node, Run, read_passed, read_runs
 from opencompass_tooleval.core.calls.messages import TOOL
 from opencompass_tooleval.core.calls.observation import EXACT, UNKNOWN_TOOL
 from opencompass_tooleval.core.calls.tool_set import ToolSchema

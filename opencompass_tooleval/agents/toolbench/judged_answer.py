@@ -17,7 +17,7 @@ from opencompass_tooleval.agents.loops.steps import shown_observation
 from opencompass_tooleval.agents.scoring.scoring import AgentScore
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.answers import final_answer_of, method_of, run_messages, tools_of
-from opencompass_tooleval.benchmarks.toolbench.trajectories import Run, read_runs
+from opencompass_tooleval.benchmarks.toolbench.data import Run, read_runs
 from opencompass_tooleval.core.calls.messages import TOOL
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.scoring.result import INFRA

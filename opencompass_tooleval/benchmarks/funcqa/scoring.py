@@ -10,9 +10,15 @@ from fractions import Fraction
 from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa import VERSION
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES, plain, round_as_tools
+from opencompass_tooleval.benchmarks.funcqa.data import (
+    TOOL_NAMES,
+    Record,
+    find_subset,
+    parse_payload,
+    plain,
+    round_as_tools,
+)
 from opencompass_tooleval.benchmarks.funcqa.reading import Number, read_number, read_numbers
-from opencompass_tooleval.benchmarks.funcqa.records import Record, find_subset, parse_payload
 from opencompass_tooleval.core.calls.answer import EMPTY, TRUNCATED_REASONING, Answer, strip_reasoning
 from opencompass_tooleval.core.calls.call_evidence import without_call_in_text
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
@@ -136,18 +142,14 @@ def score_trajectory(record: Record, trajectory: Trajectory) -> QuestionScore:
 def _answer_reason(trajectory: Trajectory, number: Number, right: bool, strict: bool) -> str:
     if right:
         return OK if strict else ANOTHER_NUMBER
-    if number.reason == EMPTY and _ends_in_thoughts(trajectory):
+    # The trajectory's answer leaves out an unfinished thought.
+    if number.reason == EMPTY and strip_reasoning(_last_reply(trajectory)).reason == TRUNCATED_REASONING:
         return TRUNCATED_REASONING
     if number.value is None and _is_declined(trajectory):
         return REFUSED
     if trajectory.tasks and not trajectory.stopped and not any(task['done'] for task in trajectory.tasks):
         return NO_RESULT
     return trajectory.stopped or number.reason or WRONG_NUMBER
-
-
-def _ends_in_thoughts(trajectory: Trajectory) -> bool:
-    """Tests if the model's last text is an unfinished thought, which the trajectory's answer leaves out."""
-    return strip_reasoning(_last_reply(trajectory)).reason == TRUNCATED_REASONING
 
 
 def _last_reply(trajectory: Trajectory) -> str:
@@ -196,8 +198,11 @@ def score_predictions(records: Sequence[Record], predictions: Sequence[Answer]) 
         for record, prediction in zip(records, predictions, strict=True)
     ]
     has_tools = any(trajectory.loop not in WITHOUT_TOOLS for trajectory in done if trajectory) or not any(done)
+    unanswered = {ACCURACY: 0.0, STRICT_ACCURACY: 0.0, **_error_values((), has_tools)}
     return [
-        score_trajectory(record, trajectory) if trajectory else _unanswered(record, str(prediction.reason), has_tools)
+        score_trajectory(record, trajectory)
+        if trajectory
+        else QuestionScore(record.id, unanswered, str(prediction.reason), gold=plain(record.answer))
         for record, trajectory, prediction in zip(records, done, predictions, strict=True)
     ]
 
@@ -207,34 +212,6 @@ def _parse(record: Record, prediction: str) -> Trajectory:
         return parse_trajectory(prediction)
     except ValueError as error:
         raise Fault(f'prediction of question {record.id!r}: {error}') from error
-
-
-def _unanswered(record: Record, reason: str, has_tools: bool) -> QuestionScore:
-    values = {ACCURACY: 0.0, STRICT_ACCURACY: 0.0, **_error_values((), has_tools)}
-    return QuestionScore(record.id, values, reason, gold=plain(record.answer))
-
-
-def breakdown(scores: Sequence[QuestionScore]) -> dict[str, Any]:
-    """Returns a result's parts other than its metrics.
-
-    Returns:
-        ``methods`` (method -> questions), ``tool_calls`` (number of all and of failed calls), ``tool_errors``
-        (code -> calls), ``tools`` (name -> calls), ``rounds`` (number of the model's answers), ``stopped`` (reason ->
-        questions), ``checks`` (final check in the method EasyTool -> questions).
-    """
-    trajectories = [score.trajectory for score in scores if score.trajectory]
-    calls = [call for trajectory in trajectories for call in trajectory.calls if call.name]
-    errors = [error for trajectory in trajectories for error in tool_errors(trajectory)]
-    called_tools = Counter(call.name for call in calls if not (call.error or '').startswith(_NAME_ERRORS))
-    return {
-        'methods': dict(Counter(trajectory.loop for trajectory in trajectories)),
-        'tool_calls': {'all': len(calls), 'failed': len(errors)},
-        'tool_errors': dict(Counter(errors).most_common()),
-        'tools': dict(called_tools.most_common()),
-        'rounds': sum(step.asked is not None for trajectory in trajectories for step in trajectory.steps),
-        'stopped': dict(Counter(trajectory.stopped for trajectory in trajectories if trajectory.stopped)),
-        'checks': dict(Counter(trajectory.check for trajectory in trajectories if trajectory.check)),
-    }
 
 
 class FuncQAScorer(Scorer):
@@ -261,8 +238,29 @@ class FuncQAScorer(Scorer):
             **self._settings,
         }
 
-    breakdown = staticmethod(breakdown)
     read_record = staticmethod(parse_payload)
+
+    def breakdown(self, scores: Sequence[QuestionScore]) -> dict[str, Any]:
+        """Returns a result's parts other than its metrics.
+
+        Returns:
+            ``methods`` (method -> questions), ``tool_calls`` (number of all and of failed calls), ``tool_errors``
+            (code -> calls), ``tools`` (name -> calls), ``rounds`` (number of the model's answers), ``stopped`` (reason
+            -> questions), ``checks`` (final check in the method EasyTool -> questions).
+        """
+        trajectories = [score.trajectory for score in scores if score.trajectory]
+        calls = [call for trajectory in trajectories for call in trajectory.calls if call.name]
+        errors = [error for trajectory in trajectories for error in tool_errors(trajectory)]
+        called_tools = Counter(call.name for call in calls if not (call.error or '').startswith(_NAME_ERRORS))
+        return {
+            'methods': dict(Counter(trajectory.loop for trajectory in trajectories)),
+            'tool_calls': {'all': len(calls), 'failed': len(errors)},
+            'tool_errors': dict(Counter(errors).most_common()),
+            'tools': dict(called_tools.most_common()),
+            'rounds': sum(step.asked is not None for trajectory in trajectories for step in trajectory.steps),
+            'stopped': dict(Counter(trajectory.stopped for trajectory in trajectories if trajectory.stopped)),
+            'checks': dict(Counter(trajectory.check for trajectory in trajectories if trajectory.check)),
+        }
 
     def score_records(self, records: Sequence[Record], answers: Sequence[Answer]) -> list[QuestionScore]:
         """Scores trajectories against records."""

@@ -6,7 +6,7 @@ from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer
 
 with read_base():
     from opencompass_tooleval.agents.config_groups import tooleval_agent_rows, tooleval_agent_summary_groups
-    from opencompass_tooleval.benchmarks.funcqa.groups import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
+    from opencompass_tooleval.benchmarks.funcqa.tables import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
     from opencompass_tooleval.benchmarks.teval.config_groups import tooleval_teval_fc_rows
     from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_rows, tooleval_teval_summary_groups
     from opencompass_tooleval.benchmarks.ultratool.groups import (

@@ -3,7 +3,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer
 
 with read_base():
-    from opencompass_tooleval.benchmarks.funcqa.groups import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
+    from opencompass_tooleval.benchmarks.funcqa.tables import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
 
 summarizer = dict(
     type=ToolEvalVariantSummarizer,

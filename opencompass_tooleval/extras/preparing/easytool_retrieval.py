@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from opencompass_tooleval.benchmarks.toolbench import VERSION, tool_texts
-from opencompass_tooleval.benchmarks.toolbench.records import load_data
+from opencompass_tooleval.benchmarks.toolbench import VERSION
+from opencompass_tooleval.benchmarks.toolbench.data import load_data
+from opencompass_tooleval.benchmarks.toolbench.prompts import match_instructions
 from opencompass_tooleval.cli.options import DetailsOption, EncoderOption, JsonOption
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, write_outputs
 from opencompass_tooleval.core.scoring.aggregate import aggregate
@@ -83,9 +84,7 @@ def easytool_retrieval(
     loaded = load_data(data, subset)
     corpora = [documented_corpus(loaded.tools, unit, fields)]
     if instructions:
-        matched = tool_texts.match_instructions(
-            instructions, loaded.tools, command_to_generate('toolbench', data, instructions)
-        )
+        matched = match_instructions(instructions, loaded.tools, command_to_generate('toolbench', data, instructions))
         corpora.append(instructed_corpus(loaded.tools, matched, unit, fields))
     similarity = shared_encoder(files, default_cache())
     scores = {corpus.of: retrieve(loaded.records, corpus, similarity) for corpus in corpora}

@@ -7,19 +7,20 @@ the complete ToolBench. Neither is published with the test files, so the paper's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opencompass_tooleval.benchmarks.toolbench import tool_texts
-from opencompass_tooleval.benchmarks.toolbench.records import Record
+from opencompass_tooleval.benchmarks.toolbench.data import Record
+from opencompass_tooleval.benchmarks.toolbench.prompts import documented_tool, instructed_tool
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
 from opencompass_tooleval.core.scoring.similarity import Similarity
-from opencompass_tooleval.tool_docs.instruction import ToolInstruction
+from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
+from opencompass_tooleval.tool_docs.instruction_formats import to_entry
 from opencompass_tooleval.tool_docs.render import render_doc, render_instruction, to_json
-from opencompass_tooleval.tool_docs.tool_doc import ToolDoc
+from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 
 UNITS = ('api', 'tool')
 """Units to retrieve: APIs, as in ``relevant APIs``, or their tools."""
@@ -111,9 +112,9 @@ def documented_corpus(tools: Mapping[str, ToolDoc], unit: str = 'api', fields: s
     """
     _check(unit, fields)
     if unit == 'tool':
-        write: Callable[[ToolDoc], str] = tool_texts.documented_tool if fields == 'description' else render_doc
+        write: Callable[[ToolDoc], str] = documented_tool if fields == 'description' else render_doc
         return Corpus(DOCUMENTATION, tuple((name,) for name in tools), tuple(write(doc) for doc in tools.values()))
-    say = tool_texts.documented_api if fields == 'description' else tool_texts.api_document
+    say = _documented_api if fields == 'description' else _api_document
     pairs = [(doc, function) for doc in tools.values() for function in doc.functions]
     return Corpus(DOCUMENTATION, tuple((doc.name, f.name) for doc, f in pairs), tuple(say(*pair) for pair in pairs))
 
@@ -128,7 +129,7 @@ def instructed_corpus(
 
     Args:
         tools: The tools of the file's ``api_list``.
-        instructions: Instructions of the tools, from ``tool_texts.match_instructions``.
+        instructions: Instructions of the tools, from ``match_instructions``.
         unit: One of ``UNITS``.
         fields: One of ``FIELDS``.
 
@@ -137,7 +138,7 @@ def instructed_corpus(
     """
     _check(unit, fields)
     if unit == 'tool':
-        write = tool_texts.instructed_tool if fields == 'description' else render_instruction
+        write = instructed_tool if fields == 'description' else render_instruction
         return Corpus(
             INSTRUCTIONS, tuple((name,) for name in tools), tuple(write(instructions[name]) for name in tools)
         )
@@ -146,14 +147,42 @@ def instructed_corpus(
         guided = {function.name: function for function in instructions[name].functions}
         for function in doc.functions:
             keys.append((name, function.name))
-            text = tool_texts.instructed_api(instructions[name], guided[function.name])
-            more = (
-                ''
-                if fields == 'description'
-                else to_json(tool_texts.guideline(instructions[name], guided[function.name]))
-            )
+            text = _instructed_api(instructions[name], guided[function.name])
+            more = '' if fields == 'description' else to_json(_guideline(instructions[name], guided[function.name]))
             documents.append(f'{text} {more}'.strip())
     return Corpus(INSTRUCTIONS, tuple(keys), tuple(documents))
+
+
+def _documented_api(doc: ToolDoc, function: FunctionDoc) -> str:
+    """Returns the documented description of one API."""
+    return f'{doc.name}: {function.name}: {function.description}'.rstrip(': ')
+
+
+def _instructed_api(instruction: ToolInstruction, function: FunctionInstruction) -> str:
+    """Returns the description of one function in an instruction; a tool's only function may use the tool's."""
+    alone = len(instruction.functions) == 1 and not function.description
+    description = instruction.description if alone else function.description
+    return f'{instruction.name}: {function.name}: {description}'.rstrip(': ')
+
+
+def _api_document(doc: ToolDoc, function: FunctionDoc) -> str:
+    """Returns the complete documentation of one API, as ToolBench's retriever indexes it (Qin et al., 2023)."""
+    raw: Mapping[str, Any] = function.raw if isinstance(function.raw, Mapping) else {}
+    head: Mapping[str, Any] = doc.raw if isinstance(doc.raw, Mapping) else {}
+    fields = {
+        'required_params': raw.get('required_parameters', ''),
+        'optional_params': raw.get('optional_parameters', ''),
+        'return_schema': raw.get('template_response', ''),
+    }
+    names = [str(head.get('category_name') or ''), doc.name, function.name, function.description]
+    return ', '.join([*names, *(f'{name}: {to_json(value)}' for name, value in fields.items())])
+
+
+def _guideline(instruction: ToolInstruction, function: FunctionInstruction) -> dict[str, Any]:
+    """Returns the guideline of one function: parameters and example (Table 8)."""
+    alone = replace(instruction, description='', functions=(function,))
+    guideline: dict[str, Any] = to_entry(alone, 'toolbench')['tool_guidelines'][function.name]
+    return guideline
 
 
 def _check(unit: str, fields: str) -> None:

@@ -15,7 +15,7 @@ from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.answers import StoredAnswer, stored_answer
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer, load_judged_answers, of_run, of_score
 from opencompass_tooleval.agents.toolbench.judged_scores import Judged, JudgedAgentScorer
-from opencompass_tooleval.benchmarks.toolbench.trajectories import Run, holds_runs, load_runs
+from opencompass_tooleval.benchmarks.toolbench.data import Run, holds_runs, read_runs
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.observation import SIMULATED
@@ -137,7 +137,7 @@ def read(
     if preferences and not judgements:
         raise ValueError('--preferences needs --judgements; a single file belongs to --judgements')
     tasks, count = _load_tasks(subset, data), find_subset(subset).tasks
-    runs = load_runs(predictions) if holds_runs(predictions) else []
+    runs = list(read_runs(predictions)) if holds_runs(predictions) else []
     stored = list(map(stored_answer, runs))
     notes = list(_notes(tasks, stored))
     if stored:

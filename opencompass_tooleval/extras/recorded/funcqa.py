@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from opencompass_tooleval.benchmarks.funcqa.description import BENCHMARK
-from opencompass_tooleval.benchmarks.funcqa.files import DATA_PATH
-from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, load_records
+from opencompass_tooleval.benchmarks.funcqa.data import DATA_PATH, FIX, TABLE, find_subset, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import ACCURACY, FuncQAScorer, QuestionScore, tool_errors
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
@@ -80,7 +78,7 @@ def read(
     logged = load_log(predictions, records)
     if logged is None:
         scorer, what = FuncQAScorer(subset), '{method}'
-        answers = load_answers(predictions, subset, BENCHMARK.subsets, ids)
+        answers = load_answers(predictions, subset, [row.name for row in TABLE], ids)
     else:
         scorer, what = _LogScorer(subset, logged), "the authors' log"
         answers = {name: Answer(entry.trajectory.to_json()) for name, entry in zip(ids, logged, strict=True)}

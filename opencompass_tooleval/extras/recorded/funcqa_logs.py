@@ -14,8 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import PARAMETER, call_tool
-from opencompass_tooleval.benchmarks.funcqa.records import Record
+from opencompass_tooleval.benchmarks.funcqa.data import PARAMETER, Record, call_tool
 from opencompass_tooleval.benchmarks.funcqa.scoring import EASYTOOL
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record

@@ -7,18 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from opencompass_tooleval.benchmarks.toolbench import success
-from opencompass_tooleval.benchmarks.toolbench.build import (
-    METHODS,
-    Shown,
+from opencompass_tooleval.benchmarks.toolbench.data import (
+    TABLE,
+    Subset,
+    find_file,
+    find_subset,
+    load_final_answers,
     load_queries,
+    read_runs,
+)
+from opencompass_tooleval.benchmarks.toolbench.prompts import (
+    Shown,
     make_choices,
     make_requests,
     open_tools,
     single_tool_requests,
 )
-from opencompass_tooleval.benchmarks.toolbench.description import BENCHMARK
-from opencompass_tooleval.benchmarks.toolbench.records import Subset, find_file, find_subset
 from opencompass_tooleval.benchmarks.toolbench.scoring import (
     TRAJECTORIES,
     NativeCallsScorer,
@@ -26,7 +30,7 @@ from opencompass_tooleval.benchmarks.toolbench.scoring import (
     SuccessScorer,
     ToolBenchScorer,
 )
-from opencompass_tooleval.benchmarks.toolbench.trajectories import load_runs
+from opencompass_tooleval.benchmarks.toolbench.tables import METHODS
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.embedding.encoder import shared_encoder
@@ -37,7 +41,7 @@ from opencompass_tooleval.extras.recorded.right_subset import load_answers
 def _read_success(predictions: Path, data: Path | None, judgements: Path | None) -> RecordedRun:
     if judgements is None:
         raise ValueError('success is scored from judgements: add --judgements FILE')
-    stored = success.load_final_answers(predictions, load_queries(data) if data else None)
+    stored = load_final_answers(predictions, load_queries(data) if data else None)
     scorer = SuccessScorer()
     scorer.file, scorer.fix = judgements, f'{judgements} must judge exactly the answers in {predictions}'
     return RecordedRun(
@@ -51,7 +55,7 @@ def _read_success(predictions: Path, data: Path | None, judgements: Path | None)
 
 def _read_selection(predictions: Path, subset: Subset, tools: Shown, encoder: str | None, method: str) -> RecordedRun:
     ids = [record.id for record in single_tool_requests(tools)]
-    answers = load_answers(predictions, subset.name, BENCHMARK.subsets, ids)
+    answers = load_answers(predictions, subset.name, [row.name for row in TABLE], ids)
     files = locate_encoder(choose_encoder(encoder, 'EN'))
     choices = make_choices(tools, subset.candidates, 0, shared_encoder(files, default_cache()))
     if method == 'easytool':
@@ -62,7 +66,7 @@ def _read_selection(predictions: Path, subset: Subset, tools: Shown, encoder: st
 
 def _read_calls(predictions: Path, subset: Subset, tools: Shown, method: str) -> RecordedRun:
     requests = make_requests(tools)
-    answers = load_answers(predictions, subset.name, BENCHMARK.subsets, [request.id for request in requests])
+    answers = load_answers(predictions, subset.name, [row.name for row in TABLE], [request.id for request in requests])
     make_scorer = NativeCallsScorer if method == 'function_calling' else ToolBenchScorer
     return RecordedRun(make_scorer(subset.name), requests, answers, '{subset}')
 
@@ -75,7 +79,7 @@ def _about_runs(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _read_runs(predictions: Path) -> RecordedRun:
-    runs = load_runs(predictions)
+    runs = list(read_runs(predictions))
     unscored = sum(len(run.calls) for run in runs if run.is_retrieved)
     note = (
         f'the tools of {unscored} calls were retrieved, and the file does not list the candidates: name '

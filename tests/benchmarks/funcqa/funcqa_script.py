@@ -11,8 +11,7 @@ import json
 import re
 from pathlib import Path
 
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import TOOL_NAMES, call_tool
-from opencompass_tooleval.benchmarks.funcqa.records import TABLE, Calculation, Record, load_records
+from opencompass_tooleval.benchmarks.funcqa.data import TABLE, TOOL_NAMES, Calculation, Record, call_tool, load_records
 
 Messages = list[dict[str, str]]
 

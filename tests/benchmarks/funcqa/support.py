@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
-from opencompass_tooleval.benchmarks.funcqa.records import Calculation, Record
+from opencompass_tooleval.benchmarks.funcqa.data import Calculation, Record
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.trajectory import Trajectory

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.funcqa.records import TABLE, load_records
+from opencompass_tooleval.benchmarks.funcqa.data import TABLE, load_records
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from tests.benchmarks.support import outcome_of, run
 from tests.conftest import ModelServer, start_server

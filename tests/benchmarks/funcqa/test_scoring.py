@@ -8,10 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from opencompass_tooleval.benchmarks.funcqa.arithmetic import refused
+from opencompass_tooleval.benchmarks.funcqa.data import TABLE, refused
 from opencompass_tooleval.benchmarks.funcqa.reading import read_number
-from opencompass_tooleval.benchmarks.funcqa.records import TABLE
-from opencompass_tooleval.benchmarks.funcqa.scoring import breakdown, score_predictions, score_trajectory
+from opencompass_tooleval.benchmarks.funcqa.scoring import FuncQAScorer, score_predictions, score_trajectory
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.calls.observation import FUNCTION
 from opencompass_tooleval.core.calls.one_call import METHOD
@@ -135,7 +134,8 @@ def test_an_answer_that_names_no_tool_is_no_tool_related_error() -> None:
     unread = [score_trajectory(RECORD, trajectory('', UNREAD, UNREAD, method=name)) for name in ('easytool', 'react')]
     assert [list(score.values.values()) for score in unread] == [[0, 0, 0, 0, 0]] * 2
     assert {score.reason for score in unread} == {'answer:empty'}
-    assert breakdown(unread)['tool_calls'] == {'all': 0, 'failed': 0} and breakdown(unread)['tool_errors'] == {}
+    said = FuncQAScorer('one_hop').breakdown(unread)
+    assert said['tool_calls'] == {'all': 0, 'failed': 0} and said['tool_errors'] == {}
     garbled = [score_trajectory(RECORD, trajectory('', ARGS, method=name)) for name in ('easytool', 'react')]
     assert [score.values['tool_error_rate'] for score in garbled] == [1, 1]
 
@@ -202,7 +202,7 @@ def test_the_denominator_is_all_questions() -> None:
     assert list(total.metrics.values()) == [50, 50, 50, 25, 25]
     assert total.reasons == {'args:not_a_list': 1, 'infra:timeout': 1, 'ok': 1, 'name:unknown_tool': 1}
     assert total.infra == 1
-    said = breakdown(scores)
+    said = FuncQAScorer('one_hop').breakdown(scores)
     assert said['tool_calls'] == {'all': 4, 'failed': 2}
     assert said['tool_errors'] == {'name:unknown_tool': 1, 'args:not_a_list': 1}
     assert said['tools'] == {'add_': 3} and said['rounds'] == 3 and said['methods'] == {'easytool': 3}

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from opencompass_tooleval.benchmarks.toolbench.records import Data, find_file, load_data
+from opencompass_tooleval.benchmarks.toolbench.data import Data, find_file, load_data
 from tests.benchmarks.support import write_rows as write_rows
 from tests.instructions.shared_data import DEMO as ALL_DEMOS
 from tests.instructions.shared_data import real

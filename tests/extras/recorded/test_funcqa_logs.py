@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.funcqa.records import Record, load_records
+from opencompass_tooleval.benchmarks.funcqa.data import Record, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_trajectory, tool_errors
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.recorded.funcqa_logs import Labels, LoggedQuestion, count_labels, load_log

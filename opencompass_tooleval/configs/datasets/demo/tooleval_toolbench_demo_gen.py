@@ -5,7 +5,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.models import ReplayModel
 
 with read_base():
-    from opencompass_tooleval.benchmarks.toolbench.config_rows import tooleval_toolbench_rows
+    from opencompass_tooleval.benchmarks.toolbench.configs import tooleval_toolbench_rows
 
     from ..toolbench.tooleval_toolbench_success_gen import tooleval_toolbench_success_datasets as _success
 

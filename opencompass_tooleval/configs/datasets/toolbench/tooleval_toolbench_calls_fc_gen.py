@@ -2,16 +2,16 @@
 # answer gets further requests until it makes none.
 from mmengine.config import read_base
 
-from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchCallsEvaluator, ToolEvalToolBenchDataset
+from opencompass_tooleval.benchmarks.toolbench.task import ToolEvalToolBenchCallsEvaluator, ToolEvalToolBenchDataset
 from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.instructions.planned_calls import PlannedCallDialogues
 
 with read_base():
-    from opencompass_tooleval.benchmarks.toolbench.config_rows import (
+    from opencompass_tooleval.benchmarks.toolbench.configs import (
         tooleval_toolbench_infer_cfg,
         tooleval_toolbench_reader_cfg,
     )
-    from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS
+    from opencompass_tooleval.benchmarks.toolbench.tables import SUBSETS
 
 _calling = dict(
     type=ToolEvalDialogueGenInferencer,

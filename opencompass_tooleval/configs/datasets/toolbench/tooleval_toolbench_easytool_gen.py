@@ -3,7 +3,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.benchmarks.toolbench.config_rows import tooleval_toolbench_rows
+    from opencompass_tooleval.benchmarks.toolbench.configs import tooleval_toolbench_rows
 
 _selection_easytool = [f'tooleval-toolbench-selection_{part}-easytool' for part in [5, 10, 20, 50]]
 tooleval_toolbench_selection_easytool_datasets = [

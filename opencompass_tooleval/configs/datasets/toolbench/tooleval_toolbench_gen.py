@@ -3,7 +3,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.benchmarks.toolbench.config_rows import tooleval_toolbench_rows
+    from opencompass_tooleval.benchmarks.toolbench.configs import tooleval_toolbench_rows
 
 _selection = [f'tooleval-toolbench-selection_{part}' for part in [5, 10, 20, 50]]
 tooleval_toolbench_selection_datasets = [row for row in tooleval_toolbench_rows if row['abbr'] in _selection]

@@ -2,13 +2,13 @@
 # is judge_cfg of the evaluator, or OC_JUDGE_MODEL, OC_JUDGE_API_KEY and OC_JUDGE_API_BASE.
 from mmengine.config import read_base
 
-from opencompass_tooleval.benchmarks.toolbench.adapter import (
+from opencompass_tooleval.benchmarks.toolbench.task import (
     ToolEvalToolBenchSuccessEvaluator,
     ToolEvalToolBenchTrajectories,
 )
 
 with read_base():
-    from opencompass_tooleval.benchmarks.toolbench.config_rows import (
+    from opencompass_tooleval.benchmarks.toolbench.configs import (
         tooleval_toolbench_infer_cfg,
         tooleval_toolbench_reader_cfg,
     )

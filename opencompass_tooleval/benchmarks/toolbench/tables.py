@@ -1,9 +1,10 @@
-"""The files and subsets of ToolBench. Literals only: configs read this file inside ``read_base()``.
+"""The files and subsets of ToolBench, and its description. Literals only: configs read this file inside
+``read_base()``.
 
 ``FILES``: ``records``, ``tools``, ``apis`` and ``errata`` count each file's requests, distinct tools and APIs in
 ``api_list``, and errors in the data. ``SUBSETS``: ``data`` is the file, ``candidates`` the number of tools to choose
 from (Figure 3), ``instructions`` the path of the EasyTool instructions for the file's tools, ``metrics`` are in a fixed
-order.
+order. The metrics are those of EasyTool's Figures 3 and 4, and Tables 4 and 5.
 """
 
 FILES = (
@@ -37,3 +38,39 @@ SUBSETS: tuple[dict[str, object], ...] = (
         'instructions': '',
     },
 )
+
+METHODS = {'selection': ('names', 'easytool'), 'calls': ('names', 'function_calling')}
+"""Kind of subset -> kinds of answers: tool names (our prompts), tool numbers (EasyTool's prompt), or native calls."""
+
+BENCHMARK = {
+    'name': 'toolbench',
+    'title': 'ToolBench',
+    'paper': 'arXiv 2307.16789',
+    'subsets': [row['name'] for row in SUBSETS],
+    'metrics': [
+        'accuracy',
+        {
+            'name': 'error_free_rate',
+            'label': 'Error-free',
+            'sentence': 'share of answers in which all calls are valid according to the documentation',
+            'binary': True,
+            'rank': 2,
+        },
+        'tool_name_error_rate',
+        'parameter_error_rate',
+        'success_rate',
+        {
+            'name': 'ndcg@1',
+            'label': 'NDCG@1',
+            'sentence': 'ranking quality of the needed tools at rank 1 (0 worst, 100 best)',
+        },
+        {
+            'name': 'ndcg@5',
+            'label': 'NDCG@5',
+            'sentence': 'ranking quality of the needed tools in the first five ranks (0 worst, 100 best)',
+        },
+    ],
+    'sizes': {(row['name'], None): file['records'] for row in SUBSETS for file in FILES if file['name'] == row['data']},
+    'also_scored': ('trajectories',),
+    'words': {'g1': 'G1', 'g2': 'G2', 'g3': 'G3', 'fc': 'function calling'},
+}

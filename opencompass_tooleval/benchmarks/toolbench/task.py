@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,27 +11,30 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.toolbench import success
-from opencompass_tooleval.benchmarks.toolbench.build import (
-    METHODS,
-    Shown,
+from opencompass_tooleval.benchmarks.toolbench.data import (
+    FIX,
+    Choice,
+    FinalAnswer,
+    Request,
+    find_file,
+    find_subset,
+    load_final_answers,
     load_queries,
-    make_choices,
-    make_requests,
-    open_tools,
 )
 from opencompass_tooleval.benchmarks.toolbench.prompts import (
+    SUCCESS,
+    Shown,
     calls_prompt,
     function_calling_prompt,
+    make_choices,
+    make_requests,
+    offered_tools,
+    open_tools,
     published_selection,
     selection_prompt,
 )
-from opencompass_tooleval.benchmarks.toolbench.records import FIX, find_file, find_subset
-from opencompass_tooleval.benchmarks.toolbench.request import gold_answer as gold_calls
-from opencompass_tooleval.benchmarks.toolbench.request import gold_calls as native_gold_calls
-from opencompass_tooleval.benchmarks.toolbench.request import offered_tools
-from opencompass_tooleval.benchmarks.toolbench.score_selection import Choice, gold_answer
 from opencompass_tooleval.benchmarks.toolbench.scoring import NativeCallsScorer, SuccessScorer, ToolBenchScorer
+from opencompass_tooleval.benchmarks.toolbench.tables import METHODS
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.literal_reply import LiteralDialogues, last_block
@@ -43,6 +46,7 @@ from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, default_cache, locate_encoder
 from opencompass_tooleval.evaluators.evaluator import ToolEvalCallsEvaluator, ToolEvalEvaluator, as_dataset
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
+from opencompass_tooleval.judging.judge_item import prompt_hash
 from opencompass_tooleval.models.conversation import TOOLS
 from opencompass_tooleval.models.dataset import ToolEvalDataset
 from opencompass_tooleval.work_dir.data_files import command_to_generate
@@ -54,45 +58,66 @@ ENDINGS = {'names': '', 'easytool': '-ids', 'function_calling': '-fc'}
 """Method -> ending of the name of recorded answers."""
 
 
-def _row(record_id: str, prompt: str | Sequence[Message], payload: str, gold: str) -> Row:
+def _row(record: Choice | Request | FinalAnswer, prompt: str | Sequence[Message], gold: str) -> Row:
     asked = [Message('user', prompt)] if isinstance(prompt, str) else prompt
-    messages = messages_text(asked)
-    return {'record_id': record_id, 'messages': messages, 'record': payload, 'gold_answer': gold}
+    return {
+        'record_id': record.id,
+        'messages': messages_text(asked),
+        'record': record.to_payload(),
+        'gold_answer': gold,
+    }
 
 
-def _choices(tools: Shown, shown: Shown, size: int, seed: int, similarity: Similarity) -> Iterator[Choice]:
-    """Yields the choices among the tools of a file, with the names and requests that they have in a variant of it."""
+def _choices(tools: Shown, shown: Shown, size: int, seed: int, similarity: Similarity) -> list[Choice]:
+    """Returns the choices among the tools of a file, with the names and requests that they have in a variant of it."""
     names = dict(zip(tools.data.tools, shown.data.tools, strict=True))
     queries = {record.id: record.query for record in shown.data.records}
-    for choice in make_choices(tools, size, seed, similarity):
-        candidates = tuple(names[name] for name in choice.candidates)
-        yield replace(choice, query=queries[choice.id], gold=names[choice.gold], candidates=candidates)
+    return [
+        replace(
+            choice,
+            query=queries[choice.id],
+            gold=names[choice.gold],
+            candidates=tuple(names[name] for name in choice.candidates),
+        )
+        for choice in make_choices(tools, size, seed, similarity)
+    ]
 
 
-def _selection_rows(tools: Shown, choices: Iterable[Choice]) -> Iterator[Row]:
-    for choice in choices:
-        prompt = selection_prompt((tools.described(name) for name in choice.candidates), choice.query)
-        yield _row(choice.id, prompt, choice.to_payload(), gold_answer(choice))
+def _selection_rows(tools: Shown, choices: Iterable[Choice]) -> list[Row]:
+    return [
+        _row(choice, selection_prompt(map(tools.described, choice.candidates), choice.query), choice.gold_answer)
+        for choice in choices
+    ]
 
 
-def _numbered_rows(tools: Shown, choices: Iterable[Choice]) -> Iterator[Row]:
-    for choice in map(tools.numbered, choices):
-        described = map(tools.described_alone, choice.candidates)
-        prompt = published_selection(zip(choice.ids, described, strict=True), choice.query)
-        yield _row(choice.id, prompt, choice.to_payload(), gold_answer(choice))
+def _numbered_rows(tools: Shown, choices: Iterable[Choice]) -> list[Row]:
+    return [
+        _row(
+            choice,
+            published_selection(
+                zip(choice.ids, map(tools.described_alone, choice.candidates), strict=True), choice.query
+            ),
+            choice.gold_answer,
+        )
+        for choice in map(tools.numbered, choices)
+    ]
 
 
-def _calls_rows(tools: Shown) -> Iterator[Row]:
-    for request in make_requests(tools):
-        prompt = calls_prompt(tools.callable(request), request.query)
-        yield _row(request.id, prompt, request.to_payload(), gold_calls(request))
+def _calls_rows(tools: Shown) -> list[Row]:
+    return [
+        _row(request, calls_prompt(tools.callable(request), request.query), request.gold_answer)
+        for request in make_requests(tools)
+    ]
 
 
-def _offered_rows(tools: Shown) -> Iterator[Row]:
-    for request in make_requests(tools):
-        gold = write_answer('', native_gold_calls(request))
-        offered = offered_tools(request, tools.data.tools).to_text()
-        yield {**_row(request.id, function_calling_prompt(request.query), request.to_payload(), gold), TOOLS: offered}
+def _offered_rows(tools: Shown) -> list[Row]:
+    return [
+        {
+            **_row(request, function_calling_prompt(request.query), write_answer('', request.gold_calls)),
+            TOOLS: offered_tools(request, tools.data.tools).to_text(),
+        }
+        for request in make_requests(tools)
+    ]
 
 
 @LOAD_DATASET.register_module()
@@ -149,10 +174,10 @@ class ToolEvalToolBenchDataset(ToolEvalDataset):
             similarity = shared_encoder(locate_encoder(choose_encoder(encoder, 'EN')), default_cache())
             make_rows = _selection_rows if method == 'names' else _numbered_rows
             original = open_tools(file, subset.data) if change else tools
-            rows = list(make_rows(tools, _choices(original, tools, subset.candidates, seed, similarity)))
+            rows = make_rows(tools, _choices(original, tools, subset.candidates, seed, similarity))
             shown |= {'candidates': subset.candidates, 'candidates_encoder': similarity.name, 'seed': seed}
         else:
-            rows = list(_calls_rows(tools) if method == 'names' else _offered_rows(tools))
+            rows = _calls_rows(tools) if method == 'names' else _offered_rows(tools)
         shown |= {'method': method} if method != 'names' else {}
         source = f'toolbench_{name}' + (SUFFIX if instructions else '') + ENDINGS[method]
         more = {'source': source, 'shown': json.dumps(shown)}
@@ -174,7 +199,7 @@ class ToolEvalToolBenchTrajectories(ToolEvalDataset):
         """Loads the trajectories.
 
         Args:
-            path: The file (:func:`~opencompass_tooleval.benchmarks.toolbench.success.load_final_answers`).
+            path: The file (:func:`~opencompass_tooleval.benchmarks.toolbench.data.load_final_answers`).
             name: Row of the table.
             data: A test file of ToolBench, such as ``data/toolbench/G2_category.json``, if the trajectories lack their
                 request.
@@ -185,10 +210,7 @@ class ToolEvalToolBenchTrajectories(ToolEvalDataset):
         file = resolve_data_path(path, 'store trajectories of an agent there, with id, query and final_answer')
         queries = load_queries(resolve_data_path(data, FIX)) if data else None
         source = f'toolbench_{find_subset(name).name}'
-        rows = [
-            _row(stored.id, stored.query, stored.to_payload(), stored.answer)
-            for stored in success.load_final_answers(file, queries)
-        ]
+        rows = [_row(stored, stored.query, stored.answer) for stored in load_final_answers(file, queries)]
         return as_dataset([{**row, 'source': source} for row in rows])
 
 
@@ -236,4 +258,4 @@ class ToolEvalToolBenchSuccessEvaluator(JudgedEvaluator, SuccessScorer):
 
     def provenance(self) -> dict[str, Any]:
         """Settings that the scores depend on."""
-        return {**super().provenance(), **self.judge_provenance(success.prompt_hash())}
+        return {**super().provenance(), **self.judge_provenance(prompt_hash(SUCCESS))}

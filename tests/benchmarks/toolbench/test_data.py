@@ -1,22 +1,125 @@
-"""Stored runs in ToolBench's format: reading, bounds, and scores without a judge."""
+"""The test files and stored runs: their content, faults and bounds, and scores of runs without a judge."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import logging
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.toolbench.responses import error_kind
-from opencompass_tooleval.benchmarks.toolbench.score_runs import breakdown, score_run, total
-from opencompass_tooleval.benchmarks.toolbench.trajectories import Run, load_runs
+from opencompass_tooleval.benchmarks.toolbench.data import (
+    FILE_TABLE,
+    KINDS,
+    TABLE,
+    Run,
+    find_file,
+    find_subset,
+    load_data,
+    read_runs,
+)
+from opencompass_tooleval.benchmarks.toolbench.reading import error_kind
+from opencompass_tooleval.benchmarks.toolbench.scoring import RunsScorer, score_run
+from opencompass_tooleval.catalogue.benchmark import count_kinds
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir import data_files as files
 from tests.benchmarks.hostile import HOSTILE
+from tests.benchmarks.toolbench.support import DEMO, demo, published
 from tests.instructions.shared_data import real
+
+ERRATA = {
+    'G1': {'shared_name': 1, 'parameter_twice': 2, 'unfit_default': 2, 'undescribed': 57},
+    'G2': {'relevant_twice': 2, 'query_twice': 1, 'unfit_default': 1, 'undescribed': 54},
+    'G3': {'unfit_default': 1, 'undescribed': 2},
+}
+
+
+@pytest.mark.parametrize('file', FILE_TABLE, ids=lambda file: file.name)
+def test_published_files(file: Any) -> None:
+    data = published(file.name)
+    apis = sum(len(tool.functions) for tool in data.tools.values())
+    found = (len(data.records), len(data.tools), apis, len(data.errata))
+    assert found == (file.records, file.tools, file.apis, file.errata)
+    counts = count_kinds(data.errata, KINDS)
+    assert list(counts) == list(KINDS)
+    assert {kind: count for kind, count in counts.items() if count} == ERRATA[file.name]
+    for record in data.records:
+        assert set(record.relevant) <= set(record.apis)
+        assert {tool for tool, _ in record.apis} <= set(data.tools)
+
+
+def test_every_request_of_g1_is_fulfilled_by_a_single_tool() -> None:
+    assert {len(record.tools) for record in published('G1').records} == {1}
+    assert {len(record.tools) for record in published('G2').records} == {2, 3, 4}
+
+
+def test_an_api_that_is_relevant_twice_counts_once() -> None:
+    (record,) = [record for record in demo('G2').records if record.id == '202']
+    assert record.relevant == (('Loaf Finder', 'Search Bread'), ('Coin Press', 'Convert'))
+    assert record.tools == ('Loaf Finder', 'Coin Press')
+
+
+def rows() -> list[dict[str, Any]]:
+    loaded: list[dict[str, Any]] = json.loads((DEMO / 'G2_category.json').read_text(encoding='utf-8'))
+    return loaded
+
+
+def broken(change: Callable[[list[dict[str, Any]]], object], folder: Path) -> Path:
+    changed = rows()
+    change(changed)
+    file = folder / 'G2_category.json'
+    file.write_text(json.dumps(changed), encoding='utf-8')
+    return file
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        (lambda r: r.clear(), 'not a list of records'),
+        (lambda r: r[1].pop('query_id'), "record 'row 1': field 'query_id'"),
+        (lambda r: r[1].update(query_id=201), "record '201': two records"),
+        (lambda r: r[1].update(query=' '), "record '202': field 'query'"),
+        (lambda r: r[1].update(api_list=[{'tool_name': 'x'}]), "record '202': field 'api_list'"),
+        (lambda r: r[1].update({'relevant APIs': [['Coin Press']]}), "record '202': field 'relevant APIs'"),
+        (lambda r: r[1].update({'relevant APIs': [['Coin Press', 'Mint']]}), "record '202'.*Mint.*not in its api_list"),
+        (lambda r: r[1]['api_list'][0].update(required_parameters=3), "Search Bread.*'required_parameters'"),
+    ],
+)
+def test_damage_is_named(change: Callable[[list[dict[str, Any]]], object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        load_data(broken(change, tmp_path), 'G2')
+    assert 'G2_category.json' in str(caught.value)
+
+
+def test_errata_of_every_kind(tmp_path: Path) -> None:
+    def change(changed: list[dict[str, Any]]) -> None:
+        changed[1]['query'] = changed[0]['query'].upper()
+        api = next(api for api in changed[1]['api_list'] if api['api_name'] == 'Convert')
+        api['category_name'] = 'Arts'
+        api['optional_parameters'].append(dict(api['required_parameters'][0]))
+        api['required_parameters'][0]['default'] = 'a lot'
+
+    counts = count_kinds(load_data(broken(change, tmp_path), 'G2').errata, KINDS)
+    assert counts == dict.fromkeys(KINDS, 1)
+
+
+def test_other_counts_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        load_data(DEMO / 'G3_instruction.json', 'G3')
+    assert '2 records, not 61' in caplog.text
+
+
+def test_names_that_are_not_there() -> None:
+    with pytest.raises(ValueError, match='it has G1, G2, G3'):
+        find_file('G4')
+    with pytest.raises(ValueError, match='selection_5'):
+        find_subset('selection_7')
+    assert [subset.candidates for subset in TABLE if subset.kind == 'selection'] == [5, 10, 20, 50]
+
 
 GOOD = '{"error": "", "response": "{\'name\': \'Rome\'}"}'
 
@@ -62,7 +165,7 @@ def write(folder: Path, runs: dict[str, Any], name: str = 'runs.json.gz') -> Pat
 
 
 def loaded(folder: Path, **runs: dict[str, Any]) -> list[Run]:
-    return load_runs(write(folder, runs))
+    return list(read_runs(write(folder, runs)))
 
 
 def test_reading(tmp_path: Path) -> None:
@@ -73,7 +176,7 @@ def test_reading(tmp_path: Path) -> None:
     assert [(one.name, one.arguments) for one in run.calls] == calls
     assert (run.ending, run.final_answer, run.is_retrieved) == ('give_answer', 'It is Rome.', False)
     assert sorted(run.inventory) == ['city_for_maps', 'ping_for_maps']
-    assert load_runs(write(tmp_path, {'r1': good}, 'runs.json')) == [run]
+    assert list(read_runs(write(tmp_path, {'r1': good}, 'runs.json'))) == [run]
 
 
 def test_order_is_that_of_the_tree_depth_first(tmp_path: Path) -> None:
@@ -131,8 +234,9 @@ def test_retrieved_tools_have_no_name_or_parameter_errors(tmp_path: Path) -> Non
     scores = [score_run(run) for run in loaded(tmp_path, **rows)]
     metrics = ('finish_rate', 'tool_name_error_rate', 'parameter_error_rate', 'error_response_rate')
     assert [scores[0].values[metric] for metric in metrics] == [1.0, None, None, 1.0]
-    assert [total(scores).metrics[metric] for metric in metrics] == [100.0, 50.0, 50.0, pytest.approx(100 / 3)]
-    assert breakdown(scores) == {
+    total = RunsScorer().total(scores)
+    assert [total.metrics[metric] for metric in metrics] == [100.0, 50.0, 50.0, pytest.approx(100 / 3)]
+    assert RunsScorer().breakdown(scores) == {
         'calls': 3,
         'without_calls': 1,
         'unscored_calls': 1,
@@ -141,7 +245,7 @@ def test_retrieved_tools_have_no_name_or_parameter_errors(tmp_path: Path) -> Non
         'codes': {'args:missing': 1, 'name:unknown_api': 1},
         'error_responses': {'unauthorized': 1},
     }
-    assert total(scores[:1]).metrics['tool_name_error_rate'] is None
+    assert RunsScorer().total(scores[:1]).metrics['tool_name_error_rate'] is None
 
 
 @pytest.mark.parametrize(
@@ -180,18 +284,18 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for content in (whole[:-20], whole[:30] + b'x' * 50, b'\x1f\x8bno gzip'):
         file.write_bytes(content)
         with pytest.raises(DataError, match='the file cannot be read'):
-            load_runs(file)
+            list(read_runs(file))
     file.write_bytes(gzip.compress(b'[' * 200_000))
     with pytest.raises(DataError, match='not an object of runs'):
-        load_runs(file)
+        list(read_runs(file))
     file.write_bytes(gzip.compress(b'\xff'))
     with pytest.raises(DataError, match='not UTF-8'):
-        load_runs(file)
+        list(read_runs(file))
     monkeypatch.setattr(files, 'MAX_BYTES', 1_000_000)
     file.write_bytes(gzip.compress(b' ' * 100_000_000, 1))
     tracemalloc.start()
     with pytest.raises(DataError, match='more than 1000000 bytes'):
-        load_runs(file)
+        list(read_runs(file))
     assert tracemalloc.get_traced_memory()[1] < 30 << 20  # it is not unzipped whole
     tracemalloc.stop()
 
@@ -199,6 +303,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_gpt_4_has_the_calls_and_responses_of_chatgpt() -> None:
     """As docs/explanation/toolbench.md says of these files: nothing but the final answers differs."""
     for data in ('G2_category', 'G3_instruction'):
-        models = [load_runs(real(f'toolbench_trajectories/{m}_easytool__{data}.json.gz')) for m in ('chatgpt', 'gpt-4')]
+        stored = [real(f'toolbench_trajectories/{m}_easytool__{data}.json.gz') for m in ('chatgpt', 'gpt-4')]
+        models = [list(read_runs(file)) for file in stored]
         same = [one.calls == other.calls for one, other in zip(*models, strict=True)]
         assert all(same)

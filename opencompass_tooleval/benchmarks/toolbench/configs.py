@@ -2,7 +2,7 @@
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.benchmarks.toolbench.adapter import (
+from opencompass_tooleval.benchmarks.toolbench.task import (
     ToolBenchDialogues,
     ToolEvalToolBenchDataset,
     ToolEvalToolBenchEvaluator,
@@ -11,7 +11,7 @@ from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer, Tool
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
-    from opencompass_tooleval.benchmarks.toolbench.subsets import SUBSETS
+    from opencompass_tooleval.benchmarks.toolbench.tables import SUBSETS
 
 # Inference of all ToolBench data sets: one user message, greedy. A list of calls needs many tokens.
 tooleval_toolbench_reader_cfg = dict(input_columns=['messages'], output_column='record')

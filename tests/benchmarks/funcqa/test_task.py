@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.loops.funcqa import FuncQADialogues
-from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset
-from opencompass_tooleval.benchmarks.funcqa.groups import tooleval_funcqa_rows
-from opencompass_tooleval.benchmarks.funcqa.records import TABLE, parse_payload
-from opencompass_tooleval.benchmarks.funcqa.subsets import METHODS
+from opencompass_tooleval.benchmarks.funcqa.data import TABLE, parse_payload
+from opencompass_tooleval.benchmarks.funcqa.tables import METHODS, tooleval_funcqa_rows
+from opencompass_tooleval.benchmarks.funcqa.task import ToolEvalFuncQADataset
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions

@@ -8,7 +8,7 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.funcqa.records import FIX, find_subset, load_records
+from opencompass_tooleval.benchmarks.funcqa.data import FIX, find_subset, load_records
 from opencompass_tooleval.benchmarks.funcqa.scoring import FuncQAScorer
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.data_path import resolve_data_path
