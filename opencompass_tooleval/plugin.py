@@ -113,7 +113,7 @@ MODULES = [
     '.runners.slurm.runner',
     '.summarizers.summarizer',
     '.benchmarks.teval.adapter',
-    '.benchmarks.ultratool.adapter',
+    '.benchmarks.ultratool.task',
 ]
 """Modules that register objects in OpenCompass, or that configs refer to."""
 

@@ -49,7 +49,7 @@ from opencompass_tooleval.benchmarks.ultratool import judge
 from opencompass_tooleval.benchmarks.ultratool import protocol as ultratool_protocol
 from opencompass_tooleval.benchmarks.ultratool import records as ultratool_records
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool
-from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name, parse_call
+from opencompass_tooleval.benchmarks.ultratool.build_read import CallError, call_name, parse_call
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
 from opencompass_tooleval.core.calls.call_evidence import call_evidence
 from opencompass_tooleval.core.calls.messages import tool_messages
@@ -536,10 +536,10 @@ READERS: Mapping[str, Reader] = {
         lambda text: [judge.parse_scores(text, task) for task in ('planning', 'tool_creation')],
         ('benchmarks/ultratool/judge.py',),
     ),
-    'UltraTool, annotated calls': Reader(_call, ('benchmarks/ultratool/calls.py',)),
+    'UltraTool, annotated calls': Reader(_call, ('benchmarks/ultratool/build_read.py',)),
     'UltraTool, names of tools': Reader(name_words, ('extras/preparing/ultratool_tools.py',)),
     'UltraTool, language': Reader(
-        lambda text: ultratool_records.guess_language(Path('a'), text), ('benchmarks/ultratool/records.py',)
+        lambda text: ultratool_records.guess_language(Path('a'), text), ('benchmarks/ultratool/data.py',)
     ),
     'RestBench': Reader(
         lambda text: [_detail(restbench.score_answer(make_path_record(['GET /a']), said)) for said in (text, [text])],

@@ -6,14 +6,14 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import properties
-from opencompass_tooleval.benchmarks.ultratool.calls import (
+from opencompass_tooleval.benchmarks.ultratool.build_read import (
     Call,
     CallError,
     call_name,
     is_parent,
     needs_no_tool,
     parse_call,
+    properties,
 )
 from opencompass_tooleval.twins import ultratool
 from opencompass_tooleval.twins.more import Most

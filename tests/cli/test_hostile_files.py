@@ -18,14 +18,14 @@ from opencompass_tooleval.benchmarks.teval.records import load_samples
 from opencompass_tooleval.benchmarks.toolbench import success
 from opencompass_tooleval.benchmarks.toolbench.records import load_data
 from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import (
+from opencompass_tooleval.benchmarks.ultratool.data import (
     find_subset,
     load_example,
     load_recorded_rows,
     load_records,
 )
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.environments.call_log import logged_tools, read_call_log
 from opencompass_tooleval.extras.recorded.funcqa_logs import load_log as load_funcqa_log

@@ -8,8 +8,14 @@ from typing import Any
 
 from opencompass_tooleval.agents.tasks.errata import NO_GOLD, UNFIT_GOLD, Erratum, check_gold
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, Tool, properties, read_samples
-from opencompass_tooleval.benchmarks.ultratool.calls import Argument, Call
+from opencompass_tooleval.benchmarks.ultratool.build_read import (
+    Argument,
+    Call,
+    PlanSample,
+    Tool,
+    properties,
+    read_samples,
+)
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, describe_tool

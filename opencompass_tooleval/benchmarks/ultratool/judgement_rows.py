@@ -19,10 +19,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.benchmarks.ultratool.data import Record, Subset, parse_record, read_rows, step_number
 from opencompass_tooleval.benchmarks.ultratool.judge import LOWEST, Scores, parse_scores
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading import without_thoughts
-from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset, parse_record, read_rows, step_number
 from opencompass_tooleval.benchmarks.ultratool.score_judged import (
     FULL,
     NOTHING_TO_JUDGE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from opencompass_tooleval.benchmarks.ultratool.data import GoldStep, Record
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import GoldStep, Record
 from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     STEP_MISSING,
     UNREADABLE,

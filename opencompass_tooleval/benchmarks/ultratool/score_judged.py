@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from opencompass_tooleval.benchmarks.ultratool.data import Record, Subset
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, Scores, judge_prompt, parse_scores
 from opencompass_tooleval.benchmarks.ultratool.judge_prompts import SYSTEM
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset
 from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     NOT_JUDGED,
     NOT_PERFECT,

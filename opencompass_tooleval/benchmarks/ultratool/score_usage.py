@@ -7,8 +7,8 @@ from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
+from opencompass_tooleval.benchmarks.ultratool.data import GoldStep, Record
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import GoldStep, Record
 from opencompass_tooleval.benchmarks.ultratool.score_selection import wrong_name
 from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     ARGS_EXTRA,

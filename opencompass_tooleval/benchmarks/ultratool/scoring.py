@@ -14,9 +14,9 @@ from opencompass_tooleval.benchmarks.ultratool import (
     score_selection,
     score_usage,
 )
+from opencompass_tooleval.benchmarks.ultratool.data import Record, Subset, find_subset, parse_payload
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
 from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read, without_thoughts
-from opencompass_tooleval.benchmarks.ultratool.records import Record, Subset, find_subset, parse_payload
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
 from opencompass_tooleval.benchmarks.ultratool.score_steps import SampleResult, StepsScore, error_type, other_steps
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, why_unread

@@ -18,8 +18,14 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, PlanSample, Tool, properties
-from opencompass_tooleval.benchmarks.ultratool.calls import Call, published_value
+from opencompass_tooleval.benchmarks.ultratool.build_read import (
+    TASKS,
+    Call,
+    PlanSample,
+    Tool,
+    properties,
+    published_value,
+)
 from opencompass_tooleval.extras.preparing.ultratool_tools import ToolPool
 
 SIZED_TASKS = ('tool_creation_awareness', 'tool_selection')

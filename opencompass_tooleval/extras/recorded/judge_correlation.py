@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from opencompass_tooleval.benchmarks.ultratool.records import Subset
+from opencompass_tooleval.benchmarks.ultratool.data import Subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged, dimensions
 
 

@@ -7,10 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading, check_single
-from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
-from opencompass_tooleval.benchmarks.ultratool.records import (
+from opencompass_tooleval.benchmarks.ultratool.data import (
     FIX,
     TABLE,
     Record,
@@ -22,6 +19,9 @@ from opencompass_tooleval.benchmarks.ultratool.records import (
     load_records,
     read_rows,
 )
+from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading, check_single
+from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
+from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, Judged
 from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer, score_judgements
 from opencompass_tooleval.catalogue.benchmark import RecordedRun

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
+from opencompass_tooleval.benchmarks.ultratool.data import find_subset
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, judge_prompt, parse_scores, prompt_hash
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import find_subset
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.judging.judgement import Unread
 from opencompass_tooleval.report.samples import _judgements, _of_answer, _row

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.ultratool.data import Record, find_subset
 from opencompass_tooleval.benchmarks.ultratool.judge import Scores, judge_prompt
 from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import Record, find_subset
 from opencompass_tooleval.benchmarks.ultratool.score_judged import (
     Judged,
     created_tools,

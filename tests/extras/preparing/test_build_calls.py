@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.calls import (
+from opencompass_tooleval.benchmarks.ultratool.build_read import (
     CallError,
     parse_call,
 )

@@ -10,18 +10,18 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.ultratool.files import find_file
-from opencompass_tooleval.benchmarks.ultratool.judge import prompt_hash
-from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, list_choice_of, prompt_style_of
-from opencompass_tooleval.benchmarks.ultratool.records import (
+from opencompass_tooleval.benchmarks.ultratool.data import (
     FIX,
     Record,
     data_file,
+    find_file,
     find_subset,
     load_example,
     load_records,
 )
+from opencompass_tooleval.benchmarks.ultratool.judge import prompt_hash
+from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
+from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, list_choice_of, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer
 from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
 from opencompass_tooleval.catalogue.variants import Change
