@@ -52,7 +52,7 @@ VARIANTS = {
 
 TABLES = {
     'teval': '.benchmarks.teval.groups:tooleval_teval_summary_groups',
-    'ultratool': '.benchmarks.ultratool.groups:tooleval_ultratool_summary_groups',
+    'ultratool': '.benchmarks.ultratool.tables:tooleval_ultratool_summary_groups',
     'funcqa': '.benchmarks.funcqa.groups:tooleval_funcqa_summary_groups',
     'easytool': '.instructions.groups:SUMMARY_GROUPS',
 }

@@ -526,7 +526,7 @@ READERS: Mapping[str, Reader] = {
     **{
         f'UltraTool, {task}, {scoring}, {list_choice}': Reader(
             partial(_ultratool, task, scoring, list_choice),
-            ('benchmarks/ultratool/reading_official.py', 'benchmarks/ultratool/reading_strict.py'),
+            ('benchmarks/ultratool/reading.py', 'benchmarks/ultratool/reading.py'),
         )
         for number, task in enumerate(ULTRATOOL_RECORDS)  # each pair of both for every other task
         for place, scoring in enumerate(ultratool_protocol.SCORINGS)

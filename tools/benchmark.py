@@ -77,7 +77,7 @@ from opencompass_tooleval.benchmarks.teval.records import FIX, Sample, load_samp
 from opencompass_tooleval.benchmarks.teval.scoring import read_answer, score_answers
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool_scoring
 from opencompass_tooleval.benchmarks.ultratool.data import find_subset, guess_language, load_recorded_rows
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol as UltraToolProtocol
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.noise import damage
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path

@@ -17,7 +17,7 @@ from opencompass_tooleval.benchmarks.teval.records import read_prompt, split_ste
 from opencompass_tooleval.benchmarks.ultratool.data import FIX as ULTRATOOL_FIX
 from opencompass_tooleval.benchmarks.ultratool.data import data_file, find_subset, load_example, parse_payload
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
+from opencompass_tooleval.benchmarks.ultratool.tables import DEFAULT_PROMPT_STYLE
 from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolDataset
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.catalogue.variants import Change

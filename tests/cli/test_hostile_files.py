@@ -24,8 +24,8 @@ from opencompass_tooleval.benchmarks.ultratool.data import (
     load_recorded_rows,
     load_records,
 )
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
+from opencompass_tooleval.benchmarks.ultratool.scoring import ScoresGrading
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.environments.call_log import logged_tools, read_call_log
 from opencompass_tooleval.extras.recorded.funcqa_logs import load_log as load_funcqa_log

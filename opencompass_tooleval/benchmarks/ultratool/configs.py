@@ -13,7 +13,7 @@ from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 
 with read_base():
-    from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE, PROMPT_STYLES, SUBSETS
+    from opencompass_tooleval.benchmarks.ultratool.tables import DEFAULT_PROMPT_STYLE, PROMPT_STYLES, SUBSETS
 
 # Inference of UltraTool: one user message, the token limit of the prompt style (`open` by default), and the temperature
 # of a named style. The published shell script ran open models at 0.7: set the inferencer's temperature.

@@ -19,7 +19,7 @@ from typing import Any
 from opencompass_tooleval.benchmarks.ultratool.build_read import FIX_MISSING, TASKS, read_samples
 from opencompass_tooleval.benchmarks.ultratool.description import METRICS
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt
-from opencompass_tooleval.benchmarks.ultratool.subsets import LANGUAGES, SUBSETS
+from opencompass_tooleval.benchmarks.ultratool.tables import LANGUAGES, SUBSETS
 from opencompass_tooleval.catalogue.benchmark import BenchmarkFiles, ConfiguredDataset, Content, DataFiles
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 from opencompass_tooleval.catalogue.variants import Change
@@ -41,7 +41,7 @@ _CHINESE_SHARE = 0.03
 
 @dataclass(frozen=True)
 class Subset(SubsetRow):
-    """One row of :data:`~opencompass_tooleval.benchmarks.ultratool.subsets.SUBSETS`."""
+    """One row of :data:`~opencompass_tooleval.benchmarks.ultratool.tables.SUBSETS`."""
 
     METRICS = METRICS
     task: str
@@ -147,7 +147,7 @@ class Recorded:
 
 
 TABLE = Table(Subset, SUBSETS, 'UltraTool')
-""":data:`~opencompass_tooleval.benchmarks.ultratool.subsets.SUBSETS`, typed."""
+""":data:`~opencompass_tooleval.benchmarks.ultratool.tables.SUBSETS`, typed."""
 
 FOLDERS: dict[str, str] = {row['name']: row['folder'] for row in LANGUAGES}
 """Language -> the authors' folder."""

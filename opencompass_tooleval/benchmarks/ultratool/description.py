@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.subsets import SUBSETS
+from opencompass_tooleval.benchmarks.ultratool.tables import SUBSETS
 from opencompass_tooleval.catalogue.benchmark import Benchmark
 from opencompass_tooleval.catalogue.metrics import ACCURACY, Metric, halves
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.protocol import find_prompt_style
+from opencompass_tooleval.benchmarks.ultratool.reading import find_prompt_style
 
 PLANNING_ZH = (
     '你是一个专业的计划制定助手，给你一个用户问题，你的任务是充分理解用户问题，并制定一个合理的、'

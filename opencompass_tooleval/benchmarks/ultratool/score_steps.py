@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.data import GoldStep, Record, published_step_number, step_number
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
 from opencompass_tooleval.core.calls.one_call import UNKNOWN_TOOL
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
 from opencompass_tooleval.core.text.jsonable import to_jsonable

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
+
+from rapidfuzz.distance import Levenshtein
 
 from opencompass_tooleval.benchmarks.ultratool import (
     VERSION,
@@ -14,19 +20,58 @@ from opencompass_tooleval.benchmarks.ultratool import (
     score_selection,
     score_usage,
 )
-from opencompass_tooleval.benchmarks.ultratool.data import Record, Subset, find_subset, parse_payload
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read, without_thoughts
-from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
-from opencompass_tooleval.benchmarks.ultratool.score_steps import SampleResult, StepsScore, error_type, other_steps
+from opencompass_tooleval.benchmarks.ultratool.data import (
+    GoldStep,
+    Record,
+    Subset,
+    find_subset,
+    parse_payload,
+    parse_record,
+    read_rows,
+    step_number,
+)
+from opencompass_tooleval.benchmarks.ultratool.judge import (
+    FULL,
+    LOWEST,
+    NOTHING_TO_JUDGE,
+    Judged,
+    Scores,
+    dimensions,
+    items_to_judge,
+    parse_scores,
+)
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol, is_json, read, without_thoughts
+from opencompass_tooleval.benchmarks.ultratool.score_steps import (
+    ARGS_EXTRA,
+    ARGS_HALLUCINATED,
+    ARGS_MISSING,
+    ARGS_NO_GOLD,
+    ARGS_WRONG,
+    STEP_MISSING,
+    UNREADABLE,
+    WRONG_FLAG,
+    WRONG_TOOL,
+    ArgumentScore,
+    SampleResult,
+    StepScore,
+    StepsScore,
+    error_type,
+    item_of,
+    other_steps,
+)
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, why_unread
+from opencompass_tooleval.core.calls.one_call import NOT_AN_OBJECT, UNKNOWN_TOOL
+from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.scoring.refusal import with_refusal
 from opencompass_tooleval.core.scoring.result import INFRA, OK
 from opencompass_tooleval.core.text.bounds import TOO_LONG
+from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text
 from opencompass_tooleval.core.text.reading import Parsed, unread
-from opencompass_tooleval.judging.grading import GradedScorer, matched_items
-from opencompass_tooleval.judging.judgement import UNJUDGED, by_record
+from opencompass_tooleval.judging.grading import GradedScorer, Item, ItemGrading, item_digests, matched_items
+from opencompass_tooleval.judging.judgement import MISSING, UNJUDGED, Unjudged, Unread, by_record, read_judgement
+from opencompass_tooleval.judging.judgement_files import read_judgements
+from opencompass_tooleval.work_dir.recorded import read_recorded_row
 
 NO_DOMAIN = 'unknown'
 
@@ -289,7 +334,312 @@ class UltraToolScorer(GradedScorer):
         visible = list(map(without_thoughts, answers))
         if not self.is_graded:
             return score_answers(records, visible, self.rules)
-        from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
+        from opencompass_tooleval.benchmarks.ultratool.scoring import ScoresGrading
 
         grading = ScoresGrading(records, visible, self.subset, self.rules)
         return self.graded(grading, f'{self.subset.task}-{self.language}')
+
+
+LOCAL = 'local_accuracy'
+GLOBAL = 'global_accuracy'
+
+
+def flag(item: Mapping[str, Any]) -> int | None:
+    """Returns ``int(tool)``; None if ``tool`` is missing or not a number."""
+    try:
+        return int(item['tool'])
+    # {"tool": 1e999} parses as inf, and int(inf) raises OverflowError.
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def accuracy(steps: tuple[StepScore, ...], record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
+    """Computes global and local accuracy of scored steps."""
+    hits = tuple(float(step.values[LOCAL] or 0) for step in steps)
+    values = {GLOBAL: float(all(hits)), LOCAL: sum(hits) / len(hits)}
+    return SampleResult(values, steps, tuple(other_steps(record, items, protocol)), {LOCAL: hits})
+
+
+def _score_step(step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
+    """Scores a step. Official: the first readable item with its number counts. Strict: the first one, readable or
+    not."""
+    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or flag(item) is not None)
+    predicted = None if item is None else flag(item)
+    gold = int(step.tool)
+    if predicted == gold:
+        return StepScore(step.number, {LOCAL: 1.0}, OK, predicted, gold)
+    reason = WRONG_FLAG if predicted is not None else UNREADABLE if seen else STEP_MISSING
+    return StepScore(step.number, {LOCAL: 0.0}, reason, predicted, gold, (reason,))
+
+
+def score(record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
+    """Scores the items of an answer. A step without a readable item is wrong."""
+    steps = tuple(_score_step(step, items, protocol) for step in record.reference)
+    return accuracy(steps, record, items, protocol)
+
+
+def wrong_name(record: Record, name: Any) -> str:
+    """Returns the reason for a wrong name: another tool of the toolset, or an unknown tool."""
+    return WRONG_TOOL if any(tool.name == name for tool in record.toolset) else UNKNOWN_TOOL
+
+
+def _score_step(record: Record, step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
+    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or 'tool' in item)
+    predicted = None if item is None else item.get('tool')
+    if isinstance(predicted, str):
+        predicted = predicted.replace('\\_', '_')  # Markdown, which the published scorer also unescapes
+    if predicted == step.tool:
+        return StepScore(step.number, {LOCAL: 1.0}, OK, predicted, step.tool)
+    reason = STEP_MISSING if not seen else UNREADABLE
+    if isinstance(predicted, str):
+        reason = wrong_name(record, predicted)
+    return StepScore(step.number, {LOCAL: 0.0}, reason, predicted, step.tool, (reason,))
+
+
+def score(record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
+    """Scores the items of an answer. A step without an item is wrong."""
+    steps = tuple(_score_step(record, step, items, protocol) for step in record.reference)
+    return accuracy(steps, record, items, protocol)
+
+
+LOCAL = 'local_levenshtein'
+_EMPTY: tuple[Any, ...] = ('', [], {})
+
+
+def similarity(predicted: Any, gold: Any) -> float:
+    """Returns 1 - Levenshtein distance / longer length, of ``str()`` of both values.
+
+    If the gold value is empty, returns 1 for an empty prediction, else 0.
+    """
+    if gold in _EMPTY:
+        return float(predicted in _EMPTY)
+    left, right = str(predicted), str(gold)
+    return 1 - Levenshtein.distance(left, right) / max(len(left), len(right))
+
+
+def _unescaped(value: Any) -> Any:
+    """Replaces ``\\_``, Markdown's escaped underscore, by ``_`` in a text."""
+    return value.replace('\\_', '_') if isinstance(value, str) else value
+
+
+def _compared(param: Mapping[Any, Any], protocol: Protocol) -> Mapping[Any, Any]:
+    """Returns the arguments as the published scorer compares them; of equal names, the first counts."""
+    if protocol.strict:
+        return param
+    compared: dict[Any, Any] = {}
+    for name, value in param.items():
+        compared.setdefault(_unescaped(name), _unescaped(value))
+    return compared
+
+
+def _arguments(record: Record, step: GoldStep, param: Mapping[Any, Any]) -> Iterator[ArgumentScore]:
+    gold = step.param or {}
+    for name, value in gold.items():
+        if name not in param:
+            yield ArgumentScore(name, ARGS_MISSING, 0.0, None, value)
+            continue
+        alike = similarity(param[name], value)
+        yield ArgumentScore(name, OK if alike == 1 else ARGS_WRONG, alike, param[name], value)
+    documented = next((tool.properties for tool in record.toolset if tool.name == step.tool), None)
+    for name, value in param.items():
+        if name not in gold:
+            extra = documented is None or name in documented
+            yield ArgumentScore(str(name), ARGS_EXTRA if extra else ARGS_HALLUCINATED, None, value)
+
+
+def _tool_codes(record: Record, step: GoldStep, item: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the code of a wrong tool, which is only counted: the question names the tool, so it costs no point."""
+    tool = item.get('tool')
+    return (wrong_name(record, tool),) if isinstance(tool, str) and tool != step.tool else ()
+
+
+def _score_step(record: Record, step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
+    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or 'param' in item)
+    if item is None:
+        reason = UNREADABLE if seen else STEP_MISSING
+        return StepScore(step.number, {LOCAL: 0.0}, reason, None, step.param, (reason,))
+    param = item.get('param')
+    codes = _tool_codes(record, step, item)
+    if not isinstance(param, dict):
+        return StepScore(step.number, {LOCAL: 0.0}, NOT_AN_OBJECT, param, step.param, (*codes, NOT_AN_OBJECT))
+    arguments = tuple(_arguments(record, step, _compared(param, protocol)))
+    codes += tuple(argument.reason for argument in arguments if argument.reason != OK)
+    alike = [argument.value for argument in arguments if argument.value is not None]
+    if not alike:
+        value = float(protocol.strict and not param)
+        reason = OK if value else ARGS_NO_GOLD
+        return StepScore(step.number, {LOCAL: value}, reason, param, step.param, codes, arguments)
+    value = sum(alike) / len(alike)
+    reason = next((argument.reason for argument in arguments if argument.reason != OK), OK) if value < 1 else OK
+    return StepScore(step.number, {LOCAL: value}, reason, param, step.param, codes, arguments)
+
+
+def score(record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
+    """Scores the items of an answer: the mean over gold arguments, then over steps.
+
+    A step without gold arguments scores 0 in official scoring; in strict scoring 1 if the prediction has none too.
+    """
+    steps = tuple(_score_step(record, step, items, protocol) for step in record.reference)
+    values = tuple(float(step.values[LOCAL] or 0) for step in steps)
+    others = tuple(other_steps(record, items, protocol))
+    return SampleResult({LOCAL: sum(values) / len(values)}, steps, others, {LOCAL: values})
+
+
+def _read_scores(names: Sequence[str], row: Mapping[str, Any]) -> Scores | Unread:
+    """Parses the judge's scores in one of our rows."""
+    scores, why = row.get('scores'), row.get('why')
+    if not isinstance(scores, dict) or any(
+        isinstance(scores.get(name), bool) or not isinstance(scores.get(name), (int, float)) for name in names
+    ):
+        raise Fault(f"'scores' needs numbers for {', '.join(names)}")
+    outside = next((name for name in names if not LOWEST <= scores[name] <= FULL), None)
+    if outside:
+        return Unread(f'range:{outside}')
+    reasons = {name: bounded_text(why[name]) for name in names if why.get(name)} if isinstance(why, dict) else {}
+    return Scores({name: float(scores[name]) for name in names}, reasons)
+
+
+def _content(steps: Any, reference: Any) -> str:
+    """Returns text that identifies a record of tool creation; gold steps alone are not unique (39 pairs are equal)."""
+    return json.dumps([steps, reference], sort_keys=True, ensure_ascii=False)
+
+
+class _Published:
+    """Parses the authors' rows, one after the other.
+
+    Args:
+        grading: The answers to score, with their records if these are known.
+    """
+
+    def __init__(self, grading: ScoresGrading) -> None:
+        self._grading, self._known = grading, bool(grading.records)
+        self._by_id = {record.id: record for record in grading.records}
+        self._by_content = {
+            _content(record.raw.get('input'), record.raw.get('reference')): record.id for record in grading.records
+        }
+        self._digests: dict[tuple[str, str], dict[str, str]] = {}
+        self._gold_steps: dict[str, list[str]] = {}
+
+    def judged(self, number: str, row: Mapping[str, Any]) -> Judged:
+        """Returns the judgement of a row.
+
+        One published plan has 0 in six dimensions, outside the scale; Table 4 and official scoring count it.
+        """
+        data, step, record_id = row.get('data'), '', number
+        if self._grading.subset.kind == 'creation':
+            step = step_number(row.get('step')) or ''
+            if not step or not isinstance(data, dict):
+                raise Fault("the row of a created tool needs 'data' and the text of its 'step'")
+            record_id = self._record_id(data)
+        verdict = parse_scores(row['eval'], self._grading.subset.task, LOWEST if self._grading.rules.strict else 0)
+        return Judged(record_id, step, answer_digest=self._digest(record_id, step, data)).with_verdict(verdict)
+
+    def _record_id(self, data: Mapping[str, Any]) -> str:
+        """Returns the record of a created tool, by its content; without known records, its index in the file."""
+        row = read_recorded_row(data)
+        raw = row.record if row and isinstance(row.record, dict) else {}
+        reference = raw.get('reference', data.get('golden'))
+        content = _content(raw.get('input'), reference)
+        if self._known and content not in self._by_content:
+            raise Fault('it judges a record that is not in the data')
+        record_id = self._by_content.setdefault(content, str(len(self._by_content)))
+        if record_id not in self._gold_steps:
+            texts = [item.get('step') for item in reference or () if isinstance(item, dict)]
+            self._gold_steps[record_id] = [step for text in texts if (step := step_number(text))]
+        return record_id
+
+    def _digest(self, record_id: str, step: str, data: Any) -> str:
+        """Returns the digest of the judged answer, if the record is known and the row contains the answer."""
+        row = read_recorded_row(data)
+        record = self._by_id.get(record_id)
+        if record is None and row is not None and self._grading.carried:
+            with suppress(Fault):
+                record = parse_record(record_id, row.record, self._grading.subset, 'zh')
+                self._by_id[record_id] = record
+        if row is None or record is None or not isinstance(row.answer, (str, list)):
+            return ''
+        key = record_id, str(row.answer)
+        if key not in self._digests:
+            items = self._grading.items_of(record, without_thoughts(row.answer))
+            self._digests[key] = item_digests(items)
+        return self._digests[key].get(step, answer_digest(None))
+
+    def missing(self, judgements: Sequence[Judged]) -> Iterator[Judged]:
+        """Yields gold steps without a row, for records in the file, since the authors judge every existing tool."""
+        steps = {(judged.id, judged.step) for judged in judgements}
+        for record_id, numbers in self._gold_steps.items():
+            yield from (
+                Judged(record_id, number, MISSING)
+                for number in dict.fromkeys(numbers)
+                if (record_id, number) not in steps
+            )
+
+
+@dataclass
+class ScoresGrading(ItemGrading[Record, Scores, StepsScore]):
+    """Grading of plans or created tools, with scores from a judge.
+
+    Attributes:
+        records: The records; empty if unknown. The authors' rows of created tools have no record number: their content
+            identifies them, and without records they are numbered in order.
+        answers: The answers.
+        subset: Planning or tool creation.
+        rules: Rules for parsing and scoring answers.
+        carried: True to take missing records from the authors' rows, so that their judgements identify the judged
+            answers.
+    """
+
+    subset: Subset
+    rules: Protocol
+    carried: bool = False
+
+    def read(self, file: Path) -> list[Judged]:
+        """Reads judgements, ours or the authors', from JSON lines.
+
+        Raises:
+            DataError: The file is missing or damaged, in another format, or judges an item twice.
+        """
+        published, names = _Published(self), dimensions(self.subset)
+
+        def read_row(number: str, row: Mapping[str, Any]) -> Judged:
+            if not row.keys() & {'scores', 'status', 'eval'}:
+                raise Fault("the row has neither 'scores' nor 'eval'")
+            if 'eval' in row:
+                return published.judged(number, row)
+            return read_judgement(number, row, partial(_read_scores, names))
+
+        judgements = read_judgements(file, read_rows(file, ''), read_row)
+        return [*judgements, *published.missing(judgements)]
+
+    def members(self, found: Scores) -> dict[str, Any]:
+        """Converts scores to members of a row."""
+        return found.to_row()
+
+    def items_of(self, record: Record, answer: Any) -> Iterator[Item[Scores]]:
+        """Yields the plan in an answer, or the created tool for each gold step."""
+        return items_to_judge(record, read_answer(self.subset, answer, self.rules), self.rules)
+
+    def score_answer(self, record: Record, answer: Any, judgements: Sequence[Judged]) -> StepsScore:
+        """Scores an answer."""
+        return score_answer(record, answer, self.rules, judgements)
+
+    def opinions(self, score: StepsScore) -> Iterator[Unjudged | None]:
+        """Yields None for each judged plan or created tool, or why its judgement is missing."""
+        for step in score.steps:
+            if step.reason not in NOTHING_TO_JUDGE:
+                where = f'record {score.id}' + (f', step {step.number}' if step.number else '')
+                yield Unjudged(where, step.fault) if step.reason == UNJUDGED else None
+
+
+def check_single(judgements: Sequence[Judged], file: Path) -> None:
+    """Checks that no item was judged in several answers, since without the answers it is unknown which one counts.
+
+    Raises:
+        DataError: An item was judged in several answers.
+    """
+    seen: set[tuple[str, str]] = set()
+    for judged in judgements:
+        if (judged.id, judged.step) in seen:
+            what = 'the file judges several answers to this record (several runs), and it is unknown which one counts'
+            raise DataError(file, what, judged.id)
+        seen.add((judged.id, judged.step))

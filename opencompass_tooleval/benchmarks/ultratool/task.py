@@ -21,9 +21,9 @@ from opencompass_tooleval.benchmarks.ultratool.data import (
 )
 from opencompass_tooleval.benchmarks.ultratool.judge import prompt_hash
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, list_choice_of, prompt_style_of
+from opencompass_tooleval.benchmarks.ultratool.reading import AUTO, Protocol, list_choice_of, prompt_style_of
 from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer
-from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
+from opencompass_tooleval.benchmarks.ultratool.tables import DEFAULT_PROMPT_STYLE
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import as_dataset

@@ -19,11 +19,15 @@ from opencompass_tooleval.benchmarks.ultratool.data import (
     load_records,
     read_rows,
 )
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading, check_single
+from opencompass_tooleval.benchmarks.ultratool.judge import JUDGED_KINDS, Judged
 from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
-from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, Judged
-from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer, score_judgements
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol, prompt_style_of
+from opencompass_tooleval.benchmarks.ultratool.scoring import (
+    ScoresGrading,
+    UltraToolScorer,
+    check_single,
+    score_judgements,
+)
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError

@@ -18,9 +18,9 @@ from opencompass_tooleval.benchmarks.ultratool.data import (
     load_recorded_rows,
     parse_payload,
 )
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
+from opencompass_tooleval.benchmarks.ultratool.judge import Judged
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
+from opencompass_tooleval.benchmarks.ultratool.scoring import ScoresGrading
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = ROOT.parent / 'shared'

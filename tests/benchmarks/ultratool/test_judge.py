@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from opencompass_tooleval.benchmarks.ultratool.data import find_subset
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, judge_prompt, parse_scores, prompt_hash
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
 from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.judging.judgement import Unread

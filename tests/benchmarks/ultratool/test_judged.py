@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.data import Record, find_subset
-from opencompass_tooleval.benchmarks.ultratool.judge import Scores, judge_prompt
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.score_judged import (
+from opencompass_tooleval.benchmarks.ultratool.judge import (
     Judged,
+    Scores,
     created_tools,
     dimensions,
     items_to_judge,
+    judge_prompt,
 )
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
 from opencompass_tooleval.benchmarks.ultratool.scoring import (
+    ScoresGrading,
     aggregate_scores,
     read_answer,
     score_answer,
