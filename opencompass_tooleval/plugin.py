@@ -15,7 +15,9 @@ _FOLDERS = {
     'agents': 'agents',
 }
 
-BENCHMARKS = {name: f'.{folder}.description:BENCHMARK' for name, folder in _FOLDERS.items()}
+BENCHMARKS = {name: f'.{folder}.description:BENCHMARK' for name, folder in _FOLDERS.items()} | {
+    'ultratool': '.benchmarks.ultratool.tables:BENCHMARK'
+}
 """Name of a benchmark on the command line and in results -> its description."""
 
 USERS: dict[str, str] = {}
@@ -24,10 +26,14 @@ USERS: dict[str, str] = {}
 OF_EXTRAS: set[str] = set()
 """Benchmarks whose descriptions are extras: runs of other benchmarks do not load them."""
 
-FILES = {name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()}
+FILES = {name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()} | {
+    'ultratool': '.benchmarks.ultratool.data:FILES'
+}
 """Benchmark -> its data files."""
 
-CONFIGURED = {name: f'.{folder}.files:configured' for name, folder in _FOLDERS.items()}
+CONFIGURED = {name: f'.{folder}.files:configured' for name, folder in _FOLDERS.items()} | {
+    'ultratool': '.benchmarks.ultratool.data:configured'
+}
 """Benchmark -> the function for ``tooleval prompts``.
 
 It is called with ``(subset, *, ...)`` and returns a ``ConfiguredDataset`` of the catalogue. Its keyword parameters are
@@ -154,7 +160,7 @@ REGISTERED: dict[str, list[str]] = {
 }
 """Registry of OpenCompass -> our names. Registries overwrite names silently, so a test checks that ours are free."""
 
-MOVED: dict[str, str] = {}
+MOVED: dict[str, str] = {'benchmarks.ultratool.adapter': 'benchmarks.ultratool.task'}
 """Former module -> module whose classes the configs of earlier runs name; both without the package's name."""
 
 DATASETS = ''

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from opencompass_tooleval.catalogue.metrics import SUCCESS_RATE, Metric
+from opencompass_tooleval.catalogue.labels import Metric
+from opencompass_tooleval.catalogue.metrics import SUCCESS_RATE
 
 if TYPE_CHECKING:
     from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer

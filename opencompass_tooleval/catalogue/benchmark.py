@@ -1,6 +1,6 @@
 """Description of a benchmark for commands, sweeps and reports.
 
-The ``description.py`` of a benchmark has its description, and imports only light modules. Its ``files.py`` has its data
+The ``tables.py`` of a benchmark has its description, and imports only light modules. Its ``data.py`` has its data
 files. :mod:`~opencompass_tooleval.plugin` lists both.
 """
 
@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opencompass_tooleval import plugin
+from opencompass_tooleval.catalogue.labels import Metric
 from opencompass_tooleval.catalogue.provenance import Provenance, names_that_are_no_text
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.statistics.sample import SEED, TWIN
 from opencompass_tooleval.core.text.bounds import is_number
-from opencompass_tooleval.plugin import BENCHMARKS, USERS, VARIANTS
+from opencompass_tooleval.plugin import BENCHMARKS, USERS
 
 if TYPE_CHECKING:  # numpy would make `tooleval list` slow
-    from opencompass_tooleval.catalogue.metrics import Metric
-    from opencompass_tooleval.catalogue.variants import VariantKind
     from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
 
 FIRST = 'first'
@@ -178,8 +178,16 @@ def find_benchmark(name: str) -> Benchmark:
 
 def find_description(name: str) -> Benchmark:
     """Returns the description of a benchmark of :data:`BENCHMARKS` or :data:`USERS`."""
-    benchmark: Benchmark = plugin.load({**BENCHMARKS, **USERS}[name])
-    return benchmark
+    return _described({**BENCHMARKS, **USERS}[name])
+
+
+@cache
+def _described(entry: str) -> Benchmark:
+    """Loads a description. That of a benchmark's ``tables.py`` is a literal, and so are its metrics."""
+    found = plugin.load(entry)
+    if isinstance(found, Benchmark):
+        return found
+    return Benchmark(**{**found, 'metrics': tuple(Metric(**row) for row in found['metrics'])})
 
 
 def holds_dialogues(result: Any) -> bool:
@@ -207,12 +215,6 @@ def is_private(dataset: str, result: Mapping[str, Any]) -> bool:
     """
     benchmark = Provenance.of(result).benchmark
     return bool(benchmark) and (benchmark in USERS or not dataset.startswith(OUR_PREFIX))
-
-
-def find_variant(name: str) -> VariantKind:
-    """Returns a kind of variants, one of :data:`VARIANTS`."""
-    kind: VariantKind = plugin.load(VARIANTS[name])
-    return kind
 
 
 def part_of(dataset: str, result: Mapping[str, Any]) -> tuple[int, int] | None:

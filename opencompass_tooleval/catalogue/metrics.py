@@ -3,43 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import find_description
-from opencompass_tooleval.catalogue.labels import Words
+from opencompass_tooleval.catalogue.labels import Metric, Words
 from opencompass_tooleval.plugin import BENCHMARKS, OF_EXTRAS, USERS
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric of data sets, or a column of a table.
-
-    Attributes:
-        name: Name in results.
-        label: Its name for people.
-        sentence: A sentence on its meaning.
-        higher_is_better: True if a higher value is better.
-        binary: True if a sample has 0 or 1, and 1 is correct; other metrics are graded, or means over steps.
-        rank: Priority as main metric of a data set: the metrics with the lowest rank are its main metrics. 0: never.
-        judged: The metric that replaces it as the main one if a judge is used; '' if it is not replaced.
-        by_judge: True if a judge gives its values.
-    """
-
-    name: str
-    label: str
-    sentence: str
-    higher_is_better: bool = True
-    binary: bool = False
-    rank: int = 0
-    judged: str = ''
-    by_judge: bool = False
-
-    @property
-    def words(self) -> Words:
-        """Its name on a screen, and a sentence on its meaning."""
-        return Words(self.label, self.sentence if self.higher_is_better else f'{self.sentence}; lower is better')
 
 
 def halves(columns: Iterable[Metric], ending: str, label: str, sentence: str) -> Iterator[Metric]:

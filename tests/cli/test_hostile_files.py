@@ -17,12 +17,12 @@ from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
 from opencompass_tooleval.benchmarks.teval.records import load_samples
 from opencompass_tooleval.benchmarks.toolbench import success
 from opencompass_tooleval.benchmarks.toolbench.records import load_data
-from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
 from opencompass_tooleval.benchmarks.ultratool.data import (
     find_subset,
     load_example,
     load_recorded_rows,
     load_records,
+    read_samples,
 )
 from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
 from opencompass_tooleval.benchmarks.ultratool.scoring import ScoresGrading

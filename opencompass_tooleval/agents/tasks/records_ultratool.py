@@ -8,11 +8,11 @@ from typing import Any
 
 from opencompass_tooleval.agents.tasks.errata import NO_GOLD, UNFIT_GOLD, Erratum, check_gold
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.benchmarks.ultratool.build_read import (
+from opencompass_tooleval.benchmarks.ultratool.data import (
     Argument,
     Call,
     PlanSample,
-    Tool,
+    RawTool,
     properties,
     read_samples,
 )
@@ -57,7 +57,7 @@ def _task(sample: PlanSample, subset: str, errata: list[Erratum]) -> Task:
     return Task(row, subset, sample.question.strip(), tools, gold, documents)
 
 
-def _schema(tool: Tool) -> ToolSchema:
+def _schema(tool: RawTool) -> ToolSchema:
     arguments = tool.get('arguments')
     required = arguments.get('required') if isinstance(arguments, Mapping) else None
     parameters = {name: schema if isinstance(schema, dict) else {} for name, schema in properties(tool).items()}

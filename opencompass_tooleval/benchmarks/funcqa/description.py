@@ -8,12 +8,12 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa.subsets import SUBSETS
 from opencompass_tooleval.catalogue.benchmark import Benchmark
+from opencompass_tooleval.catalogue.labels import Metric
 from opencompass_tooleval.catalogue.metrics import (
     ACCURACY,
     PARAMETER_ERROR_RATE,
     TOOL_ERROR_RATE,
     TOOL_NAME_ERROR_RATE,
-    Metric,
     halves,
 )
 

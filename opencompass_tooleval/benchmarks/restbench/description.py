@@ -7,7 +7,8 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS
 from opencompass_tooleval.catalogue.benchmark import Benchmark
-from opencompass_tooleval.catalogue.metrics import TOOL_NAME_ERROR_RATE, Metric
+from opencompass_tooleval.catalogue.labels import Metric
+from opencompass_tooleval.catalogue.metrics import TOOL_NAME_ERROR_RATE
 
 METRICS = (
     Metric(

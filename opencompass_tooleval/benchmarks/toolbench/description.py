@@ -7,13 +7,8 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.toolbench.subsets import FILES, SUBSETS
 from opencompass_tooleval.catalogue.benchmark import Benchmark
-from opencompass_tooleval.catalogue.metrics import (
-    ACCURACY,
-    PARAMETER_ERROR_RATE,
-    SUCCESS_RATE,
-    TOOL_NAME_ERROR_RATE,
-    Metric,
-)
+from opencompass_tooleval.catalogue.labels import Metric
+from opencompass_tooleval.catalogue.metrics import ACCURACY, PARAMETER_ERROR_RATE, SUCCESS_RATE, TOOL_NAME_ERROR_RATE
 
 METRICS = (
     ACCURACY,

@@ -10,17 +10,21 @@ import json
 import logging
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import FIX_MISSING, TASKS, read_samples
-from opencompass_tooleval.benchmarks.ultratool.description import METRICS
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt
-from opencompass_tooleval.benchmarks.ultratool.tables import LANGUAGES, SUBSETS
-from opencompass_tooleval.catalogue.benchmark import BenchmarkFiles, ConfiguredDataset, Content, DataFiles
+from opencompass_tooleval.benchmarks.ultratool.tables import FOLDERS, SUBSETS
+from opencompass_tooleval.catalogue.benchmark import (
+    BenchmarkFiles,
+    ConfiguredDataset,
+    Content,
+    DataFiles,
+    find_description,
+)
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.messages import joined_text
@@ -33,17 +37,26 @@ from opencompass_tooleval.work_dir.recorded import read_recorded_row
 logger = logging.getLogger(__name__)
 
 FIX = 'tooleval prepare ultratool'
+TASKS = (
+    'planning',
+    'tool_creation_awareness',
+    'tool_creation',
+    'tool_usage_awareness',
+    'tool_selection',
+    'tool_usage',
+)
+FIX_MISSING = 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool'
+FIX_DAMAGED = 'correct the row, or leave out damaged rows with --skip-damaged'
 
-_CHINESE = re.compile(r'[\u4e00-\u9fff]|\\u[4-9][0-9a-f]{3}')
-_CHINESE_SHARE = 0.03
-"""Minimum share of Chinese characters in a Chinese row; English rows have some too: ``D:/客户报告.txt``."""
+RawTool = Mapping[str, Any]
+"""A tool of a toolset, as in the files."""
 
 
 @dataclass(frozen=True)
 class Subset(SubsetRow):
     """One row of :data:`~opencompass_tooleval.benchmarks.ultratool.tables.SUBSETS`."""
 
-    METRICS = METRICS
+    METRICS = find_description('ultratool').metrics
     task: str
     file: str
     kind: str
@@ -149,8 +162,6 @@ class Recorded:
 TABLE = Table(Subset, SUBSETS, 'UltraTool')
 """:data:`~opencompass_tooleval.benchmarks.ultratool.tables.SUBSETS`, typed."""
 
-FOLDERS: dict[str, str] = {row['name']: row['folder'] for row in LANGUAGES}
-"""Language -> the authors' folder."""
 find_subset = TABLE.find
 
 
@@ -181,10 +192,8 @@ def fix_of(row: Subset, file: Path) -> str:
 
 
 def _need(raw: Mapping[str, Any], key: str, kind: type) -> Any:
-    if key not in raw:
-        raise Fault(f'field {key!r} is missing')
-    if not isinstance(raw[key], kind):
-        raise Fault(f'field {key!r} is not a {kind.__name__}')
+    if not isinstance(raw.get(key), kind):
+        raise Fault(f'field {key!r} is missing or not a {kind.__name__}')
     return raw[key]
 
 
@@ -221,12 +230,17 @@ def _gold(raw: Any, kind: str) -> GoldStep:
     return step
 
 
+def properties(tool: RawTool) -> Mapping[str, Any]:
+    """Returns name -> schema of a tool's arguments; a tool without arguments may lack the key."""
+    arguments = tool.get('arguments')
+    schemas = arguments.get('properties') if isinstance(arguments, Mapping) else None
+    return schemas if isinstance(schemas, Mapping) else {}
+
+
 def _tool(raw: Any) -> Tool:
     if not isinstance(raw, dict) or not isinstance(raw.get('name'), str):
         raise Fault("a tool of the toolset needs a 'name'")
-    arguments = raw.get('arguments')
-    properties = arguments.get('properties') if isinstance(arguments, dict) else None
-    return Tool(raw['name'], frozenset(properties) if isinstance(properties, dict) else frozenset())
+    return Tool(raw['name'], frozenset(properties(raw)))
 
 
 def parse_record(record_id: str, raw: Any, subset: Subset, language: str, domain: str = '') -> Record:
@@ -277,6 +291,13 @@ def read_lines(file: Path, fix: str, what: str = 'the file') -> list[str]:
         raise DataError(file, f'the file is not UTF-8 text ({error})', fix=fix) from error
 
 
+def _load(line: str) -> Any:
+    try:
+        return load_json(line, bounded=True)
+    except ValueError as error:
+        raise Fault(f'the line is cut short or no JSON ({error})') from error
+
+
 def read_rows(file: Path, fix: str = FIX) -> Iterator[tuple[str, Any]]:
     """Yields row number and value of each line that is not blank.
 
@@ -287,10 +308,8 @@ def read_rows(file: Path, fix: str = FIX) -> Iterator[tuple[str, Any]]:
     if not lines:
         raise DataError(file, 'the file is empty', fix=fix)
     for number, line in enumerate(lines):
-        try:
-            row = load_json(line, bounded=True)
-        except ValueError as error:
-            raise DataError(file, f'the line is cut short or no JSON ({error})', str(number), fix) from error
+        with naming_record(file, str(number), fix):
+            row = _load(line)
         yield str(number), row
 
 
@@ -362,7 +381,7 @@ def load_records(file: Path, subset: str, language: str, change: Change | None =
     return changed
 
 
-def load_example(file: Path, task: str) -> dict[str, Any]:
+def load_example(file: Path, task: str, fix: str = FIX) -> dict[str, Any]:
     """Reads the one-shot example of a task: ``example/{task}.json`` beside the ``test_set`` folder of ``file``.
 
     Raises:
@@ -372,9 +391,9 @@ def load_example(file: Path, task: str) -> dict[str, Any]:
     try:
         value = load_json(read_plain(example), bounded=True)
     except (OSError, ValueError) as error:
-        raise DataError(example, f'the one-shot example cannot be read ({error})', fix=FIX) from error
+        raise DataError(example, f'the one-shot example cannot be read ({error})', fix=fix) from error
     if not isinstance(value, dict):
-        raise DataError(example, 'the one-shot example is not a JSON object', fix=FIX)
+        raise DataError(example, 'the one-shot example is not a JSON object', fix=fix)
     return value
 
 
@@ -409,17 +428,243 @@ def load_recorded_rows(file: Path, subset: str, language: str) -> list[Recorded]
     return recorded
 
 
-def guess_language(file: Path, sample: str) -> str:
-    """Guesses ``zh`` or ``en`` from the path (``Chinese-dataset``), else from a ``sample`` of the text."""
-    for language, folder in FOLDERS.items():
-        if folder in file.resolve().parts:
-            return language
-    return language_of(sample)
+_NO_TOOL = ('No tool required', '不需要工具')
+
+_CLOSERS = {"'": "'", '"': '"', '“': '”', '‘': '’', '[': ']', '{': '}', '(': ')', '<': '>'}
+_QUOTES = frozenset('\'"“‘')
+_CALL = re.compile(r'\s*([^\s(（]+)\s*[(（](.*)[)）]\s*', re.DOTALL)
+_NAME = r'[^\W\d][\w.\-]*'
+_VALUE_START = re.compile(r'\s*(?:[\'"“‘\[{<\-\d]|true|false|null|None)', re.IGNORECASE)
 
 
-def language_of(sample: str) -> str:
-    """Returns ``zh`` for a Chinese text, else ``en``."""
-    return 'zh' if len(_CHINESE.findall(sample)) > _CHINESE_SHARE * len(sample) else 'en'
+class CallError(ValueError):
+    """The annotation is not a call."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a call.
+
+    Attributes:
+        name: Name, without the quotes that some annotations put around it.
+        raw: The text after the equals sign in the plan.
+    """
+
+    name: str
+    raw: str
+
+    @property
+    def value(self) -> str:
+        """The text without its quotes; a list, a number or a ``<value of an earlier step>`` is unchanged."""
+        text = self.raw
+        return text[1:-1] if text[:1] in _QUOTES and _is_closed(text) else text
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a tool."""
+
+    tool: str
+    arguments: tuple[Argument, ...]
+
+
+def is_parent(annotation: str | None) -> bool:
+    """Tests if the step only groups other steps; the files write ``null`` as a JSON null or as text."""
+    return annotation is None or annotation.strip() == 'null'
+
+
+def _split_call(annotation: str) -> tuple[str, str]:
+    """Returns the tool that ``name(...)`` calls, and the text between the brackets."""
+    match = _CALL.fullmatch(annotation)
+    if match is None:
+        raise CallError(f'{annotation!r} is neither null, nor No tool required, nor a call name(...)')
+    return match[1], match[2]
+
+
+def call_of(annotation: str | None, tools: Mapping[str, RawTool]) -> Call | None:
+    """Returns the call of a step, or None for a parent and for a step that needs no tool.
+
+    Args:
+        annotation: The annotation of the step.
+        tools: Name -> tool, for the tools of the sample.
+
+    Raises:
+        CallError: The annotation is no call, or not of one of the tools.
+    """
+    if annotation is None or is_parent(annotation) or annotation.strip() in _NO_TOOL:
+        return None
+    name, _ = _split_call(annotation)
+    if name not in tools:
+        raise CallError(f"it calls {name!r}, which is not in 'tools'")
+    return parse_call(annotation, properties(tools[name]))
+
+
+def parse_call(annotation: str, properties: Collection[str]) -> Call:
+    """Parses a call.
+
+    Args:
+        annotation: ``name(arg='value', ...)``.
+        properties: Argument names of the tool. Other names are accepted only before text that looks like a value.
+
+    Raises:
+        CallError: The annotation is not a call, or a part between the brackets has no name.
+    """
+    name, body = _split_call(annotation)
+    borders = list(_borders(body, properties))
+    if body.strip() and (not borders or body[: borders[0].start()].strip()):
+        raise CallError(f'{annotation!r} has a value without a name')
+    if not borders:
+        return Call(name, ())
+    ends = [*(border.start() for border in borders[1:]), len(body)]
+    values = [body[border.end() : end].strip() for border, end in zip(borders, ends, strict=True)]
+    arguments = tuple(Argument(border['name'], value) for border, value in zip(borders, values, strict=True))
+    return Call(name, arguments)
+
+
+def _is_closed(text: str) -> bool:
+    """Tests if a value that begins with a quote or bracket ends with its partner; other values are always closed."""
+    closer = _CLOSERS.get(text[:1])
+    # A lone quote is its own first and last character.
+    return closer is None or (len(text) > 1 and text.endswith(closer))
+
+
+def _borders(body: str, properties: Collection[str]) -> Iterator[re.Match[str]]:
+    """Yields the places ``, name=`` at which an argument starts; ``content='a, title=b'`` has only one.
+
+    A repeated name starts no argument: in ``f(a='x', b='y', a='z')``, ``b`` is ``'y', a='z'``, since a value that
+    quotes a call is more likely than a call with a repeated argument.
+    """
+    documented = '|'.join(re.escape(name) for name in sorted(properties, key=len, reverse=True))
+    names = f'{documented}|{_NAME}' if documented else _NAME
+    # 'a == b' after a comma is a comparison, not the name of an argument.
+    pattern = re.compile(rf'(?:^|[,，、;；])\s*(?P<quote>[\'"]?)(?P<name>{names})(?P=quote)\s*=(?!=)')
+    previous: re.Match[str] | None = None
+    seen: set[str] = set()
+    position = 0
+    while match := pattern.search(body, position):
+        position = match.start() + 1
+        if match['name'] in seen:
+            continue
+        if match['name'] not in properties and not _VALUE_START.match(body, match.end()):
+            continue
+        if previous is not None:
+            value = body[previous.end() : match.start()].strip()
+            if not value or not _is_closed(value):
+                continue
+        seen.add(match['name'])
+        previous, position = match, match.end()
+        yield match
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """One step of a plan.
+
+    Attributes:
+        text: The text with its number, such as ``1.2 Write the file``.
+        is_parent: True if it groups other steps; no question about tools refers to it.
+        call: The step's call; None for a parent and for a step that needs no tool.
+    """
+
+    text: str
+    is_parent: bool
+    call: Call | None
+
+
+@dataclass(frozen=True)
+class PlanSample:
+    """One annotated sample (UltraTool, section 2: query, plan, toolset).
+
+    Attributes:
+        row: Index in the file, from 0; the official files have the same order.
+        question: The user's query.
+        steps: The plan.
+        tools: The toolset, in the file's order.
+        domain: One of 22 domains.
+    """
+
+    row: int
+    question: str
+    steps: tuple[PlanStep, ...]
+    tools: tuple[RawTool, ...]
+    domain: str
+
+    @property
+    def calls(self) -> dict[int, Call]:
+        """Position of each step that needs a tool -> its call."""
+        return {position: step.call for position, step in enumerate(self.steps) if step.call is not None}
+
+    def tool(self, name: str) -> RawTool:
+        """Returns the tool called ``name``, which exists, as checked on reading."""
+        return next(tool for tool in self.tools if tool['name'] == name)
+
+
+def _list(raw: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    value = raw.get(key)
+    if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
+        raise Fault(f'field {key!r} is not a list of objects')
+    return value
+
+
+def _plan_step(raw: Mapping[str, Any], tools: Mapping[str, RawTool]) -> PlanStep:
+    text, annotation = _need(raw, 'step', str), raw.get('tool')
+    if annotation is not None and not isinstance(annotation, str):
+        raise Fault(f"step {text!r}: 'tool' is neither null nor text")
+    try:
+        return PlanStep(text, is_parent(annotation), call_of(annotation, tools))
+    except CallError as error:
+        raise Fault(f'step {text!r}: {error}') from error
+
+
+def _sample(row: int, raw: Any) -> PlanSample:
+    if not isinstance(raw, dict):
+        raise Fault('the line is not a JSON object')
+    tools: dict[str, RawTool] = {}
+    for tool in _list(raw, 'tools'):
+        name = _need(tool, 'name', str)
+        if name in tools:
+            raise Fault(f'tool {name!r} occurs twice')
+        tools[name] = tool
+    steps = tuple(_plan_step(step, tools) for step in _list(raw, 'plan'))
+    return PlanSample(row, _need(raw, 'question', str), steps, tuple(tools.values()), _need(raw, 'domain', str))
+
+
+def read_samples(
+    file: Path, *, skipped: list[DataError] | None = None, change: Change | None = None
+) -> list[PlanSample]:
+    """Reads a file of annotated samples, one JSON object per line.
+
+    Args:
+        file: ``test.json``, ``dev.json``, or a file in the same format.
+        skipped: Receives the error of each damaged row, which is left out; with None, the first one is raised.
+        change: Changes the rows for a variant.
+
+    Returns:
+        The samples in the file's order; :attr:`PlanSample.row` counts damaged rows too.
+
+    Raises:
+        DataError: The file is missing or empty, or a row is damaged.
+    """
+    samples, rows = [], dict[str, Any]()
+    for row, line in enumerate(read_lines(file, FIX_MISSING, 'the file of annotated samples')):
+        try:
+            raw = _load(line)
+            samples.append(_sample(row, raw))
+            rows[str(row)] = raw
+        except Fault as fault:
+            damage = DataError(file, str(fault), record=str(row), fix=FIX_DAMAGED)
+            if skipped is None:
+                raise damage from fault
+            skipped.append(damage)
+    if not samples:
+        raise DataError(file, 'the file has no annotated sample', fix=FIX_MISSING)
+    if change is None:
+        return samples
+    changed = []
+    for name, raw in change(rows).items():
+        with naming_record(file, name):
+            changed.append(_sample(int(name), raw))
+    return changed
 
 
 DATA_PATH = 'data/ultratool'
@@ -433,14 +678,10 @@ def _read_rows(subset: str, language: str, files: Sequence[Path]) -> Content:
 
 def _read_example(language: str, files: Sequence[Path]) -> Content:
     (path,) = files
+    example = load_example(path, path.stem, FIX_MISSING)
     try:
-        example = load_json(read_plain(path), bounded=True)
-        if not isinstance(example, dict):
-            raise ValueError('it is not a JSON object')
         build_prompt(path.stem, language, example, example)
-    except DataError:
-        raise
-    except ValueError as error:  # the base of JSON and UTF-8 errors
+    except ValueError as error:
         raise DataError(path, f'the one-shot example is damaged ({error})', fix=FIX_MISSING) from error
     return Content({'example': 1})
 

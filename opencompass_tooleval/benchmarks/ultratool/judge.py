@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool import judge_prompts
 from opencompass_tooleval.benchmarks.ultratool.data import Record, Subset
-from opencompass_tooleval.benchmarks.ultratool.judge_prompts import SYSTEM
+from opencompass_tooleval.benchmarks.ultratool.prompts import JUDGE_PROMPTS, JUDGE_SYSTEM
 from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
 from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     NOT_JUDGED,
@@ -67,12 +66,6 @@ LABELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """Task -> dimension -> its label in a Chinese and an English reply, in the paper's order."""
 
-_PROMPTS = {
-    ('planning', 'zh'): judge_prompts.PLANNING_ZH,
-    ('planning', 'en'): judge_prompts.PLANNING_EN,
-    ('tool_creation', 'zh'): judge_prompts.TOOL_CREATION_ZH,
-    ('tool_creation', 'en'): judge_prompts.TOOL_CREATION_EN,
-}
 # 'Accuracy Score: 1-10' repeats the scale, and '2024' must not be read as 202.
 _SCORE = r'(\d{1,3}(?:\.\d+)?)(?![\d.]|\s*[-–~]\s*\d)'
 _QUOTED = re.compile(r'["\']([^"\'{}\[\]:]{1,60}?)["\']\s*[:：]\s*["\']?' + _SCORE)
@@ -106,7 +99,7 @@ class Scores:
 
 def prompt_hash(task: str, language: str) -> str:
     """Returns the hash of the system prompt and the template."""
-    return judge_item.prompt_hash(judge_prompts.SYSTEM + _PROMPTS[task, language])
+    return judge_item.prompt_hash(JUDGE_SYSTEM + JUDGE_PROMPTS[task, language])
 
 
 def judge_prompt(task: str, language: str, question: str, reference: str, answer: str) -> str:
@@ -119,7 +112,7 @@ def judge_prompt(task: str, language: str, question: str, reference: str, answer
         reference: The gold plan or tool.
         answer: The plan or tool to judge.
     """
-    return fill(_PROMPTS[task, language], question=question, reference=reference, answer=answer)
+    return fill(JUDGE_PROMPTS[task, language], question=question, reference=reference, answer=answer)
 
 
 def _plain(label: str) -> str:
@@ -380,7 +373,7 @@ def _step(judged: Judged, names: Sequence[str]) -> StepScore:
     )
 
 
-def score(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> SampleResult:
+def score_judged(subset: Subset, judgements: Sequence[Judged], protocol: Protocol) -> SampleResult:
     """Computes the scores of one sample: the scores of its plan, or means over its created tools.
 
     In official scoring a missing tool is left out, unless the sample has no tool at all: then each step counts 0. In
@@ -431,5 +424,5 @@ def items_to_judge(record: Record, parsed: Parsed, protocol: Protocol) -> Iterat
         part = parts[number]
         shown = (*texts[number], _tool_text(part, protocol)) if number else (record.question, record.plan, part)
         prompt, name = judge_prompt(task, record.language, *shown), f'{record.id}/{number}' if number else record.id
-        item = JudgeItem(name, prompt, partial(parse_scores, task=task), SYSTEM)
+        item = JudgeItem(name, prompt, partial(parse_scores, task=task), JUDGE_SYSTEM)
         yield Judgement(record.id, number, FAILED, answer_digest=answer_digest(part)), item

@@ -161,7 +161,6 @@ class SampleResult:
 
     values: Values
     steps: tuple[StepScore, ...]
-    others: tuple[OtherStep, ...] = ()
     flat: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property

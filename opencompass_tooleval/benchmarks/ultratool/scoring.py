@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
-from opencompass_tooleval.benchmarks.ultratool import (
-    VERSION,
-    score_awareness,
-    score_judged,
-    score_selection,
-    score_usage,
-)
 from opencompass_tooleval.benchmarks.ultratool.data import (
     GoldStep,
     Record,
@@ -32,13 +25,18 @@ from opencompass_tooleval.benchmarks.ultratool.data import (
 )
 from opencompass_tooleval.benchmarks.ultratool.judge import (
     FULL,
+    JUDGED_KINDS,
     LOWEST,
     NOTHING_TO_JUDGE,
     Judged,
     Scores,
+    complete,
+    created_tools,
     dimensions,
     items_to_judge,
+    not_judged,
     parse_scores,
+    score_judged,
 )
 from opencompass_tooleval.benchmarks.ultratool.reading import Protocol, is_json, read, without_thoughts
 from opencompass_tooleval.benchmarks.ultratool.score_steps import (
@@ -59,9 +57,10 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     item_of,
     other_steps,
 )
+from opencompass_tooleval.benchmarks.ultratool.tables import VERSION
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, why_unread
 from opencompass_tooleval.core.calls.one_call import NOT_AN_OBJECT, UNKNOWN_TOOL
-from opencompass_tooleval.core.errors import DataError, Fault
+from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.scoring.refusal import with_refusal
 from opencompass_tooleval.core.scoring.result import INFRA, OK
@@ -73,13 +72,136 @@ from opencompass_tooleval.judging.judgement import MISSING, UNJUDGED, Unjudged, 
 from opencompass_tooleval.judging.judgement_files import read_judgements
 from opencompass_tooleval.work_dir.recorded import read_recorded_row
 
-NO_DOMAIN = 'unknown'
 
-_SCORERS: Mapping[str, Callable[[Record, Sequence[Any], Protocol], SampleResult]] = {
-    'awareness': score_awareness.score,
-    'selection': score_selection.score,
-    'usage': score_usage.score,
+def flag(item: Mapping[str, Any]) -> int | None:
+    """Returns ``int(tool)``; None if ``tool`` is missing or not a number."""
+    try:
+        return int(item['tool'])
+    # {"tool": 1e999} parses as inf, and int(inf) raises OverflowError.
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def _score_flag(record: Record, step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
+    """Scores the flag of a step, 0 or 1: awareness (UltraTool, sections 3.3 and 3.4).
+
+    Official: the first readable item with its number counts. Strict: the first one, readable or not.
+    """
+    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or flag(item) is not None)
+    predicted = None if item is None else flag(item)
+    gold = int(step.tool)
+    if predicted == gold:
+        return StepScore(step.number, {'local_accuracy': 1.0}, OK, predicted, gold)
+    reason = WRONG_FLAG if predicted is not None else UNREADABLE if seen else STEP_MISSING
+    return StepScore(step.number, {'local_accuracy': 0.0}, reason, predicted, gold, (reason,))
+
+
+def wrong_name(record: Record, name: Any) -> str:
+    """Returns the reason for a wrong name: another tool of the toolset, or an unknown tool."""
+    return WRONG_TOOL if any(tool.name == name for tool in record.toolset) else UNKNOWN_TOOL
+
+
+def _score_name(record: Record, step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
+    """Scores the name of the tool of a step: selection (section 3.4)."""
+    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or 'tool' in item)
+    predicted = None if item is None else item.get('tool')
+    if isinstance(predicted, str):
+        predicted = predicted.replace('\\_', '_')  # Markdown, which the published scorer also unescapes
+    if predicted == step.tool:
+        return StepScore(step.number, {'local_accuracy': 1.0}, OK, predicted, step.tool)
+    reason = STEP_MISSING if not seen else UNREADABLE
+    if isinstance(predicted, str):
+        reason = wrong_name(record, predicted)
+    return StepScore(step.number, {'local_accuracy': 0.0}, reason, predicted, step.tool, (reason,))
+
+
+def similarity(predicted: Any, gold: Any) -> float:
+    """Returns 1 - Levenshtein distance / longer length, of ``str()`` of both values.
+
+    If the gold value is empty, returns 1 for an empty prediction, else 0.
+    """
+    if gold in ('', [], {}):
+        return float(predicted in ('', [], {}))
+    left, right = str(predicted), str(gold)
+    return 1 - Levenshtein.distance(left, right) / max(len(left), len(right))
+
+
+def _unescaped(value: Any) -> Any:
+    """Replaces ``\\_``, Markdown's escaped underscore, by ``_`` in a text."""
+    return value.replace('\\_', '_') if isinstance(value, str) else value
+
+
+def _compared(param: Mapping[Any, Any], protocol: Protocol) -> Mapping[Any, Any]:
+    """Returns the arguments as the published scorer compares them; of equal names, the first counts."""
+    if protocol.strict:
+        return param
+    compared: dict[Any, Any] = {}
+    for name, value in param.items():
+        compared.setdefault(_unescaped(name), _unescaped(value))
+    return compared
+
+
+def _arguments(record: Record, step: GoldStep, param: Mapping[Any, Any]) -> Iterator[ArgumentScore]:
+    gold = step.param or {}
+    for name, value in gold.items():
+        if name not in param:
+            yield ArgumentScore(name, ARGS_MISSING, 0.0, None, value)
+            continue
+        alike = similarity(param[name], value)
+        yield ArgumentScore(name, OK if alike == 1 else ARGS_WRONG, alike, param[name], value)
+    documented = next((tool.properties for tool in record.toolset if tool.name == step.tool), None)
+    for name, value in param.items():
+        if name not in gold:
+            extra = documented is None or name in documented
+            yield ArgumentScore(str(name), ARGS_EXTRA if extra else ARGS_HALLUCINATED, None, value)
+
+
+def _tool_codes(record: Record, step: GoldStep, item: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the code of a wrong tool, which is only counted: the question names the tool, so it costs no point."""
+    tool = item.get('tool')
+    return (wrong_name(record, tool),) if isinstance(tool, str) and tool != step.tool else ()
+
+
+def _score_arguments(record: Record, step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
+    """Scores the arguments of the call of a step: usage (section 3.4), the mean over its gold arguments.
+
+    A step without gold arguments scores 0 in official scoring; in strict scoring 1 if the prediction has none too.
+    """
+    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or 'param' in item)
+    if item is None:
+        reason = UNREADABLE if seen else STEP_MISSING
+        return StepScore(step.number, {'local_levenshtein': 0.0}, reason, None, step.param, (reason,))
+    param = item.get('param')
+    codes = _tool_codes(record, step, item)
+    if not isinstance(param, dict):
+        return StepScore(
+            step.number, {'local_levenshtein': 0.0}, NOT_AN_OBJECT, param, step.param, (*codes, NOT_AN_OBJECT)
+        )
+    arguments = tuple(_arguments(record, step, _compared(param, protocol)))
+    codes += tuple(argument.reason for argument in arguments if argument.reason != OK)
+    alike = [argument.value for argument in arguments if argument.value is not None]
+    if not alike:
+        value = float(protocol.strict and not param)
+        reason = OK if value else ARGS_NO_GOLD
+        return StepScore(step.number, {'local_levenshtein': value}, reason, param, step.param, codes, arguments)
+    value = sum(alike) / len(alike)
+    reason = next((argument.reason for argument in arguments if argument.reason != OK), OK) if value < 1 else OK
+    return StepScore(step.number, {'local_levenshtein': value}, reason, param, step.param, codes, arguments)
+
+
+_STEP_SCORERS: Mapping[str, Callable[[Record, GoldStep, Sequence[Any], Protocol], StepScore]] = {
+    'awareness': _score_flag,
+    'selection': _score_name,
+    'usage': _score_arguments,
 }
+
+
+def _score_steps(record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
+    """Scores the items of an answer, step by step. A step without a readable item is wrong."""
+    steps = tuple(_STEP_SCORERS[record.subset.kind](record, step, items, protocol) for step in record.reference)
+    (local,) = steps[0].values
+    hits = tuple(float(step.values[local] or 0) for step in steps)
+    return SampleResult({'global_accuracy': float(all(hits)), local: sum(hits) / len(hits)}, steps, {local: hits})
 
 
 def _why_unread(answer: Any) -> str:
@@ -95,52 +217,12 @@ def read_answer(subset: Subset, answer: Any, protocol: Protocol) -> Parsed:
     return read(answer, subset.reading, protocol)
 
 
-def _json_rates(answer: Any, parsed: Parsed) -> dict[str, float | None]:
-    return {'json_rate': float(parsed.ok), 'json_rate_unrepaired': float(is_json(answer))}
-
-
 def _gold(record: Record) -> Any:
     """Returns the gold plan, or number of a step -> its gold flag, name, arguments or tool."""
     if record.subset.kind == 'planning':
         return record.plan
     gold_of = {'awareness': lambda step: int(step.tool), 'usage': lambda step: step.param}
     return {step.number: gold_of.get(record.subset.kind, lambda step: step.tool)(step) for step in record.reference}
-
-
-def _answered(record: Record, parsed: Parsed, outcome: SampleResult, protocol: Protocol) -> Any:
-    """Returns the answer's values in the format of :func:`_gold`, by step number.
-
-    Items that belong to no gold step are in :attr:`StepsScore.others`.
-    """
-    if record.subset.kind == 'planning' or not parsed.ok:
-        return parsed.value
-    if record.subset.kind == 'creation':
-        return score_judged.created_tools(record, _items(parsed), protocol)
-    return {step.number: step.predicted for step in outcome.steps if step.predicted is not None}
-
-
-def _score(record: Record, answer: Any, parsed: Parsed, outcome: SampleResult, protocol: Protocol) -> StepsScore:
-    values = {**outcome.values, **_json_rates(answer, parsed)}
-    reason = outcome.reason
-    if reason != OK:
-        reason = _why_unread(answer) or parsed.reason or reason
-    score = StepsScore(
-        id=record.id,
-        values={metric: values[metric] for metric in record.subset.metrics},
-        reason=reason,
-        parsed=_answered(record, parsed, outcome, protocol),
-        parse_method=parsed.parse_method,
-        gold=_gold(record),
-        steps=outcome.steps,
-        others=outcome.others,
-        flat=outcome.flat,
-        domain=record.domain,
-    )
-    return with_refusal(score, answer) if isinstance(answer, (Answer, str)) else score
-
-
-def _items(parsed: Parsed) -> Sequence[Any]:
-    return parsed.value if isinstance(parsed.value, list) else ()
 
 
 def score_answer(
@@ -156,25 +238,37 @@ def score_answer(
             (:func:`~opencompass_tooleval.judging.grading.matched_items`). None without a judge: the judged scores are
             then None.
     """
-    parsed = read_answer(record.subset, answer, protocol)
-    scorer = _SCORERS.get(record.subset.kind)
-    if scorer is not None:
-        return _score(record, answer, parsed, scorer(record, _items(parsed), protocol), protocol)
-    if judgements is None:
-        outcome = score_judged.not_judged(record, parsed, protocol)
+    parsed, kind = read_answer(record.subset, answer, protocol), record.subset.kind
+    items = parsed.value if isinstance(parsed.value, list) else ()
+    if kind not in JUDGED_KINDS:
+        outcome = _score_steps(record, items, protocol)
+    elif judgements is None:
+        outcome = not_judged(record, parsed, protocol)
     else:
-        judged = matched_items(score_judged.items_to_judge(record, parsed, protocol), judgements)
-        outcome = score_judged.score(record.subset, judged, protocol)
-    others = tuple(other_steps(record, _items(parsed), protocol))
-    return _score(record, answer, parsed, replace(outcome, others=others), protocol)
+        judged = matched_items(items_to_judge(record, parsed, protocol), judgements)
+        outcome = score_judged(record.subset, judged, protocol)
+    shown = parsed.value
+    if kind == 'creation' and parsed.ok:
+        shown = created_tools(record, items, protocol)
+    elif kind != 'planning' and parsed.ok:
+        shown = {step.number: step.predicted for step in outcome.steps if step.predicted is not None}
+    rates = {'json_rate': float(parsed.ok), 'json_rate_unrepaired': float(is_json(answer))}
+    score = StepsScore(
+        id=record.id,
+        values={metric: {**outcome.values, **rates}[metric] for metric in record.subset.metrics},
+        reason=OK if outcome.reason == OK else _why_unread(answer) or parsed.reason or outcome.reason,
+        parsed=shown,
+        parse_method=parsed.parse_method,
+        gold=_gold(record),
+        steps=outcome.steps,
+        others=tuple(other_steps(record, items, protocol)),
+        flat=outcome.flat,
+        domain=record.domain,
+    )
+    return with_refusal(score, answer) if isinstance(answer, (Answer, str)) else score
 
 
-def score_answers(
-    records: Sequence[Record],
-    answers: Sequence[Any],
-    protocol: Protocol,
-    progress: Callable[[Sequence[Record]], Iterable[Record]] = iter,
-) -> list[StepsScore]:
+def score_answers(records: Sequence[Record], answers: Sequence[Any], protocol: Protocol) -> list[StepsScore]:
     """Scores a subset without a judge: one score per record, in the same order (see :func:`score_answer`).
 
     Raises:
@@ -182,7 +276,7 @@ def score_answers(
     """
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
-    return [score_answer(record, answer, protocol) for record, answer in zip(progress(records), answers, strict=True)]
+    return [score_answer(record, answer, protocol) for record, answer in zip(records, answers, strict=True)]
 
 
 def score_judgements(
@@ -205,7 +299,7 @@ def score_judgements(
     scores = []
     for record_id, judged in grouped.items():
         record = record_of.get(record_id)
-        outcome = score_judged.score(subset, score_judged.complete(record, judged) if record else judged, protocol)
+        outcome = score_judged(subset, complete(record, judged) if record else judged, protocol)
         values = {metric: outcome.values.get(metric) for metric in subset.metrics}
         scores.append(
             StepsScore(
@@ -260,229 +354,19 @@ def breakdown(scores: Sequence[StepsScore], metrics: Sequence[str]) -> dict[str,
             types[name] += count
     by_domain: dict[str, list[StepsScore]] = {}
     for score in scores:
-        by_domain.setdefault(score.domain or NO_DOMAIN, []).append(score)
+        by_domain.setdefault(score.domain or 'unknown', []).append(score)
     domains = {
         domain: {'samples': len(scores_of_domain), **aggregate_scores(scores_of_domain, metrics).metrics}
         for domain, scores_of_domain in sorted(by_domain.items())
     }
     return {
         'steps': sum(len(score.steps) for score in scores),
-        'domains': {} if list(domains) == [NO_DOMAIN] else domains,
+        'domains': {} if list(domains) == ['unknown'] else domains,
         'codes': _ordered(codes),
         'error_types': _ordered(types),
         'parse_methods': _ordered(Counter(score.parse_method for score in scores)),
         'unjudged': codes[UNJUDGED],
     }
-
-
-class UltraToolScorer(GradedScorer):
-    """Scores one task.
-
-    Args:
-        subset: Row of the table, such as ``tool_usage``.
-        language: ``zh`` or ``en``.
-        rules: The rules.
-        prompt_style: The prompt style of the answers; None if unknown.
-    """
-
-    def __init__(self, subset: str, language: str, rules: Protocol, prompt_style: str | None) -> None:
-        self.subset, self.language = find_subset(subset), language
-        self.rules, self.prompt_style = rules, prompt_style
-        self.is_graded = self.subset.kind in score_judged.JUDGED_KINDS
-        self._rebuilt = False
-        self._golds: set[str] = set()
-
-    def provenance(self) -> dict[str, Any]:
-        """Settings that the scores depend on."""
-        return {
-            'benchmark': 'ultratool',
-            'subset': self.subset.name,
-            'language': self.language,
-            'scoring': self.rules.scoring,
-            'prompt_style': self.prompt_style,
-            'list_choice': self.rules.list_choice,
-            'rebuilt': self._rebuilt,
-            'gold': ', '.join(sorted(self._golds)) or self.rules.gold,
-            'version': VERSION,
-        }
-
-    @property
-    def can_score_again(self) -> bool:
-        """False for tasks that a judge grades."""
-        return not self.is_graded
-
-    def total(self, scores: Sequence[StepsScore]) -> Aggregate:
-        """Aggregates samples; metrics over steps are means over all steps."""
-        return aggregate_scores(scores, self.metrics)
-
-    def breakdown(self, scores: Sequence[StepsScore]) -> dict[str, Any]:
-        """Returns the result's parts other than its metrics."""
-        return breakdown(scores, self.metrics)
-
-    def read_record(self, payload: str) -> Record:
-        """Parses a record from the data set's column ``record``."""
-        return parse_payload(payload, self.subset.name)
-
-    def query_of(self, record: Record) -> str:
-        """Returns the row number of a record: row i has the same query in all tasks and both languages."""
-        return f'ultratool/{record.id}'
-
-    def score_records(self, records: Sequence[Record], answers: Sequence[Any]) -> Sequence[StepsScore]:
-        """Scores answers against records; an answer may be a list that the authors' script parsed."""
-        self._rebuilt = self._rebuilt or any(record.rebuilt for record in records)
-        self._golds.update(record.gold for record in records)
-        visible = list(map(without_thoughts, answers))
-        if not self.is_graded:
-            return score_answers(records, visible, self.rules)
-        from opencompass_tooleval.benchmarks.ultratool.scoring import ScoresGrading
-
-        grading = ScoresGrading(records, visible, self.subset, self.rules)
-        return self.graded(grading, f'{self.subset.task}-{self.language}')
-
-
-LOCAL = 'local_accuracy'
-GLOBAL = 'global_accuracy'
-
-
-def flag(item: Mapping[str, Any]) -> int | None:
-    """Returns ``int(tool)``; None if ``tool`` is missing or not a number."""
-    try:
-        return int(item['tool'])
-    # {"tool": 1e999} parses as inf, and int(inf) raises OverflowError.
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
-
-
-def accuracy(steps: tuple[StepScore, ...], record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
-    """Computes global and local accuracy of scored steps."""
-    hits = tuple(float(step.values[LOCAL] or 0) for step in steps)
-    values = {GLOBAL: float(all(hits)), LOCAL: sum(hits) / len(hits)}
-    return SampleResult(values, steps, tuple(other_steps(record, items, protocol)), {LOCAL: hits})
-
-
-def _score_step(step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
-    """Scores a step. Official: the first readable item with its number counts. Strict: the first one, readable or
-    not."""
-    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or flag(item) is not None)
-    predicted = None if item is None else flag(item)
-    gold = int(step.tool)
-    if predicted == gold:
-        return StepScore(step.number, {LOCAL: 1.0}, OK, predicted, gold)
-    reason = WRONG_FLAG if predicted is not None else UNREADABLE if seen else STEP_MISSING
-    return StepScore(step.number, {LOCAL: 0.0}, reason, predicted, gold, (reason,))
-
-
-def score(record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
-    """Scores the items of an answer. A step without a readable item is wrong."""
-    steps = tuple(_score_step(step, items, protocol) for step in record.reference)
-    return accuracy(steps, record, items, protocol)
-
-
-def wrong_name(record: Record, name: Any) -> str:
-    """Returns the reason for a wrong name: another tool of the toolset, or an unknown tool."""
-    return WRONG_TOOL if any(tool.name == name for tool in record.toolset) else UNKNOWN_TOOL
-
-
-def _score_step(record: Record, step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
-    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or 'tool' in item)
-    predicted = None if item is None else item.get('tool')
-    if isinstance(predicted, str):
-        predicted = predicted.replace('\\_', '_')  # Markdown, which the published scorer also unescapes
-    if predicted == step.tool:
-        return StepScore(step.number, {LOCAL: 1.0}, OK, predicted, step.tool)
-    reason = STEP_MISSING if not seen else UNREADABLE
-    if isinstance(predicted, str):
-        reason = wrong_name(record, predicted)
-    return StepScore(step.number, {LOCAL: 0.0}, reason, predicted, step.tool, (reason,))
-
-
-def score(record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
-    """Scores the items of an answer. A step without an item is wrong."""
-    steps = tuple(_score_step(record, step, items, protocol) for step in record.reference)
-    return accuracy(steps, record, items, protocol)
-
-
-LOCAL = 'local_levenshtein'
-_EMPTY: tuple[Any, ...] = ('', [], {})
-
-
-def similarity(predicted: Any, gold: Any) -> float:
-    """Returns 1 - Levenshtein distance / longer length, of ``str()`` of both values.
-
-    If the gold value is empty, returns 1 for an empty prediction, else 0.
-    """
-    if gold in _EMPTY:
-        return float(predicted in _EMPTY)
-    left, right = str(predicted), str(gold)
-    return 1 - Levenshtein.distance(left, right) / max(len(left), len(right))
-
-
-def _unescaped(value: Any) -> Any:
-    """Replaces ``\\_``, Markdown's escaped underscore, by ``_`` in a text."""
-    return value.replace('\\_', '_') if isinstance(value, str) else value
-
-
-def _compared(param: Mapping[Any, Any], protocol: Protocol) -> Mapping[Any, Any]:
-    """Returns the arguments as the published scorer compares them; of equal names, the first counts."""
-    if protocol.strict:
-        return param
-    compared: dict[Any, Any] = {}
-    for name, value in param.items():
-        compared.setdefault(_unescaped(name), _unescaped(value))
-    return compared
-
-
-def _arguments(record: Record, step: GoldStep, param: Mapping[Any, Any]) -> Iterator[ArgumentScore]:
-    gold = step.param or {}
-    for name, value in gold.items():
-        if name not in param:
-            yield ArgumentScore(name, ARGS_MISSING, 0.0, None, value)
-            continue
-        alike = similarity(param[name], value)
-        yield ArgumentScore(name, OK if alike == 1 else ARGS_WRONG, alike, param[name], value)
-    documented = next((tool.properties for tool in record.toolset if tool.name == step.tool), None)
-    for name, value in param.items():
-        if name not in gold:
-            extra = documented is None or name in documented
-            yield ArgumentScore(str(name), ARGS_EXTRA if extra else ARGS_HALLUCINATED, None, value)
-
-
-def _tool_codes(record: Record, step: GoldStep, item: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the code of a wrong tool, which is only counted: the question names the tool, so it costs no point."""
-    tool = item.get('tool')
-    return (wrong_name(record, tool),) if isinstance(tool, str) and tool != step.tool else ()
-
-
-def _score_step(record: Record, step: GoldStep, items: Sequence[Any], protocol: Protocol) -> StepScore:
-    item, seen = item_of(items, step, protocol, lambda item: protocol.strict or 'param' in item)
-    if item is None:
-        reason = UNREADABLE if seen else STEP_MISSING
-        return StepScore(step.number, {LOCAL: 0.0}, reason, None, step.param, (reason,))
-    param = item.get('param')
-    codes = _tool_codes(record, step, item)
-    if not isinstance(param, dict):
-        return StepScore(step.number, {LOCAL: 0.0}, NOT_AN_OBJECT, param, step.param, (*codes, NOT_AN_OBJECT))
-    arguments = tuple(_arguments(record, step, _compared(param, protocol)))
-    codes += tuple(argument.reason for argument in arguments if argument.reason != OK)
-    alike = [argument.value for argument in arguments if argument.value is not None]
-    if not alike:
-        value = float(protocol.strict and not param)
-        reason = OK if value else ARGS_NO_GOLD
-        return StepScore(step.number, {LOCAL: value}, reason, param, step.param, codes, arguments)
-    value = sum(alike) / len(alike)
-    reason = next((argument.reason for argument in arguments if argument.reason != OK), OK) if value < 1 else OK
-    return StepScore(step.number, {LOCAL: value}, reason, param, step.param, codes, arguments)
-
-
-def score(record: Record, items: Sequence[Any], protocol: Protocol) -> SampleResult:
-    """Scores the items of an answer: the mean over gold arguments, then over steps.
-
-    A step without gold arguments scores 0 in official scoring; in strict scoring 1 if the prediction has none too.
-    """
-    steps = tuple(_score_step(record, step, items, protocol) for step in record.reference)
-    values = tuple(float(step.values[LOCAL] or 0) for step in steps)
-    others = tuple(other_steps(record, items, protocol))
-    return SampleResult({LOCAL: sum(values) / len(values)}, steps, others, {LOCAL: values})
 
 
 def _read_scores(names: Sequence[str], row: Mapping[str, Any]) -> Scores | Unread:
@@ -631,15 +515,64 @@ class ScoresGrading(ItemGrading[Record, Scores, StepsScore]):
                 yield Unjudged(where, step.fault) if step.reason == UNJUDGED else None
 
 
-def check_single(judgements: Sequence[Judged], file: Path) -> None:
-    """Checks that no item was judged in several answers, since without the answers it is unknown which one counts.
+class UltraToolScorer(GradedScorer):
+    """Scores one task.
 
-    Raises:
-        DataError: An item was judged in several answers.
+    Args:
+        subset: Row of the table, such as ``tool_usage``.
+        language: ``zh`` or ``en``.
+        rules: The rules.
+        prompt_style: The prompt style of the answers; None if unknown.
     """
-    seen: set[tuple[str, str]] = set()
-    for judged in judgements:
-        if (judged.id, judged.step) in seen:
-            what = 'the file judges several answers to this record (several runs), and it is unknown which one counts'
-            raise DataError(file, what, judged.id)
-        seen.add((judged.id, judged.step))
+
+    def __init__(self, subset: str, language: str, rules: Protocol, prompt_style: str | None) -> None:
+        self.subset, self.language = find_subset(subset), language
+        self.rules, self.prompt_style = rules, prompt_style
+        self.is_graded = self.subset.kind in JUDGED_KINDS
+        self._rebuilt = False
+        self._golds: set[str] = set()
+
+    def provenance(self) -> dict[str, Any]:
+        """Settings that the scores depend on."""
+        return {
+            'benchmark': 'ultratool',
+            'subset': self.subset.name,
+            'language': self.language,
+            'scoring': self.rules.scoring,
+            'prompt_style': self.prompt_style,
+            'list_choice': self.rules.list_choice,
+            'rebuilt': self._rebuilt,
+            'gold': ', '.join(sorted(self._golds)) or self.rules.gold,
+            'version': VERSION,
+        }
+
+    @property
+    def can_score_again(self) -> bool:
+        """False for tasks that a judge grades."""
+        return not self.is_graded
+
+    def total(self, scores: Sequence[StepsScore]) -> Aggregate:
+        """Aggregates samples; metrics over steps are means over all steps."""
+        return aggregate_scores(scores, self.metrics)
+
+    def breakdown(self, scores: Sequence[StepsScore]) -> dict[str, Any]:
+        """Returns the result's parts other than its metrics."""
+        return breakdown(scores, self.metrics)
+
+    def read_record(self, payload: str) -> Record:
+        """Parses a record from the data set's column ``record``."""
+        return parse_payload(payload, self.subset.name)
+
+    def query_of(self, record: Record) -> str:
+        """Returns the row number of a record: row i has the same query in all tasks and both languages."""
+        return f'ultratool/{record.id}'
+
+    def score_records(self, records: Sequence[Record], answers: Sequence[Any]) -> Sequence[StepsScore]:
+        """Scores answers against records; an answer may be a list that the authors' script parsed."""
+        self._rebuilt = self._rebuilt or any(record.rebuilt for record in records)
+        self._golds.update(record.gold for record in records)
+        visible = list(map(without_thoughts, answers))
+        if not self.is_graded:
+            return score_answers(records, visible, self.rules)
+        grading = ScoresGrading(records, visible, self.subset, self.rules)
+        return self.graded(grading, f'{self.subset.task}-{self.language}')

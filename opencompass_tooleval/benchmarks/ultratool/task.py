@@ -20,8 +20,8 @@ from opencompass_tooleval.benchmarks.ultratool.data import (
     load_records,
 )
 from opencompass_tooleval.benchmarks.ultratool.judge import prompt_hash
-from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.benchmarks.ultratool.reading import AUTO, Protocol, list_choice_of, prompt_style_of
+from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, list_choice_of, messages_of, prompt_style_of
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
 from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer
 from opencompass_tooleval.benchmarks.ultratool.tables import DEFAULT_PROMPT_STYLE
 from opencompass_tooleval.catalogue.variants import Change
@@ -126,7 +126,7 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator, UltraToolScorer):
         pred_postprocessor: Any = None,
     ) -> None:
         JudgedEvaluator.__init__(self, judge_cfg, judgements, pred_postprocessor)
-        list_choice = None if list_choice == AUTO else list_choice
+        list_choice = None if list_choice == 'auto' else list_choice
         self.is_styled = prompt_style is not None
         self.by_shape = not self.is_styled and list_choice is None
         rules = Protocol(scoring, list_choice_of(prompt_style, list_choice))

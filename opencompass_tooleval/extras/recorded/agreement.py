@@ -10,10 +10,11 @@ import typer
 from opencompass_tooleval.benchmarks.ultratool.data import find_subset
 from opencompass_tooleval.benchmarks.ultratool.judge import JUDGED_KINDS
 from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
-from opencompass_tooleval.benchmarks.ultratool.scoring import ScoresGrading, check_single
+from opencompass_tooleval.benchmarks.ultratool.scoring import ScoresGrading
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, numbers_table, write_outputs
 from opencompass_tooleval.extras.recorded.judge_correlation import Agreement, agree
+from opencompass_tooleval.extras.recorded.ultratool import check_single
 from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.printing import Screen
 

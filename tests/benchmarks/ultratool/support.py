@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import FIX_MISSING
 from opencompass_tooleval.benchmarks.ultratool.data import (
+    FIX_MISSING,
     Record,
     Recorded,
     Subset,

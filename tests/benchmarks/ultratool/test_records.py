@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.data import (
-    FOLDERS,
     TABLE,
     data_file,
     find_subset,
-    guess_language,
     load_recorded_rows,
     load_records,
     parse_payload,
 )
+from opencompass_tooleval.benchmarks.ultratool.tables import FOLDERS
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.recorded.ultratool import guess_language
 from tests.benchmarks.ultratool.support import DATA, make_record, real
 
 USAGE: dict[str, Any] = {
@@ -67,8 +67,8 @@ def test_what_is_rebuilt_says_so() -> None:
     [
         ('{"input": [', 'cut short or no JSON'),
         ([], 'a row is a JSON object'),
-        ({**USAGE, 'input': 'x'}, "field 'input' is not a list"),
-        ({'input': []}, "field 'reference' is missing"),
+        ({**USAGE, 'input': 'x'}, "field 'input' is missing or not a list"),
+        ({'input': []}, "field 'reference' is missing or not a list"),
         ({**USAGE, 'reference': []}, 'there is nothing to score'),
         ({**USAGE, 'reference': [{'step': ' '}]}, 'begins with its number'),
         ({**USAGE, 'reference': [{'step': '1 a', 'tool': 5, 'param': {}}]}, 'is not a name'),

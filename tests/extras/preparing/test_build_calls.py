@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import (
+from opencompass_tooleval.benchmarks.ultratool.data import (
     CallError,
     parse_call,
 )
