@@ -1,7 +1,9 @@
-"""Converts UltraTool's files to typed records. Every quirk of the data ends here.
+"""UltraTool's files: finds, verifies and counts them, and converts them to typed records. Every quirk ends here.
 
-A file has one JSON object per line, despite its name (``planning.json``). The id of a row is its number, from 0. The
-authors' files of answers have the record with each answer, so that they can be scored alone.
+The authors' layout is kept: ``{Chinese,English}-dataset/`` with ``test_set/`` and ``example/`` (one file per task) and
+the annotated samples ``test.json`` and ``dev.json``, which give the domains and the built tasks. A file has one JSON
+object per line, despite its name. The id of a row is its number, from 0. The authors' files of answers have the record
+with each answer, so that they can be scored alone.
 """
 
 from __future__ import annotations
@@ -438,7 +440,12 @@ _VALUE_START = re.compile(r'\s*(?:[\'"“‘\[{<\-\d]|true|false|null|None)', re
 
 
 class CallError(ValueError):
-    """The annotation is not a call."""
+    """The annotation of a step is not a call ``name(arg='value', ...)``.
+
+    Calls are written by hand and by GPT-4 (UltraTool, section 2.3), not by a serializer: values contain commas, quotes
+    and equals signs without escapes, so no grammar can parse them. But the borders of an argument are known: a name
+    from the tool's properties, an equals sign after it, and a closed value before it.
+    """
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
-"""Prompts and replies of the judge of plans and created tools (arXiv 2401.17167, App. B.2).
+"""The judge of plans and created tools (arXiv 2401.17167, section 3.1 and App. B.2): questions, replies and scores.
 
-Pure: `judging` sends the requests.
+A judge gives 1-10 per dimension, shown as 0-100. Judgements are data, and each counts only for the answer that it
+judged. Pure: `judging` sends the requests.
 """
 
 from __future__ import annotations

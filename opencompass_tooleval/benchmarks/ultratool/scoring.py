@@ -389,7 +389,11 @@ def _content(steps: Any, reference: Any) -> str:
 
 
 class _Published:
-    """Parses the authors' rows, one after the other.
+    """Parses the authors' rows of judgements, one after the other.
+
+    They contain the judged row: ``{"data": ROW, "eval": [{"准确性分数": 8, ...}, ...]}`` for a plan,
+    ``{"data": ROW, "step": STEP, "eval": [...]}`` for a created tool (``eval/tool_creation_eval.json``). ``ROW`` has
+    record and answer as in the authors' files of answers; for a created tool also ``golden``, the gold steps.
 
     Args:
         grading: The answers to score, with their records if these are known.
@@ -462,6 +466,10 @@ class _Published:
 @dataclass
 class ScoresGrading(ItemGrading[Record, Scores, StepsScore]):
     """Grading of plans or created tools, with scores from a judge.
+
+    Our files of judgements (:mod:`~opencompass_tooleval.judging.judgement_files`) have ``{"scores", "why"}`` for each
+    judged item, and a line for every gold step without a created tool (``missing``), so that a file can be scored
+    alone. Older lines lack ``why``. Several runs of a data set may share a file.
 
     Attributes:
         records: The records; empty if unknown. The authors' rows of created tools have no record number: their content
