@@ -250,10 +250,6 @@ def part_in_words(dataset: str, result: Mapping[str, Any]) -> str:
     return f'{"the first " if is_first else ""}{shown}{ending}'
 
 
-def _runs(part: Any) -> Sequence[Any]:
-    return part if isinstance(part, list) else [part]
-
-
 def check_parts(result: Mapping[str, Any]) -> None:
     """Checks the numbers of a stored result and the names that identify its data set: a file may hold anything.
 
@@ -271,16 +267,15 @@ def check_parts(result: Mapping[str, Any]) -> None:
             if not (value is None or isinstance(value, bool) or is_number(value))
         ]:
             raise Fault(f'{part}: {str(wrong[0])[:50]} is not a number')
-    for part in _runs(result.get('samples')):
+    of_runs = result.get('samples')
+    for part in of_runs if isinstance(of_runs, list) else [of_runs]:
         counts = part if isinstance(part, Mapping) else {}
-        if wrong := [name for name, count in counts.items() if not _is_count(count)]:
+        if wrong := [
+            name for name, count in counts.items() if not (type(count) is int and is_number(count) and count >= 0)
+        ]:
             raise Fault(f'samples: {wrong[0][:50]} is not a count')
     if wrong := names_that_are_no_text(result):
         raise Fault(f'provenance: {wrong[0]} is not a string')
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and is_number(value) and value >= 0
 
 
 def records_of(result: Mapping[str, Any]) -> int | None:

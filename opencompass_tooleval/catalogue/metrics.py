@@ -96,5 +96,4 @@ def judged_metrics() -> dict[str, str]:
 def empty_metrics(result: Mapping[str, Any]) -> list[str]:
     """Returns the names of a result's metrics without a value, such as those of a judge if none was asked."""
     empty = [name for name, value in result.items() if value is None]
-    rows = all_metrics(empty)
-    return [name for name in empty if name in rows]
+    return [name for name in empty if name in all_metrics(empty)]

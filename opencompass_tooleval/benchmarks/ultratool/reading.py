@@ -1,8 +1,8 @@
 """Parses the text of an answer as a plan or list of items, by the rules of the protocol.
 
 The published scorer rewrites the complete text, cuts it to its list, and then tries a list of repairs, each evaluated
-as Python. Here each try parses a Python literal. A repair converts an unreadable text to another, and returns ``''`` if it
-does not apply. Every parse method has a name, which is stored in the details. Strict parsing changes no value.
+as Python. Here each try parses a Python literal. A repair converts an unreadable text to another, and returns ``''``
+if it does not apply. Every parse method has a name, which is stored in the details. Strict parsing changes no value.
 """
 
 from __future__ import annotations
