@@ -268,8 +268,8 @@ def check_parts(result: Mapping[str, Any]) -> None:
         ]:
             raise Fault(f'{part}: {str(wrong[0])[:50]} is not a number')
     of_runs = result.get('samples')
-    for part in of_runs if isinstance(of_runs, list) else [of_runs]:
-        counts = part if isinstance(part, Mapping) else {}
+    for of_run in of_runs if isinstance(of_runs, list) else [of_runs]:
+        counts = of_run if isinstance(of_run, Mapping) else {}
         if wrong := [
             name for name, count in counts.items() if not (type(count) is int and is_number(count) and count >= 0)
         ]:

@@ -22,7 +22,6 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
     TOOL_MISSING,
     SampleResult,
     StepScore,
-    flat_mean,
     item_of,
 )
 from opencompass_tooleval.core.calls.answer import EMPTY, strip_reasoning, unfence
@@ -278,7 +277,6 @@ def parse_scores(reply: Any, task: str, lowest: float = LOWEST) -> Scores | Unre
 JUDGED_KINDS = ('planning', 'creation')
 """Kinds of subsets that need a judge."""
 
-FULL = 10
 NOTHING_TO_JUDGE = frozenset({TOOL_MISSING, EMPTY})
 """Reasons of steps without an item to judge: no created tool, or no plan."""
 
@@ -356,7 +354,7 @@ def not_judged(record: Record, parsed: Parsed, protocol: Protocol) -> SampleResu
 
 def _step(judged: Judged, names: Sequence[str]) -> StepScore:
     if found := judged.found:
-        values: dict[str, float | None] = {name: found.scores[name] / FULL for name in names}
+        values: dict[str, float | None] = {name: found.scores[name] / HIGHEST for name in names}
         reason = OK if all(value == 1 for value in values.values()) else NOT_PERFECT
         return StepScore(
             judged.step, values, reason, dict(found.scores), why=dict(found.why), answer_digest=judged.answer_digest
@@ -391,7 +389,9 @@ def score_judged(subset: Subset, judgements: Sequence[Judged], protocol: Protoco
             replace(step, values=dict.fromkeys(names)) if step.reason in NOTHING_TO_JUDGE else step for step in steps
         )
     flat = {name: tuple(float(step.values[name] or 0) for step in counted) for name in names}
-    return SampleResult({name: flat_mean(flat[name]) for name in names}, steps, flat=flat)
+    return SampleResult(
+        {name: sum(values) / len(values) if values else None for name, values in flat.items()}, steps, flat=flat
+    )
 
 
 def _tool_text(tool: Any, protocol: Protocol) -> str:

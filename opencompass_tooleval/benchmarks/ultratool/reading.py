@@ -166,11 +166,6 @@ ParseMethod = tuple[str, Repair]
 Edits = tuple[tuple[str, str], ...]
 
 
-def as_is(text: str) -> str:
-    """Returns ``text`` unchanged."""
-    return text
-
-
 def before_last(mark: str) -> Repair:
     """Inserts ``mark`` before the last character."""
     return lambda text: text[:-1] + mark + text[-1:]
@@ -244,20 +239,20 @@ fix_call_quotes = replace_all(
     )
 )
 
-COMPLETE_ITEM, COMPLETE_CALL = '},', '}},'
-"""Text that ends a complete item, with the comma after it."""
+_COMPLETE = {'items': '},', 'names': '},', 'calls': '}},', 'tools': '}}}},'}
+"""Reading -> text that ends a complete item, with the comma after it."""
 
 ITEM_PARSE_METHODS: tuple[ParseMethod, ...] = (
-    ('as_is', as_is),
+    ('as_is', str),
     ('brace', before_last('}')),
     ('quote_brace', before_last('"}')),
-    ('complete_items', close_behind(COMPLETE_ITEM)),
+    ('complete_items', close_behind(_COMPLETE['items'])),
     ('quotes', fix_item_quotes),
 )
 """Parse methods of awareness and selection."""
 
 CALL_PARSE_METHODS: tuple[ParseMethod, ...] = (
-    ('as_is', as_is),
+    ('as_is', str),
     ('brace', before_last('}')),
     ('two_braces', before_last('}}')),
     ('brace_per_step', replace_all((('"}, {"step', '"}}, {"step'),))),
@@ -266,7 +261,7 @@ CALL_PARSE_METHODS: tuple[ParseMethod, ...] = (
     ('drop_one', drop_before_last()),
     ('drop_two', drop_before_last(2)),
     ('three_to_two', braces(3, 2)),
-    ('complete_items', close_behind(COMPLETE_CALL)),
+    ('complete_items', close_behind(_COMPLETE['calls'])),
     ('quotes', fix_call_quotes),
     ('quotes_three_to_two', in_turn(fix_call_quotes, braces(3, 2))),
     ('quotes_bracket_braces', in_turn(fix_call_quotes, before_last(']}}'))),
@@ -274,7 +269,6 @@ CALL_PARSE_METHODS: tuple[ParseMethod, ...] = (
 """Parse methods of usage."""
 
 
-COMPLETE_TOOL = '}}}},'
 _close_behind_tool = close_behind('}}},')  # one brace fewer than in the first cut of an unfinished answer
 
 
@@ -313,7 +307,7 @@ def _on_fixed(name: str, repair: Repair) -> ParseMethod:
 
 
 TOOL_PARSE_METHODS: tuple[ParseMethod, ...] = (
-    ('as_is', as_is),
+    ('as_is', str),
     ('brace', before_last('}')),
     ('two_braces', before_last('}' * 2)),
     ('three_braces', before_last('}' * 3)),
@@ -386,10 +380,6 @@ def normalise(text: str, reading: str) -> str:
     return text
 
 
-_COMPLETE = {'items': COMPLETE_ITEM, 'names': COMPLETE_ITEM, 'calls': COMPLETE_CALL, 'tools': COMPLETE_TOOL}
-"""Text that ends a complete item."""
-
-
 def _last_list(text: str) -> str:
     """Returns the last ``[{ ... }]`` (each as short as possible), or else everything up to the first ``]``.
 
@@ -427,11 +417,6 @@ PARSE_METHODS: dict[str, tuple[ParseMethod, ...]] = {
 }
 
 
-def _awareness_items(value: Any) -> Any:
-    """Returns the items of a list; a tuple (``{...}, {...}``) or a single object has no items."""
-    return value if isinstance(value, list) else []
-
-
 def _selection_items(value: Any) -> Any:
     """Returns the first of ``[..], [..]``, then the only element of ``[[..]]``; ``[[..], [..]]`` has no items."""
     if isinstance(value, tuple):
@@ -441,22 +426,15 @@ def _selection_items(value: Any) -> Any:
     return value
 
 
-def _usage_items(value: Any) -> Any:
-    """Returns the first of ``[[..], [..]]``; accepts ``{...}, {...}``; ``[..], [..]`` has no items."""
-    return value[0] if isinstance(value, list) and value and isinstance(value[0], list) else value
-
-
-def _creation_items(value: Any) -> Any:
-    """Returns the items of a list or a tuple; ``...`` has no items."""
-    return [] if value is Ellipsis else value
-
-
 _ITEMS: dict[str, Callable[[Any], Any]] = {
-    'items': _awareness_items,
+    # A tuple ({...}, {...}) or a single object has no items.
+    'items': lambda value: value if isinstance(value, list) else [],
     'names': _selection_items,
-    'calls': _usage_items,
-    'tools': _creation_items,
+    # The first of [[..], [..]]; accepts {...}, {...}; [..], [..] has no items.
+    'calls': lambda value: value[0] if isinstance(value, list) and value and isinstance(value[0], list) else value,
+    'tools': lambda value: [] if value is Ellipsis else value,
 }
+"""Reading -> the function that returns the items of a value."""
 
 
 def _items(parsed: Parsed, reading: str) -> Parsed:

@@ -24,7 +24,7 @@ from opencompass_tooleval.benchmarks.ultratool.data import (
     step_number,
 )
 from opencompass_tooleval.benchmarks.ultratool.judge import (
-    FULL,
+    HIGHEST,
     JUDGED_KINDS,
     LOWEST,
     NOTHING_TO_JUDGE,
@@ -300,11 +300,10 @@ def score_judgements(
     for record_id, judged in grouped.items():
         record = record_of.get(record_id)
         outcome = score_judged(subset, complete(record, judged) if record else judged, protocol)
-        values = {metric: outcome.values.get(metric) for metric in subset.metrics}
         scores.append(
             StepsScore(
                 id=record_id,
-                values=values,
+                values={metric: outcome.values.get(metric) for metric in subset.metrics},
                 reason=outcome.reason,
                 parse_method='judgements',
                 gold=_gold(record) if record else None,
@@ -344,14 +343,8 @@ def breakdown(scores: Sequence[StepsScore], metrics: Sequence[str]) -> dict[str,
         number, over steps, arguments and superfluous items), ``error_types`` (the paper's five types -> number),
         ``parse_methods`` (parse method -> samples) and ``unjudged`` (number).
     """
-    codes: Counter[str] = Counter()
-    for score in scores:
-        codes.update(score.codes())
-    types: Counter[str] = Counter()
-    for code, count in codes.items():
-        name = error_type(code)
-        if name is not None:
-            types[name] += count
+    codes = Counter(code for score in scores for code in score.codes().elements())
+    types = Counter(name for code in codes.elements() if (name := error_type(code)))
     by_domain: dict[str, list[StepsScore]] = {}
     for score in scores:
         by_domain.setdefault(score.domain or 'unknown', []).append(score)
@@ -376,7 +369,7 @@ def _read_scores(names: Sequence[str], row: Mapping[str, Any]) -> Scores | Unrea
         isinstance(scores.get(name), bool) or not isinstance(scores.get(name), (int, float)) for name in names
     ):
         raise Fault(f"'scores' needs numbers for {', '.join(names)}")
-    outside = next((name for name in names if not LOWEST <= scores[name] <= FULL), None)
+    outside = next((name for name in names if not LOWEST <= scores[name] <= HIGHEST), None)
     if outside:
         return Unread(f'range:{outside}')
     reasons = {name: bounded_text(why[name]) for name in names if why.get(name)} if isinstance(why, dict) else {}

@@ -12,7 +12,6 @@ from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.ultratool.data import (
     FIX,
-    Record,
     data_file,
     find_file,
     find_subset,
@@ -30,10 +29,6 @@ from opencompass_tooleval.evaluators.evaluator import as_dataset
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
 from opencompass_tooleval.models.dataset import SPREAD, ToolEvalDataset
 from opencompass_tooleval.work_dir.work_dir import ResultPath
-
-
-def _gold_answer(record: Record) -> str:
-    return record.plan or json.dumps(record.raw['reference'], ensure_ascii=False)
 
 
 @LOAD_DATASET.register_module()
@@ -82,7 +77,7 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
                     SPREAD: record.domain,
                     'messages': json.dumps(prompt),
                     'record': record.to_payload(),
-                    'gold_answer': _gold_answer(record),
+                    'gold_answer': record.plan or json.dumps(record.raw['reference'], ensure_ascii=False),
                     'source': f'{name}_{language}',
                 }
                 for record, prompt in zip(records, prompts, strict=True)
