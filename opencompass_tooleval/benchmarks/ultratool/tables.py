@@ -127,7 +127,7 @@ BENCHMARK = {
     'name': 'ultratool',
     'title': 'UltraTool',
     'paper': 'arXiv 2401.17167',
-    'subsets': [row['name'] for row in SUBSETS],
+    'subsets': (*[row['name'] for row in SUBSETS],),
     'metrics': (
         {
             'name': 'planning',
