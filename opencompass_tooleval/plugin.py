@@ -16,8 +16,9 @@ _FOLDERS = {
 }
 
 BENCHMARKS = {
-    **{name: f'.{folder}.description:BENCHMARK' for name, folder in _FOLDERS.items()},
-    **{name: f'.benchmarks.{name}.tables:BENCHMARK' for name in ('funcqa', 'toolbench')},
+    **{name: f'.{folder}.tables:BENCHMARK' for name, folder in _FOLDERS.items()},
+    **{name: f'.{name}.description:BENCHMARK' for name in ('agents',)},
+    **{name: f'.benchmarks.{name}.description:BENCHMARK' for name in ('teval', 'restbench')},
 }
 """Name of a benchmark on the command line and in results -> its description."""
 
@@ -28,14 +29,16 @@ OF_EXTRAS: set[str] = set()
 """Benchmarks whose descriptions are extras: runs of other benchmarks do not load them."""
 
 FILES = {
-    **{name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()},
-    **{name: f'.benchmarks.{name}.data:FILES' for name in ('funcqa', 'toolbench')},
+    **{name: f'.{folder}.data:FILES' for name, folder in _FOLDERS.items()},
+    **{name: f'.{name}.files:FILES' for name in ('agents',)},
+    **{name: f'.benchmarks.{name}.files:FILES' for name in ('teval', 'restbench')},
 }
 """Benchmark -> its data files."""
 
 CONFIGURED = {
-    **{name: f'.{folder}.files:configured' for name, folder in _FOLDERS.items()},
-    **{name: f'.benchmarks.{name}.data:configured' for name in ('funcqa', 'toolbench')},
+    **{name: f'.{folder}.data:configured' for name, folder in _FOLDERS.items()},
+    **{name: f'.{name}.files:configured' for name in ('agents',)},
+    **{name: f'.benchmarks.{name}.files:configured' for name in ('teval', 'restbench')},
 }
 """Benchmark -> the function for ``tooleval prompts``.
 
@@ -61,7 +64,7 @@ VARIANTS = {
 
 TABLES = {
     'teval': '.benchmarks.teval.groups:tooleval_teval_summary_groups',
-    'ultratool': '.benchmarks.ultratool.groups:tooleval_ultratool_summary_groups',
+    'ultratool': '.benchmarks.ultratool.tables:tooleval_ultratool_summary_groups',
     'funcqa': '.benchmarks.funcqa.tables:tooleval_funcqa_summary_groups',
     'easytool': '.instructions.groups:SUMMARY_GROUPS',
 }
@@ -122,7 +125,7 @@ MODULES = [
     '.runners.slurm.runner',
     '.summarizers.summarizer',
     '.benchmarks.teval.adapter',
-    '.benchmarks.ultratool.adapter',
+    '.benchmarks.ultratool.task',
 ]
 """Modules that register objects in OpenCompass, or that configs refer to."""
 
@@ -163,10 +166,7 @@ REGISTERED: dict[str, list[str]] = {
 }
 """Registry of OpenCompass -> our names. Registries overwrite names silently, so a test checks that ours are free."""
 
-MOVED: dict[str, str] = {
-    'benchmarks.funcqa.adapter': 'benchmarks.funcqa.task',
-    'benchmarks.toolbench.adapter': 'benchmarks.toolbench.task',
-}
+MOVED = {f'benchmarks.{name}.adapter': f'benchmarks.{name}.task' for name in ('funcqa', 'toolbench', 'ultratool')}
 """Former module -> module whose classes the configs of earlier runs name; both without the package's name."""
 
 DATASETS = ''

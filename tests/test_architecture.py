@@ -336,7 +336,8 @@ def test_every_room_keeps_to_its_budget() -> None:
 LIGHT = """
 import sys
 from opencompass_tooleval.catalogue import metrics
-from opencompass_tooleval.catalogue.benchmark import all_benchmarks, find_variant
+from opencompass_tooleval.catalogue.benchmark import all_benchmarks
+from opencompass_tooleval.catalogue.variants import find_variant
 from opencompass_tooleval.plugin import VARIANTS
 from opencompass_tooleval.results.table import Material
 Material, list(all_benchmarks()), metrics.all_metrics(), list(map(find_variant, VARIANTS))

@@ -20,9 +20,9 @@ from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.records import SUFFIXES, TABLE, file_stem, split_stem
 from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
 from opencompass_tooleval.benchmarks.toolbench.data import TABLE as TOOLBENCH_TABLE
-from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
-from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL_TABLE
-from opencompass_tooleval.benchmarks.ultratool.subsets import PROMPT_STYLES as ULTRATOOL_PROMPT_STYLES
+from opencompass_tooleval.benchmarks.ultratool.data import TABLE as ULTRATOOL_TABLE
+from opencompass_tooleval.benchmarks.ultratool.tables import FOLDERS as ULTRATOOL_LANGUAGES
+from opencompass_tooleval.benchmarks.ultratool.tables import PROMPT_STYLES as ULTRATOOL_PROMPT_STYLES
 from opencompass_tooleval.instructions.groups import SUMMARY_GROUPS
 from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS, ULTRATOOL_BUILT_VARIANTS, ULTRATOOL_VARIANTS
 from opencompass_tooleval.plugin import MODULES, REGISTERED, load

@@ -50,10 +50,9 @@ from opencompass_tooleval.benchmarks.toolbench.data import read_runs as read_sto
 from opencompass_tooleval.benchmarks.toolbench.reading import error_kind
 from opencompass_tooleval.benchmarks.toolbench.scoring import score_calls, score_choice, score_native_calls
 from opencompass_tooleval.benchmarks.ultratool import judge
-from opencompass_tooleval.benchmarks.ultratool import protocol as ultratool_protocol
-from opencompass_tooleval.benchmarks.ultratool import records as ultratool_records
+from opencompass_tooleval.benchmarks.ultratool import reading as ultratool_reading
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool
-from opencompass_tooleval.benchmarks.ultratool.calls import CallError, call_name, parse_call
+from opencompass_tooleval.benchmarks.ultratool.data import CallError, call_of, parse_call
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean, cut_at, strip_reasoning, unfence
 from opencompass_tooleval.core.calls.call_evidence import call_evidence
 from opencompass_tooleval.core.calls.messages import tool_messages
@@ -88,6 +87,7 @@ from opencompass_tooleval.extras.preparing.ultratool_tools import name_words
 from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.extras.preparing.validate_description import check_description
 from opencompass_tooleval.extras.probe.probe import probe
+from opencompass_tooleval.extras.recorded.ultratool import guess_language
 from opencompass_tooleval.extras.tasks.effects import with_numbers
 from opencompass_tooleval.extras.tasks.goal import asks_user
 from opencompass_tooleval.extras.tasks.gold import Gold, gold_lines, wrong_state
@@ -291,7 +291,7 @@ def _teval(kind: str, protocol: str, scoring: str, text: str) -> None:
 
 
 def _ultratool(task: str, scoring: str, list_choice: str, text: str) -> None:
-    rules = ultratool_protocol.Protocol(scoring, list_choice)
+    rules = ultratool_reading.Protocol(scoring, list_choice)
     _detail(ultratool.score_answer(ULTRATOOL_RECORDS[task], clean(Answer(text)), rules, []))
 
 
@@ -329,7 +329,8 @@ def _doc(text: str) -> ToolDoc:
 
 
 def _call(text: str) -> None:
-    for read in (call_name, partial(parse_call, properties=('a', 'x'))):
+    tools = {'f': {'arguments': {'properties': dict.fromkeys('ax')}}}
+    for read in (partial(call_of, tools=tools), partial(parse_call, properties=('a', 'x'))):
         for annotation in (text, f'f({text})', f'f(x={text})'):
             _read(read, annotation, CallError)
 
@@ -530,20 +531,20 @@ READERS: Mapping[str, Reader] = {
     **{
         f'UltraTool, {task}, {scoring}, {list_choice}': Reader(
             partial(_ultratool, task, scoring, list_choice),
-            ('benchmarks/ultratool/reading_official.py', 'benchmarks/ultratool/reading_strict.py'),
+            ('benchmarks/ultratool/reading.py',),
         )
         for number, task in enumerate(ULTRATOOL_RECORDS)  # each pair of both for every other task
-        for place, scoring in enumerate(ultratool_protocol.SCORINGS)
-        for list_choice in [ultratool_protocol.LIST_CHOICES[(number + place) % 2]]
+        for place, scoring in enumerate(ultratool_reading.SCORINGS)
+        for list_choice in [ultratool_reading.LIST_CHOICES[(number + place) % 2]]
     },
     'UltraTool, judge': Reader(
         lambda text: [judge.parse_scores(text, task) for task in ('planning', 'tool_creation')],
         ('benchmarks/ultratool/judge.py',),
     ),
-    'UltraTool, annotated calls': Reader(_call, ('benchmarks/ultratool/calls.py',)),
+    'UltraTool, annotated calls': Reader(_call, ('benchmarks/ultratool/data.py',)),
     'UltraTool, names of tools': Reader(name_words, ('extras/preparing/ultratool_tools.py',)),
     'UltraTool, language': Reader(
-        lambda text: ultratool_records.guess_language(Path('a'), text), ('benchmarks/ultratool/records.py',)
+        lambda text: guess_language(Path('a'), text), ('extras/recorded/ultratool.py',)
     ),
     'RestBench': Reader(
         lambda text: [_detail(restbench.score_answer(make_path_record(['GET /a']), said)) for said in (text, [text])],

@@ -103,7 +103,7 @@ def test_generated_pages_have_what_the_code_has() -> None:
     tool = load_tool('docs_reference')
     for benchmark in all_benchmarks():
         page = (ROOT / 'docs' / 'explanation' / f'{benchmark.name}.md').read_text(encoding='utf-8')
-        assert f'VERSION {tool.folder_of(benchmark).VERSION}' in page.partition('\n## ')[0], benchmark.name
+        assert f'VERSION {tool.literal_of(benchmark, "VERSION")}' in page.partition('\n## ')[0], benchmark.name
         assert f'## {benchmark.title}\n' in datasets
         assert [name for name in benchmark.subsets if f'| `{name}` |' not in datasets] == []
         assert [row.name for row in benchmark.metrics if f'| `{row.name}` | {row.label} |' not in datasets] == []

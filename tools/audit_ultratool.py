@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, PlanSample, properties, read_samples
-from opencompass_tooleval.benchmarks.ultratool.records import read_rows
+from opencompass_tooleval.benchmarks.ultratool.data import TASKS, PlanSample, properties, read_rows, read_samples
 from opencompass_tooleval.extras.preparing.ultratool_errata import find_errata
 from opencompass_tooleval.extras.preparing.ultratool_rows import (
     gold_arguments,

@@ -76,13 +76,14 @@ from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.records import FIX, Sample, load_samples
 from opencompass_tooleval.benchmarks.teval.scoring import read_answer, score_answers
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool_scoring
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
-from opencompass_tooleval.benchmarks.ultratool.records import find_subset, guess_language, load_recorded_rows
+from opencompass_tooleval.benchmarks.ultratool.data import find_subset, load_recorded_rows
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol as UltraToolProtocol
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.noise import damage
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
 from opencompass_tooleval.embedding.locate import locate_encoder
+from opencompass_tooleval.extras.recorded.ultratool import guess_language
 
 TOOLS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TOOLS / 'benchmark_parts'))

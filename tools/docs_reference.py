@@ -84,25 +84,23 @@ def code(values: Iterable[object]) -> str:
 # --- data sets --------------------------------------------------------------------------------------------------------
 
 
-def folder_of(benchmark: Benchmark) -> Any:
-    """The package that a benchmark's table and version are in."""
-    room = plugin.BENCHMARKS[benchmark.name].partition(':')[0].rpartition('.')[0]
-    return plugin.load(room)
-
-
-def subset_rows(benchmark: Benchmark) -> list[Mapping[str, Any]]:
-    """The benchmark's table of subsets."""
-    return list(plugin.load(plugin.BENCHMARKS[benchmark.name].partition(':')[0]).SUBSETS)
+def literal_of(benchmark: Benchmark, name: str) -> Any:
+    """``VERSION`` or ``SUBSETS`` of a benchmark: in its ``tables.py``, or else in its package and ``subsets.py``."""
+    module = plugin.BENCHMARKS[benchmark.name].partition(':')[0]
+    room, _, file = module.rpartition('.')
+    if file != 'tables':
+        module = f'{room}.subsets' if name == 'SUBSETS' else room
+    return getattr(plugin.load(module), name)
 
 
 def datasets_of(benchmark: Benchmark) -> str:
     """One benchmark: its subsets, files, configs and metrics."""
     known = {metric.name: metric for metric in benchmark.metrics}
-    rows = subset_rows(benchmark)
+    rows = list(literal_of(benchmark, 'SUBSETS'))
     used = dict.fromkeys(name for row in rows for name in row['metrics'])
     parts = [
         f'## {benchmark.title}\n',
-        f'Paper: {benchmark.paper}. VERSION {folder_of(benchmark).VERSION}. '
+        f'Paper: {benchmark.paper}. VERSION {literal_of(benchmark, "VERSION")}. '
         f'Method and metrics: [{benchmark.title}](../explanation/{benchmark.name}.md). '
         f'Files: `{benchmark.prepare}`.\n',
         table(
@@ -164,7 +162,7 @@ def datasets_page() -> str:
                 f'[{benchmark.title}](#{benchmark.title.lower()})',
                 f'`{benchmark.name}`',
                 benchmark.paper,
-                folder_of(benchmark).VERSION,
+                literal_of(benchmark, 'VERSION'),
                 len(benchmark.subsets),
             )
             for benchmark in all_benchmarks()

@@ -20,9 +20,9 @@ SHARED = ROOT.parent / 'shared'
 sys.path.insert(0, str(ROOT))
 
 from opencompass_tooleval import plugin  # noqa: E402
+from opencompass_tooleval.benchmarks.ultratool.data import data_file, load_example  # noqa: E402
 from opencompass_tooleval.benchmarks.ultratool.judge import prompt_hash  # noqa: E402
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of  # noqa: E402
-from opencompass_tooleval.benchmarks.ultratool.records import data_file, load_example  # noqa: E402
 from opencompass_tooleval.catalogue.tables import published_columns  # noqa: E402
 from opencompass_tooleval.report.board import boards  # noqa: E402
 from opencompass_tooleval.report.build import write_report  # noqa: E402

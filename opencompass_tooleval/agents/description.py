@@ -8,7 +8,7 @@ from typing import Any
 from opencompass_tooleval.agents.questions import YES_NO
 from opencompass_tooleval.agents.subsets import SUBSETS
 from opencompass_tooleval.catalogue.benchmark import Benchmark
-from opencompass_tooleval.catalogue.metrics import Metric
+from opencompass_tooleval.catalogue.labels import Metric
 
 METRICS = (
     Metric(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from opencompass_tooleval.catalogue.metrics import SUCCESS_RATE, Metric
+from opencompass_tooleval.catalogue.labels import SHARED, Metric
 
 if TYPE_CHECKING:
     from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
@@ -34,6 +34,6 @@ def _success(name: str, answer: JudgedAnswer) -> JudgeItem:
 
 
 YES_NO: Mapping[str, YesNo] = {
-    'success': YesNo(SUCCESS_RATE, _success),
+    'success': YesNo(SHARED['success_rate'], _success),
 }
 """Name in ``judgement_kinds=[...]`` and in files of judgements -> the question. ``success`` is EasyTool's."""

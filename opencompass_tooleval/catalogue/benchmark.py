@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opencompass_tooleval import plugin
+from opencompass_tooleval.catalogue.labels import SHARED, Metric
 from opencompass_tooleval.catalogue.provenance import Provenance, names_that_are_no_text
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.statistics.sample import SEED, TWIN
 from opencompass_tooleval.core.text.bounds import is_number
-from opencompass_tooleval.plugin import BENCHMARKS, USERS, VARIANTS
+from opencompass_tooleval.plugin import BENCHMARKS, USERS
 
 if TYPE_CHECKING:  # numpy would make `tooleval list` slow
-    from opencompass_tooleval.catalogue.metrics import Metric
-    from opencompass_tooleval.catalogue.variants import VariantKind
     from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
 
 FIRST = 'first'
@@ -167,8 +167,6 @@ class Benchmark:
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Benchmark:
         """Builds a description from the literals of a ``tables.py``; a metric is a row, or the name of a shared one."""
-        from opencompass_tooleval.catalogue.metrics import SHARED, Metric
-
         metrics = tuple(SHARED[row] if isinstance(row, str) else Metric(**row) for row in table['metrics'])
         return cls(**{**table, 'subsets': tuple(table['subsets']), 'metrics': metrics})
 
@@ -186,7 +184,13 @@ def find_benchmark(name: str) -> Benchmark:
 
 def find_description(name: str) -> Benchmark:
     """Returns the description of a benchmark of :data:`BENCHMARKS` or :data:`USERS`."""
-    found: Benchmark | Mapping[str, Any] = plugin.load({**BENCHMARKS, **USERS}[name])
+    return _described({**BENCHMARKS, **USERS}[name])
+
+
+@cache
+def _described(entry: str) -> Benchmark:
+    """Loads a description: a :class:`Benchmark`, or the literals of a ``tables.py``."""
+    found = plugin.load(entry)
     return found if isinstance(found, Benchmark) else Benchmark.of(found)
 
 
@@ -215,12 +219,6 @@ def is_private(dataset: str, result: Mapping[str, Any]) -> bool:
     """
     benchmark = Provenance.of(result).benchmark
     return bool(benchmark) and (benchmark in USERS or not dataset.startswith(OUR_PREFIX))
-
-
-def find_variant(name: str) -> VariantKind:
-    """Returns a kind of variants, one of :data:`VARIANTS`."""
-    kind: VariantKind = plugin.load(VARIANTS[name])
-    return kind
 
 
 def part_of(dataset: str, result: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -256,10 +254,6 @@ def part_in_words(dataset: str, result: Mapping[str, Any]) -> str:
     return f'{"the first " if is_first else ""}{shown}{ending}'
 
 
-def _runs(part: Any) -> Sequence[Any]:
-    return part if isinstance(part, list) else [part]
-
-
 def check_parts(result: Mapping[str, Any]) -> None:
     """Checks the numbers of a stored result and the names that identify its data set: a file may hold anything.
 
@@ -277,16 +271,15 @@ def check_parts(result: Mapping[str, Any]) -> None:
             if not (value is None or isinstance(value, bool) or is_number(value))
         ]:
             raise Fault(f'{part}: {str(wrong[0])[:50]} is not a number')
-    for part in _runs(result.get('samples')):
-        counts = part if isinstance(part, Mapping) else {}
-        if wrong := [name for name, count in counts.items() if not _is_count(count)]:
+    of_runs = result.get('samples')
+    for of_run in of_runs if isinstance(of_runs, list) else [of_runs]:
+        counts = of_run if isinstance(of_run, Mapping) else {}
+        if wrong := [
+            name for name, count in counts.items() if not (type(count) is int and is_number(count) and count >= 0)
+        ]:
             raise Fault(f'samples: {wrong[0][:50]} is not a count')
     if wrong := names_that_are_no_text(result):
         raise Fault(f'provenance: {wrong[0]} is not a string')
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and is_number(value) and value >= 0
 
 
 def records_of(result: Mapping[str, Any]) -> int | None:

@@ -1,8 +1,9 @@
-"""Readable names of reasons and sources, each with a sentence that explains it; every screen uses them."""
+"""Readable names of metrics, reasons and sources, each with a sentence that explains it; every screen uses them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from opencompass_tooleval.core.scoring.result import OK
@@ -14,6 +15,47 @@ class Words(NamedTuple):
     name: str
     sentence: str
 
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of data sets, or a column of a table.
+
+    Attributes:
+        name: Name in results.
+        label: Its name for people.
+        sentence: A sentence on its meaning.
+        higher_is_better: True if a higher value is better.
+        binary: True if a sample has 0 or 1, and 1 is correct; other metrics are graded, or means over steps.
+        rank: Priority as main metric of a data set: the metrics with the lowest rank are its main metrics. 0: never.
+        judged: The metric that replaces it as the main one if a judge is used; '' if it is not replaced.
+        by_judge: True if a judge gives its values.
+    """
+
+    name: str
+    label: str
+    sentence: str
+    higher_is_better: bool = True
+    binary: bool = False
+    rank: int = 0
+    judged: str = ''
+    by_judge: bool = False
+
+    @property
+    def words(self) -> Words:
+        """Its name on a screen, and a sentence on its meaning."""
+        return Words(self.label, self.sentence if self.higher_is_better else f'{self.sentence}; lower is better')
+
+
+_SHARED = (
+    Metric('accuracy', 'Accuracy', 'share of correct answers', binary=True, rank=4),
+    Metric(
+        'success_rate', 'Success', 'share of runs that the judge calls a success', binary=True, rank=4, by_judge=True
+    ),
+    Metric('tool_name_error_rate', 'Name errors', 'share with a call of a tool that does not exist', False),
+    Metric('parameter_error_rate', 'Parameter errors', 'share with a call with wrong parameters', False),
+)
+SHARED = {metric.name: metric for metric in _SHARED}
+"""Name -> metric of several benchmarks."""
 
 REASONS: dict[str, Words] = {
     'ok': Words('right', 'every metric of the sample has its full value'),

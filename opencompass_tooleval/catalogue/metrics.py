@@ -3,43 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import find_description
-from opencompass_tooleval.catalogue.labels import Words
+from opencompass_tooleval.catalogue.labels import Metric, Words
 from opencompass_tooleval.plugin import BENCHMARKS, OF_EXTRAS, USERS
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric of data sets, or a column of a table.
-
-    Attributes:
-        name: Name in results.
-        label: Its name for people.
-        sentence: A sentence on its meaning.
-        higher_is_better: True if a higher value is better.
-        binary: True if a sample has 0 or 1, and 1 is correct; other metrics are graded, or means over steps.
-        rank: Priority as main metric of a data set: the metrics with the lowest rank are its main metrics. 0: never.
-        judged: The metric that replaces it as the main one if a judge is used; '' if it is not replaced.
-        by_judge: True if a judge gives its values.
-    """
-
-    name: str
-    label: str
-    sentence: str
-    higher_is_better: bool = True
-    binary: bool = False
-    rank: int = 0
-    judged: str = ''
-    by_judge: bool = False
-
-    @property
-    def words(self) -> Words:
-        """Its name on a screen, and a sentence on its meaning."""
-        return Words(self.label, self.sentence if self.higher_is_better else f'{self.sentence}; lower is better')
 
 
 def halves(columns: Iterable[Metric], ending: str, label: str, sentence: str) -> Iterator[Metric]:
@@ -51,18 +20,6 @@ def halves(columns: Iterable[Metric], ending: str, label: str, sentence: str) ->
 OVERALL = 'overall'
 """The score of a complete table or data set."""
 
-ACCURACY = Metric('accuracy', 'Accuracy', 'share of correct answers', binary=True, rank=4)
-SUCCESS_RATE = Metric(
-    'success_rate', 'Success', 'share of runs that the judge calls a success', binary=True, rank=4, by_judge=True
-)
-TOOL_NAME_ERROR_RATE = Metric(
-    'tool_name_error_rate', 'Name errors', 'share with a call of a tool that does not exist', False
-)
-PARAMETER_ERROR_RATE = Metric(
-    'parameter_error_rate', 'Parameter errors', 'share with a call with wrong parameters', higher_is_better=False
-)
-SHARED = {row.name: row for row in (ACCURACY, SUCCESS_RATE, TOOL_NAME_ERROR_RATE, PARAMETER_ERROR_RATE)}
-"""Name -> row for the metrics of several benchmarks."""
 _OVERALL = Metric(OVERALL, 'Overall', 'mean of the abilities, as in the paper', rank=1)
 
 
@@ -128,5 +85,4 @@ def judged_metrics() -> dict[str, str]:
 def empty_metrics(result: Mapping[str, Any]) -> list[str]:
     """Returns the names of a result's metrics without a value, such as those of a judge if none was asked."""
     empty = [name for name, value in result.items() if value is None]
-    rows = all_metrics(empty)
-    return [name for name in empty if name in rows]
+    return [name for name in empty if name in all_metrics(empty)]

@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+from opencompass_tooleval.catalogue.labels import Metric
 from opencompass_tooleval.core.errors import first_of
-
-if TYPE_CHECKING:
-    from opencompass_tooleval.catalogue.metrics import Metric
 
 Row = TypeVar('Row')
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
 
 Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -119,3 +120,9 @@ class VariantKind:
         return [pair for pair in pairs if pair[0] in unique], [
             variant for first, variant in pairs if first not in unique
         ]
+
+
+def find_variant(name: str) -> VariantKind:
+    """Returns a kind of variants, one of :data:`~opencompass_tooleval.plugin.VARIANTS`."""
+    kind: VariantKind = plugin.load(plugin.VARIANTS[name])
+    return kind

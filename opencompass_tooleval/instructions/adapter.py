@@ -14,11 +14,11 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
 from opencompass_tooleval.benchmarks.teval.records import FIX as TEVAL_FIX
 from opencompass_tooleval.benchmarks.teval.records import read_prompt, split_stem
-from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
+from opencompass_tooleval.benchmarks.ultratool.data import FIX as ULTRATOOL_FIX
+from opencompass_tooleval.benchmarks.ultratool.data import data_file, find_subset, load_example, parse_payload
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.benchmarks.ultratool.records import FIX as ULTRATOOL_FIX
-from opencompass_tooleval.benchmarks.ultratool.records import data_file, find_subset, load_example, parse_payload
-from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
+from opencompass_tooleval.benchmarks.ultratool.tables import DEFAULT_PROMPT_STYLE
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolDataset
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.messages import messages_payload

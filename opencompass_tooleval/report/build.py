@@ -10,8 +10,8 @@ from pathlib import Path
 from plotly.offline import get_plotlyjs
 
 from opencompass_tooleval import plugin
-from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.tables import published_columns
+from opencompass_tooleval.catalogue.variants import find_variant
 from opencompass_tooleval.findings.of_results import of_comparisons, result_findings
 from opencompass_tooleval.plugin import BENCHMARKS, VARIANTS
 from opencompass_tooleval.report.agent_figures import agent_figures

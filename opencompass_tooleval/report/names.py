@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, find_description, find_variant
-from opencompass_tooleval.catalogue.variants import VariantKind
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, find_description
+from opencompass_tooleval.catalogue.variants import VariantKind, find_variant
 from opencompass_tooleval.plugin import BENCHMARKS, USERS, VARIANTS
 
 OTHERS = 'others'

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from opencompass_tooleval import plugin
-from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.comparable import result_provenance
 from opencompass_tooleval.catalogue.metrics import words_of_metric
+from opencompass_tooleval.catalogue.variants import find_variant
 from opencompass_tooleval.core.statistics.paired import metrics_of
 from opencompass_tooleval.core.statistics.trials import parse_name, trials_of_result
 from opencompass_tooleval.findings.of_results import unlike

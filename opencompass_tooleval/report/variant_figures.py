@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.metrics import lower_is_better, words_of_metric
-from opencompass_tooleval.catalogue.variants import VariantKind
+from opencompass_tooleval.catalogue.variants import VariantKind, find_variant
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.report.figure import Figure, Series, Table
 from opencompass_tooleval.report.names import title_of
@@ -43,7 +42,7 @@ def variant_table(
     """Builds a table of all comparisons with their intervals.
 
     Args:
-        name: Name of the kind of variants, in :data:`~opencompass_tooleval.catalogue.benchmark.VARIANTS`.
+        name: Name of the kind of variants, in :data:`~opencompass_tooleval.plugin.VARIANTS`.
         compared: The results of :func:`comparisons`.
         tokens: Model and data set -> prompt tokens.
     """

@@ -11,9 +11,9 @@ from typing import Any
 import tabulate
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
-from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, find_variant
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX
 from opencompass_tooleval.catalogue.metrics import lower_is_better
-from opencompass_tooleval.catalogue.variants import VariantKind
+from opencompass_tooleval.catalogue.variants import VariantKind, find_variant
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.core.statistics.intervals import LEADS, in_words, lead_of
 from opencompass_tooleval.core.statistics.paired import Result
@@ -48,7 +48,7 @@ class ToolEvalVariantSummarizer(ToolEvalSummarizer):
     """
 
     kinds: Sequence[str] = tuple(VARIANTS)
-    """Kinds of variants to compare, by default all of :data:`~opencompass_tooleval.catalogue.benchmark.VARIANTS`."""
+    """Kinds of variants to compare, by default all of :data:`~opencompass_tooleval.plugin.VARIANTS`."""
 
     def __init__(
         self,

@@ -6,14 +6,11 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import properties
-from opencompass_tooleval.benchmarks.ultratool.calls import (
+from opencompass_tooleval.benchmarks.ultratool.data import (
     Call,
     CallError,
-    call_name,
-    is_parent,
-    needs_no_tool,
-    parse_call,
+    call_of,
+    properties,
 )
 from opencompass_tooleval.twins import ultratool
 from opencompass_tooleval.twins.more import Most
@@ -45,11 +42,10 @@ def more(rows: Mapping[str, Raw], most: Most) -> Make:
 
 def _call(annotation: str | None, tools: Mapping[str, Any]) -> Call | None:
     """Returns the call of a step with its documented arguments only, as in the gold; None if it has no call."""
-    if annotation is None or is_parent(annotation) or needs_no_tool(annotation):
-        return None
-    keys = properties(tools[call_name(annotation)])
-    call = parse_call(annotation, keys)
-    return Call(call.tool, tuple(argument for argument in call.arguments if argument.name in keys))
+    if call := call_of(annotation, tools):
+        keys = properties(tools[call.tool])
+        return Call(call.tool, tuple(argument for argument in call.arguments if argument.name in keys))
+    return None
 
 
 def names(rows: Mapping[str, Raw], pool: Pool) -> Make:

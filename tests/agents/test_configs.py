@@ -15,7 +15,7 @@ from opencompass_tooleval.agents.tasks.records import TABLE, find_subset
 from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of
 from opencompass_tooleval.agents.toolbench.judgements import KINDS
 from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL
-from opencompass_tooleval.catalogue.benchmark import find_variant
+from opencompass_tooleval.catalogue.variants import find_variant
 from tests.instructions.shared_data import DEMO
 
 CONFIGS = DEMO.parent / 'configs'

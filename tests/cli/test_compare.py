@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.judge import Scores
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import find_subset
-from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged, dimensions
+from opencompass_tooleval.benchmarks.ultratool.data import find_subset
+from opencompass_tooleval.benchmarks.ultratool.judge import Judged, Scores, dimensions
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, score_judgements
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.core.scoring.result import SampleScore

@@ -17,15 +17,15 @@ from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
 from opencompass_tooleval.benchmarks.teval.records import load_samples
 from opencompass_tooleval.benchmarks.toolbench.data import load_data, load_final_answers
 from opencompass_tooleval.benchmarks.toolbench.scoring import SuccessGrading
-from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import (
+from opencompass_tooleval.benchmarks.ultratool.data import (
     find_subset,
     load_example,
     load_recorded_rows,
     load_records,
+    read_samples,
 )
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
+from opencompass_tooleval.benchmarks.ultratool.scoring import ScoresGrading
 from opencompass_tooleval.core.errors import MAX_MESSAGE, DataError
 from opencompass_tooleval.environments.call_log import logged_tools, read_call_log
 from opencompass_tooleval.extras.recorded.funcqa_logs import load_log as load_funcqa_log

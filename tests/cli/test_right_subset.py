@@ -10,7 +10,7 @@ import pytest
 
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
 from opencompass_tooleval.benchmarks.teval.records import load_samples
-from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolDataset
 from opencompass_tooleval.core.calls.messages import messages_text, prompt_digest
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.fixed_models import ReplayModel

@@ -11,7 +11,7 @@ from opencompass_tooleval.benchmarks.teval.native_calls import native_subset
 from opencompass_tooleval.benchmarks.teval.records import TABLE as TEVAL
 from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING
 from opencompass_tooleval.benchmarks.toolbench.data import TABLE as TOOLBENCH
-from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL
+from opencompass_tooleval.benchmarks.ultratool.data import TABLE as ULTRATOOL
 from opencompass_tooleval.extras.conformance.records import TABLE as CONFORMANCE
 
 TABLES: dict[str, Any] = {

@@ -17,10 +17,9 @@ from opencompass_tooleval.agents.toolbench.judgements import KINDS
 from opencompass_tooleval.benchmarks.teval.records import native_subset
 from opencompass_tooleval.catalogue import metrics
 from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks
-from opencompass_tooleval.catalogue.labels import FAULTS, REASONS, SOURCES, explained, words_of_reason
+from opencompass_tooleval.catalogue.labels import FAULTS, REASONS, SOURCES, Metric, explained, words_of_reason
 from opencompass_tooleval.catalogue.metrics import (
     OVERALL,
-    Metric,
     all_metrics,
     judged_metrics,
     lower_is_better,

@@ -24,7 +24,7 @@ import pytest
 
 import opencompass_tooleval
 from opencompass_tooleval.agents.tasks.open_bank import open_bank
-from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples
+from opencompass_tooleval.benchmarks.ultratool.data import read_samples
 from opencompass_tooleval.cli.main import app
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import instructions_provenance

@@ -14,10 +14,11 @@ import pytest
 
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
 from opencompass_tooleval.benchmarks.teval.records import TABLE, Sample, file_stem, load_samples
-from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
+from opencompass_tooleval.benchmarks.ultratool.data import TABLE as ULTRATOOL_TABLE
+from opencompass_tooleval.benchmarks.ultratool.data import Record, data_file, load_example, load_records
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt
-from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, Record, data_file, load_example, load_records
-from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL_TABLE
+from opencompass_tooleval.benchmarks.ultratool.tables import FOLDERS
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.errors import MAX_NAMED, DataError
 from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset, ToolEvalUltraToolEasyToolDataset

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
-from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, parse_scores, prompt_hash
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.usage_summary import summary_of
 from opencompass_tooleval.judging import judge as judging

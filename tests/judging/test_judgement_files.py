@@ -10,7 +10,7 @@ import pytest
 from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.toolbench.task import ToolEvalToolBenchSuccessEvaluator
-from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.judging.judgement import read_judgement
 from opencompass_tooleval.judging.judgement_files import JudgementFiles, read_judgements

@@ -16,8 +16,8 @@ from opencompass_tooleval.benchmarks.teval.figures import TWO_FORMATS
 from opencompass_tooleval.benchmarks.teval.figures import figures as teval_figures
 from opencompass_tooleval.benchmarks.ultratool.figures import MAIN as ULTRATOOL_TASKS
 from opencompass_tooleval.benchmarks.ultratool.figures import figures as ultratool_figures
-from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.tables import published_columns
+from opencompass_tooleval.catalogue.variants import find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.instructions.figures import selection_figure

@@ -11,7 +11,7 @@ import pytest
 from mmengine.config import ConfigDict
 
 from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_summary_groups
-from opencompass_tooleval.benchmarks.ultratool.groups import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
+from opencompass_tooleval.benchmarks.ultratool.tables import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
 
 TIME = '20250101_000000'

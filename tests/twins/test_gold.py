@@ -24,9 +24,9 @@ from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.benchmarks.toolbench.task import ToolEvalToolBenchDataset
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol
-from opencompass_tooleval.benchmarks.ultratool.records import Record as UltraToolRecord
-from opencompass_tooleval.benchmarks.ultratool.records import load_records as load_ultratool
+from opencompass_tooleval.benchmarks.ultratool.data import Record as UltraToolRecord
+from opencompass_tooleval.benchmarks.ultratool.data import load_records as load_ultratool
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol as UltraToolProtocol
 from opencompass_tooleval.benchmarks.ultratool.scoring import score_answers as score_ultratool
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity

@@ -16,8 +16,8 @@ from opencompass_tooleval.benchmarks.funcqa.task import ToolEvalFuncQADataset
 from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchDataset
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalFunctionCallingDataset
 from opencompass_tooleval.benchmarks.toolbench.task import ToolEvalToolBenchDataset
-from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
-from opencompass_tooleval.benchmarks.ultratool.records import load_records as load_ultratool
+from opencompass_tooleval.benchmarks.ultratool.data import load_records as load_ultratool
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolDataset
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.observation import INJECTED
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory

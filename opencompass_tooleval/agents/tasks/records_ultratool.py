@@ -8,8 +8,14 @@ from typing import Any
 
 from opencompass_tooleval.agents.tasks.errata import NO_GOLD, UNFIT_GOLD, Erratum, check_gold
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, Tool, properties, read_samples
-from opencompass_tooleval.benchmarks.ultratool.calls import Argument, Call
+from opencompass_tooleval.benchmarks.ultratool.data import (
+    Argument,
+    Call,
+    PlanSample,
+    RawTool,
+    properties,
+    read_samples,
+)
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, describe_tool
@@ -51,7 +57,7 @@ def _task(sample: PlanSample, subset: str, errata: list[Erratum]) -> Task:
     return Task(row, subset, sample.question.strip(), tools, gold, documents)
 
 
-def _schema(tool: Tool) -> ToolSchema:
+def _schema(tool: RawTool) -> ToolSchema:
     arguments = tool.get('arguments')
     required = arguments.get('required') if isinstance(arguments, Mapping) else None
     parameters = {name: schema if isinstance(schema, dict) else {} for name, schema in properties(tool).items()}

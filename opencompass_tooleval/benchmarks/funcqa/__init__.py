@@ -1,4 +1,3 @@
 """FuncQA (Hao et al., 2023) as EasyTool uses it: arithmetic questions and 13 tools (EasyTool, Section 5.3)."""
 
-VERSION = '6'
-"""Raised when data, prompts, scoring or aggregation change."""
+from opencompass_tooleval.benchmarks.funcqa.tables import VERSION as VERSION

@@ -4,6 +4,10 @@
 Section 5.3, swaps the two numbers), ``repaired`` the number of answers that ``gold='repaired'`` changes.
 """
 
+VERSION = '6'
+"""Raised when data, prompts, scoring or aggregation change."""
+
+
 _METRICS = ('accuracy', 'strict_accuracy', 'tool_error_rate', 'tool_name_error_rate', 'parameter_error_rate')
 
 SUBSETS = (

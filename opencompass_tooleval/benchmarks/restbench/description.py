@@ -7,7 +7,7 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS
 from opencompass_tooleval.catalogue.benchmark import Benchmark
-from opencompass_tooleval.catalogue.metrics import TOOL_NAME_ERROR_RATE, Metric
+from opencompass_tooleval.catalogue.labels import SHARED, Metric
 
 METRICS = (
     Metric(
@@ -17,7 +17,7 @@ METRICS = (
         binary=True,
         rank=2,
     ),
-    TOOL_NAME_ERROR_RATE,
+    SHARED['tool_name_error_rate'],
 )
 
 _ROWS: Sequence[Mapping[str, Any]] = SUBSETS

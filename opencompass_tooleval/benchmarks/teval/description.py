@@ -7,7 +7,8 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.teval.subsets import SUBSETS, VERSIONS
 from opencompass_tooleval.catalogue.benchmark import Benchmark
-from opencompass_tooleval.catalogue.metrics import Metric, halves
+from opencompass_tooleval.catalogue.labels import Metric
+from opencompass_tooleval.catalogue.metrics import halves
 
 _ABILITIES = (
     Metric(

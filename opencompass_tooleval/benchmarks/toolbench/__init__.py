@@ -1,4 +1,3 @@
 """The offline part of ToolBench (Qin et al., 2023) in EasyTool: retrieval, selection, calls, judging."""
 
-VERSION = '4'
-"""Raised when data, prompts, scoring or aggregation change."""
+from opencompass_tooleval.benchmarks.toolbench.tables import VERSION as VERSION

@@ -7,6 +7,10 @@ from (Figure 3), ``instructions`` the path of the EasyTool instructions for the 
 order. The metrics are those of EasyTool's Figures 3 and 4, and Tables 4 and 5.
 """
 
+VERSION = '4'
+"""Raised when data, prompts, scoring or aggregation change."""
+
+
 FILES = (
     {'name': 'G1', 'file': 'G1_instruction.json', 'records': 163, 'tools': 152, 'apis': 810, 'errata': 62},
     {'name': 'G2', 'file': 'G2_category.json', 'records': 124, 'tools': 234, 'apis': 433, 'errata': 58},

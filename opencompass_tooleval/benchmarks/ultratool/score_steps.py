@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import GoldStep, Record, published_step_number, step_number
+from opencompass_tooleval.benchmarks.ultratool.data import GoldStep, Record, published_step_number, step_number
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
 from opencompass_tooleval.core.calls.one_call import UNKNOWN_TOOL
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
 from opencompass_tooleval.core.text.jsonable import to_jsonable
@@ -127,22 +127,11 @@ class StepsScore(SampleScore):
 
 
 def _step_detail(step: StepScore) -> dict[str, Any]:
-    detail: dict[str, Any] = {
-        'step': to_jsonable(step.number),
-        'values': dict(step.values),
-        'reason': step.reason,
-        'codes': list(step.codes),
-        'predicted': to_jsonable(step.predicted),
-        'gold': to_jsonable(step.gold),
-    }
-    if step.why:
-        detail['why'] = to_jsonable(step.why)
-    if step.answer_digest:
-        detail['answer_digest'] = step.answer_digest
-    if step.fault:
-        detail['fault'] = to_jsonable(step.fault)
-    if step.arguments:
-        detail['arguments'] = [
+    if_any = {
+        'why': to_jsonable(step.why),
+        'answer_digest': step.answer_digest,
+        'fault': to_jsonable(step.fault),
+        'arguments': [
             {
                 'name': to_jsonable(argument.name),
                 'value': argument.value,
@@ -151,8 +140,17 @@ def _step_detail(step: StepScore) -> dict[str, Any]:
                 'gold': to_jsonable(argument.gold),
             }
             for argument in step.arguments
-        ]
-    return detail
+        ],
+    }
+    return {
+        'step': to_jsonable(step.number),
+        'values': dict(step.values),
+        'reason': step.reason,
+        'codes': list(step.codes),
+        'predicted': to_jsonable(step.predicted),
+        'gold': to_jsonable(step.gold),
+        **{key: value for key, value in if_any.items() if value},
+    }
 
 
 @dataclass(frozen=True)
@@ -161,7 +159,6 @@ class SampleResult:
 
     values: Values
     steps: tuple[StepScore, ...]
-    others: tuple[OtherStep, ...] = ()
     flat: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
@@ -207,12 +204,11 @@ def other_steps(record: Record, items: Sequence[Any], protocol: Protocol) -> Ite
 
 def error_type(code: str) -> str | None:
     """Returns the paper's error type of a code; None without a type."""
-    for name, patterns in ERROR_TYPES.items():
-        if any(code.startswith(pattern) if pattern.endswith(':') else code == pattern for pattern in patterns):
-            return name
-    return None
-
-
-def flat_mean(values: Sequence[float]) -> float | None:
-    """Returns the mean over a sample's steps; None without steps."""
-    return sum(values) / len(values) if values else None
+    return next(
+        (
+            name
+            for name, patterns in ERROR_TYPES.items()
+            if any(code.startswith(pattern) if pattern.endswith(':') else code == pattern for pattern in patterns)
+        ),
+        None,
+    )

@@ -9,7 +9,7 @@ with read_base():
     from opencompass_tooleval.benchmarks.funcqa.tables import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
     from opencompass_tooleval.benchmarks.teval.config_groups import tooleval_teval_fc_rows
     from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_rows, tooleval_teval_summary_groups
-    from opencompass_tooleval.benchmarks.ultratool.groups import (
+    from opencompass_tooleval.benchmarks.ultratool.tables import (
         tooleval_ultratool_rows,
         tooleval_ultratool_summary_groups,
     )

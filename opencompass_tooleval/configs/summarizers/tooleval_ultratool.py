@@ -3,7 +3,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.summarizers import ToolEvalSummarizer
 
 with read_base():
-    from opencompass_tooleval.benchmarks.ultratool.groups import (
+    from opencompass_tooleval.benchmarks.ultratool.tables import (
         tooleval_ultratool_rows,
         tooleval_ultratool_summary_groups,
     )

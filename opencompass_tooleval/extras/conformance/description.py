@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import Benchmark
-from opencompass_tooleval.catalogue.metrics import Metric
+from opencompass_tooleval.catalogue.labels import Metric
 from opencompass_tooleval.extras.conformance.subsets import SUBSETS
 
 RIGHT_RATE = 'right_rate'

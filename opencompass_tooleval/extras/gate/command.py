@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from opencompass_tooleval.catalogue.benchmark import find_variant
 from opencompass_tooleval.catalogue.metrics import lower_is_better
+from opencompass_tooleval.catalogue.variants import find_variant
 from opencompass_tooleval.cli.options import DatasetsOption, JsonOption, MaxDropOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, progress, write_outputs
 from opencompass_tooleval.core.errors import first_of, shorten

@@ -9,10 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import find_variant, records_of
+from opencompass_tooleval.catalogue.benchmark import records_of
 from opencompass_tooleval.catalogue.comparable import deciding_settings, unlike
 from opencompass_tooleval.catalogue.metrics import main_first, words_of_metric
 from opencompass_tooleval.catalogue.tables import errors_of, published_columns
+from opencompass_tooleval.catalogue.variants import find_variant
 from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.core.statistics.paired import metrics_of
 from opencompass_tooleval.extras.exports.bundle import Bundle, BundleResult
@@ -73,7 +74,7 @@ class Section:
         name: Name of its main table.
         title: Its heading.
         family: The benchmark.
-        method: One of :data:`~opencompass_tooleval.catalogue.benchmark.VARIANTS`; '' for the original data sets.
+        method: One of :data:`~opencompass_tooleval.plugin.VARIANTS`; '' for the original data sets.
         rankings: The main ranking, then the rankings of results that are not comparable with it.
     """
 

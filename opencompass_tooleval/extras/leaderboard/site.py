@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import find_variant
+from opencompass_tooleval.catalogue.variants import find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.extras.exports.bundle import SUFFIX, Bundle, read_bundle

@@ -10,10 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from opencompass_tooleval.benchmarks.ultratool import VERSION
-from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, PlanSample, read_samples
-from opencompass_tooleval.benchmarks.ultratool.files import DATA_PATH
-from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, TABLE, read_rows
+from opencompass_tooleval.benchmarks.ultratool.data import DATA_PATH, TABLE, TASKS, PlanSample, read_rows, read_samples
+from opencompass_tooleval.benchmarks.ultratool.tables import FOLDERS, VERSION
 from opencompass_tooleval.catalogue.benchmark import count_kinds
 from opencompass_tooleval.cli.listing import find_file
 from opencompass_tooleval.core.errors import DataError

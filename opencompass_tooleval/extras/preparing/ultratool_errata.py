@@ -1,7 +1,7 @@
 """Errors in the published tool_usage gold, found by comparison with the plans in ``test.json``, and their repair.
 
 The authors made their file from the plans by cutting each argument at its first comma (see
-:func:`~opencompass_tooleval.benchmarks.ultratool.calls.published_value`). Of its 6,809 values these are damaged:
+:func:`~opencompass_tooleval.extras.preparing.ultratool_rows.published_value`). Of its 6,809 values these are damaged:
 
 * ``cut``: values with a comma, 267 in English and 36 in Chinese. ``'Hello, AI'`` became ``Hell``, and a list its
   first item: ``['a', 'b']`` became ``['a'``.
@@ -20,8 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample
-from opencompass_tooleval.benchmarks.ultratool.calls import Argument, Call
+from opencompass_tooleval.benchmarks.ultratool.data import Argument, Call, PlanSample
 from opencompass_tooleval.extras.preparing.ultratool_rows import PUBLISHED_WITHOUT, gold_arguments, usage_row
 
 KINDS = ('cut', 'quoted')

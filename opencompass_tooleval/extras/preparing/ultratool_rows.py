@@ -18,8 +18,14 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, PlanSample, Tool, properties
-from opencompass_tooleval.benchmarks.ultratool.calls import Call, published_value
+from opencompass_tooleval.benchmarks.ultratool.data import (
+    TASKS,
+    Argument,
+    Call,
+    PlanSample,
+    RawTool,
+    properties,
+)
 from opencompass_tooleval.extras.preparing.ultratool_tools import ToolPool
 
 SIZED_TASKS = ('tool_creation_awareness', 'tool_selection')
@@ -50,7 +56,7 @@ def usage_awareness_row(sample: PlanSample) -> Row:
     }
 
 
-def creation_row(sample: PlanSample, withheld: Collection[str], toolset: Sequence[Tool]) -> Row:
+def creation_row(sample: PlanSample, withheld: Collection[str], toolset: Sequence[RawTool]) -> Row:
     """Builds a row of creation: the first step that calls each withheld tool, and the tool's definition."""
     first: dict[str, int] = {}
     for position, call in sample.calls.items():
@@ -65,7 +71,7 @@ def creation_row(sample: PlanSample, withheld: Collection[str], toolset: Sequenc
     }
 
 
-def creation_awareness_row(sample: PlanSample, withheld: Collection[str], toolset: Sequence[Tool]) -> Row:
+def creation_awareness_row(sample: PlanSample, withheld: Collection[str], toolset: Sequence[RawTool]) -> Row:
     """Builds a row of creation awareness: every step with a call; ``1`` if its tool is withheld."""
     return {
         'input': _plan(sample, dict.fromkeys(sample.calls, _OPEN)),
@@ -77,7 +83,7 @@ def creation_awareness_row(sample: PlanSample, withheld: Collection[str], toolse
     }
 
 
-def selection_row(sample: PlanSample, toolset: Sequence[Tool]) -> Row:
+def selection_row(sample: PlanSample, toolset: Sequence[RawTool]) -> Row:
     """Builds a row of selection: every step with a call, and the tool's name."""
     return {
         'input': _plan(sample, dict.fromkeys(sample.calls, _OPEN)),
@@ -88,7 +94,7 @@ def selection_row(sample: PlanSample, toolset: Sequence[Tool]) -> Row:
     }
 
 
-def gold_arguments(call: Call, tool: Tool, *, published: bool = False) -> dict[str, str]:
+def gold_arguments(call: Call, tool: RawTool, *, published: bool = False) -> dict[str, str]:
     """Returns name -> value, all as text, as in the published file.
 
     An argument that the tool does not have is left out, as in the published file: the prompt says that names come from
@@ -105,6 +111,17 @@ def gold_arguments(call: Call, tool: Tool, *, published: bool = False) -> dict[s
         for argument in call.arguments
         if argument.name in documented
     }
+
+
+def published_value(argument: Argument) -> str:
+    """Returns the value in the authors' tool_usage file for :attr:`Argument.value`.
+
+    The text is cut at its first comma; if it then starts with a single quote, its first and last characters are
+    removed, even if the cut removed the closing quote. This gives all 6,809 values of the published file, in both
+    languages. Double quotes stay, as does the rest of a list.
+    """
+    text = argument.raw.split(',')[0]
+    return text[1:-1] if text.startswith("'") else text
 
 
 def usage_row(sample: PlanSample, *, without: Collection[str] = (), published: bool = False) -> Row:
@@ -146,7 +163,7 @@ def draw_withheld(sample: PlanSample, pool: ToolPool, seed: int) -> frozenset[st
     return frozenset(name for name in called if name in rivals)
 
 
-def _toolset(sample: PlanSample, sample_tools: Sequence[Tool], pool: ToolPool, size: int, key: str) -> list[Tool]:
+def _toolset(sample: PlanSample, sample_tools: Sequence[RawTool], pool: ToolPool, size: int, key: str) -> list[RawTool]:
     """Returns ``sample_tools`` and distractors up to ``size``, shuffled; only ``sample_tools`` if these are enough."""
     rng = random.Random(f'{key}:{sample.row}')
     drawn = pool.draw([str(tool['name']) for tool in sample.tools], max(0, size - len(sample_tools)), rng)

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, Tool, properties
+from opencompass_tooleval.benchmarks.ultratool.data import PlanSample, RawTool, properties
 
 _SYNONYMS = (
     'look: search find query get retrieve check lookup view select filter fetch inquiry inquire obtain show list read',
@@ -69,7 +69,7 @@ class _Face:
     results: frozenset[str]
 
 
-def _face(tool: Tool) -> _Face:
+def _face(tool: RawTool) -> _Face:
     name = str(tool['name'])
     description = re.sub(r'[\W_]+', '', str(tool.get('description', '')).lower())
     results: Any = tool.get('results', {})
@@ -99,7 +99,7 @@ def _alike(first: _Face, second: _Face) -> bool:
     return same_arguments and bool(first.results) and first.results == second.results
 
 
-def same_function(first: Tool, second: Tool) -> bool:
+def same_function(first: RawTool, second: RawTool) -> bool:
     """Tests if two tools could do the same step, as the module describes."""
     return _alike(_face(first), _face(second))
 
@@ -108,7 +108,7 @@ def same_function(first: Tool, second: Tool) -> bool:
 class ToolPool:
     """All tools of a set of samples, each name once, to draw distractors from."""
 
-    tools: dict[str, Tool]
+    tools: dict[str, RawTool]
     _faces: dict[str, _Face] = field(init=False, repr=False)
     _rivals: dict[str, frozenset[str]] = field(init=False, repr=False, default_factory=dict)
 
@@ -118,7 +118,7 @@ class ToolPool:
     @classmethod
     def of(cls, samples: Iterable[PlanSample]) -> ToolPool:
         """Creates the pool of all tools of ``samples``; a repeated name keeps its first definition."""
-        tools: dict[str, Tool] = {}
+        tools: dict[str, RawTool] = {}
         for sample in samples:
             for tool in sample.tools:
                 tools.setdefault(str(tool['name']), tool)
@@ -131,7 +131,7 @@ class ToolPool:
             self._rivals[name] = frozenset(other for other, seen in self._faces.items() if _alike(face, seen))
         return self._rivals[name]
 
-    def draw(self, sample_tools: Collection[str], count: int, rng: random.Random) -> list[Tool]:
+    def draw(self, sample_tools: Collection[str], count: int, rng: random.Random) -> list[RawTool]:
         """Draws ``count`` tools, none of which could replace one of ``sample_tools``.
 
         The first tools do not depend on ``count``: toolsets of 32 contain those of 8.

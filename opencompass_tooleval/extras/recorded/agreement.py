@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading, check_single
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import find_subset
-from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS
+from opencompass_tooleval.benchmarks.ultratool.data import find_subset
+from opencompass_tooleval.benchmarks.ultratool.judge import JUDGED_KINDS
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
+from opencompass_tooleval.benchmarks.ultratool.scoring import ScoresGrading
 from opencompass_tooleval.cli.options import JsonOption
 from opencompass_tooleval.cli.output import STDOUT, numbers_table, write_outputs
 from opencompass_tooleval.extras.recorded.judge_correlation import Agreement, agree
+from opencompass_tooleval.extras.recorded.ultratool import check_single
 from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.printing import Screen
 

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from opencompass_tooleval.benchmarks.ultratool.records import Subset
-from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged, dimensions
+from opencompass_tooleval.benchmarks.ultratool.data import Subset
+from opencompass_tooleval.benchmarks.ultratool.judge import Judged, dimensions
 
 
 @dataclass(frozen=True)

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading, check_single
-from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol, prompt_style_of
-from opencompass_tooleval.benchmarks.ultratool.records import (
+from opencompass_tooleval.benchmarks.ultratool.data import (
     FIX,
     TABLE,
     Record,
     Subset,
     find_subset,
-    guess_language,
-    language_of,
     load_recorded_rows,
     load_records,
     read_rows,
 )
-from opencompass_tooleval.benchmarks.ultratool.score_judged import JUDGED_KINDS, Judged
-from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer, score_judgements
+from opencompass_tooleval.benchmarks.ultratool.judge import JUDGED_KINDS, Judged
+from opencompass_tooleval.benchmarks.ultratool.prompts import INSTRUCTIONS, prompt_style_of
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
+from opencompass_tooleval.benchmarks.ultratool.scoring import (
+    ScoresGrading,
+    UltraToolScorer,
+    score_judgements,
+)
+from opencompass_tooleval.benchmarks.ultratool.tables import FOLDERS
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
@@ -34,6 +37,9 @@ from opencompass_tooleval.work_dir.recorded import RecordedAnswers, load_recorde
 _NAMES = [row.name for row in TABLE]
 _SAMPLE = 4000
 """Number of characters used to detect the language of a file."""
+_CHINESE = re.compile(r'[\u4e00-\u9fff]|\\u[4-9][0-9a-f]{3}')
+_CHINESE_SHARE = 0.03
+"""Minimum share of Chinese characters in a Chinese row; English rows have some too: ``D:/客户报告.txt``."""
 _IN_WORDS = {'zh': 'Chinese', 'en': 'English'}
 
 
@@ -55,6 +61,16 @@ class _Loaded:
     shapes: Sequence[str | None] = ()
 
 
+def guess_language(file: Path, sample: str) -> str:
+    """Guesses ``zh`` or ``en`` from the path (``Chinese-dataset``), else from a ``sample`` of the text."""
+    named = (language for language, folder in FOLDERS.items() if folder in file.resolve().parts)
+    return next(named, '') or _language_of(sample)
+
+
+def _language_of(sample: str) -> str:
+    return 'zh' if len(_CHINESE.findall(sample)) > _CHINESE_SHARE * len(sample) else 'en'
+
+
 def _language(files: _Files, given: Literal['zh', 'en'] | None) -> str:
     """Returns the given language, or else that of the files' paths or texts.
 
@@ -66,7 +82,7 @@ def _language(files: _Files, given: Literal['zh', 'en'] | None) -> str:
         return given or 'zh'
     with open_plain(file, None) as stream:
         sample = stream.read(_SAMPLE).decode('utf-8', 'replace')
-    language = language_of(sample) if given else guess_language(file, sample)
+    language = _language_of(sample) if given else guess_language(file, sample)
     if given and language != given:
         what = f'the text is {_IN_WORDS[language]}, not {_IN_WORDS[given]}'
         raise DataError(file, f'{what}: set --language {language}, or leave it out')
@@ -164,6 +180,20 @@ def _check_gold(gold: str, loaded: _Loaded) -> None:
     held = sorted({record.gold for record in loaded.records or ()}) or [gold]
     if gold != 'official' and held != [gold]:
         raise ValueError(f'--gold {gold} was given, but the records have {", ".join(held)} gold')
+
+
+def check_single(judgements: Sequence[Judged], file: Path) -> None:
+    """Checks that no item was judged in several answers, since without the answers it is unknown which one counts.
+
+    Raises:
+        DataError: An item was judged in several answers.
+    """
+    seen: set[tuple[str, str]] = set()
+    for judged in judgements:
+        if (judged.id, judged.step) in seen:
+            what = 'the file judges several answers to this record (several runs), and it is unknown which one counts'
+            raise DataError(file, what, judged.id)
+        seen.add((judged.id, judged.step))
 
 
 def read(

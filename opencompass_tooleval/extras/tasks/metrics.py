@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opencompass_tooleval.agents.description import METRICS as OF_AGENTS
 from opencompass_tooleval.catalogue.benchmark import Benchmark
-from opencompass_tooleval.catalogue.metrics import Metric
+from opencompass_tooleval.catalogue.labels import Metric
 from opencompass_tooleval.catalogue.subset_names import SubsetRow
 
 SOLVED = 'solved'

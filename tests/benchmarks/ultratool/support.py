@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import FIX_MISSING
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import (
+from opencompass_tooleval.benchmarks.ultratool.data import (
+    FIX_MISSING,
     Record,
     Recorded,
     Subset,
     load_recorded_rows,
     parse_payload,
 )
-from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
+from opencompass_tooleval.benchmarks.ultratool.judge import Judged
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
+from opencompass_tooleval.benchmarks.ultratool.scoring import ScoresGrading
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = ROOT.parent / 'shared'

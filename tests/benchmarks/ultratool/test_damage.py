@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.judge import Scores
-from opencompass_tooleval.benchmarks.ultratool.protocol import LIST_CHOICES, SCORINGS, Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import Record
-from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged, dimensions
+from opencompass_tooleval.benchmarks.ultratool.data import Record
+from opencompass_tooleval.benchmarks.ultratool.judge import Judged, Scores, dimensions
+from opencompass_tooleval.benchmarks.ultratool.reading import LIST_CHOICES, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import score_answer
 from tests.benchmarks.ultratool.support import published

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.protocol import LIST_CHOICES, SCORINGS, Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import Record
+from opencompass_tooleval.benchmarks.ultratool.data import Record
+from opencompass_tooleval.benchmarks.ultratool.reading import LIST_CHOICES, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.ultratool.scoring import score_answer
 from tests.benchmarks.hostile import HOSTILE
 from tests.benchmarks.ultratool.support import make_record

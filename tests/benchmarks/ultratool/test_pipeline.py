@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.records import find_subset
+from opencompass_tooleval.benchmarks.ultratool.data import find_subset
 from tests.benchmarks.support import outcome_of, run
 from tests.benchmarks.ultratool.support import PREDICTIONS as ANSWERS
 from tests.benchmarks.ultratool.support import SHARED, real

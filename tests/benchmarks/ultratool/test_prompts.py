@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
-from opencompass_tooleval.benchmarks.ultratool.prompts import FIELDS, INSTRUCTIONS, build_prompt
-from opencompass_tooleval.benchmarks.ultratool.protocol import list_choice_of
-from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE, PROMPT_STYLES
+from opencompass_tooleval.benchmarks.ultratool.prompts import FIELDS, INSTRUCTIONS, build_prompt, list_choice_of
+from opencompass_tooleval.benchmarks.ultratool.tables import DEFAULT_PROMPT_STYLE, PROMPT_STYLES
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
 from tests.benchmarks.support import cases, digest
 from tests.benchmarks.ultratool.support import DATA, SHARED, real
 from tests.official import Recorder

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import Subset, find_subset, load_recorded_rows
-from opencompass_tooleval.benchmarks.ultratool.score_judged import created_tools
+from opencompass_tooleval.benchmarks.ultratool.data import Subset, find_subset, load_recorded_rows
+from opencompass_tooleval.benchmarks.ultratool.judge import created_tools
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import (
     aggregate_scores,

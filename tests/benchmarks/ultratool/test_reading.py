@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.reading import is_json, read, without_thoughts
-from opencompass_tooleval.benchmarks.ultratool.reading_official import PARSE_METHODS
+from opencompass_tooleval.benchmarks.ultratool.reading import PARSE_METHODS, Protocol, is_json, read, without_thoughts
 from opencompass_tooleval.core.calls.answer import Answer
 from tests.benchmarks.support import cases
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.protocol import SCORINGS, Protocol
+from opencompass_tooleval.benchmarks.ultratool.reading import SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.ultratool.score_steps import error_type
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores, breakdown, score_answer, score_answers
 from opencompass_tooleval.core.calls.answer import Answer

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
-from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
+from opencompass_tooleval.benchmarks.ultratool.data import Record, find_subset
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS
-from opencompass_tooleval.benchmarks.ultratool.judgement_rows import ScoresGrading
-from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol
-from opencompass_tooleval.benchmarks.ultratool.records import Record, find_subset
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
+from opencompass_tooleval.benchmarks.ultratool.scoring import ScoresGrading
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.catalogue.benchmark import find_benchmark
 from opencompass_tooleval.core.calls.answer import as_answer, clean
 from opencompass_tooleval.core.errors import DataError

@@ -14,7 +14,7 @@ from opencompass.tasks import OpenICLEvalTask
 from opencompass.utils import build_dataset_from_cfg
 from scipy.stats import t as student
 
-from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolEvaluator
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.catalogue.metrics import main_metrics
 from opencompass_tooleval.core.calls.tool_calls import calls_payload, read_answer
 from opencompass_tooleval.extras.attribution.causes import PARSER, REASONING, SERVING, UNKNOWN

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, read_samples
+from opencompass_tooleval.benchmarks.ultratool.data import PlanSample, read_samples
 from opencompass_tooleval.extras.preparing.ultratool_rows import (
     creation_row,
     planning_row,

@@ -14,10 +14,15 @@ from typing import Any
 import pytest
 
 import opencompass_tooleval
-from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
-from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, read_samples
-from opencompass_tooleval.benchmarks.ultratool.files import find_file
-from opencompass_tooleval.benchmarks.ultratool.records import data_file, load_records, parse_payload
+from opencompass_tooleval.benchmarks.ultratool.data import (
+    TASKS,
+    data_file,
+    find_file,
+    load_records,
+    parse_payload,
+    read_samples,
+)
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolDataset
 from opencompass_tooleval.catalogue.benchmark import find_benchmark
 from opencompass_tooleval.cli.prepare import prepare
 from opencompass_tooleval.core.errors import DataError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import PlanSample, read_samples
+from opencompass_tooleval.benchmarks.ultratool.data import PlanSample, read_samples
 from opencompass_tooleval.catalogue.benchmark import count_kinds
 from opencompass_tooleval.extras.preparing.ultratool_errata import KINDS, find_errata, plan_errata, repair_rows
 from opencompass_tooleval.extras.preparing.ultratool_rows import PUBLISHED_WITHOUT, usage_row

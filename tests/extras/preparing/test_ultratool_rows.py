@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.build_read import TASKS, PlanSample, read_samples
+from opencompass_tooleval.benchmarks.ultratool.data import TASKS, PlanSample, read_samples
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.preparing.ultratool_rows import (
     PUBLISHED_WITHOUT,

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, Scores
-from opencompass_tooleval.benchmarks.ultratool.records import find_subset
-from opencompass_tooleval.benchmarks.ultratool.score_judged import Judged
+from opencompass_tooleval.benchmarks.ultratool.data import find_subset
+from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, Judged, Scores
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.recorded.agreement import agreement
 from opencompass_tooleval.extras.recorded.judge_correlation import agree, pearson

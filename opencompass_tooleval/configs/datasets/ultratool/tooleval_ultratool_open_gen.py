@@ -3,7 +3,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.benchmarks.ultratool.config_rows import tooleval_ultratool_prompt_style_rows
+    from opencompass_tooleval.benchmarks.ultratool.configs import tooleval_ultratool_prompt_style_rows
 
 tooleval_ultratool_zh_open_datasets = tooleval_ultratool_prompt_style_rows['zh_open']
 tooleval_ultratool_en_open_datasets = tooleval_ultratool_prompt_style_rows['en_open']

@@ -2,7 +2,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.benchmarks.ultratool.config_rows import tooleval_ultratool_rows
+    from opencompass_tooleval.benchmarks.ultratool.configs import tooleval_ultratool_rows
 
 tooleval_ultratool_zh_planning_datasets = tooleval_ultratool_rows['zh'][0:1]
 tooleval_ultratool_zh_tool_creation_awareness_datasets = tooleval_ultratool_rows['zh'][1:2]

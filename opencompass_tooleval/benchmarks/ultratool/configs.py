@@ -1,13 +1,19 @@
-# UltraTool's data sets by language; configs select from them.
+"""TODO."""
+
+from __future__ import annotations
+
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
 from opencompass_tooleval.inferencers import ToolEvalGenInferencer
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
+# UltraTool's data sets by language; configs select from them.
+
+
 with read_base():
-    from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE, PROMPT_STYLES, SUBSETS
+    from opencompass_tooleval.benchmarks.ultratool.tables import DEFAULT_PROMPT_STYLE, PROMPT_STYLES, SUBSETS
 
 # Inference of UltraTool: one user message, the token limit of the prompt style (`open` by default), and the temperature
 # of a named style. The published shell script ran open models at 0.7: set the inferencer's temperature.

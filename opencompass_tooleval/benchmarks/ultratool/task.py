@@ -10,30 +10,25 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.ultratool.files import find_file
-from opencompass_tooleval.benchmarks.ultratool.judge import prompt_hash
-from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of
-from opencompass_tooleval.benchmarks.ultratool.protocol import AUTO, Protocol, list_choice_of, prompt_style_of
-from opencompass_tooleval.benchmarks.ultratool.records import (
+from opencompass_tooleval.benchmarks.ultratool.data import (
     FIX,
-    Record,
     data_file,
+    find_file,
     find_subset,
     load_example,
     load_records,
 )
+from opencompass_tooleval.benchmarks.ultratool.judge import prompt_hash
+from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, list_choice_of, messages_of, prompt_style_of
+from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
 from opencompass_tooleval.benchmarks.ultratool.scoring import UltraToolScorer
-from opencompass_tooleval.benchmarks.ultratool.subsets import DEFAULT_PROMPT_STYLE
+from opencompass_tooleval.benchmarks.ultratool.tables import DEFAULT_PROMPT_STYLE
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.data_path import instructions_provenance, resolve_data_path
 from opencompass_tooleval.evaluators.evaluator import as_dataset
 from opencompass_tooleval.evaluators.judged_evaluator import JudgedEvaluator
 from opencompass_tooleval.models.dataset import SPREAD, ToolEvalDataset
 from opencompass_tooleval.work_dir.work_dir import ResultPath
-
-
-def _gold_answer(record: Record) -> str:
-    return record.plan or json.dumps(record.raw['reference'], ensure_ascii=False)
 
 
 @LOAD_DATASET.register_module()
@@ -82,7 +77,7 @@ class ToolEvalUltraToolDataset(ToolEvalDataset):
                     SPREAD: record.domain,
                     'messages': json.dumps(prompt),
                     'record': record.to_payload(),
-                    'gold_answer': _gold_answer(record),
+                    'gold_answer': record.plan or json.dumps(record.raw['reference'], ensure_ascii=False),
                     'source': f'{name}_{language}',
                 }
                 for record, prompt in zip(records, prompts, strict=True)
@@ -126,7 +121,7 @@ class ToolEvalUltraToolEvaluator(JudgedEvaluator, UltraToolScorer):
         pred_postprocessor: Any = None,
     ) -> None:
         JudgedEvaluator.__init__(self, judge_cfg, judgements, pred_postprocessor)
-        list_choice = None if list_choice == AUTO else list_choice
+        list_choice = None if list_choice == 'auto' else list_choice
         self.is_styled = prompt_style is not None
         self.by_shape = not self.is_styled and list_choice is None
         rules = Protocol(scoring, list_choice_of(prompt_style, list_choice))

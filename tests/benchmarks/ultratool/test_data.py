@@ -1,4 +1,4 @@
-"""Records: every field, every fault, and the sources of domains."""
+"""UltraTool's files become records; tool annotations of plans, as people and models write them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.ultratool.records import (
-    FOLDERS,
+from opencompass_tooleval.benchmarks.ultratool.data import (
     TABLE,
+    CallError,
     data_file,
     find_subset,
-    guess_language,
     load_recorded_rows,
     load_records,
+    parse_call,
     parse_payload,
 )
+from opencompass_tooleval.benchmarks.ultratool.tables import FOLDERS
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.extras.recorded.ultratool import guess_language
 from tests.benchmarks.ultratool.support import DATA, make_record, real
 
 USAGE: dict[str, Any] = {
@@ -67,8 +69,8 @@ def test_what_is_rebuilt_says_so() -> None:
     [
         ('{"input": [', 'cut short or no JSON'),
         ([], 'a row is a JSON object'),
-        ({**USAGE, 'input': 'x'}, "field 'input' is not a list"),
-        ({'input': []}, "field 'reference' is missing"),
+        ({**USAGE, 'input': 'x'}, "field 'input' is missing or not a list"),
+        ({'input': []}, "field 'reference' is missing or not a list"),
         ({**USAGE, 'reference': []}, 'there is nothing to score'),
         ({**USAGE, 'reference': [{'step': ' '}]}, 'begins with its number'),
         ({**USAGE, 'reference': [{'step': '1 a', 'tool': 5, 'param': {}}]}, 'is not a name'),
@@ -176,3 +178,36 @@ def test_recorded_content_in_parts_is_its_text(tmp_path: Path) -> None:
     file.write_text(json.dumps({'init output': [*parts, {'type': 'image_url'}]}), encoding='utf-8')
     with pytest.raises(DataError, match=r"answers.json: record '0': its answer has a part of type 'image_url'"):
         load_recorded_rows(file, 'tool_usage', 'zh')
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        ("f(a='x', b='y')", {'a': 'x', 'b': 'y'}),
+        ('f()', {}),
+        ("f(a='')", {'a': ''}),
+        ("f(a='Hello, AI', b=2)", {'a': 'Hello, AI', 'b': '2'}),
+        ("f(a='Tom's plan', b='y')", {'a': "Tom's plan", 'b': 'y'}),
+        ("f(a='say 'no', then go', b='y')", {'a': "say 'no', then go", 'b': 'y'}),
+        ("f(a='x=1, b=2, y', b='z')", {'a': 'x=1, b=2, y', 'b': 'z'}),
+        ("f(a='f(b='1')', b='z')", {'a': "f(b='1')", 'b': 'z'}),
+        ('f(a="x, y", b="z")', {'a': 'x, y', 'b': 'z'}),
+        ("f(\"a\"='x', b='y')", {'a': 'x', 'b': 'y'}),
+        ("f(a='x，y', b='（z）')", {'a': 'x，y', 'b': '（z）'}),
+        ('f（a=“x”, b=‘y’）', {'a': 'x', 'b': 'y'}),
+        ("f(a=['p', 'q'], b={'c': 1, 'd': 2})", {'a': "['p', 'q']", 'b': "{'c': 1, 'd': 2}"}),
+        ('f(a=<found ID>, b=true,c=-1.5)', {'a': '<found ID>', 'b': 'true', 'c': '-1.5'}),
+        ("f(a=x y, z='1')", {'a': 'x y', 'z': '1'}),  # a name that is no property
+        ("f(a='1\n2', b='3')", {'a': '1\n2', 'b': '3'}),
+        ("f(ab='1', a='2')", {'ab': '1', 'a': '2'}),
+    ],
+)
+def test_arguments(text: str, expected: dict[str, str]) -> None:
+    found = parse_call(text, ['a', 'b', 'ab', 'c']).arguments
+    assert {argument.name: argument.value for argument in found} == expected
+
+
+@pytest.mark.parametrize('text', ['', 'f', "f(a='x'", "f('x')", "f('x', a='y')", 'some words'])
+def test_no_call(text: str) -> None:
+    with pytest.raises(CallError):
+        parse_call(text, ['a'])
