@@ -15,7 +15,11 @@ _FOLDERS = {
     'agents': 'agents',
 }
 
-BENCHMARKS = {name: f'.{folder}.description:BENCHMARK' for name, folder in _FOLDERS.items()}
+_DOORS = ('teval', 'restbench')
+
+BENCHMARKS = {
+    name: f'.{folder}.{"tables" if name in _DOORS else "description"}:BENCHMARK' for name, folder in _FOLDERS.items()
+}
 """Name of a benchmark on the command line and in results -> its description."""
 
 USERS: dict[str, str] = {}
@@ -24,10 +28,12 @@ USERS: dict[str, str] = {}
 OF_EXTRAS: set[str] = set()
 """Benchmarks whose descriptions are extras: runs of other benchmarks do not load them."""
 
-FILES = {name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()}
+_DATA = {name: f'.{folder}.{"data" if name in _DOORS else "files"}' for name, folder in _FOLDERS.items()}
+
+FILES = {name: f'{module}:FILES' for name, module in _DATA.items()}
 """Benchmark -> its data files."""
 
-CONFIGURED = {name: f'.{folder}.files:configured' for name, folder in _FOLDERS.items()}
+CONFIGURED = {name: f'{module}:configured' for name, module in _DATA.items()}
 """Benchmark -> the function for ``tooleval prompts``.
 
 It is called with ``(subset, *, ...)`` and returns a ``ConfiguredDataset`` of the catalogue. Its keyword parameters are
@@ -97,7 +103,7 @@ MODULES = [
     '.instructions.adapter',
     '.twins.adapter',
     '.benchmarks.funcqa.adapter',
-    '.benchmarks.restbench.adapter',
+    '.benchmarks.restbench.task',
     '.benchmarks.toolbench.adapter',
     '.models.openai_model',
     '.models.conversation',
@@ -154,7 +160,7 @@ REGISTERED: dict[str, list[str]] = {
 }
 """Registry of OpenCompass -> our names. Registries overwrite names silently, so a test checks that ours are free."""
 
-MOVED: dict[str, str] = {}
+MOVED = {f'benchmarks.{name}.adapter': f'benchmarks.{name}.task' for name in _DOORS}
 """Former module -> module whose classes the configs of earlier runs name; both without the package's name."""
 
 DATASETS = ''

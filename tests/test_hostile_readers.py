@@ -34,7 +34,7 @@ from opencompass_tooleval.benchmarks.funcqa import scoring as funcqa_scoring
 from opencompass_tooleval.benchmarks.funcqa.arithmetic import call_tool
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench import scoring as restbench
-from opencompass_tooleval.benchmarks.restbench.choices import read_choices
+from opencompass_tooleval.benchmarks.restbench.reading import read_choices
 from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
 from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.teval.records import query_of
@@ -543,7 +543,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'RestBench': Reader(
         lambda text: [_detail(restbench.score_answer(make_path_record(['GET /a']), said)) for said in (text, [text])],
-        ('benchmarks/restbench/answers.py', 'benchmarks/restbench/paths.py'),
+        ('benchmarks/restbench/reading.py', 'benchmarks/restbench/data.py'),
     ),
     'RestBench, choices': Reader(
         lambda text: [read_choices(part, {1: 'a'}) for part in (text, f'[{{"ID": "{text[:-20]}"}}]')]

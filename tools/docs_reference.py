@@ -86,15 +86,16 @@ def code(values: Iterable[object]) -> str:
 
 
 def folder_of(benchmark: Benchmark) -> Any:
-    """The package that a benchmark's table and version are in."""
-    room = plugin.BENCHMARKS[benchmark.name].partition(':')[0].rpartition('.')[0]
-    return plugin.load(room)
+    """The module or package that a benchmark's version is in."""
+    room = plugin.load(plugin.BENCHMARKS[benchmark.name].partition(':')[0].rpartition('.')[0])
+    return getattr(room, 'tables', room)
 
 
 def subset_rows(benchmark: Benchmark) -> list[Mapping[str, Any]]:
     """The benchmark's table of subsets."""
-    module = importlib.import_module(f'{folder_of(benchmark).__name__}.subsets')
-    return list(module.SUBSETS)
+    folder = folder_of(benchmark)
+    has_tables = folder.__name__.endswith('.tables')
+    return list((folder if has_tables else importlib.import_module(f'{folder.__name__}.subsets')).SUBSETS)
 
 
 def datasets_of(benchmark: Benchmark) -> str:

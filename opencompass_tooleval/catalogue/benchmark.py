@@ -1,7 +1,7 @@
 """Description of a benchmark for commands, sweeps and reports.
 
-The ``description.py`` of a benchmark has its description, and imports only light modules. Its ``files.py`` has its data
-files. :mod:`~opencompass_tooleval.plugin` lists both.
+The ``tables.py`` of a benchmark has its description, as literals. Its ``data.py`` has its data files.
+:mod:`~opencompass_tooleval.plugin` lists both.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -178,8 +179,19 @@ def find_benchmark(name: str) -> Benchmark:
 
 def find_description(name: str) -> Benchmark:
     """Returns the description of a benchmark of :data:`BENCHMARKS` or :data:`USERS`."""
-    benchmark: Benchmark = plugin.load({**BENCHMARKS, **USERS}[name])
-    return benchmark
+    return _described({**BENCHMARKS, **USERS}[name])
+
+
+@cache
+def _described(entry: str) -> Benchmark:
+    """Returns a description, built from the literals of a ``tables.py``: rows of subsets and metrics, and names."""
+    from opencompass_tooleval.catalogue.metrics import metric_of  # which imports this module
+
+    found: Any = plugin.load(entry)
+    if isinstance(found, Benchmark):
+        return found
+    subsets, metrics = (row['name'] for row in found['subsets']), map(metric_of, found['metrics'])
+    return Benchmark(**{**found, 'subsets': tuple(subsets), 'metrics': tuple(metrics)})
 
 
 def holds_dialogues(result: Any) -> bool:

@@ -63,6 +63,12 @@ PARAMETER_ERROR_RATE = Metric(
     'parameter_error_rate', 'Parameter errors', 'share with a call with wrong parameters', higher_is_better=False
 )
 _OVERALL = Metric(OVERALL, 'Overall', 'mean of the abilities, as in the paper', rank=1)
+_SHARED = (ACCURACY, SUCCESS_RATE, TOOL_ERROR_RATE, TOOL_NAME_ERROR_RATE, PARAMETER_ERROR_RATE)
+
+
+def metric_of(row: Mapping[str, Any] | str) -> Metric:
+    """Returns the metric of a row in ``tables.py``: its members, or the name of one that several benchmarks have."""
+    return {metric.name: metric for metric in _SHARED}[row] if isinstance(row, str) else Metric(**row)
 
 
 @cache

@@ -80,9 +80,9 @@ def _name_of(kind: Any) -> str:
 
 
 def _version(module: str) -> str:
-    """Returns the ``VERSION`` of the nearest package around a module; ``''`` if it has none."""
+    """Returns the ``VERSION`` of the nearest package around a module, or of its tables; ``''`` if it has none."""
     while module := module.rpartition('.')[0]:
-        if version := getattr(import_module(module), 'VERSION', None):
+        if version := getattr(getattr(package := import_module(module), 'tables', package), 'VERSION', None):
             return str(version)
     return ''
 

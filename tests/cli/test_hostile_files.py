@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
-from opencompass_tooleval.benchmarks.restbench.records import load_records as load_requests
-from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
+from opencompass_tooleval.benchmarks.restbench.data import load_records as load_requests
+from opencompass_tooleval.benchmarks.restbench.data import open_toolbox
 from opencompass_tooleval.benchmarks.teval.records import load_samples
 from opencompass_tooleval.benchmarks.toolbench import success
 from opencompass_tooleval.benchmarks.toolbench.records import load_data

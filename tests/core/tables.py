@@ -6,7 +6,7 @@ from typing import Any
 
 from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
-from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
+from opencompass_tooleval.benchmarks.restbench.data import TABLE as RESTBENCH
 from opencompass_tooleval.benchmarks.teval.native_calls import native_subset
 from opencompass_tooleval.benchmarks.teval.records import TABLE as TEVAL
 from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING

@@ -11,10 +11,8 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
-from opencompass_tooleval.benchmarks.restbench import tools as rest
-from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
-from opencompass_tooleval.benchmarks.restbench.records import load_records
-from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
+from opencompass_tooleval.benchmarks.restbench.data import TABLE as RESTBENCH
+from opencompass_tooleval.benchmarks.restbench.data import gold_calls, load_records, offered_tools, open_toolbox
 from opencompass_tooleval.benchmarks.toolbench import request as apis
 from opencompass_tooleval.benchmarks.toolbench.build import make_requests, open_tools
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
@@ -76,9 +74,9 @@ def _golds() -> dict[str, tuple[str, list[Step]]]:
     for service in RESTBENCH:
         tools = open_toolbox(DEMO / 'restbench' / service.document, None, 'function_calling')
         records, _ = load_records(DEMO / 'restbench' / service.file, service.name, tools.inventory)
-        sent = rest.offered_tools(tools.functions)
+        sent = offered_tools(tools.functions)
         for record in records:
-            step = [_call(sent, call) for call in rest.gold_calls(record, tools.functions)]
+            step = [_call(sent, call) for call in gold_calls(record, tools.functions)]
             golds[record.query] = (f'{service.name}/{record.id}', [step])
     for name, file in DATA.items():
         shown = open_tools(DEMO / 'toolbench' / file, name)

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.adapter import ToolEvalAgentDataset
-from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchDataset
+from opencompass_tooleval.benchmarks.restbench.task import ToolEvalRestBenchDataset
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.protocol import Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers

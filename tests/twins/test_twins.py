@@ -13,7 +13,7 @@ from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDat
 from opencompass_tooleval.agents.scoring.scoring import score_trajectory
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset
-from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchDataset
+from opencompass_tooleval.benchmarks.restbench.task import ToolEvalRestBenchDataset
 from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalFunctionCallingDataset
 from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchDataset
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.restbench.adapter import RestBenchDialogues
-from opencompass_tooleval.benchmarks.restbench.choices import read_choices
-from opencompass_tooleval.benchmarks.restbench.prompts import PUBLISHED, PUBLISHED_SYSTEM, published_prompt
-from opencompass_tooleval.benchmarks.restbench.records import (
+from opencompass_tooleval.benchmarks.restbench.data import (
     Record,
     gold_choices,
     load_records,
+    open_toolbox,
     parse_payload,
 )
+from opencompass_tooleval.benchmarks.restbench.prompts import PUBLISHED, PUBLISHED_SYSTEM, published_prompt
+from opencompass_tooleval.benchmarks.restbench.reading import read_choices
 from opencompass_tooleval.benchmarks.restbench.scoring import score_answer
-from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
+from opencompass_tooleval.benchmarks.restbench.task import RestBenchDialogues
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.literal_reply import TRIES
 from opencompass_tooleval.core.errors import DataError

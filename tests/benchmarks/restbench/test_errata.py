@@ -8,9 +8,15 @@ from dataclasses import asdict
 
 import pytest
 
-from opencompass_tooleval.benchmarks.restbench.errata import KINDS, UNLISTED, find_errata, repair
-from opencompass_tooleval.benchmarks.restbench.paths import Inventory, matches
-from opencompass_tooleval.benchmarks.restbench.tools import match_instructions
+from opencompass_tooleval.benchmarks.restbench.data import (
+    KINDS,
+    UNLISTED,
+    Inventory,
+    find_errata,
+    match_instructions,
+    matches,
+    repair,
+)
 from opencompass_tooleval.catalogue.benchmark import count_kinds
 from tests.benchmarks.restbench.support import TOOLS, loaded, toolbox
 from tests.conftest import ROOT

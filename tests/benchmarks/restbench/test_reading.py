@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.restbench.answers import MAX_STEPS, read_path
-from opencompass_tooleval.benchmarks.restbench.paths import MAX_STEP_CHARS, Inventory, matches, normalise
+from opencompass_tooleval.benchmarks.restbench.data import MAX_STEP_CHARS, Inventory, matches, normalise
+from opencompass_tooleval.benchmarks.restbench.reading import MAX_STEPS, read_path
 from opencompass_tooleval.core.calls.answer import Answer
 from tests.benchmarks.restbench.support import TOOLS
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.restbench.paths import Inventory
-from opencompass_tooleval.benchmarks.restbench.records import find_subset, load_records
+from opencompass_tooleval.benchmarks.restbench.data import Inventory, find_subset, load_records
 from opencompass_tooleval.core.errors import DataError
 from tests.benchmarks.restbench.support import TOOLS, loaded, toolbox
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.restbench.data import open_toolbox
 from opencompass_tooleval.benchmarks.restbench.prompts import build_prompt
-from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
 from opencompass_tooleval.core.errors import DataError
 from tests.benchmarks.restbench.support import DEMO
 
