@@ -40,7 +40,7 @@ It is called with ``(subset, *, ...)`` and returns a ``ConfiguredDataset`` of th
 those of ``language``, ``version``, ``method``, ``data`` and ``instructions`` that apply to the benchmark.
 """
 
-DOWNLOAD = {'teval': '.benchmarks.teval.files:download'}
+DOWNLOAD = {'teval': '.benchmarks.teval.data:download'}
 """Benchmark -> a function that fetches its files and returns their folder."""
 
 BUILD: dict[str, str] = {}
@@ -57,7 +57,7 @@ VARIANTS = {
 """Name -> a kind of variants to compare benchmarks with."""
 
 TABLES = {
-    'teval': '.benchmarks.teval.groups:tooleval_teval_summary_groups',
+    'teval': '.benchmarks.teval.tables:tooleval_teval_summary_groups',
     'ultratool': '.benchmarks.ultratool.groups:tooleval_ultratool_summary_groups',
     'funcqa': '.benchmarks.funcqa.groups:tooleval_funcqa_summary_groups',
     'easytool': '.instructions.groups:SUMMARY_GROUPS',
@@ -118,7 +118,7 @@ MODULES = [
     '.models.served_model',
     '.runners.slurm.runner',
     '.summarizers.summarizer',
-    '.benchmarks.teval.adapter',
+    '.benchmarks.teval.task',
     '.benchmarks.ultratool.adapter',
 ]
 """Modules that register objects in OpenCompass, or that configs refer to."""

@@ -17,8 +17,8 @@ from opencompass.utils.run import get_config_from_arg
 
 from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
 from opencompass_tooleval.benchmarks.restbench.data import TABLE as RESTBENCH_TABLE
-from opencompass_tooleval.benchmarks.teval.records import SUFFIXES, TABLE, file_stem, split_stem
-from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
+from opencompass_tooleval.benchmarks.teval.data import SUFFIXES, TABLE, file_stem, split_stem
+from opencompass_tooleval.benchmarks.teval.tables import VERSIONS
 from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH_TABLE
 from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS as ULTRATOOL_LANGUAGES
 from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL_TABLE

@@ -35,9 +35,8 @@ from opencompass_tooleval.benchmarks.funcqa.arithmetic import call_tool
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench import scoring as restbench
 from opencompass_tooleval.benchmarks.restbench.reading import read_choices
-from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
-from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, Protocol
-from opencompass_tooleval.benchmarks.teval.records import query_of
+from opencompass_tooleval.benchmarks.teval.data import query_of
+from opencompass_tooleval.benchmarks.teval.reading import POSTPROCESSORS, PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.benchmarks.toolbench.records import find_file, load_data
 from opencompass_tooleval.benchmarks.toolbench.request import make_request
@@ -510,13 +509,13 @@ READERS: Mapping[str, Reader] = {
     'what somebody said': Reader(bounded_text),
     'members of an object': Reader(_members, ('core/text/json_members.py',)),
     'T-Eval, ids': Reader(
-        lambda text: [query_of(part) for part in (text, f'query_{text}')], ('benchmarks/teval/records.py',)
+        lambda text: [query_of(part) for part in (text, f'query_{text}')], ('benchmarks/teval/data.py',)
     ),
     'errors of a log': Reader(_causes, ('work_dir/causes.py',)),
     **{
         f'T-Eval, {kind}, {protocol}, {scoring}': Reader(
             partial(_teval, kind, protocol, scoring),
-            ('core/text/fullwidth.py', 'benchmarks/teval/score_review.py', 'benchmarks/teval/score_call.py'),
+            ('core/text/fullwidth.py', 'benchmarks/teval/scoring.py', 'benchmarks/teval/scoring.py'),
         )
         for kind in TEVAL_RECORDS
         for protocol in PROTOCOLS

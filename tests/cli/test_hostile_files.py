@@ -14,7 +14,7 @@ import pytest
 from opencompass_tooleval.benchmarks.funcqa.records import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench.data import load_records as load_requests
 from opencompass_tooleval.benchmarks.restbench.data import open_toolbox
-from opencompass_tooleval.benchmarks.teval.records import load_samples
+from opencompass_tooleval.benchmarks.teval.data import load_samples
 from opencompass_tooleval.benchmarks.toolbench import success
 from opencompass_tooleval.benchmarks.toolbench.records import load_data
 from opencompass_tooleval.benchmarks.ultratool.build_read import read_samples

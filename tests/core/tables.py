@@ -7,9 +7,9 @@ from typing import Any
 from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
 from opencompass_tooleval.benchmarks.funcqa.records import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.restbench.data import TABLE as RESTBENCH
-from opencompass_tooleval.benchmarks.teval.native_calls import native_subset
-from opencompass_tooleval.benchmarks.teval.records import TABLE as TEVAL
-from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING
+from opencompass_tooleval.benchmarks.teval.data import TABLE as TEVAL
+from opencompass_tooleval.benchmarks.teval.data import native_subset
+from opencompass_tooleval.benchmarks.teval.tables import FUNCTION_CALLING
 from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL
 from opencompass_tooleval.extras.conformance.records import TABLE as CONFORMANCE

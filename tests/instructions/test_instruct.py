@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
-from opencompass_tooleval.benchmarks.teval.records import TABLE, Sample, file_stem, load_samples
+from opencompass_tooleval.benchmarks.teval.data import TABLE, Sample, file_stem, load_samples
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset, ToolEvalUltraToolEvaluator
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt
 from opencompass_tooleval.benchmarks.ultratool.records import FOLDERS, Record, data_file, load_example, load_records

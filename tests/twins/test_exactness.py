@@ -21,7 +21,7 @@ from opencompass_tooleval.benchmarks.restbench.data import parse_payload as pars
 from opencompass_tooleval.benchmarks.restbench.scoring import score_answer as score_path
 from opencompass_tooleval.benchmarks.restbench.task import ToolEvalRestBenchDataset
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.protocol import Protocol
+from opencompass_tooleval.benchmarks.teval.reading import Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.benchmarks.toolbench.trajectories import read_runs
 from opencompass_tooleval.benchmarks.ultratool.protocol import Protocol as UltraToolProtocol

@@ -14,7 +14,7 @@ from opencompass_tooleval.agents.scoring.scoring import score_trajectory
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.benchmarks.funcqa.adapter import ToolEvalFuncQADataset
 from opencompass_tooleval.benchmarks.restbench.task import ToolEvalRestBenchDataset
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalFunctionCallingDataset
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalDataset, ToolEvalTEvalFunctionCallingDataset
 from opencompass_tooleval.benchmarks.toolbench.adapter import ToolEvalToolBenchDataset
 from opencompass_tooleval.benchmarks.ultratool.adapter import ToolEvalUltraToolDataset
 from opencompass_tooleval.benchmarks.ultratool.records import load_records as load_ultratool

@@ -1,8 +1,8 @@
 """RestBench's data: steps and tools by name, errata, typed records, documented tools, and the files themselves.
 
 Each service has its records and its OpenAPI document. A file of records is a JSON list of
-``{"query": text, "solution": [step, ...]}``; the id of a row is its number, from 0. Instructions for the tools, published
-or generated, are in EasyTool's folder. Steps are parsed in time linear in the text.
+``{"query": text, "solution": [step, ...]}``; the id of a row is its number, from 0. Instructions for the tools,
+published or generated, are in EasyTool's folder. Steps are parsed in time linear in the text.
 """
 
 from __future__ import annotations

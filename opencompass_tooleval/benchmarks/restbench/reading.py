@@ -1,8 +1,8 @@
 """Parses the path in an answer: names of tools, native calls, or numbers. The size of the text is limited.
 
 An answer to EasyTool's prompt chooses tools by number: a list of ``{"Task": text, "ID": number}``. EasyTool's script
-takes the text before the first blank line, which must be a Python literal; otherwise it repeats the request. If an answer
-makes the script stop with an error, the answer is wrong here: it has a reason and no path.
+takes the text before the first blank line, which must be a Python literal; otherwise it repeats the request. If an
+answer makes the script stop with an error, the answer is wrong here: it has a reason and no path.
 """
 
 from __future__ import annotations

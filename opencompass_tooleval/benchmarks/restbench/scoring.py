@@ -20,7 +20,6 @@ from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.core.text.reading import Parsed
 
-
 _inventory = lru_cache(maxsize=8)(Inventory)
 
 
@@ -201,4 +200,4 @@ class RestBenchScorer(Scorer):
 class RestBenchCallsScorer(RestBenchScorer):
     """Scores the native calls of one service."""
 
-    tools = ()
+    tools: Sequence[ToolSchema] = ()
