@@ -515,7 +515,7 @@ READERS: Mapping[str, Reader] = {
     **{
         f'T-Eval, {kind}, {protocol}, {scoring}': Reader(
             partial(_teval, kind, protocol, scoring),
-            ('core/text/fullwidth.py', 'benchmarks/teval/scoring.py', 'benchmarks/teval/scoring.py'),
+            ('core/text/fullwidth.py', 'benchmarks/teval/reading.py', 'benchmarks/teval/scoring.py'),
         )
         for kind in TEVAL_RECORDS
         for protocol in PROTOCOLS
