@@ -43,8 +43,6 @@ NEXT_CALL_SYSTEM = {
 FINISH_DESCRIPTION = {'EN': 'Ends the work: the request is fulfilled.', 'ZH': '请求已经完成，结束任务。'}
 """Description of the finish tool; the data's own system prompt would request written calls."""
 
-PLAN_LINE = 'Use {name} with {args}'
-
 _JSON_TYPES = {
     'STRING': 'string',
     'NUMBER': 'number',
@@ -77,7 +75,7 @@ def _plan(record: Record) -> str:
     if record.format == 'json':
         return json.dumps([{'id': step.id, 'name': step.name, 'args': step.args} for step in steps])
     named = [step for step in steps if step.name in record.apis]
-    lines = (PLAN_LINE.format(name=step.name, args=step.args) for step in named)
+    lines = (f'Use {step.name} with {step.args}' for step in named)
     return '\n'.join(line.replace('. ', ', ').replace('\n', ' ') for line in lines)
 
 

@@ -310,7 +310,5 @@ def read_native(record: Record, answer: Answer, one: OneCall) -> Parsed:
         reason = why_unread(visible)
         return unread(reason if reason.startswith(INFRA) or reason == TRUNCATED_REASONING else one.reason)
     arguments = one.call.arguments if isinstance(one.call.arguments, dict) else {}
-    thought = visible.text.strip()
-    if record.subset.kind == 'instruct':
-        return Parsed({'thought': thought, 'action': one.call.name, 'args': arguments}, 'call')
-    return Parsed({'thought': thought, 'name': one.call.name, 'args': arguments}, 'call')
+    name = 'action' if record.subset.kind == 'instruct' else 'name'
+    return Parsed({'thought': visible.text.strip(), name: one.call.name, 'args': arguments}, 'call')

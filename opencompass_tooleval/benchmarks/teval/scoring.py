@@ -70,8 +70,10 @@ def _same(predicted: Any, gold: Any, strict: bool) -> bool:
 
 
 def score_instruct(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
-    """Computes the scores of format and arguments of one call, 0-1, and the reason; the other format's metrics are
-    None."""
+    """Computes the scores of format and arguments of one call, 0-1, and the reason (T-Eval, App. C.1).
+
+    The metrics of the other format are None.
+    """
     values: Values = dict.fromkeys(record.subset.metrics)
     form, exact = f'{record.format}_format_metric', f'{record.format}_args_em_metric'
     if not parsed.ok:
@@ -154,7 +156,7 @@ def _plan_reason(matched: int, in_order: int, predicted: int, gold: int) -> str:
 
 
 def score_plan(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
-    """Computes precision, recall, F1 and parse rate of one plan, 0-1, and the reason.
+    """Computes precision, recall, F1 and parse rate of one plan, 0-1, and the reason (T-Eval, App. C.2).
 
     A plan with only ``FinishAction`` scores 0; the official code fails on it. If :func:`is_tied` is true,
     ``similarity`` must be a :class:`~opencompass_tooleval.core.scoring.similarity.Batchwise`.
@@ -236,24 +238,23 @@ def equal_args(predicted: Any, gold: Any, strict: bool) -> float:
     return float(predicted.strip("'").strip('"') == gold)
 
 
-def _args_reason(predicted: Any, gold: Any) -> str:
-    missing = isinstance(gold, dict) and isinstance(predicted, dict) and any(key not in predicted for key in gold)
-    return 'args:missing' if missing else 'args:wrong'
-
-
 def _call_reason(record: Record, parsed: Parsed, values: Values) -> str:
-    gold = cast(CallGold, record.gold)
     if values.get('name', 1) != 1:
         return 'name:wrong'
     args = values.get('args')
     if args is not None and args < SAME - V2_EPSILON:
-        return _args_reason(parsed.value['args'], gold.args)
+        predicted, gold = parsed.value['args'], cast(CallGold, record.gold).args
+        missing = isinstance(gold, dict) and isinstance(predicted, dict) and any(key not in predicted for key in gold)
+        return 'args:missing' if missing else 'args:wrong'
     thought = values.get('thought')
     return 'thought:differs' if thought is not None and thought < SAME else OK
 
 
 def score_call(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
-    """Computes the subset's metrics for one answer, 0-1, and the reason."""
+    """Computes the metrics of the next thought and call, 0-1, and the reason (T-Eval, App. C.3 to C.5).
+
+    ``call`` answers in JSON with all three parts; ``reason``, ``retrieve`` and ``understand`` in plain text with one.
+    """
     values: Values = dict.fromkeys(record.subset.metrics, 0.0)
     if not parsed.ok:
         return values, parsed.reason
@@ -278,7 +279,7 @@ def show_call(record: Record, call: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def score_review(record: Record, parsed: Parsed, protocol: Protocol, similarity: Similarity) -> tuple[Values, str]:
-    """Returns parse rate and correctness of the choice, 0-1, and the reason."""
+    """Returns parse rate and correctness of the choice, 0-1, and the reason (T-Eval, App. C.6)."""
     if not parsed.ok:
         return {'parse_rate': 0.0, 'review_quality': 0.0}, parsed.reason
     right = parsed.value == cast(ReviewGold, record.gold).answer
