@@ -17,8 +17,7 @@ _FOLDERS = {
 
 BENCHMARKS = {
     **{name: f'.{folder}.tables:BENCHMARK' for name, folder in _FOLDERS.items()},
-    **{name: f'.{name}.description:BENCHMARK' for name in ('agents',)},
-    **{name: f'.benchmarks.{name}.description:BENCHMARK' for name in ('teval', 'restbench')},
+    'agents': '.agents.description:BENCHMARK',
 }
 """Name of a benchmark on the command line and in results -> its description."""
 
@@ -28,17 +27,12 @@ USERS: dict[str, str] = {}
 OF_EXTRAS: set[str] = set()
 """Benchmarks whose descriptions are extras: runs of other benchmarks do not load them."""
 
-FILES = {
-    **{name: f'.{folder}.data:FILES' for name, folder in _FOLDERS.items()},
-    **{name: f'.{name}.files:FILES' for name in ('agents',)},
-    **{name: f'.benchmarks.{name}.files:FILES' for name in ('teval', 'restbench')},
-}
+FILES = {**{name: f'.{folder}.data:FILES' for name, folder in _FOLDERS.items()}, 'agents': '.agents.files:FILES'}
 """Benchmark -> its data files."""
 
 CONFIGURED = {
     **{name: f'.{folder}.data:configured' for name, folder in _FOLDERS.items()},
-    **{name: f'.{name}.files:configured' for name in ('agents',)},
-    **{name: f'.benchmarks.{name}.files:configured' for name in ('teval', 'restbench')},
+    'agents': '.agents.files:configured',
 }
 """Benchmark -> the function for ``tooleval prompts``.
 
@@ -46,7 +40,7 @@ It is called with ``(subset, *, ...)`` and returns a ``ConfiguredDataset`` of th
 those of ``language``, ``version``, ``method``, ``data`` and ``instructions`` that apply to the benchmark.
 """
 
-DOWNLOAD = {'teval': '.benchmarks.teval.files:download'}
+DOWNLOAD = {'teval': '.benchmarks.teval.data:download'}
 """Benchmark -> a function that fetches its files and returns their folder."""
 
 BUILD: dict[str, str] = {}
@@ -63,7 +57,7 @@ VARIANTS = {
 """Name -> a kind of variants to compare benchmarks with."""
 
 TABLES = {
-    'teval': '.benchmarks.teval.groups:tooleval_teval_summary_groups',
+    'teval': '.benchmarks.teval.tables:tooleval_teval_summary_groups',
     'ultratool': '.benchmarks.ultratool.tables:tooleval_ultratool_summary_groups',
     'funcqa': '.benchmarks.funcqa.tables:tooleval_funcqa_summary_groups',
     'easytool': '.instructions.groups:SUMMARY_GROUPS',
@@ -109,7 +103,7 @@ MODULES = [
     '.instructions.adapter',
     '.twins.adapter',
     '.benchmarks.funcqa.task',
-    '.benchmarks.restbench.adapter',
+    '.benchmarks.restbench.task',
     '.benchmarks.toolbench.task',
     '.models.openai_model',
     '.models.conversation',
@@ -124,7 +118,7 @@ MODULES = [
     '.models.served_model',
     '.runners.slurm.runner',
     '.summarizers.summarizer',
-    '.benchmarks.teval.adapter',
+    '.benchmarks.teval.task',
     '.benchmarks.ultratool.task',
 ]
 """Modules that register objects in OpenCompass, or that configs refer to."""
@@ -166,7 +160,7 @@ REGISTERED: dict[str, list[str]] = {
 }
 """Registry of OpenCompass -> our names. Registries overwrite names silently, so a test checks that ours are free."""
 
-MOVED = {f'benchmarks.{name}.adapter': f'benchmarks.{name}.task' for name in ('funcqa', 'toolbench', 'ultratool')}
+MOVED = {f'benchmarks.{name}.adapter': f'benchmarks.{name}.task' for name in _FOLDERS}
 """Former module -> module whose classes the configs of earlier runs name; both without the package's name."""
 
 DATASETS = ''

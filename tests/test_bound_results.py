@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from mmengine.config.lazy import LazyAttr, LazyObject
 
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalEvaluator
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalEvaluator
 from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.inferencers.result_origin import scoring_digest
 from opencompass_tooleval.work_dir.stored import is_intact, origin_in, with_origin
@@ -274,7 +274,7 @@ def test_what_decides_if_a_scoring_is_the_same(monkeypatch: pytest.MonkeyPatch, 
 
     assert digest({'type': 'mine.post'}) != digest({'type': 'other.post'})
     assert digest({'type': middle}) == digest({'type': f'{__name__}.middle'})
-    name = 'opencompass_tooleval.benchmarks.teval.adapter.ToolEvalTEvalEvaluator'
+    name = 'opencompass_tooleval.benchmarks.teval.task.ToolEvalTEvalEvaluator'
     assert digest(None) == digest(None, name)
     assert digest({'type': name}) == digest({'type': name.replace('adapter', 'moved')})
     assert digest({'tags': {'a', 'b'}}) == digest({'tags': {'b', 'a'}}) == digest({'tags': ['a', 'b']})

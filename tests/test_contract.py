@@ -16,9 +16,9 @@ from opencompass.utils import build_dataset_from_cfg
 from opencompass.utils.run import get_config_from_arg
 
 from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
-from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH_TABLE
-from opencompass_tooleval.benchmarks.teval.records import SUFFIXES, TABLE, file_stem, split_stem
-from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
+from opencompass_tooleval.benchmarks.restbench.data import TABLE as RESTBENCH_TABLE
+from opencompass_tooleval.benchmarks.teval.data import SUFFIXES, TABLE, file_stem, split_stem
+from opencompass_tooleval.benchmarks.teval.tables import VERSIONS
 from opencompass_tooleval.benchmarks.toolbench.data import TABLE as TOOLBENCH_TABLE
 from opencompass_tooleval.benchmarks.ultratool.data import TABLE as ULTRATOOL_TABLE
 from opencompass_tooleval.benchmarks.ultratool.tables import FOLDERS as ULTRATOOL_LANGUAGES
@@ -225,8 +225,8 @@ def test_restbench_and_toolbench_configs_are_the_table(variant: str) -> None:
 @pytest.mark.parametrize(
     ('called', 'file', 'original'),
     [
-        ('restbench_tmdb_fc', 'benchmarks/restbench/config_rows.py', 'tooleval_restbench_rows'),
-        ('restbench_spotify_fc', 'benchmarks/restbench/config_rows.py', 'tooleval_restbench_rows'),
+        ('restbench_tmdb_fc', 'benchmarks/restbench/configs.py', 'tooleval_restbench_rows'),
+        ('restbench_spotify_fc', 'benchmarks/restbench/configs.py', 'tooleval_restbench_rows'),
         ('toolbench_calls_fc', 'benchmarks/toolbench/configs.py', 'tooleval_toolbench_rows'),
         ('funcqa_fc', 'agents/funcqa_config_rows.py', 'tooleval_funcqa_rows'),
     ],

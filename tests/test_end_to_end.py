@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.records import TABLE
+from opencompass_tooleval.benchmarks.teval.data import TABLE
 from opencompass_tooleval.catalogue.metrics import main_first
 from tests.conftest import ROOT, ModelServer
 from tests.forked import run_opencompass, run_tooleval

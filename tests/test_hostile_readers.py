@@ -34,10 +34,9 @@ from opencompass_tooleval.benchmarks.funcqa import scoring as funcqa_scoring
 from opencompass_tooleval.benchmarks.funcqa.data import call_tool
 from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_questions
 from opencompass_tooleval.benchmarks.restbench import scoring as restbench
-from opencompass_tooleval.benchmarks.restbench.choices import read_choices
-from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
-from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, Protocol
-from opencompass_tooleval.benchmarks.teval.records import query_of
+from opencompass_tooleval.benchmarks.restbench.reading import read_choices
+from opencompass_tooleval.benchmarks.teval.data import query_of
+from opencompass_tooleval.benchmarks.teval.reading import POSTPROCESSORS, PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.benchmarks.toolbench.data import (
     Choice,
@@ -515,13 +514,13 @@ READERS: Mapping[str, Reader] = {
     'what somebody said': Reader(bounded_text),
     'members of an object': Reader(_members, ('core/text/json_members.py',)),
     'T-Eval, ids': Reader(
-        lambda text: [query_of(part) for part in (text, f'query_{text}')], ('benchmarks/teval/records.py',)
+        lambda text: [query_of(part) for part in (text, f'query_{text}')], ('benchmarks/teval/data.py',)
     ),
     'errors of a log': Reader(_causes, ('work_dir/causes.py',)),
     **{
         f'T-Eval, {kind}, {protocol}, {scoring}': Reader(
             partial(_teval, kind, protocol, scoring),
-            ('core/text/fullwidth.py', 'benchmarks/teval/score_review.py', 'benchmarks/teval/score_call.py'),
+            ('core/text/fullwidth.py', 'benchmarks/teval/reading.py', 'benchmarks/teval/scoring.py'),
         )
         for kind in TEVAL_RECORDS
         for protocol in PROTOCOLS
@@ -548,7 +547,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'RestBench': Reader(
         lambda text: [_detail(restbench.score_answer(make_path_record(['GET /a']), said)) for said in (text, [text])],
-        ('benchmarks/restbench/answers.py', 'benchmarks/restbench/paths.py'),
+        ('benchmarks/restbench/reading.py', 'benchmarks/restbench/data.py'),
     ),
     'RestBench, choices': Reader(
         lambda text: [read_choices(part, {1: 'a'}) for part in (text, f'[{{"ID": "{text[:-20]}"}}]')]

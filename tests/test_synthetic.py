@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from opencompass_tooleval.benchmarks.teval.data import TABLE, Sample, file_stem, load_samples
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.protocol import Protocol
-from opencompass_tooleval.benchmarks.teval.records import TABLE, Sample, file_stem, load_samples
+from opencompass_tooleval.benchmarks.teval.reading import Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.result import OK

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import opencompass_tooleval
+from opencompass_tooleval.benchmarks.teval.data import load_samples
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.records import load_samples
 
 DEMO = Path(opencompass_tooleval.__file__).resolve().parent / 'demo'
 TASKS = DEMO / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json'

@@ -69,12 +69,10 @@ from opencompass_tooleval.benchmarks.funcqa.data import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.funcqa.data import Record as FuncQARecord
 from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_funcqa
 from opencompass_tooleval.benchmarks.funcqa.scoring import score_predictions
-from opencompass_tooleval.benchmarks.teval import score_plan
-from opencompass_tooleval.benchmarks.teval.answers import postprocess_v1
+from opencompass_tooleval.benchmarks.teval.data import FIX, Sample, load_samples
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.protocol import Protocol
-from opencompass_tooleval.benchmarks.teval.records import FIX, Sample, load_samples
-from opencompass_tooleval.benchmarks.teval.scoring import read_answer, score_answers
+from opencompass_tooleval.benchmarks.teval.reading import Protocol, postprocess_v1, read_answer
+from opencompass_tooleval.benchmarks.teval.scoring import compared_texts, score_answers
 from opencompass_tooleval.benchmarks.ultratool import scoring as ultratool_scoring
 from opencompass_tooleval.benchmarks.ultratool.data import find_subset, load_recorded_rows
 from opencompass_tooleval.benchmarks.ultratool.reading import Protocol as UltraToolProtocol
@@ -120,7 +118,7 @@ def distinct_strings(samples: Sequence[Sample], answers: Sequence[Answer]) -> li
     """What has to be encoded."""
     texts: list[str] = []
     for sample, answer in zip(samples, answers, strict=True):
-        texts.extend(score_plan.texts(sample.record, read_answer(sample.record, answer, V1), V1))
+        texts.extend(compared_texts(sample.record, read_answer(sample.record, answer, V1), V1))
     return list(dict.fromkeys(texts))
 
 
@@ -178,7 +176,7 @@ def benchmark_inference(data: Path, requests: int) -> dict[str, float]:
     from opencompass.openicl.icl_prompt_template import PromptTemplate
     from opencompass.openicl.icl_retriever import ZeroRetriever
 
-    from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
+    from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalDataset
     from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
     from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
     from opencompass_tooleval.models.openai_model import ToolEvalOpenAI

@@ -28,8 +28,8 @@ from typing import Any
 
 from synthetic_words import LANGUAGES, TOOLS, Language
 
+from opencompass_tooleval.benchmarks.teval.data import FINISH, PARTS, TABLE, Subset, file_stem, load_samples
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.records import FINISH, PARTS, TABLE, Subset, file_stem, load_samples
 from opencompass_tooleval.core.scoring.noise import damage
 
 VERSION = 'v1'

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from opencompass_tooleval.benchmarks.teval.records import TABLE
+from opencompass_tooleval.benchmarks.teval.data import TABLE
 
 TOOLS = Path(__file__).resolve().parent
 RUN = 'ours'

@@ -6,7 +6,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.benchmarks.restbench.config_rows import tooleval_restbench_rows
+    from opencompass_tooleval.benchmarks.restbench.configs import tooleval_restbench_rows
     from opencompass_tooleval.configs.datasets.teval.tooleval_teval_easytool_gen import (
         tooleval_teval_en_v2_easytool_datasets,
     )

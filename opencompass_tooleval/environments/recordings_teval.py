@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.teval.records import ReviewGold, Sample, load_samples, split_stem
+from opencompass_tooleval.benchmarks.teval.data import ReviewGold, Sample, load_samples, split_stem
 from opencompass_tooleval.benchmarks.toolbench.reading import error_kind
 from opencompass_tooleval.core.calls.messages import TOOL, Message
 from opencompass_tooleval.core.text.bounds import MAX_CHARS

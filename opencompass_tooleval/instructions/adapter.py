@@ -11,9 +11,9 @@ from datasets import Dataset
 from opencompass.registry import LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
-from opencompass_tooleval.benchmarks.teval.records import FIX as TEVAL_FIX
-from opencompass_tooleval.benchmarks.teval.records import read_prompt, split_stem
+from opencompass_tooleval.benchmarks.teval.data import FIX as TEVAL_FIX
+from opencompass_tooleval.benchmarks.teval.data import read_prompt, split_stem
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalDataset
 from opencompass_tooleval.benchmarks.ultratool.data import FIX as ULTRATOOL_FIX
 from opencompass_tooleval.benchmarks.ultratool.data import data_file, find_subset, load_example, parse_payload
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt, messages_of

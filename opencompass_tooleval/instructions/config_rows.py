@@ -1,12 +1,12 @@
 # T-Eval and UltraTool with EasyTool instructions; configs select from these rows.
 from mmengine.config import read_base
 
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalEvaluator, tooleval_teval_v1, tooleval_teval_v2
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalEvaluator, tooleval_teval_v1, tooleval_teval_v2
 from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset, ToolEvalUltraToolEasyToolDataset
 
 with read_base():
-    from opencompass_tooleval.benchmarks.teval.config_rows import tooleval_teval_infer_cfg, tooleval_teval_reader_cfg
+    from opencompass_tooleval.benchmarks.teval.configs import tooleval_teval_infer_cfg, tooleval_teval_reader_cfg
     from opencompass_tooleval.benchmarks.ultratool.configs import (
         tooleval_ultratool_infer_cfg,
         tooleval_ultratool_reader_cfg,

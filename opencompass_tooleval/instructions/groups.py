@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_summary_groups
+from opencompass_tooleval.benchmarks.teval.tables import tooleval_teval_summary_groups
 from opencompass_tooleval.benchmarks.ultratool.tables import tooleval_ultratool_summary_groups
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.instructions.subsets import TEVAL_VARIANTS, ULTRATOOL_VARIANTS

@@ -13,7 +13,7 @@ from datasets import Dataset
 from opencompass.registry import LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.teval.records import split_stem
+from opencompass_tooleval.benchmarks.teval.data import split_stem
 from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer
 from opencompass_tooleval.benchmarks.variant_kinds import TWIN
 from opencompass_tooleval.catalogue.variants import Change

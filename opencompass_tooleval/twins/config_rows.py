@@ -4,7 +4,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset
 
 with read_base():
-    from opencompass_tooleval.benchmarks.teval.config_rows import tooleval_teval_rows
+    from opencompass_tooleval.benchmarks.teval.configs import tooleval_teval_rows
     from opencompass_tooleval.benchmarks.ultratool.configs import tooleval_ultratool_rows
     from opencompass_tooleval.twins.subsets import TEVAL_TWINS, ULTRATOOL_TWINS
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.benchmarks.restbench.paths import is_placeholder, normalise
+from opencompass_tooleval.benchmarks.restbench.data import is_placeholder, normalise
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc
 from opencompass_tooleval.twins.names import Pool

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from opencompass_tooleval.benchmarks.teval.records import CHOICES, FINISH, read_prompt
+from opencompass_tooleval.benchmarks.teval.data import CHOICES, FINISH, read_prompt
 from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.tool_docs.api_list import find_api_list, write_api_list
 from opencompass_tooleval.twins.more import Most, Offered, inserted, others

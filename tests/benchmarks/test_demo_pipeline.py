@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.restbench.records import TABLE, gold_answer
+from opencompass_tooleval.benchmarks.restbench.data import TABLE, gold_answer
 from opencompass_tooleval.benchmarks.toolbench.scoring import SuccessGrading
 from tests.benchmarks.support import outcome_of, run, write_rows
 from tests.conftest import ModelServer, start_server

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import opencompass_tooleval
+from opencompass_tooleval.benchmarks.teval.data import load_samples, split_stem
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.records import load_samples, split_stem
 from opencompass_tooleval.cli.main import main
 
 DEMO = Path(opencompass_tooleval.__file__).resolve().parent / 'demo' / 'teval'

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_questions
-from opencompass_tooleval.benchmarks.restbench.records import load_records as load_requests
-from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
-from opencompass_tooleval.benchmarks.teval.records import load_samples
+from opencompass_tooleval.benchmarks.restbench.data import load_records as load_requests
+from opencompass_tooleval.benchmarks.restbench.data import open_toolbox
+from opencompass_tooleval.benchmarks.teval.data import load_samples
 from opencompass_tooleval.benchmarks.toolbench.data import load_data, load_final_answers
 from opencompass_tooleval.benchmarks.toolbench.scoring import SuccessGrading
 from opencompass_tooleval.benchmarks.ultratool.data import (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mmengine.config import Config, ConfigDict
 
-from opencompass_tooleval.benchmarks.teval.records import split_stem
+from opencompass_tooleval.benchmarks.teval.data import split_stem
 from opencompass_tooleval.benchmarks.toolbench.data import find_file
 from opencompass_tooleval.benchmarks.toolbench.data import find_subset as find_toolbench
 from opencompass_tooleval.core.calls.answer import Answer

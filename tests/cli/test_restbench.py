@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.restbench.records import gold_answer
+from opencompass_tooleval.benchmarks.restbench.data import gold_answer
 from tests.benchmarks.restbench.support import DEMO, SHARED, loaded
 from tests.cli.conftest import Command
 from tests.instructions.shared_data import real

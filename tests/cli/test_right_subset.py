@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
-from opencompass_tooleval.benchmarks.teval.records import load_samples
+from opencompass_tooleval.benchmarks.teval.data import load_samples
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalDataset
 from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolDataset
 from opencompass_tooleval.core.calls.messages import messages_text, prompt_digest
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval import VERSION
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
-from opencompass_tooleval.benchmarks.teval.records import TABLE
-from opencompass_tooleval.benchmarks.teval.subsets import SUBSETS
+from opencompass_tooleval.benchmarks.teval.data import TABLE
+from opencompass_tooleval.benchmarks.teval.tables import SUBSETS, VERSION
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
 from tests.cli.conftest import Command, demo_file, gold_answers, read_lines, write_json
 
 REVIEW, PLAN = 'review_str_v2', demo_file('plan_json_v2')

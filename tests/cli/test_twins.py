@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from opencompass_tooleval.benchmarks.teval.data import load_samples
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.records import load_samples
 from tests.cli.conftest import DEMO, Command
 from tests.cli.test_run import run
 from tests.models.api.scripted_server import KEY, Request, Script, serving

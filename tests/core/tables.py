@@ -6,10 +6,10 @@ from typing import Any
 
 from opencompass_tooleval.agents.tasks.records import TABLE as AGENTS
 from opencompass_tooleval.benchmarks.funcqa.data import TABLE as FUNCQA
-from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
-from opencompass_tooleval.benchmarks.teval.native_calls import native_subset
-from opencompass_tooleval.benchmarks.teval.records import TABLE as TEVAL
-from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING
+from opencompass_tooleval.benchmarks.restbench.data import TABLE as RESTBENCH
+from opencompass_tooleval.benchmarks.teval.data import TABLE as TEVAL
+from opencompass_tooleval.benchmarks.teval.data import native_subset
+from opencompass_tooleval.benchmarks.teval.tables import FUNCTION_CALLING
 from opencompass_tooleval.benchmarks.toolbench.data import TABLE as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.data import TABLE as ULTRATOOL
 from opencompass_tooleval.extras.conformance.records import TABLE as CONFORMANCE

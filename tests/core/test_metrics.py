@@ -14,7 +14,7 @@ from opencompass_tooleval.agents.scoring.scoring import LOOP
 from opencompass_tooleval.agents.scoring.scoring import METRICS as AGENT_METRICS
 from opencompass_tooleval.agents.toolbench.judged_scores import metrics_of
 from opencompass_tooleval.agents.toolbench.judgements import KINDS
-from opencompass_tooleval.benchmarks.teval.records import native_subset
+from opencompass_tooleval.benchmarks.teval.data import native_subset
 from opencompass_tooleval.catalogue import metrics
 from opencompass_tooleval.catalogue.benchmark import Benchmark, all_benchmarks
 from opencompass_tooleval.catalogue.labels import FAULTS, REASONS, SOURCES, Metric, explained, words_of_reason

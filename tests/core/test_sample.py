@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalDataset
 from opencompass_tooleval.catalogue.comparable import why_not_comparable
 from opencompass_tooleval.catalogue.tables import without_samples
 from opencompass_tooleval.core.statistics.intervals import ALPHA, score_interval

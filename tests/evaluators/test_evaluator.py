@@ -15,7 +15,7 @@ import pytest
 from datasets import Dataset, concatenate_datasets
 
 from opencompass_tooleval import __version__
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
 from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import aggregate_scores
 from opencompass_tooleval.catalogue.benchmark import part_of

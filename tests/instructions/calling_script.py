@@ -11,11 +11,10 @@ from typing import Any
 
 from opencompass_tooleval.benchmarks.funcqa.data import TABLE as FUNCQA
 from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_questions
-from opencompass_tooleval.benchmarks.restbench import tools as rest
-from opencompass_tooleval.benchmarks.restbench.records import TABLE as RESTBENCH
-from opencompass_tooleval.benchmarks.restbench.records import load_records
-from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
-from opencompass_tooleval.benchmarks.toolbench.prompts import make_requests, offered_tools, open_tools
+from opencompass_tooleval.benchmarks.restbench.data import TABLE as RESTBENCH
+from opencompass_tooleval.benchmarks.restbench.data import gold_calls, load_records, offered_tools, open_toolbox
+from opencompass_tooleval.benchmarks.toolbench import prompts as apis
+from opencompass_tooleval.benchmarks.toolbench.prompts import make_requests, open_tools
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 
 DEMO = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'demo'
@@ -75,14 +74,14 @@ def _golds() -> dict[str, tuple[str, list[Step]]]:
     for service in RESTBENCH:
         tools = open_toolbox(DEMO / 'restbench' / service.document, None, 'function_calling')
         records, _ = load_records(DEMO / 'restbench' / service.file, service.name, tools.inventory)
-        sent = rest.offered_tools(tools.functions)
+        sent = offered_tools(tools.functions)
         for record in records:
-            step = [_call(sent, call) for call in rest.gold_calls(record, tools.functions)]
+            step = [_call(sent, call) for call in gold_calls(record, tools.functions)]
             golds[record.query] = (f'{service.name}/{record.id}', [step])
     for name, file in DATA.items():
         shown = open_tools(DEMO / 'toolbench' / file, name)
         for request in make_requests(shown):
-            sent = offered_tools(request, shown.data.tools)
+            sent = apis.offered_tools(request, shown.data.tools)
             step = [_call(sent, call) for call in request.gold_calls]
             golds[request.query] = (f'{name}/{request.id}', [step])
     for subset in FUNCQA:

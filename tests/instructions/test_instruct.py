@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
-from opencompass_tooleval.benchmarks.teval.records import TABLE, Sample, file_stem, load_samples
+from opencompass_tooleval.benchmarks.teval.data import TABLE, Sample, file_stem, load_samples
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalDataset, ToolEvalTEvalEvaluator
 from opencompass_tooleval.benchmarks.ultratool.data import TABLE as ULTRATOOL_TABLE
 from opencompass_tooleval.benchmarks.ultratool.data import Record, data_file, load_example, load_records
 from opencompass_tooleval.benchmarks.ultratool.prompts import build_prompt

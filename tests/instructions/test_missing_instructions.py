@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.adapter import ToolEvalAgentDataset
-from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchDataset
+from opencompass_tooleval.benchmarks.restbench.task import ToolEvalRestBenchDataset
 from opencompass_tooleval.benchmarks.toolbench.task import ToolEvalToolBenchDataset
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDataset, ToolEvalUltraToolEasyToolDataset

@@ -13,7 +13,7 @@ import pytest
 
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.steps import answered_call
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalFunctionCallingDataset
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalFunctionCallingDataset
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.messages import Message

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate, OpenAI, OpenAISDK
 
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
-from opencompass_tooleval.benchmarks.teval.records import TABLE, file_stem
+from opencompass_tooleval.benchmarks.teval.data import TABLE, file_stem
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalDataset
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_calls import adapt_model, ask, token_length
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI

@@ -11,7 +11,7 @@ import pytest
 from mmengine.config import Config
 from opencompass.models import HuggingFacewithChatTemplate, OpenAISDK
 
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalEvaluator
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalEvaluator
 from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolEvaluator
 from opencompass_tooleval.models import OracleModel, ReplayModel, ToolEvalOpenAI, ToolEvalServed
 from opencompass_tooleval.models.settings import API_TASKS, needs_encoder, runs_beside_others

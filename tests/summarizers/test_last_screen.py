@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_summary_groups
+from opencompass_tooleval.benchmarks.teval.tables import tooleval_teval_summary_groups
 from opencompass_tooleval.catalogue.tables import columns_of
 from opencompass_tooleval.summarizers.last_screen import (
     Headline,

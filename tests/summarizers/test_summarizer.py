@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mmengine.config import ConfigDict
 
-from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_summary_groups
+from opencompass_tooleval.benchmarks.teval.tables import tooleval_teval_summary_groups
 from opencompass_tooleval.benchmarks.ultratool.tables import tooleval_ultratool_rows, tooleval_ultratool_summary_groups
 from opencompass_tooleval.summarizers.summarizer import ToolEvalSummarizer
 

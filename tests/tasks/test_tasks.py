@@ -16,8 +16,8 @@ import pytest
 from datasets import Dataset
 from mmengine.config import ConfigDict
 
+from opencompass_tooleval.benchmarks.teval.data import load_samples
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.records import load_samples
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.report.provenance import runs_table

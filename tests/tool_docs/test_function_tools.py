@@ -10,11 +10,10 @@ from jsonschema import Draft202012Validator
 
 from opencompass_tooleval.agents.loops.funcqa import TOOLS as FUNCQA_TOOLS
 from opencompass_tooleval.benchmarks.funcqa.data import load_records as load_questions
-from opencompass_tooleval.benchmarks.restbench import tools as rest
-from opencompass_tooleval.benchmarks.restbench.records import load_records
-from opencompass_tooleval.benchmarks.restbench.tools import open_toolbox
+from opencompass_tooleval.benchmarks.restbench.data import gold_calls, load_records, offered_tools, open_toolbox
+from opencompass_tooleval.benchmarks.toolbench import prompts as apis
 from opencompass_tooleval.benchmarks.toolbench.data import tool_names
-from opencompass_tooleval.benchmarks.toolbench.prompts import make_requests, offered_tools, open_tools
+from opencompass_tooleval.benchmarks.toolbench.prompts import make_requests, open_tools
 from opencompass_tooleval.core.calls.one_call import call_fault
 from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import MAX_DESCRIPTION, ToolSet
@@ -115,13 +114,13 @@ def faults(tools: ToolSet, calls: list[ToolCall]) -> Counter[str]:
 @pytest.mark.parametrize(('service', 'count', 'steps', 'errata'), [('tmdb', 54, 226, 5), ('spotify', 40, 146, 1)])
 def test_every_operation_of_restbench(service: str, count: int, steps: int, errata: int) -> None:
     functions = open_toolbox(real(f'restbench/specs/{service}_oas.json'), None, 'function_calling').functions
-    tools = rest.offered_tools(functions)
+    tools = offered_tools(functions)
     check(tools)
     assert len(tools.tools) == count and tools.parallel
     inventory = open_toolbox(real(f'restbench/specs/{service}_oas.json')).inventory
     for gold, unknown in (('repaired', 0), ('official', errata)):  # a faulty step is called by the name it has
         records, _ = load_records(real(f'restbench/{service}.json'), service, inventory, gold)
-        called = [call for record in records for call in rest.gold_calls(record, functions)]
+        called = [call for record in records for call in gold_calls(record, functions)]
         expected = {'': steps - unknown, **({'name:unknown_tool': unknown} if unknown else {})}
         assert faults(tools, called) == expected
 
@@ -135,7 +134,7 @@ def test_every_api_of_toolbench(name: str, file: str, count: int, calls: int, na
     found: Counter[str] = Counter()
     descriptions: dict[str, str] = {}
     for request in make_requests(shown):
-        tools = offered_tools(request, shown.data.tools)
+        tools = apis.offered_tools(request, shown.data.tools)
         check(tools)
         found += faults(tools, request.gold_calls)
         pairs = zip(tools.tools, tools.as_request(), strict=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from opencompass_tooleval.benchmarks.teval.records import Sample, load_samples, split_stem
+from opencompass_tooleval.benchmarks.teval.data import Sample, load_samples, split_stem
 from opencompass_tooleval.twins import teval, ultratool
 from opencompass_tooleval.twins.more import Most
 from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool

@@ -17,11 +17,11 @@ from opencompass_tooleval.agents.adapter import ToolEvalAgentDataset
 from opencompass_tooleval.agents.scoring.scoring import score_trajectory
 from opencompass_tooleval.agents.tasks.task import parse_task
 from opencompass_tooleval.agents.toolbench.answers import stored_answer
-from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchDataset
-from opencompass_tooleval.benchmarks.restbench.records import parse_payload as parse_restbench
+from opencompass_tooleval.benchmarks.restbench.data import parse_payload as parse_restbench
 from opencompass_tooleval.benchmarks.restbench.scoring import score_answer as score_path
+from opencompass_tooleval.benchmarks.restbench.task import ToolEvalRestBenchDataset
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.protocol import Protocol
+from opencompass_tooleval.benchmarks.teval.reading import Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.benchmarks.toolbench.data import read_runs
 from opencompass_tooleval.benchmarks.ultratool.data import find_subset, load_recorded_rows, parse_record

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.adapter import ToolEvalAgentDataset
-from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchDataset
+from opencompass_tooleval.benchmarks.restbench.task import ToolEvalRestBenchDataset
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.protocol import Protocol
+from opencompass_tooleval.benchmarks.teval.reading import Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.benchmarks.toolbench.task import ToolEvalToolBenchDataset
 from opencompass_tooleval.benchmarks.ultratool.data import Record as UltraToolRecord

@@ -13,8 +13,8 @@ from opencompass_tooleval.agents.adapter import AgentDialogues, ToolEvalAgentDat
 from opencompass_tooleval.agents.scoring.scoring import score_trajectory
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.benchmarks.funcqa.task import ToolEvalFuncQADataset
-from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchDataset
-from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset, ToolEvalTEvalFunctionCallingDataset
+from opencompass_tooleval.benchmarks.restbench.task import ToolEvalRestBenchDataset
+from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalDataset, ToolEvalTEvalFunctionCallingDataset
 from opencompass_tooleval.benchmarks.toolbench.task import ToolEvalToolBenchDataset
 from opencompass_tooleval.benchmarks.ultratool.data import load_records as load_ultratool
 from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolDataset

@@ -60,7 +60,7 @@ def test_a_name_that_ends_in_a_number_need_not_be_a_shard() -> None:
 
 
 def demo_dataset(**changes: Any) -> ConfigDict:
-    from opencompass_tooleval.benchmarks.teval.adapter import ToolEvalTEvalDataset
+    from opencompass_tooleval.benchmarks.teval.task import ToolEvalTEvalDataset
 
     reader = {'input_columns': ['messages'], 'output_column': 'record', **changes}
     about = {'path': 'tooleval:demo/teval/EN', 'name': 'review_str_v2', 'reader_cfg': reader}

@@ -25,7 +25,7 @@ from typing import Any
 
 from synthetic_sweep import Cost, config_text, evaluate, make_records, run
 
-from opencompass_tooleval.benchmarks.teval.records import TABLE
+from opencompass_tooleval.benchmarks.teval.data import TABLE
 from opencompass_tooleval.embedding.locate import locate_encoder
 
 PARTS = Path(__file__).resolve().parent
@@ -62,7 +62,7 @@ from mmengine.config import Config
 lap('OpenCompass: import')
 built_in = Config.fromfile(sys.argv[1])
 lap('OpenCompass: its own config of eight data sets')
-import opencompass_tooleval.tasks.eval_task, opencompass_tooleval.benchmarks.teval.adapter
+import opencompass_tooleval.tasks.eval_task, opencompass_tooleval.benchmarks.teval.task
 lap('ours: import what T-Eval needs')
 ours = Config.fromfile(sys.argv[2])
 lap('ours: config of eight data sets')

@@ -11,7 +11,7 @@ from opencompass_tooleval.agents.description import METRICS
 from opencompass_tooleval.agents.subsets import SUBSETS
 from opencompass_tooleval.agents.tasks.errata import Erratum
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.benchmarks.teval.subsets import VERSIONS
+from opencompass_tooleval.benchmarks.teval.tables import VERSIONS
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.work_dir.data_files import check_counts

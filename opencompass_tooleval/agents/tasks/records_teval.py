@@ -7,8 +7,8 @@ from typing import cast
 
 from opencompass_tooleval.agents.tasks.errata import Erratum, check_gold
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.benchmarks.teval.native_calls import tool_schema
-from opencompass_tooleval.benchmarks.teval.records import FINISH, FIX, PlannedCall, Sample, load_samples, split_stem
+from opencompass_tooleval.benchmarks.teval.data import FINISH, FIX, PlannedCall, Sample, load_samples, split_stem
+from opencompass_tooleval.benchmarks.teval.prompts import tool_schema
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.errors import DataError

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
-from opencompass_tooleval.benchmarks.restbench import VERSION
-from opencompass_tooleval.benchmarks.restbench.answers import read_calls, read_path
-from opencompass_tooleval.benchmarks.restbench.choices import read_choices
-from opencompass_tooleval.benchmarks.restbench.paths import Inventory, normalise
-from opencompass_tooleval.benchmarks.restbench.records import Record, find_subset, parse_payload
+from opencompass_tooleval.benchmarks.restbench.data import Inventory, Record, find_subset, normalise, parse_payload
+from opencompass_tooleval.benchmarks.restbench.reading import ChosenPath, read_calls, read_choices, read_path
+from opencompass_tooleval.benchmarks.restbench.tables import VERSION
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.one_call import UNKNOWN_TOOL, call_fault
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
@@ -21,9 +20,7 @@ from opencompass_tooleval.core.scoring.scorer import Scorer
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.core.text.reading import Parsed
 
-MISSING_STEP = 'calls:missing'
-WRONG_ORDER = 'calls:order'
-ERRATUM = 'gold:erratum'
+_inventory = lru_cache(maxsize=8)(Inventory)
 
 
 @dataclass(frozen=True)
@@ -33,8 +30,8 @@ class PathScore(SampleScore):
     Attributes:
         as_written: The steps as the answer writes them, one for each of ``parsed``.
         unknown: Steps that are not tools.
-        rules: Corrections that were needed to parse the steps (:class:`~.paths.PathStep`,
-            :class:`~.choices.ChosenPath`), in order of first use.
+        rules: Corrections that were needed to parse the steps (:class:`~.data.PathStep`,
+            :class:`~.reading.ChosenPath`), in order of first use.
     """
 
     as_written: tuple[str, ...] = ()
@@ -53,37 +50,12 @@ def is_subsequence(gold: Sequence[str], path: Sequence[str]) -> bool:
     return all(any(step == other for other in rest) for step in gold)
 
 
-def _score_choices(record: Record, answer: Any) -> PathScore:
-    """Scores an answer that chooses tools by number (EasyTool's prompt)."""
-    chosen = read_choices(answer, dict(zip(record.ids, record.tools, strict=True)))
-    right = not chosen.reason and is_subsequence(record.path, chosen.path)
-    reason = chosen.reason or (UNKNOWN_TOOL if chosen.unknown else '')
-    return PathScore(
-        id=record.id,
-        values={'correct_path_rate': float(right), 'tool_name_error_rate': float(bool(chosen.unknown))},
-        reason=reason or (OK if right else _path_reason(record, chosen.path)),
-        parsed=None if chosen.reason else list(chosen.path),
-        parse_method=chosen.parse_method,
-        gold=list(record.path),
-        as_written=chosen.path,
-        unknown=chosen.unknown,
-        rules=chosen.rules,
-    )
-
-
-def _path_reason(record: Record, path: Sequence[str]) -> str:
-    if is_subsequence(record.repaired, path):
-        return ERRATUM
-    return MISSING_STEP if Counter(record.path) - Counter(path) else WRONG_ORDER
-
-
-def score_answer(record: Record, answer: Any, inventory: Inventory | None = None) -> PathScore:
+def score_answer(record: Record, answer: Any) -> PathScore:
     """Scores one answer.
 
     Args:
         record: The record.
         answer: The answer's text, or a parsed list. An ``Answer`` with an ``infra:`` reason scores 0.
-        inventory: Inventory of ``record.tools``; built here by default.
 
     Returns:
         ``correct_path_rate``: 1 if the gold path is a subsequence of the answered path. ``tool_name_error_rate``: 1 if
@@ -91,56 +63,66 @@ def score_answer(record: Record, answer: Any, inventory: Inventory | None = None
         ``ids``, steps are numbers.
     """
     if record.ids:
-        score = _score_choices(record, answer)
+        chosen = read_choices(answer, dict(zip(record.ids, record.tools, strict=True)))
+        score = _path_score(record, chosen, chosen.path, chosen.path, chosen.unknown, chosen.rules)
     else:
-        score = _score_path(record, read_path(answer), inventory or Inventory(record.tools))
+        score = _score_path(record, read_path(answer))
     return with_refusal(score, answer) if isinstance(answer, (Answer, str)) else score
 
 
-def _score_path(record: Record, read: Parsed, inventory: Inventory) -> PathScore:
+def _score_path(record: Record, read: Parsed) -> PathScore:
     """Scores a path of step texts."""
-    steps_as_written: tuple[str, ...] = tuple(read.value or ())
-    steps = [normalise(text) for text in steps_as_written]
-    tools = [inventory.find(step) for step in steps]
+    texts: tuple[str, ...] = tuple(read.value or ())
+    steps = [normalise(text) for text in texts]
+    tools = [_inventory(record.tools).find(step) for step in steps]
     # A published gold step may not be a tool (see errata); then only an equal text is the same step.
-    path = [text if text in record.path else tool or text for text, tool in zip(steps_as_written, tools, strict=True)]
-    unknown = tuple(text for text, tool in zip(steps_as_written, tools, strict=True) if tool is None)
-    right = read.ok and is_subsequence(record.path, path)
-    if not read.ok:
-        reason = read.reason
-    elif unknown:
-        reason = UNKNOWN_TOOL
-    else:
-        reason = OK if right else _path_reason(record, path)
+    path = [text if text in record.path else tool or text for text, tool in zip(texts, tools, strict=True)]
+    unknown = [text for text, tool in zip(texts, tools, strict=True) if tool is None]
+    return _path_score(record, read, path, texts, unknown, [rule for step in steps for rule in step.rules])
+
+
+def _path_score(
+    record: Record,
+    read: Parsed | ChosenPath,
+    path: Sequence[str],
+    as_written: tuple[str, ...],
+    unknown: Sequence[str],
+    rules: Sequence[str],
+) -> PathScore:
+    right = not read.reason and is_subsequence(record.path, path)
+    reason = read.reason or (UNKNOWN_TOOL if unknown else '')
     return PathScore(
         id=record.id,
         values={'correct_path_rate': float(right), 'tool_name_error_rate': float(bool(unknown))},
-        reason=reason,
-        parsed=path if read.ok else None,
+        reason=reason or (OK if right else _path_reason(record, path)),
+        parsed=None if read.reason else list(path),
         parse_method=read.parse_method,
         gold=list(record.path),
-        as_written=steps_as_written,
-        unknown=unknown,
-        rules=tuple(dict.fromkeys(rule for step in steps for rule in step.rules)),
+        as_written=as_written,
+        unknown=tuple(unknown),
+        rules=tuple(dict.fromkeys(rules)),
     )
 
 
-def score_calls(
-    record: Record, answer: Answer, tools: Sequence[ToolSchema], inventory: Inventory | None = None
-) -> PathScore:
+def _path_reason(record: Record, path: Sequence[str]) -> str:
+    if is_subsequence(record.repaired, path):
+        return 'gold:erratum'
+    return 'calls:missing' if Counter(record.path) - Counter(path) else 'calls:order'
+
+
+def score_calls(record: Record, answer: Answer, tools: Sequence[ToolSchema]) -> PathScore:
     """Scores the path of an answer's native calls like a written path in :func:`score_answer`.
 
     Args:
         record: The record.
         answer: The answer with its calls; its text is ignored.
         tools: The offered tools.
-        inventory: Inventory of ``record.tools``; built here by default.
 
     Returns:
         The score of the names alone. If the path is correct, the reason reports call arguments that are not JSON or
         violate the schema.
     """
-    score = _score_path(record, read_calls(answer), inventory or Inventory(record.tools))
+    score = _score_path(record, read_calls(answer))
     if score.reason != OK:
         return with_refusal(score, answer)
     schemas = {tool.name: tool.parameters for tool in tools}
@@ -149,31 +131,18 @@ def score_calls(
     return replace(score, reason=next(filter(None, faults), OK))
 
 
-def score_answers(records: Sequence[Record], answers: Sequence[Any]) -> list[PathScore]:
-    """Scores a subset: one score per record, in the same order.
+def score_answers(
+    records: Sequence[Record], answers: Sequence[Any], tools: Sequence[ToolSchema] | None = None
+) -> list[PathScore]:
+    """Scores a subset: one score per record, in the same order; native calls if ``tools`` were offered.
 
     Raises:
         ValueError: The numbers of records and answers differ.
     """
     if len(records) != len(answers):
         raise ValueError(f'{len(records)} records, but {len(answers)} answers')
-    inventories = {tools: Inventory(tools) for tools in {record.tools for record in records}}
     return [
-        score_answer(record, answer, inventories[record.tools]) for record, answer in zip(records, answers, strict=True)
-    ]
-
-
-def score_all_calls(
-    records: Sequence[Record], answers: Sequence[Answer], tools: Sequence[ToolSchema]
-) -> list[PathScore]:
-    """Scores the native calls of a subset: one score per record, in the same order.
-
-    Raises:
-        ValueError: The numbers of records and answers differ.
-    """
-    inventories = {names: Inventory(names) for names in {record.tools for record in records}}
-    return [
-        score_calls(record, answer, tools, inventories[record.tools])
+        score_answer(record, answer) if tools is None else score_calls(record, answer, tools)
         for record, answer in zip(records, answers, strict=True)
     ]
 
@@ -207,6 +176,9 @@ class RestBenchScorer(Scorer):
         subset: ``tmdb`` or ``spotify``.
     """
 
+    tools: Sequence[ToolSchema] | None = None
+    """The offered tools; None if answers are texts."""
+
     def __init__(self, subset: str) -> None:
         self.subset = find_subset(subset)
         self._golds: set[str] = set()
@@ -222,17 +194,10 @@ class RestBenchScorer(Scorer):
     def score_records(self, records: Sequence[Record], answers: Sequence[Answer]) -> Sequence[SampleScore]:
         """Scores answers against records."""
         self._golds.update(record.gold for record in records)
-        return self._scores(records, answers)
-
-    def _scores(self, records: Sequence[Record], answers: Sequence[Answer]) -> list[PathScore]:
-        return score_answers(records, answers)
+        return score_answers(records, answers, self.tools)
 
 
 class RestBenchCallsScorer(RestBenchScorer):
     """Scores the native calls of one service."""
 
     tools: Sequence[ToolSchema] = ()
-    """The offered tools."""
-
-    def _scores(self, records: Sequence[Record], answers: Sequence[Answer]) -> list[PathScore]:
-        return score_all_calls(records, answers, self.tools)

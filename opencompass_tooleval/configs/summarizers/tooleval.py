@@ -7,8 +7,8 @@ from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer
 with read_base():
     from opencompass_tooleval.agents.config_groups import tooleval_agent_rows, tooleval_agent_summary_groups
     from opencompass_tooleval.benchmarks.funcqa.tables import tooleval_funcqa_rows, tooleval_funcqa_summary_groups
-    from opencompass_tooleval.benchmarks.teval.config_groups import tooleval_teval_fc_rows
-    from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_rows, tooleval_teval_summary_groups
+    from opencompass_tooleval.benchmarks.teval.configs import tooleval_teval_fc_metrics
+    from opencompass_tooleval.benchmarks.teval.tables import tooleval_teval_rows, tooleval_teval_summary_groups
     from opencompass_tooleval.benchmarks.ultratool.tables import (
         tooleval_ultratool_rows,
         tooleval_ultratool_summary_groups,
@@ -22,7 +22,7 @@ summarizer = dict(
     type=ToolEvalVariantSummarizer,
     dataset_abbrs=[
         *tooleval_teval_rows,
-        *tooleval_teval_fc_rows,
+        *tooleval_teval_fc_metrics,
         *tooleval_ultratool_rows,
         *tooleval_restbench_rows,
         *tooleval_funcqa_rows,

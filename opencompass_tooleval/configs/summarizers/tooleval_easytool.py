@@ -5,7 +5,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.instructions.adapter import ToolEvalEasyToolSummarizer
 
 with read_base():
-    from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_rows, tooleval_teval_summary_groups
+    from opencompass_tooleval.benchmarks.teval.tables import tooleval_teval_rows, tooleval_teval_summary_groups
     from opencompass_tooleval.benchmarks.ultratool.tables import (
         tooleval_ultratool_rows,
         tooleval_ultratool_summary_groups,

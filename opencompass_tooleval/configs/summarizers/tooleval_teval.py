@@ -3,11 +3,11 @@ from mmengine.config import read_base
 from opencompass_tooleval.summarizers import ToolEvalVariantSummarizer
 
 with read_base():
-    from opencompass_tooleval.benchmarks.teval.config_groups import tooleval_teval_fc_rows
-    from opencompass_tooleval.benchmarks.teval.groups import tooleval_teval_rows, tooleval_teval_summary_groups
+    from opencompass_tooleval.benchmarks.teval.configs import tooleval_teval_fc_metrics
+    from opencompass_tooleval.benchmarks.teval.tables import tooleval_teval_rows, tooleval_teval_summary_groups
 
 summarizer = dict(
     type=ToolEvalVariantSummarizer,
-    dataset_abbrs=[*tooleval_teval_rows, *tooleval_teval_fc_rows],
+    dataset_abbrs=[*tooleval_teval_rows, *tooleval_teval_fc_metrics],
     summary_groups=tooleval_teval_summary_groups,
 )

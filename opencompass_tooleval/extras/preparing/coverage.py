@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opencompass_tooleval.agents.tasks.records_teval import plan_calls
-from opencompass_tooleval.benchmarks.teval.records import load_samples, split_stem
+from opencompass_tooleval.benchmarks.teval.data import load_samples, split_stem
 from opencompass_tooleval.core.calls.observation import SOURCES
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.errors import DataError

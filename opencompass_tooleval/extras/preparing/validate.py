@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 from opencompass_tooleval.benchmarks.funcqa.data import PARAMETER, TOOL_NAMES, call_tool
-from opencompass_tooleval.benchmarks.restbench.paths import is_placeholder, matches, normalise
+from opencompass_tooleval.benchmarks.restbench.data import is_placeholder, matches, normalise
 from opencompass_tooleval.core.scoring.refusal import declines_or_apologizes
 from opencompass_tooleval.core.text.jsonable import to_jsonable
 from opencompass_tooleval.tool_docs.instruction import Example, Parameter

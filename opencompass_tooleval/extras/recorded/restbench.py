@@ -6,12 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from opencompass_tooleval.benchmarks.restbench.description import BENCHMARK
-from opencompass_tooleval.benchmarks.restbench.errata import KINDS
-from opencompass_tooleval.benchmarks.restbench.files import DATA_PATH
-from opencompass_tooleval.benchmarks.restbench.records import FIX, find_subset, load_records
+from opencompass_tooleval.benchmarks.restbench.data import (
+    DATA_PATH,
+    FIX,
+    KINDS,
+    TABLE,
+    find_subset,
+    load_records,
+    offered_tools,
+    open_toolbox,
+)
 from opencompass_tooleval.benchmarks.restbench.scoring import RestBenchCallsScorer, RestBenchScorer
-from opencompass_tooleval.benchmarks.restbench.tools import offered_tools, open_toolbox
 from opencompass_tooleval.catalogue.benchmark import RecordedRun, count_kinds
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.extras.recorded.restbench_logs import logged_paths, read_log
@@ -57,7 +62,7 @@ def read(
     if log:
         answers = logged_paths(predictions, log, records)
     else:
-        answers = load_answers(predictions, subset, BENCHMARK.subsets, [record.id for record in records])
+        answers = load_answers(predictions, subset, [row.name for row in TABLE], [record.id for record in records])
     return RecordedRun(
         scorer,
         records,

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.restbench.answers import MAX_STEPS
-from opencompass_tooleval.benchmarks.restbench.records import Record
+from opencompass_tooleval.benchmarks.restbench.data import Record
+from opencompass_tooleval.benchmarks.restbench.reading import MAX_STEPS
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.work_dir.data_files import read_json
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 
 from rich.progress import track
 
-from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
-from opencompass_tooleval.benchmarks.teval.native_calls import TEvalCallsScorer, native_samples
-from opencompass_tooleval.benchmarks.teval.protocol import protocol_of_version
-from opencompass_tooleval.benchmarks.teval.records import TABLE, find_subset, load_samples, split_stem
-from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer
+from opencompass_tooleval.benchmarks.teval.data import TABLE, find_subset, load_samples, split_stem
+from opencompass_tooleval.benchmarks.teval.prompts import native_samples
+from opencompass_tooleval.benchmarks.teval.reading import POSTPROCESSORS
+from opencompass_tooleval.benchmarks.teval.scoring import TEvalCallsScorer, TEvalScorer
+from opencompass_tooleval.benchmarks.teval.tables import VERSIONS
 from opencompass_tooleval.catalogue.benchmark import RecordedRun
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.errors import DataError
@@ -83,7 +83,7 @@ def read(
     make_scorer = TEvalCallsScorer if method else TEvalScorer
     scorer = make_scorer(subset, version, language, protocol, scoring, encoder)
     scorer.progress = _progress
-    name, files = postprocessor or protocol_of_version(version), scorer.encoder
+    name, files = postprocessor or VERSIONS[version], scorer.encoder
     foreign = files is not None and not is_official(files.name, language)
     return RecordedRun(
         scorer,

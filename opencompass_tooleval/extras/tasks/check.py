@@ -241,9 +241,9 @@ def _weak_golds(
             variants = (one for task in solutions if task.id in numbered for one in _changed_solution(opened, task))
             for number, (words, task) in enumerate(islice(variants, _MOST_CHANGED)):
                 changed[f'{name} (changed {number})'] = name, words, task
-    ended = run([replace(task, id=number) for number, (_, _, task) in changed.items()])
-    for number, (name, words, _) in changed.items():
-        left = ended[number].changes if number in ended else None
+    ended = run([replace(task, id=agent) for agent, (_, _, task) in changed.items()])
+    for agent, (name, words, _) in changed.items():
+        left = ended[agent].changes if agent in ended else None
         if left is not None and not wrong_state(golds[name], left) and wrong_state(strict[name], left):
             yield f'{name}: an agent that calls {words} solves it: see what its gold leaves free'
 

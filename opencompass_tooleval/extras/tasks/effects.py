@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -91,8 +91,8 @@ class _AppliedEffects:
             if effect['is'] != GONE:
                 raise ValueError(f'is: {effect["is"]}; it is {GONE}. What is new is given by a solution, and by free')
             name = part.replace(':', ':table ') if 'table' in effect else file or part
-            below = (name, f'{name}:', f'{name.rstrip("/")}/')
-            self._remove(name, lambda one: one in (name, part) or one.startswith(below[1:]))
+            below = (f'{name}:', f'{name.rstrip("/")}/')
+            self._remove(name, [one for one in self._after if one in (name, part) or one.startswith(below)])
         elif given == ['same_as']:
             self._copy(effect['same_as'], file or part)
         elif given == ['insert']:
@@ -112,7 +112,8 @@ class _AppliedEffects:
             self._value(part, effect['set'])
         elif given == ['unset'] and file:
             for path in effect['unset']:
-                self._remove(f'{file}:{path}', lambda one, path=path: f'{one}.'.startswith(f'{file}:{path}.'))
+                names = [one for one in self._after if f'{one}.'.startswith(f'{file}:{path}.')]
+                self._remove(f'{file}:{path}', names)
         elif given == ['text']:
             text = effect['text']
             lines = list(text) if isinstance(text, list) else text.splitlines()
@@ -194,12 +195,11 @@ class _AppliedEffects:
         elif part not in self._start or not means(value, self._start[part]):
             self._values[part] = {'to': value, 'free': MEANT}
 
-    def _remove(self, name: str, is_gone: Callable[[str], bool]) -> None:
-        gone = [one for one in self._after if is_gone(one)]
-        if not gone:
+    def _remove(self, name: str, parts: Sequence[str]) -> None:
+        if not parts:
             raise ValueError(f'{name} is not there at the start')
-        for one in gone:
-            del self._after[one]
+        for part in parts:
+            del self._after[part]
 
     def _copy(self, source: str, target: str) -> None:
         if source not in self._start:

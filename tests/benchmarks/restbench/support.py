@@ -6,9 +6,14 @@ from functools import cache
 from pathlib import Path
 
 import opencompass_tooleval
-from opencompass_tooleval.benchmarks.restbench.errata import Erratum
-from opencompass_tooleval.benchmarks.restbench.records import Record, find_subset, load_records
-from opencompass_tooleval.benchmarks.restbench.tools import Toolbox, open_toolbox
+from opencompass_tooleval.benchmarks.restbench.data import (
+    Erratum,
+    Record,
+    Toolbox,
+    find_subset,
+    load_records,
+    open_toolbox,
+)
 from tests.instructions.shared_data import real
 
 ROOT = Path(__file__).resolve().parents[3]

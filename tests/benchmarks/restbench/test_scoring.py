@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.restbench.records import TABLE, gold_answer
+from opencompass_tooleval.benchmarks.restbench.data import TABLE, gold_answer
 from opencompass_tooleval.benchmarks.restbench.scoring import breakdown, score_answer, score_answers
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.aggregate import aggregate

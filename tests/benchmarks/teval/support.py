@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.records import PlannedCall, Record, Sample, load_samples, parse_payload
+from opencompass_tooleval.benchmarks.teval.data import PlannedCall, Record, Sample, load_samples, parse_payload
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity
 from opencompass_tooleval.embedding.locate import locate_encoder
 

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from opencompass_tooleval.benchmarks.teval.answers import postprocess_v1
+from opencompass_tooleval.benchmarks.teval.data import Sample
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.protocol import Protocol
-from opencompass_tooleval.benchmarks.teval.records import Sample
+from opencompass_tooleval.benchmarks.teval.reading import Protocol, postprocess_v1
 from opencompass_tooleval.benchmarks.teval.scoring import score_answer, score_answers
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.scoring.aggregate import aggregate

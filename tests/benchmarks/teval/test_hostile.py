@@ -7,9 +7,8 @@ from itertools import cycle
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
-from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, Protocol
-from opencompass_tooleval.benchmarks.teval.records import Record
+from opencompass_tooleval.benchmarks.teval.data import Record
+from opencompass_tooleval.benchmarks.teval.reading import POSTPROCESSORS, PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity

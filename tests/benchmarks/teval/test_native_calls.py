@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from opencompass_tooleval.benchmarks.teval.native_calls import (
+from opencompass_tooleval.benchmarks.teval.data import Sample, load_samples, native_subset, parse_payload
+from opencompass_tooleval.benchmarks.teval.prompts import (
+    INSTRUCT_SYSTEM,
+    NEXT_CALL_SYSTEM,
     NativeSample,
     native_sample,
-    parse_native_payload,
-    score_native_answers,
     tool_schema,
 )
-from opencompass_tooleval.benchmarks.teval.prompts import INSTRUCT_SYSTEM, NEXT_CALL_SYSTEM
-from opencompass_tooleval.benchmarks.teval.protocol import Protocol
-from opencompass_tooleval.benchmarks.teval.records import Sample, load_samples, native_subset
+from opencompass_tooleval.benchmarks.teval.reading import Protocol
+from opencompass_tooleval.benchmarks.teval.scoring import score_native_answers
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.one_call import keeps_to
@@ -49,7 +49,7 @@ def demo(subset: str, language: str = 'EN') -> list[NativeSample]:
 
 
 def score(subset: str, answer: Answer, number: int = 0) -> SampleScore:
-    record = parse_native_payload(demo(subset)[number].payload, subset)
+    record = parse_payload(demo(subset)[number].payload, subset, native=True)
     return score_native_answers([record], [answer], Protocol('v2'), ExactSimilarity())[0]
 
 
@@ -62,7 +62,7 @@ def called(**arguments: Any) -> Answer:
 def test_gold_calls_are_right(subset: str, language: str) -> None:
     for sample in demo(subset, language):
         content, calls = read_answer(sample.gold_answer)
-        record = parse_native_payload(sample.payload, subset)
+        record = parse_payload(sample.payload, subset, native=True)
         (scored,) = score_native_answers([record], [Answer(content, calls=calls)], Protocol('v1'), ExactSimilarity())
         assert scored.reason == 'ok' and set(scored.values) == set(native_subset(subset).metrics)
         assert set(scored.values.values()) == {1.0}
@@ -139,7 +139,7 @@ def test_a_step_by_hand(answer: Answer, values: tuple[float, ...], reason: str) 
 def test_arguments_that_are_no_json_are_not_right_where_none_are_asked_for() -> None:
     record_id, raw, *_ = json.loads(demo(STEP)[0].payload)
     gold = {'thought': '', 'name': 'FinishAction', 'args': {}}
-    record = parse_native_payload(json.dumps([record_id, {**raw, 'ground_truth': gold}]), STEP)
+    record = parse_payload(json.dumps([record_id, {**raw, 'ground_truth': gold}]), STEP, native=True)
     answers = [Answer('', calls=(ToolCall('FinishAction', arguments),)) for arguments in ({}, 'none')]
     right, wrong = score_native_answers([record] * 2, answers, Protocol('v2'), ExactSimilarity())
     assert (right.values['args'], wrong.values['args'], wrong.reason) == (1.0, 0.0, 'args:not_an_object')

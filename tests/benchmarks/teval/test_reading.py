@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
-from opencompass_tooleval.benchmarks.teval.protocol import Protocol
-from opencompass_tooleval.benchmarks.teval.records import ReviewGold
-from opencompass_tooleval.benchmarks.teval.score_review import read, strict_choice
+from opencompass_tooleval.benchmarks.teval.data import ReviewGold
+from opencompass_tooleval.benchmarks.teval.reading import POSTPROCESSORS, Protocol, read_choice, strict_choice
 from opencompass_tooleval.core.calls.answer import Answer
 from tests.benchmarks.teval.support import real_samples
 
@@ -86,6 +84,6 @@ def test_with_a_full_width_colon_official_reads_every_choice_as_a() -> None:
         for sample in samples:
             assert isinstance(sample.record.gold, ReviewGold)
             gold = sample.record.gold.answer
-            right += read(sample.record, f'Answer：{gold}', Protocol('v1', scoring)).value == gold
+            right += read_choice(sample.record, f'Answer：{gold}', Protocol('v1', scoring)).value == gold
         shares[scoring] = round(100 * right / len(samples), 2)
     assert shares == {'official': 42.51, 'strict': 100.0}

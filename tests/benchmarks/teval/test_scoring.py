@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.answers import POSTPROCESSORS
+from opencompass_tooleval.benchmarks.teval.data import TABLE, Sample, load_samples
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.protocol import PROTOCOLS, SCORINGS, Protocol
-from opencompass_tooleval.benchmarks.teval.records import TABLE, Sample, load_samples
-from opencompass_tooleval.benchmarks.teval.score_plan import MAX_STEPS
-from opencompass_tooleval.benchmarks.teval.scoring import score_answer, score_answers
+from opencompass_tooleval.benchmarks.teval.reading import POSTPROCESSORS, PROTOCOLS, SCORINGS, Protocol
+from opencompass_tooleval.benchmarks.teval.scoring import MAX_STEPS, score_answer, score_answers
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
 from opencompass_tooleval.core.scoring.similarity import ExactSimilarity, Similarity
 from opencompass_tooleval.core.text.reading import parse_literal

@@ -2,7 +2,7 @@
 from mmengine.config import read_base
 
 with read_base():
-    from opencompass_tooleval.benchmarks.restbench.config_rows import tooleval_restbench_rows
+    from opencompass_tooleval.benchmarks.restbench.configs import tooleval_restbench_rows
 
 tooleval_restbench_datasets = [row for row in tooleval_restbench_rows if 'method' not in row]
 for _dataset in tooleval_restbench_datasets:

@@ -2,13 +2,13 @@
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.benchmarks.restbench.adapter import ToolEvalRestBenchCallsEvaluator, ToolEvalRestBenchDataset
+from opencompass_tooleval.benchmarks.restbench.task import ToolEvalRestBenchCallsEvaluator, ToolEvalRestBenchDataset
 from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.instructions.planned_calls import PlannedCallDialogues
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
-    from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS
+    from opencompass_tooleval.benchmarks.restbench.tables import SUBSETS
 
 _rows = [
     dict(

@@ -2,7 +2,7 @@
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.benchmarks.teval.adapter import (
+from opencompass_tooleval.benchmarks.teval.task import (
     ToolEvalTEvalDataset,
     ToolEvalTEvalEvaluator,
     ToolEvalTEvalFunctionCallingDataset,
@@ -14,7 +14,7 @@ from opencompass_tooleval.inferencers import ToolEvalGenInferencer
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
-    from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING, LANGUAGES, SUBSETS, VERSIONS
+    from opencompass_tooleval.benchmarks.teval.tables import FUNCTION_CALLING, LANGUAGES, SUBSETS, VERSIONS
 
 # Inference of all T-Eval data sets: complete conversations, greedy, 512 tokens as published.
 tooleval_teval_reader_cfg = dict(input_columns=['messages'], output_column='record')
@@ -74,3 +74,16 @@ tooleval_teval_fc_rows = {
     for language in LANGUAGES
     for version in VERSIONS
 }
+
+# Metrics of the data sets with native function calling, which are in no table: arguments before the format.
+_first = ['json_args_em_metric', 'args', 'name']
+tooleval_teval_fc_metrics = [
+    [f'tooleval-teval-{subset["name"]}_{version}{language["suffix"]}-fc', metric]
+    for version in VERSIONS
+    for language in LANGUAGES
+    for subset in FUNCTION_CALLING
+    for metric in [
+        *[metric for metric in _first if metric in subset['metrics']],
+        *[metric for metric in subset['metrics'] if metric not in _first],
+    ]
+]

@@ -10,18 +10,21 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.restbench.paths import Inventory
-from opencompass_tooleval.benchmarks.restbench.prompts import build_prompt, function_calling_prompt, published_prompt
-from opencompass_tooleval.benchmarks.restbench.records import (
+from opencompass_tooleval.benchmarks.restbench.data import (
     FIX,
+    Inventory,
     Record,
+    Toolbox,
     find_subset,
     gold_answer,
+    gold_calls,
     gold_choices,
     load_records,
+    offered_tools,
+    open_toolbox,
 )
+from opencompass_tooleval.benchmarks.restbench.prompts import build_prompt, function_calling_prompt, published_prompt
 from opencompass_tooleval.benchmarks.restbench.scoring import RestBenchCallsScorer, RestBenchScorer
-from opencompass_tooleval.benchmarks.restbench.tools import Toolbox, gold_calls, offered_tools, open_toolbox
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.literal_reply import LiteralDialogues, first_block
@@ -40,17 +43,14 @@ ENDINGS = {'names': '', 'easytool': '-ids', 'function_calling': '-fc'}
 
 
 def _row(tools: Toolbox, record: Record, method: str, offered: str) -> dict[str, str]:
-    """Returns the columns that depend on the method: the prompt and the gold answer."""
+    """Returns the columns that depend on the method: the prompt, the gold answer and the offered tools."""
     if method == 'function_calling':
         gold = write_answer('', gold_calls(record, tools.functions))
-        messages = function_calling_prompt(record.query)
-        return _columns(messages, gold) | {TOOLS: offered}
+        return {'messages': messages_text(function_calling_prompt(record.query)), 'gold_answer': gold, TOOLS: offered}
     if method == 'easytool':
-        return _columns(published_prompt(tools.entries, record.query), gold_choices(record))
-    return _columns((Message('user', build_prompt(tools.texts, record.query)),), gold_answer(record.path))
-
-
-def _columns(messages: Sequence[Message], gold: str) -> dict[str, str]:
+        messages, gold = published_prompt(tools.entries, record.query), gold_choices(record)
+    else:
+        messages, gold = (Message('user', build_prompt(tools.texts, record.query)),), gold_answer(record.path)
     return {'messages': messages_text(messages), 'gold_answer': gold}
 
 

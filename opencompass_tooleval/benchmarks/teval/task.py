@@ -11,22 +11,7 @@ from datasets import Dataset
 from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET, TEXT_POSTPROCESSORS
 from opencompass.utils import get_logger
 
-from opencompass_tooleval.benchmarks.teval.answers import (
-    POSTPROCESSORS,
-    postprocess_clean,
-    postprocess_v1,
-    postprocess_v2,
-)
-from opencompass_tooleval.benchmarks.teval.native_calls import (
-    AS_CALLS,
-    AS_TEXT,
-    HISTORY,
-    TEvalCallsScorer,
-    native_samples,
-)
-from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
-from opencompass_tooleval.benchmarks.teval.protocol import protocol_of_version
-from opencompass_tooleval.benchmarks.teval.records import (
+from opencompass_tooleval.benchmarks.teval.data import (
     Sample,
     find_subset,
     fix_of,
@@ -34,7 +19,15 @@ from opencompass_tooleval.benchmarks.teval.records import (
     native_subset,
     split_stem,
 )
-from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer
+from opencompass_tooleval.benchmarks.teval.prompts import AS_CALLS, AS_TEXT, HISTORY, gold_answer, native_samples
+from opencompass_tooleval.benchmarks.teval.reading import (
+    POSTPROCESSORS,
+    postprocess_clean,
+    postprocess_v1,
+    postprocess_v2,
+)
+from opencompass_tooleval.benchmarks.teval.scoring import TEvalCallsScorer, TEvalScorer
+from opencompass_tooleval.benchmarks.teval.tables import VERSIONS
 from opencompass_tooleval.benchmarks.variant_kinds import FUNCTION_CALLING
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.answer import Answer
@@ -135,7 +128,7 @@ class ToolEvalTEvalEvaluator(TEvalScorer, ToolEvalEvaluator):
 
     def scored_parts(self, texts: list[str]) -> Sequence[str]:
         """Extracts the scored parts with the postprocessor of the data version."""
-        postprocess = POSTPROCESSORS[protocol_of_version(self.data_version)]
+        postprocess = POSTPROCESSORS[VERSIONS[self.data_version]]
         return [postprocess(Answer(text)).text for text in texts]
 
     def provenance(self) -> dict[str, Any]:
@@ -205,17 +198,17 @@ class ToolEvalTEvalFunctionCallingEvaluator(ToolEvalCallsEvaluator, TEvalCallsSc
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_v1')
 def tooleval_teval_v1(text: str) -> str:
-    """Postprocesses with :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v1`."""
+    """Postprocesses with :func:`~opencompass_tooleval.benchmarks.teval.reading.postprocess_v1`."""
     return postprocess_v1(Answer(text)).text
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_v2')
 def tooleval_teval_v2(text: str) -> str:
-    """Postprocesses with :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_v2`."""
+    """Postprocesses with :func:`~opencompass_tooleval.benchmarks.teval.reading.postprocess_v2`."""
     return postprocess_v2(Answer(text)).text
 
 
 @TEXT_POSTPROCESSORS.register_module('tooleval_teval_clean')
 def tooleval_teval_clean(text: str) -> str:
-    """Postprocesses with :func:`~opencompass_tooleval.benchmarks.teval.answers.postprocess_clean`."""
+    """Postprocesses with :func:`~opencompass_tooleval.benchmarks.teval.reading.postprocess_clean`."""
     return postprocess_clean(Answer(text)).text

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.benchmarks.teval.records import (
+from opencompass_tooleval.benchmarks.teval.data import (
     CallGold,
     InstructGold,
     PlannedCall,

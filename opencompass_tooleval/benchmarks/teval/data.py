@@ -1,4 +1,4 @@
-"""Converts T-Eval's files to typed records. Only this module knows the quirks of the data.
+"""T-Eval's data: typed records, and the files themselves. Only this module knows the quirks of the data.
 
 A file is one JSON object, id -> record. ``origin_prompt`` is a list of messages or its JSON text, the gold answer of a
 call is a dict or its JSON or Python text, and the format is in ``meta`` or in ``meta_data``.
@@ -12,14 +12,23 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.benchmarks.teval.description import METRICS
-from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING, LANGUAGES, SUBSETS, VERSIONS
+from opencompass_tooleval.benchmarks.teval.tables import FUNCTION_CALLING, LANGUAGES, SUBSETS, VERSIONS
+from opencompass_tooleval.catalogue.benchmark import (
+    BenchmarkFiles,
+    ConfiguredDataset,
+    Content,
+    DataFiles,
+    find_benchmark,
+)
 from opencompass_tooleval.catalogue.subset_names import SubsetRow, Table
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.messages import Message
+from opencompass_tooleval.core.calls.one_call import METHOD
+from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.core.text.json_object import load_json, load_object
@@ -30,7 +39,14 @@ from opencompass_tooleval.work_dir.data_files import read_plain
 logger = logging.getLogger(__name__)
 
 FIX = 'tooleval prepare teval'
+DATA_PATH = 'data/teval'
+REPOSITORY = 'lovesnowbest/T-Eval'
+REVISIONS = {'v2': 'main', 'v1': '03f691b72257bfc47578bdfe4b094e858279d22c'}
+"""Data version -> revision of the repository; ``main`` lacks v1."""
+
 FINISH = 'FinishAction'
+TOOLS = 'tools'
+"""Key of the offered tools in the payload, for native calls."""
 
 _ROLES = ('system', 'user', 'assistant', 'function', 'tool')
 _TEMPLATE_KEYS = {
@@ -41,9 +57,9 @@ _TEMPLATE_KEYS = {
 
 @dataclass(frozen=True)
 class Subset(SubsetRow):
-    """One row of :data:`~opencompass_tooleval.benchmarks.teval.subsets.SUBSETS`."""
+    """One row of :data:`~opencompass_tooleval.benchmarks.teval.tables.SUBSETS`."""
 
-    METRICS = METRICS
+    METRICS = find_benchmark('teval').metrics
     kind: str
 
     encoder: tuple[str, ...]
@@ -104,6 +120,7 @@ class Record:
         template: instruct only: key names (json) or the marks around each part (string).
         apis: For plans in plain text: the API names that a plan may use, in the data's order.
         query: The query of the record, from :func:`query_of`; ``''`` if unknown.
+        schemas: For native calls, the offered tools: name -> JSON Schema of the arguments; else empty.
     """
 
     id: str
@@ -113,6 +130,7 @@ class Record:
     template: Mapping[str, str]
     apis: tuple[str, ...]
     query: str = ''
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -146,7 +164,7 @@ class Sample:
 
 
 TABLE = Table(Subset, SUBSETS, 'T-Eval')
-""":data:`~opencompass_tooleval.benchmarks.teval.subsets.SUBSETS`, typed."""
+""":data:`~opencompass_tooleval.benchmarks.teval.tables.SUBSETS`, typed."""
 
 _ROWS = {row['name']: {**row, 'success': ()} for row in SUBSETS}
 _NATIVE = Table(Subset, ({**_ROWS[row['name']], **row} for row in FUNCTION_CALLING), 'T-Eval with function calling')
@@ -336,16 +354,18 @@ def parse_record(record_id: str, raw: Any, subset: Subset) -> Record:
     return Record(record_id, subset, gold, answer_format, template, apis)
 
 
-def parse_payload(payload: str, subset: str) -> Record:
-    """Parses the record from the text of :attr:`Sample.payload`."""
-    return parse_payload_with(payload, subset)[0]
-
-
-def parse_payload_with(payload: str, subset: str) -> tuple[Record, dict[str, Any]]:
-    """Parses the record and the raw record from the text of :meth:`Sample.payload_with`."""
+def parse_payload(payload: str, subset: str, native: bool = False) -> Record:
+    """Parses the record from the text of :attr:`Sample.payload`; for native calls, the payload has :data:`TOOLS`."""
     record_id, raw, *query = json.loads(payload)
     record = parse_record(record_id, raw, find_subset(subset))
-    return replace(record, query=query[0] if query else query_of(record_id)), raw
+    record = replace(record, query=query[0] if query else query_of(record_id))
+    return native_record(record, ToolSet.of_text(raw[TOOLS])) if native else record
+
+
+def native_record(record: Record, tools: ToolSet) -> Record:
+    """Returns the record with the metrics of native calls, which are JSON, whatever format the prompt requests."""
+    schemas = {tool.name: tool.parameters for tool in tools.tools}
+    return replace(record, format='json', subset=native_subset(record.subset.name), schemas=schemas)
 
 
 _QUERY_ID = re.compile(r'(query_\d{1,9}_\d{1,9})(?:_\d{1,9})*')
@@ -432,3 +452,92 @@ def load_samples(file: Path, subset: str, version: str = '', change: Change | No
     query = {sample.record.id: sample.record.query for sample in samples}
     changed = [_sample(file, record_id, raw, row) for record_id, raw in change(rows).items()]
     return [replace(one, record=replace(one.record, query=query[one.record.id])) for one in changed]
+
+
+def download(version: str = 'v2') -> Path:
+    """Downloads T-Eval's files from Hugging Face; existing files are not downloaded again.
+
+    Args:
+        version: Data version.
+
+    Raises:
+        ValueError: The version does not exist.
+        OSError: The download failed.
+    """
+    if version not in REVISIONS:
+        raise ValueError(f'T-Eval has no version {version!r} to download, only {", ".join(REVISIONS)}')
+    from huggingface_hub import snapshot_download
+
+    patterns = [f'{folder}*_{version}*.json' for folder in ('', '**/')]
+    try:
+        return Path(
+            snapshot_download(REPOSITORY, repo_type='dataset', revision=REVISIONS[version], allow_patterns=patterns)
+        )
+    except Exception as error:  # the hub raises many errors, all with the same fix
+        raise OSError(
+            f'cannot fetch {REPOSITORY} from Hugging Face ({type(error).__name__}: {error}). '
+            'Download it elsewhere and run: tooleval prepare teval --from DIR'
+        ) from error
+
+
+def _read(subset: str, version: str, files: Sequence[Path]) -> Content:
+    count, first = len(load_samples(files[0], subset)), find_subset(subset).counts['v1']
+    return Content({'records': count}, [f'v1 has {first}'] if version == 'v2' and count != first else [])
+
+
+def configured(
+    subset: str,
+    *,
+    language: str | None = None,
+    version: str | None = None,
+    data: str | None = None,
+    instructions: str | None = None,
+    method: str | None = None,
+) -> ConfiguredDataset:
+    """Returns the config of a subset; the name of a data file gives version and language.
+
+    Raises:
+        DataError: According to its name, ``data`` belongs to another subset.
+        ValueError: The subset, version, language or method does not exist.
+    """
+    if data and data.endswith('.json'):
+        file_subset, file_version, file_language = split_stem(Path(data).stem)
+        version, language = version or file_version, language or file_language
+        if (file_subset, file_version, file_language) != (subset, version, language.upper()):
+            raise DataError(data, f'according to its name this is {file_subset}, {file_version}, {file_language}')
+    version, language = version or 'v2', (language or 'en').upper()
+    stem = file_stem(subset, version, language)
+    other_version = '' if version == 'v2' else f'_{version}'
+    config = 'teval/tooleval_teval_easytool_gen' if instructions else f'teval/tooleval_teval{other_version}_gen'
+    if method:
+        if method != METHOD:
+            raise ValueError(f'T-Eval only has the method {METHOD}, not {method!r}')
+        if instructions:
+            raise ValueError(f'{method} uses the documented tools: leave out --instructions')
+        native_subset(subset)
+        config = 'teval/tooleval_teval_fc_gen'
+    settings = {'path': f'{DATA_PATH}/{language}', 'check_encoder': False}
+    return ConfiguredDataset([config], stem, Path(f'{stem}.json'), settings=settings)
+
+
+def _encoder(name: str) -> str:
+    subset, version, language = split_stem(name)
+    return language if VERSIONS[version] in find_subset(subset).encoder else ''
+
+
+FILES = BenchmarkFiles(
+    files=tuple(
+        DataFiles(
+            f'{subset.name} {version} {language}',
+            (f'{DATA_PATH}/{language}/{file_stem(subset.name, version, language)}.json',),
+            partial(_read, subset.name, version),
+            {'records': subset.counts[version]} if version in subset.counts else {},
+            exact=False,
+            needed=False,
+        )
+        for language in SUFFIXES
+        for version in VERSIONS
+        for subset in TABLE
+    ),
+    encoder=_encoder,
+)

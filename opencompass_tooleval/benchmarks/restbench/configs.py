@@ -2,7 +2,7 @@
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from opencompass_tooleval.benchmarks.restbench.adapter import (
+from opencompass_tooleval.benchmarks.restbench.task import (
     RestBenchDialogues,
     ToolEvalRestBenchDataset,
     ToolEvalRestBenchEvaluator,
@@ -11,7 +11,7 @@ from opencompass_tooleval.inferencers import ToolEvalDialogueGenInferencer, Tool
 from opencompass_tooleval.models import ToolEvalConversationTemplate
 
 with read_base():
-    from opencompass_tooleval.benchmarks.restbench.subsets import SUBSETS
+    from opencompass_tooleval.benchmarks.restbench.tables import SUBSETS
 
 _once = dict(type=ToolEvalGenInferencer, published_max_out_len=512)
 _again = dict(type=ToolEvalDialogueGenInferencer, published_max_out_len=512, dialogues=dict(type=RestBenchDialogues))
