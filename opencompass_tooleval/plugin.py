@@ -21,9 +21,6 @@ BENCHMARKS = {name: f'.{folder}.description:BENCHMARK' for name, folder in _FOLD
 USERS: dict[str, str] = {}
 """Name -> description of benchmarks that users make. Results contain them, but commands do not list them."""
 
-OF_EXTRAS: set[str] = set()
-"""Benchmarks whose descriptions are extras: runs of other benchmarks do not load them."""
-
 FILES = {name: f'.{folder}.files:FILES' for name, folder in _FOLDERS.items()}
 """Benchmark -> its data files."""
 
@@ -260,14 +257,7 @@ ADDED: dict[str, list[str]] = {}
 
 # --- extras -----------------------------------------------------------------------------------------------------------
 USERS |= {'tasks': '.extras.tasks.metrics:BENCHMARK'}
-OF_EXTRAS |= {'tasks', 'conformance'}
-BENCHMARKS |= {'conformance': '.extras.conformance.description:BENCHMARK'}
-FILES |= {'conformance': '.extras.conformance.files:FILES'}
-CONFIGURED |= {'conformance': '.extras.conformance.files:configured'}
-RECORDED = {
-    **{name: f'.extras.recorded.{name}:read' for name in _FOLDERS},
-    'conformance': '.extras.conformance.recorded:read',
-}
+RECORDED = {name: f'.extras.recorded.{name}:read' for name in _FOLDERS}
 """Benchmark -> the function that reads recorded answers, for ``tooleval score``.
 
 It is called with ``(subset, predictions, *, options)`` and returns a
@@ -278,9 +268,9 @@ TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
 LIVE = '.extras.mcp_servers.open_live:open_live'
 FINDINGS += ['.extras.kinds:KINDS', '.extras.probe.kinds:KINDS', '.extras.attribution.words:KINDS']
 RESULT_CHECKS += ['.extras.attribution.words:findings_of']
-MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
-REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset', 'ToolEvalConformanceDataset']
-REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator', 'ToolEvalConformanceEvaluator']
+MODULES += ['.extras.tasks.adapter']
+REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset']
+REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator']
 COMMANDS[''] |= {
     'plan': (
         '.extras.plan.command:show_plan',

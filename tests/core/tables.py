@@ -12,7 +12,6 @@ from opencompass_tooleval.benchmarks.teval.records import TABLE as TEVAL
 from opencompass_tooleval.benchmarks.teval.subsets import FUNCTION_CALLING
 from opencompass_tooleval.benchmarks.toolbench.records import TABLE as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.records import TABLE as ULTRATOOL
-from opencompass_tooleval.extras.conformance.records import TABLE as CONFORMANCE
 
 TABLES: dict[str, Any] = {
     'teval': TEVAL,
@@ -20,7 +19,6 @@ TABLES: dict[str, Any] = {
     'restbench': RESTBENCH,
     'funcqa': FUNCQA,
     'toolbench': TOOLBENCH,
-    'conformance': CONFORMANCE,
     'agents': AGENTS,
 }
 NATIVE = [native_subset(str(row['name'])) for row in FUNCTION_CALLING]
