@@ -315,7 +315,6 @@ COMMANDS[''] |= {
     'build': ('', 'Build benchmark data from annotated samples.', 'Data'),
     'easytool': ('', 'Concise tool instructions: make them, measure them.', 'EasyTool'),
     'agents': ('', 'What answers the calls of agents, and who judges their answers.', 'Agents'),
-    'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.', 'Look at results'),
     'tasks': ('', 'Tasks on your own tools: write them, check them.', 'Your own tools'),
 }
 BUILD |= {'ultratool': '.extras.preparing.build_ultratool:build_missing'}
@@ -347,13 +346,6 @@ ADDED |= {
     'cause': ['.extras.attribution.pages:cause_of'],
     'sample': ['.extras.attribution.pages:members_of_sample'],
     'steps': ['.extras.attribution.pages:members_of_steps'],
-}
-COMMANDS['leaderboard'] = {
-    'build': ('.extras.leaderboard.command:build_site', 'Write the site; exits with 1 where a bundle is left out.'),
-    'add': (
-        '.extras.leaderboard.command:add_bundles',
-        'Check bundles and copy them into a folder, where none is ever changed.',
-    ),
 }
 COMMANDS['tasks'] = {
     'init': ('.extras.tasks.commands:init_tasks', 'Write a file of tasks to start from.'),
