@@ -277,6 +277,15 @@ def an_export_that_is_none(place: Place) -> None:
     assert code == 0, screen
 
 
+@row('rm {}')
+def a_link_out_of_a_run(place: Place) -> None:
+    run = plain_run(Path('out', '20260101_000000'))
+    Path('mine').mkdir()
+    link = run / 'a link'
+    link.symlink_to(Path('mine').absolute())
+    place.fixed('tooleval', 'export', run, '--out', 'exported', fix=f"rm '{link.absolute()}'")
+
+
 @row('name another with -o', 'choose another folder with -o')
 def a_folder_of_other_files(place: Place) -> None:
     run = plain_run(Path('out', '20260101_000000'))
