@@ -24,9 +24,6 @@ BENCHMARKS = {
 USERS: dict[str, str] = {}
 """Name -> description of benchmarks that users make. Results contain them, but commands do not list them."""
 
-OF_EXTRAS: set[str] = set()
-"""Benchmarks whose descriptions are extras: runs of other benchmarks do not load them."""
-
 FILES = {**{name: f'.{folder}.data:FILES' for name, folder in _FOLDERS.items()}, 'agents': '.agents.files:FILES'}
 """Benchmark -> its data files."""
 
@@ -266,14 +263,7 @@ ADDED: dict[str, list[str]] = {}
 
 # --- extras -----------------------------------------------------------------------------------------------------------
 USERS |= {'tasks': '.extras.tasks.metrics:BENCHMARK'}
-OF_EXTRAS |= {'tasks', 'conformance'}
-BENCHMARKS |= {'conformance': '.extras.conformance.description:BENCHMARK'}
-FILES |= {'conformance': '.extras.conformance.files:FILES'}
-CONFIGURED |= {'conformance': '.extras.conformance.files:configured'}
-RECORDED = {
-    **{name: f'.extras.recorded.{name}:read' for name in _FOLDERS},
-    'conformance': '.extras.conformance.recorded:read',
-}
+RECORDED = {name: f'.extras.recorded.{name}:read' for name in _FOLDERS}
 """Benchmark -> the function that reads recorded answers, for ``tooleval score``.
 
 It is called with ``(subset, predictions, *, options)`` and returns a
@@ -284,9 +274,9 @@ TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
 LIVE = '.extras.mcp_servers.open_live:open_live'
 FINDINGS += ['.extras.kinds:KINDS', '.extras.probe.kinds:KINDS', '.extras.attribution.words:KINDS']
 RESULT_CHECKS += ['.extras.attribution.words:findings_of']
-MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
-REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset', 'ToolEvalConformanceDataset']
-REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator', 'ToolEvalConformanceEvaluator']
+MODULES += ['.extras.tasks.adapter']
+REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset']
+REGISTERED['ICL_EVALUATORS'] += ['ToolEvalTasksEvaluator']
 COMMANDS[''] |= {
     'plan': (
         '.extras.plan.command:show_plan',
@@ -331,7 +321,6 @@ COMMANDS[''] |= {
     'build': ('', 'Build benchmark data from annotated samples.', 'Data'),
     'easytool': ('', 'Concise tool instructions: make them, measure them.', 'EasyTool'),
     'agents': ('', 'What answers the calls of agents, and who judges their answers.', 'Agents'),
-    'leaderboard': ('', 'A leaderboard as a static site, from bundles of results.', 'Look at results'),
     'tasks': ('', 'Tasks on your own tools: write them, check them.', 'Your own tools'),
 }
 BUILD |= {'ultratool': '.extras.preparing.build_ultratool:build_missing'}
@@ -363,13 +352,6 @@ ADDED |= {
     'cause': ['.extras.attribution.pages:cause_of'],
     'sample': ['.extras.attribution.pages:members_of_sample'],
     'steps': ['.extras.attribution.pages:members_of_steps'],
-}
-COMMANDS['leaderboard'] = {
-    'build': ('.extras.leaderboard.command:build_site', 'Write the site; exits with 1 where a bundle is left out.'),
-    'add': (
-        '.extras.leaderboard.command:add_bundles',
-        'Check bundles and copy them into a folder, where none is ever changed.',
-    ),
 }
 COMMANDS['tasks'] = {
     'init': ('.extras.tasks.commands:init_tasks', 'Write a file of tasks to start from.'),

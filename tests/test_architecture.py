@@ -56,9 +56,6 @@ GLUE_MODULES = {
 """What may touch OpenCompass beside every ``adapter.py``, and ``task.py`` and ``configs.py`` of benchmarks."""
 DOORS = ('scoring.py', 'data.py', 'prompts.py', 'reading.py', 'tables.py')
 
-CONFIGS_OF_EXTRAS = ('configs/datasets/conformance/tooleval_conformance_gen.py',)
-"""Configs of extras' benchmarks: OpenCompass's users look for configs in one tree."""
-
 EXTRAS_PART = re.compile(r'^# --- extras -.*?^# --- end of the extras -[^\n]*\n', re.MULTILINE | re.DOTALL)
 
 BAD_DOCSTRING = re.compile(
@@ -165,7 +162,7 @@ def test_rooms_import_only_rooms_below_them() -> None:
         for file in ALL
         if file.parent != PACKAGE or file.name != '__init__.py'
         for room in rooms_of(file) - {room_of(file)}
-        if NAMES[file] not in CONFIGS_OF_EXTRAS and LAYERS[room] >= LAYERS[room_of(file)]
+        if LAYERS[room] >= LAYERS[room_of(file)]
     }
     assert back == set()
 
@@ -232,9 +229,7 @@ def test_no_module_of_the_plugin_serves_only_an_extra() -> None:
 def test_extras_are_named_in_the_last_part_of_plugin_alone() -> None:
     text = (PACKAGE / 'plugin.py').read_text(encoding='utf-8')
     assert 'extras.' not in EXTRAS_PART.sub('', text)
-    others = [
-        file for file in ALL if room_of(file) not in ('extras', 'plugin') and NAMES[file] not in CONFIGS_OF_EXTRAS
-    ]
+    others = [file for file in ALL if room_of(file) not in ('extras', 'plugin')]
     assert [NAMES[file] for file in others if re.search(r'\bextras\.', file.read_text(encoding='utf-8'))] == []
 
 
@@ -410,8 +405,7 @@ def test_without_extras_the_plugin_is_imported_and_rows_keep_what_servers_show(w
 
 
 OF_EXTRAS = re.compile(
-    r"\bextras\b|['\"](?:make|leaderboard|export|record|serve|mcp|live|compare|gate|plan|doctor|score|agents|easytool"
-    r"|conformance)['\"]"
+    r"\bextras\b|['\"](?:make|export|record|serve|mcp|live|compare|gate|plan|doctor|score|agents|easytool)['\"]"
 )
 
 

@@ -1,6 +1,6 @@
 """Times this package against what OpenCompass has built in: same data, same encoder, same machine, one run.
 
-    python tools/benchmark.py [--only teval|ultratool|funcqa|start|runner|pipe|agents|slurm|sweep|report|leaderboard|
+    python tools/benchmark.py [--only teval|ultratool|funcqa|start|runner|pipe|agents|slurm|sweep|report|
                                attribution|stream]
                               [--data DIR]
                               [--plans 553] [--requests 200] [--ultratool-predictions FILE] [--json OUT]
@@ -32,8 +32,6 @@ see benchmark_agents.py).
 Slurm, ratios: stages of 16 tasks against OpenCompass's runners (minutes; see benchmark_slurm.py).
 
 Sweep, ratios, memory, growth and start-up: one model over all eight T-Eval subsets (minutes; see benchmark_sweep.py).
-
-Leaderboard, seconds and memory: building and opening that of 200 models (a minute; see benchmark_leaderboard.py).
 
 Attribution, one ratio: processor time per call with attribution=True (half a minute; see benchmark_attribution.py).
 
@@ -395,7 +393,6 @@ MEASURES = {
     'gpu': _part('gpu', 'model', 'device'),
     'sweep': _part('sweep', 'scale', 'every'),
     'report': _part('report', 'scale'),
-    'leaderboard': _part('leaderboard'),
     'attribution': _part('attribution'),
     'stream': _part('stream'),
 }

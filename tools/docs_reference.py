@@ -351,7 +351,7 @@ FINDINGS = {
     ),
     'published': (
         'Scores that do not compare with published ones',
-        'Shown by the last screen of a run, by `status`, `report`, exports and leaderboards.',
+        'Shown by the last screen of a run, by `status`, `report` and exports.',
     ),
     'result': (
         'Results',

@@ -151,7 +151,6 @@ REASONS: dict[str, Words] = {
         'arguments refused', 'every needed tool is called, but a tool rejects the arguments of a call'
     ),
     'goal:forbidden': Words('forbidden tool', 'a tool is called that the task forbids'),
-    'goal:needless_call': Words('needless call', 'a tool is called, and the request needs none'),
     'goal:not_asked': Words('not asked', 'the request lacks a value, and the agent does not ask for it'),
     'goal:effects': Words('other effects', 'the state at the end is not the one that the task asks for'),
     'goal:result': Words('other result', 'the result at the end of the answer is not the right one'),

@@ -8,7 +8,7 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import find_description
 from opencompass_tooleval.catalogue.labels import Metric, Words
-from opencompass_tooleval.plugin import BENCHMARKS, OF_EXTRAS, USERS
+from opencompass_tooleval.plugin import BENCHMARKS, USERS
 
 
 def halves(columns: Iterable[Metric], ending: str, label: str, sentence: str) -> Iterator[Metric]:
@@ -37,7 +37,7 @@ def all_metrics(names: Iterable[str] | None = None) -> dict[str, Metric]:
     Args:
         names: Metrics to look up. Descriptions of extras are loaded only if the plugin's benchmarks lack such a metric.
     """
-    rows = _rows(tuple(name for name in BENCHMARKS if name not in OF_EXTRAS))
+    rows = _rows(tuple(BENCHMARKS))
     is_complete = names is not None and all(name in rows for name in names)
     return rows if is_complete else _rows((*BENCHMARKS, *USERS))
 

@@ -32,6 +32,9 @@ def show_report(
         'report'
     ),
     in_browser: Annotated[bool, typer.Option('--open', help='Show it in a browser.')] = False,
+    include_private: Annotated[
+        bool, typer.Option('--include-private', help='Of several working directories, show your own tools too.')
+    ] = False,
 ) -> None:
     """Writes a report and prints its path.
 
@@ -44,7 +47,7 @@ def show_report(
         raise DataError(out, f'a report needs {", ".join(lacking)}', fix=fix)
     from opencompass_tooleval.report.build import write_report
 
-    page = write_report(work_dirs, out)
+    page = write_report(work_dirs, out, include_private)
     Screen().print(f'report: {page}', soft_wrap=True)
     if in_browser:
         webbrowser.open(page.resolve().as_uri())

@@ -241,12 +241,9 @@ def run_benchmarks(
         _export_key(key_env, WIRES[wire].key)
         faults = _planned_faults(text)
         asked = () if faults else model or ()
-        # The names of data sets with native calls, and of the one with forced calls.
-        names = ' '.join(row['abbr'] for row in rows)
-        is_native = any(part in names for part in ('-fc', '-dfsdt'))
-        choices = ('auto', 'required') if 'conformance' in names else ('auto',) if is_native else ()
+        is_native = any(part in row['abbr'] for row in rows for part in ('-fc', '-dfsdt'))
         base = settings.get('openai_api_base', '')
-        first = {one: first_answer(base, one, key, temperature, wire, choices, members) for one in asked}
+        first = {one: first_answer(base, one, key, temperature, wire, is_native, members) for one in asked}
         keys = {grader.model if grader else '': key_env or KEY_VARIABLE}  # of the judge, whose format is chat
         of_judge = FirstAnswer()
         if grader and not faults:

@@ -131,8 +131,7 @@ class ToolEvalOpenAI(OpenAI):
         backoff: First pause between two tries, in seconds. Pauses double up to 60 s, times a random 0.5 to 1.5.
         patience: Maximum number of seconds to wait for an unreachable server. A server counts as unreachable after
             ``2 * max_workers`` failed connections in a row.
-        tool_choice: ``auto`` if offered tools may be called, ``required`` if they must be. A request of a dataset may
-            override it, such as the required calls of Conformance.
+        tool_choice: ``auto`` if offered tools may be called, ``required`` if they must be.
         parallel_tool_calls: True to tell the server whether a dataset expects one call per answer or several. Some
             servers refuse this setting.
         prices: Price of a million tokens, as ``dict(input=..., output=...)``. It does not affect requests.
@@ -456,7 +455,7 @@ class ToolEvalOpenAI(OpenAI):
         if not tools.tools:
             return {}  # servers refuse an empty list
         parallel = tools.parallel if self._says_parallel else None
-        return self._wire.offer(tools, Choice(tools.choice or self._tool_choice, parallel, self._strict))
+        return self._wire.offer(tools, Choice(self._tool_choice, parallel, self._strict))
 
     async def _try_until_answered(
         self, sent: SentRequest, stop: asyncio.Event, reservation: Reservation | None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents
 from opencompass_tooleval.catalogue.labels import Words
@@ -98,7 +97,7 @@ class Board:
 
     def words(self, column: str) -> Words:
         """Returns the readable name of a column; in a table of data sets, the data set comes first."""
-        if self.name.startswith(OVERVIEW):
+        if self.name == OVERVIEW:
             return Words(column, '')
         dataset, _, metric = column.rpartition(' ')
         if not dataset:
@@ -122,34 +121,6 @@ def _mark_best(rows: Sequence[Row], columns: Sequence[str]) -> list[Row]:
                 for row in cells:
                     row[i] = replace(row[i], best=row[i].value == best)
     return [replace(row, cells=tuple(marked)) for row, marked in zip(rows, cells, strict=True)]
-
-
-def narrowed(
-    board: Board, models: Collection[str], columns: Sequence[str] = (), published: bool = False, **changes: Any
-) -> Board:
-    """Returns a part of a table, ranked again. Columns in which no model of the part has a score are removed.
-
-    Args:
-        board: The table.
-        models: The measured models to keep.
-        columns: The columns to keep; by default all.
-        published: True to keep the published models too.
-        changes: New values of attributes, such as ``name``.
-    """
-    rows = [row for row in board.rows if not row.source and row.model in models]
-    at = [
-        i
-        for i, column in enumerate(board.columns)
-        if (not columns or column in columns)
-        and any(row.cells[i].value is not None or row.cells[i].caveats for row in rows)
-    ]
-    names = tuple(board.columns[i] for i in at)
-    kept = [Row(row.model, tuple(replace(row.cells[i], best=False) for i in at)) for row in rows]
-    kept = [row for row in kept if any(cell.value is not None or cell.caveats for cell in row.cells)]
-    ranked = _mark_best(best_first(kept, names), names) if kept else []
-    others = [replace(row, cells=tuple(row.cells[i] for i in at)) for row in board.rows if row.source and published]
-    shares = {name: board.shares[name] for name in names}
-    return replace(board, columns=names, rows=(*ranked, *others), shares=shares, **changes)
 
 
 def without_other_data(board: Board, material: Material) -> Board:

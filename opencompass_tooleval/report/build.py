@@ -21,7 +21,7 @@ from opencompass_tooleval.report.figure import Figure, Table, as_table
 from opencompass_tooleval.report.files import save_table
 from opencompass_tooleval.report.overview import Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
-from opencompass_tooleval.report.provenance import missing_table, others_table, results_table, runs_table
+from opencompass_tooleval.report.provenance import missing_table, older_table, others_table, results_table, runs_table
 from opencompass_tooleval.report.published import published_table
 from opencompass_tooleval.report.reasons import reason_figures
 from opencompass_tooleval.report.samples import SampleFiles
@@ -36,11 +36,12 @@ from opencompass_tooleval.report.variant_figures import (
 )
 from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
 from opencompass_tooleval.results.table import Material, read, run_names
+from opencompass_tooleval.work_dir.printing import say
 
 MARKER = '.tooleval-report'
 
 
-def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
+def write_report(work_dirs: Sequence[Path], out: Path, include_private: bool = False) -> Path:
     """Writes the report of work directories into a folder. Only a complete report replaces an earlier one.
 
     Damaged results and predictions files are listed in the report.
@@ -48,6 +49,7 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
     Args:
         work_dirs: Runs, or folders of runs.
         out: A new or empty folder, or one with an earlier report.
+        include_private: True to show results on a user's own tools if there are several work directories.
 
     Returns:
         The first page.
@@ -55,9 +57,11 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> Path:
     Raises:
         DataError: A path is not a work directory, a retrieval file is damaged, or ``out`` contains something else.
     """
-    material = read(work_dirs)
+    material = read(work_dirs, include_private)
     with replaced(out, MARKER, 'report') as fresh:
         _write(material, fresh)
+    if material.private:
+        say(f'results on your own tools are left out ({material.private}); --include-private shows them')
     return out / 'index.html'
 
 
@@ -94,6 +98,7 @@ def _write(material: Material, out: Path) -> None:
     about_runs = (
         runs_table(material),
         results_table(material, spent),
+        older_table(material),
         others_table(material),
         missing_table(material, samples.damaged),
     )

@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from opencompass_tooleval.catalogue.metrics import main_metrics
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens, read_others
+from opencompass_tooleval.core.statistics.paired import metrics_of
 from opencompass_tooleval.report.figure import Number, Table, shown
 from opencompass_tooleval.results.table import Material, Missing, run_names
 from opencompass_tooleval.work_dir.data_files import sha256_of
@@ -43,6 +45,7 @@ def results_table(material: Material, spent: Mapping[tuple[str, str], Spent]) ->
         'model',
         'data set',
         'run',
+        'date',
         'samples',
         'no answer',
         'cut',
@@ -64,8 +67,19 @@ def results_table(material: Material, spent: Mapping[tuple[str, str], Spent]) ->
             numbers += [cost.prompts.counted_by, shown(cost.calls, 0), shown(money, 4)]
         counts = tuple(str(samples.get(name, '')) for name in ('all', 'infra', 'cut'))
         details = (_text(entry.provenance.stored.get(key)) for key in used)
-        rows.append((entry.model, entry.dataset, names[entry.run], *counts, *numbers, *details))
+        rows.append((entry.model, entry.dataset, names[entry.run], entry.date, *counts, *numbers, *details))
     return Table('provenance', 'Results', columns, tuple(rows))
+
+
+def older_table(material: Material) -> Table:
+    """Builds a table of the results that do not count, since a newer one has the same settings."""
+    names = run_names([*material.runs, *(entry.run for entry in material.older)])
+    rows = (
+        (entry.model, entry.dataset, names[entry.run], entry.date, shown(entry.number(metric)))
+        for entry in material.older
+        for metric in main_metrics(metrics_of(entry.result))
+    )
+    return Table('older', 'Older results', ('model', 'data set', 'run', 'date', 'score'), tuple(rows))
 
 
 def others_table(material: Material) -> Table:

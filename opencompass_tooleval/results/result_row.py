@@ -1,7 +1,7 @@
-"""Converts results to rows of a file, for baselines, bundles and exports. Imports no OpenCompass.
+"""Converts results to rows of a file, for baselines and exports. Imports no OpenCompass.
 
 A row has ``model``, ``dataset``, ``metrics``, and parts of the result under their names. A baseline adds the values of
-each sample, and a bundle adds correlations of scores; an export has the samples in a separate file.
+each sample; an export has the samples in a separate file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads the results of work directories, for reports, leaderboards and the final screen of a run.
+"""Reads the results of work directories, for reports and the final screen of a run.
 
 Samples are left out; missing results are listed. Imports no OpenCompass.
 """
@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, records_of
+from opencompass_tooleval.catalogue.comparable import deciding_settings, unlike
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.catalogue.tables import (
     CORRELATIONS,
@@ -23,9 +25,11 @@ from opencompass_tooleval.catalogue.tables import (
     without_samples,
 )
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.findings.of_results import caveats_of
+from opencompass_tooleval.plugin import USERS
 from opencompass_tooleval.work_dir.names import is_unfinished_of_opencompass, whole_of
 from opencompass_tooleval.work_dir.progress import left_out_pairs
 from opencompass_tooleval.work_dir.shards import numbered_shards
@@ -68,6 +72,22 @@ class ModelResult:
     def provenance(self) -> Provenance:
         """The provenance of the result."""
         return Provenance.of(self.result)
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """Everything that is equal in a repetition: settings that decide comparisons, sampling settings, records."""
+        stored = {SAMPLING: self.provenance.stored.get(SAMPLING), 'records': records_of(self.result)}
+        return {**deciding_settings(self.result), **stored}
+
+    @cached_property
+    def date(self) -> str:
+        """When the run began, by its name; for other names, when the result was written."""
+        try:
+            time = datetime.strptime(self.run.path.resolve().name, '%Y%m%d_%H%M%S')
+        except ValueError:
+            file = self.run.result_file(self.folder, self.dataset)
+            time = datetime.fromtimestamp((file if file.is_file() else self.run.path).stat().st_mtime)
+        return f'{time:%Y-%m-%d %H:%M:%S}'
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -173,11 +193,15 @@ class Material:
         runs: The work directories.
         scored: Results, sorted by model and data set.
         missing: Results that are missing, although the run has or started the data set for this model or another one.
+        older: Results that do not count, since a newer one has the same model, data set and settings.
+        private: Number of results on a user's own tools that are left out.
     """
 
     runs: tuple[WorkDir, ...]
     scored: tuple[ModelResult, ...]
     missing: tuple[Missing, ...]
+    older: tuple[ModelResult, ...] = ()
+    private: int = 0
 
     @property
     def results(self) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -288,10 +312,15 @@ def find_missing(run: WorkDir, model: str, dataset: str) -> Missing:
     return Missing(model, dataset, last_error(log, dataset), shown, is_answered)
 
 
-def read(paths: Sequence[Path]) -> Material:
+def read(paths: Sequence[Path], include_private: bool = False) -> Material:
     """Reads work directories.
 
-    A model with results of the same data set in two of them is named ``MODEL (RUN)``.
+    Of the results of a model on a data set with the same settings, the newest counts. A model with results of other
+    settings in two work directories is named ``MODEL (RUN)``.
+
+    Args:
+        paths: The work directories.
+        include_private: True to keep results on a user's own tools if there are several work directories.
 
     Raises:
         DataError: A path is not a run of OpenCompass.
@@ -302,11 +331,43 @@ def read(paths: Sequence[Path]) -> Material:
         run: results_of(run, *(sorted({pair[side] for pair in pairs}) for side in (0, 1)), earlier=True)
         for run, pairs in begun.items()
     }
-    count = Counter((entry.model, entry.dataset) for scored, _ in read_runs.values() for entry in scored)
-    doubled = {model for (model, _), times in count.items() if times > 1}
-    named, missing = [], []
-    for run, name in run_names(runs).items():
-        called = {model: f'{model} ({name})' for model in doubled}
-        named += [replace(entry, model=called.get(entry.model, entry.model)) for entry in read_runs[run][0]]
-        missing += [replace(gap, model=called.get(gap.model, gap.model)) for gap in read_runs[run][1]]
-    return Material(runs, tuple(sorted(named, key=lambda entry: (entry.model, entry.dataset))), tuple(missing))
+    users = USERS if len(runs) > 1 and not include_private else ()
+    found = [entry for scored, _ in read_runs.values() for entry in scored]
+    private = {entry.dataset for entry in found if entry.provenance.benchmark in users}
+    public = [entry for entry in found if entry.dataset not in private]
+    counting, older = _newest(public)
+    doubled = {model for (model, _), entries in counting.items() if len(entries) > 1}
+    names = run_names(runs)
+
+    def named(one: Any, run: WorkDir) -> Any:
+        return replace(one, model=f'{one.model} ({names[run]})') if one.model in doubled else one
+
+    scored = [named(entry, entry.run) for entries in counting.values() for entry in entries]
+    whole = {(entry.model, entry.dataset) for entry in scored if not entry.is_earlier}
+    lacking = {
+        (gap.model, gap.dataset): gap
+        for run, (_, missing) in read_runs.items()
+        for gap in (named(one, run) for one in missing if one.dataset not in private)
+        if not gap.dataset.startswith(tuple(f'{OUR_PREFIX}{user}' for user in users))
+    }
+    return Material(
+        runs,
+        tuple(sorted(scored, key=lambda entry: (entry.model, entry.dataset))),
+        tuple(gap for pair, gap in lacking.items() if pair not in whole),
+        tuple(named(entry, entry.run) for entry in older),
+        len(found) - len(public),
+    )
+
+
+def _newest(found: Sequence[ModelResult]) -> tuple[dict[tuple[str, str], list[ModelResult]], list[ModelResult]]:
+    """Returns model and data set -> the newest result of each settings, and the older results.
+
+    Results of other packages do not tell their settings, so each counts.
+    """
+    counting: dict[tuple[str, str], list[ModelResult]] = {}
+    older: list[ModelResult] = []
+    for entry in sorted(found, key=lambda entry: entry.date, reverse=True):
+        newer = counting.setdefault((entry.model, entry.dataset), [])
+        alike = (one for one in newer if not any(unlike({'': entry.settings, 'newer': one.settings}, True)))
+        (older if entry.provenance.stored and any(alike) else newer).append(entry)
+    return counting, older

@@ -46,7 +46,7 @@ def test_list_is_a_row_per_benchmark(tooleval: Command, monkeypatch: pytest.Monk
     assert rows['toolbench'][-3:] == ['0', 'of', '3']
 
 
-@pytest.mark.parametrize('name', ['teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'conformance', 'agents'])
+@pytest.mark.parametrize('name', ['teval', 'ultratool', 'restbench', 'funcqa', 'toolbench', 'agents'])
 def test_list_says_what_datasets_takes(tooleval: Command, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv('COLUMNS', '80')
     done = tooleval('list', name)
@@ -124,7 +124,7 @@ def test_what_is_missing_or_misspelt_is_said_before_opencompass_is_imported(tmp_
     assert imported <= {']', "'mmengine']"}, 'tooleval run reads its configs by mmengine alone'
 
 
-NAMES = 'teval, ultratool, restbench, funcqa, toolbench, agents, conformance'
+NAMES = 'teval, ultratool, restbench, funcqa, toolbench, agents'
 
 
 @pytest.mark.parametrize(

@@ -176,10 +176,9 @@ def test_no_key_and_no_folder_of_the_machine_but_predictions_as_they_are(
     detail = {'id': 'r0', 'values': {'f1': 0.5}, 'reason': 'ok', 'parsed': ['/movie/1', f'{keys[0]} {keys[1]}']}
     write(run, 'results', 'm1', 'whole', {'f1': 50.0, 'provenance': about, 'details': [detail]})
     write(run, 'predictions', 'm1', 'whole', answers([f'say {keys[0]}', keys[1]]))
-    bundle, out = tmp_path / 'x.bundle', tmp_path / 'x'
-    done = tooleval('export', run, '--bundle', bundle, '--out', out, '--dataset', 'whole')
+    out = tmp_path / 'x'
+    done = tooleval('export', run, '--out', out, '--dataset', 'whole')
     assert done.code == 0, done.err
-    assert '"judge":"[key] [key]"' in bundle.read_text('ascii')
     (row,), (told,) = (read_lines(out / f'{name}.jsonl') for name in ('results', 'details'))
     assert row['provenance'] == {'judgements': 'judged.jsonl', 'bank': 'b.bank', 'judge': '[key] [key]'}
     assert told['details'] == {**detail, 'parsed': ['/movie/1', '[key] [key]']}, 'paths in answers are data'

@@ -73,7 +73,6 @@ COMMANDS: dict[str, Callable[[Path, Path, str], tuple[object, ...]]] = {
     'gate': lambda run, out, model: ('gate', run, '--baseline', out / 'baseline.jsonl'),
     'report': lambda run, out, model: ('report', run, '--out', out / 'page'),
     'export': lambda run, out, model: ('export', run, '--out', out / 'export'),
-    'export bundle': lambda run, out, model: ('export', run, '--bundle', out / 'a.bundle'),
     'export eee': lambda run, out, model: ('export', run, '--format', 'every-eval-ever', '--out', out / 'eee'),
 }
 READ_PREDICTIONS = ('retry', 'report', 'export', 'export eee')
@@ -104,7 +103,6 @@ def test_a_run(tooleval: Command, swept: Path, tmp_path: Path, command: str) -> 
         file.write_bytes(original)
         for made in (out / 'export', out / 'eee', out / 'page'):
             shutil.rmtree(made, ignore_errors=True)
-        (out / 'a.bundle').unlink(missing_ok=True)
 
 
 KINDS = [
@@ -154,23 +152,20 @@ def test_what_is_no_plain_file(tooleval: Command, swept: Path, tmp_path: Path, p
 def test_folders_that_nobody_can_write_to(tooleval: Command, swept: Path, tmp_path: Path) -> None:
     """Also of root: /proc takes no files. The line names the place."""
     nowhere = Path('/proc/nowhere')
-    bundle, model = tmp_path / 'bundles' / 'a.bundle', next((swept / 'results').iterdir()).name
-    assert tooleval('export', swept, '--bundle', bundle, '--out', tmp_path / 'exported').code == 0
+    model = next((swept / 'results').iterdir()).name
+    assert tooleval('export', swept, '--out', tmp_path / 'exported').code == 0
     tools = write_json(tmp_path / 'tools.json', [{'type': 'function', 'function': {'name': 'a', 'parameters': {}}}])
     source, data = ('--source', 'function_schema', '--input', tools), ('--data', demo_file('instruct_v2'))
     commands: tuple[tuple[object, ...], ...] = (
         ('report', swept, '--out', nowhere / 'page'),
         ('export', swept, '--out', nowhere / 'out'),
         ('export', swept, '--format', 'every-eval-ever', '--out', nowhere / 'out'),
-        ('export', swept, '--bundle', nowhere / 'a.bundle'),
         ('import', tmp_path / 'exported', nowhere),
         ('gate', swept, '--save', nowhere / 'a.jsonl'),
         ('gate', swept, '--baseline', swept, '--junit', nowhere / 'a.xml'),
         ('status', swept, '--json', nowhere / 'a.json'),
         ('compare', swept, model, model, '--details', nowhere / 'a.jsonl'),
         ('score', 'teval', 'instruct', '--predictions', data[1], *data, '--json', nowhere / 'a.json'),
-        ('leaderboard', 'build', bundle.parent, '--out', nowhere / 'site'),
-        ('leaderboard', 'add', nowhere / 'kept', bundle),
         ('easytool', 'generate', *source, '--model', 'template', '--out', nowhere / 'a.json'),
         ('agents', 'bank', 'build', '--from', swept, '--out', nowhere / 'a.bank'),
         ('agents', 'bank', 'record', '--input', NOTES, '--out', nowhere / 'a.bank'),

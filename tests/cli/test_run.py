@@ -548,15 +548,6 @@ def test_the_right_request_format_is_named_before_the_first_data_set(
     with serving(MessagesVendor()) as url:
         (line,) = faults_of(tooleval('run', *TWO_SUBSETS, '--model', 'claude', '--api-base', url))
     assert line.endswith('the server has no /chat/completions, and answers on /messages: take --wire messages')
-    with serving(script := MessagesVendor()) as url:
-        monkeypatch.setenv('ANTHROPIC_API_KEY', KEY)
-        words = ('--model', 'claude', '--api-base', url, '--wire', 'messages')
-        (line,) = faults_of(tooleval('run', 'conformance', *words))
-        assert 'tool_choice: type "tool" and "any" are not supported for this model.' in line
-        fix = "write a config with --write-config, and set leave_out=['required_call'] in its data set Conformance"
-        assert line.endswith(fix) and len(script.asked) == 3
-        assert tooleval('run', 'conformance', *words, '--write-config', 'conformance.py').code == 0
-        assert 'temperature' not in Path('conformance.py').read_text(encoding='utf-8')
     refused = tooleval('run', *TWO_SUBSETS, '--model', 'x', '--wire', 'grpc')
     assert refused.code == 1 and '--wire grpc is unknown: name one of chat, responses, messages' in refused.err
 

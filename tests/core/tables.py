@@ -12,7 +12,6 @@ from opencompass_tooleval.benchmarks.teval.data import native_subset
 from opencompass_tooleval.benchmarks.teval.tables import FUNCTION_CALLING
 from opencompass_tooleval.benchmarks.toolbench.data import TABLE as TOOLBENCH
 from opencompass_tooleval.benchmarks.ultratool.data import TABLE as ULTRATOOL
-from opencompass_tooleval.extras.conformance.records import TABLE as CONFORMANCE
 
 TABLES: dict[str, Any] = {
     'teval': TEVAL,
@@ -20,7 +19,6 @@ TABLES: dict[str, Any] = {
     'restbench': RESTBENCH,
     'funcqa': FUNCQA,
     'toolbench': TOOLBENCH,
-    'conformance': CONFORMANCE,
     'agents': AGENTS,
 }
 NATIVE = [native_subset(str(row['name'])) for row in FUNCTION_CALLING]

@@ -277,30 +277,13 @@ def an_export_that_is_none(place: Place) -> None:
     assert code == 0, screen
 
 
-@row('tooleval export WORK_DIR --bundle {}/NAME.bundle')
-def a_board_without_bundles(place: Place) -> None:
+@row('rm {}')
+def a_link_out_of_a_run(place: Place) -> None:
     run = plain_run(Path('out', '20260101_000000'))
-    Path('my board').mkdir()
-    fix = "tooleval export WORK_DIR --bundle 'my board'/NAME.bundle"
-    place.fixed('tooleval', 'leaderboard', 'build', 'my board', '--out', 'site', fix=fix, WORK_DIR=run, NAME='one')
-
-
-@row('rm {}', 'put its content back, and add the new one under a new name')
-def a_board_whose_files_changed(place: Place) -> None:
-    run = plain_run(Path('out', '20260101_000000'))
-    build = ('tooleval', 'leaderboard', 'build', 'board', '--out', 'my site')
-    assert place.run('tooleval', 'export', run, '--bundle', 'board/a.bundle')[0] == 0 and place.run(*build)[0] == 0
-    (ledger,) = (file for file in Path('my site').rglob('*.json') if 'a.bundle' in file.read_text())
-    kept, before = ledger.read_text(), Path('board/a.bundle').read_bytes()
-    ledger.write_text(kept[:-9])
-    place.fixed(*build, fix=f"rm '{ledger}'")
-    add(run, 'third', 'tooleval-teval-review_str_v2', result_of([detail('r1')]))
-    Path('board/a.bundle').unlink()
-    assert place.run('tooleval', 'export', run, '--bundle', 'board/a.bundle')[0] == 0
-    assert MARK.findall(place.fault(*build))[-1] == 'put its content back, and add the new one under a new name'
-    Path('board/a.bundle').rename('board/b.bundle')
-    Path('board/a.bundle').write_bytes(before)
-    assert place.run(*build)[0] == 0
+    Path('mine').mkdir()
+    link = run / 'a link'
+    link.symlink_to(Path('mine').absolute())
+    place.fixed('tooleval', 'export', run, '--out', 'exported', fix=f"rm '{link.absolute()}'")
 
 
 @row('name another with -o', 'choose another folder with -o')
@@ -634,15 +617,6 @@ def a_disk_that_cannot_be_written(place: Place) -> None:
     again = shlex.split(str(caught.value).rpartition('then: ')[2].replace('CONFIG', 's.py'))
     assert place.run(*again)[0] == 0 and place.run('tooleval', 'status', moved)[0] == 0
     assert [path.name for path in moved.iterdir()] == [run.name]
-
-
-@row('{} -m eval')
-def a_run_without_results(place: Place) -> None:
-    run = _run(place)
-    shutil.rmtree(run / 'results')
-    command = ('tooleval', 'export', run, '--bundle', 'one.bundle')
-    fix = MARK.findall(place.fault(*command))[-1]
-    assert place.run(*shlex.split(fix.replace('CONFIG', 's.py')))[0] == 0 and place.run(*command)[0] == 0
 
 
 @row('tooleval agents bank build --from SOURCE --out FILE', 'tooleval agents bank build --from SOURCE --out {}')

@@ -27,7 +27,6 @@ from tests.core.tables import TABLES
 
 CONFIGS = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs'
 DEMO = CONFIGS / 'eval_demo.py'
-REQUESTS = CONFIGS / 'datasets' / 'conformance' / 'tooleval_conformance_gen.py'
 
 
 def test_every_benchmark_is_looked_at() -> None:
@@ -60,11 +59,10 @@ class Repeated:
 
 @pytest.fixture(scope='module')
 def repeated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Repeated]:
-    """Every subset of the demo in one language, without those with instructions, and the shipped requests, by abbr."""
+    """Every subset of the demo in one language, without those with instructions, by abbr."""
     folder = tmp_path_factory.mktemp('trials')
     datasets = Config.fromfile(DEMO, format_python_code=False)['datasets']
     datasets = [row for row in datasets if not row['abbr'].endswith(('_v2_zh', '_en', 'easytool'))]
-    datasets += Config.fromfile(REQUESTS, format_python_code=False)['tooleval_conformance_datasets']
     for dataset in datasets:
         dataset['n'] = 4
         dataset['reader_cfg']['test_range'] = '[:5]'

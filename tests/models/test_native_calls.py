@@ -77,15 +77,6 @@ def test_a_server_is_offered_tools_and_its_calls_have_their_own_names(
     assert answer.usage is not None and answer.usage.completion and answer.usage.requests == 1 and answer.usage.seconds
 
 
-@pytest.mark.parametrize('of_model', ['auto', 'required'])
-def test_a_request_may_have_its_own_tool_choice(server: ModelServer, of_model: str) -> None:
-    tools = ToolSet(TOOLS.tools, choice='required')
-    assert ToolSet.of_text(tools.to_text()).choice == 'required' and 'choice' not in TOOLS.to_text()
-    required = ToolEvalConversationTemplate().generate_item(row(tools=tools.to_text()))
-    (answer,) = ask(make_model(server, tool_choice=of_model), [required], 64)
-    assert answer.calls[0].arguments == {'tool_choice': 'required'}
-
-
 def talk() -> Dialogue[str]:
     """Asks, answers the first call, and ends with what the model says then."""
     messages = (Message('user', 'How is the weather?'),)

@@ -35,7 +35,7 @@ def server(place: Path) -> Iterator[LlamaServer]:
     server.stop()
 
 
-def client(server: LlamaServer, wire: str, stream: bool) -> ToolEvalOpenAI:
+def client(server: LlamaServer, wire: str, stream: bool, choice: str = 'auto') -> ToolEvalOpenAI:
     greedy: dict[str, Any] = {'top_k': 1}
     if wire == 'messages':
         greedy['thinking'] = None
@@ -45,14 +45,15 @@ def client(server: LlamaServer, wire: str, stream: bool) -> ToolEvalOpenAI:
         openai_api_base=f'{server.url}/v1',
         wire=wire,
         stream=stream,
+        tool_choice=choice,
         openai_extra_kwargs=greedy,
         max_workers=SLOTS,
         retry=0,
     )
 
 
-def ask(model: ToolEvalOpenAI, messages: list[Message], tokens: int, choice: str | None = None) -> Answer:
-    tools = ToolSet(OFFERED, choice=choice) if choice else None
+def ask(model: ToolEvalOpenAI, messages: list[Message], tokens: int, offered: bool = True) -> Answer:
+    tools = ToolSet(OFFERED) if offered else None
     (answer,) = model.answers([Conversation.of(messages, ENTRY, tools)], tokens)
     return answer
 
@@ -61,18 +62,18 @@ def ask(model: ToolEvalOpenAI, messages: list[Message], tokens: int, choice: str
 @pytest.mark.parametrize('wire', WIRES)
 def test_two_rounds(server: LlamaServer, wire: str, stream: bool) -> None:
     model = client(server, wire, stream)
-    called = ask(model, QUESTION, 80, 'required')
+    called = ask(client(server, wire, stream, 'required'), QUESTION, 80)
     assert not called.reason and [(call.name, call.arguments) for call in called.calls] == [
         ('get_weather', {'city': 'Paris'})
     ]
     rounds = [*QUESTION, *tool_messages(called, [RESULT])]
-    answer = ask(model, rounds, 40, 'auto')
+    answer = ask(model, rounds, 40)
     assert not answer.reason and '21' in answer.text
     assert answer.usage and called.usage and answer.usage.prompt > called.usage.prompt > 0
-    cut = ask(model, [Message('user', 'Count to one hundred.')], 12)
+    cut = ask(model, [Message('user', 'Count to one hundred.')], 12, offered=False)
     assert cut.finish_reason == CUT and cut.usage and cut.usage.completion == 12
     made_up = tool_messages(Answer('I look.', calls=(ToolCall('get_weather', {'city': 'Rome'}, 'call0000a'),)), ['hot'])
-    assert not ask(model, [*QUESTION[:1], Message('user', 'Rome?'), *made_up, *QUESTION[1:]], 20, 'auto').reason
+    assert not ask(model, [*QUESTION[:1], Message('user', 'Rome?'), *made_up, *QUESTION[1:]], 20).reason
 
 
 @pytest.mark.parametrize('wire', WIRES)

@@ -329,17 +329,17 @@ def test_published_tables_are_as_printed() -> None:
             assert len(six) == 6 and scores['overall'] == pytest.approx(sum(six) / 6, abs=0.11), model
 
 
-def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_runs_of_one_name_and_other_settings_are_told_apart(tmp_path: Path) -> None:
     runs = [tmp_path / folder / 'ours' for folder in 'ab']
-    for run in runs:
-        add(run, 'm', 'd', result_of([detail('r')]))
+    for number, run in enumerate(runs):
+        add(run, 'm', 'd', result_of([detail('r')], provenance={'benchmark': 'teval', 'version': str(number)}))
         write(run, 'predictions', 'm', 'e', {})
     found = read(runs)
     names = ['m (a/ours)', 'm (b/ours)']
     assert [entry.model for entry in found.scored] == [missing.model for missing in found.missing] == names
     assert [row[0] for row in runs_table(found).rows] == ['a/ours', 'b/ours']
     assert [row[2] for row in results_table(found, {}).rows] == ['a/ours', 'b/ours']
-    assert read([runs[0], runs[0]]).models == ('m',)
+    assert found.older == () and read([runs[0], runs[0]]).models == ('m',)
 
 
 def why_missing(run: Path) -> dict[tuple[str, str], str]:

@@ -253,7 +253,7 @@ def test_a_seed_is_another_twin_and_in_the_provenance() -> None:
 
 def test_what_has_no_twins_is_refused() -> None:
     with pytest.raises(ValueError, match='has no twins; data sets with twins'):
-        find_class('ToolEvalConformanceDataset')
+        find_class('ToolEvalTasksDataset')
     with pytest.raises(ValueError, match="review_str has no twins of the kind 'names'; it has order"):
         twin(ToolEvalTEvalDataset, 'names', path='tooleval:demo/teval/EN', name='review_str_v2')
     assert list(ToolEvalTwinDataset.check_settings({'original': 'none'}))

@@ -138,16 +138,14 @@ class ToolSet:
     Args:
         tools: The tools, in the order in which they are shown.
         parallel: True to allow several calls per answer, False to allow one; None leaves it to the server.
-        choice: ``tool_choice`` of the request, such as ``required``; None leaves it to the model's config.
 
     Raises:
         ValueError: Two tools have the same name.
     """
 
-    def __init__(self, tools: Sequence[ToolSchema], parallel: bool | None = None, choice: str | None = None) -> None:
+    def __init__(self, tools: Sequence[ToolSchema], parallel: bool | None = None) -> None:
         self.tools = tuple(tools)
         self.parallel = parallel
-        self.choice = choice
         self._sent = _sent_names([tool.name for tool in tools])
         self._originals = {sent: name for name, sent in self._sent.items()}
 
@@ -196,15 +194,14 @@ class ToolSet:
         content: dict[str, Any] = {
             'tools': [{**vars(tool), 'parameters': dict(tool.parameters)} for tool in self.tools]
         }
-        further = {'parallel': self.parallel, 'choice': self.choice}
-        return json.dumps({**content, **{name: value for name, value in further.items() if value is not None}})
+        return json.dumps(content if self.parallel is None else {**content, 'parallel': self.parallel})
 
     @classmethod
     @lru_cache(maxsize=64)
     def of_text(cls, text: str) -> ToolSet:
         """Reads the text of :meth:`to_text`."""
         content = json.loads(text)
-        return cls([ToolSchema(**tool) for tool in content['tools']], content.get('parallel'), content.get('choice'))
+        return cls([ToolSchema(**tool) for tool in content['tools']], content.get('parallel'))
 
 
 def _tidied(name: str) -> str:

@@ -14,21 +14,20 @@ _MOST_ITEMS, _FULL_SIZE, _BYTES_OF_ITEM = 1 << 23, 1 << 28, 16
 so their limit grows with their size."""
 
 
-def load_json(text: str | bytes, bounded: bool = False, unique: bool = False) -> Any:
+def load_json(text: str | bytes, bounded: bool = False) -> Any:
     """Parses JSON; raises only ValueError.
 
     Args:
         text: Text, or bytes in UTF-8, with or without a byte order mark.
         bounded: True to reject values beyond the limits of ``beyond_bounds``: writing a value again needs more of the
             stack than parsing it.
-        unique: True to reject repeated keys in an object, at any depth, since two parsers would use different values.
 
     Raises:
-        ValueError: The text is not JSON, exceeds the limits, or repeats a key.
+        ValueError: The text is not JSON, or exceeds the limits.
     """
     check_items(text)
     try:
-        value = json.loads(text, object_pairs_hook=_unique if unique else None)
+        value = json.loads(text)
     except RecursionError as error:
         raise ValueError(TOO_DEEP) from error
     if bounded and (excess := beyond_bounds(value)):
@@ -49,15 +48,6 @@ def check_items(text: str | bytes) -> None:
     lines = text.count(b'\n') if isinstance(text, bytes) else text.count('\n')
     if max(sum(map(text.count, marks)), lines) > most:  # type: ignore[arg-type]
         raise ValueError(f'it holds more than {most:,} values')
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f'{twice[:80]!r} is there more than once')
-    return found
 
 
 class _Repeated:

@@ -11,8 +11,6 @@ import typer
 
 from opencompass_tooleval.cli.options import WorkDirArgument
 from opencompass_tooleval.cli.output import progress
-from opencompass_tooleval.core.text.redaction import redact
-from opencompass_tooleval.extras.exports.bundle import write_bundle
 from opencompass_tooleval.extras.exports.exporting import FORMATS as ROW_FORMATS
 from opencompass_tooleval.extras.exports.exporting import chosen_pairs, export_rows
 from opencompass_tooleval.extras.exports.settings import RELATIONSHIPS, ExportSettings, read_hub_entry
@@ -30,7 +28,6 @@ class FormatName(str, Enum):
     PARQUET = 'parquet'
     EVERY_EVAL_EVER = 'every-eval-ever'
     HUGGING_FACE = 'hugging-face'
-    JUNIT = 'junit'
 
 
 class Relationship(str, Enum):
@@ -41,7 +38,7 @@ class Relationship(str, Enum):
 
 def export_run(
     work_dir: WorkDirArgument,
-    out: Annotated[Path | None, typer.Option('--out', '-o', help='Folder for the files.')] = None,
+    out: Annotated[Path, typer.Option('--out', '-o', help='Folder for the files.')],
     file_format: Annotated[
         FormatName,
         typer.Option('--format', help='Results, predictions and details, or the files of another program.'),
@@ -75,27 +72,16 @@ def export_run(
     include_private: Annotated[
         bool, typer.Option('--include-private', help='hugging-face: write results on your own tools too.')
     ] = False,
-    bundle: Annotated[
-        Path | None,
-        typer.Option(metavar='FILE', help='File of results for tooleval leaderboard, without prompts or answers.'),
-    ] = None,
 ) -> None:
     """Writes a run to files for publication or for another program, and prints their paths. Uploads nothing.
 
     Raises:
-        DataError: The run has nothing to export, a file is damaged, or the bundle exists with other content.
-        ValueError: An option has an invalid form, or both ``--out`` and ``--bundle`` are missing.
+        DataError: The run has nothing to export, or a file is damaged.
+        ValueError: An option has an invalid form.
     """
-    if out is None and bundle is None:
-        raise ValueError('tooleval export needs --out DIR, --bundle FILE, or both')
     work, show = WorkDir.find(work_dir), partial(progress, 'exporting')
     chosen = partial(chosen_pairs, work, models or ('*',), datasets or ('*',))
     remember_keys_of(work)
-    if bundle is not None:
-        digest, rows = write_bundle(work, bundle, chosen(), redact)
-        say(f'{bundle}: {rows} results, sha256 {digest}')
-    if out is None:
-        return
     if file_format.value in ROW_FORMATS:
         for file, count in export_rows(work, chosen(), out, file_format.value, prompts, show).items():
             say(f'{file}: {count} rows')

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.extras.exports import every_eval_ever, hugging_face, junit_suites
+from opencompass_tooleval.extras.exports import every_eval_ever, hugging_face
 from opencompass_tooleval.extras.exports.evaluation import Evaluation, evaluation_of
 from opencompass_tooleval.extras.exports.published import remember_literal_keys
 from opencompass_tooleval.extras.exports.settings import ExportSettings
@@ -23,12 +23,8 @@ Files = Iterator[tuple[str, str]]
 FORMATS: dict[str, Callable[[Evaluation, ExportSettings], Files]] = {
     'every-eval-ever': every_eval_ever.files_of,
     'hugging-face': hugging_face.files_of,
-    'junit': junit_suites.files_of,
 }
 """Name of a format -> function that yields the files for one model and data set."""
-
-_FAILED: dict[str, Callable[[Missing], Files]] = {'junit': junit_suites.failed}
-"""The same for a model and data set without a result; other formats cannot express this."""
 
 _LEFT_OUT: dict[str, Callable[[Evaluation, ExportSettings], str]] = {'hugging-face': hugging_face.left_out}
 """Name of a format -> function that returns why it leaves out a result; ``''`` if it does not."""
@@ -79,13 +75,11 @@ def write_export(
         evaluation = evaluation_of(work, model, dataset)
         if isinstance(evaluation, Missing):
             written.notes.append(f'{model} x {dataset}: no result: {evaluation.why}')
-            files: Iterable[tuple[str, str]] = _FAILED[format_](evaluation) if format_ in _FAILED else ()
-        elif reason := _LEFT_OUT[format_](evaluation, settings) if format_ in _LEFT_OUT else '':
+            continue
+        if reason := _LEFT_OUT[format_](evaluation, settings) if format_ in _LEFT_OUT else '':
             written.notes.append(f'{model} x {dataset}: left out: {reason}')
             continue
-        else:
-            files = FORMATS[format_](evaluation, settings)
-        for name, text in files:
+        for name, text in FORMATS[format_](evaluation, settings):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, text)

@@ -101,7 +101,7 @@ def check_forced(probed: Probed) -> Iterator[Finding]:
         if finding is None:  # llama.cpp silently treats the object as 'auto'
             finding = _finding_of_call(what, _with_tool(probed, _QUESTION, choice='required'))
             if finding and finding.is_fine and is_chat:
-                says = "returned with tool_choice='required', as data sets may request; a named function is ignored"
+                says = "returned with tool_choice='required', as a config may request; a named function is ignored"
                 finding = replace(finding, text=says)
     except Failure as failure:
         if failure.reason not in ('infra:bad_request', 'infra:server', 'infra:bad_response'):

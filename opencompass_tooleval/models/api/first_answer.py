@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -32,7 +32,6 @@ _TAG = re.compile(r'</?think(?:ing)?>|<\|channel\|>', re.IGNORECASE)
 _TAG_CHARS = 20_000
 _MISSING = 404
 _ENOUGH = 64
-_LEAVE_OUT = "set leave_out=['required_call'] in its data set Conformance"
 _TOOLS = ToolSet([ToolSchema('get_time', 'Returns the time.', {'type': 'object', 'properties': {}})])
 
 
@@ -113,20 +112,14 @@ def _other_wire(probed: Probed, wire: str) -> str:
     return ''
 
 
-def _refusal_of_tools(probed: Probed, choice: str) -> str:
-    """Asks a question that offers a tool; returns a fault if the server names another format, or refuses to be made to
-    call; else ``''``.
-    """
+def _refusal_of_tools(probed: Probed) -> str:
+    """Asks a question that offers a tool; returns a fault if the server names another format; else ``''``."""
     try:
-        probed.ask(QUESTION, **probed.endpoint.wire.offer(_TOOLS, Choice(choice)))
+        probed.ask(QUESTION, **probed.endpoint.wire.offer(_TOOLS, Choice('auto')))
     except Failure as failure:
         named = next((name for name in WIRES if f'/v1{WIRES[name].path}' in failure.body and name != 'chat'), '')
-        if failure.reason != 'infra:bad_request':
-            return ''
-        if named:
+        if named and failure.reason == 'infra:bad_request':
             return f'{failure.words}: take --wire {named}'
-        if choice == 'required' and 'tool_choice' in failure.body:
-            return f'{failure.words}: write a config with --write-config, and {_LEAVE_OUT}'
     return ''
 
 
@@ -136,13 +129,13 @@ def first_answer(
     key: str,
     temperature: float | None = None,
     wire: str = 'chat',
-    choices: Sequence[str] = (),
+    offers_tools: bool = False,
     members: Mapping[str, Any] | None = None,
 ) -> FirstAnswer:
     """Asks a model one question, as a run would; if there is no answer, finds the reason.
 
-    Further questions offer a tool, if the run does. A refusal that names another request format is a fault, and so is
-    one of forced calls, and a server that answers on another format only.
+    A second question offers a tool, if the run does. A refusal that names another request format is a fault, and so is
+    a server that answers on another format only.
 
     Args:
         url: The base URL.
@@ -150,7 +143,7 @@ def first_answer(
         key: The API key; '' sends none.
         temperature: The temperature that the user set; None if none was set.
         wire: The request format.
-        choices: Each ``tool_choice`` of the run's requests: ``auto``, ``required``; none if it offers no tools.
+        offers_tools: True if requests of the run offer tools.
         members: Further members of the run's requests; None leaves one out.
     """
     with closing(Endpoint(url, model, key, wire=WIRES[wire])) as endpoint:
@@ -163,7 +156,7 @@ def first_answer(
         if reply is None:
             other = _other_wire(probed, wire)
             return FirstAnswer(other or (why_no_answer(probed, probed.failure) if probed.failure else ''))
-        if refusal := next(filter(None, (_refusal_of_tools(probed, choice) for choice in choices)), ''):
+        if offers_tools and (refusal := _refusal_of_tools(probed)):
             return FirstAnswer(refusal)
     faults = [one.text for one in findings if one.text.endswith(ONLY_THOUGHTS)]
     if members and 'openai_extra_kwargs' in probed.accepted:

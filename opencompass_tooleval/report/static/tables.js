@@ -32,10 +32,9 @@ function sortBy(heading, down = heading.hasAttribute('aria-sort') ? heading.getA
 function filterRows() {
   const wanted = document.getElementById('filter').value.toLowerCase();
   const published = document.getElementById('published')?.checked;
-  const since = document.getElementById('since')?.value ?? '';
   for (const row of document.querySelectorAll('.board tbody tr')) {
     const isPublished = row.classList.contains('published');
-    row.hidden = (isPublished && !published) || (!isPublished && row.dataset.date < since) || !row.cells[0].textContent.toLowerCase().includes(wanted);
+    row.hidden = (isPublished && !published) || !row.cells[0].textContent.toLowerCase().includes(wanted);
   }
 }
 

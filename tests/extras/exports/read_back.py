@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import yaml
 
@@ -46,22 +45,12 @@ def of_every_eval_ever(folder: Path) -> Numbers:
     return numbers
 
 
-def of_junit(folder: Path) -> Numbers:
-    numbers: Numbers = {}
-    for file in folder.glob('*/*.xml'):
-        found = {one.get('name', ''): one.get('value', '') for one in ElementTree.parse(file).iter('property')}
-        for name in [name for name in found if f'{name} standard error' in found]:
-            error = found[f'{name} standard error']
-            numbers[file.parent.name, file.stem, name] = float(found[name]), None if error == 'None' else float(error)
-    return numbers
-
-
 def entries_of(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     for file in sorted(folder.glob('*/.eval_results/*.yaml')):
         yield from ((file, entry) for entry in yaml.safe_load(file.read_text('utf-8')))
 
 
-READERS: dict[str, Callable[[Path], Numbers]] = {'every-eval-ever': of_every_eval_ever, 'junit': of_junit}
+READERS: dict[str, Callable[[Path], Numbers]] = {'every-eval-ever': of_every_eval_ever}
 """Format -> reader of all of its numbers; Hugging Face's files have only those of the main metrics."""
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-import pytest
-
 from opencompass_tooleval.extras.gate.junit import Case, Suite, junit_xml
 
 EVERY_CHARACTER = ''.join(map(chr, (*range(0x300), *range(0xD7F0, 0xE010), *range(0xFFF0, 0x10010), 0x10FFFF)))
@@ -25,6 +23,3 @@ def test_hostile_and_long_text_stays_text_and_the_file_stays_xml() -> None:
     text = junit_xml([Suite('a', [Case('n' * 10**6, 'g', False, 'm' * 10**6, 't' * 10**6)])])
     assert len(text) < 110_000
     assert '900,000 more characters' in text
-    for seconds in (-1.0, float('nan'), float('inf')):
-        with pytest.raises(ValueError, match='seconds'):
-            junit_xml([Suite('a', [Case('n', 'g', True, seconds=seconds)])])

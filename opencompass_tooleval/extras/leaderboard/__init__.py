@@ -1,1 +1,0 @@
-"""A leaderboard as a static site, from bundles of results."""
