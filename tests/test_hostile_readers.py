@@ -81,17 +81,17 @@ from opencompass_tooleval.extras.attribution.causes import RawText
 from opencompass_tooleval.extras.attribution.comparing import Asked, attribute
 from opencompass_tooleval.extras.attribution.reading import attribution_of_row
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy
+from opencompass_tooleval.extras.preparing.generate import check_description
 from opencompass_tooleval.extras.preparing.reply import read_description, read_example
 from opencompass_tooleval.extras.preparing.ultratool_tools import name_words
 from opencompass_tooleval.extras.preparing.validate import check_example
-from opencompass_tooleval.extras.preparing.validate_description import check_description
 from opencompass_tooleval.extras.probe.probe import probe
 from opencompass_tooleval.extras.recorded.ultratool import guess_language
+from opencompass_tooleval.extras.tasks.commands import flow, guess_result
 from opencompass_tooleval.extras.tasks.effects import with_numbers
 from opencompass_tooleval.extras.tasks.goal import asks_user
 from opencompass_tooleval.extras.tasks.gold import Gold, gold_lines, wrong_state
 from opencompass_tooleval.extras.tasks.leaves import Given, fits, free_of, kind_of, tokens
-from opencompass_tooleval.extras.tasks.writing import flow, guess_result
 from opencompass_tooleval.extras.typed_result import FORMS, MAX_RESULT, NONE, find_result, is_same
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.judging.judgement import unread_reply
@@ -564,7 +564,9 @@ READERS: Mapping[str, Reader] = {
         lambda text: [reader(getattr(QUESTIONS, name))(text) for name in ('CHECK', 'SOLVABLE_TASK', 'SELECT')],
         ('agents/toolbench/opinion.py',),
     ),
-    'tasks, an answer as a result': Reader(lambda text: (guess_result(text), flow(text)), ('extras/tasks/writing.py',)),
+    'tasks, an answer as a result': Reader(
+        lambda text: (guess_result(text), flow(text)), ('extras/tasks/commands.py',)
+    ),
     'results of one line': Reader(
         lambda text: [
             is_same(form, part, part)
@@ -649,7 +651,7 @@ READERS: Mapping[str, Reader] = {
            ('models/api/reply.py', 'models/api/failure.py', 'models/api/endings.py', 'core/text/redaction.py')),
     'description against the documentation': Reader(
         lambda text: [check_description(_doc('a map'), text), check_description(_doc(text), 'a map')],
-        ('core/scoring/refusal.py', 'extras/preparing/validate_description.py'),
+        ('core/scoring/refusal.py', 'extras/preparing/generate.py'),
     ),
     'first words of a task': Reader(
         lambda text: tasks_of([[('user', text)], [('user', f'{text} ')], [('user', '. ' + text)]]),
@@ -739,7 +741,7 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'cli/run.py': 'one class of characters, in names that the user gives',
     'cli/run_config.py': 'one class of characters, in names that the user gives',
     'core/model_name.py': 'names and addresses of models that the user gives',
-    'extras/tasks/scripted_agents.py': 'arguments of solutions, up to a length, in files that a user trusts',
+    'extras/tasks/check.py': 'arguments of solutions, up to a length, in files that a user trusts',
     'extras/tasks/task_file.py': 'a name of at most 80 characters, the name of a file, and the words of one',
     'extras/tasks/git_data.py': 'forty characters',
     'extras/tasks/commands.py': 'the request that a user gives on the command line',

@@ -3,7 +3,7 @@
 Usage: python tools/audit_ultratool.py data/ultratool/English-dataset/test.json data/ultratool/English-dataset
 
 A count of 0 is a finding too. Errata that are repaired are in
-:mod:`~opencompass_tooleval.extras.preparing.ultratool_errata`.
+:mod:`~opencompass_tooleval.extras.preparing.build_ultratool`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.benchmarks.ultratool.data import TASKS, PlanSample, properties, read_rows, read_samples
-from opencompass_tooleval.extras.preparing.ultratool_errata import find_errata
+from opencompass_tooleval.extras.preparing.build_ultratool import find_errata
 from opencompass_tooleval.extras.preparing.ultratool_rows import (
     gold_arguments,
     planning_row,

@@ -16,7 +16,7 @@ import pytest
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.extras.gate.baseline import find_results
-from opencompass_tooleval.extras.plan.detectable import detectable
+from opencompass_tooleval.extras.plan.command import detectable
 from tests.cli.conftest import Command
 from tests.cli.test_compare import METRICS, result, rows, scores, write
 from tests.core.test_paired_trials import result as result_of_trials

@@ -11,7 +11,7 @@ this check has no effect. An error that stops the published run ends ours with a
 A try without a readable tool, API or parameters has an empty result; the model still writes an answer from it.
 
 If a tool rejects the arguments of a call, the call is tried again with other argument names; if all are rejected, the
-model sees no result (:mod:`~opencompass_tooleval.agents.loops.easytool_calls`).
+model sees no result (:mod:`~opencompass_tooleval.agents.loops.easytool`).
 
 There is one deviation from the published run: a task that needs no tool is answered directly, as intended. The
 published code raises there, since it calls a function without the model's name.
@@ -20,7 +20,7 @@ published code raises there, since it calls a function without the model's name.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_tooleval.agents.loops import easytool_prompts as prompts
-from opencompass_tooleval.agents.loops.easytool_calls import rewritten_arguments
 from opencompass_tooleval.agents.loops.easytool_tools import ShownTool, nearest, tools_of, tools_of_instructions
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_call, as_written
 from opencompass_tooleval.agents.tasks.task import Task
@@ -54,6 +53,40 @@ from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.instructions.method_replies import READINGS, Reader, Unreadable
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.work_dir.data_files import command_to_generate
+
+_RESERVED = frozenset({'from', 'class', 'return', 'false', 'true', 'id', 'and', '', 'ID'})
+
+_REWRITINGS: tuple[Callable[[str], str], ...] = (
+    str,
+    str.lower,
+    lambda name: name.replace('-', '_'),
+    lambda name: name.replace('\\', ''),
+)
+"""The rewriting of each try; each is applied to the names of the try before."""
+
+
+def rewritten_arguments(arguments: Mapping[Any, Any], parameters: Collection[str]) -> Iterator[dict[Any, Any]]:
+    """Yields the arguments for each try of a call, without repetitions.
+
+    Args:
+        arguments: The model's arguments.
+        parameters: Names of the tool's parameters, which stay. No ToolBench function has a reserved name, but tools of
+            other benchmarks do.
+    """
+
+    def renamed(name: Any, rewrite: Callable[[str], str]) -> Any:
+        if not isinstance(name, str) or name in parameters:
+            return name
+        name = rewrite(name)
+        return f'is_{name.lower()}' if name in _RESERVED and name not in parameters else name
+
+    passed, tried = dict(arguments), None
+    for rewrite in _REWRITINGS:
+        passed = {renamed(name, rewrite): value for name, value in passed.items()}
+        if passed != tried:
+            yield passed
+        tried = passed
+
 
 NAME = 'easytool'
 UNREADABLE_REPLY = 'parse:not_a_literal'

@@ -7,10 +7,8 @@ initial state.
 from __future__ import annotations
 
 from opencompass_tooleval.environments.functions import FunctionTool
-from opencompass_tooleval.environments.teval_tools.email import Email
 from opencompass_tooleval.environments.teval_tools.files import Disk, Files
-from opencompass_tooleval.environments.teval_tools.meetings import Clock, Meetings
-from opencompass_tooleval.environments.teval_tools.slides import Slides
+from opencompass_tooleval.environments.teval_tools.office import Clock, Email, Meetings, Slides
 
 
 def teval_functions() -> tuple[FunctionTool, ...]:

@@ -12,12 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 import anyio
+import httpx2
 import mcp_types as types
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import ValidationError
 
-from opencompass_tooleval.core.errors import shorten
+from opencompass_tooleval.core.errors import certificate_fault, shorten
 from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.jsonable import clean_text, printable
 from opencompass_tooleval.core.text.redaction import redact, remember_headers, remember_url
@@ -32,9 +33,70 @@ from opencompass_tooleval.environments.live_source import (
     TOOL_ERROR,
     ServerError,
 )
-from opencompass_tooleval.extras.mcp_servers.bounded_http import bounded_client
 from opencompass_tooleval.extras.mcp_servers.server import Server
 from opencompass_tooleval.extras.mcp_servers.stdio import ServerState, bounded_stdio, end_late_start
+
+_STREAMED = 'text/event-stream'
+
+
+def bounded_client(most: int, seconds: float, state: ServerState) -> httpx2.AsyncClient:
+    """Creates a client with limits.
+
+    A failed connection becomes an answer with status 503, and a truncated answer an unreadable one; otherwise the SDK
+    would end the connection.
+
+    Args:
+        most: Maximum number of bytes of a JSON answer.
+        seconds: Time to connect, and between two parts of an answer.
+        state: Receives the errors.
+    """
+    transport = _BoundedTransport(most, state)
+    return httpx2.AsyncClient(transport=transport, timeout=seconds, headers={'Accept-Encoding': 'identity'})
+
+
+class _BoundedTransport(httpx2.AsyncHTTPTransport):
+    def __init__(self, most: int, state: ServerState) -> None:
+        super().__init__()
+        self._most = most
+        self._state = state
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            response = await super().handle_async_request(request)
+        except httpx2.TransportError as error:
+            self._state.disconnected = certificate_fault(error) or f'{type(error).__name__}: {error}'
+            return httpx2.Response(503, request=request)
+        if response.headers.get('content-encoding', 'identity') != 'identity':
+            await response.aclose()  # a small compressed answer can have any size
+            self._state.disconnected = 'it sends compressed answers, which were not requested'
+            return httpx2.Response(503, request=request)
+        if not response.headers.get('content-type', '').startswith(_STREAMED):
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            response.stream = _BoundedStream(response.stream, self._most, self._state)
+        return response
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream, most: int, state: ServerState) -> None:
+        self._inner = inner
+        self._left = most
+        self._state = state
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._inner:
+                self._left -= len(chunk)
+                if self._left < 0:
+                    self._state.is_too_large = True
+                    raise httpx2.StreamError('the answer is too large')
+                yield chunk
+        except httpx2.TransportError as error:
+            self._state.disconnected = f'{type(error).__name__}: {error}'
+            raise httpx2.StreamError('the answer breaks off') from error
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
 
 _MAX_MESSAGE = 300
 logger = logging.getLogger(__name__)

@@ -9,8 +9,7 @@ import typer
 
 from opencompass_tooleval.cli.options import InputOption, JsonOption, SourceOption
 from opencompass_tooleval.cli.output import STDOUT, counts_line, numbers_table, write_outputs
-from opencompass_tooleval.extras.preparing.tokenizers import CL100K, default_counter, load_counter
-from opencompass_tooleval.extras.preparing.tokens import TokenStats, token_stats
+from opencompass_tooleval.extras.preparing.tokens import CL100K, TokenStats, default_counter, load_counter, token_stats
 from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.plugin import TOOL_SERVERS
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.embedding.locate import locate_encoder
-from opencompass_tooleval.extras.preparing.tokenizers import load_counter
-from opencompass_tooleval.extras.preparing.tokens import reduction, token_stats
+from opencompass_tooleval.extras.preparing.tokens import load_counter, reduction, token_stats
 from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions, load_instructions
 from opencompass_tooleval.tool_docs.render import render_doc, render_instruction

@@ -11,7 +11,7 @@ import pytest
 
 from opencompass_tooleval.benchmarks.ultratool.data import PlanSample, read_samples
 from opencompass_tooleval.catalogue.benchmark import count_kinds
-from opencompass_tooleval.extras.preparing.ultratool_errata import KINDS, find_errata, plan_errata, repair_rows
+from opencompass_tooleval.extras.preparing.build_ultratool import KINDS, find_errata, plan_errata, repair_rows
 from opencompass_tooleval.extras.preparing.ultratool_rows import PUBLISHED_WITHOUT, usage_row
 from tests.extras.preparing.test_ultratool_rows import REAL, needs_real_data, official, real_samples, write_samples
 

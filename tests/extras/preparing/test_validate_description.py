@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opencompass_tooleval.core.scoring.refusal import declines_or_apologizes
-from opencompass_tooleval.extras.preparing.validate_description import check_description
+from opencompass_tooleval.extras.preparing.generate import check_description
 from opencompass_tooleval.tool_docs.instruction import Parameter
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources import load_docs

@@ -13,8 +13,7 @@ import pytest
 from opencompass_tooleval.benchmarks.ultratool.data import find_subset
 from opencompass_tooleval.benchmarks.ultratool.judge import LABELS, Judged, Scores
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.extras.recorded.agreement import agreement
-from opencompass_tooleval.extras.recorded.judge_correlation import agree, pearson
+from opencompass_tooleval.extras.recorded.agreement import agree, agreement, pearson
 from opencompass_tooleval.judging.judgement import FAILED, JUDGED, MISSING
 from tests.benchmarks.ultratool.support import PREDICTIONS, real
 

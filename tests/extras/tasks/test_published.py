@@ -18,10 +18,9 @@ from opencompass_tooleval.agents.loops.carry_out import carry_out
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
-from opencompass_tooleval.extras.tasks.check import check_opened
+from opencompass_tooleval.extras.tasks.check import Scripted, check_opened, run_agent
 from opencompass_tooleval.extras.tasks.opened import open_tasks
 from opencompass_tooleval.extras.tasks.scoring import score_task
-from opencompass_tooleval.extras.tasks.scripted_agents import Scripted, run_agent
 from opencompass_tooleval.extras.tasks.task_file import load_tasks
 from tests.extras.mcp_servers.servers import PUBLISHED, installed, installed_by_npm
 from tests.extras.tasks.published_servers import FIXTURES, HARMS, OTHER_PATHS, Call, find_program, write_files

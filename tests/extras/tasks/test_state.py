@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.extras.tasks import git_data, spreadsheet, state
+from opencompass_tooleval.extras.tasks import git_data, state
 from opencompass_tooleval.extras.tasks.differences import changes
 from opencompass_tooleval.extras.tasks.effects import effects_gold
 from opencompass_tooleval.extras.tasks.gold import gold_lines, make_gold, wrong_state
@@ -252,7 +252,7 @@ def test_sheets_that_name_one_part_count_each_time(tmp_path: Path, monkeypatch: 
     cells = ''.join(f'<c r="A{number}"><v>1</v></c>' for number in range(200))
     write_workbook(tmp_path / 'book.xlsx', {'Q1': cells, 'Q2': cells})
     assert len(items(tmp_path, 'book.xlsx:Q2')) == 200
-    monkeypatch.setattr(spreadsheet, '_MAX_SHEETS', 2 * len(cells) - 100)
+    monkeypatch.setattr(state, '_MAX_SHEETS', 2 * len(cells) - 100)
     with pytest.raises(ValueError, match='have more than 0 MB'):
         read_state(tmp_path)
 

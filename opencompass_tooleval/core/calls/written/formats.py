@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from opencompass_tooleval.core.calls.harmony import CHANNEL, read_harmony_calls
-from opencompass_tooleval.core.calls.tool_calls import ToolCall
+from opencompass_tooleval.core.calls.tool_calls import ToolCall, make_call
 from opencompass_tooleval.core.calls.written.json_formats import call_by_key, json_between, read_llama3_json
 from opencompass_tooleval.core.calls.written.named_formats import (
     MISTRAL,
@@ -24,10 +24,76 @@ from opencompass_tooleval.core.calls.written.named_formats import (
     read_deepseek,
     read_mistral,
 )
-from opencompass_tooleval.core.calls.written.nested_formats import MARK, read_minimax_m3
 from opencompass_tooleval.core.calls.written.pythonic_formats import pythonic_between, read_pythonic
-from opencompass_tooleval.core.calls.written.scanning import Reader, Schemas, call_of, find_first
-from opencompass_tooleval.core.calls.written.xml_formats import Elements, unescape_xml
+from opencompass_tooleval.core.calls.written.scanning import (
+    Reader,
+    Schemas,
+    broken_call,
+    call_of,
+    find_first,
+    read_blocks,
+    skip_mark,
+)
+from opencompass_tooleval.core.calls.written.xml_formats import (
+    ITEM,
+    Elements,
+    allowed_types,
+    child_schema,
+    typed_value,
+    unescape_xml,
+)
+from opencompass_tooleval.core.text.bounds import MAX_DEPTH
+
+MARK = ']<]minimax[>['
+_BEGIN, _END = f'{MARK}<invoke name="', f'{MARK}</invoke>'
+_AROUND = (f'{MARK}<tool_call>', f'{MARK}</tool_call>')
+_TAG = re.compile(re.escape(MARK) + r'\s{0,20}<(/?)([^<>="]{1,256})>')  # does not match the beginning of a call
+
+
+@dataclass
+class _Element:
+    """An open element, with the schema of its value and the elements in it."""
+
+    name: str
+    schema: Any
+    children: list[tuple[str, Any]] = field(default_factory=list)
+
+    def value(self, text: str, whole: Mapping[str, Any]) -> Any:
+        """Returns the value; ``text`` is the content of an element without children."""
+        types = allowed_types(self.schema, whole)
+        if not self.children and not text.strip() and types & {'array', 'object'} and 'string' not in types:
+            return [] if 'array' in types else {}
+        if not self.children:
+            return typed_value(text, types)
+        is_list = all(name == ITEM for name, _ in self.children) and ('array' in types or 'object' not in types)
+        return [value for _, value in self.children] if is_list else dict(self.children)
+
+
+def read_minimax_m3(text: str, schemas: Schemas) -> tuple[str, list[ToolCall]]:
+    """Reads ``<invoke name="NAME"><key>value</key></invoke>`` with a mark before each tag."""
+    return read_blocks(text, schemas, _BEGIN, _block, _AROUND)
+
+
+def _block(text: str, position: int, schemas: Schemas) -> tuple[list[ToolCall], int]:
+    stop = find_first(text, position, ('">', MARK))
+    name = text[position:stop].strip()
+    begin = position = skip_mark(text, stop, '">')
+    schema = schemas.get(name, {})
+    opened = [_Element('', schema)]
+    while (start := text.find(MARK, position)) >= 0 and (tag := _TAG.match(text, start)):
+        if not tag[1]:
+            opened.append(_Element(tag[2], child_schema(opened[-1].schema, schema, tag[2])))
+        elif len(opened) == 1 and tag[2] == 'invoke':
+            return [make_call(name, dict(opened[0].children))], tag.end()
+        elif tag[2] != opened[-1].name or len(opened) > MAX_DEPTH:
+            break
+        else:
+            closed = opened.pop()
+            opened[-1].children.append((tag[2], closed.value(text[position:start], schema)))
+        position = tag.end()
+    stop = find_first(text, begin, (_END, _BEGIN))
+    return [broken_call(text[begin:stop], name)], skip_mark(text, stop, _END)
+
 
 AUTO, NONE, HERMES = 'auto', 'none', 'hermes'
 HARMONY = 'openai'
