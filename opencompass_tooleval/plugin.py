@@ -299,7 +299,7 @@ COMMANDS[''] |= {
         'Look at results',
     ),
     'import': (
-        '.extras.exports.import_predictions:import_run',
+        '.extras.exports.importing:import_run',
         'Make a run of what tooleval export wrote, to score it.',
         'Look at results',
     ),

@@ -111,11 +111,10 @@ from opencompass_tooleval.report.writing import short_digests
 from opencompass_tooleval.results.table import read as read_runs
 from opencompass_tooleval.runners.slurm.syntax import read_array_limit, read_job_id, read_jobs, read_states
 from opencompass_tooleval.tool_docs.api_list import find_api_list
-from opencompass_tooleval.tool_docs.first_sentence import first_sentence
 from opencompass_tooleval.tool_docs.instruction import Example, Parameter
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.tool_docs.sources.openapi import read as read_openapi
-from opencompass_tooleval.tool_docs.template import template_instruction
+from opencompass_tooleval.tool_docs.template import first_sentence, template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.tool_docs.value_types import expected
 from opencompass_tooleval.tool_docs.yaml_text import load_yaml
@@ -675,7 +674,7 @@ READERS: Mapping[str, Reader] = {
         lambda text: [read_example(said, 'Map.route') for said in (text, f'One scenario for "{text}')]
     ),
     'values of an example': Reader(_example, ('tool_docs/value_types.py', 'tool_docs/tool_doc.py')),
-    'documentation, first sentence': Reader(first_sentence, ('tool_docs/first_sentence.py',)),
+    'documentation, first sentence': Reader(first_sentence, ('tool_docs/template.py',)),
     'documentation, template': Reader(lambda text: template_instruction(_doc(text)), ('tool_docs/template.py',)),
     'twins of records': Reader(
         _twins, tuple(f'twins/{name}.py' for name in ('values', 'teval', 'ultratool', 'funcqa')), every=3

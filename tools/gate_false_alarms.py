@@ -40,8 +40,7 @@ from opencompass_tooleval.core.statistics.intervals import (
 )
 from opencompass_tooleval.core.statistics.paired import pair_up
 from opencompass_tooleval.core.statistics.sample import LOOKS, Sample, unseen
-from opencompass_tooleval.extras.gate.drop_test import drop_p_value, holm
-from opencompass_tooleval.extras.gate.equivalence import EQUIVALENT, equivalence_of
+from opencompass_tooleval.extras.gate.outcomes import EQUIVALENT, drop_p_value, equivalence_of, holm
 
 Values = NDArray[np.float64]
 """Values of all trials, 0-1: gates x records x trials; or chances to be right: gates x records."""
@@ -243,7 +242,7 @@ def records_for_equivalence(margin: float, share: float) -> int:
 
 
 def p_values(before: Values, after: Values, max_drop: float, is_shuffled: bool = True) -> Values:
-    """Computes the p-value of every gate, as extras/gate/drop_test.py does of one."""
+    """Computes the p-value of every gate, as extras/gate/outcomes.py does of one."""
     records = before.shape[1]
     changes, variances = spread(before, after, is_shuffled)
     deltas = changes.mean(1)

@@ -12,14 +12,12 @@ from opencompass.registry import ICL_EVALUATORS, LOAD_DATASET
 from opencompass.utils import get_logger
 
 from opencompass_tooleval import plugin
-from opencompass_tooleval.agents.loops.carry_out import carry_out
-from opencompass_tooleval.agents.loops.loops import Loop, find_loop, make_loop
+from opencompass_tooleval.agents.loops.loops import Loop, carry_out, find_loop, make_loop
 from opencompass_tooleval.agents.scorer import AgentScorer
 from opencompass_tooleval.agents.tasks.instructed import load_instructed
-from opencompass_tooleval.agents.tasks.open_bank import open_bank
+from opencompass_tooleval.agents.tasks.open_bank import find_tools, open_bank
 from opencompass_tooleval.agents.tasks.records import FIX, data_file, load_data
 from opencompass_tooleval.agents.tasks.task import Task, parse_task
-from opencompass_tooleval.agents.tasks.tools import find_tools
 from opencompass_tooleval.benchmarks.variant_kinds import SUFFIX
 from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.dialogue import Dialogue

@@ -11,9 +11,13 @@ from typing import Any
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.call_log import is_call_log, logged_tools, read_call_log
-from opencompass_tooleval.environments.recordings_cache import is_cache, read_cache
 from opencompass_tooleval.environments.recordings_teval import is_teval, read_teval
-from opencompass_tooleval.environments.recordings_toolbench import is_trajectories, read_trajectories
+from opencompass_tooleval.environments.recordings_toolbench import (
+    is_cache,
+    is_trajectories,
+    read_cache,
+    read_trajectories,
+)
 
 logger = logging.getLogger(__name__)
 

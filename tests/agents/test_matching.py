@@ -9,9 +9,9 @@ from itertools import combinations
 import pytest
 
 from opencompass_tooleval.agents.scoring.matching import Match, Partner, match_calls, partners_of
+from opencompass_tooleval.benchmarks.teval.scoring import longest_increasing_run
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall
-from opencompass_tooleval.core.scoring.match import longest_increasing_run
 
 
 def calls_of(text: str) -> list[AnsweredCall]:

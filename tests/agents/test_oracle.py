@@ -12,9 +12,9 @@ import pytest
 from opencompass_tooleval.agents.loops.loops import make_loop
 from opencompass_tooleval.agents.scoring.breakdown import breakdown
 from opencompass_tooleval.agents.scoring.scoring import METRICS, WASTE, AgentScore, score_predictions
+from opencompass_tooleval.agents.tasks.open_bank import find_tools
 from opencompass_tooleval.agents.tasks.records import find_subset
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.agents.tasks.tools import find_tools
 from opencompass_tooleval.core.calls.answer import as_answer
 from opencompass_tooleval.core.scoring.aggregate import aggregate
 from opencompass_tooleval.environments.bank import Bank, write_bank

@@ -22,13 +22,15 @@ from opencompass_tooleval.core.statistics.intervals import (
     t_chance,
     t_quantile,
 )
-from opencompass_tooleval.extras.gate.drop_test import can_drop, drop_p_value, holm
-from opencompass_tooleval.extras.gate.equivalence import (
+from opencompass_tooleval.extras.gate.outcomes import (
     DIFFERENT,
     EQUIVALENT,
     UNDECIDED,
+    can_drop,
     difference_p_value,
+    drop_p_value,
     equivalence_of,
+    holm,
     records_to_decide,
 )
 from opencompass_tooleval.extras.plan.power import (

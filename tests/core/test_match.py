@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from opencompass_tooleval.core.scoring.match import TIE, best_matching, f1, is_ambiguous, longest_increasing_run
+from opencompass_tooleval.benchmarks.teval.scoring import TIE, best_matching, f1, is_ambiguous, longest_increasing_run
 
 Matrix = NDArray[np.float64]
 

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.extras.preparing.validate import check_example
-from opencompass_tooleval.tool_docs.first_sentence import first_sentence
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions, load_instructions
 from opencompass_tooleval.tool_docs.render import native_shape, render_doc, render_instruction
 from opencompass_tooleval.tool_docs.sources import load_docs
-from opencompass_tooleval.tool_docs.template import sample_value, template_instruction
+from opencompass_tooleval.tool_docs.template import first_sentence, sample_value, template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc
 from opencompass_tooleval.tool_docs.value_types import BOOLEANS, INTEGERS, LISTS, NUMBERS, OBJECTS, STRINGS
 from tests.instructions.shared_data import real

@@ -1,15 +1,18 @@
-"""Loops of agents, by name. A new loop is a new row in :data:`~opencompass_tooleval.plugin.LOOPS`."""
+"""Loops of agents, by name, and how a loop carries out a task. A new loop is a new row in :data:`~opencompass_tooleval.plugin.LOOPS`."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any, Protocol, cast
 
 from opencompass_tooleval import plugin
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.dialogue import Dialogue
-from opencompass_tooleval.core.calls.trajectory import Trajectory
-from opencompass_tooleval.environments.environment import Session
+from opencompass_tooleval.core.calls.trajectory import STATE_LOST, Trajectory
+from opencompass_tooleval.environments.environment import Environment, Session
+from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.plugin import LOOPS
+from opencompass_tooleval.twins.session import Twinned, TwinSession
 
 
 class Loop(Protocol):
@@ -51,3 +54,28 @@ def make_loop(name: str, **options: Any) -> Loop:
     """
     loop: Loop = find_loop(name)(**options)
     return loop
+
+
+def carry_out(task: Task, loop: Loop, environment: Environment) -> Dialogue[Trajectory]:
+    """Runs a task from a fresh state.
+
+    Args:
+        task: The task; if its twin requires it, a tool fails at first.
+        loop: The loop.
+        environment: Answers the calls.
+
+    Returns:
+        The trajectory with the state at its end; stopped with ``infra:environment`` if this cannot be read.
+    """
+    twin = Twinned.of(task.twin)
+    schemas, documents = (twin.schemas, twin.documents) if twin.tools else (task.schemas, task.documents)
+    session = environment.begin(task.id, schemas, documents, twin.fails_first, twin.failure)
+    asked = cast(Session, TwinSession(session, twin)) if twin.tools else session
+    try:
+        trajectory = yield from loop.run(task, asked)
+        try:
+            return replace(trajectory, changes=session.changes())
+        except ServerError:
+            return replace(trajectory, stopped=STATE_LOST)
+    finally:
+        session.close()

@@ -1,15 +1,19 @@
-"""Opens the response bank of a run: a bank's file, or a few recordings from which it is made at each start."""
+"""Opens what answers the calls of a run: a response bank or recordings, and the emulated tools of a benchmark."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.bank import Bank, write_bank
+from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS, TOOLBENCH_ERRORS, ErrorTexts
+from opencompass_tooleval.environments.functions import StatefulTools, no_stateful_tools
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
+from opencompass_tooleval.environments.teval_tools import teval_functions
 from opencompass_tooleval.work_dir.data_files import open_plain
 from opencompass_tooleval.work_dir.whole_file import private_folder
 
@@ -68,3 +72,34 @@ def _is_bank(file: Path) -> bool:
         return False
     with open_plain(file, None) as content:
         return content.read(len(_SQLITE)) == _SQLITE
+
+
+@dataclass(frozen=True)
+class BenchmarkTools:
+    """Tools of a benchmark for an environment.
+
+    Attributes:
+        stateful_tools: Creates the emulated tools of a task.
+        errors: Error texts of all its tools.
+    """
+
+    stateful_tools: StatefulTools
+    errors: ErrorTexts
+
+
+TOOLS = {
+    None: BenchmarkTools(no_stateful_tools, TOOLBENCH_ERRORS),
+    'teval': BenchmarkTools(teval_functions, TEVAL_ERRORS),
+}
+"""``stateful_tools`` of :class:`~opencompass_tooleval.agents.adapter.AgentDialogues` -> the tools and error texts."""
+
+
+def find_tools(name: str | None) -> BenchmarkTools:
+    """Returns the tools of a benchmark.
+
+    Raises:
+        ValueError: The benchmark has no such tools.
+    """
+    if name not in TOOLS:
+        raise ValueError(f'stateful_tools is {name!r}; it is one of {", ".join(filter(None, TOOLS))}, or None')
+    return TOOLS[name]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
-from opencompass_tooleval.environments.recordings_cache import function_name
+from opencompass_tooleval.environments.recordings_toolbench import function_name
 from opencompass_tooleval.environments.stabletoolbench import standard_name as standard_name
 
 MAX_TEXT = 256

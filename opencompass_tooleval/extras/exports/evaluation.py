@@ -24,7 +24,7 @@ from opencompass_tooleval.core.scoring.usage import Usage, read_usage
 from opencompass_tooleval.core.statistics.paired import details_of, metrics_of
 from opencompass_tooleval.core.statistics.trials import Estimate, trials_of_result
 from opencompass_tooleval.core.text.bounds import is_number
-from opencompass_tooleval.extras.exports.published import as_settings
+from opencompass_tooleval.extras.exports.settings import as_settings
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.report.samples import messages_of
 from opencompass_tooleval.report.texts import as_text, cut

@@ -20,8 +20,14 @@ from opencompass_tooleval.core.statistics.sample import TWIN
 from opencompass_tooleval.core.statistics.trials import Estimate
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.extras.exports.evaluation import Evaluation, Sample
-from opencompass_tooleval.extras.exports.published import as_settings, dumps, published
-from opencompass_tooleval.extras.exports.settings import ExportSettings, find_entry, is_hub_id
+from opencompass_tooleval.extras.exports.settings import (
+    ExportSettings,
+    as_settings,
+    dumps,
+    find_entry,
+    is_hub_id,
+    published,
+)
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.report.figure import slug
 

@@ -16,8 +16,7 @@ from opencompass_tooleval.catalogue.tables import errors_of
 from opencompass_tooleval.core.scoring.result import many_failed
 from opencompass_tooleval.core.statistics.sample import TWIN
 from opencompass_tooleval.extras.exports.evaluation import Evaluation
-from opencompass_tooleval.extras.exports.published import published
-from opencompass_tooleval.extras.exports.settings import ExportSettings, find_entry
+from opencompass_tooleval.extras.exports.settings import ExportSettings, find_entry, published
 from opencompass_tooleval.report.figure import shown
 
 FOLDER = '.eval_results'

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from opencompass_tooleval.core.calls.answer import CALLS, USAGE
 from opencompass_tooleval.core.calls.observed import OBSERVED
@@ -27,6 +29,7 @@ from opencompass_tooleval.extras.exports.exporting import COLUMNS, PROMPT, TEXT_
 from opencompass_tooleval.results.result_row import check_names
 from opencompass_tooleval.work_dir.data_files import json_lines
 from opencompass_tooleval.work_dir.lock import exclusive
+from opencompass_tooleval.work_dir.printing import say
 from opencompass_tooleval.work_dir.recorded import RECORDED_SHAPE
 from opencompass_tooleval.work_dir.store import write_json
 from opencompass_tooleval.work_dir.whole_file import host_mark, left_behind
@@ -214,3 +217,21 @@ def _write_predictions(file: Path, folder: Path) -> dict[tuple[str, str], int]:
     if not counts:
         raise DataError(file, 'it contains no predictions')
     return counts
+
+
+def import_run(
+    folder: Annotated[
+        Path, typer.Argument(metavar='DIR', help='Folder that tooleval export wrote; only the predictions are read.')
+    ],
+    work_dir: Annotated[
+        Path, typer.Argument(metavar='WORK_DIR', help='Working directory of OpenCompass for the new run.')
+    ],
+) -> None:
+    """Makes a run from published predictions, and prints the command that scores it.
+
+    Raises:
+        DataError: The predictions cannot be used.
+    """
+    done = import_predictions(folder, work_dir)
+    say(f'{done.predictions} predictions of {done.models} models on {done.datasets} data sets: {done.run.path}')
+    say(f'score them with: opencompass CONFIG -w {work_dir} -r {done.run.path.name} -m eval')

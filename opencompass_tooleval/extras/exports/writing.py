@@ -10,8 +10,7 @@ from pathlib import Path
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.extras.exports import every_eval_ever, hugging_face
 from opencompass_tooleval.extras.exports.evaluation import Evaluation, evaluation_of
-from opencompass_tooleval.extras.exports.published import remember_literal_keys
-from opencompass_tooleval.extras.exports.settings import ExportSettings
+from opencompass_tooleval.extras.exports.settings import ExportSettings, remember_literal_keys
 from opencompass_tooleval.results.table import Missing
 from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.whole_file import write_whole

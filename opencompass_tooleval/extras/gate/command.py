@@ -19,7 +19,6 @@ from opencompass_tooleval.core.text.escapes import markdown_text
 from opencompass_tooleval.extras.attribution.gate import judge_servers
 from opencompass_tooleval.extras.compare.command import change_text, interval_text, number_text, table_lines
 from opencompass_tooleval.extras.gate.baseline import find_results, save_baseline
-from opencompass_tooleval.extras.gate.equivalence import DIFFERENT, EQUIVALENT, UNDECIDED
 from opencompass_tooleval.extras.gate.gating import (
     DROPPED,
     HELD,
@@ -33,6 +32,7 @@ from opencompass_tooleval.extras.gate.gating import (
     pair_models,
 )
 from opencompass_tooleval.extras.gate.junit import Case, Suite, junit_xml
+from opencompass_tooleval.extras.gate.outcomes import DIFFERENT, EQUIVALENT, UNDECIDED
 from opencompass_tooleval.results.result_row import Results
 from opencompass_tooleval.results.variants import Originals
 from opencompass_tooleval.twins.subsets import KINDS

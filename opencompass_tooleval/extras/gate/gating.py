@@ -20,16 +20,18 @@ from opencompass_tooleval.core.statistics.paired import (
 )
 from opencompass_tooleval.extras.compare.comparing import Comparer, Row, Side, compare
 from opencompass_tooleval.extras.compare.paired_trials import estimate_names
-from opencompass_tooleval.extras.gate.drop_test import can_drop, drop_p_value, holm
-from opencompass_tooleval.extras.gate.equivalence import (
+from opencompass_tooleval.extras.gate.junit import Case
+from opencompass_tooleval.extras.gate.outcomes import (
     DIFFERENT,
     EQUIVALENT,
     UNDECIDED,
+    can_drop,
     difference_p_value,
+    drop_p_value,
     equivalence_of,
+    holm,
     records_to_decide,
 )
-from opencompass_tooleval.extras.gate.junit import Case
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.results.result_row import Results
 
@@ -81,7 +83,7 @@ class Verdict:
         p_value: Chance of such a drop if the true drop is ``max_drop``, or of such a difference if the true one is
             ``equivalent``; adjusted for all scores of the gate.
         outcome: :data:`HELD`, :data:`DROPPED` or, in a strict gate, :data:`INCONCLUSIVE`; in a gate for equivalence, an
-            outcome of :mod:`~opencompass_tooleval.extras.gate.equivalence`.
+            outcome of :mod:`~opencompass_tooleval.extras.gate.outcomes`.
         differing: Samples that differ, for a score of a data set that dropped or is not equivalent.
         deciding: Number of records that would decide an undecided score; None if no number would.
         is_estimate: False if no record differs; ``deciding`` is then exact, for records that do not differ.
@@ -293,7 +295,7 @@ def decide(
     outcome: it dropped, but the p-value without these records is above that level, or the reverse.
 
     With ``rules.equivalent``, scores are equivalent, different or undecided
-    (:func:`~opencompass_tooleval.extras.gate.equivalence.equivalence_of`). The chance that all scores are wrongly
+    (:func:`~opencompass_tooleval.extras.gate.outcomes.equivalence_of`). The chance that all scores are wrongly
     called equivalent is at most that of one score: if one true difference is as large as the margin, the test of that
     score must be wrong too (an intersection-union test, Berger 1982). A score is never equivalent if the run lacks some
     of its records.

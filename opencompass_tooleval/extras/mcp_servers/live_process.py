@@ -13,10 +13,10 @@ from tempfile import mkdtemp
 from typing import Any, TypeVar
 
 from opencompass_tooleval.environments.live_source import ServerError
-from opencompass_tooleval.extras.mcp_servers.after_kill import after_kill
 from opencompass_tooleval.extras.mcp_servers.connection import Connection, connect, documentation
 from opencompass_tooleval.extras.mcp_servers.fixture import FixtureCopy, copy_fixture
 from opencompass_tooleval.extras.mcp_servers.server import Server
+from opencompass_tooleval.extras.mcp_servers.stdio import after_kill
 
 T = TypeVar('T')
 

@@ -7,9 +7,10 @@ import os
 import resource
 import secrets
 import signal
+import subprocess
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,8 +23,38 @@ from mcp.shared.message import SessionMessage
 
 from opencompass_tooleval.core.text.jsonable import printable
 from opencompass_tooleval.core.text.redaction import redact
-from opencompass_tooleval.extras.mcp_servers.after_kill import after_kill
 from opencompass_tooleval.extras.mcp_servers.server import Limits, Server
+
+
+@contextmanager
+def after_kill(command: str, argument: str) -> Iterator[Callable[[int], object]]:
+    """Runs a shell command if this process is killed within the block, even by SIGKILL.
+
+    A shell waits for the end of its input, which the kernel closes when this process ends. The block gets a function
+    that sets ``$number`` of the command, which is empty before.
+
+    Args:
+        command: The command; ``argument`` is its ``$0``.
+        argument: The argument.
+
+    Raises:
+        OSError: No shell is installed.
+    """
+    shell = subprocess.Popen(
+        ['sh', '-c', f'number=; while read -r line; do number=$line; done; {command}', argument],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert shell.stdin is not None
+    pipe = shell.stdin.fileno()
+    with shell:
+        try:
+            yield lambda number: os.write(pipe, b'%d\n' % number)
+        finally:
+            shell.kill()
+
 
 _PATIENCE = 2.0
 """Seconds for a server to exit after its input is closed, and again after SIGTERM."""

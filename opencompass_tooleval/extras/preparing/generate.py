@@ -27,9 +27,8 @@ from opencompass_tooleval.extras.preparing.prompts import (
 from opencompass_tooleval.extras.preparing.reply import Description, read_description, read_example
 from opencompass_tooleval.extras.preparing.split import Limit, compose, parameter_list, part_prompt, shortest_that_fits
 from opencompass_tooleval.extras.preparing.validate import Flaw, check_example
-from opencompass_tooleval.tool_docs.first_sentence import first_sentence
 from opencompass_tooleval.tool_docs.instruction import Example, ToolInstruction
-from opencompass_tooleval.tool_docs.template import template_instruction
+from opencompass_tooleval.tool_docs.template import first_sentence, template_instruction
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc, is_usage
 
 REFUSAL = 'description:refusal'

@@ -14,8 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, ClassVar
 
-from opencompass_tooleval.agents.loops.carry_out import carry_out
-from opencompass_tooleval.agents.loops.loops import Loop
+from opencompass_tooleval.agents.loops.loops import Loop, carry_out
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_call
 from opencompass_tooleval.agents.tasks.task import Task, example_arguments
 from opencompass_tooleval.core.calls.answer import Answer
@@ -25,9 +24,8 @@ from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.errors import first_of, shorten
-from opencompass_tooleval.environments.environment import Environment, Session
+from opencompass_tooleval.environments.environment import Environment, Session, Tally
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
-from opencompass_tooleval.environments.tally import Tally
 from opencompass_tooleval.extras.tasks.differences import changes
 from opencompass_tooleval.extras.tasks.goal import Goal, check_goal, is_named, parse_goal
 from opencompass_tooleval.extras.tasks.gold import Gold, free_parts, make_gold, wrong_state

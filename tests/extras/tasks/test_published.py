@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.agents.loops.carry_out import carry_out
+from opencompass_tooleval.agents.loops.loops import carry_out
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
