@@ -88,7 +88,7 @@ from opencompass_tooleval.extras.preparing.validate import check_example
 from opencompass_tooleval.extras.probe.probe import probe
 from opencompass_tooleval.extras.recorded.ultratool import guess_language
 from opencompass_tooleval.extras.tasks.commands import flow, guess_result
-from opencompass_tooleval.extras.tasks.effects import with_numbers
+from opencompass_tooleval.extras.tasks.differences import with_numbers
 from opencompass_tooleval.extras.tasks.goal import asks_user
 from opencompass_tooleval.extras.tasks.gold import Gold, gold_lines, wrong_state
 from opencompass_tooleval.extras.tasks.leaves import Given, fits, free_of, kind_of, tokens
@@ -600,7 +600,7 @@ READERS: Mapping[str, Reader] = {
             for gold in _golds(text)
         ]
         + [with_numbers({'a': text}, ['a'])],
-        ('extras/tasks/gold.py', 'extras/tasks/effects.py'),
+        ('extras/tasks/gold.py', 'extras/tasks/differences.py'),
     ),
     'agents, prompt of the judge': Reader(lambda text: QUESTIONS.CHECK.prompt(query=text, answer=text),
            ('agents/toolbench/judge_prompts.py',)),

@@ -1,4 +1,7 @@
-"""Loops of agents, by name, and how a loop carries out a task. A new loop is a new row in :data:`~opencompass_tooleval.plugin.LOOPS`."""
+"""Loops of agents, by name, and how a loop carries out a task.
+
+A new loop is a new row in :data:`~opencompass_tooleval.plugin.LOOPS`.
+"""
 
 from __future__ import annotations
 
