@@ -276,7 +276,7 @@ are the options of the benchmark.
 """
 TOOL_SERVERS |= {'mcp': '.extras.mcp_servers.tool_source'}
 LIVE = '.extras.mcp_servers.open_live:open_live'
-FINDINGS += ['.extras.kinds:KINDS', '.extras.probe.kinds:KINDS', '.extras.attribution.words:KINDS']
+FINDINGS += ['.extras.kinds:KINDS', '.extras.attribution.words:KINDS']
 RESULT_CHECKS += ['.extras.attribution.words:findings_of']
 MODULES += ['.extras.tasks.adapter', '.extras.conformance.adapter']
 REGISTERED['LOAD_DATASET'] += ['ToolEvalTasksDataset', 'ToolEvalConformanceDataset']

@@ -31,7 +31,7 @@ from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.python_literal import python_literal
 from opencompass_tooleval.data_path import missing_files, needed_encoders
 from opencompass_tooleval.findings.finding import Finding, found
-from opencompass_tooleval.models.api.first_answer import FirstAnswer, first_answer
+from opencompass_tooleval.models.api.endpoint import FirstAnswer, first_answer
 from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.twins.subsets import KINDS
 from opencompass_tooleval.work_dir.causes import KEY_ENV
