@@ -179,6 +179,9 @@ RESULT_CHECKS = [
 ]
 """Checks of results: pure functions that take (model, data set) -> result without details, and yield findings."""
 
+RUN_CHECKS = ['.findings.of_results:left_out', '.models.literal_keys:spent_budgets']
+"""Checks of a run: functions that take its folder and its config."""
+
 CONFIG_CHECKS = [
     '.models.selection:selection_faults',
     '.models.settings:component_faults',

@@ -137,8 +137,7 @@ def replayed_judges(config: Config) -> Iterator[Finding]:
     if graded := sorted(name for name, judge in judges.items() if isinstance(judge, Mapping) and sends_nothing(judge)):
         text = (
             'judgements are replayed from a file, which may be about other answers; judged scores of '
-            f'{", ".join(graded)} count only if it is about these. To judge them, set judge_cfg, or --judge of '
-            'tooleval run'
+            f'{", ".join(graded)} count only if it is about these'
         )
         yield found('config:replayed', '', text)
 

@@ -235,7 +235,7 @@ def _shared_names(role: str, rows: Sequence[Any], names: Sequence[str]) -> Itera
     plural = 'the name' if len(shared) == 1 else f'{len(shared)} names'
     text = (
         f'several {role}s have {plural} ({"; ".join(shown)}{more}); answers and scores are stored by name, and those '
-        'of one would be lost: give each a different abbr, or leave one out'
+        'of one would be lost'
     )
     yield found('config:name', '', text)
 

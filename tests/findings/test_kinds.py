@@ -15,7 +15,7 @@ from opencompass_tooleval.core.text.escapes import markdown_text
 from opencompass_tooleval.extras.attribution.causes import NONE, PARSER, UNKNOWN
 from opencompass_tooleval.findings.finding import Finding, found, kinds, merged, shortened
 from opencompass_tooleval.findings.kinds import Level
-from opencompass_tooleval.findings.of_results import result_findings
+from opencompass_tooleval.findings.of_results import findings_of_run
 from opencompass_tooleval.report.build import write_report
 from tests.cli.conftest import Command, home, tooleval
 from tests.summarizers.test_summarizer import TIME, Run, counted, result
@@ -97,7 +97,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def findings(run: Run) -> list[Finding]:
     files = ((model, dataset) for model in run.models for dataset in run.datasets)
     results = {at: json.loads((run.folder.joinpath('results', *at).with_suffix('.json')).read_text()) for at in files}
-    return list(result_findings(results))
+    return list(findings_of_run(results))
 
 
 def expected(findings: list[Finding], kind: str) -> list[str]:

@@ -250,7 +250,7 @@ def test_calls_that_nothing_answers_are_told(run: Run, breakdown: Any, is_told: 
     run.fill().write('m1', 'd1', result(provenance={'benchmark': 'agents'}, breakdown=breakdown))
     run.summarize()
     told = 'NOTE m1 / d1: 11 of 100 calls had no recorded response'
-    line = f'{told}. Use a larger bank or configure a simulator.'
+    line = f'{told}. Fix it with: take a larger bank, or configure a simulator'
     assert (line in run.notes().splitlines()) is is_told
     assert run.notes().count('NOTE') == 2 + is_told, 'agents are answered from recordings, and their size is unknown'
 

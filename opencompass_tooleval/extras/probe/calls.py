@@ -23,8 +23,7 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.findings.finding import Finding
-from opencompass_tooleval.findings.kinds import Level
-from opencompass_tooleval.findings.of_results import PARSER
+from opencompass_tooleval.findings.kinds import PARSER, Level
 from opencompass_tooleval.models.api.endpoint import FAULT, FEW_TOKENS, OK, UNKNOWN, Probed, Turn, shown, user
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.raw_text import Request, search

@@ -22,8 +22,7 @@ from opencompass_tooleval.extras.probe.calls import (
     is_refusal,
 )
 from opencompass_tooleval.findings.finding import Finding
-from opencompass_tooleval.findings.kinds import Level
-from opencompass_tooleval.findings.of_results import PARSER
+from opencompass_tooleval.findings.kinds import PARSER, Level
 from opencompass_tooleval.models.api.endpoint import (
     FAULT,
     FEW_TOKENS,
