@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any
@@ -21,6 +22,9 @@ logger = logging.getLogger(__name__)
 ENV = 'COMPASS_DATA_CACHE'
 PACKAGE_PREFIX = 'tooleval:'
 """Prefix of paths inside this package, such as ``tooleval:demo/teval/EN``."""
+
+MISSING: ContextVar[list[DataError] | None] = ContextVar('MISSING', default=None)
+"""Collects the errors of :func:`resolve_data_path` in place of raising them; None to raise."""
 
 _MOST_FOLDERS = 1_000
 _FOR_USERS = 2
@@ -80,7 +84,8 @@ def resolve_data_path(path: str, fix: str) -> Path:
     """Returns the first of :func:`candidate_paths` that exists, and logs it.
 
     Raises:
-        DataError: No candidate exists; the message names all of them and ``fix``.
+        DataError: No candidate exists; the message names all of them and ``fix``. With a list in :data:`MISSING` it is
+            added there, and the first candidate returned, so that a data set names all that it lacks.
     """
     candidates = candidate_paths(path)
     for candidate in candidates:
@@ -88,7 +93,11 @@ def resolve_data_path(path: str, fix: str) -> Path:
             logger.info('data: %s', candidate.resolve())
             return candidate
     looked = ', '.join(str(candidate.resolve()) for candidate in candidates[:_FOR_USERS])
-    raise DataError(path, f'not found; looked at {looked} ({ENV} moves the first)', fix=fix)
+    error = DataError(path, f'not found; looked at {looked} ({ENV} moves the first)', fix=fix)
+    if (missing := MISSING.get()) is None:
+        raise error
+    missing.append(error)
+    return candidates[0]
 
 
 def instructions_provenance(instructions: str | None) -> dict[str, Any]:

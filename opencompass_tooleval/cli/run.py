@@ -347,8 +347,8 @@ def _models(
 
 def _prepared(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Fetches missing data and encoders; returns False if the user has to fetch some with the printed commands."""
-    missing = dict.fromkeys(map(benchmark_with, missing_files(rows)))
-    statuses = [prepare_data(benchmark, None, with_encoders=False) for benchmark in missing if benchmark]
+    lacking = {one.name: one for path in missing_files(rows) if (one := benchmark_with(path))}
+    statuses = [prepare_data(benchmark, None, with_encoders=False) for benchmark in lacking.values()]
     statuses.append(bring_encoders(needed_encoders(rows)))
     if any(statuses):
         say('then give this command again')

@@ -17,7 +17,7 @@ from opencompass.utils import build_dataset_from_cfg, dataset_abbr_from_cfg, get
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
-from opencompass_tooleval.data_path import dialogues_of, missing_files, needed_encoders
+from opencompass_tooleval.data_path import MISSING, dialogues_of, missing_files, needed_encoders
 from opencompass_tooleval.embedding.locate import EncoderMissingError, locate_encoder
 from opencompass_tooleval.findings.finding import FIX_IT, Finding, found, merged
 from opencompass_tooleval.findings.of_results import few
@@ -262,13 +262,17 @@ def no_bars() -> Iterator[None]:
             enable_progress_bar()
 
 
-def loaded(dataset: Config) -> tuple[Any, Finding | None]:
-    """Loads a data set; returns its rows, and the fault if it cannot be loaded."""
+def loaded(dataset: Config) -> tuple[Any, list[Finding]]:
+    """Loads a data set; returns its rows, and the faults if it cannot be loaded."""
+    missing: list[DataError] = []
+    token = MISSING.set(missing)
     try:
         with no_bars():
-            return build_dataset_from_cfg(dataset).test, None
+            return build_dataset_from_cfg(dataset).test, []
     except Exception as error:  # data sets are classes of any package
-        return None, _fault_of('config:data', dataset, error)
+        return None, [_fault_of('config:data', dataset, one) for one in missing or [error]]
+    finally:
+        MISSING.reset(token)
 
 
 def _fault_of(kind: str, dataset: Config, error: Exception) -> Finding:
@@ -289,8 +293,7 @@ def missing_data(sweep: Sweep) -> Iterator[Finding]:
         dialogues = dialogues_of(row)
         lacking = missing_files([row]) if is_class_of_package(row, 'data set') else []
         of_dialogues = [path for path in lacking if path in dialogues.values()]
-        if len(of_dialogues) < len(lacking) and (fault := loaded(row)[1]):
-            yield fault
+        yield from loaded(row)[1] if len(of_dialogues) < len(lacking) else ()
         for path in of_dialogues:
             kind = class_of({'type': row.get('original', row['type'])}, 'data set')
             yield found('config:data', name, f'{path}: not found', f'tooleval prepare {kind.records_of}')

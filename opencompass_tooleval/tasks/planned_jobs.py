@@ -154,20 +154,20 @@ class _Asked:
         prompts: The texts of the first prompts of some samples, spread over the dataset.
         others: Descriptions of other requests.
         fault: Why the prompts could not be built; ``''`` if they were.
-        cannot_load: The fault of a dataset that cannot be loaded.
+        cannot_load: The faults of a dataset that cannot be loaded.
     """
 
     size: int
     prompts: list[list[str]]
     others: list[str]
     fault: str = ''
-    cannot_load: Finding | None = None
+    cannot_load: Sequence[Finding] = ()
 
 
 def _asked(dataset: Any) -> _Asked:
-    rows, fault = loaded(dataset)
-    if fault:
-        return _Asked(0, [], [], cannot_load=fault)
+    rows, faults = loaded(dataset)
+    if faults:
+        return _Asked(0, [], [], cannot_load=faults)
     if 'messages' not in rows.column_names:  # a dataset of another package
         return _Asked(len(rows), [], [], 'its prompts are not made by this package')
     judge = _judge_name(dataset)
@@ -271,7 +271,7 @@ def _without_unloadable(
         failure = error
     reasons = {dataset_abbr_from_cfg(dataset): sizes.of(dataset).cannot_load for dataset in track(asked)}
     names = map(dataset_abbr_from_cfg, cfg['datasets'])
-    faults = [fault for name in names if (fault := reasons.get(name))]
+    faults = [fault for name in names for fault in reasons.get(name, ())]
     if failure and not faults:
         raise failure
     if faults:

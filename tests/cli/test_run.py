@@ -274,7 +274,7 @@ def test_all_faults_come_at_once_before_a_request(
     assert {line.replace('OPENAI_API_KEY', 'MINE') for line in planned} <= set(found)
 
 
-EASYTOOL = 'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out data/easytool/teval_en_v2.json'
+EASYTOOL = 'tooleval easytool generate --source teval --input '
 
 
 def downloaded() -> Path:
