@@ -23,7 +23,7 @@ ENV = 'COMPASS_DATA_CACHE'
 PACKAGE_PREFIX = 'tooleval:'
 """Prefix of paths inside this package, such as ``tooleval:demo/teval/EN``."""
 
-MISSING: ContextVar[list[DataError] | None] = ContextVar('MISSING', default=None)
+MISSING: ContextVar[list[Exception] | None] = ContextVar('MISSING', default=None)
 """Collects the errors of :func:`resolve_data_path` in place of raising them; None to raise."""
 
 _MOST_FOLDERS = 1_000

@@ -75,7 +75,7 @@ KINDS: dict[str, Kind] = {
     ),
     'config:literal_key': Kind(_WARNING, 'a key stands in the config', "write `key='ENV'`"),
     'result:other_answers': Kind(_WARNING, 'a run has other predictions than its results', 'run again with `-r`'),
-    'result:no_answer': Kind(_WARNING, 'many samples have no answer, not by fault of the model', '`tooleval retry`'),
+    'result:no_answer': Kind(_WARNING, 'many samples have no answer, not by fault of the model', 'tooleval retry RUN'),
     'run:budget': Kind(
         _WARNING,
         'a budget is used up, so that requests were not sent',
@@ -90,7 +90,7 @@ KINDS: dict[str, Kind] = {
     'result:cut': Kind(_WARNING, 'answers were cut at a limit of tokens', 'raise `max_out_len`, and resume with `-r`'),
     # Notes.
     'result:rescored': Kind(_NOTE, 'another scoring of the same answers has moved a score'),
-    'result:unanswered': Kind(_NOTE, 'some samples have no answer, not by fault of the model', '`tooleval retry`'),
+    'result:unanswered': Kind(_NOTE, 'some samples have no answer, not by fault of the model', 'tooleval retry RUN'),
     'run:main_score': Kind(_NOTE, 'a table has no main score, since it needs results that are missing'),
     'run:left_out': Kind(_NOTE, 'a run has predictions that its config does not name, perhaps under an old name'),
     'run:unjudged': Kind(_NOTE, 'no judge was asked whether the tasks are solved'),

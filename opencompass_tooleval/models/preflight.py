@@ -264,7 +264,7 @@ def no_bars() -> Iterator[None]:
 
 def loaded(dataset: Config) -> tuple[Any, list[Finding]]:
     """Loads a data set; returns its rows, and the faults if it cannot be loaded."""
-    missing: list[DataError] = []
+    missing: list[Exception] = []
     token = MISSING.set(missing)
     try:
         with no_bars():

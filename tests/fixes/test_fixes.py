@@ -131,7 +131,7 @@ ELSEWHERE: dict[str, str] = {
     'if {} needs none: export no_proxy="$no_proxy,{}"': 'models/api/test_http_client.py::test_servers_without_a_proxy',
     '{} answers: use that URL': 'cli/test_run.py::test_one_question_before_the_run_finds_what_is_wrong',
     '{}tooleval retry {}': 'cli/test_sweep.py::test_retry_asks_only_what_has_no_answer_and_then_all_is_done',
-    '`tooleval retry`': 'cli/test_sweep.py::test_retry_asks_only_what_has_no_answer_and_then_all_is_done',
+    'tooleval retry RUN': 'cli/test_sweep.py::test_retry_asks_only_what_has_no_answer_and_then_all_is_done',
     'raise `budget`, and run again with `-r`': (
         'test_budget.py::test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues'
     ),

@@ -193,7 +193,8 @@ def test_log_of_a_task_of_several_data_sets(run: Run) -> None:
 def test_infra_warning(run: Run, infra: int, samples: int, warned: int) -> None:
     run.fill().write('m1', 'd1', result(samples={'all': samples, 'infra': infra}))
     run.summarize()
-    message = 'samples have no answer, through no fault of the model; they count as wrong\n'
+    fix = 'Fix it with: tooleval retry RUN'
+    message = f'samples have no answer, through no fault of the model; they count as wrong. {fix}\n'
     assert (
         run.notes().count(f'WARNING m1 / d1: {infra} of {samples} {message}') == run.notes().count('WARNING') == warned
     )
@@ -356,7 +357,8 @@ def test_a_part_of_the_records_is_marked(tmp_path: Path, capsys: pytest.CaptureF
     assert ['ultratool_zh', 'usage', '0.00*', '0.00'] in lines and '\n* not all records were asked\n' in printed
     assert ['teval-review_str_v2', 'review_quality', '50.00*', '50.00'] in lines, 'no row of the config names it'
     for name, count in (('ultratool-tool_usage_zh', '8 of 1,000'), ('teval-review_str_v2', '9 of 12')):
-        text = f'not comparable with published scores: records: {count}, not a sample'
+        fix = 'Fix it with: run it without sample, limit and test_range'
+        text = f'not comparable with published scores: records: {count}, not a sample. {fix}'
         assert f'NOTE {name}: {text}\n' in run.notes()
     assert {row[3] for row in run.table()[1:]} == {'gen *'}
 
