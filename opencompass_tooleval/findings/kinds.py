@@ -63,7 +63,11 @@ KINDS: dict[str, Kind] = {
     'config:nodes': Kind(_FAULT, 'a model needs several nodes, and its task gets one'),
     'config:workers': Kind(_FAULT, '`opencompass --max-num-workers` has no effect beside a config with `infer`'),
     'config:key': Kind(_FAULT, 'a model behind an API has no key'),
-    'config:scoring': Kind(_FAULT, 'scoring will fail: a judge, an encoder or a file is missing'),
+    'config:scoring': Kind(
+        _FAULT,
+        'scoring will fail: a judge or a file is missing, or a setting is wrong',
+        'correct the config of the data set',
+    ),
     'config:answer': Kind(_FAULT, 'a model behind an API does not answer the first question of `tooleval run`'),
     # Findings that a reader of scores needs first.
     'published:encoder': Kind(_NOTE, 'another sentence encoder than the official one compared the texts'),

@@ -211,6 +211,11 @@ def _first_step(error: str, run: Path) -> str:
     return f'correct {_config_of(run)}: it fails again if unchanged' if _OF_CONFIG.search(error) else ''
 
 
+def _faults_in(error: str) -> list[str]:
+    """Returns the faults of a data set that was left out, each as an error; a server's text is never taken apart."""
+    return error.split(ALSO) if error.partition('Error: ')[0].endswith('LeftOut') else [error]
+
+
 def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]]:
     """Groups missing results by cause, in the order of each cause's first result; a result may have several.
 
@@ -219,7 +224,7 @@ def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]
         run: The run, such as ``outputs/default/20260101_120000``.
     """
     causes: dict[tuple[str, ...], Cause[T]] = {}
-    for result, dataset, error in ((*row[:2], error) for row in missing for error in row[2].split(ALSO)):
+    for result, dataset, error in ((*row[:2], error) for row in missing for error in _faults_in(row[2])):
         fix, quoted = fix_of(error, run), _SAID.search(error)
         named = _named_fix(error)
         why = (error[: named.start() + 1] if named else error).removeprefix(f'{dataset}: ').strip()

@@ -442,6 +442,12 @@ def a_keyword_that_nobody_reads(place: Place) -> None:
     _plan(place, more, 'temprature', "del models[0]['temprature']\n")
 
 
+@row('correct the config of the data set')
+def an_evaluator_that_cannot_be_built(place: Place) -> None:
+    setting = "datasets[0]['eval_cfg']['evaluator']['scoring'] = '{}'\n"
+    _plan(place, setting.format('oficial'), 'Fix it with: correct the config of the data set', setting.format('strict'))
+
+
 @row("set type='opencompass_tooleval.tasks.{}'")
 def a_task_that_counts_no_budget(place: Place) -> None:
     more = 'models[0].update(prices=dict(input=1.0, output=1.0), budget=dict(cost=5))\n'

@@ -418,9 +418,10 @@ def test_answers_that_a_server_cut_are_not_told_as_cut_at_our_limit(tmp_path: Pa
         more: dict[str, Any] = {'provenance': {'max_out_len': limit}, 'endings': {'cut_tokens': longest}}
         run.write('m1', dataset, result(samples=samples, **more))
     run.summarize()
-    assert 'm1: 7 of 600 answers were cut at 512 tokens (d1). Raise max_out_len' in run.notes()
+    assert 'm1: 7 of 600 answers were cut at 512 tokens (d1). Fix it with: raise `max_out_len`' in run.notes()
     stopped = (
-        'The server stopped them at about 600 tokens, before your limit of 4,096 or 16,384 (d2, d3): check its own'
+        'The server stopped them at about 600 tokens, before your limit of 4,096 or 16,384 (d2, d3). '
+        'Fix it with: check its own limit'
     )
     assert f'm1: 14 of 600 answers were cut. {stopped}' in run.notes()
 
