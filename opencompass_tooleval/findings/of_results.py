@@ -44,6 +44,7 @@ _SHARE_OF_LOST = 0.01
 UNANSWERED_SHARE, CUT_SHARE = 0.1, 0.01
 _SHARE_OF_OURS = 0.9
 """If the longest cut answer has fewer tokens than this share of our limit, the server cut at its own limit."""
+_FIX_OF_SERVER = 'check its own limit, then run again with a higher max_out_len and -r'
 _MOST_WORDS, _MOST_VALUE = 300, 80
 _GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?(-preview)?', re.IGNORECASE)
 """Names of GPT-4 and GPT-4 Turbo only, with or without a date or a provider before them."""
@@ -285,8 +286,7 @@ def cut_answers(results: Results) -> Iterator[Finding]:
     for (model, by_server), those in cut.items():
         count = sum(_count(result, 'samples', 'cut') - _count(result, ENDINGS, 'full') for result in those.values())
         words = cut_words(f'{count:,} of {samples_of[model]:,}', those.values())
-        fix = 'check its own limit, then run again with a higher max_out_len and -r' if by_server else ''
-        yield found('result:cut', model, f'{words} ({few(those)})', fix)
+        yield found('result:cut', model, f'{words} ({few(those)})', _FIX_OF_SERVER * by_server)
     for dataset in {dataset: None for those in cut.values() for dataset in those if len(limits.get(dataset, ())) > 1}:
         shown = '; '.join(f'{limit:,} ({first_of(models)})' for limit, models in sorted(limits[dataset].items()))
         yield found('result:limits', few([dataset]), f'models had different limits of tokens for an answer: {shown}')

@@ -215,7 +215,7 @@ def check_long_prompt(probed: Probed) -> list[Finding]:
     order = f'The code word is {_WORD}. Here are digits without a meaning:\n{numbers}\n'
     reply = probed.ask(user(f'{order}Reply with the code word from the beginning and nothing else.'))
     counted = reply.tokens('prompt')
-    cut = f'only {counted} of about {size} tokens reach the model, without an error: raise the context length'
+    fix = 'raise the context length, for Ollama with: OLLAMA_CONTEXT_LENGTH=32768 ollama serve'
     return [
         shown(
             'long prompt',
@@ -227,7 +227,7 @@ def check_long_prompt(probed: Probed) -> list[Finding]:
             (
                 0 < (counted or 0) < size // 2,
                 FAULT,
-                f'{cut}, for Ollama with: OLLAMA_CONTEXT_LENGTH=32768 ollama serve',
+                f'only {counted} of about {size} tokens reach the model, without an error: {fix}',
             ),
             (True, UNKNOWN, 'the answer does not show if the model saw the complete prompt'),
         )
