@@ -10,7 +10,7 @@ from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.findings.kinds import FIRST, KINDS, PUBLISHED, Kind, Level
 from opencompass_tooleval.plugin import FINDINGS, load
 
-FIX_IT = '. Fix it with: '
+BEFORE_FIX = '. Fix it with: '
 _MOST_JOINED = 2
 
 
@@ -43,7 +43,7 @@ class Finding:
     def told(self) -> str:
         """Text and fix, without the subject."""
         of_papers = 'not comparable with published scores: ' if self.kind.startswith(PUBLISHED) else ''
-        return f'{of_papers}{self.text}{f"{FIX_IT}{self.fix}" if self.fix else ""}'
+        return f'{of_papers}{self.text}{f"{BEFORE_FIX}{self.fix}" if self.fix else ""}'
 
     @property
     def line(self) -> str:

@@ -19,7 +19,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
 from opencompass_tooleval.data_path import MISSING, dialogues_of, missing_files, needed_encoders
 from opencompass_tooleval.embedding.locate import EncoderMissingError, locate_encoder
-from opencompass_tooleval.findings.finding import FIX_IT, Finding, found, merged
+from opencompass_tooleval.findings.finding import BEFORE_FIX, Finding, found, merged
 from opencompass_tooleval.findings.of_results import few
 from opencompass_tooleval.models.accelerator import run_options
 from opencompass_tooleval.models.api.engine_nodes import lacking_nodes, nodes_of
@@ -279,7 +279,7 @@ def _fault_of(kind: str, dataset: Config, error: Exception) -> Finding:
     """Returns the fault of a data set whose class or evaluator raised an error. A missing encoder is missing data."""
     kind = 'config:data' if isinstance(error, EncoderMissingError) else kind
     before = '' if isinstance(error, (DataError, EncoderMissingError)) else 'cannot be loaded: '
-    text, _, fix = ' '.join(str(error).split()).partition(FIX_IT)
+    text, _, fix = ' '.join(str(error).split()).partition(BEFORE_FIX)
     before = before if kind == 'config:data' else 'scoring will fail: '
     return found(kind, dataset_abbr_from_cfg(dataset), f'{before}{text}', fix)
 

@@ -550,7 +550,7 @@ def _refusal_of_tools(probed: Probed, choice: str) -> str:
     except Failure as failure:
         named = next((name for name in WIRES if f'/v1{WIRES[name].path}' in failure.body and name != 'chat'), '')
         is_forced = choice == 'required' and 'tool_choice' in failure.body
-        advice = f'take --wire {named}' if named else f'write a config with --write-config, and {_LEAVE_OUT}'
+        change = f'take --wire {named}' if named else f'write a config with --write-config, and {_LEAVE_OUT}'
         if failure.reason == 'infra:bad_request' and (named or is_forced):
-            return f'{failure.words}: {advice}'
+            return f'{failure.words}: {change}'
     return ''
