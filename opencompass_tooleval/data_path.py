@@ -6,11 +6,12 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import DataFiles, all_benchmarks, find_benchmark
+from opencompass_tooleval.catalogue.benchmark import Benchmark, DataFiles, all_benchmarks, find_benchmark
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.embedding.locate import choose_encoder, default_cache
 from opencompass_tooleval.plugin import BENCHMARKS
@@ -21,6 +22,9 @@ logger = logging.getLogger(__name__)
 ENV = 'COMPASS_DATA_CACHE'
 PACKAGE_PREFIX = 'tooleval:'
 """Prefix of paths inside this package, such as ``tooleval:demo/teval/EN``."""
+
+MISSING: ContextVar[list[Exception] | None] = ContextVar('MISSING', default=None)
+"""Collects the errors of :func:`resolve_data_path` in place of raising them; None to raise."""
 
 _MOST_FOLDERS = 1_000
 _FOR_USERS = 2
@@ -80,7 +84,8 @@ def resolve_data_path(path: str, fix: str) -> Path:
     """Returns the first of :func:`candidate_paths` that exists, and logs it.
 
     Raises:
-        DataError: No candidate exists; the message names all of them and ``fix``.
+        DataError: No candidate exists; the message names all of them and ``fix``. With a list in :data:`MISSING` it is
+            added there, and the first candidate returned, so that a data set names all that it lacks.
     """
     candidates = candidate_paths(path)
     for candidate in candidates:
@@ -88,7 +93,11 @@ def resolve_data_path(path: str, fix: str) -> Path:
             logger.info('data: %s', candidate.resolve())
             return candidate
     looked = ', '.join(str(candidate.resolve()) for candidate in candidates[:_FOR_USERS])
-    raise DataError(path, f'not found; looked at {looked} ({ENV} moves the first)', fix=fix)
+    error = DataError(path, f'not found; looked at {looked} ({ENV} moves the first)', fix=fix)
+    if (missing := MISSING.get()) is None:
+        raise error
+    missing.append(error)
+    return candidates[0]
 
 
 def instructions_provenance(instructions: str | None) -> dict[str, Any]:
@@ -99,43 +108,34 @@ def instructions_provenance(instructions: str | None) -> dict[str, Any]:
     return {'instructions': instructions, 'instructions_sha256': sha256_of(file)}
 
 
-def missing_files(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Returns missing files and folders that rows need -> the command that creates them."""
+def missing_files(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Returns the files and folders that rows need, and that are not on this machine."""
     needed = dict.fromkeys(listed_path for row in rows for listed_path in _needed(row))
-    return {
-        listed_path: _command(listed_path)
-        for listed_path in needed
-        if not any(path.exists() for path in candidate_paths(listed_path))
-    }
+    return [path for path in needed if not any(candidate.exists() for candidate in candidate_paths(path))]
 
 
-def _command(listed_path: str) -> str:
-    """Returns the command that creates a file or folder. Paths that belong to no benchmark are instructions."""
-    return next(
-        (
-            benchmark.prepare
-            for benchmark in all_benchmarks()
-            for files in benchmark.data.files
-            if any(PurePath(listed).is_relative_to(listed_path) for listed in (*files.paths, *files.optional))
-        ),
-        f'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out {listed_path}',
-    )
+def benchmark_with(path: str) -> Benchmark | None:
+    """Returns the benchmark whose data are a file, or in a folder; None if there is none."""
+    for benchmark in all_benchmarks():
+        listed = [one for files in benchmark.data.files for one in (*files.paths, *files.optional)]
+        if any(PurePath(one).is_relative_to(path) for one in listed):
+            return benchmark
+    return None
 
 
 def _files_of(row: Mapping[str, Any]) -> Iterator[DataFiles]:
     """Yields the benchmark files that hold the records of a row."""
     language = row.get('language')
     name = f'{row.get("name")} {language}' if language else str(row.get('name'))
-    parts = () if _dialogues(row) else PurePath(row['path']).parts
-    named = [one for one in BENCHMARKS if one in parts]  # a task loads no other tables
-    for benchmark in map(find_benchmark, named) if named else all_benchmarks():
+    parts = (*PurePath(row['path']).parts, *(['agents'] if dialogues_of(row) else []))
+    for benchmark in (find_benchmark(one) for one in BENCHMARKS if one in parts):  # a task loads no other tables
         for files in benchmark.data.files:
             is_named = f'{files.name} '.startswith(f'{name} ') or PurePath(files.paths[0]).stem == name
             if is_named and files.is_prepared and PurePath(files.paths[0]).is_relative_to(row['path']):
                 yield files
 
 
-def _dialogues(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def dialogues_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the settings of a row's dialogues; empty without dialogues."""
     return ((row.get('infer_cfg') or {}).get('inferencer') or {}).get('dialogues') or {}
 
@@ -144,7 +144,7 @@ def needed_encoders(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Returns the sentence encoders that rows need, as they or the environment choose them."""
     names: dict[str, None] = {}
     for row in rows:
-        dialogues, evaluator = _dialogues(row), (row.get('eval_cfg') or {}).get('evaluator') or {}
+        dialogues, evaluator = dialogues_of(row), (row.get('eval_cfg') or {}).get('evaluator') or {}
         named = () if dialogues else PurePath(str(row.get('path'))).parts
         of_names = (find_benchmark(one).data.encoder for one in BENCHMARKS if one in named)
         languages = ['EN' if dialogues.get('retrieve') else '', *(of(row['name']) for of in of_names if of)]
@@ -157,6 +157,6 @@ def _needed(row: Mapping[str, Any]) -> Iterator[str]:
     """Yields the paths that a row reads, relative to the data cache."""
     for files in _files_of(row):
         yield from files.paths
-    dialogues = _dialogues(row)
+    dialogues = dialogues_of(row)
     paths = (row.get('path'), row.get('instructions'), dialogues.get('instructions'), dialogues.get('bank'))
     yield from (path for path in paths if isinstance(path, str) and path)

@@ -102,6 +102,8 @@ class ToolEvalPartitioner(NaivePartitioner):
         mode, is_scoring = options.mode if options else 'all', Path(self.out_dir).name == RESULTS
         runner = ((cfg.get('infer') or {}).get('runner') or {}).get('type')
         sweep = Sweep(runner, () if is_scoring else pairs, pairs if is_scoring or mode == 'all' else ())
+        for task in tasks if mode == 'infer' else ():
+            task['is_scored'] = False  # then what scoring lacks leaves no data set out
         if self.tells:
             tell([*findings, *sweep_findings(sweep), *(() if is_scoring else left_out(Path(self.out_dir).parent, cfg))])
         return tasks

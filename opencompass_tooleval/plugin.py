@@ -47,7 +47,7 @@ EXTRAS = Rows(
     recorded={name: f'.extras.recorded.{name}:read' for name in (*_DOORS, 'agents')},
     tool_servers={'mcp': '.extras.mcp_servers.tool_source'},
     live='.extras.mcp_servers.open_live:open_live',
-    findings=('.extras.kinds:KINDS', '.extras.probe.kinds:KINDS', '.extras.attribution.words:KINDS'),
+    findings=('.extras.kinds:KINDS', '.extras.attribution.words:KINDS'),
     result_checks=('.extras.attribution.words:findings_of',),
     modules=('.extras.tasks.adapter',),
     registered={'LOAD_DATASET': ['ToolEvalTasksDataset'], 'ICL_EVALUATORS': ['ToolEvalTasksEvaluator']},
@@ -328,6 +328,9 @@ RESULT_CHECKS = [
     *EXTRAS.result_checks,
 ]
 """Checks of results: pure functions that take (model, data set) -> result without details, and yield findings."""
+
+RUN_CHECKS = ['.findings.of_results:left_out', '.models.literal_keys:spent_budgets']
+"""Checks of a run: functions that take its folder and its config."""
 
 CONFIG_CHECKS = [
     '.models.selection:selection_faults',

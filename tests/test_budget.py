@@ -113,7 +113,7 @@ def test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues(
     status, printed, first = run(limit)
     assert status == 1 and tokens(first) > limit - SLACK and not sweep.results()
     assert f'WARNING api: the budget of {limit:,} tokens is used up ({tokens(first):,} tokens spent): ' in printed
-    assert ', since each may take more than the rest. Raise budget in its config' in printed
+    assert ', since each may take more than the rest. Fix it with: raise `budget`' in printed
     notes = sweep.ledgers['api.tokens.json']['not_asked']
     of_datasets = [counts for name, counts in notes.items() if name.startswith('tooleval-')]
     unsent = undisturbed.model['requests'] - first['requests']

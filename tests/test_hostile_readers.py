@@ -634,7 +634,7 @@ READERS: Mapping[str, Reader] = {
     ),
     'server that is looked at': Reader(
         _probed,
-        ('models/api/reachable.py', 'models/api/first_answer.py', 'extras/probe/answers.py', 'extras/probe/limits.py'),
+        ('models/api/endpoint.py', 'extras/probe/probe.py'),
         every=7,
     ),
     'attribution of a served answer': Reader(

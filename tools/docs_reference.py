@@ -347,7 +347,7 @@ FINDINGS = {
         'request. With `tooleval_local.py` or `tooleval_slurm.py` a run reports all of them but one: `plan` alone '
         'loads all data, and finds damaged files. With partitioners and runners of OpenCompass, only '
         '`config:name`, `config:setting`, `config:budget` and `config:accelerator` end a run, in its first task or '
-        "runner; `config:scoring` and `config:literal_key` are in the tasks' logs.",
+        'runner. A task leaves out data sets with `config:data` or `config:scoring`, and its log has their faults.',
     ),
     'published': (
         'Scores that do not compare with published ones',

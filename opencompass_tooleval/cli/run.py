@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 import typer
 
-from opencompass_tooleval.catalogue.benchmark import all_benchmarks
 from opencompass_tooleval.cli.looks import FIRST, Look, look_setting, run_looks
 from opencompass_tooleval.cli.options import KEY_VARIABLE, KeyEnvOption, TrustOption, WireOption, key_in, key_of_wire
 from opencompass_tooleval.cli.output import progress, trust_first
@@ -29,9 +28,9 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.statistics.sample import Sample
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.python_literal import python_literal
-from opencompass_tooleval.data_path import missing_files, needed_encoders
+from opencompass_tooleval.data_path import benchmark_with, missing_files, needed_encoders
 from opencompass_tooleval.findings.finding import Finding, found
-from opencompass_tooleval.models.api.first_answer import FirstAnswer, first_answer
+from opencompass_tooleval.models.api.endpoint import FirstAnswer, first_answer
 from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.twins.subsets import KINDS
 from opencompass_tooleval.work_dir.causes import KEY_ENV
@@ -345,12 +344,8 @@ def _models(
 
 def _prepared(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Fetches missing data and encoders; returns False if the user has to fetch some with the printed commands."""
-    missing = missing_files(rows).values()
-    statuses = [
-        prepare_data(benchmark, None, with_encoders=False)
-        for benchmark in all_benchmarks()
-        if benchmark.prepare in missing
-    ]
+    lacking = {one.name: one for path in missing_files(rows) if (one := benchmark_with(path))}
+    statuses = [prepare_data(benchmark, None, with_encoders=False) for benchmark in lacking.values()]
     statuses.append(bring_encoders(needed_encoders(rows)))
     if any(statuses):
         say('then give this command again')

@@ -21,9 +21,8 @@ from rich.text import Text
 from opencompass_tooleval.cli.options import JsonOption, WorkDirArgument
 from opencompass_tooleval.cli.output import STDOUT, check_outputs, numbers_table, progress, write_outputs
 from opencompass_tooleval.core.scoring.usage_summary import NOTHING, Spending, add_spendings
-from opencompass_tooleval.findings.finding import merged, shortened
-from opencompass_tooleval.findings.of_results import left_out, parts_of_data, result_findings
-from opencompass_tooleval.models.literal_keys import spent_budgets
+from opencompass_tooleval.findings.finding import shortened
+from opencompass_tooleval.findings.of_results import findings_of_run
 from opencompass_tooleval.results.table import Missing
 from opencompass_tooleval.summarizers.last_screen import missing_lines
 from opencompass_tooleval.work_dir.causes import MOST_NAMED, resuming
@@ -31,7 +30,7 @@ from opencompass_tooleval.work_dir.dumped_config import read_dumped
 from opencompass_tooleval.work_dir.lock import is_held
 from opencompass_tooleval.work_dir.names import sweep_lock
 from opencompass_tooleval.work_dir.printing import Screen, say
-from opencompass_tooleval.work_dir.progress import Cell, State, dataset_abbr, look, pairs_in, prices_of, total_cost
+from opencompass_tooleval.work_dir.progress import Cell, State, look, pairs_in, prices_of, total_cost
 from opencompass_tooleval.work_dir.server_file import server_lines
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 
@@ -196,13 +195,6 @@ def _print(work: WorkDir, content: Mapping[str, Any], cells: Sequence[Cell], con
         console.print(f'server   {line}')
     _running(cells, console)
     results = {(cell.model, cell.dataset): cell.result for cell in cells if cell.result}
-    unscored = [row for row in content['datasets'] if dataset_abbr(row) not in {dataset for _, dataset in results}]
-    findings = [
-        *left_out(work.path, content),
-        *result_findings(results),
-        *spent_budgets(work.path, content),
-        *parts_of_data({'datasets': unscored}),
-    ]
-    notes = (one.line for one in shortened(merged(findings)))
+    notes = (one.line for one in shortened(findings_of_run(results, work.path, content)))
     for line in (*_kept(cells, work.path), *notes, *failure_lines(failed, work.path)):
         console.print(line)

@@ -10,6 +10,7 @@ from opencompass_tooleval.core.errors import first_of
 from opencompass_tooleval.findings.kinds import FIRST, KINDS, PUBLISHED, Kind, Level
 from opencompass_tooleval.plugin import FINDINGS, load
 
+BEFORE_FIX = '. Fix it with: '
 _MOST_JOINED = 2
 
 
@@ -22,7 +23,8 @@ class Finding:
         level: Its severity, from its kind; or :attr:`Level.OK` or :attr:`Level.UNKNOWN` as the outcome of a check.
         about: Its subject: a model, a data set, a part of a config, or of the machine; ``''`` if ``text`` names it.
         text: What was found.
-        fix: A command or a change that fixes it; ``''`` if there is none, or ``text`` contains it.
+        fix: A command or a change that fixes it, by default that of its kind; ``''`` if there is none, or ``text``
+            contains it.
         concerns: The data sets that it affects; ``''`` if that is obvious.
     """
 
@@ -35,9 +37,13 @@ class Finding:
 
     def __str__(self) -> str:
         """Returns subject, text and fix: ``m1: the key is not set. Fix it with: ...``."""
-        about = f'{self.about}: ' if self.about else ''
-        about += 'not comparable with published scores: ' if self.kind.startswith(PUBLISHED) else ''
-        return f'{about}{self.text}{f". Fix it with: {self.fix}" if self.fix else ""}'
+        return f'{self.about}: {self.told}' if self.about else self.told
+
+    @property
+    def told(self) -> str:
+        """Text and fix, without the subject."""
+        of_papers = 'not comparable with published scores: ' if self.kind.startswith(PUBLISHED) else ''
+        return f'{of_papers}{self.text}{f"{BEFORE_FIX}{self.fix}" if self.fix else ""}'
 
     @property
     def line(self) -> str:
@@ -60,8 +66,9 @@ class Finding:
 
 
 def found(kind: str, about: str, text: str, fix: str = '') -> Finding:
-    """Returns a finding with the level of its kind."""
-    return Finding(kind, (KINDS.get(kind) or kinds()[kind]).level, about, text, fix)
+    """Returns a finding with the level of its kind, and with the fix of its kind if none is given."""
+    of_kind = KINDS.get(kind) or kinds()[kind]
+    return Finding(kind, of_kind.level, about, text, fix or of_kind.fix)
 
 
 def fine(kind: str, about: str, text: str) -> Finding:

@@ -33,22 +33,29 @@ class Kind(NamedTuple):
 _NOTE, _WARNING, _FAULT = Level.NOTE, Level.WARNING, Level.FAULT
 PUBLISHED = 'published:'
 """Prefix of the ids of reasons why a score is not comparable with published ones."""
-_MODEL = 'correct the config of the model'
+PARSER = (
+    'start vLLM with --enable-auto-tool-choice --tool-call-parser NAME, SGLang with --tool-call-parser NAME, '
+    'llama-server with --jinja; transformers serve only parses calls of Qwen'
+)
+"""Advice for a server that does not return calls as calls."""
+_CONTEXT = 'raise its context (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx), and ask again in a new run'
 _PART = 'run it without sample, limit and test_range'
 
 KINDS: dict[str, Kind] = {
     # Faults of a config.
     'config:selection': Kind(_FAULT, 'a config has no models or data sets, or names one that does not exist'),
     'config:name': Kind(
-        _FAULT, 'several models or data sets have one name: files overwrite each other', 'give each an abbr'
+        _FAULT,
+        'several models or data sets have one name: files overwrite each other',
+        'give each a different abbr, or leave one out',
     ),
-    'config:setting': Kind(_FAULT, 'a setting is unknown, missing, of a wrong type, or contradicts another', _MODEL),
+    'config:setting': Kind(_FAULT, 'a setting is unknown, missing, of a wrong type, or contradicts another'),
     'config:part': Kind(_FAULT, 'a partitioner, runner, task or summarizer does not exist, or has a wrong setting'),
     'config:budget': Kind(_FAULT, 'the budget of a model cannot count some of its requests'),
     'config:accelerator': Kind(_FAULT, '`opencompass -a` leaves a model as it is, without the accelerator'),
     'config:template': Kind(_FAULT, 'the tokenizer of a local chat model has no chat template'),
     'config:model': Kind(_FAULT, 'the files of a Hugging Face model are not on this machine, and cannot be fetched'),
-    'config:data': Kind(_FAULT, 'a data set cannot be loaded', 'fetch its data: `tooleval prepare`'),
+    'config:data': Kind(_FAULT, 'data of a data set are missing, or it cannot be loaded'),
     'config:stored': Kind(
         _FAULT, 'stored answers have other settings, and the config does not say whether to keep them'
     ),
@@ -56,30 +63,38 @@ KINDS: dict[str, Kind] = {
     'config:nodes': Kind(_FAULT, 'a model needs several nodes, and its task gets one'),
     'config:workers': Kind(_FAULT, '`opencompass --max-num-workers` has no effect beside a config with `infer`'),
     'config:key': Kind(_FAULT, 'a model behind an API has no key'),
-    'config:scoring': Kind(_FAULT, 'scoring will fail: a judge, an encoder or a file is missing'),
+    'config:scoring': Kind(
+        _FAULT,
+        'scoring will fail: a judge or a file is missing, or a setting is wrong',
+        'correct the config of the data set',
+    ),
     'config:answer': Kind(_FAULT, 'a model behind an API does not answer the first question of `tooleval run`'),
     # Findings that a reader of scores needs first.
     'published:encoder': Kind(_NOTE, 'another sentence encoder than the official one compared the texts'),
     'published:rebuilt': Kind(_NOTE, 'the data were built by this package, not by the authors'),
-    'config:replayed': Kind(_WARNING, 'judgements are from a file, perhaps about other answers', 'set `judge_cfg`'),
+    'config:replayed': Kind(
+        _WARNING,
+        'judgements are from a file, perhaps about other answers',
+        'set `judge_cfg`, or `--judge` of `tooleval run`',
+    ),
     'config:literal_key': Kind(_WARNING, 'a key stands in the config', "write `key='ENV'`"),
     'result:other_answers': Kind(_WARNING, 'a run has other predictions than its results', 'run again with `-r`'),
-    'result:no_answer': Kind(_WARNING, 'many samples have no answer, not by fault of the model', '`tooleval retry`'),
-    'run:budget': Kind(_WARNING, 'a budget is used up, so that requests were not sent', 'raise `budget`'),
+    'result:no_answer': Kind(_WARNING, 'many samples have no answer, not by fault of the model', 'tooleval retry RUN'),
+    'run:budget': Kind(
+        _WARNING,
+        'a budget is used up, so that requests were not sent',
+        'raise `budget`, and run again with `-r`',
+    ),
     'result:differs': Kind(_WARNING, 'results of one data set had other data, prompts, banks, judges or settings'),
     'result:only_thoughts': Kind(_WARNING, 'most answers of a model are empty: all of their text is thoughts'),
-    'result:calls_in_text': Kind(
-        _WARNING, 'a server leaves native calls in the text of answers', "start it with the model's parser of calls"
-    ),
-    'result:text_arguments': Kind(
-        _WARNING, 'all arguments of native calls are texts', "start the server with the model's parser of calls"
-    ),
-    'result:cut_prompts': Kind(_WARNING, 'a server cuts long prompts without an error', "raise the server's context"),
+    'result:calls_in_text': Kind(_WARNING, 'a server leaves native calls in the text of answers', PARSER),
+    'result:text_arguments': Kind(_WARNING, 'all arguments of native calls are texts', PARSER),
+    'result:cut_prompts': Kind(_WARNING, 'a server cuts long prompts without an error', _CONTEXT),
     'result:full_context': Kind(_WARNING, "prompts fill a server's context", "raise the server's context"),
     'result:cut': Kind(_WARNING, 'answers were cut at a limit of tokens', 'raise `max_out_len`, and resume with `-r`'),
     # Notes.
     'result:rescored': Kind(_NOTE, 'another scoring of the same answers has moved a score'),
-    'result:unanswered': Kind(_NOTE, 'some samples have no answer, not by fault of the model', '`tooleval retry`'),
+    'result:unanswered': Kind(_NOTE, 'some samples have no answer, not by fault of the model', 'tooleval retry RUN'),
     'run:main_score': Kind(_NOTE, 'a table has no main score, since it needs results that are missing'),
     'run:left_out': Kind(_NOTE, 'a run has predictions that its config does not name, perhaps under an old name'),
     'run:unjudged': Kind(_NOTE, 'no judge was asked whether the tasks are solved'),
@@ -91,12 +106,16 @@ KINDS: dict[str, Kind] = {
     'config:refused': Kind(_NOTE, 'a server refuses a default of requests; `tooleval run` writes what it accepts'),
     'config:unused': Kind(_NOTE, 'a setting of a model has no effect'),
     'config:test_range': Kind(_NOTE, '`sample` or `test_range` selects a part of the records', _PART),
-    'result:no_response': Kind(_NOTE, 'many calls of an agent had no recorded response', 'take a larger bank'),
+    'result:no_response': Kind(
+        _NOTE,
+        'many calls of an agent had no recorded response',
+        'take a larger bank, or configure a simulator',
+    ),
     'result:same_trials': Kind(_NOTE, 'all trials of every record have the same answer'),
     'published:part': Kind(_NOTE, 'not all records were asked', _PART),
     'published:sample': Kind(_NOTE, 'the data are a sampled subset'),
     'published:twin': Kind(_NOTE, 'the records are twins of the published ones'),
-    'published:size': Kind(_NOTE, 'the published number of records is unknown, or there are few records', _PART),
+    'published:size': Kind(_NOTE, 'the published number of records is unknown, or there are few records'),
     'published:scoring': Kind(_NOTE, 'scoring mends faults of the published scripts'),
     'published:limit': Kind(_NOTE, 'answers had fewer tokens than the published ones', 'raise `max_out_len`'),
     'published:gold': Kind(_NOTE, 'some gold answers are not the published ones'),

@@ -28,10 +28,10 @@ from opencompass_tooleval.core.statistics.sample import TWIN, WITHOUT_TWIN
 from opencompass_tooleval.core.statistics.trials import trials_of_result
 from opencompass_tooleval.embedding.locate import is_official
 from opencompass_tooleval.findings.finding import Finding, found, merged
-from opencompass_tooleval.findings.kinds import PUBLISHED
-from opencompass_tooleval.plugin import BENCHMARKS, RESULT_CHECKS, load
+from opencompass_tooleval.findings.kinds import PARSER, PUBLISHED
+from opencompass_tooleval.plugin import BENCHMARKS, RESULT_CHECKS, RUN_CHECKS, load
 from opencompass_tooleval.work_dir.names import is_unfinished_of_opencompass, predictions_of, whole_name
-from opencompass_tooleval.work_dir.progress import cut_datasets, pairs_in
+from opencompass_tooleval.work_dir.progress import cut_datasets, dataset_abbr, pairs_in
 from opencompass_tooleval.work_dir.stored import OTHER_ANSWERS
 
 Results = Mapping[tuple[str, str], Mapping[str, Any]]
@@ -39,16 +39,12 @@ Results = Mapping[tuple[str, str], Mapping[str, Any]]
 
 FEW = 100
 """If the published size of the data is unknown, fewer records than this are considered a part of it."""
-PARSER = (
-    'start vLLM with --enable-auto-tool-choice --tool-call-parser NAME, SGLang with --tool-call-parser NAME, '
-    'llama-server with --jinja; transformers serve only parses calls of Qwen'
-)
-"""Advice for a server that does not return calls as calls."""
 _FEWEST_CALLS = 10
 _SHARE_OF_LOST = 0.01
 UNANSWERED_SHARE, CUT_SHARE = 0.1, 0.01
 _SHARE_OF_OURS = 0.9
 """If the longest cut answer has fewer tokens than this share of our limit, the server cut at its own limit."""
+_FIX_OF_SERVER = 'check its own limit, then run again with a higher max_out_len and -r'
 _MOST_WORDS, _MOST_VALUE = 300, 80
 _GPT_4 = re.compile(r'(.*/)?gpt-4(-turbo)?(-\d{4}(-\d\d-\d\d)?)?(-32k(-\d{4})?)?(-preview)?', re.IGNORECASE)
 """Names of GPT-4 and GPT-4 Turbo only, with or without a date or a provider before them."""
@@ -56,9 +52,24 @@ _NO_REFERENCE = 'no_reference'
 """Value of :data:`opencompass_tooleval.agents.toolbench.win.NO_REFERENCE`."""
 
 
-def result_findings(results: Results) -> list[Finding]:
-    """Returns the findings of all checks of results (``RESULT_CHECKS`` of ``plugin.py``)."""
-    return merged(one for check in RESULT_CHECKS for one in load(check)(results))
+def findings_of_run(
+    results: Results, run: Path | None = None, config: Mapping[str, Any] = {}, more: Iterable[Finding] = ()
+) -> list[Finding]:
+    """Returns what is known about a run, in the order of screens; these only choose kinds and levels.
+
+    Args:
+        results: Its results.
+        run: Its folder; None for results alone.
+        config: Its config.
+        more: Further findings.
+    """
+    found_here = [one for check in RESULT_CHECKS for one in load(check)(results)]
+    if run:
+        scored = {dataset for _, dataset in results}
+        unscored = [row for row in config['datasets'] if dataset_abbr(row) not in scored]
+        found_here += [one for check in RUN_CHECKS for one in load(check)(run, config)]
+        found_here += parts_of_data({'datasets': unscored})
+    return merged([*found_here, *more])
 
 
 def of_comparisons(findings: Iterable[Finding]) -> list[Finding]:
@@ -68,8 +79,7 @@ def of_comparisons(findings: Iterable[Finding]) -> list[Finding]:
 
 def caveats_of(dataset: str, result: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns the reasons why a score is not comparable with published ones; empty if it is comparable."""
-    found_here = [one for check in (published, no_answers) for one in check({('', dataset): result})]
-    return tuple(one.text for one in found_here if one.kind != 'result:unanswered')
+    return tuple(one.text for one in published({('', dataset): result}))
 
 
 def few(names: Iterable[str], most: int = 2) -> str:
@@ -174,7 +184,7 @@ def other_answers(results: Results) -> Iterator[Finding]:
         if result.get(OTHER_ANSWERS):
             models.setdefault(model, []).append(dataset)
     for model, names in models.items():
-        text = f'the predictions of the run are not those of its results: {few(names)}. Run again with -r'
+        text = f'the predictions of the run are not those of its results: {few(names)}'
         yield found('result:other_answers', model, text)
 
 
@@ -200,9 +210,7 @@ def no_responses(results: Results) -> Iterator[Finding]:
             calls = sum(_count(trial, 'sources', name) for trial in trials for name in _part(trial, 'sources'))
             lacking = sum(_count(trial, 'errors', 'unanswered') for trial in trials)
             if lacking > UNANSWERED_SHARE * calls:
-                text = (
-                    f'{lacking} of {calls} calls had no recorded response. Use a larger bank or configure a simulator.'
-                )
+                text = f'{lacking} of {calls} calls had no recorded response'
                 yield found('result:no_response', f'{model} / {dataset}', text)
 
 
@@ -278,12 +286,7 @@ def cut_answers(results: Results) -> Iterator[Finding]:
     for (model, by_server), those in cut.items():
         count = sum(_count(result, 'samples', 'cut') - _count(result, ENDINGS, 'full') for result in those.values())
         words = cut_words(f'{count:,} of {samples_of[model]:,}', those.values())
-        fix = (
-            ': check its own limit, then run again with a higher max_out_len and -r'
-            if by_server
-            else '. Raise max_out_len in the config of the model, and run again with -r: only these are asked again'
-        )
-        yield found('result:cut', model, f'{words} ({few(those)}){fix}')
+        yield found('result:cut', model, f'{words} ({few(those)})', _FIX_OF_SERVER * by_server)
     for dataset in {dataset: None for those in cut.values() for dataset in those if len(limits.get(dataset, ())) > 1}:
         shown = '; '.join(f'{limit:,} ({first_of(models)})' for limit, models in sorted(limits[dataset].items()))
         yield found('result:limits', few([dataset]), f'models had different limits of tokens for an answer: {shown}')
@@ -328,12 +331,11 @@ def full_contexts(results: Results) -> Iterator[Finding]:
     """Yields a finding per model whose server cuts prompts, or has no room for answers behind them."""
     for model, count, where in _sums(results, ENDINGS, 'full'):
         text = f"answers without room, since the prompt fills the server's context: {count:,} ({where})"
-        yield found('result:full_context', model, f'{text}. Raise the context of the server')
+        yield found('result:full_context', model, text)
     for (model, dataset), result in results.items():
         if tokens := _count(result, ENDINGS, 'cut_prompts'):
             text = f'the server cuts long prompts at about {tokens:,} tokens, without an error ({few([dataset])})'
-            fix = 'raise its context (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx), and ask again in a new run'
-            yield found('result:cut_prompts', model, f'{text}: {fix}')
+            yield found('result:cut_prompts', model, text)
 
 
 def lost_calls(results: Results) -> Iterator[Finding]:
@@ -348,7 +350,7 @@ def lost_calls(results: Results) -> Iterator[Finding]:
         for model, count, where in _sums(clear, EVIDENCE, key):
             text = f'calls are left in the text of answers, where they do not count: {count:,} as {name} ({where})'
             parser = PARSER if name == JSON else PARSER.replace('NAME', name, 1)
-            yield found('result:calls_in_text', model, f'{text}: {parser}')
+            yield found('result:calls_in_text', model, text, parser)
     for model, count, where in _sums(results, EVIDENCE, LESS_THOUGHT):
         text = (
             f'{count:,} requests were sent without earlier thoughts, which are bound to messages that the loop changed'
@@ -358,7 +360,7 @@ def lost_calls(results: Results) -> Iterator[Finding]:
     for model, typed, where in _sums(results, EVIDENCE, TYPED):
         if typed >= _FEWEST_CALLS and as_text.get(model) == typed:
             text = f'all arguments of {typed:,} calls are texts, though the tools ask for other types ({where})'
-            yield found('result:text_arguments', model, f"{text}: the server's parser loses types: {PARSER}")
+            yield found('result:text_arguments', model, f"{text}: the server's parser loses types")
 
 
 def left_out(run: Path, config: Mapping[str, Any]) -> Iterator[Finding]:

@@ -85,9 +85,9 @@ def literal_keys(config: Mapping[str, Any]) -> Iterator[Finding]:
         if isinstance(cfg, Mapping) and _has_key(cfg):
             text = (
                 'its key is in the config, and so in all copies of the config in the working directory, which others '
-                f'may read; {_advice(cfg)}'
+                'may read'
             )
-            yield found('config:literal_key', f'{role} {cfg.get("abbr", cfg.get("path", ""))}', text)
+            yield found('config:literal_key', f'{role} {cfg.get("abbr", cfg.get("path", ""))}', text, _advice(cfg))
 
 
 def spent_budgets(work_dir: Path, config: Mapping[str, Any]) -> Iterator[Finding]:

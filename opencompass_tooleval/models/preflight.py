@@ -15,11 +15,11 @@ from datasets.utils.logging import disable_progress_bar, enable_progress_bar, is
 from opencompass.registry import ICL_EVALUATORS, MODELS, RUNNERS
 from opencompass.utils import build_dataset_from_cfg, dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
 
-from opencompass_tooleval.core.errors import first_of
+from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
-from opencompass_tooleval.data_path import missing_files, needed_encoders
+from opencompass_tooleval.data_path import MISSING, dialogues_of, missing_files, needed_encoders
 from opencompass_tooleval.embedding.locate import EncoderMissingError, locate_encoder
-from opencompass_tooleval.findings.finding import Finding, found, merged
+from opencompass_tooleval.findings.finding import BEFORE_FIX, Finding, found, merged
 from opencompass_tooleval.findings.of_results import few
 from opencompass_tooleval.models.accelerator import run_options
 from opencompass_tooleval.models.api.engine_nodes import lacking_nodes, nodes_of
@@ -27,7 +27,7 @@ from opencompass_tooleval.models.budget import sends_nothing
 from opencompass_tooleval.models.gpus import lacking_gpus
 from opencompass_tooleval.models.literal_keys import other_models
 from opencompass_tooleval.models.request_settings import key_variable, wire_of
-from opencompass_tooleval.models.settings import budget_fault, is_class_of_package, name_of_model
+from opencompass_tooleval.models.settings import budget_fault, class_of, is_class_of_package, name_of_model
 from opencompass_tooleval.plugin import CONFIG_CHECKS, SWEEP_CHECKS, load
 
 _GIVES_NODES = 'SlurmArrayRunner'
@@ -35,7 +35,6 @@ _GIVES_NODES = 'SlurmArrayRunner'
 
 _told: set[Finding] = set()
 _lock = threading.Lock()
-WILL_FAIL = 'scoring will fail: '
 
 Config = Mapping[str, Any]
 Pair = tuple[Config, Config]
@@ -138,8 +137,7 @@ def replayed_judges(config: Config) -> Iterator[Finding]:
     if graded := sorted(name for name, judge in judges.items() if isinstance(judge, Mapping) and sends_nothing(judge)):
         text = (
             'judgements are replayed from a file, which may be about other answers; judged scores of '
-            f'{", ".join(graded)} count only if it is about these. To judge them, set judge_cfg, or --judge of '
-            'tooleval run'
+            f'{", ".join(graded)} count only if it is about these'
         )
         yield found('config:replayed', '', text)
 
@@ -240,7 +238,7 @@ def scoring_faults(sweep: Sweep) -> Iterator[Finding]:
             if built.judge_name() and (fault := budget_fault(model_cfg, built.judge_cfg)):
                 raise ValueError(fault)
         except Exception as error:  # scoring will report the same error
-            yield found('config:scoring', dataset_abbr_from_cfg(dataset_cfg), f'{WILL_FAIL}{error}')
+            yield _fault_of('config:scoring', dataset_cfg, error)
 
 
 def needs_judge(dataset_cfg: Config) -> bool:
@@ -264,30 +262,49 @@ def no_bars() -> Iterator[None]:
             enable_progress_bar()
 
 
-def loaded(dataset: Config) -> tuple[Any, str]:
-    """Loads a data set; returns its rows, and the reason why it cannot be loaded or ''."""
+def loaded(dataset: Config) -> tuple[Any, list[Finding]]:
+    """Loads a data set; returns its rows, and the faults if it cannot be loaded."""
+    missing: list[Exception] = []
+    token = MISSING.set(missing)
     try:
         with no_bars():
-            return build_dataset_from_cfg(dataset).test, ''
+            return build_dataset_from_cfg(dataset).test, []
     except Exception as error:  # data sets are classes of any package
-        return None, f'cannot be loaded: {" ".join(str(error).split())}'
+        return None, [_fault_of('config:data', dataset, one) for one in missing or [error]]
+    finally:
+        MISSING.reset(token)
+
+
+def _fault_of(kind: str, dataset: Config, error: Exception) -> Finding:
+    """Returns the fault of a data set whose class or evaluator raised an error. A missing encoder is missing data."""
+    kind = 'config:data' if isinstance(error, EncoderMissingError) else kind
+    before = '' if isinstance(error, (DataError, EncoderMissingError)) else 'cannot be loaded: '
+    text, _, fix = ' '.join(str(error).split()).partition(BEFORE_FIX)
+    before = before if kind == 'config:data' else 'scoring will fail: '
+    return found(kind, dataset_abbr_from_cfg(dataset), f'{before}{text}', fix)
 
 
 def missing_data(sweep: Sweep) -> Iterator[Finding]:
-    """Yields a fault for each command that brings files of this package's data sets that are not on this machine.
+    """Yields a fault for each data set of this package whose files are not on this machine, as its class names them.
 
     Also one for the encoder of dialogues, which is loaded with the first task; other encoders are found on loading.
     """
-    lacking: dict[str, dict[str, str]] = {}
     for name, row in {dataset_abbr_from_cfg(row): row for _, row in sweep.asked}.items():
-        for path, command in missing_files([row]).items() if is_class_of_package(row, 'data set') else ():
-            lacking.setdefault(command, {}).setdefault(name, path)
+        dialogues = dialogues_of(row)
+        lacking = missing_files([row]) if is_class_of_package(row, 'data set') else []
+        of_dialogues = [path for path in lacking if path in dialogues.values()]
+        yield from loaded(row)[1] if len(of_dialogues) < len(lacking) else ()
+        for path in of_dialogues:
+            kind = class_of({'type': row.get('original', row['type'])}, 'data set')
+            yield found('config:data', name, f'{path}: not found', f'tooleval prepare {kind.records_of}')
         try:
-            for encoder in (
-                needed_encoders([row]) if 'dialogues' in row.get('infer_cfg', {}).get('inferencer', {}) else ()
-            ):
+            for encoder in needed_encoders([row]) if dialogues else ():
                 locate_encoder(encoder)
         except EncoderMissingError as error:
-            yield found('config:data', name, str(error))
-    for command, paths in lacking.items():
-        yield found('config:data', first_of(list(paths), 1), f'{next(iter(paths.values()))}: not found', command)
+            yield _fault_of('config:data', row, error)
+
+
+def faults_of_pair(model: Config, dataset: Config, is_scored: bool) -> list[Finding]:
+    """Returns the faults for which a data set is left out of a task: of its data, and of scoring if that follows."""
+    pair = [(model, dataset)]
+    return merged([*missing_data(Sweep(None, pair, ())), *scoring_faults(Sweep(None, (), pair if is_scored else ()))])

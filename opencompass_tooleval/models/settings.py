@@ -132,14 +132,14 @@ def component_faults(config: Mapping[str, Any]) -> Iterator[Finding]:
 def unused_settings(config: Mapping[str, Any]) -> Iterator[Finding]:
     """Yields a note for each setting of a model that has no effect, without being a fault."""
     for model in (model for model in config.get('models') or () if isinstance(model, Mapping)):
-        notes_of = getattr(_class_of(model, 'model'), 'setting_notes', None) or (lambda _: ())
+        notes_of = getattr(class_of(model, 'model'), 'setting_notes', None) or (lambda _: ())
         yield from (found('config:unused', name_of_model(model), note) for note in notes_of(model))
 
 
 def _is_asked_by_us(dataset: Any) -> bool:
     """Tests if a data set has an inferencer of this package."""
     inferencer = (dataset.get('infer_cfg') or {}).get('inferencer') if isinstance(dataset, Mapping) else None
-    return isinstance(inferencer, Mapping) and _is_ours(_class_of(inferencer, 'inferencer'))
+    return isinstance(inferencer, Mapping) and _is_ours(class_of(inferencer, 'inferencer'))
 
 
 def _contradictions(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[Finding]:
@@ -149,7 +149,7 @@ def _contradictions(models: Sequence[Any], datasets: Sequence[Any]) -> Iterator[
     for model in models:
         for temperature in asked if isinstance(model, Mapping) else ():
             is_number = isinstance(temperature, (int, float))
-            why = getattr(_class_of(model, 'model'), 'why_no_temperature', None)
+            why = getattr(class_of(model, 'model'), 'why_no_temperature', None)
             view = SimpleNamespace(**{**model, 'no_temperature': why(model) if why else ''})
             if is_number and (fault := contradiction(view, temperature)):
                 yield found('config:setting', name_of_model(model), fault)
@@ -162,7 +162,7 @@ def is_greedy(model: Mapping[str, Any], temperature: float | None) -> bool:
         model: The model's config.
         temperature: Temperature of the data set's config; None if it sets none.
     """
-    kind = _class_of(model, 'model')
+    kind = class_of(model, 'model')
     why = getattr(kind, 'why_no_temperature', None)
     if sends_nothing(model) or (why and why(model)):
         return sends_nothing(model)
@@ -203,7 +203,7 @@ def name_of_model(model: Any) -> str:
 
 def is_class_of_package(cfg: Mapping[str, Any], part: str) -> bool:
     """Tests if the ``type`` of a part of a config is a class of this package."""
-    return _is_ours(_class_of(cfg, part))
+    return _is_ours(class_of(cfg, part))
 
 
 def _name(row: Any, name_of: Any) -> str:
@@ -235,7 +235,7 @@ def _shared_names(role: str, rows: Sequence[Any], names: Sequence[str]) -> Itera
     plural = 'the name' if len(shared) == 1 else f'{len(shared)} names'
     text = (
         f'several {role}s have {plural} ({"; ".join(shown)}{more}); answers and scores are stored by name, and those '
-        'of one would be lost: give each a different abbr, or leave one out'
+        'of one would be lost'
     )
     yield found('config:name', '', text)
 
@@ -262,7 +262,7 @@ def _short(value: Any) -> str:
 def _model_faults(cfg: Mapping[str, Any]) -> Iterator[str]:
     yield from _faults_of_part(cfg, 'model', _OF_MODEL)
     run_cfg = cfg.get('run_cfg')
-    kind = _class_of(cfg, 'model')
+    kind = class_of(cfg, 'model')
     if _is_ours(kind) and isinstance(run_cfg, Mapping):
         yield from keyword_faults(run_cfg, _OF_RUN, 'run_cfg')
     try:
@@ -296,7 +296,7 @@ def _faults_of_roles(template: Any) -> Iterator[str]:
 def _dataset_faults(cfg: Mapping[str, Any]) -> Iterator[str]:
     yield from _faults_of_part(cfg, 'data set', _OF_DATASET)
     infer_cfg, eval_cfg = (cfg.get(name) for name in ('infer_cfg', 'eval_cfg'))
-    if _is_ours(_class_of(cfg, 'data set')):
+    if _is_ours(class_of(cfg, 'data set')):
         for settings, keywords, reader in (
             (infer_cfg, _OF_INFERENCE, 'infer_cfg'),
             (eval_cfg, _OF_EVALUATION, 'eval_cfg'),
@@ -331,7 +331,7 @@ def _faults_of_part(cfg: Mapping[str, Any], part: str, more: Mapping[str, Keywor
         part: Its name: ``model``, ``data set``, or its key in the config of a data set.
         more: Keywords that others read.
     """
-    kind = _class_of(cfg, part)
+    kind = class_of(cfg, part)
     if kind is None and isinstance(cfg.get(_TYPE), str):
         yield from _type_fault(cfg[_TYPE], part)
     if not _is_ours(kind):
@@ -377,18 +377,18 @@ API_TASKS = 8
 
 def runs_beside_others(model: Mapping[str, Any]) -> bool:
     """Tests if tasks of a model may run beside others: its class asks a server, which it does not start, or replays."""
-    kind = _class_of(model, 'model')
+    kind = class_of(model, 'model')
     return bool(getattr(kind, 'runs_beside_others', getattr(kind, 'is_api', False)))
 
 
 def needs_encoder(dataset: Mapping[str, Any]) -> bool:
     """Tests if the evaluator of a data set may load a sentence encoder."""
     evaluator = (dataset.get('eval_cfg') or {}).get('evaluator') or {}
-    kind = _class_of(evaluator, 'evaluator')
+    kind = class_of(evaluator, 'evaluator')
     return isinstance(kind, type) and 'encoder' in signature(kind).parameters
 
 
-def _class_of(cfg: Mapping[str, Any], part: str) -> Any:
+def class_of(cfg: Mapping[str, Any], part: str) -> Any:
     """Returns the class, or function, that a config's ``type`` names; None if it cannot be found."""
     kind = cfg.get(_TYPE)
     if not isinstance(kind, str):

@@ -12,7 +12,7 @@ from plotly.offline import get_plotlyjs
 from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.catalogue.variants import find_variant
-from opencompass_tooleval.findings.of_results import of_comparisons, result_findings
+from opencompass_tooleval.findings.of_results import findings_of_run, of_comparisons
 from opencompass_tooleval.plugin import BENCHMARKS, VARIANTS
 from opencompass_tooleval.report.agent_figures import agent_figures
 from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
@@ -131,7 +131,7 @@ def _write_pages(
         'runs': run_names(material.runs).values(),
         'overview': first,
         'cost': cost_in_all(material),
-        'notes': [one.line for one in of_comparisons(result_findings(material.results))],
+        'notes': [one.line for one in of_comparisons(findings_of_run(material.results))],
         'pages': [('index', 'Overview'), *benchmarks, ('samples', 'Samples'), ('provenance', 'Provenance')],
         'about_runs': about_runs,
     }

@@ -11,7 +11,7 @@ from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.catalogue.variants import find_variant
 from opencompass_tooleval.core.statistics.paired import metrics_of
 from opencompass_tooleval.core.statistics.trials import parse_name, trials_of_result
-from opencompass_tooleval.findings.of_results import unlike
+from opencompass_tooleval.findings.of_results import findings_of_run
 from opencompass_tooleval.report.agent_figures import agent_tables
 from opencompass_tooleval.report.board import OVERVIEW, Board, without_other_data
 from opencompass_tooleval.report.figure import Figure, Table, shown
@@ -64,6 +64,7 @@ def pages_of(
         entries = [entry for entry in material.scored if family_of(entry.dataset) == family]
         if not entries:
             continue
+        results = {(entry.model, entry.dataset): entry.result for entry in entries}
         family_boards = tuple(
             without_other_data(board, material)
             for board in boards
@@ -91,7 +92,7 @@ def pages_of(
                     *trials_tables(family, entries),
                 ),
                 _settings(entries),
-                tuple(map(str, unlike({(entry.model, entry.dataset): entry.result for entry in entries}))),
+                tuple(str(one) for one in findings_of_run(results) if one.kind == 'result:differs'),
             )
         )
     for name, tables in of_variants.items():

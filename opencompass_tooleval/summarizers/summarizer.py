@@ -24,9 +24,8 @@ from opencompass_tooleval.catalogue.tables import (
 from opencompass_tooleval.core.statistics.intervals import Score
 from opencompass_tooleval.core.statistics.trials import trials_of_result
 from opencompass_tooleval.core.text.jsonable import printable
-from opencompass_tooleval.findings.finding import Finding, found, merged
-from opencompass_tooleval.findings.of_results import cut_words, few, result_findings
-from opencompass_tooleval.models.literal_keys import spent_budgets
+from opencompass_tooleval.findings.finding import Finding, found
+from opencompass_tooleval.findings.of_results import cut_words, few, findings_of_run
 from opencompass_tooleval.models.preflight import config_findings
 from opencompass_tooleval.results.sampled import estimates_of
 from opencompass_tooleval.results.table import Material, cell_of, results_of
@@ -139,7 +138,10 @@ class ToolEvalSummarizer(DefaultSummarizer):
         sampled = list(self._sampled(material))
         self._blocks = {'Samples, with the 95% interval of the score of all records:': sampled}
         tables = [*sampled, *self._tables_of_details(material)]
-        findings = merged(self._findings(main, material))
+        config = {'models': self.model_cfgs, 'datasets': self.dataset_cfgs}
+        of_config = (one for one in config_findings(config) if one.kind in _OF_SCORES)
+        more = [*of_config, *self._about_main(main, material)]
+        findings = findings_of_run(material.results, run.path, config, more)
         files = [path]
         notes = [*tables, *(one.line for one in findings), *missing_lines(missing, run.path)]
         if notes:
@@ -296,14 +298,6 @@ class ToolEvalSummarizer(DefaultSummarizer):
                 if (error := cell_of(model, shares, scored).error) is not None:
                     tables.setdefault(table, {})[column] = error
             yield from (f'  {model} / {table}: {_shown(errors)}' for table, errors in tables.items())
-
-    def _findings(self, rows: Sequence[Headline], material: Material) -> Iterator[Finding]:
-        """Yields the findings on the results, on the run, and on the part of its config that scores depend on."""
-        config = {'models': self.model_cfgs, 'datasets': self.dataset_cfgs}
-        yield from result_findings(material.results)
-        yield from (one for one in config_findings(config) if one.kind in _OF_SCORES)
-        yield from spent_budgets(Path(self.work_dir), config)
-        yield from self._about_main(rows, material)
 
     def _about_main(self, rows: Sequence[Headline], material: Material) -> Iterator[Finding]:
         """Yields the causes of missing main scores."""

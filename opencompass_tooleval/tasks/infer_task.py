@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,16 @@ from opencompass.utils import (
 from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of
 from opencompass_tooleval.core.scoring.sampling_settings import StoredAnswers
+from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_config import build_model
-from opencompass_tooleval.models.preflight import Sweep, scoring_faults, tell
+from opencompass_tooleval.models.preflight import faults_of_pair
 from opencompass_tooleval.models.same_answers import why_same_answers
 from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.models.shared_servers import is_served
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
 from opencompass_tooleval.work_dir.budget_file import Ledger, LockedTask
+from opencompass_tooleval.work_dir.causes import ALSO
 from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.names import lock_path, replica_of
 from opencompass_tooleval.work_dir.replicas import Claims, remove_claims
@@ -54,11 +56,20 @@ def warn_of_same_answers(model: Any, dataset_cfg: Mapping[str, Any]) -> None:
         )
 
 
+class LeftOutError(ValueError):
+    """Raised for a dataset that a task leaves out, since its data are missing or its scoring will fail."""
+
+
+def _leave_out(faults: Sequence[Finding]) -> None:
+    raise LeftOutError(ALSO.join(one.told for one in faults))
+
+
 @TASKS.register_module()
 class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
     """OpenCompass's :class:`OpenICLInferTask`, but it continues after a dataset fails, and then fails at the end.
 
-    So a dataset with too many infrastructure failures does not end the other datasets of the task. A dataset on which
+    So a dataset with too many infrastructure failures does not end the other datasets of the task. A dataset without
+    its data, or whose scoring will fail, is left out; the error has all of its faults. A dataset on which
     another process works is refused.
     """
 
@@ -120,11 +131,13 @@ class ToolEvalInferTask(CommandOfTask, OpenICLInferTask):
         self.model, loaded = cur_model, cur_model_abbr
         tasks = zip(self.cfg['models'], self.cfg['datasets'], strict=True)
         pairs = [(model_cfg, dataset_cfg) for model_cfg, rows in tasks for dataset_cfg in rows]
-        tell(scoring_faults(Sweep(None, (), pairs)))
         shared: list[tuple[Any, Any]] = []
         for model_cfg, dataset_cfg in pairs:
             if self.replica and self._file(model_cfg, dataset_cfg).exists():
                 continue  # other replicas have finished it, so the model need not be loaded
+            if faults := faults_of_pair(model_cfg, dataset_cfg, self.cfg.get('is_scored', True)):
+                failures.attempt(partial(_leave_out, faults), dataset_cfg)
+                continue
             abbr = model_abbr_from_cfg(model_cfg)
             if abbr != loaded:
                 self._close_engine()

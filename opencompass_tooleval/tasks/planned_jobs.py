@@ -7,7 +7,7 @@ from collections import Counter as Counts
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from mmengine.config import Config
@@ -26,7 +26,7 @@ from opencompass_tooleval.core.scoring.sampling_settings import ASK, STORED_ANSW
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.text.redaction import redact
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
-from opencompass_tooleval.findings.finding import Finding, found, merged
+from opencompass_tooleval.findings.finding import Finding, merged
 from opencompass_tooleval.findings.of_results import left_out
 from opencompass_tooleval.inferencers.resuming import undecided
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
@@ -34,7 +34,6 @@ from opencompass_tooleval.models.budget import sends_nothing
 from opencompass_tooleval.models.model_calls import texts_of
 from opencompass_tooleval.models.model_config import PRICES
 from opencompass_tooleval.models.preflight import (
-    WILL_FAIL,
     Sweep,
     config_findings,
     loaded,
@@ -155,20 +154,20 @@ class _Asked:
         prompts: The texts of the first prompts of some samples, spread over the dataset.
         others: Descriptions of other requests.
         fault: Why the prompts could not be built; ``''`` if they were.
-        cannot_load: Why the dataset cannot be loaded; ``''`` if it can.
+        cannot_load: The faults of a dataset that cannot be loaded.
     """
 
     size: int
     prompts: list[list[str]]
     others: list[str]
     fault: str = ''
-    cannot_load: str = ''
+    cannot_load: Sequence[Finding] = ()
 
 
 def _asked(dataset: Any) -> _Asked:
-    rows, fault = loaded(dataset)
-    if fault:
-        return _Asked(0, [], [], cannot_load=fault)
+    rows, faults = loaded(dataset)
+    if faults:
+        return _Asked(0, [], [], cannot_load=faults)
     if 'messages' not in rows.column_names:  # a dataset of another package
         return _Asked(len(rows), [], [], 'its prompts are not made by this package')
     judge = _judge_name(dataset)
@@ -272,22 +271,13 @@ def _without_unloadable(
         failure = error
     reasons = {dataset_abbr_from_cfg(dataset): sizes.of(dataset).cannot_load for dataset in track(asked)}
     names = map(dataset_abbr_from_cfg, cfg['datasets'])
-    faults = [found('config:data', name, why) for name in names if (why := reasons.get(name))]
+    faults = [fault for name in names for fault in reasons.get(name, ())]
     if failure and not faults:
         raise failure
     if faults:
         cfg.pop(SELECTION, None)
         _leave_out(cfg, {one.about for one in faults})
     return faults
-
-
-def _new(findings: Iterable[Finding], texts: str) -> Iterator[Finding]:
-    """Yields the findings that the texts of other findings do not contain already."""
-    for one in findings:
-        folder = '/'.join(PurePath(one.text).parts[:2])
-        is_named = bool(one.fix) and one.fix in texts and folder in texts
-        if not is_named and ' '.join(one.text.removeprefix(WILL_FAIL).split()) not in texts:
-            yield one
 
 
 def _decided(cfg: Config) -> list[Finding]:
@@ -341,7 +331,7 @@ def make_plan(config: Path, run: Path | None = None, track: Callable[[Sequence[A
     runner = _stage(cfg, 'infer')['runner']
     asked, scored = ([*pairs_of(those), *unloadable] for those in (tasks, evaluations))
     sweep = Sweep(runner['type'], asked, scored)
-    findings += _new(sweep_findings(sweep), ' '.join(one.text for one in findings))
+    findings += sweep_findings(sweep)
     return Plan(
         [_model_plan(cfg, model, todo, jobs, jobs_of_scoring, sizes, earlier) for model in cfg['models']],
         runner.get('max_num_workers'),

@@ -208,5 +208,5 @@ def not_asked_line(work_dir: Path, name: str, budget: Budget, is_auxiliary: bool
     return (
         f'{name}: the budget of {budget.shown(budget.limit)} is used up ({budget.shown(state.spent)} spent): '
         f'{count:,} of {samples:,} requests were not sent ({first_of(lacking, 2)}), since each may take more than the '
-        'rest. Raise budget in its config, and run again with -r: only these are asked'
+        'rest'
     )

@@ -32,6 +32,8 @@ MOST_NAMED = 3
 
 KEPT = 'The other answers are kept.'
 """End of an error about missing answers, before the advice."""
+ALSO = ' -- also: '
+"""Separates the faults of a result in one line of a log."""
 _SAID = re.compile(r'; (?P<times>[\d,]{1,20}) of them: (?P<words>.{1,1000}?)\. ' + re.escape(KEPT))
 _ALL_REFUSED = re.compile(
     r": (\d{1,12}) of \1 samples have no answer \((?:infra:bad_request \1|\{'infra:bad_request': \1\})\)"
@@ -73,7 +75,7 @@ _NO_MODEL = re.compile(
     r"\bOSError: (?:We couldn't connect to 'https?:|.{1,300} is not a local folder and is not a valid )"
 )
 _OVER_BUDGET = re.compile(r'\binfra:(?:\w+:)?budget\b')
-_CLASS = re.compile(r'\b(?:AskingEnded|Data|InfraFailure)Error: ')
+_CLASS = re.compile(r'\b(?:AskingEnded|Data|InfraFailure|LeftOut)Error: ')
 """Classes of this package's errors, which are left out on screens."""
 _RUNS_ALL = ('opencompass ', 'tooleval retry')
 
@@ -209,15 +211,20 @@ def _first_step(error: str, run: Path) -> str:
     return f'correct {_config_of(run)}: it fails again if unchanged' if _OF_CONFIG.search(error) else ''
 
 
+def _faults_in(error: str) -> list[str]:
+    """Returns the faults of a data set that was left out, each as an error; a server's text is never taken apart."""
+    return error.split(ALSO) if error.partition('Error: ')[0].endswith('LeftOut') else [error]
+
+
 def causes_of(missing: Iterable[tuple[T, str, str]], run: Path) -> list[Cause[T]]:
-    """Groups missing results by cause, in the order of each cause's first result.
+    """Groups missing results by cause, in the order of each cause's first result; a result may have several.
 
     Args:
         missing: Each missing result, its dataset, and its error.
         run: The run, such as ``outputs/default/20260101_120000``.
     """
     causes: dict[tuple[str, ...], Cause[T]] = {}
-    for result, dataset, error in missing:
+    for result, dataset, error in ((*row[:2], error) for row in missing for error in _faults_in(row[2])):
         fix, quoted = fix_of(error, run), _SAID.search(error)
         named = _named_fix(error)
         why = (error[: named.start() + 1] if named else error).removeprefix(f'{dataset}: ').strip()

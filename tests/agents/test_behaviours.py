@@ -263,7 +263,7 @@ def test_trials_and_what_is_simulated(tmp_path: Path) -> None:
     assert told == [
         f'NOTE ultratool_en-agent-fc: not comparable with published scores: {why}'
         for why in (
-            'records: 5 of 1,000, not a sample',
+            'records: 5 of 1,000, not a sample. Fix it with: run it without sample, limit and test_range',
             'calls are answered from recordings; the papers used live tools',
             'responses that were not recorded are simulated by simulating, prompt tooleval',
         )

@@ -210,7 +210,7 @@ def test_cut_and_further_answers_are_asked_for_and_no_others(resumed: Resumed, t
     said = resumed.go(512, '[1:3]')
     assert 'of its config is below' not in said
     assert resumed.limits() == [512] * 2 and {row['finish_reason'] for row in resumed.rows()} == {'length'}
-    told = 'WARNING m: 2 of 2 answers were cut at 512 tokens (teval-review_str_v2). Raise max_out_len'
+    told = 'WARNING m: 2 of 2 answers were cut at 512 tokens (teval-review_str_v2). Fix it with: raise `max_out_len`'
     assert told in said and resumed.result()['samples']['all'] == 2
     assert resumed.result()['provenance'][MAX_OUT_LEN] == 512 and resumed.result()['provenance'][PUBLISHED] == 100
 

@@ -24,7 +24,7 @@ from opencompass_tooleval.cli.run_config import Judge
 from opencompass_tooleval.cli.run_data import choose
 from opencompass_tooleval.data_path import needed_encoders
 from opencompass_tooleval.embedding.locate import locate_encoder
-from opencompass_tooleval.models.api.first_answer import FirstAnswer, first_answer
+from opencompass_tooleval.models.api.endpoint import FirstAnswer, first_answer
 from tests.cli.conftest import DEMO, Command, Outcome
 from tests.conftest import ROOT
 from tests.forked import run_opencompass, run_tooleval
@@ -274,7 +274,7 @@ def test_all_faults_come_at_once_before_a_request(
     assert {line.replace('OPENAI_API_KEY', 'MINE') for line in planned} <= set(found)
 
 
-EASYTOOL = 'tooleval easytool generate --source SOURCE --input FILE --model MODEL --out data/easytool/teval_en_v2.json'
+EASYTOOL = 'tooleval easytool generate --source teval --input '
 
 
 def downloaded() -> Path:

@@ -220,6 +220,6 @@ def test_status_shows_the_findings_on_the_results_so_far_and_parts_of_the_record
     assert any(line.startswith('WARNING m: 9 of 100 answers were cut') for line in screen)
     assert "NOTE a: not comparable with published scores: scoring='strict', not the published scoring" in screen
     part = 'NOTE the first 9, not a sample: 1 data set: b; a sample of 7: 1 data set: c'
-    assert part in screen, 'of a, the result says it'
+    assert f'{part}. Fix it with: run it without sample, limit and test_range' in screen, 'of a, the result says it'
     told = json.loads(tooleval('status', 'out', '--json', '-').out)
     assert [row['state'] for row in told] == ['done', *['waiting'] * 3] and not any('result' in row for row in told)

@@ -15,7 +15,7 @@ from opencompass_tooleval.core.text.escapes import markdown_text
 from opencompass_tooleval.extras.attribution.causes import NONE, PARSER, UNKNOWN
 from opencompass_tooleval.findings.finding import Finding, found, kinds, merged, shortened
 from opencompass_tooleval.findings.kinds import Level
-from opencompass_tooleval.findings.of_results import result_findings
+from opencompass_tooleval.findings.of_results import findings_of_run
 from opencompass_tooleval.report.build import write_report
 from tests.cli.conftest import Command, home, tooleval
 from tests.summarizers.test_summarizer import TIME, Run, counted, result
@@ -97,7 +97,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def findings(run: Run) -> list[Finding]:
     files = ((model, dataset) for model in run.models for dataset in run.datasets)
     results = {at: json.loads((run.folder.joinpath('results', *at).with_suffix('.json')).read_text()) for at in files}
-    return list(result_findings(results))
+    return list(findings_of_run(results))
 
 
 def expected(findings: list[Finding], kind: str) -> list[str]:
@@ -112,7 +112,8 @@ def test_the_last_screen_and_the_report_have_them_all(run: Run, findings: list[F
     for kind in PLANTED:
         for line in expected(findings, kind):
             assert f'{kinds()[kind].level.name} {line}' in lines
-            assert line.rpartition('published scores: ')[2] in page, kind
+            _, is_published, why = line.rpartition('published scores: ')  # a mark of scores: the reason without its fix
+            assert (why.partition('. Fix it with: ')[0] if is_published else line) in page, kind
 
 
 def test_compare_and_gate_have_what_two_models_have_to_do_with(
@@ -141,12 +142,13 @@ def test_levels_order_and_joining() -> None:
     lines = [one.line for one in merged(findings)]
     assert lines == [
         'FAULT m1: none. Fix it with: export K=1',
-        'WARNING m2, m1: x',
-        'NOTE a: not comparable with published scores: 1',
-        'NOTE b: not comparable with published scores: 2',
+        'WARNING m2, m1: x. Fix it with: raise `max_out_len`, and resume with `-r`',
+        'NOTE a: not comparable with published scores: 1. Fix it with: run it without sample, limit and test_range',
+        'NOTE b: not comparable with published scores: 2. Fix it with: run it without sample, limit and test_range',
     ]
     assert [one.line for one in shortened(merged(findings))][2:] == [
-        'NOTE not comparable with published scores: 1 (a); 2 (b)'
+        'NOTE not comparable with published scores: 1 (a); 2 (b). Fix it with: '
+        'run it without sample, limit and test_range'
     ]
     assert markdown_text('<b>|@x') == '&#60;b&#62;&#124;&#64;x'
     assert all(isinstance(kind.level, Level) and kind.sentence for kind in kinds().values())

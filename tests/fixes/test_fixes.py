@@ -31,7 +31,8 @@ from opencompass_tooleval.data_path import instructions_provenance
 from opencompass_tooleval.environments.simulator_store import SimulatorStore
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live
 from opencompass_tooleval.extras.preparing.ultratool_rows import planning_row
-from opencompass_tooleval.findings.of_results import result_findings
+from opencompass_tooleval.findings.kinds import PARSER
+from opencompass_tooleval.findings.of_results import findings_of_run
 from opencompass_tooleval.work_dir.causes import one_line_if_unusable
 from tests.benchmarks.toolbench.test_scoring import Words, make_choices, open_tools
 from tests.cli.conftest import Command, home, tooleval
@@ -130,8 +131,10 @@ ELSEWHERE: dict[str, str] = {
     'if {} needs none: export no_proxy="$no_proxy,{}"': 'models/api/test_http_client.py::test_servers_without_a_proxy',
     '{} answers: use that URL': 'cli/test_run.py::test_one_question_before_the_run_finds_what_is_wrong',
     '{}tooleval retry {}': 'cli/test_sweep.py::test_retry_asks_only_what_has_no_answer_and_then_all_is_done',
-    '`tooleval retry`': 'cli/test_sweep.py::test_retry_asks_only_what_has_no_answer_and_then_all_is_done',
-    'raise `budget`': 'test_budget.py::test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues',
+    'tooleval retry RUN': 'cli/test_sweep.py::test_retry_asks_only_what_has_no_answer_and_then_all_is_done',
+    'raise `budget`, and run again with `-r`': (
+        'test_budget.py::test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues'
+    ),
     'raise `budget` in {}': 'test_budget.py::test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues',
     "set stored_answers='keep' in the model's config to use the answers, or 'ask' to ask again": (
         'cli/test_other_settings.py::test_the_config_decides_on_answers_with_another_temperature'
@@ -139,19 +142,11 @@ ELSEWHERE: dict[str, str] = {
     'raise `max_out_len`, and resume with `-r`': (
         'cli/test_answer_limits.py::test_cut_and_further_answers_are_asked_for_and_no_others'
     ),
-    'Raise max_out_len in the config of the model, and run again with -r: only these are asked again': (
-        'cli/test_answer_limits.py::test_cut_and_further_answers_are_asked_for_and_no_others'
-    ),
     'in {}, set {}': 'summarizers/test_server_evidence.py::test_the_fix_of_a_refused_temperature_is_one',
     'update the gateway, whose answers have several choices': (
         'summarizers/test_server_evidence.py::test_a_server_without_faults_gets_no_warning'
     ),
-    "start it with the model's parser of calls": (
-        'summarizers/test_server_evidence.py::test_a_server_without_faults_gets_no_warning'
-    ),
-    "start the server with the model's parser of calls": (
-        'summarizers/test_server_evidence.py::test_a_server_without_faults_gets_no_warning'
-    ),
+    PARSER: 'summarizers/test_server_evidence.py::test_a_server_without_faults_gets_no_warning',
     "raise the server's context": 'summarizers/test_server_evidence.py::test_a_server_without_faults_gets_no_warning',
     "set thoughts='as_sent' in the config of the model, so that they go back to the server": (
         'models/test_returned_thoughts.py::test_none_sends_no_thoughts_and_names_the_setting_where_they_are_required'
@@ -210,7 +205,7 @@ def _data(place: Place, benchmark: str, subset: str, *options: str, source: str 
     assert place.run(*command)[0] == 0
 
 
-@row('tooleval prepare teval', 'fetch its data: `tooleval prepare`')
+@row('tooleval prepare teval')
 def data_of_teval(place: Place) -> None:
     _data(place, 'teval', 'plan_json')
 
@@ -224,7 +219,11 @@ def data_of_an_earlier_teval(place: Place) -> None:
     assert 'v1' in screen and 'v9' in screen, 'the option and its value are those of the command'
 
 
-@row('tooleval prepare agents --from DIR', 'tooleval prepare agents --from DIR, or name the file with --data FILE')
+@row(
+    'tooleval prepare {}',
+    'tooleval prepare agents --from DIR',
+    'tooleval prepare agents --from DIR, or name the file with --data FILE',
+)
 def data_of_agents(place: Place) -> None:
     _data(place, 'agents', 'toolbench_g1', source='toolbench')
 
@@ -415,15 +414,21 @@ def _plan(place: Place, more: str, text: str, fix: str, before: str = SWEEP, is_
     assert code == 0 and text not in screen, screen
 
 
-@row('give each an abbr')
+@row('give each a different abbr, or leave one out')
 def two_models_of_one_name(place: Place) -> None:
     _plan(place, 'models = [*models, dict(models[0])]\n', 'give each a different abbr', "models[1]['abbr'] = 'other'\n")
 
 
-@row('correct the config of the model')
+@row()
 def a_keyword_that_nobody_reads(place: Place) -> None:
     more = "models[0]['temprature'] = 1\n"
     _plan(place, more, 'temprature', "del models[0]['temprature']\n")
+
+
+@row('correct the config of the data set')
+def an_evaluator_that_cannot_be_built(place: Place) -> None:
+    setting = "datasets[0]['eval_cfg']['evaluator']['scoring'] = '{}'\n"
+    _plan(place, setting.format('oficial'), 'Fix it with: correct the config of the data set', setting.format('strict'))
 
 
 @row("set type='opencompass_tooleval.tasks.{}'")
@@ -477,7 +482,10 @@ def a_part_of_the_records(place: Place) -> None:
     _plan(place, more, 'the first 2, not a sample', "del datasets[0]['reader_cfg']['test_range']\n", is_fault=False)
 
 
-@row('export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL', 'set `judge_cfg`')
+@row(
+    'export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL',
+    'set `judge_cfg`, or `--judge` of `tooleval run`',
+)
 def a_judge_that_is_missing(place: Place) -> None:
     without = "for row in datasets:\n    row['eval_cfg']['evaluator'].pop('judge_cfg')\n"
     Path('s.py').write_text(SWEEP.replace('teval-review_str_v2', 'ultratool-planning') + without)
@@ -726,13 +734,13 @@ OF_RESULTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @row(
     'raise `max_out_len`',
-    'take a larger bank',
+    'take a larger bank, or configure a simulator',
     'check its own limit, then run again with a higher max_out_len and -r',
     'raise its context (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx), and ask again in a new run',
 )
 def results_with_limits(place: Place) -> None:
     for kind, results in OF_RESULTS.items():
-        told = [{one.kind for one in result_findings({('m', 'd'): {**RESULT, **result}})} for result in results]
+        told = [{one.kind for one in findings_of_run({('m', 'd'): {**RESULT, **result}})} for result in results]
         assert [kind in kinds for kinds in told] == [True, False], kind
 
 

@@ -95,7 +95,7 @@ def notes(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize(('model', 'words'), [
     ('hermes', 'calls are left in the text of answers, where they do not count: 26 as hermes ('),
-    ('hermes', ': start vLLM with --enable-auto-tool-choice --tool-call-parser hermes, SGLang with'),
+    ('hermes', 'Fix it with: start vLLM with --enable-auto-tool-choice --tool-call-parser hermes, SGLang with'),
     ('object', 'calls are left in the text of answers, where they do not count: 26 as json ('),
     ('texts', 'all arguments of 17 calls are texts, though the tools ask for other types ('),
     ('full', "answers without room, since the prompt fills the server's context: 26 ("),

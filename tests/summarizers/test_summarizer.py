@@ -193,7 +193,8 @@ def test_log_of_a_task_of_several_data_sets(run: Run) -> None:
 def test_infra_warning(run: Run, infra: int, samples: int, warned: int) -> None:
     run.fill().write('m1', 'd1', result(samples={'all': samples, 'infra': infra}))
     run.summarize()
-    message = 'samples have no answer, through no fault of the model; they count as wrong\n'
+    fix = 'Fix it with: tooleval retry RUN'
+    message = f'samples have no answer, through no fault of the model; they count as wrong. {fix}\n'
     assert (
         run.notes().count(f'WARNING m1 / d1: {infra} of {samples} {message}') == run.notes().count('WARNING') == warned
     )
@@ -250,7 +251,7 @@ def test_calls_that_nothing_answers_are_told(run: Run, breakdown: Any, is_told: 
     run.fill().write('m1', 'd1', result(provenance={'benchmark': 'agents'}, breakdown=breakdown))
     run.summarize()
     told = 'NOTE m1 / d1: 11 of 100 calls had no recorded response'
-    line = f'{told}. Use a larger bank or configure a simulator.'
+    line = f'{told}. Fix it with: take a larger bank, or configure a simulator'
     assert (line in run.notes().splitlines()) is is_told
     assert run.notes().count('NOTE') == 2 + is_told, 'agents are answered from recordings, and their size is unknown'
 
@@ -356,7 +357,8 @@ def test_a_part_of_the_records_is_marked(tmp_path: Path, capsys: pytest.CaptureF
     assert ['ultratool_zh', 'usage', '0.00*', '0.00'] in lines and '\n* not all records were asked\n' in printed
     assert ['teval-review_str_v2', 'review_quality', '50.00*', '50.00'] in lines, 'no row of the config names it'
     for name, count in (('ultratool-tool_usage_zh', '8 of 1,000'), ('teval-review_str_v2', '9 of 12')):
-        text = f'not comparable with published scores: records: {count}, not a sample'
+        fix = 'Fix it with: run it without sample, limit and test_range'
+        text = f'not comparable with published scores: records: {count}, not a sample. {fix}'
         assert f'NOTE {name}: {text}\n' in run.notes()
     assert {row[3] for row in run.table()[1:]} == {'gen *'}
 
@@ -416,9 +418,10 @@ def test_answers_that_a_server_cut_are_not_told_as_cut_at_our_limit(tmp_path: Pa
         more: dict[str, Any] = {'provenance': {'max_out_len': limit}, 'endings': {'cut_tokens': longest}}
         run.write('m1', dataset, result(samples=samples, **more))
     run.summarize()
-    assert 'm1: 7 of 600 answers were cut at 512 tokens (d1). Raise max_out_len' in run.notes()
+    assert 'm1: 7 of 600 answers were cut at 512 tokens (d1). Fix it with: raise `max_out_len`' in run.notes()
     stopped = (
-        'The server stopped them at about 600 tokens, before your limit of 4,096 or 16,384 (d2, d3): check its own'
+        'The server stopped them at about 600 tokens, before your limit of 4,096 or 16,384 (d2, d3). '
+        'Fix it with: check its own limit'
     )
     assert f'm1: 14 of 600 answers were cut. {stopped}' in run.notes()
 

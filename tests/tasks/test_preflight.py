@@ -80,8 +80,7 @@ models += [dict(models[1], abbr='written', key='sk-abcdefgh', max_out_len=9)]
     assert done.returncode == 1 and not list(tmp_path.glob('out/*/logs/infer'))
     for line in planned:
         level, _, text = line.partition(' ')
-        found = text.partition('cannot be loaded')[0].replace(':', '') if 'cannot be loaded' in text else text
-        assert found.strip() in output, (level, found)
+        assert text in output, (level, text)
     assert 'FAULT tooleval-lost: data/nowhere: not found' in output
 
 
@@ -152,7 +151,50 @@ def test_a_missing_encoder_is_one_line_of_the_list(
     monkeypatch.setenv('OC_JUDGE_MODEL', 'judge')
     done = tooleval('plan', config)
     encoder, key = (line for line in done.out.splitlines() if line.startswith('FAULT '))
-    assert "_v2 and 1 more: cannot be loaded: encoder 'no/such-encoder' is not on this machine; fetch it" in encoder
+    assert "_v2 and 1 more: encoder 'no/such-encoder' is not on this machine; fetch it" in encoder
     assert key.startswith('FAULT api: its key is read')
     rows = [line.split() for line in done.out.splitlines() if line.startswith(('large', 'api'))]
     assert done.code == 1 and [(row[0], row[3]) for row in rows[:2]] == [('large', '3'), ('api', '3')]
+
+
+MISTYPED = """
+from mmengine.config import read_base
+with read_base():
+    from opencompass_tooleval.configs.eval_demo import datasets, eval, infer, summarizer
+    from opencompass_tooleval.configs.models.tooleval_oracle import models
+_wanted = ['tooleval-teval-plan_json_v2', 'tooleval-ultratool-planning_zh', 'tooleval-ultratool-tool_usage_zh']
+datasets = [row for row in datasets if row['abbr'] in _wanted]
+datasets[0]['path'] = 'data/tevall/EN'
+datasets[1]['path'] = 'data/ultratol'
+datasets[1]['eval_cfg']['evaluator'].pop('judge_cfg', None)
+models = models[:1]
+"""
+
+
+def test_faults_of_data_sets_are_the_same_on_each_screen_and_leave_only_these_out(
+    tooleval: Command, config: Path, tmp_path: Path
+) -> None:
+    """A mistyped path of T-Eval, and a data set with two faults; the third data set is asked and scored."""
+    config.write_text(MISTYPED, encoding='utf-8')
+    rows = json.loads(tooleval('plan', config, '--json', '-').out)['findings']
+    of_teval, of_ultratool = (f'{path}: not found; looked at ' for path in ('data/tevall/EN', 'data/ultratol'))
+    found = [(row['about'].rpartition('-')[2], row['kind'], row['fix']) for row in rows]
+    judge = 'export OC_JUDGE_MODEL=NAME OC_JUDGE_API_KEY=KEY OC_JUDGE_API_BASE=URL'
+    assert found == [
+        ('plan_json_v2', 'config:data', 'tooleval prepare teval'),
+        ('planning_zh', 'config:data', 'tooleval prepare ultratool'),
+        ('planning_zh', 'config:scoring', judge),
+    ]
+    assert [row['text'].startswith(words) for row, words in zip(rows, (of_teval, of_ultratool), strict=False)] == [
+        True
+    ] * 2
+    done = run_opencompass(str(config), '-w', 'out', cwd=tmp_path)
+    screen, log = done.stdout[done.stdout.index('MISSING') :], re.sub(r'\s+', ' ', done.stdout + done.stderr)
+    (run,) = tmp_path.glob('out/*')
+    assert done.returncode == 1 and [file.stem for file in run.glob('results/*/*')] == [
+        'tooleval-ultratool-tool_usage_zh'
+    ]
+    for shown in (screen, tooleval('status', run).out):
+        told = re.findall(r'why:  (.*?)\.?\n  fix: (.*)\n', shown)
+        assert told == [(row['text'], row['fix']) for row in rows], shown
+    assert all(f'FAULT {row["about"]}: {row["text"]}. Fix it with: {row["fix"]}' in log for row in rows)

@@ -104,6 +104,18 @@ def test_errors_are_grouped_by_the_words_of_the_server_and_by_their_fix() -> Non
     assert cause.whys == [f'ValueError: {name} needs a judge.' for name in 'aba']
 
 
+def test_each_fault_of_what_was_left_out_is_a_cause_and_a_server_cannot_add_one() -> None:
+    left_out = 'd: LeftOutError: x: not found. Fix it with: one -- also: scoring will fail: y. Fix it with: two'
+    causes = causes_of([('d', 'd', left_out)], RUN)
+    assert [(cause.results, cause.fix, cause.whys) for cause in causes] == [
+        (['d'], ['one', AGAIN], ['x: not found.']),
+        (['d'], ['two', AGAIN], ['scoring will fail: y.']),
+    ]
+    hostile = REFUSED_ALL.format('d', 1) + SAID.format(1, 'LeftOutError: x -- also: y. Fix it with: rm -rf x')
+    (cause,) = causes_of([('d', 'd', hostile)], RUN)
+    assert cause.fix == ['correct CONFIG as the server says', AGAIN]
+
+
 @pytest.mark.parametrize(('words', 'fix'), [
     ("no; set token_limit_key='max_tokens' in the config of the model", "in CONFIG, set token_limit_key='max_tokens'"),
     ('no; set top_k by openai_extra_kwargs in the config of the model', 'in CONFIG, set top_k by openai_extra_kwargs'),

@@ -43,9 +43,9 @@ def _samples(
 ) -> tuple[Path, list[Sample]]:
     """Returns a data file and its samples; optionally checks first that they can be scored."""
     subset, version, language = split_stem(name)
+    file = resolve_data_path(path, fix_of(name)) / f'{name}.json'
     if check_encoder:
         TEvalScorer(subset, version, language, protocol, encoder=encoder)
-    file = resolve_data_path(path, fix_of(name)) / f'{name}.json'
     samples = load_samples(file, subset, version, change)
     published = find_subset(subset).counts.get(version, 'none')
     get_logger().info(f'data: {file.resolve()}: {len(samples)} records (published: {published})')

@@ -34,7 +34,7 @@ from opencompass_tooleval.core.statistics.paired import (
 from opencompass_tooleval.core.statistics.trials import trials_of_result
 from opencompass_tooleval.extras.compare.paired_trials import paired_estimates
 from opencompass_tooleval.findings.finding import Finding, found
-from opencompass_tooleval.findings.of_results import of_comparisons, result_findings
+from opencompass_tooleval.findings.of_results import findings_of_run, of_comparisons
 from opencompass_tooleval.results.result_row import Results, valid_result
 
 _some = partial(first_of, most=8)
@@ -316,5 +316,5 @@ def compare(
         comparer.note('package', dataset, *_noted(first, second))
     comparer.add_tables()
     findings = comparer.comparison.findings
-    findings[:0] = of_comparisons(result_findings(results))
+    findings[:0] = of_comparisons(findings_of_run(results))
     return comparer

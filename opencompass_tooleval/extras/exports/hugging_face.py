@@ -13,7 +13,6 @@ import yaml
 from opencompass_tooleval.catalogue.benchmark import records_of
 from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics, words_of_metric
 from opencompass_tooleval.catalogue.tables import errors_of
-from opencompass_tooleval.core.scoring.result import many_failed
 from opencompass_tooleval.core.statistics.sample import TWIN
 from opencompass_tooleval.extras.exports.evaluation import Evaluation
 from opencompass_tooleval.extras.exports.settings import ExportSettings, find_entry, published
@@ -65,7 +64,7 @@ def _notes(evaluation: Evaluation, metric: str) -> str:
     """Describes the number: metric, error, samples, trials, failures, judge, and why it may not be comparable."""
     scored, words, judge = evaluation.scored, words_of_metric(metric), evaluation.judge_of(metric)
     error, samples = errors_of(scored.result).get(metric), scored.part('samples')
-    infra = 0 if many_failed(samples) else samples.get('infra')  # many failures are among the caveats
+    infra = samples.get('infra')
     parts = [
         f'{words.name} ({metric}), 0-100{", lower is better" if lower_is_better(metric) else ""}',
         f'standard error {shown(error)}' if error is not None else '',

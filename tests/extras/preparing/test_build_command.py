@@ -207,7 +207,7 @@ def test_prepare_builds_what_the_authors_did_not_publish(
         data = ToolEvalUltraToolDataset.load('data/ultratool', 'tool_selection', language)
         assert len(data) == 5 and all(parse_payload(text, 'tool_selection').rebuilt for text in data['record'])
     assert all(file.read_bytes() == content for file, content in before.items())
-    assert missing_files([{'path': 'data/ultratool', 'name': 'tool_selection', 'language': 'en'}]) == {}
+    assert missing_files([{'path': 'data/ultratool', 'name': 'tool_selection', 'language': 'en'}]) == []
     assert prepare(find_benchmark('ultratool'), None) == 1  # everything is built: says where the files come from
     printed = capsys.readouterr().out
     assert 'wrote ' not in printed and 'git clone --depth 1 https://github.com/JoeYing1019/UltraTool' in printed

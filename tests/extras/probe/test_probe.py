@@ -15,8 +15,7 @@ import pytest
 from opencompass_tooleval.extras.probe.probe import probe
 from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.findings.kinds import Level
-from opencompass_tooleval.models.api.endpoint import Endpoint
-from opencompass_tooleval.models.api.probed import Probed
+from opencompass_tooleval.models.api.endpoint import Endpoint, Probed
 from opencompass_tooleval.models.api.wires import WIRES
 from tests.models.api.scripted_server import CONTEXT, KEY, Refused, Request, Script, call, serving
 from tests.models.api.vendor_server import MessagesVendor, ResponsesVendor, Vendor
