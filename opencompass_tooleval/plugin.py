@@ -424,6 +424,12 @@ def added(place: str) -> Iterator[Any]:
     yield from map(load, ADDED.get(place, ()))
 
 
+def offered(command: str) -> str:
+    """Returns a command line of ``tooleval``; ``''`` if the extra with the command is not there."""
+    words = command.partition('tooleval ')[2].split()
+    return command if words[0] in COMMANDS[''] else ''
+
+
 def load(entry: str) -> Any:
     """Imports an entry: ``module:attribute``, or a module; ``.module`` is a module of this package."""
     module, colon, name = entry.partition(':')

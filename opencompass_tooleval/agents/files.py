@@ -17,7 +17,7 @@ from opencompass_tooleval.catalogue.benchmark import (
     DataFiles,
     errata_in_words,
 )
-from opencompass_tooleval.environments.bank import Bank
+from opencompass_tooleval.environments.bank import Bank, fix_of_bank
 from opencompass_tooleval.environments.recordings_teval import is_teval, read_teval
 
 
@@ -108,7 +108,7 @@ def _hints(cache: Path) -> Iterator[str]:
                 yield f'no {cache / bank}, and {source} has no file to make it from: {recordings[0]} is missing'
             else:
                 yield f'no {cache / bank}; make it with:'
-                yield f'  tooleval agents bank build --from {source} --out {cache / bank}'
+                yield f'  {fix_of_bank(source, str(cache / bank))}'
 
 
 FILES = BenchmarkFiles(
@@ -124,7 +124,7 @@ FILES = BenchmarkFiles(
         (
             "Agents use the files of other benchmarks; banks are made from T-Eval's files, stored runs or caches:",
             *(f'tooleval prepare {name}' for name in ('teval', 'toolbench', 'ultratool')),
-            *(f'tooleval agents bank build --from {source} --out {bank}' for bank, source in _BUILD.items()),
+            *(fix_of_bank(source, bank) for bank, source in _BUILD.items()),
         )
     ),
     hints=_hints,

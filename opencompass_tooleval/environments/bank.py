@@ -26,9 +26,15 @@ from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.core.text.jsonable import clean_text, to_jsonable
 from opencompass_tooleval.environments.arguments import arguments_key
+from opencompass_tooleval.plugin import offered
 from opencompass_tooleval.work_dir.whole_file import whole_file
 
-FIX = 'tooleval agents bank build --from SOURCE --out FILE'
+
+def fix_of_bank(source: str = 'SOURCE', out: str = 'FILE') -> str:
+    """Returns the command that makes a bank of recordings; ``''`` if the extra is not there."""
+    return offered(f'tooleval agents bank build --from {source} --out {out}')
+
+
 INPUT_ERROR = 'input'
 """The error kind of a recorded call with wrong or missing arguments."""
 
@@ -189,7 +195,7 @@ class Bank:
     def __init__(self, file: Path) -> None:
         self.file = file
         if not file.is_file():
-            raise DataError(file, 'the response bank is missing', fix=FIX)
+            raise DataError(file, 'the response bank is missing', fix=fix_of_bank())
         self._lock = threading.Lock()
         self._end = time.monotonic() + MAX_SECONDS
         try:
@@ -200,10 +206,10 @@ class Bank:
             application = self._connection.execute('PRAGMA application_id').fetchone()[0]
             version = self._connection.execute('PRAGMA user_version').fetchone()[0]
         except _DAMAGED as error:
-            raise DataError(file, f'the file is not a response bank ({error})', fix=FIX) from error
+            raise DataError(file, f'the file is not a response bank ({error})', fix=fix_of_bank()) from error
         if (application, version) != (_APPLICATION, VERSION):
             self.close()
-            raise DataError(file, 'the file is not a response bank of this version', fix=FIX)
+            raise DataError(file, 'the file is not a response bank of this version', fix=fix_of_bank())
         self._check_schema()
 
     def _bound(self) -> None:
@@ -250,7 +256,7 @@ class Bank:
             raise self._damage(str(error)) from error
 
     def _damage(self, what: str) -> DataError:
-        return DataError(self.file, f'the response bank is damaged ({what})', fix=FIX)
+        return DataError(self.file, f'the response bank is damaged ({what})', fix=fix_of_bank())
 
     def _calls(self, rows: Sequence[Sequence[Any]]) -> list[RecordedCall]:
         """Returns the calls in rows of ``_COLUMNS``."""

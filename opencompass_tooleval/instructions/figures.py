@@ -9,6 +9,7 @@ from typing import Any
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.plugin import offered
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Series
 from opencompass_tooleval.results.table import Material
@@ -77,6 +78,6 @@ def _retrievals(material: Material) -> Iterator[dict[str, Any]]:
             if not all(value is None or is_number(value) for value in values):
                 raise TypeError('a metric is not a number')
         except (OSError, ValueError, LookupError, TypeError) as error:
-            fix = 'tooleval easytool retrieval ... --json FILE'
+            fix = offered('tooleval easytool retrieval ... --json FILE')
             raise DataError(file, f'it is not a result of a retrieval ({error})', fix=fix) from error
         yield result

@@ -22,6 +22,7 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.core.text.json_members import TooMuchError, members
 from opencompass_tooleval.core.text.json_object import check_items, load_json, load_object
+from opencompass_tooleval.plugin import offered
 
 logger = logging.getLogger(__name__)
 
@@ -238,7 +239,7 @@ def command_to_generate(source: str, documentation: Path, out: Path) -> str:
     """
     aside = f'mv {quote(str(out))}{{,.old}} && ' if out.exists() else ''
     files = f'--input {quote(str(documentation))} --model template --out {quote(str(out))}'
-    return f'{aside}tooleval easytool generate --source {source} {files}'
+    return offered(f'{aside}tooleval easytool generate --source {source} {files}')
 
 
 def check_counts(file: Path, published: str, counts: Mapping[str, int], row: object) -> None:

@@ -16,7 +16,7 @@ PLACES = {'DataError': 3, 'found': 3, 'Kind': 2, 'naming_record': 2, 'resolve_da
 MARK = re.compile(r'(?:[Ff]ix|[Ff]etch|[Ii]nstall|[Ww]rite) it(?: again)? with: ')
 NAMED = re.compile(r'_?(?:FIX|fix|OF_STATUS)(?:_|$)')
 """Names of variables with fixes."""
-RETURN_FIXES = re.compile(r'(?:_first_step|resuming|free_space|dump_again|command_to_generate|fix_of)$')
+RETURN_FIXES = re.compile(r'(?:_first_step|resuming|free_space|dump_again|command_to_generate|fix_of|fix_of_bank)$')
 """Functions whose results are fixes."""
 Names = dict[str, list[ast.expr]]
 """Name -> what a function, or a module, assigns to it."""
@@ -67,6 +67,8 @@ def _texts(node: ast.AST | None, *scopes: Names) -> Iterator[str]:
         yield from _texts(node.orelse, *scopes)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == 'format':
         yield from _texts(node.func.value, *scopes)
+    elif isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'offered':
+        yield from _texts(node.args[0], *scopes)
     elif isinstance(node, (ast.Dict, ast.BoolOp)):
         for value in node.values:
             yield from _texts(value, *scopes)

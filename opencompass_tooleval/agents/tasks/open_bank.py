@@ -9,7 +9,7 @@ from pathlib import Path
 
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import resolve_data_path
-from opencompass_tooleval.environments.bank import Bank, write_bank
+from opencompass_tooleval.environments.bank import Bank, fix_of_bank, write_bank
 from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS, TOOLBENCH_ERRORS, ErrorTexts
 from opencompass_tooleval.environments.functions import StatefulTools, no_stateful_tools
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
@@ -38,9 +38,7 @@ class TemporaryBank(Bank):
         size = sum(file.stat().st_size for file in files if file.is_file())
         if size > MAX_SOURCE_BYTES:
             what = f'{size / 1e6:,.0f} MB of recordings are too much to read at each start'
-            raise DataError(
-                source, what, fix=f'tooleval agents bank build --from {shlex.quote(str(source))} --out FILE'
-            )
+            raise DataError(source, what, fix=fix_of_bank(shlex.quote(str(source))))
         self._folder = private_folder('bank')
         file = Path(self._folder.name) / 'bank'
         write_bank(read_sources(find_sources([source])), file)
@@ -57,7 +55,7 @@ def open_bank(path: str) -> Bank:
     Raises:
         DataError: The file is missing, damaged or neither; the error contains the command that makes a bank.
     """
-    fix = f'tooleval agents bank build --from SOURCE --out {shlex.quote(path)}'
+    fix = fix_of_bank(out=shlex.quote(path))
     file = resolve_data_path(path, fix).resolve()
     return _open(file, file.stat().st_mtime_ns)
 

@@ -33,6 +33,7 @@ from opencompass_tooleval.core.calls.messages import joined_text
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
+from opencompass_tooleval.plugin import offered
 from opencompass_tooleval.work_dir.data_files import read_plain
 from opencompass_tooleval.work_dir.recorded import read_recorded_row
 
@@ -188,6 +189,8 @@ def fix_of(row: Subset, file: Path) -> str:
     if row.is_prepared:
         return f'rm {shlex.quote(str(file))}; {FIX}' if file.is_file() and not row.official else FIX
     build = f'cd {shlex.quote(str(file.parent.parent))} && tooleval build ultratool --from test.json --official .'
+    if not offered(build):
+        return ''
     if row.toolset_size:
         return f'{build} --tasks {row.task} --toolset-size {row.toolset_size} --out {file.parent.name}'
     return f'{build} --tasks {row.task} --out repaired && mv repaired/{file.name} {file.parent.name}/{file.name}'
