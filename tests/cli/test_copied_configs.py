@@ -75,7 +75,8 @@ def test_the_guide_shows_the_config_that_its_command_writes(
     guide = (Path(__file__).parents[2] / 'docs' / 'how-to' / 'write-a-config.md').read_text(encoding='utf-8')
     (words,) = (line.split()[1:] for line in guide.splitlines() if line.startswith('tooleval run teval '))
     assert tooleval(*words).code == 0
-    Path('shown.py').write_text(guide.split('```python\n')[2].partition('```')[0], encoding='utf-8')
+    (text,) = (part for part in guide.split('```python\n') if part.startswith('# Written by tooleval run'))
+    Path('shown.py').write_text(text.partition('```')[0], encoding='utf-8')
     shown, written = (Config.fromfile(file, format_python_code=False).to_dict() for file in ('shown.py', words[-1]))
     assert shown == written and shown['datasets'] and shown['models']
 
