@@ -112,7 +112,7 @@ class ToolEvalPartitioner(NaivePartitioner):
         """Partitions pairs of models and data sets. Pairs whose config needs more than is stored count as unfinished.
 
         Raises:
-            SystemExit: An earlier version split a data set that uses another package's inferencer.
+            SystemExit: OpenCompass has split a data set that uses another package's inferencer.
         """
         for combination in model_dataset_combinations if Path(out_dir).name != RESULTS else ():
             _check_unsplit(combination['models'], combination['datasets'], out_dir)
@@ -148,9 +148,7 @@ def _check_unsplit(models: Sequence[Any], datasets: Sequence[Any], out_dir: str)
         if shards := [
             file for file in numbered_shards(whole).values() if file.stem not in names and not whole.exists()
         ]:
-            what = (
-                "version 0.2 or OpenCompass has split this data set of another package's inferencer, and continues it"
-            )
+            what = "OpenCompass has split this data set of another package's inferencer, and continues it"
             fix = "infer['partitioner'] = dict(type='NumWorkerPartitioner', num_worker=N)"
             raise SystemExit(f'tooleval: {DataError(shards[0], what, fix=fix)}')
 

@@ -206,7 +206,6 @@ TABLES = {
 """Benchmark or kind of variants -> its summary groups (tables), in order."""
 
 FIGURES = {
-    'teval': '.benchmarks.teval.figures:figures',
     'ultratool': '.benchmarks.ultratool.figures:figures',
     'easytool': '.instructions.figures:figures',
 }

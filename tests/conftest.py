@@ -168,7 +168,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 with read_base():
-DATASETS
+    from opencompass_tooleval.configs.datasets.demo.tooleval_demo_gen import *
     from opencompass_tooleval.configs.summarizers.tooleval import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
@@ -180,15 +180,10 @@ server.update(SETTINGS)
 models = [dict(server, abbr='api', run_cfg=dict(num_gpus=0))]
 """
 
-DEMO = 'opencompass_tooleval.configs.datasets.demo'
-FAMILIES = ('agent', 'funcqa', 'restbench', 'toolbench', 'ultratool')
-
 
 def sweep_of(*wanted: str, more: str = '', **settings: Any) -> str:
     """The config of a sweep over data sets of the demo, with settings of the server; ``more`` is Python behind it."""
-    files = {next((part for part in FAMILIES if part in abbr), 'teval') for abbr in wanted}
-    imports = '\n'.join(f'    from {DEMO}.tooleval_{file}_demo_gen import *' for file in sorted(files))
-    config = SWEEP.replace('DATASETS', imports).replace('WANTED', repr(wanted))
+    config = SWEEP.replace('WANTED', repr(wanted))
     return config.replace('SETTINGS', f'**{settings!r}') + more
 
 

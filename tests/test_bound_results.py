@@ -24,8 +24,9 @@ from mmengine.config import read_base
 from opencompass_tooleval.models import OracleModel
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_teval_demo_gen import tooleval_teval_en_v2_datasets
-    from opencompass_tooleval.configs.datasets.demo.tooleval_ultratool_demo_gen import tooleval_ultratool_zh_datasets
+    from opencompass_tooleval.configs.datasets.demo.tooleval_demo_gen import (
+        tooleval_teval_en_v2_datasets, tooleval_ultratool_zh_datasets,
+    )
     from opencompass_tooleval.configs.summarizers.tooleval import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 

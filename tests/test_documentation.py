@@ -38,7 +38,6 @@ PAGES = sorted(
     for file in (*ROOT.glob('*.md'), *ROOT.glob('docs/**/*.md'), *ROOT.glob('tools/*.md'), *PACKAGE.rglob('*.md'))
     if file.name not in ('CHANGELOG.md', 'README_zh-CN.md') and 'zh_cn' not in file.parts  # test_translations.py
 )
-COMMENTED = [file for file in sorted(CONFIGS.glob('*.py')) if '#   tooleval ' in file.read_text(encoding='utf-8')]
 BLOCK = re.compile(r'^```(\w*)[^\n]*\n(.*?)^```', re.S | re.M)
 INLINE = re.compile(r'`((?:tooleval|opencompass|make|python tools/)[^`]*)`')
 
@@ -77,9 +76,6 @@ AS_FAR_AS_IT_GOES = {
     'opencompass teval.py': 'the key of a model behind an API, and the network',
     'opencompass my_config.py': 'the key of a model behind an API, and the network',
     '--hf-path': 'a GPU and a model',
-    'eval_easytool.py': 'a GPU and a model',
-    'eval_function_calling.py': 'the key of a model behind an API, and the network',
-    'eval_agents.py': 'the key of a model behind an API, and the network',
 }
 """Part of a command of OpenCompass -> what it needs: these run with ``--dry-run``, up to the first task."""
 
@@ -106,12 +102,9 @@ def commands(text: str) -> Iterator[str]:
 
 
 def commands_of(page: Path) -> list[str]:
-    """The commands that a page has in blocks, or a config in its comments."""
-    text = page.read_text(encoding='utf-8')
-    if page.suffix == '.py':
-        comment = '\n'.join(line.removeprefix('#') for line in text.splitlines() if line.startswith('#   '))
-        return list(commands(comment))
-    return [command for kind, block in BLOCK.findall(text) if kind == 'bash' for command in commands(block)]
+    """The commands that a page has in blocks."""
+    blocks = BLOCK.findall(page.read_text(encoding='utf-8'))
+    return [command for kind, block in blocks if kind == 'bash' for command in commands(block)]
 
 
 def snippets_of(page: Path) -> list[str]:
@@ -254,11 +247,7 @@ def check(command: str, place: Place) -> str:
 
 @pytest.mark.parametrize(
     'page',
-    walked(
-        page
-        for page in (*PAGES, *COMMENTED)
-        if commands_of(page) and not ELSEWHERE.keys() & {page.parent.name, page.stem}
-    ),
+    walked(page for page in PAGES if commands_of(page) and not ELSEWHERE.keys() & {page.parent.name, page.stem}),
 )
 def test_commands_run(page: Path, place: Place) -> None:
     """In the order of the page: what one makes the next may need."""
@@ -276,7 +265,7 @@ def test_what_is_not_run_is_there_and_is_said() -> None:
             subprocess.run(['make', '-n', *command.split()[1:]], cwd=ROOT, check=True, capture_output=True)
 
 
-@pytest.mark.parametrize('page', (*PAGES, *COMMENTED), ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_exist(page: Path) -> None:
     """``tooleval plan CONFIG [WORK_DIR] [--json FILE|-]``: the command, and each option that it names."""
     for written in (*INLINE.findall(page.read_text(encoding='utf-8')), *commands_of(page)):

@@ -35,7 +35,7 @@ from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_teval_demo_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.datasets.demo.tooleval_demo_gen import tooleval_teval_en_v2_datasets
     from opencompass_tooleval.configs.summarizers.tooleval_teval import summarizer
 
 by_name = {row['name']: row for row in tooleval_teval_en_v2_datasets}

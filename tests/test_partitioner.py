@@ -92,14 +92,22 @@ def test_what_is_not_there_is_refused(tmp_path: Path, kind: Any, more: dict[str,
     assert message in str(caught.value)
 
 
-def test_a_sweep_and_its_plan_refuse_a_mistyped_abbr_in_the_ready_config(
+MISTYPED = """
+from mmengine.config import read_base
+with read_base():
+    from opencompass_tooleval.agents.config_rows import tooleval_agent_rows
+    from opencompass_tooleval.configs.models.tooleval_oracle import models
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
+dataset_abbrs = ['tooleval-teval-agent-fc', 'tooleval-toolbench_g3-agent-dsfdt']
+datasets = [row for row in tooleval_agent_rows if row['abbr'] in dataset_abbrs]
+"""
+
+
+def test_a_sweep_and_its_plan_refuse_a_mistyped_abbr(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (CONFIGS / 'eval_agents.py').read_text(encoding='utf-8')
-    names = Config.fromfile(CONFIGS / 'eval_agents.py', format_python_code=False)
-    assert len(names['dataset_abbrs']) == len(names['datasets']) == 8
     file = tmp_path / 'sweep.py'
-    file.write_text(text.replace('tooleval-toolbench_g3-agent-dfsdt', 'tooleval-toolbench_g3-agent-dsfdt'))
+    file.write_text(MISTYPED)
     message = 'there are tooleval-toolbench_g3-agent-dfsdt, '
     done = run_opencompass(file, cwd=tmp_path)
     assert done.returncode == 1 and message in done.stderr and not list(tmp_path.rglob('predictions'))

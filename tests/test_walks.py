@@ -86,9 +86,9 @@ def check(title: str, files: dict[str, int]) -> None:
     assert [file for file in files if file in walk] == walk, f'{title}: what was called is\n' + '\n'.join(files)
 
 
-def infer(name: str, abbr: str, folder: Path) -> tuple[Any, Any, list[Any]]:
+def infer(abbr: str, folder: Path) -> tuple[Any, Any, list[Any]]:
     """Has the oracle answer a data set of the demo; its row, the data set and the predictions."""
-    config = Config.fromfile(DEMO / f'tooleval_{name}_demo_gen.py', format_python_code=False)
+    config = Config.fromfile(DEMO / 'tooleval_demo_gen.py', format_python_code=False)
     rows = [row for key, found in config.items() if key.endswith('_datasets') for row in found]
     row = next(row for row in rows if row['abbr'] == abbr)
     dataset, parts = build_dataset_from_cfg(row), row['infer_cfg']
@@ -115,18 +115,18 @@ def score(row: Any, dataset: Any, predictions: list[Any], folder: Path) -> None:
 
 def test_a_record_of_teval(tmp_path: Path) -> None:
     with traced() as files:
-        score(*infer('teval', 'tooleval-teval-plan_json_v2', tmp_path), tmp_path)
+        score(*infer('tooleval-teval-plan_json_v2', tmp_path), tmp_path)
     check('A record of T-Eval', files)
 
 
 def test_a_task_of_an_agent(tmp_path: Path) -> None:
     with traced() as files:
-        infer('agent', 'tooleval-toolbench_g1-agent-fc', tmp_path)
+        infer('tooleval-toolbench_g1-agent-fc', tmp_path)
     check('A task of an agent', files)
 
 
 def test_a_judged_answer(tmp_path: Path) -> None:
-    done = infer('agent', 'tooleval-toolbench_g1-agent-fc', tmp_path)
+    done = infer('tooleval-toolbench_g1-agent-fc', tmp_path)
     with traced() as files:
         score(*done, tmp_path)
     check('A judged answer', files)

@@ -1,4 +1,4 @@
-"""Simulates gates and samples, and counts wrong verdicts; prints the tables of docs/explanation/statistics.md.
+"""Simulates gates and samples, and counts wrong verdicts: the tables of docs/explanation/statistics-appendix.md.
 
 Usage: python tools/gate_false_alarms.py [drops|clusters|equivalent|sampled|large] [--runs 2000] [--records 6 30 100]
 

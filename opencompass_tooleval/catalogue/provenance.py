@@ -1,7 +1,7 @@
 """The provenance of a result as a typed record: the data, prompts, models and settings that produced it.
 
-Evaluators write it as a dict of JSON values. All other code reads it through this module: a folder may come from an
-earlier version or from anybody, so any value may be missing or of the wrong type.
+Evaluators write it as a dict of JSON values. All other code reads it through this module: a folder may come from
+anybody, so any value may be missing or of the wrong type.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +70,16 @@ def config_values(config: Path) -> dict[str, Any]:
 
 
 def _datasets_by_name() -> dict[str, tuple[Path, list[str]]]:
-    """Returns name -> config and variables, for each config, and for each variable except those of shipped records."""
+    """Returns name -> config and variables: for each config and variable, and for each kind of shipped records."""
     by_name: dict[str, tuple[Path, list[str]]] = {}
     for file in sorted(CONFIGS.glob('*/*_gen.py')):
         variables = variables_of(file)
-        alone = {run_name(variable): (file, [variable]) for variable in variables if file.parent.name != _DEMO}
-        by_name |= alone | {run_name(file.stem): (file, variables)}
+        if file.parent.name == _DEMO:  # tooleval_teval_zh_v2_datasets and its neighbours are teval-demo
+            kinds = groupby(variables, key=lambda variable: variable.split('_')[1])
+            by_name |= {f'{kind}-demo'.removeprefix('demo-'): (file, list(found)) for kind, found in kinds}
+        else:
+            alone = {run_name(variable): (file, [variable]) for variable in variables}
+            by_name |= alone | {run_name(file.stem): (file, variables)}
     return by_name
 
 
@@ -107,7 +112,6 @@ def _choose(name: str, by_name: Mapping[str, tuple[Path, list[str]]]) -> Chosen:
         )
     file, variables = by_name[run_name(dataset_name)]
     values = config_values(file)
-    variables = variables or [variable for variable in values if variable.endswith('_datasets')]
     variables = [variable for variable in variables if part in (variable, run_name(variable))] or variables
     rows = [row for variable in variables for row in values[variable]]
     is_part = bool(part) and part not in (variables[0], run_name(variables[0]))

@@ -1,7 +1,7 @@
 # A leaderboard sweep on one machine: every model on T-Eval and UltraTool in both languages, and with EasyTool
-# instructions if they exist (eval_easytool.py has the commands that make them). Copy this file and add your own
-# models. `tooleval plan` estimates the run, `tooleval status` shows its progress. Plans and created tools need a judge:
-# set $OC_JUDGE_MODEL, $OC_JUDGE_API_KEY and $OC_JUDGE_API_BASE, or give the evaluators a judge_cfg.
+# instructions (`tooleval easytool generate` makes them). Copy this file and add your own models. `tooleval plan`
+# estimates the run, `tooleval status` shows its progress. Plans and created tools need a judge: set $OC_JUDGE_MODEL,
+# $OC_JUDGE_API_KEY and $OC_JUDGE_API_BASE, or give the evaluators a judge_cfg.
 from mmengine.config import read_base
 
 with read_base():

@@ -50,7 +50,6 @@ from opencompass_tooleval.work_dir.store import (
     keys_of,
     write_json,
 )
-from opencompass_tooleval.work_dir.stored import check_format
 
 MAX_INFRA_SHARE, FEWEST_RECORDS = 0.005, 100
 """Default of ``max_infra_share``, and number of records from which on one without an answer is no more than that."""
@@ -197,7 +196,6 @@ class ToolEvalGenInferencer(GenInferencer):
         folder = Path(output_json_filepath or self.output_json_filepath)
         file = folder / (output_json_filename or self.output_json_filename)
         folder.mkdir(parents=True, exist_ok=True)
-        check_format(file)
 
         claims = run_context().claims
         if claims:

@@ -15,7 +15,6 @@ from typing import Any
 
 from opencompass.utils import (
     build_dataset_from_cfg,
-    dataset_abbr_from_cfg,
     get_infer_output_path,
     get_logger,
     model_abbr_from_cfg,
@@ -48,7 +47,6 @@ from opencompass_tooleval.work_dir.stored import (
     Records,
     ask_more,
     bytes_digest,
-    check_format,
     is_intact,
     is_unfinished,
     join_parts,
@@ -133,7 +131,7 @@ def why_outdated(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any
     """Returns why a result does not count: its records, answers or scoring are others, or it is damaged; ``''`` if it
     counts or does not exist.
 
-    A result without digests, of an earlier version or of another package's task, counts if its records do. A result
+    A result without digests, of another package's task, counts if its records do. A result
     whose predictions are gone counts only while a run scores and asks nothing (``-m eval``).
     """
     file, result = _paths(work, model, dataset)
@@ -183,13 +181,8 @@ def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any],
 
 
 def _join_parts(work: Path, file: Path) -> None:
-    """Joins the shards of a dataset from OpenCompass's partitioners, and removes claims next to finished predictions.
-
-    In version 0.2 the claims were a file.
-    """
+    """Joins shards of OpenCompass's partitioners, and removes claims next to finished predictions."""
     claims = claims_folder(file)
-    if claims.is_file():
-        claims.unlink()
     if file.exists() and claims.exists():
         remove_claims(file)
     if not claims.exists() and (parts := parts_of(file)):
@@ -238,16 +231,6 @@ def undecided(work: Path, combinations: Iterable[Mapping[str, Any]]) -> list[Fin
     ]
 
 
-def _of_earlier_versions(work: Path, combinations: Iterable[Mapping[str, Any]]) -> Iterator[DataError]:
-    for combination in combinations:
-        names = [dataset_abbr_from_cfg(dataset) for dataset in combination['datasets']]
-        for model, dataset in product(combination['models'], filter(is_of_package, combination['datasets'])):
-            try:
-                check_format(_paths(work, model, dataset)[0], names)
-            except DataError as error:
-                yield error
-
-
 def prepare(stage: str, work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any]) -> None:
     """Sets aside files that would make a task skip work: unfinished or damaged predictions, and an outdated result.
 
@@ -285,14 +268,11 @@ def finished_only(out_dir: str, combinations: Iterable[Mapping[str, Any]]) -> It
         combinations: ``models`` and ``datasets``, as partitioners get them.
 
     Raises:
-        SystemExit: Before inference, if stored answers have other sampling settings and the config does not decide, or
-            an earlier version has kept answers in a form that this one does not read.
+        SystemExit: Before inference, if stored answers have other sampling settings and the config does not decide.
     """
     stage = Path(out_dir)
-    if stage.name == PREDICTIONS:
-        faults = [*_of_earlier_versions(stage.parent, combinations), *undecided(stage.parent, combinations)]
-        if faults:
-            raise SystemExit('\n'.join(f'tooleval: {one}' for one in faults))
+    if stage.name == PREDICTIONS and (faults := undecided(stage.parent, combinations)):
+        raise SystemExit('\n'.join(f'tooleval: {one}' for one in faults))
     unbound, written_again = list[str](), list[Path]()
     with TemporaryDirectory(prefix='tooleval-finished-') as folder:
         for combination in combinations:

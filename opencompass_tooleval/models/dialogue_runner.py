@@ -450,7 +450,7 @@ class DialogueRunner:
             row |= {REASON: TRUNCATED} if answer.reason == TRUNCATED and not failed else {}
             row |= extras(answer)
             if answer.sent or (answer.calls and self._thoughts == AS_SENT):
-                row[SENT] = answer.sent or {}  # rows of earlier versions lack this member
+                row[SENT] = answer.sent or {}  # rows of thoughts='none' lack this member
             if request.model:
                 row |= {MODEL: request.model, OTHERS: self._other(request.model, answer)}
             rows.append(row)
@@ -461,7 +461,7 @@ class DialogueRunner:
 def _stored_answer(row: Mapping[str, Any], thoughts: str) -> Answer | None:
     """Returns the answer in a stored row; None if it must be requested again.
 
-    This is so if its calls are unreadable, or lack the server's additions, as in rows of earlier versions.
+    This is so if its calls are unreadable, or lack the server's additions, as in rows of ``thoughts='none'``.
 
     Args:
         row: The row.

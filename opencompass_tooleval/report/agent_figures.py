@@ -1,4 +1,4 @@
-"""Charts and tables of agents: last steps, sources of observations, wasted calls, usage per task.
+"""Charts and tables of agents: last steps, sources of observations, usage per task.
 
 All numbers come from the results: metrics, and counts in their ``breakdown``.
 """
@@ -19,8 +19,6 @@ from opencompass_tooleval.results.table import Material, ModelResult
 
 FINISHED = 'finished'
 """Name in the breakdown of an end without a fault."""
-WASTE = ('repeated_call_rate', 'repeated_after_error_rate', 'unknown_tool_rate', 'invalid_call_rate')
-"""Metrics of wasted calls."""
 _MOST_BARS = 25
 _DIGITS = 7
 """Numbers of steps with at least this many digits are invalid."""
@@ -38,9 +36,6 @@ def agent_figures(material: Material) -> Iterator[Figure]:
     """Yields the charts of all data sets of agents, data set by data set."""
     for dataset, entries in _of_agents(material).items():
         yield _sources(dataset, entries)
-        waste = _waste(dataset, entries)
-        if any(value for series in waste.series for value in series.values):
-            yield waste
         for number, entry in enumerate(entries):
             yield _ends(dataset, number, entry)
 
@@ -134,22 +129,6 @@ def _sources(dataset: str, entries: Sequence[ModelResult]) -> Figure:
 
 def _share(counts: Counter[str], count: float) -> float | None:
     return 100 * count / counts.total() if counts.total() else None
-
-
-def _waste(dataset: str, entries: Sequence[ModelResult]) -> Figure:
-    return Figure(
-        f'waste-{slug(dataset)}',
-        family_of(dataset),
-        'Wasted calls',
-        'bars',
-        tuple(words_of_metric(metric).name for metric in WASTE),
-        tuple(Series(entry.model, tuple(entry.number(metric) for metric in WASTE)) for entry in entries),
-        y_title='share of a task’s calls, %',
-        note='Mean over the tasks; lower is better.',
-        choice=title_of(dataset),
-        top=None,
-        board=dataset,
-    )
 
 
 def _ends(dataset: str, number: int, entry: ModelResult) -> Figure:

@@ -37,20 +37,11 @@ def to_plotly(figure: Figure) -> dict[str, Any]:
         # One row per label, the first at the top.
         layout['xaxis'] = {'title': {'text': escape(figure.x_title)}, 'tickangle': 0, 'nticks': 5}
         layout['yaxis'] = _rows(figure.labels)
-    if figure.kind == 'heat':
-        # Numbered, as for the bars below; the first model is at the top.
-        layout['xaxis'] = _names(figure.labels)
-        layout['yaxis'] = _names([series.name for series in figure.series]) | {'autorange': 'reversed'}
-        return {'data': [_heat(figure)], 'layout': layout}
     if figure.kind == 'differences':
         layout['xaxis'] |= {'zeroline': True, 'zerolinewidth': 2}
         layout['showlegend'] = False
         return {'data': [_difference(series) for series in figure.series], 'layout': layout}
-    if figure.kind == 'radar':
-        radial = {'range': [0, figure.top], 'angle': 90, 'tickangle': 90}
-        layout['margin'] |= {'l': 70, 'r': 70}  # on a phone, the names have no other space
-        layout['polar'] = {'radialaxis': radial, 'angularaxis': {'type': 'category'}}
-    elif figure.kind != 'rows':
+    if figure.kind != 'rows':
         layout['xaxis'] = {'title': {'text': escape(short_name(figure.x_title))}, 'automargin': True}
         layout['yaxis'] = {'title': {'text': escape(short_name(figure.y_title))}, 'automargin': True}
         if figure.top is not None:
@@ -108,11 +99,6 @@ def _trace(figure: Figure, series: Series, number: int, name: str) -> dict[str, 
     dash = 'dot' if series.published else DASHES[number // len(COLOURS) % len(DASHES)]
     marker = {'color': colour, 'symbol': 'x' if series.published else MARKERS[number % len(MARKERS)]}
     base: dict[str, Any] = {'name': escape(name), 'hoverinfo': 'all'}
-    if figure.kind == 'radar':
-        closed = [*series.values, series.values[0]]
-        theta = [escape(_told(label)) for label in short_names((*figure.labels, figure.labels[0]))]
-        line = {'color': colour, 'dash': dash}
-        return base | {'type': 'scatterpolar', 'r': closed, 'theta': theta, 'line': line, 'marker': marker}
     if figure.kind in ('points', 'lines'):
         mode = 'markers' if figure.kind == 'points' else 'lines+markers'
         base |= {'type': 'scatter', 'mode': mode, 'x': list(series.x), 'y': list(series.values)}
@@ -207,16 +193,4 @@ def _difference(series: Series) -> dict[str, Any]:
             'arrayminus': list(down),
             'color': COLOURS[0],
         },
-    }
-
-
-def _heat(figure: Figure) -> dict[str, Any]:
-    return {
-        'type': 'heatmap',
-        'x': list(range(len(figure.labels))),
-        'y': list(range(len(figure.series))),
-        'z': [list(series.values) for series in figure.series],
-        'zmin': 0,
-        'zmax': 100,
-        'colorscale': 'Cividis',
     }

@@ -31,7 +31,7 @@ class Series:
     published: bool = False
 
 
-Kind = Literal['radar', 'bars', 'rows', 'stacked', 'heat', 'points', 'lines', 'differences']
+Kind = Literal['bars', 'rows', 'stacked', 'points', 'lines', 'differences']
 """``rows`` are horizontal bars, which have room for long labels."""
 
 
@@ -79,9 +79,8 @@ class Figure:
         if self.kind in ('rows', 'differences'):
             lines = [wrapped(label).count('\n') + 1 for label in self.labels]
             return 120 + len(lines) * max(26, 12 + 14 * max(lines, default=1))
-        legend = 0 if self.kind == 'heat' else 10 * min(len(self.series), 40)
-        tall = {'radar': 320, 'points': 420, 'bars': 280 + 60 * (len(self.labels) > 6)}  # many labels are slanted
-        return tall.get(self.kind, 280) + legend
+        tall = {'points': 420, 'bars': 280 + 60 * (len(self.labels) > 6)}  # many labels are slanted
+        return tall.get(self.kind, 280) + 10 * min(len(self.series), 40)
 
     def names_of(self, series: Series) -> tuple[str, ...]:
         """Returns the names of the points of a series; empty if they have the series' name."""

@@ -124,17 +124,6 @@ def answers_in(folder: Path) -> list[Path]:
     return sorted(folder.glob(f'[!.]*{_ANSWERS}'))
 
 
-def earlier_journals(predictions: Path, datasets: Collection[str]) -> list[Path]:
-    """Returns the files in which earlier versions kept the answers to a dataset until it was finished.
-
-    Args:
-        predictions: The predictions file.
-        datasets: Abbrs of all datasets, to include the shards of this one; empty to leave shards out.
-    """
-    journals = {file: file.stem.removeprefix('tmp_') for file in sorted(predictions.parent.glob('tmp_*.jsonl'))}
-    return [file for file, name in journals.items() if predictions.stem in (name, whole_name(name, datasets))]
-
-
 def is_unfinished_of_opencompass(file: Path) -> bool:
     """Tests if a file has the answers that OpenCompass's own inferencers keep until a dataset is finished."""
     return file.name.startswith('tmp_')

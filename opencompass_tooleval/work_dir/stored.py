@@ -7,7 +7,7 @@ import json
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from opencompass_tooleval.core.scoring.sampling_settings import ASK, KEEP, SAMPL
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.names import answers_folder, earlier_journals, lock_path
+from opencompass_tooleval.work_dir.names import answers_folder, lock_path
 from opencompass_tooleval.work_dir.shards import is_damaged, numbered_shards, read_predictions, set_aside
 from opencompass_tooleval.work_dir.store import (
     MODEL,
@@ -136,7 +136,7 @@ def _stored_rows(file: Path) -> Iterator[tuple[str, Row]]:
     yield from ((key_text(key_of(row)), row) for _, row in store.read())
     for key in store.rounds:
         yield from ((key, row) for row in store.rounds_of(key))
-    # Files of earlier versions have no settings, and need not be parsed.
+    # Imported files may have no settings, and need not be parsed.
     for whole in () if store.files() else [file] if file.exists() else numbered_shards(file).values():
         if not is_damaged(whole) and _SETTINGS in read_plain(whole, MAX_RUN_BYTES):
             yield from ((key_text(key), row) for key, row in with_runs(read_predictions(whole), _record_id))
@@ -163,7 +163,7 @@ def bytes_digest(files: Iterable[Path]) -> str:
 
 
 def origin_in(result: Path) -> Mapping[str, Any]:
-    """Returns the digests that a result stores; ``{}`` for results of earlier versions and of other tasks."""
+    """Returns the digests that a result stores; ``{}`` for results of other tasks."""
     with suppress(OSError, DataError), open_plain(result, None) as stream:
         for line in iter(stream.readline, b''):
             if line.startswith(_DETAILS):
@@ -258,21 +258,6 @@ def select_rows(rows: list[Row], ids: Sequence[str]) -> list[Row]:
     known = dict(with_runs(rows, _record_id))
     keys = [key for key, _ in with_runs(ids, str)]
     return [known[key] for key in keys] if all(key in known for key in keys) else rows
-
-
-def check_format(file: Path, datasets: Collection[str] = ()) -> None:
-    """Rejects unfinished answers of an earlier version, which this one does not read.
-
-    Args:
-        file: The predictions file of a dataset.
-        datasets: Abbrs of all datasets, to include the shards of this one; empty to leave shards out.
-
-    Raises:
-        DataError: There are some.
-    """
-    if not file.exists() and (journals := earlier_journals(file, datasets)):
-        what = 'an earlier version has kept unfinished answers here, which this one does not read'
-        raise DataError(journals[0], what, fix='finish the run with that version, or delete the file to ask again')
 
 
 def ask_more(file: Path) -> None:

@@ -36,7 +36,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_agent_demo_gen import tooleval_agent_datasets
+    from opencompass_tooleval.configs.datasets.demo.tooleval_demo_gen import tooleval_agent_datasets
     from opencompass_tooleval.configs.summarizers.tooleval_agent import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 

@@ -114,9 +114,3 @@ def test_instructed_data_sets_and_native_calls_have_their_partners() -> None:
     pairs, alone = find_variant('function_calling').pair_up(abbrs)
     expected = [(f'tooleval-{name}-agent-react', f'tooleval-{name}-agent-fc') for name in ('teval', 'teval_zh')]
     assert list(pairs) == expected and not alone
-
-
-def test_the_ready_sweep_simulates_only_what_nobody_recorded() -> None:
-    for row in read(CONFIGS / 'eval_agents.py')['datasets']:
-        dialogues = row['infer_cfg']['inferencer']['dialogues']
-        assert ('simulator' in dialogues) == (find_subset(row['name']).format == 'ultratool')

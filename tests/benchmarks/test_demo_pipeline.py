@@ -20,8 +20,9 @@ from mmengine.config import read_base
 from opencompass_tooleval.models.fixed_models import OracleModel, ReplayModel
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_restbench_demo_gen import tooleval_restbench_datasets
-    from opencompass_tooleval.configs.datasets.demo.tooleval_toolbench_demo_gen import tooleval_toolbench_datasets
+    from opencompass_tooleval.configs.datasets.demo.tooleval_demo_gen import (
+        tooleval_restbench_datasets, tooleval_toolbench_datasets,
+    )
     from opencompass_tooleval.configs.datasets.restbench.tooleval_restbench_easytool_gen import (
         tooleval_restbench_tmdb_easytool_ids_datasets as paths_by_number,
     )

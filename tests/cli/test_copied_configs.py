@@ -18,17 +18,7 @@ INSTRUCTIONS = {
     'teval_zh_v2.json': 'easytool/teval_zh.json',
     'ultratool_zh.json': 'easytool/ultratool_zh.json',
     'ultratool_en.json': 'easytool/ultratool_en.json',
-    'tmdb_tool.json': 'restbench/tmdb_tool.json',
-    'functions_data.json': 'funcqa/functions_data.json',
-    'toolbench_G1.json': 'toolbench/instructions.json',
-    'toolbench_G3.json': 'toolbench/instructions.json',
 }
-RECORDINGS = {'teval.bank': 'agents/teval/EN', 'toolbench.bank': 'agents/toolbench'}
-OWN_LINES = """
-_large = [f'tooleval-toolbench-selection_{_size}{_variant}' for _size in [10, 20, 50] for _variant in ['', '-easytool']]
-datasets = [row for row in datasets if row['abbr'] not in _large]
-"""
-"""What a user adds to a copy: the shipped records have too few tools for these."""
 
 
 @pytest.fixture
@@ -36,15 +26,8 @@ def demo_as_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The shipped records where OpenCompass looks for the published ones."""
     data = tmp_path / 'data-cache' / 'data'
     (data / 'easytool').mkdir(parents=True)
-    for name in ('teval/ZH', 'ultratool', 'restbench', 'funcqa', 'toolbench'):
-        (data / name).parent.mkdir(exist_ok=True)
+    for name in ('teval', 'ultratool'):
         (data / name).symlink_to(DEMO.parent / name)
-    (data / 'teval' / 'EN').mkdir()
-    for file in (*(DEMO / 'EN').iterdir(), DEMO.parent / 'agents' / 'teval' / 'EN' / 'plan_json_v1.json'):
-        (data / 'teval' / 'EN' / file.name).symlink_to(file)
-    (data / 'agents').mkdir()
-    for name, source in RECORDINGS.items():
-        (data / 'agents' / name).symlink_to(DEMO.parent / source)
     for name, source in INSTRUCTIONS.items():
         (data / 'easytool' / name).symlink_to(DEMO.parent / source)
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
@@ -59,10 +42,7 @@ def demo_as_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures('demo_as_data')
 @pytest.mark.parametrize(
     'sweep',
-    [
-        pytest.param(file, id=file.stem, marks=[pytest.mark.long] * (file.stem not in ('eval_teval', 'eval_agents')))
-        for file in SWEEPS
-    ],
+    [pytest.param(file, id=file.stem, marks=[pytest.mark.long] * (file.stem != 'eval_leaderboard')) for file in SWEEPS],
 )
 def test_a_copy_in_an_empty_folder_plans(
     tooleval: Command, tmp_path: Path, sweep: Path, monkeypatch: pytest.MonkeyPatch
@@ -71,7 +51,7 @@ def test_a_copy_in_an_empty_folder_plans(
     for name, value in (('CUDA_VISIBLE_DEVICES', '0'), ('OPENAI_API_KEY', 'key'), ('OC_JUDGE_MODEL', 'judge')):
         monkeypatch.setenv(name, value)
     copy = tmp_path / 'work' / 'my_sweep.py'
-    copy.write_text(sweep.read_text(encoding='utf-8') + OWN_LINES, encoding='utf-8')
+    copy.write_text(sweep.read_text(encoding='utf-8'), encoding='utf-8')
     done = tooleval('plan', copy, '--json', '-')
     assert done.code == 0, done.out[-1500:] + done.err
     assert 'Map:' not in done.err
@@ -88,10 +68,17 @@ def test_the_first_example_of_the_guide_is_a_config_of_an_api_model(tmp_path: Pa
     assert {'summarizer', 'infer', 'eval'} <= set(loaded)
 
 
-def test_the_ready_sweep_of_the_guide_is_a_shipped_config() -> None:
+def test_the_guide_shows_the_config_that_its_command_writes(
+    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     guide = (Path(__file__).parents[2] / 'docs' / 'how-to' / 'write-a-config.md').read_text(encoding='utf-8')
-    examples = [part.partition('```')[0] for part in guide.split('```python\n')[1:]]
-    assert (CONFIGS / 'eval_teval.py').read_text(encoding='utf-8') in examples
+    (words,) = (line.split()[1:] for line in guide.splitlines() if line.startswith('tooleval run teval '))
+    assert tooleval(*words).code == 0
+    (text,) = (part for part in guide.split('```python\n') if part.startswith('# Written by tooleval run'))
+    Path('shown.py').write_text(text.partition('```')[0], encoding='utf-8')
+    shown, written = (Config.fromfile(file, format_python_code=False).to_dict() for file in ('shown.py', words[-1]))
+    assert shown == written and shown['datasets'] and shown['models']
 
 
 @pytest.mark.parametrize('summarizer', sorted(file.stem for file in (CONFIGS / 'summarizers').glob('tooleval*.py')))

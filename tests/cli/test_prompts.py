@@ -106,20 +106,20 @@ def check(tooleval: Command, dataset: Any, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ('config', 'names', 'count'),
+    ('names', 'count'),
     [
-        ('teval', ('teval_en_v2', 'teval_zh_v2'), 16),
-        ('easytool', ('teval_en_v2_easytool', 'ultratool_zh_easytool'), 10),
-        ('ultratool', ('ultratool_zh', 'ultratool_en'), 12),
-        ('restbench', ('restbench',), 4),
-        ('toolbench', ('toolbench',), 7),
+        (('teval_en_v2', 'teval_zh_v2'), 16),
+        (('easytool_teval_en', 'easytool_ultratool_zh'), 10),
+        (('ultratool_zh', 'ultratool_en'), 12),
+        (('restbench',), 4),
+        (('toolbench',), 7),
     ],
 )
 def test_what_is_sent(
-    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str, names: tuple[str, ...], count: int
+    tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], count: int
 ) -> None:
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')  # finds ToolBench's candidates
-    found = datasets(f'demo/tooleval_{config}_demo_gen', *(f'tooleval_{name}_datasets' for name in names))
+    found = datasets('demo/tooleval_demo_gen', *(f'tooleval_{name}_datasets' for name in names))
     assert len(found) == count
     for dataset in found:
         check(tooleval, dataset, tmp_path / 'run')
@@ -129,7 +129,7 @@ def test_the_first_turn_of_dialogues_is_sent(
     tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
-    found = datasets('demo/tooleval_funcqa_demo_gen', 'tooleval_funcqa_datasets', 'tooleval_funcqa_react_datasets')
+    found = datasets('demo/tooleval_demo_gen', 'tooleval_funcqa_datasets', 'tooleval_funcqa_react_datasets')
     assert {dataset['infer_cfg']['inferencer']['dialogues']['method'] for dataset in found} >= {'easytool', 'react'}
     services = (f'tooleval_restbench_{service}_easytool_ids_datasets' for service in ('tmdb', 'spotify'))
     ids = datasets('restbench/tooleval_restbench_easytool_gen', *services)
@@ -140,9 +140,9 @@ def test_the_first_turn_of_dialogues_is_sent(
     chosen_by_number = datasets('toolbench/tooleval_toolbench_easytool_gen', selection)[0]
     chosen_by_number['path'] = 'tooleval:demo/toolbench'
     chosen_by_number['instructions'] = 'tooleval:demo/toolbench/instructions.json'
-    called = datasets('demo/tooleval_fc_demo_gen', 'tooleval_fc_demo_datasets')
+    called = datasets('demo/tooleval_demo_gen', 'tooleval_fc_demo_datasets')
     assert len(called) == 6
-    agents = datasets('demo/tooleval_agent_demo_gen', 'tooleval_agent_datasets', 'tooleval_agent_react_datasets')
+    agents = datasets('demo/tooleval_demo_gen', 'tooleval_agent_datasets', 'tooleval_agent_react_datasets')
     assert {dataset['infer_cfg']['inferencer']['dialogues']['loop'] for dataset in agents} >= {'react', 'dfsdt'}
     for dataset in [*found, *ids, chosen_by_number, *called, *agents]:
         check(tooleval, dataset, tmp_path / 'run')

@@ -366,7 +366,7 @@ def test_the_first_run_of_ultratool(tmp_path: Path) -> None:
 RETRIEVAL = """
 from mmengine.config import read_base
 with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_agent_demo_gen import tooleval_agent_datasets
+    from opencompass_tooleval.configs.datasets.demo.tooleval_demo_gen import tooleval_agent_datasets
     from opencompass_tooleval.configs.models.tooleval_oracle import models
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 datasets = [row for row in tooleval_agent_datasets if row['abbr'] == 'tooleval-toolbench_g2-agent-easytool']

@@ -578,21 +578,6 @@ def damaged_predictions(place: Place) -> None:
     assert place.run(*AGAIN)[0] == 0 and place.run(*command)[0] == 0
 
 
-@row('finish the run with that version, or delete the file to ask again')
-def answers_of_an_earlier_version(place: Place) -> None:
-    run = _run(place)
-    predictions = next(run.glob('predictions/*/*.json'))
-    shutil.rmtree(predictions.with_suffix('.answers'))
-    predictions.unlink()
-    earlier = predictions.with_name(f'tmp_{predictions.stem}.jsonl')
-    earlier.write_text('{}\n')
-    screen = place.fault(*AGAIN)
-    assert MARK.findall(screen)[-1] == 'finish the run with that version, or delete the file to ask again'
-    assert not predictions.exists()
-    earlier.unlink()
-    assert place.run(*AGAIN)[0] == 0 and predictions.exists()
-
-
 @row('opencompass CONFIG')
 def a_class_that_this_version_lacks(place: Place) -> None:
     run = _run(place)

@@ -14,7 +14,6 @@ import pytest
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
-from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.answer_limit import AnswerLimit
 from opencompass_tooleval.core.scoring.sampling_settings import StoredAnswers
 from opencompass_tooleval.core.scoring.usage import Usage
@@ -122,7 +121,7 @@ def answers_one(prompt: Any) -> Answer:
 
 
 def test_what_a_dialogue_without_a_store_has_cost_counts_once(tmp_path: Path) -> None:
-    """Finished predictions of an earlier version, or imported ones, have no rows of requests."""
+    """Imported predictions have no rows of requests."""
     options: dict[str, Any] = {'max_infra_share': 1, 'dialogues': {'type': TwoRounds}}
 
     def go(reply: Any) -> Any:
@@ -164,16 +163,6 @@ def test_shards_of_several_trials_become_a_whole(tmp_path: Path, parts: tuple[tu
     kept = [f'r{index % 3} of the shard from {start}' for index, start in enumerate(starts)]
     changed = [(was, now) for was, now in zip(kept, predictions, strict=True) if was != now]
     assert len(run.model.records_asked()) == 1 == len(changed) and changed[0][1].startswith('answer to')
-
-
-def test_unfinished_answers_of_an_earlier_version_are_refused(tmp_path: Path) -> None:
-    """Also without a partitioner of this package; those of a data set that is named like a shard are not."""
-    (tmp_path / 'tmp_stub_3.jsonl').write_text('{"idx": 0}\n')
-    Run(tmp_path, make_rows(2)).go()
-    (tmp_path / 'stub.json').unlink()
-    (tmp_path / 'tmp_stub.jsonl').write_text('{"idx": 0}\n')
-    with pytest.raises(DataError, match=r'tmp_stub\.jsonl: an earlier version has kept unfinished answers .* delete'):
-        Run(tmp_path, make_rows(2)).go()
 
 
 def test_an_answer_of_megabytes_is_cut_before_it_is_stored(tmp_path: Path) -> None:

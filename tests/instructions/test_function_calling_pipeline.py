@@ -33,7 +33,7 @@ from opencompass_tooleval.models.fixed_models import OracleModel
 
 with read_base():
     from opencompass_tooleval.configs.summarizers.tooleval import summarizer
-    from opencompass_tooleval.configs.datasets.demo.tooleval_fc_demo_gen import tooleval_fc_demo_datasets as datasets
+    from opencompass_tooleval.configs.datasets.demo.tooleval_demo_gen import tooleval_fc_demo_datasets as datasets
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 models = [

@@ -27,7 +27,7 @@ from opencompass.models import HuggingFacewithChatTemplate
 from opencompass_tooleval.models import ToolEvalHFChat
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_ultratool_demo_gen import tooleval_ultratool_en_datasets
+    from opencompass_tooleval.configs.datasets.demo.tooleval_demo_gen import tooleval_ultratool_en_datasets
     from opencompass_tooleval.configs.summarizers.tooleval import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 

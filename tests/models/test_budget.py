@@ -195,7 +195,7 @@ def test_a_judge_whose_cost_is_unknown_is_refused_where_it_would_count(server: M
 
 def test_a_simulator_without_budget_leaves_tasks_unanswered(server: ModelServer, tmp_path: Path) -> None:
     """They are no zeros: the data set has no result, and is noted in the simulator's ledger."""
-    config = Config.fromfile(DEMO / 'tooleval_agent_demo_gen.py', format_python_code=False)
+    config = Config.fromfile(DEMO / 'tooleval_demo_gen.py', format_python_code=False)
     (dataset,) = (row for row in config['tooleval_agent_datasets'] if row['abbr'] == 'tooleval-teval-agent-fc')
     simulating = judge_cfg(server, abbr='sim', budget={'tokens': 100})
     simulator = {'model': simulating, 'cache': str(tmp_path / 'cache.sqlite')}

@@ -36,7 +36,7 @@ def test_visible_gpus_and_the_model_that_needs_most(
 
 
 @pytest.mark.parametrize(('arguments', 'model'), [
-    pytest.param((CONFIGS / 'eval_funcqa.py', '--debug'), 'qwen2.5-7b-instruct-hf', id='eval_funcqa'),
+    pytest.param((CONFIGS / 'eval_leaderboard.py', '--debug'), 'qwen2.5-7b-instruct-hf', id='eval_leaderboard'),
     pytest.param((*HF, '-w', 'mine'), 'Qwen2.5-7B-Instruct_hf', id='hf-path and a work_dir'),
     pytest.param((*HF, '--dry-run'), '', id='dry run'),
 ])  # fmt: skip

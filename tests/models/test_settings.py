@@ -28,7 +28,7 @@ from mmengine.config import read_base
 from opencompass_tooleval.models import OracleModel, ToolEvalOpenAI
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_ultratool_demo_gen import tooleval_ultratool_en_datasets
+    from opencompass_tooleval.configs.datasets.demo.tooleval_demo_gen import tooleval_ultratool_en_datasets
     from opencompass_tooleval.configs.summarizers.tooleval import summarizer
     STAGES
 

@@ -8,7 +8,7 @@ from typing import Any
 from opencompass_tooleval.catalogue.labels import SOURCES
 from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.core.scoring.usage_summary import REPORTED, PromptTokens
-from opencompass_tooleval.report.agent_figures import WASTE, agent_figures, agent_tables
+from opencompass_tooleval.report.agent_figures import agent_figures, agent_tables
 from opencompass_tooleval.report.build import write_report
 from opencompass_tooleval.report.figure import Figure
 from opencompass_tooleval.report.variant_figures import variant_figures
@@ -43,26 +43,24 @@ COUNTS = {
 }  # fmt: skip
 
 
-def test_ends_sources_and_waste() -> None:
-    waste = dict(zip(WASTE, (12.5, 0.0, None, 1.0), strict=True))
+def test_ends_and_sources() -> None:
     by = {**PROVENANCE, 'simulated_by': 'Big-Model'}
     nothing = scored('none', {**COUNTS, 'sources': {}, 'ends': {}})
-    figures = figures_of(scored('m', COUNTS, provenance=by, **waste), nothing)
-    ends, sources, wasted = (figures[name] for name in (f'ends-{DATASET}-0', f'sources-{DATASET}', f'waste-{DATASET}'))
+    figures = figures_of(scored('m', COUNTS, provenance=by), nothing)
+    ends, sources = (figures[name] for name in (f'ends-{DATASET}-0', f'sources-{DATASET}'))
     assert ends.labels == ('1', '2', '3', '4') and figures[f'ends-{DATASET}-1'].is_empty()
     assert values(ends) == {'finished': (50, 0, 25, 0), 'too many steps': (0, 0, 0, 25)}
     assert sources.labels == ('m', 'none') and sources.note == 'm: simulated by Big-Model'
     assert tuple(values(sources)) == tuple(words.name for words in SOURCES.values()), 'one colour each in all charts'
     assert values(sources)['recorded'] == (62.5, None) and values(sources)['emulated'] == (0, None)
     assert values(sources)['simulated'] == (25, None) and values(sources)['error'] == (12.5, None)
-    assert values(wasted)['m'] == tuple(waste.values())
 
 
 def test_what_is_no_count_is_left_out() -> None:
     ends = {'finished': {'x': 1, '9' * 5000: 1, '²': 1}, 'y': 4}
     figures = figures_of(scored('m', {'steps': {}, 'sources': {'exact': 'x', 'error': True, 'new': 3}, 'ends': ends}))
     assert values(figures[f'sources-{DATASET}'])['new'] == (100,)
-    assert f'waste-{DATASET}' not in figures and figures[f'ends-{DATASET}-0'].is_empty()
+    assert figures[f'ends-{DATASET}-0'].is_empty()
     assert not figures_of(scored('m', {'sources': {}}), scored('m', None, 'other'))
 
 

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.agents.toolbench.win import NO_REFERENCE
-from opencompass_tooleval.benchmarks.teval.figures import TWO_FORMATS
-from opencompass_tooleval.benchmarks.teval.figures import figures as teval_figures
 from opencompass_tooleval.benchmarks.ultratool.figures import MAIN as ULTRATOOL_TASKS
 from opencompass_tooleval.benchmarks.ultratool.figures import figures as ultratool_figures
 from opencompass_tooleval.catalogue.tables import published_columns
@@ -45,6 +43,9 @@ def material(*entries: ModelResult) -> Material:
     return Material((), entries, ())
 
 
+TWO_FORMATS = ('instruct', 'plan', 'reason', 'retrieve', 'understand')
+
+
 def teval_entries(model: str, shift: float) -> list[ModelResult]:
     """All of T-Eval v2: json scores 80, string scores 60, review 90, less ``shift``."""
     scores: dict[str, dict[str, float]] = {
@@ -72,7 +73,7 @@ def board_of(found: Material, name: str) -> Board:
 
 def figures_of(found: Material) -> dict[str, Figure]:
     tables = boards(found, published_columns())
-    return {figure.name: figure for figure in (*teval_figures(tables, found), *ultratool_figures(tables, found))}
+    return {figure.name: figure for figure in ultratool_figures(tables, found)}
 
 
 def test_teval_golden() -> None:
@@ -84,14 +85,8 @@ def test_teval_golden() -> None:
     assert cells['a']['overall'].best and not cells['b']['overall'].best
     assert cells['GPT-4-Turbo (Nov 2023)']['review'].value == 94.5
     assert not cells['GPT-4-Turbo (Nov 2023)']['review'].best, 'published scores are no competitors'
-    figures = figures_of(found)
-    radar = figures['tooleval-teval_v2-abilities']
-    assert [series.name for series in radar.series][:2] == ['a', 'b']
-    assert radar.series[0].values == pytest.approx((70, 70, 70, 70, 70, 90))
-    assert {series.name for series in radar.series if series.published} == {'GPT-4-Turbo (Nov 2023)', 'Qwen-7B'}
-    gap = figures['tooleval-teval_v2-formats-1']
-    assert gap.choice == 'b'
-    assert [(series.name, series.values[0]) for series in gap.series] == [('json', 70), ('string', 50)]
+    assert [cells['a'][ability].value for ability in (*TWO_FORMATS, 'review')] == pytest.approx([*[70] * 5, 90])
+    assert [cells['b'][f'instruct_{kind}'].value for kind in ('json', 'str')] == [70, 50]
 
 
 def test_errors_of_a_column_move_together_within_a_data_set_as_its_records_say() -> None:
@@ -213,9 +208,6 @@ def ultratool_material() -> Material:
 
 def test_ultratool_golden() -> None:
     figures = figures_of(ultratool_material())
-    nine = figures['tooleval-ultratool_en-columns']
-    assert len(nine.labels) == 9 and nine.series[0].values == pytest.approx((50,) * 9)
-    assert nine.series[1].name == 'GPT-4 (published)' and nine.series[1].published
     assert figures['ultratool-en-planning'].series[0].values[:2] == (40.0, None)
     gpt4 = figures['ultratool-en-planning'].series[-1]
     assert gpt4.name.startswith('GPT-4') and gpt4.values[0] == 77.59
@@ -273,13 +265,12 @@ def test_scores_as_published_are_named() -> None:
 
 
 def test_charts_with_published_models_say_what_does_not_compare() -> None:
-    plain = [*ultratool_material().scored, *teval_entries('a', 0)]
+    plain = ultratool_material().scored
     figures = figures_of(material(*(replace(one, result={**one.result, **about(rebuilt=True)}) for one in plain)))
     message = 'Not comparable with published scores: data built by this package, not the official files.'
-    columns, abilities = 'tooleval-ultratool_en-columns', 'tooleval-teval_v2-abilities'
-    for name in (abilities, columns, 'ultratool-en-planning', 'ultratool-en-json-rate'):
+    for name in ('ultratool-en-planning', 'ultratool-en-json-rate'):
         assert message in figures[name].note, name
-    assert figures_of(material(*plain))[abilities].note == ''
+    assert message not in figures_of(material(*plain))['ultratool-en-json-rate'].note
 
 
 def test_several_runs_are_combined() -> None:

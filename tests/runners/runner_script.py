@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument('--workers', type=int, default=2)
     parser.add_argument('--debug', action='store_true')
     arguments = parser.parse_args()
-    demo = Path(opencompass_tooleval.__file__).parent / 'configs/datasets/demo/tooleval_ultratool_demo_gen.py'
+    demo = Path(opencompass_tooleval.__file__).parent / 'configs/datasets/demo/tooleval_demo_gen.py'
     dataset = Config.fromfile(demo)['tooleval_ultratool_en_datasets'][-1]
     tasks = [
         Config(

@@ -18,7 +18,7 @@ from mmengine.config import read_base
 from {PACKAGE}.models import OracleModel
 
 with read_base():
-    from {PACKAGE}.configs.datasets.demo.tooleval_ultratool_demo_gen import tooleval_ultratool_en_datasets
+    from {PACKAGE}.configs.datasets.demo.tooleval_demo_gen import tooleval_ultratool_en_datasets
     from {PACKAGE}.configs.tooleval_local import eval, infer
 
 datasets = [*tooleval_ultratool_en_datasets]

@@ -47,7 +47,7 @@ from mmengine.config import read_base
 from counting import Counting
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_teval_demo_gen import tooleval_teval_en_v2_datasets
+    from opencompass_tooleval.configs.datasets.demo.tooleval_demo_gen import tooleval_teval_en_v2_datasets
     from opencompass_tooleval.configs.summarizers.tooleval_teval import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer
 

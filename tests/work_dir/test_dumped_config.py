@@ -28,7 +28,7 @@ def dumped(folder: Path, **values: Any) -> Path:
     return file
 
 
-@pytest.mark.parametrize('name', ['eval_demo', 'eval_leaderboard', 'eval_leaderboard_slurm', 'eval_funcqa'])
+@pytest.mark.parametrize('name', ['eval_demo', 'eval_leaderboard', 'eval_leaderboard_slurm'])
 def test_dumps_of_ready_configs_are_read_as_they_would_be_executed(tmp_path: Path, name: str) -> None:
     """Types are in them, and functions, which OpenCompass writes as dotted names."""
     file = tmp_path / 'dumped.py'

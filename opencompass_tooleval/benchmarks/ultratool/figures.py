@@ -1,4 +1,4 @@
-"""Charts of UltraTool: nine columns, the judge's dimensions, domains, JSON rate (arXiv 2401.17167, Figures 5 and 7)."""
+"""Charts of UltraTool: the judge's dimensions, domains, JSON rate (arXiv 2401.17167, Figures 5 and 7)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ MAIN = {
     'tool_selection': 'local_accuracy',
     'tool_usage': 'local_levenshtein',
 }
-"""Task -> its metric in the heat map: Overall, or the local metrics of Table 2."""
+"""Task -> its metric by domain: Overall, or the local metrics of Table 2."""
 JSON_TASKS = tuple(MAIN)[1:]
-COLUMNS = 9
-"""Number of columns of Table 2, without Overall."""
 FIGURE_5 = ('Qwen-7B', 'Qwen-14B', 'Qwen-72B', 'GPT-4')
 """Published models shown beside the measured ones, from the paper's Figure 5."""
 
@@ -33,37 +31,9 @@ def figures(boards: Sequence[Board], material: Material) -> Iterator[Figure]:
     for language in ('zh', 'en'):
         board = next((board for board in boards if board.name == f'tooleval-ultratool_{language}'), None)
         if board is not None:
-            yield _nine(board)
             yield from _dimensions(language, material)
             yield from _domains(language, material)
             yield _json_rate(language, board, material)
-
-
-def _nine(board: Board) -> Figure:
-    columns = tuple(column for column in board.measured if column != 'overall')
-    at = [board.columns.index(column) for column in columns]
-    series = tuple(
-        Series(
-            row.model + ' (published)' * bool(row.source),
-            tuple(row.cells[i].value for i in at),
-            published=bool(row.source),
-        )
-        for row in board.rows
-        if not row.source or row.model == 'GPT-4'
-    )
-    title = f'{board.title}: {"the nine " * (len(columns) == COLUMNS)}columns'
-    note = caveats_note(board.caveats(columns))
-    return Figure(
-        f'{board.name}-columns',
-        'ultratool',
-        title,
-        'bars',
-        columns,
-        series,
-        y_title='score',
-        note=note,
-        board=board.name,
-    )
 
 
 def _dimensions(language: str, material: Material) -> Iterator[Figure]:
@@ -96,9 +66,10 @@ def _dimensions(language: str, material: Material) -> Iterator[Figure]:
                 name,
                 'ultratool',
                 title,
-                'radar',
+                'bars',
                 dimensions,
                 tuple(series),
+                y_title='score',
                 note=note.strip(),
                 choice=words_of_metric(task.removeprefix('tool_')).name,
                 board=beside,
@@ -133,9 +104,10 @@ def _domains(language: str, material: Material) -> Iterator[Figure]:
         f'ultratool-{language}-domains',
         'ultratool',
         title,
-        'heat',
+        'bars',
         domains,
         series,
+        y_title='score',
         note=note,
         board=f'tooleval-ultratool_{language}',
     )

@@ -118,9 +118,7 @@ class StoredAnswers:
         if self.sampling is None or not isinstance(before, Mapping) or before == self.sampling:
             return ''
         now = self.sampling
-        # Rows of earlier versions have no settings of simulators.
-        compared = {*before, *now} - ({_SIMULATOR} if _SIMULATOR not in before else set())
-        names = [name for name in sorted(compared) if before.get(name) != now.get(name)][:_MOST_NAMES]
+        names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)][:_MOST_NAMES]
         return ', '.join(f'{name} {_shown(before, name)}, now {_shown(now, name)}' for name in names)
 
     def as_row(self) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues 
             continue
         shared = [record for record in before if record in after]
         sides = [[side[record] for record in shared] for side in (before, after)]
-        queries = tuple(map(_common_query, *sides))
+        queries = tuple(record.query for record in sides[0])
         if len({query or record for query, record in zip(queries, shared, strict=True)}) >= FEWEST:
             return Pairs(
                 tuple(shared),
@@ -151,11 +151,6 @@ def pair_up(first: Iterable[RecordValues | None], second: Iterable[RecordValues 
                 queries if any(queries) else (),
             )
     return None
-
-
-def _common_query(first: RecordValue, second: RecordValue) -> str:
-    """Returns the query of a record. Results of earlier versions lack it."""
-    return first.query or second.query
 
 
 def _shuffled(first: Sequence[RecordValue], second: Sequence[RecordValue]) -> tuple[float, ...]:
@@ -211,7 +206,7 @@ def why_unpaired(first: Result, second: Result, metric: str) -> str:
         if not details_of(result):
             return f'the {name} has no samples of this package'
         if not any(_record_values(result, metric, reading) for reading in _READINGS):
-            return f'the score of the {name} is not the mean of its samples (an old file? then evaluate again)'
+            return f'the score of the {name} is not the mean of its samples'
     return f'fewer than {FEWEST} records, or queries, are in both'
 
 

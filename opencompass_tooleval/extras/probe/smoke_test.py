@@ -32,7 +32,7 @@ def run_trial() -> int:
         TrialError: The gold answers do not score 100.
         Exception: Any error of inference or evaluation in this environment.
     """
-    datasets = Config.fromfile(_CONFIGS / 'datasets' / 'demo' / 'tooleval_ultratool_demo_gen.py')
+    datasets = Config.fromfile(_CONFIGS / 'datasets' / 'demo' / 'tooleval_demo_gen.py')
     (dataset,) = (row for row in datasets['tooleval_ultratool_en_datasets'] if row['name'] == 'tool_usage')
     model = Config.fromfile(_CONFIGS / 'models' / 'tooleval_oracle.py')['models'][0]
     output = io.StringIO()

@@ -18,7 +18,6 @@ function colours(onPaper) {
     modebar: { bgcolor: 'transparent', color: grid, activecolor: text },
     xaxis: axis,
     yaxis: axis,
-    polar: { bgcolor: 'transparent', radialaxis: axis, angularaxis: axis },
   };
 }
 

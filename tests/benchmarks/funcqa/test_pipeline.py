@@ -26,7 +26,7 @@ from opencompass.models import HuggingFacewithChatTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_funcqa_demo_gen import (
+    from opencompass_tooleval.configs.datasets.demo.tooleval_demo_gen import (
         tooleval_funcqa_datasets, tooleval_funcqa_react_datasets,
     )
     from opencompass_tooleval.configs.summarizers.tooleval_funcqa import summarizer

@@ -19,8 +19,9 @@ from mmengine.config import read_base
 from opencompass_tooleval.models.fixed_models import OracleModel, ReplayModel
 
 with read_base():
-    from opencompass_tooleval.configs.eval_ultratool import eval, infer, summarizer
     from opencompass_tooleval.configs.datasets.ultratool.tooleval_ultratool_gen import tooleval_ultratool_zh_datasets
+    from opencompass_tooleval.configs.summarizers.tooleval_ultratool import summarizer
+    from opencompass_tooleval.configs.tooleval_local import eval, infer
 
 datasets = [row for row in tooleval_ultratool_zh_datasets if row['name'] in TASKS]
 for row in datasets:

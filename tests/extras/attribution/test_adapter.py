@@ -172,15 +172,15 @@ def run_task(task: Any, folder: Path, row: ConfigDict, stored: dict[str, Any]) -
 
 
 @pytest.mark.parametrize(
-    ('task', 'file', 'name'),
+    ('task', 'name'),
     [
-        (ToolEvalEvalTask, 'teval', 'tooleval-teval-instruct_v2-fc'),
-        (OpenICLEvalTask, 'fc', 'tooleval-restbench-tmdb-fc'),
-        (ToolEvalEvalTask, 'fc', 'tooleval-toolbench-calls_g2-fc'),
+        (ToolEvalEvalTask, 'tooleval-teval-instruct_v2-fc'),
+        (OpenICLEvalTask, 'tooleval-restbench-tmdb-fc'),
+        (ToolEvalEvalTask, 'tooleval-toolbench-calls_g2-fc'),
     ],
 )
-def test_native_calls_that_a_parser_lost(task: Any, file: str, name: str, tmp_path: Path) -> None:
-    row = demo_row(file, name)
+def test_native_calls_that_a_parser_lost(task: Any, name: str, tmp_path: Path) -> None:
+    row = demo_row(name)
 
     def change(i: int, prediction: dict[str, Any]) -> dict[str, Any]:
         if i % 2:
@@ -203,21 +203,21 @@ def test_native_calls_that_a_parser_lost(task: Any, file: str, name: str, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ('task', 'file', 'name', 'metric'),
+    ('task', 'name', 'metric'),
     [
-        (ToolEvalEvalTask, 'teval', 'tooleval-teval-instruct_v2', 'string_args_em_metric'),
-        (ToolEvalEvalTask, 'ultratool', 'tooleval-ultratool-tool_usage_awareness_zh', 'local_accuracy'),
-        (OpenICLEvalTask, 'teval', 'tooleval-teval-instruct_v2', 'string_args_em_metric'),
+        (ToolEvalEvalTask, 'tooleval-teval-instruct_v2', 'string_args_em_metric'),
+        (ToolEvalEvalTask, 'tooleval-ultratool-tool_usage_awareness_zh', 'local_accuracy'),
+        (OpenICLEvalTask, 'tooleval-teval-instruct_v2', 'string_args_em_metric'),
     ],
 )
 def test_a_text_as_written_is_postprocessed_like_the_served_one(
-    task: Any, file: str, name: str, metric: str, tmp_path: Path
+    task: Any, name: str, metric: str, tmp_path: Path
 ) -> None:
-    row = demo_row(file, name)
+    row = demo_row(name)
 
     def change(i: int, prediction: dict[str, Any]) -> dict[str, Any]:
         written = f'<think>so</think>{prediction["prediction"]}'
-        written = written.replace('</think>', '</think>```json') + '```<|im_end|>' if file == 'teval' else written
+        written = written.replace('</think>', '</think>```json') + '```<|im_end|>' if '-teval-' in name else written
         return {**prediction, 'prediction': '', SERVING: fault(written, cause=REASONING)}
 
     result = run_task(task, tmp_path, row, answered(row, change)[0])
@@ -225,6 +225,6 @@ def test_a_text_as_written_is_postprocessed_like_the_served_one(
     assert (result[metric], points[metric]['written']) == (0.0, 100.0) and points[metric]['high'] == 100.0
 
 
-def demo_row(name: str, abbr: str) -> ConfigDict:
-    config = Config.fromfile(DEMO / f'tooleval_{name}_demo_gen.py', format_python_code=False)
+def demo_row(abbr: str) -> ConfigDict:
+    config = Config.fromfile(DEMO / 'tooleval_demo_gen.py', format_python_code=False)
     return next(row for key, rows in config.items() if key.endswith('_datasets') for row in rows if row['abbr'] == abbr)

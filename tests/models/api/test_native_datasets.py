@@ -29,10 +29,9 @@ from opencompass_tooleval.models import ToolEvalOpenAI
 from opencompass_tooleval.runners import ToolEvalDevicePool
 
 with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_agent_demo_gen import tooleval_agent_rows
-    from opencompass_tooleval.configs.datasets.demo.tooleval_fc_demo_gen import tooleval_fc_demo_datasets
-    from opencompass_tooleval.configs.datasets.demo.tooleval_teval_demo_gen import (
-        tooleval_teval_en_v2_fc_datasets, tooleval_teval_zh_v2_fc_datasets,
+    from opencompass_tooleval.agents.demo_config_rows import tooleval_agent_rows
+    from opencompass_tooleval.configs.datasets.demo.tooleval_demo_gen import (
+        tooleval_fc_demo_datasets, tooleval_teval_en_v2_fc_datasets, tooleval_teval_zh_v2_fc_datasets,
     )
     from opencompass_tooleval.configs.summarizers.tooleval import summarizer
     from opencompass_tooleval.configs.tooleval_local import eval, infer

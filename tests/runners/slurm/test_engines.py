@@ -20,7 +20,7 @@ from tests.engines import none_left, processes, scripted_engine, serve_engine, u
 from tests.runners.slurm.conftest import Testbed
 
 SERVED = 'opencompass_tooleval.models.served_model.ToolEvalServed'
-DEMO = ROOT / 'opencompass_tooleval' / 'configs' / 'datasets' / 'demo' / 'tooleval_teval_demo_gen.py'
+DEMO = ROOT / 'opencompass_tooleval' / 'configs' / 'datasets' / 'demo' / 'tooleval_demo_gen.py'
 
 
 @pytest.fixture(autouse=True)

@@ -1,31 +1,39 @@
-# 56 shipped records of five benchmarks for a first run (tooleval run demo): few and easy ones, written for this
-# project. Their scores are not the benchmarks' scores, so names begin with demo-. They need no download, judge or
-# native calls, and every data set is complete. All demo records: eval_demo.py.
+# Records shipped with this package, few and easy ones: their scores are not the benchmarks' scores. `tooleval run demo`
+# asks 56 of five benchmarks, which need no judge and no native calls, in data sets named demo-...; `tooleval run
+# funcqa-demo` those of FuncQA; also teval, ultratool, restbench, toolbench, agent, fc (native tools) and easytool.
 from mmengine.config import read_base
 
-with read_base():
-    from opencompass_tooleval.configs.datasets.demo.tooleval_funcqa_demo_gen import tooleval_funcqa_datasets as _funcqa
-    from opencompass_tooleval.configs.datasets.demo.tooleval_restbench_demo_gen import (
-        tooleval_restbench_datasets as _restbench,
-    )
-    from opencompass_tooleval.configs.datasets.demo.tooleval_teval_demo_gen import (
-        tooleval_teval_en_v2_datasets as _teval,
-    )
-    from opencompass_tooleval.configs.datasets.demo.tooleval_toolbench_demo_gen import (
-        tooleval_toolbench_datasets as _toolbench,
-    )
-    from opencompass_tooleval.configs.datasets.demo.tooleval_ultratool_demo_gen import (
-        tooleval_ultratool_en_datasets as _ultratool,
-    )
+from opencompass_tooleval.models import ReplayModel
 
-_abbrs = [
-    *['tooleval-teval-plan_json_v2', 'tooleval-teval-plan_str_v2', 'tooleval-teval-review_str_v2'],
-    *['tooleval-ultratool-tool_selection_en', 'tooleval-ultratool-tool_usage_awareness_en'],
-    *['tooleval-ultratool-tool_usage_en', 'tooleval-restbench-tmdb', 'tooleval-restbench-tmdb-easytool'],
-    *['tooleval-funcqa-multi_hop-zero_shot', 'tooleval-toolbench-selection_5', 'tooleval-toolbench-calls_g2'],
-]
-tooleval_demo_datasets = [
-    dict(row, abbr=f'demo-{row["abbr"][9:]}')
-    for row in [*_teval, *_ultratool, *_restbench, *_funcqa, *_toolbench]
-    if row['abbr'] in _abbrs
-]
+with read_base():
+    from opencompass_tooleval.agents.demo_config_rows import tooleval_demo_rows as _rows
+
+    from ..funcqa.tooleval_funcqa_fc_gen import tooleval_funcqa_fc_datasets as _funcqa
+    from ..restbench.tooleval_restbench_fc_gen import tooleval_restbench_spotify_fc_datasets as _spotify
+    from ..restbench.tooleval_restbench_fc_gen import tooleval_restbench_tmdb_fc_datasets as _tmdb
+    from ..toolbench.tooleval_toolbench_calls_fc_gen import tooleval_toolbench_calls_fc_datasets as _calls
+    from ..toolbench.tooleval_toolbench_success_gen import tooleval_toolbench_success_datasets as _success
+
+for _row in [*_tmdb, *_spotify, *_funcqa, *_calls, *_success]:
+    _row['path'] = f'tooleval:demo/{_row["path"][5:]}'
+_success[0]['eval_cfg']['evaluator']['judge_cfg'] = dict(  # type: ignore[index]
+    type=ReplayModel, abbr='replayed-judge', path='tooleval:demo/toolbench/judge_success.jsonl'
+)
+tooleval_demo_datasets = _rows['demo']
+tooleval_teval_en_v2_datasets = _rows['teval_en_v2']
+tooleval_teval_zh_v2_datasets = _rows['teval_zh_v2']
+tooleval_teval_en_v2_fc_datasets = _rows['teval_en_v2_fc']
+tooleval_teval_zh_v2_fc_datasets = _rows['teval_zh_v2_fc']
+tooleval_ultratool_zh_datasets = _rows['ultratool_zh']
+tooleval_ultratool_en_datasets = _rows['ultratool_en']
+tooleval_restbench_datasets = _rows['restbench']
+tooleval_funcqa_datasets = _rows['funcqa']
+tooleval_funcqa_react_datasets = _rows['funcqa_react']
+tooleval_toolbench_datasets = [*_rows['toolbench'], *_success]
+tooleval_agent_datasets = _rows['agent']
+tooleval_agent_react_datasets = _rows['agent_react']
+tooleval_fc_demo_datasets = [*_tmdb, *_spotify, *_funcqa, *_calls]
+tooleval_easytool_teval_en_datasets = _rows['easytool_teval_en']
+tooleval_easytool_teval_zh_datasets = _rows['easytool_teval_zh']
+tooleval_easytool_ultratool_zh_datasets = _rows['easytool_ultratool_zh']
+tooleval_easytool_ultratool_en_datasets = _rows['easytool_ultratool_en']
