@@ -259,55 +259,35 @@ def test_few_modules_of_the_plugin_name_attribution() -> None:
     assert [name for name in named if codes.search((PACKAGE / name).read_text(encoding='utf-8'))] == []
 
 
-# Statements that a folder may have. A raise is added with its reason on the same line: 3850 + 60,  # the reason
-BUDGETS = {
+# Statements that a folder may have. Look for code to delete before you raise one; lower it when code is deleted.
+CEILINGS = {
     '__init__': 1,
-    'agents': 3190 + 15,  # tasks of twins
-    # loaders change records, for twins; styles of replayed answers; calls left in texts; empty paths
-    'benchmarks': 4900 + 60 + 14 + 16,  # as above; other numbers; twins' requests; encoders; what builds a file
-    'catalogue': 430
-    + 83,  # provenance is a typed record; samples in words; several variants of one kind, with seeds; encoders
-    # commands of a run have its key; --sample, --within and --twin; what servers refuse is written
-    'cli': 950 + 251,  # as above; --wire, keys, --set, --watch; deep folders; checks come first; data and encoders
-    'configs': 500 + 10,  # configs of twins
-    # sampling settings of stored answers; samples, their intervals; shares of points kept; what goes back to servers
-    # and what their answers show; one escaper; calls that answers quote; large queries
-    'core': 3250 + 165 + 138 + 3 + 15 + 50,  # as above; items of Responses and Messages; cache writes
-    'data_path': 89,  # which files of data sets are missing, and which encoders they need
-    'embedding': 240 + 22,  # encoders are fetched, and a missing one names the folder to copy
-    'environments': 1320 + 5,  # planned failures of twins
-    'evaluators': 205 + 4,  # the first records are no sample
-    # attribution was a part of core, results, report and evaluators; typed results were one of core. The rest is tasks
-    # that the owner of tools writes: files, state by meaning, effects, commands.
-    # plan, compare, gate and doctor were parts of cli, results, core and tasks
-    # every file that a trusted file of tasks covers, and lists of MCP tools that do not end
-    'extras': 5900 + 750 + 160 + 866 + 1306 + 75 + 41 + 525,  # as above; doctor --wire; golds of own tasks
-    # results of twins; what answers show about servers; what a scoring moved, and results of other answers
-    'findings': 255 + 4 + 39 + 22 + 9,  # as above; thoughts left out; renamed predictions
-    # other settings; shards of earlier runs are joined; replicas are prepared one at a time
-    'inferencers': 400 + 48 + 86,  # which answers and results count, and come from where; failures sent once more
-    'instructions': 415,
-    'judging': 430 + 10,  # requests are counted before they are sent
-    # checks of a config before a run, which were in tasks; samples are drawn; one check of budgets, of cli; refused
-    # members one after another, lost answers of streams, waits, tokens in totals
-    # chat templates; failures like refusals; names that screens cannot show
-    'models': 3990 + 177 + 167 + 412 + 130,  # Responses and Messages; shared rates; nearest names; missing local models
-    'partitioner': 70 + 10 + 9,  # tells what plan finds; runs that do not exist
-    'plugin': 50 + 10,  # the functions of ADDED; tables of checks; data sets of a user's file
-    'report': 1670 + 15,  # cost of the rows that rank models; causes of models without a rank
-    # The table of results was a part of the report, with parts of the summarizer.
-    # the table of results; findings on comparisons; intervals of samples; originals of twins
-    'results': 180 + 202 + 54,  # what another scoring moves; results of the look before; main gains, of report
-    'runners': 1310 + 11 + 7,  # arrays in parts; names of files; API models at once
-    'summarizers': 415 + 76,  # spread over seeds; heads wrap; columns that fit; order; cost; gains of variants
-    # plan counts other settings; intervals; what answers show about servers
-    'tasks': 830 + 41 + 35,  # results with digests, which replace outdated ones; requests in flight per address
-    'tool_docs': 1100 + 5,  # API descriptions are written here, and no longer in instructions
-    'twins': 1200 + 27,  # values and names in other forms, gold within the tolerance, other orders
-    # lines of JSON, other settings; joined shards, for 39 of the partitioner; samples in words
-    # the steps of a fix are not all made; pairs of a config; replicas that end together
-    # numbers that lack; what a config uses; digests of results; damaged files of any kind; replicas without locks
-    'work_dir': 2120 + 100 + 50 + 224 + 152,  # one store of answers, for 51 of inferencers and models
+    'agents': 3250,
+    'benchmarks': 4350,
+    'catalogue': 520,
+    'cli': 1200,
+    'configs': 330,
+    'core': 3600,
+    'data_path': 100,
+    'embedding': 270,
+    'environments': 1325,
+    'evaluators': 210,
+    'extras': 8550,
+    'findings': 340,
+    'inferencers': 530,
+    'instructions': 410,
+    'judging': 440,
+    'models': 4850,
+    'partitioner': 90,
+    'plugin': 62,
+    'report': 1700,
+    'results': 470,
+    'runners': 1350,
+    'summarizers': 490,
+    'tasks': 910,
+    'tool_docs': 1100,
+    'twins': 1250,
+    'work_dir': 2650,
 }
 
 
@@ -320,14 +300,14 @@ def statements(file: Path) -> int:
     )
 
 
-def test_every_room_keeps_to_its_budget() -> None:
+def test_every_room_keeps_to_its_ceiling() -> None:
     counts = Counter[str]()
     for file in ALL:
         counts[room_of(file)] += statements(file)
-    assert counts.keys() == BUDGETS.keys()
-    assert {room: count for room, count in counts.items() if count > BUDGETS[room]} == {}
-    lines = Path(__file__).read_text(encoding='utf-8').partition('BUDGETS = {')[2].partition('\n}')[0].splitlines()
-    assert [line for line in lines if '+' in line.partition('#')[0] and not line.partition('#')[2].strip()] == []
+    assert counts.keys() == CEILINGS.keys()
+    assert {
+        room: count for room, count in counts.items() if not 0.97 * CEILINGS[room] - 1 <= count <= CEILINGS[room]
+    } == {}
 
 
 LIGHT = """

@@ -743,7 +743,6 @@ WITHOUT_OUTSIDE_TEXT: Mapping[str, str] = {
     'extras/tasks/check.py': 'arguments of solutions, up to a length, in files that a user trusts',
     'extras/tasks/task_file.py': 'a name of at most 80 characters, the name of a file, and the words of one',
     'extras/tasks/git_data.py': 'forty characters',
-    'extras/tasks/commands.py': 'the request that a user gives on the command line',
     'catalogue/subset_names.py': 'names of files and data sets',
     'core/calls/tool_set.py': 'names of tools, the first 512 characters',
     'models/literal_keys.py': 'names in a config of the user',

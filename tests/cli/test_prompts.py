@@ -39,9 +39,8 @@ class RecordingModel(OracleModel):
 
 def sent(dataset: Any, folder: Path) -> Prompts:
     model = RecordingModel()
-    cfg = ConfigDict(
-        models=[ConfigDict(abbr='recording', type=RecordingModel)], datasets=[[dataset]], work_dir=str(folder)
-    )
+    models = [ConfigDict(abbr='recording', type=RecordingModel)]
+    cfg = ConfigDict(models=models, datasets=[[dataset]], work_dir=str(folder), is_scored=False)
     ToolEvalInferTask(cfg).run(model, 'recording')
     return model.sent
 
