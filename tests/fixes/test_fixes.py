@@ -612,7 +612,7 @@ def a_disk_that_cannot_be_written(place: Place) -> None:
     assert [path.name for path in moved.iterdir()] == [run.name]
 
 
-@row('tooleval agents bank build --from SOURCE --out FILE', 'tooleval agents bank build --from SOURCE --out {}')
+@row('tooleval agents bank build --from {} --out {}')
 def a_bank_that_is_missing(place: Place) -> None:
     source = DEMO / 'teval' / 'EN'
     fix = 'tooleval agents bank build --from SOURCE --out FILE'
@@ -625,7 +625,7 @@ def a_bank_that_is_missing(place: Place) -> None:
     assert open_bank(str(Path('kept').absolute())).tasks()
 
 
-@row('tooleval agents bank build --from {} --out FILE')
+@row('tooleval agents bank build --from {} --out {}')
 def recordings_that_are_read_at_each_start(place: Place) -> None:
     shutil.copytree(DEMO / 'teval' / 'EN', 'my data')
     place.patch.setattr('opencompass_tooleval.agents.tasks.open_bank.MAX_SOURCE_BYTES', 10)
