@@ -51,7 +51,7 @@ GLUE_MODULES = {
     'partitioner.py',
     'agents/loops/lagent_bridge.py',
     'extras/preparing/generation.py',
-    'extras/probe/smoke_test.py',  # runs OpenCompass's tasks
+    'extras/probe/trial_run.py',  # runs OpenCompass's tasks
 }
 """What may touch OpenCompass beside every ``adapter.py``, and ``task.py`` and ``configs.py`` of benchmarks."""
 DOORS = ('scoring.py', 'data.py', 'prompts.py', 'reading.py', 'tables.py')

@@ -92,7 +92,7 @@ from opencompass_tooleval.extras.tasks.differences import with_numbers
 from opencompass_tooleval.extras.tasks.goal import asks_user
 from opencompass_tooleval.extras.tasks.gold import Gold, gold_lines, wrong_state
 from opencompass_tooleval.extras.tasks.leaves import Given, fits, free_of, kind_of, tokens
-from opencompass_tooleval.extras.typed_result import FORMS, MAX_RESULT, NONE, find_result, is_same
+from opencompass_tooleval.extras.tasks.typed_result import FORMS, MAX_RESULT, NONE, find_result, is_same
 from opencompass_tooleval.instructions import method_replies as replies
 from opencompass_tooleval.judging.judgement import unread_reply
 from opencompass_tooleval.judging.yes_no import read_reply as read_yes_no
@@ -573,7 +573,7 @@ READERS: Mapping[str, Reader] = {
             if form != NONE
             for part in (text[:MAX_RESULT], find_result(text), find_result(f'Result: {text}'))
         ],
-        ('extras/typed_result.py',),
+        ('extras/tasks/typed_result.py',),
     ),
     'tasks, values of a gold': Reader(
         lambda text: [

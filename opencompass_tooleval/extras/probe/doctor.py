@@ -122,7 +122,7 @@ def check_registry() -> Iterator[Finding]:
 def check_running() -> Iterator[Finding]:
     """Runs inference and evaluation on shipped records."""
     try:
-        from opencompass_tooleval.extras.probe.smoke_test import run_trial
+        from opencompass_tooleval.extras.probe.trial_run import run_trial
 
         samples = run_trial()
     except Exception as error:  # whatever stops the trial will stop a sweep

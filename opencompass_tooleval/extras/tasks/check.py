@@ -33,7 +33,7 @@ from opencompass_tooleval.extras.tasks.gold_file import read_golds
 from opencompass_tooleval.extras.tasks.leaves import Given, shown
 from opencompass_tooleval.extras.tasks.opened import FolderState, Opened
 from opencompass_tooleval.extras.tasks.task_file import NO_COPY, WrittenTask
-from opencompass_tooleval.extras.typed_result import LIST, NUMBER, PAIRS, SET, items_of, pairs_of, plain_text
+from opencompass_tooleval.extras.tasks.typed_result import LIST, NUMBER, PAIRS, SET, items_of, pairs_of, plain_text
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 
 SOLUTION = 'makes the calls of the solution'

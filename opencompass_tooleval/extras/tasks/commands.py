@@ -22,7 +22,7 @@ from opencompass_tooleval.extras.mcp_servers.commands import EnvOption, read_cal
 from opencompass_tooleval.extras.tasks.gold import gold_lines
 from opencompass_tooleval.extras.tasks.gold_file import read_golds
 from opencompass_tooleval.extras.tasks.task_file import ENDINGS, NO_COPY, TaskFile, load_tasks
-from opencompass_tooleval.extras.typed_result import DATE, NUMBER, SET, TEXT, read_result
+from opencompass_tooleval.extras.tasks.typed_result import DATE, NUMBER, SET, TEXT, read_result
 from opencompass_tooleval.findings.finding import found
 from opencompass_tooleval.work_dir.printing import Screen, say
 from opencompass_tooleval.work_dir.whole_file import write_whole

@@ -15,7 +15,7 @@ from opencompass_tooleval.core.calls.trajectory import NOT_FINISHED, AnsweredCal
 from opencompass_tooleval.core.scoring.refusal import REFUSED, without_offer
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.extras.tasks.gold import Gold, wrong_state
-from opencompass_tooleval.extras.typed_result import find_result, is_same
+from opencompass_tooleval.extras.tasks.typed_result import find_result, is_same
 
 FORBIDDEN_CALL = 'goal:forbidden'
 NOT_ASKED = 'goal:not_asked'

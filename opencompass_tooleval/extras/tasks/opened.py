@@ -26,7 +26,7 @@ from opencompass_tooleval.extras.tasks.gold import Gold
 from opencompass_tooleval.extras.tasks.gold_file import read_golds
 from opencompass_tooleval.extras.tasks.state import State, read_state
 from opencompass_tooleval.extras.tasks.task_file import TaskFile, WrittenTask, check_scripts, load_tasks
-from opencompass_tooleval.extras.typed_result import DATE, LIST, NUMBER, PAIRS, SET, TEXT
+from opencompass_tooleval.extras.tasks.typed_result import DATE, LIST, NUMBER, PAIRS, SET, TEXT
 
 _START = 'start'
 _IS_CHINESE = '\u4e00', '\u9fff'

@@ -26,7 +26,7 @@ from opencompass_tooleval.embedding.locate import default_cache
 from opencompass_tooleval.extras.mcp_servers.fixture import PLACEHOLDER, folder_state, on_copies
 from opencompass_tooleval.extras.tasks import functions
 from opencompass_tooleval.extras.tasks.effects import KINDS
-from opencompass_tooleval.extras.typed_result import DATE, FORMS, NONE, NUMBER, PAIRS, TEXT, read_result
+from opencompass_tooleval.extras.tasks.typed_result import DATE, FORMS, NONE, NUMBER, PAIRS, TEXT, read_result
 from opencompass_tooleval.tool_docs.yaml_text import load_yaml
 from opencompass_tooleval.work_dir.data_files import read_plain, sha256_of
 from opencompass_tooleval.work_dir.trust import Trustee, uses

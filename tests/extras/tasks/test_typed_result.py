@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencompass_tooleval.extras.typed_result import (
+from opencompass_tooleval.extras.tasks.typed_result import (
     DATE,
     FORMS,
     LIST,
