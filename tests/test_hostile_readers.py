@@ -103,11 +103,10 @@ from opencompass_tooleval.models.api.failure import Failure, failure_of_status, 
 from opencompass_tooleval.models.api.raw_text import SOURCES, Found
 from opencompass_tooleval.models.api.reply import Reply, answer_of, read_message
 from opencompass_tooleval.models.observing import Observer
+from opencompass_tooleval.report.build import short_digests, to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.figure import Table
-from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import runs_table
 from opencompass_tooleval.report.samples import tasks_of
-from opencompass_tooleval.report.writing import short_digests
 from opencompass_tooleval.results.table import read as read_runs
 from opencompass_tooleval.runners.slurm.syntax import read_array_limit, read_job_id, read_jobs, read_states
 from opencompass_tooleval.tool_docs.api_list import find_api_list
@@ -656,7 +655,7 @@ READERS: Mapping[str, Reader] = {
         lambda text: tasks_of([[('user', text)], [('user', f'{text} ')], [('user', '. ' + text)]]),
         ('report/samples.py',),
     ),
-    'digests on a page': Reader(short_digests, ('report/writing.py',)),
+    'digests on a page': Reader(short_digests, ('report/build.py',)),
     'refusal': Reader(
         lambda text: [
             [is_refusal(beginning + text), declines_or_apologizes(text), without_offer(text[:MAX_REFUSAL_CHARS])]

@@ -21,9 +21,9 @@ from opencompass_tooleval.core.scoring.result import INFRA, OVER_BUDGET
 from opencompass_tooleval.core.scoring.usage import Usage, total_usage
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.inferencers.inferencer import Prompt, Prompts, ToolEvalGenInferencer
-from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.budget import Account
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner, Outcome
+from opencompass_tooleval.models.model_config import AuxiliaryModel
 from opencompass_tooleval.work_dir.replicas import Claims
 from opencompass_tooleval.work_dir.store import EARLIER, Answers, Row, key_text, keys_of
 

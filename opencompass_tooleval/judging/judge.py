@@ -23,10 +23,9 @@ from opencompass_tooleval.core.scoring.usage import Usage, read_usage
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging, begun, carry_out
 from opencompass_tooleval.judging.judgement import UnjudgedError, Unread
-from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.literal_keys import KEYS, is_secret
-from opencompass_tooleval.models.model_config import OF_PACKAGE
+from opencompass_tooleval.models.model_config import OF_PACKAGE, AuxiliaryModel
 from opencompass_tooleval.work_dir.store import AnswerStore, Place, Row
 
 T = TypeVar('T')

@@ -23,9 +23,9 @@ from opencompass_tooleval.core.scoring.result import INFRA, TRUNCATED
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usage, with_failed
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_usage
 from opencompass_tooleval.core.text.jsonable import answer_digest
-from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.budget import account_of_model
 from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.models.model_config import AuxiliaryModel
 from opencompass_tooleval.models.request_queue import Arrivals, RequestQueue, RequestQueues, open_queue
 from opencompass_tooleval.work_dir.run_context import Report, report_nothing, run_context
 from opencompass_tooleval.work_dir.store import FAILED, MODEL, REASON, AnswerStore, Row

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from opencompass_tooleval import plugin
+from opencompass_tooleval import __version__, plugin
+from opencompass_tooleval.catalogue.labels import words_of_reason
+from opencompass_tooleval.catalogue.metrics import lower_is_better
 from opencompass_tooleval.catalogue.tables import published_columns
 from opencompass_tooleval.catalogue.variants import find_variant
+from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.core.text.escapes import csv_cell, latex_text, markdown_text
 from opencompass_tooleval.findings.of_results import findings_of_run, of_comparisons
 from opencompass_tooleval.plugin import BENCHMARKS, VARIANTS
 from opencompass_tooleval.report.agent_figures import agent_figures
 from opencompass_tooleval.report.board import Board, board_table, boards, printed_table
 from opencompass_tooleval.report.charts import to_plotly
-from opencompass_tooleval.report.figure import Figure, Table, as_table
-from opencompass_tooleval.report.files import save_table
+from opencompass_tooleval.report.figure import Figure, Table, as_table, shown
+from opencompass_tooleval.report.names import title_of
 from opencompass_tooleval.report.overview import Overview, overview
 from opencompass_tooleval.report.pages import Page, pages_of
 from opencompass_tooleval.report.provenance import missing_table, older_table, others_table, results_table, runs_table
 from opencompass_tooleval.report.published import published_table
 from opencompass_tooleval.report.reasons import reason_figures
-from opencompass_tooleval.report.samples import SampleFiles
-from opencompass_tooleval.report.script import to_script
+from opencompass_tooleval.report.samples import SampleFiles, to_script
 from opencompass_tooleval.report.spending import cost_in_all, spending_figures, spent_of
 from opencompass_tooleval.report.variant_figures import (
     comparisons,
@@ -34,9 +44,131 @@ from opencompass_tooleval.report.variant_figures import (
     variant_figures,
     variant_table,
 )
-from opencompass_tooleval.report.writing import STATIC, replaced, templates, write_page
 from opencompass_tooleval.results.table import Material, read, run_names
 from opencompass_tooleval.work_dir.printing import say
+from opencompass_tooleval.work_dir.whole_file import naming
+
+
+def to_csv(table: Table) -> str:
+    """Formats a table as comma-separated values, with a header row."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator='\n')
+    writer.writerows([csv_cell(text) for text in row] for row in (table.columns, *table.rows))
+    return stream.getvalue()
+
+
+def to_markdown(table: Table) -> str:
+    """Formats a table as GitHub Markdown."""
+
+    def line(row: tuple[str, ...]) -> str:
+        return '| ' + ' | '.join(markdown_text(' '.join(text.split())) for text in row) + ' |'
+
+    rule = '| ' + ' | '.join('---' for _ in table.columns) + ' |'
+    return '\n'.join([line(table.columns), rule, *map(line, table.rows)]) + '\n'
+
+
+def to_latex(table: Table) -> str:
+    """Formats a table as a LaTeX tabular for the package booktabs."""
+
+    def line(row: tuple[str, ...]) -> str:
+        joined = ' & '.join(map(latex_text, row))
+        # The previous line ends in \\ or \midrule, which would read '[' or '*' as an argument.
+        return ('{}' if joined.startswith(('[', '*')) else '') + joined + r' \\'
+
+    head = rf'\begin{{tabular}}{{l{"r" * (len(table.columns) - 1)}}}'
+    body = [head, r'\toprule', line(table.columns), r'\midrule', *map(line, table.rows), r'\bottomrule']
+    return '\n'.join([*body, r'\end{tabular}']) + '\n'
+
+
+def save_table(table: Table, folder: Path, latex: Table | None = None) -> None:
+    """Writes ``NAME.csv``, ``NAME.md`` and ``NAME.tex``; broken characters become question marks.
+
+    Args:
+        table: The table.
+        folder: The destination.
+        latex: Replaces the table in LaTeX, if its texts are too long for print.
+    """
+    for ending, text in (('csv', to_csv(table)), ('md', to_markdown(table)), ('tex', to_latex(latex or table))):
+        (folder / f'{table.name}.{ending}').write_text(text, encoding='utf-8', errors='replace')
+
+
+FRESH = '.unfinished'
+"""Subfolder in which pages are built: this process may not be allowed to write next to the target folder."""
+STATIC = Path(__file__).parent / 'static'
+
+
+_DIGEST = re.compile(r'[0-9a-f]{24,}')
+
+
+def short_digests(text: str) -> Markup:
+    """Marks digests in a text, so that a page shows them shortened, but copies them whole."""
+    parts = Markup('<span class="digest" tabindex="0" data-tip="{0}">{0}</span>')
+    digests = _DIGEST.findall(text)
+    texts = zip(_DIGEST.split(text), [*map(parts.format, digests), ''], strict=True)
+    return Markup('').join(part for pair in texts for part in pair)
+
+
+@contextmanager
+def replaced(out: Path, marker: str, what: str) -> Iterator[Path]:
+    """Yields an empty folder; its content replaces that of ``out`` when the block ends without an error.
+
+    Args:
+        out: A new or empty folder, or one with earlier pages.
+        marker: Name of the file that marks a folder of such pages.
+        what: Name of the pages in a message.
+
+    Raises:
+        DataError: ``out`` contains something else.
+    """
+    try:
+        if out.exists() and any(out.iterdir()) and not (out / marker).is_file():
+            raise DataError(out, f'this folder has other files than a {what}', fix='name another with -o')
+        out.mkdir(parents=True, exist_ok=True)
+        (out / marker).write_text(f'{__version__}\n', encoding='utf-8')
+    except OSError as error:
+        why = f'the folder cannot be created or written ({error.strerror})'
+        raise DataError(out, why, fix='choose another folder with -o') from error
+    fresh = out / FRESH
+    shutil.rmtree(fresh, ignore_errors=True)  # left by a killed process
+    try:
+        with naming(out):
+            fresh.mkdir()
+            yield fresh
+        for old in out.iterdir():
+            if old.name not in (FRESH, marker):
+                shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
+        for new in fresh.iterdir():
+            new.rename(out / new.name)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def templates() -> Environment:
+    """Returns the environment of the page templates; all text is escaped."""
+    environment = Environment(
+        loader=PackageLoader('opencompass_tooleval.report'),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters['short_digests'] = short_digests
+    environment.globals |= {
+        'shown': shown,
+        'as_table': as_table,
+        'title_of': title_of,
+        'words_of_reason': words_of_reason,
+        'version': __version__,
+        'lower_is_better': lower_is_better,
+    }
+    return environment
+
+
+def write_page(environment: Environment, template: str, name: str, out: Path, context: Mapping[str, Any]) -> None:
+    """Writes ``NAME.html``; broken characters become question marks."""
+    text = environment.get_template(f'{template}.html.j2').render(context, page=name)
+    (out / f'{name}.html').write_text(text, encoding='utf-8', errors='replace')
+
 
 MARKER = '.tooleval-report'
 

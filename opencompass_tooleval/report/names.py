@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from typing import Any
 
 from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, are_agents, find_description
 from opencompass_tooleval.catalogue.variants import VariantKind, find_variant
 from opencompass_tooleval.plugin import BENCHMARKS, USERS, VARIANTS
+
+LONGEST = 100_000
+"""Maximum number of characters of a text; longer ones are cut, with a note."""
+
+
+def cut(text: str, most: int = LONGEST) -> str:
+    """Cuts a text to a maximum number of characters, and adds a note."""
+    return text if len(text) <= most else f'{text[:most]}\n[cut: {len(text)} characters]'
+
+
+def as_text(value: Any) -> str:
+    """Converts an answer to text; a list of answers, which some methods store, becomes JSON."""
+    return cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1))
+
 
 OTHERS = 'others'
 """Section of data sets from outside this package; the report does not know if more of a metric is better."""

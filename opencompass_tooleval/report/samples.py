@@ -26,11 +26,10 @@ from opencompass_tooleval.core.scoring.runs import with_runs
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens, spending_of
 from opencompass_tooleval.core.statistics.paired import details_of
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.report.names import title_of
+from opencompass_tooleval.core.text.jsonable import to_jsonable
+from opencompass_tooleval.report.names import as_text, title_of
 from opencompass_tooleval.report.provenance import Spent
-from opencompass_tooleval.report.script import to_script
 from opencompass_tooleval.report.standing import Digest
-from opencompass_tooleval.report.texts import as_text
 from opencompass_tooleval.report.trajectories import (
     THOUGHT,
     judged_areas,
@@ -47,6 +46,40 @@ from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, read_plain
 from opencompass_tooleval.work_dir.progress import run_counter
 from opencompass_tooleval.work_dir.prompt_tokens import Counter, prompt_tokens
 from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+
+def to_script(call: str, *arguments: Any) -> str:
+    """Formats ``call(...)`` with JSON arguments, in ASCII.
+
+    Each argument is a string for ``JSON.parse``, since in an object literal the key ``__proto__`` sets the prototype.
+    Non-ASCII characters (including U+2028, U+2029 and lone surrogates), ``<``, ``>`` and ``&`` are escaped, so that no
+    text can end the script or begin a comment.
+
+    Args:
+        call: A function name of the report.
+        arguments: JSON values; NaN and infinity become text.
+    """
+    return f'{call}({",".join(map(_parsed, arguments))});\n'
+
+
+def _parsed(value: Any) -> str:
+    return "JSON.parse('" + to_data(value).replace('\\', '\\\\').replace("'", "\\'") + "')"
+
+
+def to_data(value: Any) -> str:
+    """Returns JSON in ASCII without ``<``, ``>`` and ``&``, for a ``<script type="application/json">``.
+
+    Args:
+        value: JSON values; NaN and infinity become text.
+    """
+    try:
+        text = json.dumps(value, separators=(',', ':'), allow_nan=False)
+    except ValueError:  # results of other programs may contain NaN
+        text = json.dumps(to_jsonable(value), separators=(',', ':'))
+    for sign in '<>&':
+        text = text.replace(sign, f'\\u{ord(sign):04x}')
+    return text
+
 
 SIZE = 100
 EXCERPT = 90

@@ -12,7 +12,7 @@ from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Traje
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage, whole_number
 from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.core.text.jsonable import to_jsonable
-from opencompass_tooleval.report.texts import as_text, cut
+from opencompass_tooleval.report.names import as_text, cut
 
 MOST_STEPS = 500
 """Maximum number of steps shown, and of calls shown per step."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mmengine.config import ConfigDict
+from opencompass.models import VLLMwithChatTemplate
+from opencompass.models.openai_api import OAI_REASONING_MODEL_LIST, OpenAI
 from opencompass.registry import TASKS
 from opencompass.tasks import OpenICLInferTask, openicl_infer
 from opencompass.utils import (
@@ -26,7 +29,7 @@ from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.models.preflight import faults_of_pair
-from opencompass_tooleval.models.same_answers import why_same_answers
+from opencompass_tooleval.models.sampling import sampling_view
 from opencompass_tooleval.models.served_model import ToolEvalServed
 from opencompass_tooleval.models.shared_servers import is_served
 from opencompass_tooleval.tasks.task import CommandOfTask, Failures
@@ -36,6 +39,47 @@ from opencompass_tooleval.work_dir.lock import exclusive
 from opencompass_tooleval.work_dir.names import lock_path, replica_of
 from opencompass_tooleval.work_dir.replicas import Claims, remove_claims
 from opencompass_tooleval.work_dir.run_context import in_context
+
+
+def _sampling(model: Any, temperature: float | None) -> dict[str, Any]:
+    """Returns the sampling settings of a model's config and of the dataset's temperature."""
+    model = sampling_view(model, temperature)
+    parts: list[Any] = [
+        {'temperature': getattr(model, 'temperature', None)},
+        getattr(model, 'generation_kwargs', None),
+        getattr(model, 'gen_config', None),  # LMDeploy's
+        {} if temperature is None else {'temperature': temperature, 'do_sample': temperature > 0},
+        getattr(model, 'openai_extra_kwargs', None),
+    ]
+    given = {name: value for part in parts if isinstance(part, Mapping) for name, value in part.items()}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def why_same_answers(model: Any, temperature: float | None = None) -> str:
+    """Returns why all trials of a record would get the same answer; '' if they would not, or it is unknown.
+
+    Args:
+        model: Any OpenCompass model, built from its config.
+        temperature: Temperature in the dataset's config; None if it sets none.
+    """
+    given = _sampling(model, temperature)
+    for name in ('seed', 'random_seed'):
+        if name in given:
+            return f'it samples with {name}={given[name]} each time'
+    if given.get('top_k') == 1:
+        return 'it decodes greedily, by top_k=1'
+    accepted = inspect.signature(model.generate).parameters
+    if 'do_sample' in accepted or ('min_out_len' in accepted and 'temperature' not in accepted):  # LMDeploy, HF
+        return '' if given.get('do_sample') else 'it decodes greedily, since do_sample is not set'
+    by_name = any(name in model.path for name in OAI_REASONING_MODEL_LIST)  # as OpenCompass's class decides it
+    if isinstance(model, OpenAI) and getattr(model, 'no_temperature', by_name):
+        return ''  # no temperature is sent
+    if isinstance(model, VLLMwithChatTemplate):
+        given.setdefault('temperature', 0)
+    elif 'temperature' in accepted:
+        given.setdefault('temperature', accepted['temperature'].default)
+    return 'it samples at temperature 0' if given.get('temperature') == 0 else ''
+
 
 _SECONDS_PER_LOOK = 1.0
 

@@ -24,6 +24,7 @@ from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of, read_prices
 from opencompass_tooleval.core.scoring.sampling_settings import ASK, STORED_ANSWERS
 from opencompass_tooleval.core.scoring.usage import Usage
+from opencompass_tooleval.core.scoring.usage_summary import counted_by, spending_of
 from opencompass_tooleval.core.text.redaction import redact
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator
 from opencompass_tooleval.findings.finding import Finding, merged
@@ -48,9 +49,59 @@ from opencompass_tooleval.models.shared_servers import shared_servers, starts_se
 from opencompass_tooleval.tasks.first_prompts import FirstPrompts
 from opencompass_tooleval.tasks.read_config import read_config
 from opencompass_tooleval.work_dir.budget_file import ledger_file, read_ledger
-from opencompass_tooleval.work_dir.earlier_usage import EarlierUsage, earlier_usage
 from opencompass_tooleval.work_dir.names import replica_of, whole_name
 from opencompass_tooleval.work_dir.prompt_tokens import ESTIMATE, Counter, counter_of
+from opencompass_tooleval.work_dir.work_dir import WorkDir
+
+
+@dataclass(frozen=True)
+class EarlierUsage:
+    """Mean usage of the answers to one dataset.
+
+    Attributes:
+        prompt: Mean number of prompt tokens per answer (over all rounds of a dialogue), averaged over models.
+        completion: Mean number of completion tokens per answer, averaged over models.
+        models: The models that gave the answers.
+        counted_by: The server or tokenizer that counted the tokens.
+    """
+
+    prompt: float
+    completion: float
+    models: tuple[str, ...]
+    counted_by: str = ''
+
+
+def earlier_usage(run: Path, datasets: Collection[str]) -> dict[str, EarlierUsage]:
+    """Returns the mean usage of answers by dataset, from the results of a run.
+
+    Args:
+        run: A run, or a folder of runs (the latest is used). It need not exist.
+        datasets: Abbrs of the datasets to read.
+    """
+    try:
+        work = WorkDir.find(run)
+    except DataError:
+        return {}
+    means: dict[str, dict[str, tuple[float, float]]] = {}
+    counters: dict[str, dict[str, None]] = {}
+    for model, dataset in work.pairs():
+        if dataset not in datasets:
+            continue
+        try:
+            usage = (work.result(model, dataset) or {}).get('usage')
+        except DataError:
+            continue  # a damaged result has no usage
+        spending = spending_of(usage)
+        count = spending.with_tokens if spending else 0
+        if spending and count > 0:
+            means.setdefault(dataset, {})[model] = spending.prompt / count, spending.completion / count
+            counters.setdefault(dataset, {})[counted_by(usage or {})] = None
+    earlier = {}
+    for dataset, by_model in means.items():
+        prompt, completion = (sum(part) / len(by_model) for part in zip(*by_model.values(), strict=True))
+        earlier[dataset] = EarlierUsage(prompt, completion, tuple(by_model), ', '.join(filter(None, counters[dataset])))
+    return earlier
+
 
 _NAMES = {'models': model_abbr_from_cfg, 'datasets': dataset_abbr_from_cfg}
 """List in a config -> function that returns the abbr of a row."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from opencompass_tooleval.agents.loops.context import LEFT_OUT
+from opencompass_tooleval.agents.loops.steps import LEFT_OUT
 from opencompass_tooleval.agents.scoring.scoring import METRICS, WASTE
 from opencompass_tooleval.agents.tasks.records import load_data
 from opencompass_tooleval.agents.tasks.task import Task

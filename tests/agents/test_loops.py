@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.loops.context import LEFT_OUT
 from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
 from opencompass_tooleval.agents.loops.easytool import EasyTool
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
 from opencompass_tooleval.agents.loops.loops import Loop, make_loop
 from opencompass_tooleval.agents.loops.prompts import GOLD_ANSWER
+from opencompass_tooleval.agents.loops.steps import LEFT_OUT
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from opencompass_tooleval.agents.loops.context import LEFT_OUT
+from opencompass_tooleval.agents.loops.steps import LEFT_OUT
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.core.scoring.usage import Usage

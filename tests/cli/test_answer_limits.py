@@ -15,8 +15,8 @@ from mmengine.config import Config
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
 from opencompass_tooleval.models import ToolEvalOpenAI
-from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.conversation import Conversation
+from opencompass_tooleval.models.model_config import AuxiliaryModel
 from tests.cli.conftest import Command
 from tests.conftest import ROOT, ModelServer, start_server, sweep_of
 from tests.forked import run_opencompass

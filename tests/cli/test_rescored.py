@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.findings.of_results import scored_again
-from opencompass_tooleval.results.rescored import RESCORED, rescored
-from opencompass_tooleval.tasks.eval_task import to_json
+from opencompass_tooleval.tasks.eval_task import RESCORED, rescored, to_json
 from opencompass_tooleval.work_dir.stored import ANSWERS, ORIGIN, SCORING, with_origin
 from tests.cli.conftest import Command
 from tests.instructions.shared_data import expected, real

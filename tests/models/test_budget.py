@@ -17,9 +17,9 @@ from opencompass_tooleval.inferencers.inferencer import InfraFailureError
 from opencompass_tooleval.judging.judge import Judge
 from opencompass_tooleval.judging.judge_item import JudgeItem, single
 from opencompass_tooleval.judging.judgement import UnjudgedError
-from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.budget import account_of_model
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat
+from opencompass_tooleval.models.model_config import AuxiliaryModel
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.models.request_queue import open_queue
 from opencompass_tooleval.tasks.infer_task import ToolEvalInferTask

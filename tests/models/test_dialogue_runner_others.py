@@ -16,10 +16,10 @@ from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import other_rows
-from opencompass_tooleval.models.auxiliary_model import AuxiliaryModel
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.model_calls import AskingEndedError
+from opencompass_tooleval.models.model_config import AuxiliaryModel
 from opencompass_tooleval.models.request_queue import Arrivals, BatchQueue, ConcurrentQueue, RequestQueues
 from tests.inferencers.test_dialogue_inferencer import Run
 from tests.models.test_dialogue_runner import Echo

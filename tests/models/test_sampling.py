@@ -13,8 +13,8 @@ from opencompass.models.vllm_with_tf_above_v4_33 import VLLMwithChatTemplate
 from opencompass_tooleval.models.fixed_models import OracleModel
 from opencompass_tooleval.models.model_calls import ask
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-from opencompass_tooleval.models.same_answers import why_same_answers
 from opencompass_tooleval.models.sampling import sampling_options, sampling_view
+from opencompass_tooleval.tasks.infer_task import why_same_answers
 from tests.conftest import ModelServer
 from tests.models.test_wrappers import make_conversation
 

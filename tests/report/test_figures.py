@@ -20,13 +20,13 @@ from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.instructions.figures import selection_figure
 from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table, without_other_data
+from opencompass_tooleval.report.build import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.figure import CUT, Figure, Series, Table, as_table, short_names
-from opencompass_tooleval.report.files import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.provenance import results_table, runs_table
 from opencompass_tooleval.report.published import FOLDER, published, published_on
 from opencompass_tooleval.report.reasons import OTHERS, SHOWN, reason_figures
-from opencompass_tooleval.report.script import to_script
+from opencompass_tooleval.report.samples import to_script
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
 from opencompass_tooleval.results.table import Material, Missing, ModelResult, read
 from opencompass_tooleval.work_dir.work_dir import WorkDir

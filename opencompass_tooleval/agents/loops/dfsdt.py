@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from opencompass_tooleval.agents.loops import context
+from opencompass_tooleval.agents.loops import steps
 from opencompass_tooleval.agents.loops.finish import FINISH, Finish, finish_call, read_finish
 from opencompass_tooleval.agents.loops.prompts import GOLD_ANSWER
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, answered_call, as_written, repeated_arguments, thought_of
@@ -261,7 +261,7 @@ class _Search:
         """
         messages = (*node.messages, *map(_diversity_message, _former_candidates(node)))
         gold = self._golds[min(node.calls_before, len(self._golds) - 1)]
-        answer, omitted_observations = reply = yield from context.ask(
+        answer, omitted_observations = reply = yield from steps.ask(
             ModelRequest(messages, gold, self._tools), node.omitted_observations
         )
         if len(messages) > len(node.messages):  # later requests lack the message about former candidates

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from opencompass_tooleval.agents.loops import context, prompts
+from opencompass_tooleval.agents.loops import prompts, steps
 from opencompass_tooleval.agents.loops.finish import FINISH, Finish, finish_call, read_finish
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_call, repeated_arguments
 from opencompass_tooleval.agents.tasks.task import Task
@@ -118,7 +118,7 @@ class FunctionCalling:
         calls_left = self._max_calls
         for number in range(self._max_steps):
             request = ModelRequest(conversation, golds[min(number, len(golds) - 1)], tools)
-            reply = yield from context.ask(request, chain.omitted_observations)
+            reply = yield from steps.ask(request, chain.omitted_observations)
             answer, chain.omitted_observations = reply
             if reply.is_over_context:
                 return chain.end(stopped=OVER_CONTEXT)

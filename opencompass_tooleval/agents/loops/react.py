@@ -14,7 +14,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from opencompass_tooleval.agents.loops import context
+from opencompass_tooleval.agents.loops import steps
 from opencompass_tooleval.agents.loops.finish import FINISH, Finish, finish_call, read_finish
 from opencompass_tooleval.agents.loops.steps import MAX_TEXT, Chain, answered_call, bounded_value
 from opencompass_tooleval.agents.tasks.task import Task
@@ -107,8 +107,8 @@ class ReAct:
 
         for step in range(self._max_steps):
             request = ModelRequest(rounds.prompt(step == self._max_steps - 1), golds[min(step, len(golds) - 1)])
-            reply = yield from context.ask(
-                request, chain.omitted_observations, is_observation, f'{responses}{context.LEFT_OUT}\n'
+            reply = yield from steps.ask(
+                request, chain.omitted_observations, is_observation, f'{responses}{steps.LEFT_OUT}\n'
             )
             answer, chain.omitted_observations = reply
             if reply.is_over_context:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from opencompass_tooleval.core.calls.answer import Answer, step_payloads, visible_text
-from opencompass_tooleval.core.calls.messages import object_arguments
+from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
+from opencompass_tooleval.core.calls.messages import TOOL, Message, object_arguments
 from opencompass_tooleval.core.calls.observation import Observation
+from opencompass_tooleval.core.calls.sent import without_bound_thoughts
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory
+from opencompass_tooleval.core.scoring.result import TRUNCATED
 from opencompass_tooleval.core.text.jsonable import bounded_text, clean_text, to_jsonable
 
 MAX_TEXT = 20_000
@@ -135,3 +138,58 @@ class Chain:
             self.omitted_observations,
             self.settings,
         )
+
+
+LEFT_OUT = '(left out: the conversation is too long)'
+"""Replaces an observation that is left out."""
+
+
+class Reply(NamedTuple):
+    """Result of a request.
+
+    Attributes:
+        answer: The answer; its reason is ``infra:truncated`` if the prompt is too long even without observations.
+        omitted_observations: Number of oldest observations left out so far, for the next round.
+    """
+
+    answer: Answer
+    omitted_observations: int
+
+    @property
+    def is_over_context(self) -> bool:
+        """True if the prompt is too long even without observations."""
+        return self.answer.reason == TRUNCATED
+
+
+def is_tool_message(message: Message) -> bool:
+    """Tests if a message is an observation, in a conversation with native calls."""
+    return message.role == TOOL
+
+
+def ask(
+    request: ModelRequest,
+    omitted_observations: int = 0,
+    is_observation: Callable[[Message], bool] = is_tool_message,
+    note: str = LEFT_OUT,
+) -> Dialogue[Reply]:
+    """Sends a request, and repeats it with fewer observations while it is too long.
+
+    Args:
+        request: The request with the complete conversation; ``may_be_too_long`` is set here.
+        omitted_observations: Number of oldest observations already left out.
+        is_observation: Tests if a message is an observation.
+        note: Replaces an observation that is left out.
+    """
+    indices = [index for index, message in enumerate(request.messages) if is_observation(message)]
+    omitted_observations = min(omitted_observations, len(indices))
+    while True:
+        messages = list(request.messages)
+        for index in indices[:omitted_observations]:
+            messages[index] = replace(messages[index], content=note)
+        for index in range(indices[0] + 1, len(messages)) if omitted_observations else ():
+            messages[index] = replace(messages[index], sent=without_bound_thoughts(messages[index].sent))
+        answer = yield replace(request, messages=tuple(messages), may_be_too_long=True)
+        whole = len(indices) - omitted_observations
+        if answer.reason != TRUNCATED or not whole:
+            return Reply(answer, omitted_observations)
+        omitted_observations += max(1, whole // 2)

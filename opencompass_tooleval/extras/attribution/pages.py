@@ -14,9 +14,8 @@ from opencompass_tooleval.extras.attribution.causes import CAUSES, NONE, SERVING
 from opencompass_tooleval.extras.attribution.points import Faults, fault_of, read_faults
 from opencompass_tooleval.extras.attribution.reading import attribution_of, attribution_of_row, records_of
 from opencompass_tooleval.report.figure import Table, shown
-from opencompass_tooleval.report.names import title_of
+from opencompass_tooleval.report.names import cut, title_of
 from opencompass_tooleval.report.reasons import fragment
-from opencompass_tooleval.report.texts import cut
 from opencompass_tooleval.results.table import ModelResult
 
 _FAULTS = tuple(cause for cause in CAUSES if cause != NONE)

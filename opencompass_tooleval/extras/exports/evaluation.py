@@ -26,8 +26,8 @@ from opencompass_tooleval.core.statistics.trials import Estimate, trials_of_resu
 from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.extras.exports.settings import as_settings
 from opencompass_tooleval.plugin import BENCHMARKS
+from opencompass_tooleval.report.names import as_text, cut
 from opencompass_tooleval.report.samples import messages_of
-from opencompass_tooleval.report.texts import as_text, cut
 from opencompass_tooleval.report.trajectories import bounded, read_trajectory, shown_rounds
 from opencompass_tooleval.results.result_row import valid_result
 from opencompass_tooleval.results.table import Missing, ModelResult, find_missing

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.agents.loops.context import ask
+from opencompass_tooleval.agents.loops.steps import ask
 from opencompass_tooleval.core.calls.answer import Answer, visible_text
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message, tool_messages
