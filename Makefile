@@ -14,7 +14,7 @@ CANDIDATES = $(or $(PYTHON),python3.11 python3.12 python3.10 python3 python \
 	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.1[012].*/bin/python))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo lint test test-quick test-docs test-long docs hooks real showcase bench check-constraints check-official clean
+.PHONY: help install demo lint test test-quick test-docs test-long docs hooks real showcase bench check-constraints check-official release-check clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-18s %s\n", $$1, $$2}'
@@ -94,6 +94,18 @@ check-constraints: install ## resolve both files of constraints on each Python f
 
 check-official: install ## rerun all comparisons with published outcomes that are at hand; a table per benchmark
 	$(BIN)/python tools/check_official.py --long
+
+.venv/release/.installed: $(STAMP)
+	rm -rf $(@D)
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) --target $(@D) twine check-wheel-contents
+	@touch $@
+
+release-check: .venv/release/.installed ## build sdist and wheel in build/release; check metadata, size, contents, and the demo in clean environments
+	rm -rf build/release
+	$(BIN)/python -m build --no-isolation --outdir build/release
+	PYTHONPATH=.venv/release $(BIN)/python -m twine check --strict build/release/*
+	PYTHONPATH=.venv/release $(BIN)/python -m check_wheel_contents build/release/*.whl
+	TOOLEVAL_RELEASE=$(CURDIR)/build/release $(PYTEST) -m 'long or not long' tests/test_packaging.py tests/test_installs.py
 
 clean: ## remove .venv, .venv-real, build products and caches (outputs/ stays)
 	rm -rf .venv .venv-real build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

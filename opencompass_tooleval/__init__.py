@@ -1,3 +1,3 @@
 """T-Eval, UltraTool and EasyTool as ordinary OpenCompass configs."""
 
-__version__ = '0.2.0'
+__version__ = '0.3.0'

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,3 +101,23 @@ def test_the_wheel_works_elsewhere(wheel: Path, tmp_path: Path) -> None:
     code = 'import opencompass_tooleval.cli.main as ours; print(ours.__file__); ours.main()'
     said = run(sys.executable, '-c', f'import sys; sys.path.insert(0, "."); {code}', '--help', cwd=tmp_path)
     assert said.startswith(str(tmp_path)) and 'Usage' in said
+
+
+RELEASE = os.environ.get('TOOLEVAL_RELEASE')
+
+
+@pytest.mark.skipif(not RELEASE, reason='make release-check builds what is checked')
+def test_the_release_is_small_and_has_no_data_of_others() -> None:
+    (wheel,), (source,) = (list(Path(str(RELEASE)).glob(pattern)) for pattern in ('*.whl', '*.tar.gz'))
+    assert wheel.stat().st_size < 1_600_000 and source.stat().st_size < 3_500_000
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    with tarfile.open(source) as archive_:
+        names_of_source = [name.partition('/')[2] for name in archive_.getnames()]
+    assert not [name for name in names if 'test' in name.split('/')[1]]
+    assert not [name for name in names_of_source if name.startswith(('data/', 'shared/', 'outputs/', '.venv'))]
+    tracked = subprocess.run(['git', 'ls-files'], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+    made = ('PKG-INFO', 'setup.cfg', 'opencompass_tooleval.egg-info')
+    files = [name for name in names_of_source if name and not name.startswith(made)]
+    folders = {str(parent) for name in tracked for parent in Path(name).parents}
+    assert set(files) - set(tracked) - folders == set()

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from PIL import Image
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
@@ -61,6 +63,8 @@ def take_pictures(report: Path, pictures: Mapping[str, Picture], folder: Path) -
             browser.all('#published')[0].click()
         time.sleep(1)  # a chart draws itself in more than one step
         browser.shoot(name)
+        file = folder / f'{name}.png'
+        Image.open(file).convert('RGB').quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
     browser.driver.quit()
 
 
