@@ -70,11 +70,10 @@ from opencompass_tooleval.core.scoring.refusal import (
     without_offer,
 )
 from opencompass_tooleval.core.scoring.result import SampleScore
-from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.core.scoring.scorer import ExactSimilarity
 from opencompass_tooleval.core.text import redaction
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_members import members
-from opencompass_tooleval.core.text.jsonable import bounded_text
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, bounded_text
 from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.environments.stabletoolbench import read_mirrorapi, read_simulated
 from opencompass_tooleval.extras.attribution.causes import RawText

@@ -14,7 +14,7 @@ from opencompass_tooleval.benchmarks.teval.reading import Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.result import OK
-from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.core.scoring.scorer import ExactSimilarity
 
 ROOT = Path(__file__).resolve().parent.parent
 FEW = ('--scale', '0.02', '--models', '2')

@@ -26,8 +26,7 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall, calls_text
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.keywords import keyword_faults, keywords_of
 from opencompass_tooleval.data_path import resolve_data_path
-from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
+from opencompass_tooleval.environments.environment import LIVE_ERRORS, Environment
 from opencompass_tooleval.environments.simulator import SIMULATOR
 from opencompass_tooleval.environments.simulator_store import open_simulator
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator, as_dataset

@@ -19,7 +19,7 @@ from opencompass_tooleval.catalogue.provenance import Provenance, names_that_are
 from opencompass_tooleval.catalogue.subset_names import nearest_first
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.statistics.sample import SEED, TWIN
-from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.core.text.jsonable import is_number
 from opencompass_tooleval.plugin import BENCHMARKS, USERS
 
 if TYPE_CHECKING:  # numpy would make `tooleval list` slow

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from opencompass_tooleval.catalogue.provenance import Provenance
-from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED
-from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING
+from opencompass_tooleval.core.scoring.sampling_settings import MAX_OUT_LEN, PUBLISHED, SAMPLING
 from opencompass_tooleval.core.statistics.intervals import FEWEST
 from opencompass_tooleval.core.statistics.paired import Result, details_of
 from opencompass_tooleval.core.statistics.sample import DRAW, LOOK, SEED, UNSEEN, WITHOUT_TWIN

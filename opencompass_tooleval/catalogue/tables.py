@@ -11,7 +11,7 @@ from opencompass_tooleval import plugin
 from opencompass_tooleval.catalogue.metrics import OVERALL
 from opencompass_tooleval.core.statistics.intervals import Cluster, Score, deviations_of
 from opencompass_tooleval.core.statistics.paired import metrics_of, values_of
-from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.core.text.jsonable import is_number
 
 
 def columns_of(groups: Iterable[Mapping[str, Any]]) -> dict[Score, dict[Score, float]]:

@@ -1,1 +1,1 @@
-"""Sentence encoders that implement :class:`~opencompass_tooleval.core.scoring.similarity.Similarity`."""
+"""Sentence encoders that implement :class:`~opencompass_tooleval.core.scoring.scorer.Similarity`."""

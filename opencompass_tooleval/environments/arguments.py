@@ -12,8 +12,8 @@ import json
 import math
 from typing import Any
 
-from opencompass_tooleval.core.text.bounds import MAX_CHARS, beyond_bounds
 from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, beyond_bounds
 
 MAX_VALUES = 20_000
 """Maximum number of values in a call's arguments that can be compared."""

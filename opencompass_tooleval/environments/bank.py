@@ -22,9 +22,8 @@ from typing import Any
 
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.core.text.jsonable import clean_text, to_jsonable
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, clean_text, to_jsonable
 from opencompass_tooleval.environments.arguments import arguments_key
 from opencompass_tooleval.plugin import offered
 from opencompass_tooleval.work_dir.whole_file import whole_file

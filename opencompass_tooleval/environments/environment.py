@@ -10,12 +10,13 @@ function answers. For other tools the last recording answers again.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.observation import (
@@ -36,12 +37,9 @@ from opencompass_tooleval.core.calls.observation import (
 from opencompass_tooleval.core.calls.one_call import keeps_to
 from opencompass_tooleval.core.calls.tool_calls import MAX_NAME_CHARS
 from opencompass_tooleval.core.errors import MAX_MESSAGE, first_of, shorten
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.core.text.jsonable import clean_text
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, bounded_text, clean_text
 from opencompass_tooleval.environments.arguments import arguments_key, read_arguments
 from opencompass_tooleval.environments.bank import INPUT_ERROR, Bank, RecordedCall, stored_arguments
-from opencompass_tooleval.environments.error_texts import TOOLBENCH_ERRORS, ErrorTexts
-from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool, StatefulTools, no_stateful_tools
 from opencompass_tooleval.environments.live_source import (
     DISCONNECTED,
     GONE,
@@ -54,6 +52,106 @@ from opencompass_tooleval.environments.live_source import (
 )
 from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.environments.stabletoolbench import MAX_EXAMPLES, UNREADABLE_INPUT
+
+
+@dataclass(frozen=True)
+class FunctionAnswer:
+    """The answer of a function.
+
+    Attributes:
+        text: The response.
+        is_guess: True if the function cannot know the answer, such as the contents of the authors' inbox in T-Eval. A
+            recording from another task is then preferred.
+        is_wrong_call: True if the arguments are wrong.
+    """
+
+    text: str
+    is_guess: bool = False
+    is_wrong_call: bool = False
+
+
+class FunctionTool(Protocol):
+    """A tool of one task, with a new state for each task."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the tool's APIs."""
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> FunctionAnswer:
+        """Answers a call and updates the state; never raises."""
+
+    def learn(self, name: str, arguments: Mapping[str, Any], response: str) -> None:
+        """Updates the state from a recorded response; ignores responses without information."""
+
+
+StatefulTools = Callable[[], tuple[FunctionTool, ...]]
+"""Creates the tools of a task."""
+
+
+def no_stateful_tools() -> tuple[FunctionTool, ...]:
+    """Returns no tools."""
+    return ()
+
+
+_MOST_NAME = 200
+
+
+@dataclass(frozen=True)
+class ErrorTexts:
+    """The error texts of one benchmark's tools.
+
+    Attributes:
+        unknown: For an unknown tool; with ``{name}``.
+        missing: For a missing parameter; with ``{name}`` and ``{parameter}``.
+        unexpected: For an unknown parameter; with ``{name}`` and ``{parameter}``.
+        no_object: For arguments that are not an object; may have ``{name}``.
+        unanswered: For a call without an answer; with ``{name}``.
+        is_wrapped: True if errors are sent as ``{"error": TEXT, "response": ""}``.
+    """
+
+    unknown: str
+    missing: str
+    unexpected: str
+    no_object: str
+    unanswered: str
+    is_wrapped: bool = False
+
+    def text(self, template: str, name: str, parameter: str = '') -> str:
+        """Returns a template with the names filled in."""
+        # Not str.format, which in a second pass would treat a name such as '{name.__class__}' as a field.
+        filled = template.replace('{parameter}', bounded_text(parameter, _MOST_NAME), 1)
+        filled = filled.replace('{name}', bounded_text(name, _MOST_NAME), 1)
+        return json.dumps({'error': filled, 'response': ''}) if self.is_wrapped else filled
+
+
+TOOLBENCH_ERRORS = ErrorTexts(
+    unknown='No such function name: {name}',
+    missing="Function executing error...\n{name}() missing 1 required positional argument: '{parameter}'",
+    unexpected="Function executing error...\n{name}() got an unexpected keyword argument '{parameter}'",
+    no_object='Tool input parse error...\n',
+    unanswered='API not working error...',
+    is_wrapped=True,
+)
+"""Errors of ToolBench's server."""
+
+TEVAL_ERRORS = ErrorTexts(
+    unknown='The action is invalid, please check the action name: {name}',
+    missing="{name}() missing 1 required positional argument: '{parameter}'",
+    unexpected="{name}() got an unexpected keyword argument '{parameter}'",
+    no_object='{name}() the arguments are no JSON object',
+    unanswered='{name}: 500 Internal Server Error',
+)
+"""Errors of T-Eval's tools, which are Python functions, and of lagent."""
+
+LIVE_ERRORS = ErrorTexts(
+    unknown='Unknown tool: {name}',
+    missing="{name}: missing required argument '{parameter}'",
+    unexpected="{name}: unexpected argument '{parameter}'",
+    no_object='{name}: the arguments are no JSON object',
+    unanswered='{name}: nothing is recorded for these arguments',
+)
+"""Errors of live servers."""
+
 
 _WORDS = {
     TOOL_ERROR: 'error',

@@ -15,8 +15,7 @@ from typing import Any
 from opencompass_tooleval.benchmarks.teval.data import ReviewGold, Sample, load_samples, split_stem
 from opencompass_tooleval.benchmarks.toolbench.reading import error_kind
 from opencompass_tooleval.core.calls.messages import TOOL, Message
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.core.text.jsonable import answer_digest
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, answer_digest
 from opencompass_tooleval.core.text.reading import parse_enclosed, parse_literal
 from opencompass_tooleval.environments.bank import INPUT_ERROR, RecordedCall
 

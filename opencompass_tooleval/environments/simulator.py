@@ -17,8 +17,7 @@ from opencompass_tooleval.core.calls.answer import strip_reasoning
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.scoring.result import TRUNCATED
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text, to_jsonable
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, answer_digest, bounded_text, to_jsonable
 from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.environments import stabletoolbench
 from opencompass_tooleval.environments.arguments import canonical_arguments

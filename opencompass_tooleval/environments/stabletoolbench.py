@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import strip_reasoning
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_object import load_json
-from opencompass_tooleval.core.text.jsonable import clean_text, to_jsonable
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, clean_text, to_jsonable
 from opencompass_tooleval.environments.bank import RecordedCall
 
 MAX_EXAMPLES = 5

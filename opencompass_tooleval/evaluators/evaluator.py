@@ -19,8 +19,7 @@ from opencompass_tooleval.catalogue.comparable import CLUSTERED_BY
 from opencompass_tooleval.catalogue.metrics import main_first
 from opencompass_tooleval.core.calls.answer import USAGE, Answer, postprocessed
 from opencompass_tooleval.core.calls.tool_calls import calls_text, read_calls
-from opencompass_tooleval.core.scoring.result import SampleScore
-from opencompass_tooleval.core.scoring.runs import split_runs
+from opencompass_tooleval.core.scoring.result import SampleScore, split_runs
 from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.core.statistics.sample import SEED

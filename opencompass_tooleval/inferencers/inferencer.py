@@ -21,15 +21,15 @@ from tqdm import tqdm
 
 from opencompass_tooleval.core.calls.answer import CALLS, USAGE, Answer, bounded, extras
 from opencompass_tooleval.core.calls.tool_calls import calls_payload
-from opencompass_tooleval.core.scoring.answer_limit import (
+from opencompass_tooleval.core.scoring.result import OVER_BUDGET, TRUNCATED
+from opencompass_tooleval.core.scoring.sampling_settings import (
     MAX_OUT_LEN,
     PUBLISHED,
     AnswerLimit,
+    Differences,
     answer_limit,
     is_cut_below,
 )
-from opencompass_tooleval.core.scoring.result import OVER_BUDGET, TRUNCATED
-from opencompass_tooleval.core.scoring.sampling_settings import Differences
 from opencompass_tooleval.core.scoring.usage import read_usage, with_failed
 from opencompass_tooleval.models.budget import Account, account_of_model
 from opencompass_tooleval.models.conversation import TOOLS, Conversation, ToolEvalConversationTemplate
@@ -135,7 +135,7 @@ class ToolEvalGenInferencer(GenInferencer):
         max_out_len: Maximum number of tokens of an answer. OpenCompass's task passes the value in the model's config if
             the inferencer's config has none.
         published_max_out_len: The benchmark's limit, which applies if ``max_out_len`` is lower or missing (see
-            :func:`~opencompass_tooleval.core.scoring.answer_limit.answer_limit`).
+            :func:`~opencompass_tooleval.core.scoring.sampling_settings.answer_limit`).
         decided_limit: The limit that this package's task has chosen. (OpenCompass's task overwrites the dataset's limit
             with the model's.)
         max_infra_share: Maximum fraction of samples without an answer before the task fails, 0-1; None for 0.005, or

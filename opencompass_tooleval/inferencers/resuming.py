@@ -21,9 +21,8 @@ from opencompass.utils import (
 )
 
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.scoring.answer_limit import answer_limit
-from opencompass_tooleval.core.scoring.runs import split_runs
-from opencompass_tooleval.core.scoring.sampling_settings import DECIDE, StoredAnswers
+from opencompass_tooleval.core.scoring.result import split_runs
+from opencompass_tooleval.core.scoring.sampling_settings import DECIDE, StoredAnswers, answer_limit
 from opencompass_tooleval.core.text.jsonable import texts_digest
 from opencompass_tooleval.findings.finding import Finding, found
 from opencompass_tooleval.inferencers.result_origin import origin_of

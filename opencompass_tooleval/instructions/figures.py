@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.text.bounds import is_number
 from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.jsonable import is_number
 from opencompass_tooleval.plugin import offered
 from opencompass_tooleval.report.board import Board
 from opencompass_tooleval.report.figure import Figure, Series

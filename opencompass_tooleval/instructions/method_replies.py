@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opencompass_tooleval.core.calls.literal_reply import first_block, last_block
-from opencompass_tooleval.core.text.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH, is_huge_power
+from opencompass_tooleval.core.text.jsonable import MAX_BITS, MAX_CHARS, MAX_DEPTH, is_huge_power
 from opencompass_tooleval.core.text.reading import parse_enclosed
 
 READINGS = ('official', 'strict')

@@ -18,8 +18,8 @@ from opencompass_tooleval.core.calls.observed import Observed
 from opencompass_tooleval.core.calls.sent import AS_SENT, THOUGHTS, WITHHELD
 from opencompass_tooleval.core.calls.sent import NONE as NO_THOUGHTS
 from opencompass_tooleval.core.calls.tool_calls import written_payload
-from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, is_cut_below
 from opencompass_tooleval.core.scoring.result import INFRA, TRUNCATED
+from opencompass_tooleval.core.scoring.sampling_settings import MAX_OUT_LEN, is_cut_below
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage, total_usage, with_failed
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_usage
 from opencompass_tooleval.core.text.jsonable import answer_digest

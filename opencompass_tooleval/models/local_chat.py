@@ -23,7 +23,7 @@ from opencompass_tooleval.core.calls.written.reading import (
     unread_format,
     without_end_tokens,
 )
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.rendered_tools import generation_prompt, left_out, render
 

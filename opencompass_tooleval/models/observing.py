@@ -16,7 +16,7 @@ from opencompass_tooleval.core.calls.prompt_parts import CALLS, RESULTS, SYSTEM,
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.written.formats import AUTO, NONE, choose_format
 from opencompass_tooleval.core.calls.written.reading import has_thoughts, opens_thoughts
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.raw_text import Decode, Found, Request, prompt_ids, search
 from opencompass_tooleval.models.api.reply import Reply

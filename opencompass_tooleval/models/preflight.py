@@ -16,7 +16,7 @@ from opencompass.registry import ICL_EVALUATORS, MODELS, RUNNERS
 from opencompass.utils import build_dataset_from_cfg, dataset_abbr_from_cfg, get_logger, model_abbr_from_cfg
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
+from opencompass_tooleval.core.scoring.sampling_settings import PUBLISHED, answer_limit
 from opencompass_tooleval.data_path import MISSING, dialogues_of, missing_files, needed_encoders
 from opencompass_tooleval.embedding.locate import EncoderMissingError, locate_encoder
 from opencompass_tooleval.findings.finding import BEFORE_FIX, Finding, found, merged

@@ -22,7 +22,7 @@ from opencompass_tooleval.catalogue.labels import FAULTS, SOURCES, words_of_reas
 from opencompass_tooleval.catalogue.metrics import lower_is_better, words_of_metric
 from opencompass_tooleval.core.calls.answer import CUT
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.scoring.result import with_runs
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens, spending_of
 from opencompass_tooleval.core.statistics.paired import details_of
 from opencompass_tooleval.core.text.json_object import load_json

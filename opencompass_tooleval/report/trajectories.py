@@ -10,8 +10,7 @@ from typing import Any
 from opencompass_tooleval import plugin
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Step, Trajectory, parse_trajectory
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage, whole_number
-from opencompass_tooleval.core.text.bounds import beyond_bounds
-from opencompass_tooleval.core.text.jsonable import to_jsonable
+from opencompass_tooleval.core.text.jsonable import beyond_bounds, to_jsonable
 from opencompass_tooleval.report.names import as_text, cut
 
 MOST_STEPS = 500

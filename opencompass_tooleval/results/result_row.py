@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from opencompass_tooleval.catalogue.benchmark import check_parts
 from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.statistics.paired import Result
-from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.core.text.jsonable import is_number
 
 Row = dict[str, Any]
 

@@ -15,7 +15,7 @@ from opencompass_tooleval.core.scoring.usage_summary import spending_of
 from opencompass_tooleval.core.statistics.intervals import ALPHA, Score, score_interval
 from opencompass_tooleval.core.statistics.paired import Result, metrics_of, values_of
 from opencompass_tooleval.core.statistics.sample import LOOK, LOOKS, UNSEEN
-from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.core.text.jsonable import is_number
 
 INTERVALS = 'intervals'
 """Key of a result whose records are a sample: metric -> both ends of its interval, 0-100."""

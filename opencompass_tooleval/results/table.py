@@ -27,7 +27,7 @@ from opencompass_tooleval.catalogue.tables import (
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING
 from opencompass_tooleval.core.statistics.intervals import Score
-from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.core.text.jsonable import is_number
 from opencompass_tooleval.findings.of_results import caveats_of
 from opencompass_tooleval.plugin import USERS
 from opencompass_tooleval.work_dir.names import is_unfinished_of_opencompass, whole_of

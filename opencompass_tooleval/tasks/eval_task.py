@@ -23,9 +23,14 @@ from opencompass_tooleval.core.calls.sent import THOUGHTS, thoughts_of_rows
 from opencompass_tooleval.core.calls.tool_calls import read_calls
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.errors import DataError, Fault
-from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, limit_of_rows
 from opencompass_tooleval.core.scoring.prices import BUDGET, budget_of, read_prices
-from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING, samplings
+from opencompass_tooleval.core.scoring.sampling_settings import (
+    MAX_OUT_LEN,
+    PUBLISHED,
+    SAMPLING,
+    limit_of_rows,
+    samplings,
+)
 from opencompass_tooleval.core.scoring.usage import read_usage, whole_number
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS, other_rows, summary_of
 from opencompass_tooleval.core.statistics.intervals import NOISE

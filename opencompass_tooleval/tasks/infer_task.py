@@ -22,9 +22,8 @@ from opencompass.utils import (
     model_abbr_from_cfg,
 )
 
-from opencompass_tooleval.core.scoring.answer_limit import PUBLISHED, answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of
-from opencompass_tooleval.core.scoring.sampling_settings import StoredAnswers
+from opencompass_tooleval.core.scoring.sampling_settings import PUBLISHED, StoredAnswers, answer_limit
 from opencompass_tooleval.findings.finding import Finding
 from opencompass_tooleval.models.api.engine_nodes import nodes_of
 from opencompass_tooleval.models.model_config import build_model

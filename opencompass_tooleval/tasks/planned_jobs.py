@@ -20,9 +20,8 @@ from opencompass.utils import (
 
 from opencompass_tooleval.core.errors import DataError, first_of
 from opencompass_tooleval.core.model_name import model_name
-from opencompass_tooleval.core.scoring.answer_limit import answer_limit
 from opencompass_tooleval.core.scoring.prices import budget_of, read_prices
-from opencompass_tooleval.core.scoring.sampling_settings import ASK, STORED_ANSWERS
+from opencompass_tooleval.core.scoring.sampling_settings import ASK, STORED_ANSWERS, answer_limit
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.core.scoring.usage_summary import counted_by, spending_of
 from opencompass_tooleval.core.text.redaction import redact

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from opencompass_tooleval.core.text.bounds import MAX_DEPTH
+from opencompass_tooleval.core.text.jsonable import MAX_DEPTH
 
 MAX_EVENTS = 2_000_000
 """Maximum number of values, beginnings and ends in a text."""

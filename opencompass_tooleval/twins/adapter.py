@@ -17,7 +17,7 @@ from opencompass_tooleval.benchmarks.teval.data import split_stem
 from opencompass_tooleval.benchmarks.teval.scoring import TEvalScorer
 from opencompass_tooleval.benchmarks.variant_kinds import TWIN
 from opencompass_tooleval.catalogue.variants import Change
-from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.scoring.scorer import Similarity
 from opencompass_tooleval.core.statistics.sample import WITHOUT_TWIN, Sample
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import default_cache

@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import islice
 from string import ascii_lowercase
 
-from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.scoring.scorer import Similarity
 from opencompass_tooleval.twins.twin import LeftOutError, words_of
 
 OPAQUE, PLAIN = 'opaque', 'plain'

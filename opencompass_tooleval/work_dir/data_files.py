@@ -19,9 +19,9 @@ from stat import S_ISDIR, S_ISREG
 from typing import Any, BinaryIO
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.core.text.json_members import TooMuchError, members
 from opencompass_tooleval.core.text.json_object import check_items, load_json, load_object
+from opencompass_tooleval.core.text.jsonable import beyond_bounds
 from opencompass_tooleval.plugin import offered
 
 logger = logging.getLogger(__name__)

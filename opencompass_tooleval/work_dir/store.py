@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from opencompass_tooleval.core.calls.answer import USAGE
 from opencompass_tooleval.core.errors import shorten
-from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.scoring.result import with_runs
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import open_plain

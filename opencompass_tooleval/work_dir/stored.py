@@ -15,9 +15,16 @@ from typing import Any
 
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.scoring.answer_limit import AnswerLimit, is_cut_below
-from opencompass_tooleval.core.scoring.runs import with_runs
-from opencompass_tooleval.core.scoring.sampling_settings import ASK, KEEP, SAMPLING, Differences, StoredAnswers
+from opencompass_tooleval.core.scoring.result import with_runs
+from opencompass_tooleval.core.scoring.sampling_settings import (
+    ASK,
+    KEEP,
+    SAMPLING,
+    AnswerLimit,
+    Differences,
+    StoredAnswers,
+    is_cut_below,
+)
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, open_plain, read_plain
 from opencompass_tooleval.work_dir.lock import exclusive

@@ -12,7 +12,7 @@ from typing import Any
 from opencompass_tooleval.catalogue.benchmark import check_parts
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.scoring.result import with_runs
 from opencompass_tooleval.core.statistics.sample import LOOK
 from opencompass_tooleval.core.text.json_object import load_json
 from opencompass_tooleval.work_dir.data_files import MAX_RUN_BYTES, check_links, open_plain, read_plain

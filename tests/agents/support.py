@@ -19,8 +19,7 @@ from opencompass_tooleval.core.calls.tool_calls import GoldCall, ToolCall, read_
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
-from opencompass_tooleval.environments.environment import Environment, Session
-from opencompass_tooleval.environments.functions import FunctionAnswer, FunctionTool
+from opencompass_tooleval.environments.environment import Environment, FunctionAnswer, FunctionTool, Session
 from tests.instructions.shared_data import real
 
 NUMBERS = {

@@ -20,10 +20,9 @@ from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory
-from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.core.scoring.scorer import ExactSimilarity
 from opencompass_tooleval.environments.bank import RecordedCall
-from opencompass_tooleval.environments.environment import Environment, Session
-from opencompass_tooleval.environments.functions import FunctionAnswer
+from opencompass_tooleval.environments.environment import Environment, FunctionAnswer, Session
 from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions
 from tests.agents.support import Tools, bank_of, talk

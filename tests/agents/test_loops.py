@@ -17,7 +17,7 @@ from opencompass_tooleval.agents.loops.steps import LEFT_OUT
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import ModelRequest
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
-from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.core.scoring.scorer import ExactSimilarity
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.simulator import Simulator
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner

@@ -13,7 +13,7 @@ import pytest
 from mmengine.config import Config
 
 from opencompass_tooleval.core.calls.messages import Message
-from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN, PUBLISHED, answer_limit
+from opencompass_tooleval.core.scoring.sampling_settings import MAX_OUT_LEN, PUBLISHED, answer_limit
 from opencompass_tooleval.models import ToolEvalOpenAI
 from opencompass_tooleval.models.conversation import Conversation
 from opencompass_tooleval.models.model_config import AuxiliaryModel

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from opencompass_tooleval.core.text import json_members
 from opencompass_tooleval.core.text.json_members import MAX_LEVELS, TooMuchError, decode_deep, members
-from opencompass_tooleval.core.text.jsonable import MAX_DEPTH, clean_text, printable, to_jsonable
+from opencompass_tooleval.core.text.jsonable import _MAX_DEPTH, clean_text, printable, to_jsonable
 
 TEXTS = st.text(st.characters(codec=None))  # with lone surrogates
 HASHABLE = (
@@ -61,7 +61,7 @@ def test_what_is_too_deep_or_too_large_is_cut() -> None:
     for _ in range(5000):
         value = [value]
     plain = to_jsonable(value)
-    for _ in range(MAX_DEPTH):
+    for _ in range(_MAX_DEPTH):
         assert len(plain) == 1
         plain = plain[0]
     assert plain == '...'

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_tooleval.core.text.bounds import MAX_BITS, MAX_CHARS, MAX_DEPTH
 from opencompass_tooleval.core.text.fullwidth import ascii_punctuation, read_either, tidy
+from opencompass_tooleval.core.text.jsonable import MAX_BITS, MAX_CHARS, MAX_DEPTH
 from opencompass_tooleval.core.text.reading import (
     TOO_COSTLY,
     Parsed,

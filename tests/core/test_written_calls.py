@@ -20,7 +20,7 @@ from opencompass_tooleval.core.calls.written.reading import (
     unread_format,
     without_end_tokens,
 )
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 from tests.core.written_answers import FAMILIES
 
 PARIS, ROME = ('weather', {'city': 'Paris'}), ('weather', {'city': 'Rome', 'days': 3})

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opencompass_tooleval.embedding.cache import Vector, VectorCache, text_key
+from opencompass_tooleval.embedding.encoder import Vector, VectorCache, text_key
 from opencompass_tooleval.embedding.locate import CACHE_ENV, default_cache
 
 TEXTS = ['one', 'two', '三\u2028', '']

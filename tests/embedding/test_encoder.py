@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.core.scoring.scorer import ExactSimilarity
 from opencompass_tooleval.embedding.encoder import EncoderSimilarity, shared_encoder
 from opencompass_tooleval.embedding.locate import EncoderFiles
 

@@ -13,10 +13,9 @@ import pytest
 
 from opencompass_tooleval.benchmarks.toolbench.reading import error_kind
 from opencompass_tooleval.core.calls.observation import Observation
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 from opencompass_tooleval.environments.bank import Bank, RecordedCall
-from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS
+from opencompass_tooleval.environments.environment import TEVAL_ERRORS, Environment
 from opencompass_tooleval.environments.teval_tools import teval_functions
 from tests.agents.support import bank_of, funcqa_functions
 

@@ -16,8 +16,7 @@ import pytest
 from opencompass_tooleval.core.calls.observation import Observation
 from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.call_log import CallLog, logged_tools
-from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
+from opencompass_tooleval.environments.environment import LIVE_ERRORS, Environment
 from opencompass_tooleval.environments.live_source import ServerError
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.environments.simulator import SIMULATOR, Simulator

@@ -9,7 +9,7 @@ import pytest
 
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.observation import Observation
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 from opencompass_tooleval.environments.bank import Bank, RecordedCall
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.simulator import MAX_REQUESTS, Simulator, read_simulated, simulator_message

@@ -11,7 +11,7 @@ import pytest
 from opencompass_tooleval.agents.tasks.records import load_data
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.observation import Observation
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 from opencompass_tooleval.environments.bank import RecordedCall
 from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.environments.functions import FunctionTool
+from opencompass_tooleval.environments.environment import FunctionTool
 from opencompass_tooleval.environments.recordings import Source
 from opencompass_tooleval.environments.teval_tools import teval_functions
 from opencompass_tooleval.environments.teval_tools.described import MAX_THINGS

@@ -14,8 +14,7 @@ import pytest
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.dialogue import Dialogue, ModelRequest
 from opencompass_tooleval.core.calls.messages import Message
-from opencompass_tooleval.core.scoring.answer_limit import AnswerLimit
-from opencompass_tooleval.core.scoring.sampling_settings import StoredAnswers
+from opencompass_tooleval.core.scoring.sampling_settings import AnswerLimit, StoredAnswers
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.inferencers.inferencer import InfraFailureError, ToolEvalGenInferencer
 from opencompass_tooleval.work_dir.run_context import in_context

@@ -30,7 +30,7 @@ from opencompass_tooleval.benchmarks.ultratool.reading import Protocol as UltraT
 from opencompass_tooleval.benchmarks.ultratool.scoring import score_answers as score_ultratool
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall, Trajectory
-from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.core.scoring.scorer import ExactSimilarity
 from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset
 from opencompass_tooleval.twins.translation import Translation
 from opencompass_tooleval.twins.twin import Changes

@@ -29,7 +29,7 @@ from opencompass_tooleval.benchmarks.ultratool.data import load_records as load_
 from opencompass_tooleval.benchmarks.ultratool.reading import Protocol as UltraToolProtocol
 from opencompass_tooleval.benchmarks.ultratool.scoring import score_answers as score_ultratool
 from opencompass_tooleval.core.calls.answer import Answer
-from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.core.scoring.scorer import ExactSimilarity
 from opencompass_tooleval.tool_docs.api_list import find_api_list
 from opencompass_tooleval.twins import funcqa, toolbench
 from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset

@@ -45,7 +45,7 @@ from opencompass_tooleval.core.calls.trajectory import (
     Trajectory,
 )
 from opencompass_tooleval.core.scoring.result import TRUNCATED
-from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.scoring.scorer import Similarity
 from opencompass_tooleval.core.text.jsonable import bounded_text
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.environments.environment import Session

@@ -8,7 +8,7 @@ from typing import Any
 
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.agents.toolbench.names import standard_name
-from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.scoring.scorer import Similarity
 from opencompass_tooleval.environments.recordings_toolbench import function_name
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import to_entry

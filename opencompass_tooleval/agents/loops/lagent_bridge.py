@@ -21,7 +21,7 @@ from typing import Any
 
 from opencompass_tooleval.core.calls.answer import cut_at, strip_reasoning
 from opencompass_tooleval.core.calls.messages import Message
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 from opencompass_tooleval.core.text.reading import parse_enclosed
 
 try:

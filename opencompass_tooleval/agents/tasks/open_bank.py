@@ -10,8 +10,13 @@ from pathlib import Path
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.data_path import resolve_data_path
 from opencompass_tooleval.environments.bank import Bank, fix_of_bank, write_bank
-from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS, TOOLBENCH_ERRORS, ErrorTexts
-from opencompass_tooleval.environments.functions import StatefulTools, no_stateful_tools
+from opencompass_tooleval.environments.environment import (
+    TEVAL_ERRORS,
+    TOOLBENCH_ERRORS,
+    ErrorTexts,
+    StatefulTools,
+    no_stateful_tools,
+)
 from opencompass_tooleval.environments.recordings import find_sources, read_sources
 from opencompass_tooleval.environments.teval_tools import teval_functions
 from opencompass_tooleval.work_dir.data_files import open_plain

@@ -21,8 +21,7 @@ from opencompass_tooleval.benchmarks.toolbench.data import Run, read_runs
 from opencompass_tooleval.core.calls.messages import TOOL
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.scoring.result import INFRA
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text, clean_text, to_jsonable
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, answer_digest, bounded_text, clean_text, to_jsonable
 
 ASSISTANT = 'assistant'
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from opencompass_tooleval.agents.toolbench.judge_prompts import INDEX, JudgeQuestion
 from opencompass_tooleval.core.calls.answer import strip_reasoning, unfence
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.core.text.jsonable import bounded_text
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, bounded_text
 from opencompass_tooleval.core.text.reading import READ_ERRORS, parse_enclosed
 from opencompass_tooleval.judging.judgement import UNREAD, Opinion, Unread, unread_reply
 

@@ -25,7 +25,7 @@ from opencompass_tooleval.agents.toolbench.judge_prompts import (
 from opencompass_tooleval.agents.toolbench.judged_answer import JudgedAnswer
 from opencompass_tooleval.agents.toolbench.opinion import coin, no_opinion, reader
 from opencompass_tooleval.core.scoring.result import TRUNCATED
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 from opencompass_tooleval.judging.judge_item import JudgeItem, Judging
 from opencompass_tooleval.judging.judgement import Opinion, Unread
 

@@ -53,7 +53,7 @@ from opencompass_tooleval.core.calls.observation import ERROR, FUNCTION, WRONG_A
 from opencompass_tooleval.core.calls.observation import UNKNOWN_TOOL as UNKNOWN
 from opencompass_tooleval.core.calls.one_call import NOT_AN_OBJECT, UNKNOWN_TOOL
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
-from opencompass_tooleval.core.text.bounds import MAX_BITS, is_huge_power
+from opencompass_tooleval.core.text.jsonable import MAX_BITS, is_huge_power
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions
 from opencompass_tooleval.work_dir.data_files import read_list
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from opencompass_tooleval.core.calls.answer import EMPTY, strip_reasoning
-from opencompass_tooleval.core.text.bounds import MAX_CHARS, TOO_LONG
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, TOO_LONG
 
 NO_NUMBER = 'answer:no_number'
 TOO_LARGE = 'parse:huge_number'

@@ -30,9 +30,8 @@ from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.one_call import METHOD
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
-from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.core.text.json_object import load_json, load_object
-from opencompass_tooleval.core.text.jsonable import clean_text
+from opencompass_tooleval.core.text.jsonable import beyond_bounds, clean_text
 from opencompass_tooleval.core.text.reading import parse_enclosed
 from opencompass_tooleval.work_dir.data_files import read_plain
 

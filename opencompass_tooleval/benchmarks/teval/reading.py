@@ -11,8 +11,8 @@ from opencompass_tooleval.benchmarks.teval.data import CHOICES, PARTS, PlannedCa
 from opencompass_tooleval.core.calls.answer import TRUNCATED_REASONING, Answer, clean, cut_at, unfence, why_unread
 from opencompass_tooleval.core.calls.one_call import OneCall
 from opencompass_tooleval.core.scoring.result import INFRA
-from opencompass_tooleval.core.text.bounds import TOO_LONG
 from opencompass_tooleval.core.text.fullwidth import read_either, tidy
+from opencompass_tooleval.core.text.jsonable import TOO_LONG
 from opencompass_tooleval.core.text.reading import (
     NO_BRACKETS,
     NOT_JSON,

@@ -34,8 +34,7 @@ from opencompass_tooleval.core.calls.answer import Answer, why_unread
 from opencompass_tooleval.core.calls.one_call import BREAKS_SCHEMA, METHOD, OneCall, one_call
 from opencompass_tooleval.core.scoring.refusal import is_refusal, with_refusal
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
-from opencompass_tooleval.core.scoring.scorer import Scorer
-from opencompass_tooleval.core.scoring.similarity import Batchwise, ExactSimilarity, Similarity
+from opencompass_tooleval.core.scoring.scorer import Batchwise, ExactSimilarity, Scorer, Similarity
 from opencompass_tooleval.core.text.fullwidth import read_either
 from opencompass_tooleval.core.text.reading import Parsed, parse_literal
 from opencompass_tooleval.embedding.encoder import shared_encoder
@@ -217,7 +216,7 @@ def score_plan(record: Record, parsed: Parsed, protocol: Protocol, similarity: S
     """Computes precision, recall, F1 and parse rate of one plan, 0-1, and the reason (T-Eval, App. C.2).
 
     A plan with only ``FinishAction`` scores 0; the official code fails on it. If :func:`is_tied` is true,
-    ``similarity`` must be a :class:`~opencompass_tooleval.core.scoring.similarity.Batchwise`.
+    ``similarity`` must be a :class:`~opencompass_tooleval.core.scoring.scorer.Batchwise`.
     """
     if not parsed.ok:
         return {'precision': 0.0, 'recall': 0.0, 'f1_score': 0.0, 'parse_rate': 0.0}, parsed.reason

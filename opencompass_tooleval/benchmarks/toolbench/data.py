@@ -45,9 +45,8 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.trajectory import AnsweredCall
 from opencompass_tooleval.core.errors import DataError, Fault, naming_record
 from opencompass_tooleval.core.scoring.result import INFRA
-from opencompass_tooleval.core.text.bounds import beyond_bounds
 from opencompass_tooleval.core.text.json_members import TooMuchError
-from opencompass_tooleval.core.text.jsonable import bounded_text
+from opencompass_tooleval.core.text.jsonable import beyond_bounds, bounded_text
 from opencompass_tooleval.tool_docs.instruction import ABSENT, Parameter
 from opencompass_tooleval.tool_docs.sources.toolbench import read_samples
 from opencompass_tooleval.tool_docs.template import sample_value

@@ -27,7 +27,7 @@ from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.scoring.scorer import Similarity
 from opencompass_tooleval.tool_docs.function_tools import function_tool
 from opencompass_tooleval.tool_docs.instruction import ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import load_instructions, to_entry

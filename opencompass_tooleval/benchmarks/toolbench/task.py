@@ -40,7 +40,7 @@ from opencompass_tooleval.catalogue.variants import Change
 from opencompass_tooleval.core.calls.literal_reply import LiteralDialogues, last_block
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.tool_calls import write_answer
-from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.scoring.scorer import Similarity
 from opencompass_tooleval.data_path import candidate_paths, resolve_data_path
 from opencompass_tooleval.embedding.encoder import shared_encoder
 from opencompass_tooleval.embedding.locate import choose_encoder, default_cache, locate_encoder

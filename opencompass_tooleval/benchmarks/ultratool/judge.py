@@ -26,8 +26,7 @@ from opencompass_tooleval.benchmarks.ultratool.score_steps import (
 )
 from opencompass_tooleval.core.calls.answer import EMPTY, strip_reasoning, unfence
 from opencompass_tooleval.core.scoring.result import OK
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text, to_jsonable
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, answer_digest, bounded_text, to_jsonable
 from opencompass_tooleval.core.text.reading import Parsed, parse_enclosed
 from opencompass_tooleval.judging import judge_item
 from opencompass_tooleval.judging.grading import Item

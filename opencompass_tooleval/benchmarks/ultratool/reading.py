@@ -16,8 +16,8 @@ from typing import Any
 import json_repair
 
 from opencompass_tooleval.core.calls.answer import Answer, as_answer, clean, unfence
-from opencompass_tooleval.core.text.bounds import MAX_CHARS, TOO_LONG
 from opencompass_tooleval.core.text.fullwidth import PARSE_METHOD, ascii_punctuation, has_full_width, tidy
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, TOO_LONG
 from opencompass_tooleval.core.text.reading import (
     BUDGET,
     NO_BRACKETS,

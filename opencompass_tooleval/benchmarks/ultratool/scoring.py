@@ -64,8 +64,7 @@ from opencompass_tooleval.core.errors import Fault
 from opencompass_tooleval.core.scoring.aggregate import Aggregate, aggregate, over_steps
 from opencompass_tooleval.core.scoring.refusal import with_refusal
 from opencompass_tooleval.core.scoring.result import INFRA, OK
-from opencompass_tooleval.core.text.bounds import TOO_LONG
-from opencompass_tooleval.core.text.jsonable import answer_digest, bounded_text
+from opencompass_tooleval.core.text.jsonable import TOO_LONG, answer_digest, bounded_text
 from opencompass_tooleval.core.text.reading import Parsed, unread
 from opencompass_tooleval.judging.grading import GradedScorer, Item, ItemGrading, item_digests, matched_items
 from opencompass_tooleval.judging.judgement import MISSING, UNJUDGED, Unjudged, Unread, by_record, read_judgement

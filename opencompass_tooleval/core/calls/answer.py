@@ -11,7 +11,7 @@ from opencompass_tooleval.core.calls.harmony import is_harmony, read_harmony
 from opencompass_tooleval.core.calls.observed import OBSERVED, Observed, observed_payload, read_observed
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_calls, written_payload
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage
-from opencompass_tooleval.core.text.bounds import MAX_CHARS, TOO_LONG
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, TOO_LONG
 
 TRUNCATED_REASONING = 'answer:truncated_reasoning'
 EMPTY = 'answer:empty'

@@ -14,7 +14,7 @@ from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.calls.written.formats import NONE
 from opencompass_tooleval.core.calls.written.reading import read_reference, written_format
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 
 EVIDENCE = 'call_evidence'
 """Key of the counts in rows of predictions of dialogues, and in results."""

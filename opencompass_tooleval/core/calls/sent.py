@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import strip_reasoning
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
 from opencompass_tooleval.core.text.json_object import load_json
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 
 THOUGHTS, AS_SENT, NONE = 'thoughts', 'as_sent', 'none'
 """Key of the setting in a model's config, in rows of predictions and in results; and its values."""

@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.scoring.result import INFRA
-from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.scoring.result import INFRA, with_runs
 from opencompass_tooleval.core.statistics.intervals import FEWEST, Pairs, RecordValue, RecordValues, shuffled_variance
-from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.core.text.jsonable import is_number
 
 Result = Mapping[str, Any]
 Reading = Callable[[Mapping[str, Any], str], Iterator[float]]

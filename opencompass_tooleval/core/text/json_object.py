@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from opencompass_tooleval.core.text.bounds import beyond_bounds
+from opencompass_tooleval.core.text.jsonable import beyond_bounds
 
 TOO_DEEP = 'it is nested too deeply'
 _MOST_ITEMS, _FULL_SIZE, _BYTES_OF_ITEM = 1 << 23, 1 << 28, 16

@@ -1,4 +1,4 @@
-"""Converts Python values to values that strict JSON can represent."""
+"""Converts Python values to values that strict JSON can represent, and limits untrusted texts and values."""
 
 from __future__ import annotations
 
@@ -7,11 +7,50 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, TypeGuard
 
-from opencompass_tooleval.core.text.bounds import MAX_BITS
+MAX_CHARS = 200_000
+"""Maximum number of characters in an answer: about 50,000 tokens, a hundred times the official limit of 512."""
 
-MAX_DEPTH = 120
+TOO_LONG = 'answer:too_long'
+
+MAX_DEPTH = 100
+MAX_BITS = 10_000
+_LARGEST = 1e100
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """Tests if a value from a file is a usable number: not a boolean, not NaN, infinite, or above 1e100."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
+
+
+def beyond_bounds(value: Any) -> str:
+    """Returns why ``value`` exceeds the limits (``parse:code``), or ``''``; does not recurse."""
+    # Level by level: json accepts 980 nested brackets, which would exceed the recursion limit here.
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        below: list[Any] = []
+        for node in level:
+            if isinstance(node, dict):
+                below.extend(node)
+                below.extend(node.values())
+            elif isinstance(node, (list, tuple, set)):
+                below.extend(node)
+            elif isinstance(node, int) and node.bit_length() > MAX_BITS:
+                return 'parse:huge_number'  # Python parses 0xfff..., but cannot write it in decimal
+        if not below:
+            return ''
+        level = below
+    return 'parse:too_deep'
+
+
+def is_huge_power(base: float, exponent: float) -> bool:
+    """Tests if a power of integers would far exceed ``MAX_BITS``. Other powers are floats, which Python limits."""
+    whole = isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1
+    return whole and int(base).bit_length() * exponent > 2 * MAX_BITS
+
+
+_MAX_DEPTH = 120
 
 
 def clean_text(text: str) -> str:
@@ -51,7 +90,7 @@ def to_jsonable(value: Any, depth: int = 0) -> Any:
         return clean_text(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if depth >= MAX_DEPTH:
+    if depth >= _MAX_DEPTH:
         return '...'
     if isinstance(value, dict):
         keys = (clean_text(str(to_jsonable(key) if isinstance(key, int) else key)) for key in value)

@@ -1,6 +1,6 @@
 """Parses a model's text to a Python value safely, and records the parse method. All benchmarks use it.
 
-No code is evaluated: :func:`ast.literal_eval` accepts only literals. :mod:`~opencompass_tooleval.core.text.bounds`
+No code is evaluated: :func:`ast.literal_eval` accepts only literals. :mod:`~opencompass_tooleval.core.text.jsonable`
 limits the size of texts and values.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from opencompass_tooleval.core.text.bounds import MAX_CHARS, TOO_LONG, beyond_bounds
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, TOO_LONG, beyond_bounds
 
 BUDGET = 100_000
 """Maximum cost of all tries. The cost of a try is the number of characters, commas, brackets and signs in its text; a

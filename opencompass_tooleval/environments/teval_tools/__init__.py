@@ -6,7 +6,7 @@ initial state.
 
 from __future__ import annotations
 
-from opencompass_tooleval.environments.functions import FunctionTool
+from opencompass_tooleval.environments.environment import FunctionTool
 from opencompass_tooleval.environments.teval_tools.files import Disk, Files
 from opencompass_tooleval.environments.teval_tools.office import Clock, Email, Meetings, Slides
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.core.text.jsonable import bounded_text, clean_text
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, bounded_text, clean_text
 from opencompass_tooleval.core.text.reading import parse_literal
-from opencompass_tooleval.environments.functions import FunctionAnswer
+from opencompass_tooleval.environments.environment import FunctionAnswer
 
 MAX_TEXT = MAX_CHARS
 """Maximum number of characters of one argument."""

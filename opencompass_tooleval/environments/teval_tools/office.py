@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from opencompass_tooleval.environments.functions import FunctionAnswer
+from opencompass_tooleval.environments.environment import FunctionAnswer
 from opencompass_tooleval.environments.teval_tools.described import (
     MAX_THINGS,
     NO_SPACE,

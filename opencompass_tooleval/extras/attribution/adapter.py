@@ -10,8 +10,7 @@ from opencompass.utils import get_logger
 from opencompass_tooleval.core.calls.answer import CALLS
 from opencompass_tooleval.core.calls.observed import OBSERVED
 from opencompass_tooleval.core.calls.tool_calls import calls_payload
-from opencompass_tooleval.core.scoring.result import SampleScore
-from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.scoring.result import SampleScore, with_runs
 from opencompass_tooleval.core.scoring.scorer import Scored
 from opencompass_tooleval.evaluators.evaluator import ToolEvalEvaluator, part_of
 from opencompass_tooleval.extras.attribution.causes import NAMES, SERVING, UNKNOWN, Attribution, Written

@@ -37,7 +37,7 @@ from opencompass_tooleval.core.calls.written.reading import (
     without_end_tokens,
     written_format,
 )
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 from opencompass_tooleval.extras.attribution.causes import (
     LIMIT,
     NAMES,

@@ -9,7 +9,7 @@ from opencompass_tooleval.catalogue.labels import words_of_reason
 from opencompass_tooleval.catalogue.metrics import words_of_metric
 from opencompass_tooleval.core.calls.observed import Observed
 from opencompass_tooleval.core.calls.trajectory import Step
-from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.core.text.jsonable import is_number
 from opencompass_tooleval.extras.attribution.causes import CAUSES, NONE, SERVING, UNKNOWN
 from opencompass_tooleval.extras.attribution.points import Faults, fault_of, read_faults
 from opencompass_tooleval.extras.attribution.reading import attribution_of, attribution_of_row, records_of

@@ -19,7 +19,7 @@ from opencompass_tooleval.core.scoring.result import SampleScore
 from opencompass_tooleval.core.scoring.scorer import Scored, Scorer
 from opencompass_tooleval.core.statistics.intervals import NOISE, compare_column
 from opencompass_tooleval.core.statistics.paired import Result, pairs_of
-from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.core.text.jsonable import is_number
 from opencompass_tooleval.extras.attribution.causes import (
     CAUSES,
     COUNTED_IN_POINTS,

@@ -18,12 +18,11 @@ from opencompass_tooleval.core.calls.answer import USAGE
 from opencompass_tooleval.core.calls.messages import ROLES, TOOL, Message
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_calls
 from opencompass_tooleval.core.calls.trajectory import Trajectory
-from opencompass_tooleval.core.scoring.result import INFRA
-from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.scoring.result import INFRA, with_runs
 from opencompass_tooleval.core.scoring.usage import Usage, read_usage
 from opencompass_tooleval.core.statistics.paired import details_of, metrics_of
 from opencompass_tooleval.core.statistics.trials import Estimate, trials_of_result
-from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.core.text.jsonable import is_number
 from opencompass_tooleval.extras.exports.settings import as_settings
 from opencompass_tooleval.plugin import BENCHMARKS
 from opencompass_tooleval.report.names import as_text, cut

@@ -16,9 +16,8 @@ from opencompass_tooleval.core.calls.observed import OBSERVED, with_tools
 from opencompass_tooleval.core.calls.sent import THOUGHTS
 from opencompass_tooleval.core.calls.trajectory import without_sent
 from opencompass_tooleval.core.errors import DataError, first_of
-from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
-from opencompass_tooleval.core.scoring.runs import with_runs
-from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING
+from opencompass_tooleval.core.scoring.result import with_runs
+from opencompass_tooleval.core.scoring.sampling_settings import MAX_OUT_LEN, SAMPLING
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.core.statistics.paired import Result
 from opencompass_tooleval.core.text.jsonable import map_texts, without_folder

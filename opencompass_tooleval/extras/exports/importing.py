@@ -19,9 +19,8 @@ from opencompass_tooleval.core.calls.observed import OBSERVED
 from opencompass_tooleval.core.calls.sent import THOUGHTS
 from opencompass_tooleval.core.calls.tool_calls import read_calls
 from opencompass_tooleval.core.errors import DataError, Fault
-from opencompass_tooleval.core.scoring.answer_limit import MAX_OUT_LEN
 from opencompass_tooleval.core.scoring.result import INFRA
-from opencompass_tooleval.core.scoring.sampling_settings import SAMPLING
+from opencompass_tooleval.core.scoring.sampling_settings import MAX_OUT_LEN, SAMPLING
 from opencompass_tooleval.core.scoring.usage import whole_number
 from opencompass_tooleval.core.scoring.usage_summary import OTHERS
 from opencompass_tooleval.extras.attribution.causes import SERVING

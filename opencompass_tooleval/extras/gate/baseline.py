@@ -17,7 +17,7 @@ from opencompass_tooleval.catalogue.comparable import GOLD_DIGEST, gold_digest, 
 from opencompass_tooleval.catalogue.provenance import KEY
 from opencompass_tooleval.core.errors import DataError, Fault
 from opencompass_tooleval.core.statistics.paired import Result, details_of
-from opencompass_tooleval.core.text.bounds import is_number
+from opencompass_tooleval.core.text.jsonable import is_number
 from opencompass_tooleval.results.result_row import (
     Results,
     Row,

@@ -15,8 +15,7 @@ from opencompass_tooleval.core.calls.observation import EXACT, OTHER_TASK
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import Bank, write_bank
 from opencompass_tooleval.environments.call_log import CallLog, read_call_log
-from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
+from opencompass_tooleval.environments.environment import LIVE_ERRORS, Environment
 from opencompass_tooleval.environments.live_source import TOOL_ERROR, ServerError
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.extras.mcp_servers.fixture import on_copies

@@ -19,8 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic import ValidationError
 
 from opencompass_tooleval.core.errors import certificate_fault, shorten
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.core.text.jsonable import clean_text, printable
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, clean_text, printable
 from opencompass_tooleval.core.text.redaction import redact, remember_headers, remember_url
 from opencompass_tooleval.environments.live_source import (
     DISCONNECTED,

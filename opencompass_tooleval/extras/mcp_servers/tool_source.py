@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from opencompass_tooleval.core.text.bounds import beyond_bounds
+from opencompass_tooleval.core.text.jsonable import beyond_bounds
 from opencompass_tooleval.extras.mcp_servers.server import Server, parse_server
 from opencompass_tooleval.tool_docs.schema import Resolver, schema_parameters
 from opencompass_tooleval.tool_docs.tool_doc import FunctionDoc, ToolDoc

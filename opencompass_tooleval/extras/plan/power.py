@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.core.scoring.runs import with_runs
+from opencompass_tooleval.core.scoring.result import with_runs
 from opencompass_tooleval.core.statistics.intervals import (
     ALPHA,
     Cluster,

@@ -18,8 +18,7 @@ from opencompass_tooleval.core.calls.observation import SOURCES
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.bank import Bank, write_bank
-from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.error_texts import TEVAL_ERRORS
+from opencompass_tooleval.environments.environment import TEVAL_ERRORS, Environment
 from opencompass_tooleval.environments.recordings import find_sources, read_sources, read_tools
 from opencompass_tooleval.environments.teval_tools import teval_functions
 from opencompass_tooleval.work_dir.printing import Screen, say

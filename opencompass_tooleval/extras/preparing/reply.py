@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opencompass_tooleval.core.calls.answer import strip_reasoning, unfence
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
-from opencompass_tooleval.core.text.jsonable import clean_text
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS, clean_text
 from opencompass_tooleval.core.text.reading import Parsed, bounded, json_values, parse_enclosed, parse_literal
 from opencompass_tooleval.extras.preparing.prompts import DESCRIPTION_CUE
 from opencompass_tooleval.extras.preparing.validate import UNKNOWN_FUNCTION, Flaw

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from opencompass_tooleval.benchmarks.toolbench.data import Record
 from opencompass_tooleval.benchmarks.toolbench.prompts import documented_tool, instructed_tool
 from opencompass_tooleval.core.scoring.result import OK, SampleScore
-from opencompass_tooleval.core.scoring.similarity import Similarity
+from opencompass_tooleval.core.scoring.scorer import Similarity
 from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import to_entry
 from opencompass_tooleval.tool_docs.render import render_doc, render_instruction, to_json

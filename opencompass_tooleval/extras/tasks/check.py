@@ -24,8 +24,7 @@ from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import Trajectory
 from opencompass_tooleval.core.errors import first_of, shorten
-from opencompass_tooleval.environments.environment import Environment, Session, Tally
-from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
+from opencompass_tooleval.environments.environment import LIVE_ERRORS, Environment, Session, Tally
 from opencompass_tooleval.extras.tasks.differences import changes
 from opencompass_tooleval.extras.tasks.goal import Goal, check_goal, is_named, parse_goal
 from opencompass_tooleval.extras.tasks.gold import Gold, free_parts, make_gold, wrong_state

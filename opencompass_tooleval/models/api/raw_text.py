@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencompass_tooleval.core.calls.prompt_parts import has_text, lost_parts, without_blanks
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 from opencompass_tooleval.models.api.failure import Failure
 from opencompass_tooleval.models.api.reply import Reply
 

@@ -11,7 +11,7 @@ from opencompass_tooleval.benchmarks.teval.data import Record
 from opencompass_tooleval.benchmarks.teval.reading import POSTPROCESSORS, PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import score_answers
 from opencompass_tooleval.core.calls.answer import as_answer
-from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.core.scoring.scorer import ExactSimilarity
 from tests.benchmarks.hostile import HOSTILE
 from tests.benchmarks.teval.support import make_record, offline_similarity
 from tests.benchmarks.teval.test_differential import GOLDS, INSTRUCT_JSON, MARKS, PLAN_RAW, call_raw

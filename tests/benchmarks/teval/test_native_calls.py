@@ -25,7 +25,7 @@ from opencompass_tooleval.core.calls.messages import Message
 from opencompass_tooleval.core.calls.one_call import keeps_to
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, read_answer
 from opencompass_tooleval.core.scoring.result import SampleScore
-from opencompass_tooleval.core.scoring.similarity import ExactSimilarity
+from opencompass_tooleval.core.scoring.scorer import ExactSimilarity
 from opencompass_tooleval.tool_docs.api_list import find_api_list
 from tests.cli.conftest import Command, tooleval
 

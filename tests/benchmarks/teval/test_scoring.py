@@ -14,7 +14,7 @@ from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.benchmarks.teval.reading import POSTPROCESSORS, PROTOCOLS, SCORINGS, Protocol
 from opencompass_tooleval.benchmarks.teval.scoring import MAX_STEPS, score_answer, score_answers
 from opencompass_tooleval.core.calls.answer import Answer, as_answer
-from opencompass_tooleval.core.scoring.similarity import ExactSimilarity, Similarity
+from opencompass_tooleval.core.scoring.scorer import ExactSimilarity, Similarity
 from opencompass_tooleval.core.text.reading import parse_literal
 from tests.benchmarks.support import cases
 from tests.benchmarks.teval.support import ROOT, make_record, offline_similarity, real_samples, repeats_a_step

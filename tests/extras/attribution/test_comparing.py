@@ -11,7 +11,7 @@ import pytest
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.tool_set import ToolSet
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 from opencompass_tooleval.extras.attribution.causes import (
     LIMIT,
     NONE,

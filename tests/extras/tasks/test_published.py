@@ -16,8 +16,7 @@ import pytest
 
 from opencompass_tooleval.agents.loops.loops import carry_out
 from opencompass_tooleval.agents.tasks.task import Task
-from opencompass_tooleval.environments.environment import Environment
-from opencompass_tooleval.environments.error_texts import LIVE_ERRORS
+from opencompass_tooleval.environments.environment import LIVE_ERRORS, Environment
 from opencompass_tooleval.extras.tasks.check import Scripted, check_opened, run_agent
 from opencompass_tooleval.extras.tasks.opened import open_tasks
 from opencompass_tooleval.extras.tasks.scoring import score_task

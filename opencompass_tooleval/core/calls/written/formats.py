@@ -42,7 +42,7 @@ from opencompass_tooleval.core.calls.written.xml_formats import (
     typed_value,
     unescape_xml,
 )
-from opencompass_tooleval.core.text.bounds import MAX_DEPTH
+from opencompass_tooleval.core.text.jsonable import MAX_DEPTH
 
 MARK = ']<]minimax[>['
 _BEGIN, _END = f'{MARK}<invoke name="', f'{MARK}</invoke>'

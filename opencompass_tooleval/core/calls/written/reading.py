@@ -17,7 +17,7 @@ from opencompass_tooleval.core.calls.tool_calls import MAX_CALLS, ToolCall, make
 from opencompass_tooleval.core.calls.tool_set import ToolSet
 from opencompass_tooleval.core.calls.written.formats import FORMATS, HARMONY, NONE, choose_format
 from opencompass_tooleval.core.calls.written.scanning import call_of, decode_json, skip_blanks
-from opencompass_tooleval.core.text.bounds import MAX_CHARS
+from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 
 _HTML_END = '</s>'
 _MESSAGE_END = '<|end|>'

@@ -14,8 +14,7 @@ from opencompass_tooleval.core.calls.tool_calls import (
     ToolCall,
     make_call,
 )
-from opencompass_tooleval.core.text.bounds import beyond_bounds
-from opencompass_tooleval.core.text.jsonable import clean_text
+from opencompass_tooleval.core.text.jsonable import beyond_bounds, clean_text
 from opencompass_tooleval.core.text.reading import READ_ERRORS
 
 Schemas = Mapping[str, Mapping[str, Any]]
