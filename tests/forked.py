@@ -169,7 +169,7 @@ def _start_server(listening: socket.socket) -> None:
     env = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED} | {'HOME': home.name}
     env['GLIBC_TUNABLES'] = 'glibc.malloc.hugetlb=1'  # huge pages: a fork takes half the time
     command = [sys.executable, '-m', 'tests.forked', str(listening.fileno())]
-    streams = {'stdin': subprocess.PIPE, 'stdout': subprocess.DEVNULL}
+    streams: dict[str, Any] = {'stdin': subprocess.PIPE, 'stdout': subprocess.DEVNULL}
     process = subprocess.Popen(command, cwd=ROOT, env=env, pass_fds=[listening.fileno()], **streams)
     listening.close()
 

@@ -25,7 +25,16 @@ def test_without_a_gpu_it_measures_nothing(monkeypatch: pytest.MonkeyPatch, caps
 @pytest.mark.long
 def test_its_steps_on_a_processor(tmp_path: Path) -> None:
     file = tmp_path / 'figures.json'
-    command = [sys.executable, ROOT / 'tools' / 'benchmark.py', '--only', 'gpu', '--device', 'cpu', '--json', file]
+    command: list[str | Path] = [
+        sys.executable,
+        ROOT / 'tools' / 'benchmark.py',
+        '--only',
+        'gpu',
+        '--device',
+        'cpu',
+        '--json',
+        file,
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     figures = json.loads(file.read_text())['gpu']

@@ -183,7 +183,7 @@ def benchmark_inference(data: Path, requests: int) -> dict[str, float]:
     with server('--canned', 'Answer: A') as url, tempfile.TemporaryDirectory() as folder:
         tokenizer = Path(folder, 'tiny')
         subprocess.run([sys.executable, TOOLS / 'make_tiny_model.py', tokenizer], check=True, stdout=subprocess.DEVNULL)
-        asked = {'openai_api_base': url, 'query_per_second': 10_000, 'tokenizer_path': str(tokenizer)}
+        asked: dict[str, Any] = {'openai_api_base': url, 'query_per_second': 10_000, 'tokenizer_path': str(tokenizer)}
         asked |= {'max_seq_len': 100_000, 'path': MODEL}
 
         built_in = ChatInferencer(OpenAISDK(**asked), output_json_filepath=folder, output_json_filename='a.json')
@@ -281,7 +281,11 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
         tokenizer = Path(folder, 'tiny')
         subprocess.run([sys.executable, TOOLS / 'make_tiny_model.py', tokenizer], check=True, stdout=subprocess.DEVNULL)
         with server('--script', f'{script}:answer') as url:
-            asked = {'openai_api_base': url, 'query_per_second': 10_000, 'tokenizer_path': str(tokenizer)}
+            asked: dict[str, Any] = {
+                'openai_api_base': url,
+                'query_per_second': 10_000,
+                'tokenizer_path': str(tokenizer),
+            }
             model = ToolEvalOpenAI(**asked, path=MODEL, max_seq_len=100_000, max_workers=IN_FLIGHT)
 
             def one_at_a_time() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_only_the_first_call_of_an_answer_counts() -> None:
     assert len(requests[1].messages[2].calls) == 1
 
 
-STABLE = {'runner': 'stabletoolbench'}
+STABLE: dict[str, Any] = {'runner': 'stabletoolbench'}
 
 
 @pytest.mark.parametrize('loop', [DepthFirstSearch(**STABLE), ToolBenchReAct(**STABLE)], ids=lambda loop: loop.name)

@@ -97,7 +97,7 @@ def test_the_win_rule_of_toolbench_is_an_option(scripted: Script, tmp_path: Path
     def says(item: str) -> str:
         return '{"task_status": "Solvable"}' if 'task' in item else status('Unsolved' if 'refer' in item else 'Solved')
 
-    options = {'judgement_kinds': ['win'], 'reference': write_reference(tmp_path / 'reference.json')}
+    options: dict[str, Any] = {'judgement_kinds': ['win'], 'reference': write_reference(tmp_path / 'reference.json')}
     evaluator = ToolEvalAgentJudgedEvaluator(SUBSET, scripted(says), win_rule='toolbench', **options)
     result = evaluate(evaluator, [trajectory('Delft.'), trajectory('Haarlem.')])
     assert (result['win_rate'], result['provenance']['win_rule']) == (100.0, 'toolbench')
@@ -118,7 +118,7 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(scripted: Script, tmp_
 
     answers = [trajectory('Delft.'), trajectory('Haarlem.')]
     times = {'judgements_per_answer': 2, 'comparisons_per_answer': 2, 'answer_order': 'both'}
-    options = {'judgement_kinds': kinds, 'reference': reference, **times}
+    options: dict[str, Any] = {'judgement_kinds': kinds, 'reference': reference, **times}
     first = ToolEvalAgentJudgedEvaluator(SUBSET, scripted(says), **options)
     first._out_dir = str(tmp_path / 'results' / 'model' / 'data')
     result = evaluate(first, answers)

@@ -293,7 +293,7 @@ def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
 
 def test_keys_that_mean_something_to_the_browser_are_keys(browser: Browser, tmp_path: Path) -> None:
     names = ('__proto__', 'constructor', 'toString')
-    odd = {'gold': dict.fromkeys(names, 1), 'parsed': {name: {name: 2} for name in names}}
+    odd: dict[str, Any] = {'gold': dict.fromkeys(names, 1), 'parsed': {name: {name: 2} for name in names}}
     add(tmp_path / 'run', 'm', REVIEW, result_of([detail('one', **odd, steps=[{'__proto__': 'kept'}])]))
     browser.open(write_report([tmp_path / 'run'], tmp_path / 'out').with_name('samples.html'), '#sample=0')
     browser.wait("document.querySelector('#sample .diff tbody tr') !== null")

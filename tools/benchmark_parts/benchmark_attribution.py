@@ -140,7 +140,7 @@ def measure() -> dict[str, Any]:
         tokenizer.save_pretrained(folder)
         pairs = replies(tokenizer)
         (folder / 'replies.json').write_text(json.dumps(pairs), encoding='utf-8')
-        command = [sys.executable, PARTS / 'ids_server.py', folder / 'replies.json']
+        command: list[str | Path] = [sys.executable, PARTS / 'ids_server.py', folder / 'replies.json']
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None
