@@ -266,7 +266,7 @@ def _run(words: list[str], cwd: str, env: dict[str, str], stdin: str, output: st
 
     # Up to a second for the line breaks of each task's config, which nobody reads. Real programs do it.
     yapf.yapflib.yapf_api.FormatCode = lambda text, **_: (text, True)
-    subprocess.run = partial(_run_task, subprocess.run)  # type: ignore[assignment]
+    subprocess.run = partial(_run_task, subprocess.run)
     subprocess.Popen = _Program  # type: ignore[misc]
     if option == '-c':
         _end_with(lambda: exec(what, {'__name__': '__main__'}))

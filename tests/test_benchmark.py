@@ -16,8 +16,6 @@ from tests.conftest import ROOT, load_tool
 def test_without_a_gpu_it_measures_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     torch = pytest.importorskip('torch')
     monkeypatch.setattr(torch.cuda, 'is_available', lambda: False)
-    monkeypatch.syspath_prepend(str(ROOT / 'tools' / 'benchmark_parts'))
-    monkeypatch.syspath_prepend(str(ROOT / 'tools'))
     assert load_tool('benchmark_parts/benchmark_gpu').measure() == {}
     assert capsys.readouterr().out.startswith('gpu is skipped: torch sees no GPU here')
 
@@ -49,7 +47,6 @@ DIALOGUES = [['a1', 'a2'], ['b1', 'b2', 'b3'], ['c1']]
 
 
 def test_the_best_that_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / 'tools' / 'benchmark_parts'))
     script = load_tool('benchmark_parts/benchmark_pipe')
     monkeypatch.setattr(script, 'latency_of', LATENCIES.__getitem__)
     assert script.ideal_seconds(DIALOGUES, slots=1) == sum(LATENCIES.values())

@@ -383,7 +383,7 @@ def _attribution(text: str) -> None:
     observer = Observer('auto', None, {}, logging.getLogger())
     observer._found = Found(SOURCES[1], text, (), (text,))
     observer.observed(Answer(text), reply, None, {'stop': text})
-    observer._special_tokens = frozenset([text[:40]]), [text[:9]]  # type: ignore[misc]
+    observer._special_tokens = frozenset([text[:40]]), [text[:9]]
     observer._special_tokens_in(text)
     record = {'raw': text, 'error': text, 'names': [text], 'tools': [{'function': text}], 'originals': {text: text}}
     records = [record], [{'raw': text, 'tool_choice': text}], [{'calls': [{'name': text}], 'names': [text]}]

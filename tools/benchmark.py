@@ -82,7 +82,7 @@ from opencompass_tooleval.embedding.locate import locate_encoder
 from opencompass_tooleval.extras.recorded.ultratool import guess_language
 
 TOOLS = Path(__file__).resolve().parent
-sys.path.insert(0, str(TOOLS / 'benchmark_parts'))
+sys.path.insert(0, str(TOOLS.parent))
 SUBSET = 'plan_json'
 V1 = Protocol('v1')
 MODEL = 'canned'
@@ -340,7 +340,7 @@ def teval_data(given: str | None, scratch: Path) -> Path:
     if found := next(published, None):
         return found
     print(f'T-Eval: {TEVAL_DATA} is missing; made-up records of the published size are measured')
-    from make_synthetic import write_records
+    from tools.make_synthetic import write_records
 
     write_records(scratch, 'EN', seed=0, scale=1)
     return scratch
@@ -381,7 +381,8 @@ def measure_ultratool(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _part(name: str, *settings: str) -> Callable[[argparse.Namespace], dict[str, Any]]:
     """Returns what measures and prints with a module of ``benchmark_parts``, which is imported only then."""
-    return lambda arguments: import_module(f'benchmark_{name}').measure(*(getattr(arguments, one) for one in settings))
+    module = f'tools.benchmark_parts.benchmark_{name}'
+    return lambda arguments: import_module(module).measure(*(getattr(arguments, one) for one in settings))
 
 
 MEASURES = {

@@ -312,7 +312,7 @@ def test_published_tables_are_as_printed() -> None:
     for language in ('en', 'zh'):
         for model, scores in tables[f'teval_opencompass_{language}'].rows.items():
             halves = [(scores[f'{name}_json'], scores[f'{name}_str']) for name in TWO_FORMATS]
-            six = [*(sum(pair) / 2 for pair in halves), scores['review']]  # type: ignore[arg-type]
+            six = [*(sum(pair) / 2 for pair in halves), scores['review']]
             assert sum(six) / 6 == pytest.approx(scores['overall'], abs=0.01), f'the mean of abilities: {model}'
     assert [table.source for table in published_on('tooleval-teval_v2_zh')] == [tables['teval_zh'].source]
     shown = {board for table in tables.values() for board in table.boards}

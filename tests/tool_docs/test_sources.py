@@ -240,7 +240,7 @@ def test_real_openapi(service: str, count: int, several: int) -> None:
         names = [parameter.name for parameter in (*function.required, *function.optional)]
         assert len(names) == len(set(names)) and '$ref' not in json.dumps(
             next(iter(doc.raw.values())).get('parameters', [])
-        )  # type: ignore[union-attr]
+        )
         assert all(parameter.type for parameter in function.required)
     usages = {doc.functions[0].name for doc in docs}
     gold = {

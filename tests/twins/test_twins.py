@@ -93,7 +93,7 @@ def test_more_adds_no_tool_that_answers_the_same_requests() -> None:
     same = [{'GaodeMap', 'BINGMap', 'AirbnbSearch'}, {'FilmDouban', 'FilmTMDB'}, {'ArxivSearch', 'GoogleScholar'}]
     for original, changed, _ in teval_pairs(real('teval/EN/plan_json_v1.json'), 'more5')[::5]:
         own, offered = (
-            {api['name'].partition('.')[0] for api in find_api_list(sample.messages[0].content).apis}  # type: ignore[union-attr]
+            {api['name'].partition('.')[0] for api in find_api_list(sample.messages[0].content).apis}
             for sample in (original, changed)
         )
         added = offered - own

@@ -15,11 +15,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmark_pipe import SEEDS, RowsDataset, ideal_seconds, median_of, server
-from latency_server import END, request_of, round_of
-from measure_bank import CALLS as BANK_CALLS
-from measure_bank import TASKS as BANK_TASKS
-from measure_bank import calls as bank_calls
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.agents.loops.loops import make_loop
@@ -34,6 +29,11 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tools.benchmark_parts.benchmark_pipe import SEEDS, RowsDataset, ideal_seconds, median_of, server
+from tools.benchmark_parts.latency_server import END, request_of, round_of
+from tools.benchmark_parts.measure_bank import CALLS as BANK_CALLS
+from tools.benchmark_parts.measure_bank import TASKS as BANK_TASKS
+from tools.benchmark_parts.measure_bank import calls as bank_calls
 
 TASKS = 553
 CALLS = (1, 9)

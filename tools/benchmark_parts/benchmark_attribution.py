@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmark_pipe import RowsDataset
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.core.calls.messages import Message, messages_text, read_messages
@@ -28,9 +27,8 @@ from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.api.raw_text import CANARIES
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from make_tiny_model import make_tokenizer
+from tools.benchmark_parts.benchmark_pipe import RowsDataset
+from tools.make_tiny_model import make_tokenizer
 
 PARTS = Path(__file__).resolve().parent
 WIDTH, REQUESTS, ROUNDS = 256, 4096, 7

@@ -28,7 +28,6 @@ from typing import Any
 
 import aiohttp
 from datasets import Dataset
-from latency_server import latency_of
 from opencompass.datasets.base import BaseDataset
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
@@ -40,6 +39,7 @@ from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tools.benchmark_parts.latency_server import latency_of
 
 PARTS = Path(__file__).resolve().parent
 SEEDS = 3

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from synthetic_sweep import make_sweep, run
+from tools.synthetic_sweep import make_sweep, run
 
 MODELS = 10
 LOOKS = 5

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from make_synthetic import write_records
+from tools.make_synthetic import write_records
 
 PARTS = Path(__file__).resolve().parent
 RUNS = 3
