@@ -120,8 +120,8 @@ def write_commands(folder: Path) -> None:
     """Writes ``opencompass`` and ``tooleval`` for a script of a shell, each of which is such a run."""
     folder.mkdir()
     for name, words in COMMANDS.items():
-        words = shlex.join([sys.executable, '-S', str(Path(__file__)), '--run', *words])
-        (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding='utf-8')
+        line = shlex.join([sys.executable, '-S', str(Path(__file__)), '--run', *words])
+        (folder / name).write_text(f'#!/bin/sh\nexec {line} "$@"\n', encoding='utf-8')
         (folder / name).chmod(0o755)
 
 
@@ -216,7 +216,7 @@ def _serve(listening: socket.socket) -> None:
 
     connections: dict[socket.socket, IO[str]] = {}
     while True:
-        readable, _, _ = select.select([sys.stdin, listening, *connections], [], [])
+        readable: list[Any] = select.select([sys.stdin, listening, *connections], [], [])[0]
         if sys.stdin in readable:  # its end
             return
         for one in readable:
@@ -228,8 +228,9 @@ def _serve(listening: socket.socket) -> None:
                 if 'start' in question:
                     answer: int | None = os.fork()
                     if not answer:
-                        for opened in (listening, *connections, *connections.values()):
-                            opened.close()
+                        opened: list[Any] = [listening, *connections, *connections.values()]
+                        for each in opened:
+                            each.close()
                         _run(*question['start'])
                 else:
                     pid, status = os.waitpid(question['status'], os.WNOHANG)

@@ -13,7 +13,7 @@ import logging
 import random
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cache, partial
@@ -412,7 +412,7 @@ class _Echo(Endpoint):
     def get(self, path: str, key: str | None = None, url: str = '') -> Any:
         return {'data': [{'id': self.text}]}
 
-    def ask_all(self, questions: Sequence[Any], within: float | None = None, **settings: Any) -> list[Reply | Failure]:
+    def ask_all(self, questions: Any, *args: Any, **settings: Any) -> list[Reply | Failure]:
         message = {'content': self.text, 'reasoning': self.text}
         calls = [{'function': {'name': self.text, 'arguments': self.text}}] if 'tools' in settings else []
         reply = Reply({**message, 'tool_calls': calls}, None, self.text, {})

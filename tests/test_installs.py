@@ -77,7 +77,7 @@ def run(commands: Path, config: Path, out: Path, settings: Mapping[str, str] = O
     path = f'{commands}{os.pathsep}{os.environ["PATH"]}'
     environment = {**settings, 'PATH': path, 'TOOLEVAL_CACHE': str(out / 'cache')}
     out.mkdir()
-    command = [commands / 'opencompass', config, '-w', 'out']
+    command = [str(commands / 'opencompass'), str(config), '-w', 'out']
     streams: dict[str, Any] = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     done = subprocess.run(command, cwd=out, env=environment, text=True, timeout=580, **streams)
     assert done.returncode == 0, done.stdout[-3000:]

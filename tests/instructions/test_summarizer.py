@@ -31,7 +31,8 @@ class Run:
     """A work folder with results and predictions, and the summarizer over it."""
 
     def __init__(self, folder: Path, *datasets: str):
-        self.folder, self.datasets, self.models = folder, datasets or ('d', 'd-easytool'), ('m',)
+        self.folder, self.datasets = folder, datasets or ('d', 'd-easytool')
+        self.models: tuple[str, ...] = ('m',)
         self.extra = {'instructions': 'i.json'}
 
     def write(self, dataset: str, values: Sequence[float], prompt: str = '', model: str = 'm', **changes: Any) -> Run:

@@ -71,7 +71,8 @@ def test_prices_are_checked_are_no_argument_of_a_class_and_no_other_judge() -> N
     api: dict[str, Any] = {'path': 'm', 'key': 'none', 'openai_api_base': 'http://127.0.0.1:9/v1'}
     assert isinstance(build_model(ConfigDict(type=OracleModel, abbr='m', prices=PRICES)), OracleModel)
     assert ToolEvalOpenAI(**api, prices=PRICES).path == 'm'
-    for prices in ({'prompt': 1}, {'input': 1, 'output': 'a lot'}):
+    faulty: list[dict[str, Any]] = [{'prompt': 1}, {'input': 1, 'output': 'a lot'}]
+    for prices in faulty:
         with pytest.raises(ValueError, match='should be dict'):
             build_model(ConfigDict(type=OracleModel, prices=prices))
         with pytest.raises(ValueError, match='should be dict'):

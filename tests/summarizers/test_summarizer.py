@@ -359,9 +359,9 @@ def test_a_part_of_the_records_is_marked(tmp_path: Path, capsys: pytest.CaptureF
     lines = [line.split() for line in printed.splitlines()]
     assert ['ultratool_zh', 'usage', '0.00*', '0.00'] in lines and '\n* not all records were asked\n' in printed
     assert ['teval-review_str_v2', 'review_quality', '50.00*', '50.00'] in lines, 'no row of the config names it'
-    for name, count in (('ultratool-tool_usage_zh', '8 of 1,000'), ('teval-review_str_v2', '9 of 12')):
+    for name, share in (('ultratool-tool_usage_zh', '8 of 1,000'), ('teval-review_str_v2', '9 of 12')):
         fix = 'Fix it with: run it without sample, limit and test_range'
-        text = f'not comparable with published scores: records: {count}, not a sample. {fix}'
+        text = f'not comparable with published scores: records: {share}, not a sample. {fix}'
         assert f'NOTE {name}: {text}\n' in run.notes()
     assert {row[3] for row in run.table()[1:]} == {'gen *'}
 

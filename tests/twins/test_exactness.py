@@ -247,9 +247,10 @@ def test_paths_of_restbench(subset: str, kind: str) -> None:
         if name in CHANGED_ALL | {'spaced'}:
             continue
         texts = [damage(gold, random.Random(number)) for number, gold in enumerate(golds)]
+        translations: tuple[Callable[[str], str], ...] = (str, new.text)
         before, after = (
             [score_path(record, translate(text)) for record, text in zip(side, texts, strict=True)]
-            for side, translate in zip(some, (str, new.text), strict=True)
+            for side, translate in zip(some, translations, strict=True)
         )
         assert values_of(before) == values_of(after), name
 

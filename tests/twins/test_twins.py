@@ -447,7 +447,7 @@ RECORDS = 60
 
 
 def ranked(right: int, skipped: int = 0) -> dict[str, Any]:
-    details = [
+    details: list[dict[str, Any]] = [
         {'id': str(number), 'values': {'accuracy': float(number < right)}, 'reason': 'ok'}
         for number in range(skipped, RECORDS)
     ]

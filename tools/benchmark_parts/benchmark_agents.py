@@ -18,10 +18,11 @@ from typing import Any
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.agents.loops.loops import make_loop
-from opencompass_tooleval.agents.tasks.task import GoldCall, Task, parse_task
+from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.observation import EXACT
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank

@@ -91,7 +91,11 @@ def replies(tokenizer: Any) -> list[tuple[str, dict[str, Any]]]:
 
     def reply(messages: Any, tools: Any, raw: str, message: dict[str, Any]) -> dict[str, Any]:
         prompt = tokenizer.apply_chat_template(messages, tools=tools, add_generation_prompt=True, tokenize=False)
-        choice = {'index': 0, 'message': {'role': 'assistant', **message}, 'token_ids': ids(f'{raw}<|im_end|>')}
+        choice: dict[str, Any] = {
+            'index': 0,
+            'message': {'role': 'assistant', **message},
+            'token_ids': ids(f'{raw}<|im_end|>'),
+        }
         choice['finish_reason'] = 'tool_calls' if message.get('tool_calls') else 'stop'
         usage = {'prompt_tokens': len(ids(prompt)), 'completion_tokens': len(choice['token_ids'])}
         return {'model': 'tiny', 'choices': [choice], 'usage': usage, 'prompt_token_ids': ids(prompt)}

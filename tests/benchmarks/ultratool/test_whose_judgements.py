@@ -86,7 +86,7 @@ def test_published_judgements_are_of_their_model(model: str, other: str, overall
     file, out = real(PREDICTIONS / model / 'eval' / 'planning_eval.json'), tmp_path / 'out.json'
     request: dict[str, Any] = {'benchmark': ULTRATOOL, 'subset': 'planning', 'judgements': file, 'json_out': str(out)}
     for more in ({'predictions': PREDICTIONS / model / 'planning.json'}, {}):
-        score_recorded(**request, **more)
+        score_recorded(**{**request, **more})
         said = json.loads(out.read_text(encoding='utf-8'))
         assert round(said['metrics']['overall'], 2) == overall
         assert (said['samples'], said['language']) == (1000, 'zh')

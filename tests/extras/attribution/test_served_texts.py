@@ -32,7 +32,7 @@ STRIPPED = '<|endoftext|>'
 EXACT = 2**53
 
 
-def attributed(answer: WrittenAnswer, served: Answer, **more: object) -> Attribution:
+def attributed(answer: WrittenAnswer, served: Answer, **more: Any) -> Attribution:
     request = Asked(answer.format_name, answer.tools, opened_thoughts=answer.opened_thoughts)
     return attribute(served, RawText(answer.raw, IDS), replace(request, **more))
 
