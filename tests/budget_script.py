@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from kill_script import answer as text_of  # a server knows no package of tests
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.kill_script import answer as text_of
 
 
 def answer(messages: list[dict[str, Any]], request: dict[str, Any]) -> dict[str, Any]:

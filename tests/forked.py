@@ -120,8 +120,8 @@ def write_commands(folder: Path) -> None:
     """Writes ``opencompass`` and ``tooleval`` for a script of a shell, each of which is such a run."""
     folder.mkdir()
     for name, words in COMMANDS.items():
-        words = shlex.join([sys.executable, '-S', str(Path(__file__)), '--run', *words])
-        (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding='utf-8')
+        line = shlex.join([sys.executable, '-S', str(Path(__file__)), '--run', *words])
+        (folder / name).write_text(f'#!/bin/sh\nexec {line} "$@"\n', encoding='utf-8')
         (folder / name).chmod(0o755)
 
 
@@ -169,7 +169,7 @@ def _start_server(listening: socket.socket) -> None:
     env = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED} | {'HOME': home.name}
     env['GLIBC_TUNABLES'] = 'glibc.malloc.hugetlb=1'  # huge pages: a fork takes half the time
     command = [sys.executable, '-m', 'tests.forked', str(listening.fileno())]
-    streams = {'stdin': subprocess.PIPE, 'stdout': subprocess.DEVNULL}
+    streams: dict[str, Any] = {'stdin': subprocess.PIPE, 'stdout': subprocess.DEVNULL}
     process = subprocess.Popen(command, cwd=ROOT, env=env, pass_fds=[listening.fileno()], **streams)
     listening.close()
 
@@ -216,7 +216,7 @@ def _serve(listening: socket.socket) -> None:
 
     connections: dict[socket.socket, IO[str]] = {}
     while True:
-        readable, _, _ = select.select([sys.stdin, listening, *connections], [], [])
+        readable: list[Any] = select.select([sys.stdin, listening, *connections], [], [])[0]
         if sys.stdin in readable:  # its end
             return
         for one in readable:
@@ -228,8 +228,9 @@ def _serve(listening: socket.socket) -> None:
                 if 'start' in question:
                     answer: int | None = os.fork()
                     if not answer:
-                        for opened in (listening, *connections, *connections.values()):
-                            opened.close()
+                        opened: list[Any] = [listening, *connections, *connections.values()]
+                        for each in opened:
+                            each.close()
                         _run(*question['start'])
                 else:
                     pid, status = os.waitpid(question['status'], os.WNOHANG)
@@ -266,7 +267,7 @@ def _run(words: list[str], cwd: str, env: dict[str, str], stdin: str, output: st
 
     # Up to a second for the line breaks of each task's config, which nobody reads. Real programs do it.
     yapf.yapflib.yapf_api.FormatCode = lambda text, **_: (text, True)
-    subprocess.run = partial(_run_task, subprocess.run)  # type: ignore[assignment]
+    subprocess.run = partial(_run_task, subprocess.run)
     subprocess.Popen = _Program  # type: ignore[misc]
     if option == '-c':
         _end_with(lambda: exec(what, {'__name__': '__main__'}))

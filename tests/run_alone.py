@@ -26,5 +26,5 @@ def run_alone(dialogue: Dialogue[T], answers: Sequence[Answer | str]) -> T:
         left = len(list(rest))
         if left:
             raise ValueError(f'the dialogue ended with {left} answers left') from None
-        return end.value  # type: ignore[no-any-return]
+        return end.value
     raise ValueError(f'the dialogue asks for more than {len(answers)} answers')

@@ -9,8 +9,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from kill_agents_script import call  # a server knows no package of tests
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.kill_agents_script import call
 
 ASKED, LOCK = set[str](), threading.Lock()
 FINISH = 'Finish'

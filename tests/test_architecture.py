@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -434,7 +435,8 @@ def test_configs_are_short_and_call_nothing_foreign() -> None:
         assert len(file.read_text(encoding='utf-8').splitlines()) <= 40, file
         for node in ast.walk(parsed(file)):
             if isinstance(node, ast.Call):
-                name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+                func: Any = node.func
+                name = func.id if isinstance(func, ast.Name) else func.attr
                 assert name in ('dict', 'len', 'read_base', 'append'), f'{file}:{node.lineno}: {name}'
 
 

@@ -16,8 +16,6 @@ from tests.conftest import ROOT, load_tool
 def test_without_a_gpu_it_measures_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     torch = pytest.importorskip('torch')
     monkeypatch.setattr(torch.cuda, 'is_available', lambda: False)
-    monkeypatch.syspath_prepend(str(ROOT / 'tools' / 'benchmark_parts'))
-    monkeypatch.syspath_prepend(str(ROOT / 'tools'))
     assert load_tool('benchmark_parts/benchmark_gpu').measure() == {}
     assert capsys.readouterr().out.startswith('gpu is skipped: torch sees no GPU here')
 
@@ -25,7 +23,16 @@ def test_without_a_gpu_it_measures_nothing(monkeypatch: pytest.MonkeyPatch, caps
 @pytest.mark.long
 def test_its_steps_on_a_processor(tmp_path: Path) -> None:
     file = tmp_path / 'figures.json'
-    command = [sys.executable, ROOT / 'tools' / 'benchmark.py', '--only', 'gpu', '--device', 'cpu', '--json', file]
+    command: list[str | Path] = [
+        sys.executable,
+        ROOT / 'tools' / 'benchmark.py',
+        '--only',
+        'gpu',
+        '--device',
+        'cpu',
+        '--json',
+        file,
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     figures = json.loads(file.read_text())['gpu']
@@ -40,7 +47,6 @@ DIALOGUES = [['a1', 'a2'], ['b1', 'b2', 'b3'], ['c1']]
 
 
 def test_the_best_that_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / 'tools' / 'benchmark_parts'))
     script = load_tool('benchmark_parts/benchmark_pipe')
     monkeypatch.setattr(script, 'latency_of', LATENCIES.__getitem__)
     assert script.ideal_seconds(DIALOGUES, slots=1) == sum(LATENCIES.values())

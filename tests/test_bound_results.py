@@ -157,7 +157,8 @@ def test_another_scoring_scores_again_and_says_what_it_moves(copied: Run, option
             )
             for sign in (1, -1)
         ]
-        assert [moved['right_count'], moved['wrong_count']] == counted and sum(counted)
+        assert [moved['right_count'], moved['wrong_count']] == counted
+        assert sum(counted)
         assert moved['before'] == earlier[metric] != now[metric]
         assert f'{metric} was {earlier[metric]:.2f} and is {now[metric]:.2f}' in done.stdout
     if earlier['json_args_em_metric'] != now['json_args_em_metric']:

@@ -78,8 +78,9 @@ def test_tables_of_other_benchmarks_stay(tool: ModuleType) -> None:
 def marks(files: list[str]) -> Iterator[tuple[str, ...]]:
     for file in files:
         for node in ast.walk(ast.parse(Path(file).read_text(encoding='utf-8'))):
-            is_mark = isinstance(node, ast.Call) and ast.unparse(node.func) == 'pytest.mark.official'
-            if is_mark and not any(isinstance(argument, ast.Starred) for argument in node.args):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) != 'pytest.mark.official':
+                continue
+            if not any(isinstance(argument, ast.Starred) for argument in node.args):
                 yield tuple(ast.literal_eval(argument) for argument in node.args)
 
 

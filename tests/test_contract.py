@@ -217,9 +217,9 @@ def test_restbench_and_toolbench_configs_are_the_table(variant: str) -> None:
         check(row, subset)
     for kind in ('selection',) if variant == '_easytool_ids' else ('selection', 'calls'):
         subsets = [subset for subset in TOOLBENCH_TABLE if subset.kind == kind]
-        for row, subset in zip(data_sets(f'tooleval_toolbench_{kind}{variant}_datasets'), subsets, strict=True):
-            assert row['abbr'] == f'tooleval-toolbench-{subset.name}{variant.replace("_", "-")}'
-            check(row, subset)
+        for row, part in zip(data_sets(f'tooleval_toolbench_{kind}{variant}_datasets'), subsets, strict=True):
+            assert row['abbr'] == f'tooleval-toolbench-{part.name}{variant.replace("_", "-")}'
+            check(row, part)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import logging
 import random
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cache, partial
@@ -381,7 +381,7 @@ def _attribution(text: str) -> None:
     observer = Observer('auto', None, {}, logging.getLogger())
     observer._found = Found(SOURCES[1], text, (), (text,))
     observer.observed(Answer(text), reply, None, {'stop': text})
-    observer._special_tokens = frozenset([text[:40]]), [text[:9]]  # type: ignore[misc]
+    observer._special_tokens = frozenset([text[:40]]), [text[:9]]
     observer._special_tokens_in(text)
     record = {'raw': text, 'error': text, 'names': [text], 'tools': [{'function': text}], 'originals': {text: text}}
     records = [record], [{'raw': text, 'tool_choice': text}], [{'calls': [{'name': text}], 'names': [text]}]
@@ -410,7 +410,7 @@ class _Echo(Endpoint):
     def get(self, path: str, key: str | None = None, url: str = '') -> Any:
         return {'data': [{'id': self.text}]}
 
-    def ask_all(self, questions: Sequence[Any], within: float | None = None, **settings: Any) -> list[Reply | Failure]:
+    def ask_all(self, questions: Any, *args: Any, **settings: Any) -> list[Reply | Failure]:
         message = {'content': self.text, 'reasoning': self.text}
         calls = [{'function': {'name': self.text, 'arguments': self.text}}] if 'tools' in settings else []
         reply = Reply({**message, 'tool_calls': calls}, None, self.text, {})

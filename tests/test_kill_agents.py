@@ -75,7 +75,7 @@ def trajectories(sweep: AgentSweep) -> dict[str, bytes]:
 
 def settled(sweep: AgentSweep) -> tuple[int, int]:
     """Requests, and those of them whose answers are on disk, once the server has taken in what was on its way."""
-    before = None
+    before: object = None
     while before != (now := (sweep.requests(), sweep.answered(), sweep.server.stats()['in_flight'])) or now[2]:
         before = now
         time.sleep(0.5)

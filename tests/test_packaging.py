@@ -89,9 +89,9 @@ def test_the_wheel_says_whose_prompts_it_ships(wheel: Path) -> None:
         quotes = re.search(
             r'byte for byte|word for word|published (evaluation|runs) sent|Table 2|as they are sent', head
         )
-        quotes = quotes or 'they define the benchmark' in ' '.join(head.split())
+        is_quoted = quotes or 'they define the benchmark' in ' '.join(head.split())
         inside = {str(file.relative_to(ROOT)), str(file.relative_to(PACKAGE))}
-        assert bool(quotes) == bool(inside & named), file
+        assert bool(is_quoted) == bool(inside & named), file
 
 
 def test_the_wheel_works_elsewhere(wheel: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,8 @@ def test_gold_scores_as_gold(few: dict[str, Path], language: str) -> None:
             answers = [Answer(gold_answer(record)) for record in records]
             scores = score_answers(records, answers, Protocol('v1', scoring), ExactSimilarity())
             for record, score in zip(records, scores, strict=True):
-                names = [step.name for step in record.gold[:-1]] if subset.kind == 'plan' else []
+                gold: Any = record.gold
+                names = [step.name for step in gold[:-1]] if subset.kind == 'plan' else []
                 if record.format == 'str' and len(set(names)) < len(names):
                     assert score.values['parse_rate'] == 1  # in plain text, only arguments tell equal names apart
                 else:

@@ -72,7 +72,7 @@ def traced() -> Iterator[dict[str, int]]:
         yield files
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
         event_loop._thread.forget()
 
 

@@ -82,7 +82,7 @@ from opencompass_tooleval.embedding.locate import locate_encoder
 from opencompass_tooleval.extras.recorded.ultratool import guess_language
 
 TOOLS = Path(__file__).resolve().parent
-sys.path.insert(0, str(TOOLS / 'benchmark_parts'))
+sys.path.insert(0, str(TOOLS.parent))
 SUBSET = 'plan_json'
 V1 = Protocol('v1')
 MODEL = 'canned'
@@ -183,7 +183,7 @@ def benchmark_inference(data: Path, requests: int) -> dict[str, float]:
     with server('--canned', 'Answer: A') as url, tempfile.TemporaryDirectory() as folder:
         tokenizer = Path(folder, 'tiny')
         subprocess.run([sys.executable, TOOLS / 'make_tiny_model.py', tokenizer], check=True, stdout=subprocess.DEVNULL)
-        asked = {'openai_api_base': url, 'query_per_second': 10_000, 'tokenizer_path': str(tokenizer)}
+        asked: dict[str, Any] = {'openai_api_base': url, 'query_per_second': 10_000, 'tokenizer_path': str(tokenizer)}
         asked |= {'max_seq_len': 100_000, 'path': MODEL}
 
         built_in = ChatInferencer(OpenAISDK(**asked), output_json_filepath=folder, output_json_filename='a.json')
@@ -281,7 +281,11 @@ def benchmark_funcqa(data: Path, instructions: Path) -> dict[str, float]:
         tokenizer = Path(folder, 'tiny')
         subprocess.run([sys.executable, TOOLS / 'make_tiny_model.py', tokenizer], check=True, stdout=subprocess.DEVNULL)
         with server('--script', f'{script}:answer') as url:
-            asked = {'openai_api_base': url, 'query_per_second': 10_000, 'tokenizer_path': str(tokenizer)}
+            asked: dict[str, Any] = {
+                'openai_api_base': url,
+                'query_per_second': 10_000,
+                'tokenizer_path': str(tokenizer),
+            }
             model = ToolEvalOpenAI(**asked, path=MODEL, max_seq_len=100_000, max_workers=IN_FLIGHT)
 
             def one_at_a_time() -> None:
@@ -336,7 +340,7 @@ def teval_data(given: str | None, scratch: Path) -> Path:
     if found := next(published, None):
         return found
     print(f'T-Eval: {TEVAL_DATA} is missing; made-up records of the published size are measured')
-    from make_synthetic import write_records
+    from tools.make_synthetic import write_records
 
     write_records(scratch, 'EN', seed=0, scale=1)
     return scratch
@@ -377,7 +381,8 @@ def measure_ultratool(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _part(name: str, *settings: str) -> Callable[[argparse.Namespace], dict[str, Any]]:
     """Returns what measures and prints with a module of ``benchmark_parts``, which is imported only then."""
-    return lambda arguments: import_module(f'benchmark_{name}').measure(*(getattr(arguments, one) for one in settings))
+    module = f'tools.benchmark_parts.benchmark_{name}'
+    return lambda arguments: import_module(module).measure(*(getattr(arguments, one) for one in settings))
 
 
 MEASURES = {

@@ -396,9 +396,9 @@ def cluster_rates(size: int, correlation: float, queries: int, runs: int) -> lis
     before, after = (of_queries(size, correlation, generator, (runs, queries)) for _ in range(2))
     rates = []
     for shape in ((runs, -1, 1), (runs, queries, size)):
-        sides = [side.reshape(shape).mean(2)[..., None] for side in (before, after)]
-        low, high = intervals([(sides[0], sides[1])])
-        rates += [float(np.mean((low <= 0) & (high >= 0))), float(np.mean(p_values(*sides, 0) <= ALPHA))]
+        first, second = (side.reshape(shape).mean(2)[..., None] for side in (before, after))
+        low, high = intervals([(first, second)])
+        rates += [float(np.mean((low <= 0) & (high >= 0))), float(np.mean(p_values(first, second, 0) <= ALPHA))]
     names = tuple(f'q{place // size}' for place in range(queries * size))
     for gate in range(CHECKED):
         pairs = replace(paired(*(side[gate].reshape(-1, 1) for side in (before, after))), queries=names)
@@ -657,7 +657,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f'| --- |{" ---: |" * len(options.records)}')
     for name, (system, max_drop, datasets) in SYSTEMS.items():
         of_system = partial(alarms, system, runs=options.runs, max_drop=max_drop, datasets=datasets)
-        cells = (max(of_system(records, trials) for trials in product(TRIALS, repeat=2)) for records in options.records)
+        cells = (max(of_system(records, trials) for trials in product(TRIALS, TRIALS)) for records in options.records)
         print(f'| {name} | {" | ".join(f"{100 * cell:.1f}" for cell in cells)} |', flush=True)
     print('\n| records | right before, after | trials | found | by V alone | false alarms | by V alone |')
     print(f'|{" ---: |" * 7}')
@@ -667,8 +667,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for system in (partial(answers, before, after), right(before))
             for is_shuffled in (True, False)
         ]
-        cells = ' | '.join(f'{100 * share:.0f}%' for share in shares)
-        print(f'| {records} | {before:.0%}, {after:.0%} | {trials[0]} and {trials[1]} | {cells} |', flush=True)
+        row = ' | '.join(f'{100 * share:.0f}%' for share in shares)
+        print(f'| {records} | {before:.0%}, {after:.0%} | {trials[0]} and {trials[1]} | {row} |', flush=True)
 
 
 if __name__ == '__main__':

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,11 +27,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from synthetic_words import LANGUAGES, TOOLS, Language
-
 from opencompass_tooleval.benchmarks.teval.data import FINISH, PARTS, TABLE, Subset, file_stem, load_samples
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
 from opencompass_tooleval.core.scoring.noise import damage
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tools.synthetic_words import LANGUAGES, TOOLS, Language
 
 VERSION = 'v1'
 QUERIES = 553

@@ -88,7 +88,8 @@ def main() -> None:
     misses = fmean(not low - 1e-7 <= score <= high + 1e-7 for low, high in once)
     print(f'  --sample {options.first}: +-{fmean(high - low for low, high in once) / 2:.1f}, misses {misses:.1%}')
     if options.than:
-        other_score, other = read(*options.than, options.metric)
+        than, details = options.than
+        other_score, other = read(than, details, options.metric)
         for size in (size for size in (*SIZES, len(values)) if size <= len(values)):
             shown = right = 0
             for seed in range(options.seeds):

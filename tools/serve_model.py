@@ -162,7 +162,7 @@ class State:
 
     def count(self, response: Response) -> None:
         """Adds up the usage that a whole reply reports."""
-        usage = json.loads(response.body).get('usage') if isinstance(response, JSONResponse) else None
+        usage = json.loads(bytes(response.body)).get('usage') if isinstance(response, JSONResponse) else None
         if usage:
             details = usage.get('prompt_tokens_details') or {}
             self.tokens.update({name: usage[f'{name}_tokens'] for name in ('prompt', 'completion')})

@@ -29,8 +29,10 @@ SIZES = [len(task.gold or ()) for task in TASKS]
 STEPS = 20
 NOWHERE = 'Nowhere.go'
 TOO_LONG = "This model's maximum context length is 8192 tokens. However, your messages resulted in more."
-MODELS = ('right', 'lazy', 'looping', 'unknown_tools', 'broken_json', 'parallel')
-MODELS += ('endless', 'silent', 'thinking', 'narrow', 'no_room', 'down')
+MODELS = (
+    *('right', 'lazy', 'looping', 'unknown_tools', 'broken_json', 'parallel'),
+    *('endless', 'silent', 'thinking', 'narrow', 'no_room', 'down'),
+)
 CONFIG = """
 from mmengine.config import read_base
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI

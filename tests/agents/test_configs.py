@@ -18,6 +18,7 @@ from opencompass_tooleval.benchmarks.variant_kinds import EASYTOOL
 from opencompass_tooleval.catalogue.variants import find_variant
 from tests.instructions.shared_data import DEMO
 
+LOOP_ROWS: tuple[dict[str, Any], ...] = LOOPS
 CONFIGS = DEMO.parent / 'configs'
 FOLDER = CONFIGS / 'datasets' / 'agents'
 JUDGED = 'tooleval_toolbench_agent_judged'
@@ -69,10 +70,10 @@ def test_configs_pick_from_the_rows(name: str) -> None:
 
 
 def test_rows_are_the_tables() -> None:
-    loops = {(row['format'], row['name']): row['options'] for row in LOOPS}
+    loops = {(row['format'], row['name']): row['options'] for row in LOOP_ROWS}
     found = rows()
     formats = [subset.format for subset in TABLE]
-    assert len(found) == sum((1 if row['instructed'] else 2) * formats.count(row['format']) for row in LOOPS)
+    assert len(found) == sum((1 if row['instructed'] else 2) * formats.count(row['format']) for row in LOOP_ROWS)
     for abbr, row in found.items():
         subset = find_subset(row['name'])
         _, name, _, loop, *variant = abbr.split('-')
@@ -89,7 +90,7 @@ def test_rows_are_the_tables() -> None:
 
 def test_loops_take_their_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('TOOLEVAL_ENCODER', 'offline')
-    for row in LOOPS:
+    for row in LOOP_ROWS:
         given = {**row['options']}
         settings = make_loop(given.pop('loop'), **given).settings
         assert {key: settings[key] for key in given} == given, row

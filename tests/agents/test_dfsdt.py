@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_only_the_first_call_of_an_answer_counts() -> None:
     assert len(requests[1].messages[2].calls) == 1
 
 
-STABLE = {'runner': 'stabletoolbench'}
+STABLE: dict[str, Any] = {'runner': 'stabletoolbench'}
 
 
 @pytest.mark.parametrize('loop', [DepthFirstSearch(**STABLE), ToolBenchReAct(**STABLE)], ids=lambda loop: loop.name)
@@ -233,7 +234,7 @@ def test_published_calls_played_back_through_the_loop(bank: Bank, name: str) -> 
         answers[-1] = calling(finishing(stored.trajectory.final_answer))  # the files write it as text that is no JSON
         task = Task(stored.task.id, 'toolbench', stored.task.query, ())  # so that no name is the end of another
         session = environment.begin(task.id)
-        trajectory, requests = talk(loop, lambda _, number, answers=answers: answers[number], task, session)
+        trajectory, requests = talk(loop, lambda _, number: answers[number], task, session)  # noqa: B023
         assert [(c.name, c.arguments, c.observation, c.source) for c in trajectory.calls] == [
             (c.name, c.arguments, c.observation, 'exact') for c in stored.trajectory.calls
         ]

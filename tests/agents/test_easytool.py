@@ -154,7 +154,10 @@ def at_the_museum(
     session = (environment or Environment(stateful_tools=lambda: (Tools(('find_for_museum',), museum),))).begin(
         task.id, task.schemas
     )
-    replies = {'choose_API': ['["find_for_museum"]'], 'choose_parameter': [f'{{"Parameters": {parameters}}}']}
+    replies: dict[str, Any] = {
+        'choose_API': ['["find_for_museum"]'],
+        'choose_parameter': [f'{{"Parameters": {parameters}}}'],
+    }
     trajectory, requests = carried_out(session, task, **replies)
     shown = next(text for request in requests if 'API response:' in (text := request.messages[-1].content))
     calls = [call.arguments for call in trajectory.calls]
@@ -189,7 +192,7 @@ def test_a_name_that_the_tool_has_and_a_recorded_one_stay(tmp_path: Path) -> Non
 
 def test_several_apis_and_several_calls(session: Session) -> None:
     parameters = ['{"Parameters": [{"place": "Delft"}, {"place": "Rome"}]}', '{"Parameters": {"place": "Delft"}}']
-    replies = {'choose_API': ['["search_for_maps", "route_for_maps"]'], 'choose_parameter': parameters}
+    replies: dict[str, Any] = {'choose_API': ['["search_for_maps", "route_for_maps"]'], 'choose_parameter': parameters}
     trajectory, requests = carried_out(session, **replies)
     assert [call.name for call in trajectory.calls] == ['search_for_maps', 'search_for_maps', 'route_for_maps']
     assert [len(step.calls) for step in trajectory.steps[4:8]] == [0, 2, 1, 0]  # with what chose their parameters
@@ -231,7 +234,7 @@ def test_what_cannot_be_read(
 def test_unread_replies_say_so(session: Session) -> None:
     trajectory, _ = carried_out(session, task_decompose=['no', '{"Tasks": ["Find Delft"]}'])
     assert [step.reason for step in trajectory.steps[:3]] == ['parse:not_a_literal', '', '']
-    replies = {'choose_tool': ['{"ID": 1}', '{"ID": 9}'], 'answer_check': ['no', 'yes']}
+    replies: dict[str, Any] = {'choose_tool': ['{"ID": 1}', '{"ID": 9}'], 'answer_check': ['no', 'yes']}
     trajectory, _ = carried_out(session, choose_parameter=['{"Parameters": 1}'], **replies)
     reasons = ['args:unreadable', '', '', 'name:unknown_tool', '', '', '', '']
     assert [step.reason for step in trajectory.steps[5:]] == reasons

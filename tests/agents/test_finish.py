@@ -10,15 +10,16 @@ import pytest
 from opencompass_tooleval.agents.loops.dfsdt import DepthFirstSearch, ToolBenchReAct
 from opencompass_tooleval.agents.loops.finish import UNREADABLE, read_finish, told_user
 from opencompass_tooleval.agents.loops.function_calling import FunctionCalling
+from opencompass_tooleval.agents.loops.loops import Loop
 from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.calls.tool_calls import make_call
 from opencompass_tooleval.core.calls.trajectory import GAVE_UP
-from tests.agents.support import talk
+from tests.agents.support import drive, talk
 from tests.agents.test_toolbench_published_runs import session, task
 from tests.instructions.shared_data import expected
 from tests.official import Recorder
 
-LOOPS = [DepthFirstSearch(), ToolBenchReAct(), FunctionCalling(stop_on='tool')]
+LOOPS: list[Loop] = [DepthFirstSearch(), ToolBenchReAct(), FunctionCalling(stop_on='tool')]
 GIVEN_UP = Answer('', calls=(make_call('Finish', '{"return_type": "give_up_and_restart"}'),))
 CODES = {'': 3, GAVE_UP: 4, UNREADABLE: 'raises'}
 
@@ -34,8 +35,7 @@ def test_finish_comes_to_what_it_came_to(loop: Any, record_property: Recorder) -
     record_property('cases', len(steps('finish')))
     for step in steps('finish'):
         call = make_call('Finish', step['arguments'])
-        answers = [Answer('', calls=(call,)), GIVEN_UP]
-        trajectory, requests = talk(loop, lambda _, number, answers=answers: answers[min(number, 1)])
+        trajectory, requests = drive(loop, Answer('', calls=(call,)), GIVEN_UP)
         finish = read_finish(call.arguments, written=call.written)
         assert (CODES[finish.stopped] if finish.is_end else 2) == step['code'], step['case']
         assert (len(requests) == 1) == finish.is_end
@@ -56,7 +56,7 @@ def test_a_name_calls_the_first_function_that_ends_in_it(name: str, record_prope
     for step in steps('function'):
         called = Answer('', calls=(make_call(step['name'], step['arguments']),))
         answers = [called, done]
-        trajectory, _ = talk(loop, lambda _, number, answers=answers: answers[number], offered, session(offered))
+        trajectory, _ = talk(loop, lambda _, number: answers[number], offered, session(offered))  # noqa: B023
         (call,) = trajectory.calls
         assert call.name == step['name']
         assert call.observation.startswith(step['observation']), step['case']
@@ -66,7 +66,7 @@ def test_a_name_calls_the_first_function_that_ends_in_it(name: str, record_prope
 @pytest.mark.parametrize('name', ['h', 'inish'])
 def test_the_end_of_finish_stops_the_run(name: str) -> None:
     call = make_call(name, '{"return_type": "give_answer", "final_answer": "x"}')
-    trajectory, requests = talk(DepthFirstSearch(), lambda *_: Answer('', calls=(call,)))
+    trajectory, requests = drive(DepthFirstSearch(), Answer('', calls=(call,)))
     assert (trajectory.stopped, trajectory.final_answer, len(requests), trajectory.calls) == (UNREADABLE, '', 1, ())
     assert trajectory.steps[0].calls[0].name == name
 
@@ -102,7 +102,7 @@ def test_what_is_no_finish_with_an_answer_is_told_itself(text: str) -> None:
 def test_json_that_is_no_object_stops_the_run(written: str) -> None:
     call = make_call('Finish', written)
     for loop in LOOPS:
-        trajectory, requests = talk(loop, lambda *_: Answer('', calls=(call,)))
+        trajectory, requests = drive(loop, Answer('', calls=(call,)))
         assert (trajectory.stopped, trajectory.final_answer, len(requests)) == (UNREADABLE, '', 1)
 
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -270,11 +271,15 @@ HOSTILE = [
 ]
 
 
+def said(text: str, request: ModelRequest) -> str:
+    return text
+
+
 @pytest.mark.parametrize(('record', 'reading'), [(RECORD, 'official'), (ONE_HOP, 'strict')], ids=['official', 'strict'])
 def test_hostile_answers_are_errors(reading: str, record: Record, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     for text in HOSTILE:
-        trajectory = run(lambda request, text=text: text, record, reading=reading, max_requests=2)
+        trajectory = run(partial(said, text), record, reading=reading, max_requests=2)
         assert parse_trajectory(trajectory.to_json()).calls == trajectory.calls
         assert score_trajectory(record, trajectory).values['strict_accuracy'] == 0
         assert all(call.error for call in trajectory.calls)
@@ -294,7 +299,7 @@ def test_unfinished_thoughts_have_one_reason(method: str) -> None:
 # Native calls; what the loop does otherwise is in test_function_calling.py
 
 
-def in_turns(*answers: Answer, **options: int) -> tuple[Trajectory, list[ModelRequest]]:
+def in_turns(*answers: Answer, **options: Any) -> tuple[Trajectory, list[ModelRequest]]:
     """What comes of answers, and what was asked; the last is repeated as long as anything is asked."""
     dialogue = begin('function_calling', **options)
     requests = [next(dialogue)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 import pytest
@@ -123,7 +124,7 @@ def run(loop: Loop, answer: Callable[[Random], Answer] = native, longest: int = 
     trajectories, answers = [], 0
     while answers < COUNT:
         tools = Tools(('multiply_', 'subtract_'), lambda *_: hostile(rng))
-        session = Environment(stateful_tools=lambda tools=tools: (tools,)).begin(TASK.id, TASK.schemas)
+        session = Environment(stateful_tools=partial(tuple, [tools])).begin(TASK.id, TASK.schemas)
         trajectory, requests = talk(loop, lambda request, number: answer(rng), session=session)
         check(trajectory, longest)
         for request in requests:

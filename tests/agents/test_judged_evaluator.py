@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from opencompass_tooleval.core.calls.tool_calls import ToolCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import GAVE_UP, AnsweredCall, Step, Trajectory
 from opencompass_tooleval.core.errors import DataError
+from opencompass_tooleval.judging.judge_item import JudgeItem
 from opencompass_tooleval.judging.judgement import UnjudgedError
 from tests.agents.judged_support import run, status
 from tests.judging.support import Script, Scripted, away
@@ -97,7 +99,7 @@ def test_the_win_rule_of_toolbench_is_an_option(scripted: Script, tmp_path: Path
     def says(item: str) -> str:
         return '{"task_status": "Solvable"}' if 'task' in item else status('Unsolved' if 'refer' in item else 'Solved')
 
-    options = {'judgement_kinds': ['win'], 'reference': write_reference(tmp_path / 'reference.json')}
+    options: dict[str, Any] = {'judgement_kinds': ['win'], 'reference': write_reference(tmp_path / 'reference.json')}
     evaluator = ToolEvalAgentJudgedEvaluator(SUBSET, scripted(says), win_rule='toolbench', **options)
     result = evaluate(evaluator, [trajectory('Delft.'), trajectory('Haarlem.')])
     assert (result['win_rate'], result['provenance']['win_rule']) == (100.0, 'toolbench')
@@ -118,7 +120,7 @@ def test_what_one_evaluation_kept_is_a_file_of_judgements(scripted: Script, tmp_
 
     answers = [trajectory('Delft.'), trajectory('Haarlem.')]
     times = {'judgements_per_answer': 2, 'comparisons_per_answer': 2, 'answer_order': 'both'}
-    options = {'judgement_kinds': kinds, 'reference': reference, **times}
+    options: dict[str, Any] = {'judgement_kinds': kinds, 'reference': reference, **times}
     first = ToolEvalAgentJudgedEvaluator(SUBSET, scripted(says), **options)
     first._out_dir = str(tmp_path / 'results' / 'model' / 'data')
     result = evaluate(first, answers)
@@ -215,6 +217,10 @@ def test_an_answer_that_ends_by_text_is_judged_and_a_finish_that_ends_nothing_is
     assert (result['solved_rate'], Scripted.asked) == (0.0, [])
 
 
+def replied(said: str, item: JudgeItem) -> str:
+    return '{"index": 0}' if 'select' in item.id else said
+
+
 def test_the_judge_is_not_told_where_an_observation_came_from() -> None:
     prompts: dict[str, set[str]] = {}
     for source in SOURCES:
@@ -223,7 +229,7 @@ def test_the_judge_is_not_told_where_an_observation_came_from() -> None:
         settings = JudgeSettings(('solved', 'pass', 'win', 'success'), 1, comparisons_per_answer=1)
         for place, judging in AgentGrading([judged], settings, {'q0': reference}).dialogues().items():
             reply = status('Unsolved' if 'win' in place else 'Unsure')
-            for item in run(judging, lambda item, said=reply: '{"index": 0}' if 'select' in item.id else said)[1]:
+            for item in run(judging, partial(replied, reply))[1]:
                 prompts.setdefault(item.id, set()).add(item.prompt)
     asked = {name.removeprefix('q0/').removeprefix('reference/').removesuffix('/0') for name in prompts}
     assert asked == {*QUESTIONS, 'success'}

@@ -38,7 +38,7 @@ IN_TEXT = (
     lambda message: message.content.startswith('Response:'),
 )
 """How a model calls, how it ends, and which messages are observations."""
-KINDS: dict[str, tuple[type[Loop], Any]] = {
+KINDS: dict[str, tuple[Callable[..., Loop], Any]] = {
     'function_calling': (FunctionCalling, NATIVE),
     'react': (ReAct, IN_TEXT),
     'dfsdt': (DepthFirstSearch, FINISHING),

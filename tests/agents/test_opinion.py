@@ -103,7 +103,7 @@ def test_what_names_no_answer_is_no_index(index: str) -> None:
 
 
 @pytest.mark.parametrize('question', prompts.QUESTIONS.values(), ids=prompts.QUESTIONS)
-def test_who_repeats_the_question_chooses_nothing(question: prompts.Question) -> None:
+def test_who_repeats_the_question_chooses_nothing(question: prompts.JudgeQuestion) -> None:
     values = dict.fromkeys(('query', 'answer', 'task', 'answer_0', 'answer_1'), 'Delft')
     prompt = question.prompt(**values)
     for reply in (prompt, prompt.splitlines()[-1], f'{prompt}\n```json\n{prompt.splitlines()[-1]}\n```'):

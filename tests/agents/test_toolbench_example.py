@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def preferences(candidate: str | None = None) -> list[Judgement[Any]]:
     return AgentGrading((), candidate=candidate).read(compared)
 
 
-def mean(judged: list[Judged], metric: str) -> float:
+def mean(judged: Sequence[Judged], metric: str) -> float:
     values = [value for one in judged if (value := one.values[metric]) is not None]
     return 100 * sum(values) / len(judged)
 

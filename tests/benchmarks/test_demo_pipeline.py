@@ -86,7 +86,7 @@ def record_calls(folder: Path) -> None:
         record(folder, f'toolbench_selection_5{variant}', {**bread, 101: '{"tool": "Moon Finder"}'})
         record(folder, f'toolbench_calls_g3{variant}', {301: 'none', 302: json.dumps(calls)})
         record(folder, f'toolbench_calls_g2{variant}', dict.fromkeys((201, 202, 203), '[]'))
-    numbers = {**dict.fromkeys(requests, '{"ID": 9999}'), 101: 'Well,', '101/1': "{'ID': 9999}"}
+    numbers: dict[int | str, str] = {**dict.fromkeys(requests, '{"ID": 9999}'), 101: 'Well,', '101/1': "{'ID': 9999}"}
     record(folder, 'toolbench_selection_5-easytool-ids', numbers)
     stored = (DEMO / 'toolbench' / 'trajectories.jsonl').read_text(encoding='utf-8')
     asked = write_rows(folder / 'trajectories.jsonl', STORED).read_text(encoding='utf-8')

@@ -53,7 +53,7 @@ def other_runs(tmp_path: Path) -> Path:
 
 def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, server: ModelServer) -> None:
     out, reference = tmp_path / 'out.jsonl', other_runs(tmp_path)
-    options = ('--kinds', 'solved,win', '--reference', reference, '--judgements-per-answer', 2)
+    options: tuple[object, ...] = ('--kinds', 'solved,win', '--reference', reference, '--judgements-per-answer', 2)
     options = (*options, '--comparisons-per-answer', 2, '--answer-order', 'both')
     done = tooleval('agents', 'judge', RUNS, '--out', out, '--judge', judge, *options)
     assert done.code == 0, done.err
@@ -82,7 +82,7 @@ def test_predictions_of_a_run(tooleval: Command, tmp_path: Path, judge: Path, mo
     file = write_json(tmp_path / 'predictions.json', dict(enumerate(rows)))
     alone = tooleval('agents', 'judge', file, '--out', tmp_path / 'out', '--judge', judge)
     assert alone.code == 1 and 'does not name the subset of its tasks: add --subset, one of' in alone.err
-    options = ('--subset', 'toolbench_g1', '--data', DATA)
+    options: tuple[object, ...] = ('--subset', 'toolbench_g1', '--data', DATA)
     done = tooleval('agents', 'judge', file, '--out', tmp_path / 'out', '--judge', judge, *options, '--json', '-')
     assert json.loads(done.out)['metrics'] == {'solved_rate': 100.0}
     named = write_json(

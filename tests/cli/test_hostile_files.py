@@ -6,6 +6,7 @@ import gzip
 import json
 import tracemalloc
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +103,8 @@ def _looks(place: str) -> Callable[[Path], object]:
 TEVAL = ('instruct', 'plan_json', 'plan_str', 'reason_str', 'reason_retrieve_understand_json', 'review_str')
 ULTRATOOL = ('planning', 'tool_usage', 'tool_selection')
 FILES: Mapping[str, Callable[[Path], object]] = {
-    **{f'T-Eval, {name}': lambda file, name=name: load_samples(file, name) for name in TEVAL},
-    **{f'UltraTool, {task}': lambda file, task=task: load_records(file, task, 'en') for task in ULTRATOOL},
+    **{f'T-Eval, {name}': partial(load_samples, subset=name) for name in TEVAL},
+    **{f'UltraTool, {task}': partial(load_records, subset=task, language='en') for task in ULTRATOOL},
     'UltraTool, answers': lambda file: load_recorded_rows(file, 'tool_usage', 'zh'),
     'UltraTool, example': _example_of_ultratool,
     'UltraTool, annotated samples': read_samples,
@@ -116,7 +117,7 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     'ToolBench, trajectories': load_final_answers,
     'ToolBench, judgements': SuccessGrading((), ()).read,
     'instructions': load_instructions,
-    **{f'documentation, {kind}': lambda file, kind=kind: load_docs(kind, file) for kind in KINDS},
+    **{f'documentation, {kind}': partial(load_docs, kind) for kind in KINDS},
     'recorded answers': load_recorded,
     'predictions': read_predictions,
     'store': lambda file: [*AnswerStore(file.parent).read()],

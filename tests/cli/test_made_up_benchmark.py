@@ -46,6 +46,9 @@ class Solved(Scorer):
     def provenance(self) -> dict[str, Any]:
         return {'benchmark': 'riddles', 'subset': 'short', 'case': self.case, 'version': '1'}
 
+    def read_record(self, payload: str) -> Any:
+        return json.loads(payload)
+
     def score_records(self, records: Sequence[Any], answers: Sequence[Any]) -> list[SampleScore]:
         scores = []
         for (name, gold), answer in zip(records, answers, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.summarizers.test_summarizer import TIME, Run
 
 def test_a_report_is_written_and_shown(tooleval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(report.webbrowser, 'open', opened.append)
+    monkeypatch.setattr(webbrowser, 'open', opened.append)
     done = tooleval('report', plain_run(tmp_path / 'run'), '-o', 'pages', '--open')
     assert done.code == 0 and 'pages/index.html' in done.out
     assert opened == [(Path.cwd() / 'pages' / 'index.html').as_uri()]

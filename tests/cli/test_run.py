@@ -577,7 +577,7 @@ def test_each_vendor_gets_its_own_key(tmp_path: Path) -> None:
     )
     keys = {'ANTHROPIC_API_KEY': KEY, 'OPENAI_API_KEY': 'of-openai'}
     judge = Judging()
-    judge.admits = lambda key: key == 'Bearer of-openai'  # type: ignore[method-assign]
+    judge.admits = lambda authorization: authorization == 'Bearer of-openai'  # type: ignore[method-assign]
     with serving(vendor := MessagesVendor()) as url, serving(judge) as base:
         done = run(tmp_path, *words, '--api-base', url, '--judge-base', base, **keys)
     assert done.returncode == 0, done.stdout + done.stderr

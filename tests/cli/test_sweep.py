@@ -111,9 +111,9 @@ def test_retry_asks_only_what_has_no_answer_and_then_all_is_done(
     assert tooleval('retry', 'out').out == 'every sample has an answer\n'
     (model,) = json.loads(tooleval('plan', 'mine.py', 'out', '--json', '-').out)['models']
     assert (model['jobs'], model['datasets'], model['done'], model['samples']) == (0, 0, 2, 0)
-    outcome = tooleval('status', 'out', '--json', '-')
-    assert outcome.code == 0
-    assert {row['state'] for row in rows(outcome)} == {'done'} and all(row['samples'] for row in rows(outcome))
+    status = tooleval('status', 'out', '--json', '-')
+    assert status.code == 0
+    assert {row['state'] for row in rows(status)} == {'done'} and all(row['samples'] for row in rows(status))
 
 
 def test_retry_takes_what_fails_for_good(

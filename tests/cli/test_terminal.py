@@ -41,7 +41,7 @@ def test_what_an_encoding_lacks_is_shown_as_escapes(tmp_path: Path, encoding: st
     bank = tmp_path / 'a.bank'
     write_bank([RecordedCall('f', 't', '天气查询', {'a': 1}, 'x', '')], bank)
     environment = {**os.environ, 'PYTHONUTF8': '0', 'PYTHONIOENCODING': encoding}
-    command = [sys.executable, '-c', MAIN, 'agents', 'bank', 'stats', bank]
+    command: list[str | Path] = [sys.executable, '-c', MAIN, 'agents', 'bank', 'stats', bank]
     done = subprocess.run(command, env=environment, capture_output=True)
     shown = done.stdout.decode(encoding)
     assert done.returncode == 0 and ('\\u5929' if encoding == 'ascii' else '天气查询') in shown, (shown, done.stderr)

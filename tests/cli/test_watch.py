@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ def sweep(canned_server: ModelServer, tmp_path: Path) -> Fork:
     return run
 
 
-def watch(folder: Path, **streams: int) -> subprocess.Popen[bytes]:
+def watch(folder: Path, **streams: Any) -> subprocess.Popen[bytes]:
     words = ['-c', 'from opencompass_tooleval.cli.main import main; main()', 'status', '--watch', 'out']
     env = {**os.environ, 'PYTHONPATH': str(ROOT), 'TERM': 'xterm', 'COLUMNS': '100', 'LINES': '40'}
     return subprocess.Popen([sys.executable, *words], cwd=folder, env=env, **streams)

@@ -125,8 +125,8 @@ def test_the_interval_of_equal_and_of_opposite_values() -> None:
     interval = interval_of(a.tolist(), (a + 25).tolist())
     assert (interval.delta, interval.low) == pytest.approx((25, 25))
     # Or a model would be better than itself by 1e-15, and surely so.
-    values = pairs(1001, 1).a
-    same = of(values, values, [3.0] * 1001)
+    alike = pairs(1001, 1).a
+    same = of(alike, alike, [3.0] * 1001)
     interval = compare_column({ONE: 1.0}, {ONE: same})
     assert interval.delta == 0.0 and interval.low == -interval.high
 
@@ -179,7 +179,7 @@ def test_metrics_that_apply_to_some_records_only() -> None:
     """As T-Eval's instruct: half of the records have one metric, half the other."""
     whole = pairs(40, 1, 40)
     halves = {
-        ('d', name): Pairs(whole.ids[part], whole.a[part], whole.b[part], *[whole.weights_a[part]] * 2)
+        ('d', name): Pairs(whole.ids[part], whole.a[part], whole.b[part], whole.weights_a[part], whole.weights_a[part])
         for name, part in (('json', slice(0, 20)), ('str', slice(20, 40)))
     }
     found = compare_column(dict.fromkeys(halves, 0.5), halves)
@@ -217,7 +217,8 @@ def test_it_covers_drops_of_which_few_records_show_something(
         a, b = right(np.full((records, 1), 0.99), trials[0]), right(np.where(lost, 0, 0.99), trials[1])
         shuffled = tuple(map(shuffled_variance, a, b)) if trials[0] != trials[1] else ()
         ids, ones = tuple(map(str, range(records))), (1.0,) * records
-        known = Pairs(ids, *(tuple(map(float, np.mean(side, axis=1))) for side in (a, b)), ones, ones, 0, shuffled)
+        before, after = (tuple(map(float, np.mean(side, axis=1))) for side in (a, b))
+        known = Pairs(ids, before, after, ones, ones, 0, shuffled)
         (interval,) = intervals_of({ONE: known}).values()
         truth = -0.99 * points
         low, high = low + (truth < interval.low), high + (truth > interval.high)

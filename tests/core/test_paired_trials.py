@@ -39,17 +39,18 @@ def test_all_trials_of_a_record_stand_against_all_of_the_other() -> None:
     first, second = result(a='10', b='00', c='11'), result(c='0110', a='1111', d='1111')
     pairs = pairs_of(first, second, 'accuracy')
     # a has 5 right of 6 trials: their variance is 1/6, and that of the difference of means of 2 and 4 is 3/4 of it.
-    shuffled = (pytest.approx(1250), pytest.approx(2000))
+    near: Any = pytest.approx  # stands in for a float
+    shuffled = (near(1250), near(2000))
     assert pairs == Pairs(('a', 'c'), (50.0, 100.0), (100.0, 50.0), (2.0, 2.0), (4.0, 4.0), 2, shuffled)
     told = {estimate.metric: estimate for estimate in paired_estimates(first, second)}
     assert list(told) == ['accuracy pass@2', 'accuracy pass^2', 'success pass@1', 'success pass@2', 'success pass^2']
     ones = (1.0, 1.0)
     assert told['accuracy pass@2'].pairs == Pairs(
-        ('a', 'c'), (100.0, 100.0), (100.0, pytest.approx(500 / 6)), ones, ones, 2, (0.0, pytest.approx(7000 / 9))
+        ('a', 'c'), (100.0, 100.0), (100.0, near(500 / 6)), ones, ones, 2, (0.0, near(7000 / 9))
     )
     assert told['accuracy pass^2'].pairs == Pairs(
-        ('a', 'c'), (0.0, 100.0), (100.0, pytest.approx(100 / 6)), ones, ones, 2,
-        (pytest.approx(5000), pytest.approx(43000 / 9)),
+        ('a', 'c'), (0.0, 100.0), (100.0, near(100 / 6)), ones, ones, 2,
+        (near(5000), near(43000 / 9)),
     )  # fmt: skip
     # Over a and c, which both have: each side's own mean would not subtract to the difference.
     assert told['accuracy pass^2'].values == (50.0, pytest.approx((1 + 1 / 6) * 50))
@@ -70,11 +71,11 @@ def test_results_that_have_no_pairs() -> None:
 
 def test_a_mean_of_trials_with_other_numbers_of_steps_has_pairs() -> None:
     """The second trial has one call where the first has three: the mean of both trials is no mean over all calls."""
-    trials = [{'a': (1.0, 0.0, 1.0), 'b': (0.0,)}, {'a': (0.0,), 'b': (0.0,)}]
+    trials: list[dict[str, tuple[float, ...]]] = [{'a': (1.0, 0.0, 1.0), 'b': (0.0,)}, {'a': (0.0,), 'b': (0.0,)}]
     totals, details = [], []
     for calls in trials:
         scores = [SampleScore(record, {'rate': None}, 'ok') for record in calls]
-        whole = over_steps(aggregate(scores, ['rate']), ['rate'], lambda _, calls=calls: calls.items())
+        whole = over_steps(aggregate(scores, ['rate']), ['rate'], lambda _: calls.items())  # noqa: B023
         totals.append(whole.metrics['rate'])
         details += [
             {'id': record, 'values': {'rate': None}, 'steps': [{'values': {'rate': value}} for value in rates]}

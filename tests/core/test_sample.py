@@ -29,9 +29,9 @@ def test_samples_nest_and_hold_whole_queries_wherever_a_record_stands() -> None:
         assert drawn == sorted(drawn) and smaller <= set(drawn) and min(n, 300) <= len(drawn) < min(n, 300) + 3
         assert set(Counter(QUERIES[place] for place in drawn).values()) == {3}
         smaller = set(drawn)
-    drawn = {QUERIES[place] for place in Sample(60).draw(QUERIES)}
-    assert drawn == {QUERIES[::-1][place] for place in Sample(60).draw(QUERIES[::-1])}
-    assert drawn != {QUERIES[place] for place in Sample(60, seed=1).draw(QUERIES)}
+    queries = {QUERIES[place] for place in Sample(60).draw(QUERIES)}
+    assert queries == {QUERIES[::-1][place] for place in Sample(60).draw(QUERIES[::-1])}
+    assert queries != {QUERIES[place] for place in Sample(60, seed=1).draw(QUERIES)}
     again = Sample(20).draw(QUERIES[::3])  # a variant with a record of each query, and the first of the same queries
     assert {QUERIES[::3][place] for place in again} == drawn
 

@@ -21,7 +21,7 @@ from opencompass_tooleval.core.statistics.intervals import Score
 
 
 def test_columns_are_resolved_down_to_data_sets() -> None:
-    groups = [
+    groups: list[dict[str, Any]] = [
         {'name': 't', 'metric': 'x_json', 'subsets': [['d1', 'f1'], ['d1', 'em']]},
         {'name': 't', 'metric': 'x_str', 'subsets': [['d2', 'f1']]},
         {'name': 't', 'metric': 'x', 'subsets': [['t', 'x_json'], ['t', 'x_str']]},
@@ -76,7 +76,8 @@ def test_two_formats_of_different_records_are_independent() -> None:
     halves = [[[*trial[:30], *[None] * 30] for trial in drawn[place].tolist()] for place in (0, 1)]
     halves += [[[*[None] * 30, *trial[30:]] for trial in drawn[place].tolist()] for place in (2, 3)]
     names = ('json_format', 'json_args', 'string_format', 'string_args')
-    result = result_of(3, **dict(zip(names, halves, strict=True)))
+    values: dict[str, Any] = dict(zip(names, halves, strict=True))
+    result = result_of(3, **values)
     of_format = [drawn[:2, :, :30].mean(axis=(0, 1)), drawn[2:, :, 30:].mean(axis=(0, 1))]
     error = np.hypot(*(100 * records.std(ddof=1) / np.sqrt(30) for records in of_format)) / 2
     assert error_of({('d', name): 0.25 for name in names}, d=result) == pytest.approx(error)

@@ -125,8 +125,9 @@ def test_rows_of_others_by_name() -> None:
     usage = summary_of([Usage(100, 10), None, Usage(300, 30, requests=2)], PRICES)
     assert first == {'role': 'simulator', 'model': 'sim', **(usage or {})}
     assert second['model'] == 'free' and 'cost' not in second
+    near: Any = pytest.approx  # stands in for a float
     assert others_by_name({'auxiliary_models': [first, second, first]}) == {
-        'simulator sim': Spending(6, 800, 80, pytest.approx(2 * (400 * 2 + 40 * 8) / 1e6), 0, 2, 0, 4, (), 6),
+        'simulator sim': Spending(6, 800, 80, near(2 * (400 * 2 + 40 * 8) / 1e6), 0, 2, 0, 4, (), 6),
         'simulator free': Spending(1, 5, 1, None, 0, 0, requests=1),
     }
     (row,) = other_row('judge', 'gpt', [], PRICES, [Usage(100, 10), None])
@@ -134,9 +135,9 @@ def test_rows_of_others_by_name() -> None:
     assert (other.name, other.spent) == ('judge gpt', NOTHING)
     assert other.from_cache.cost == pytest.approx((100 * 2 + 10 * 8) / 1e6) and other.from_cache.unknown == 1
     assert other_row('judge', 'gpt', [None], PRICES) == []
-    one, other = Spending(1, 10, 2, 0.5, 1, 0, 1, 1, ('x', 'y'), 3), Spending(2, 20, 3, None, 0, 1, 1, 0, ('y',), 4)
-    assert one + other == Spending(3, 30, 5, 0.5, 1, 1, 2, 1, ('x', 'y'), 7)
-    assert other + other == Spending(4, 40, 6, None, 0, 2, 2, 0, ('y',), 8)
+    one, more = Spending(1, 10, 2, 0.5, 1, 0, 1, 1, ('x', 'y'), 3), Spending(2, 20, 3, None, 0, 1, 1, 0, ('y',), 4)
+    assert one + more == Spending(3, 30, 5, 0.5, 1, 1, 2, 1, ('x', 'y'), 7)
+    assert more + more == Spending(4, 40, 6, None, 0, 2, 2, 0, ('y',), 8)
 
 
 def test_others_that_cannot_be_read() -> None:

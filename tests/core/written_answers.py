@@ -448,7 +448,7 @@ def _thoughts(family: Family, calls: Calls, draw: random.Random) -> str:
 
 
 def _tool(name: str, draw: random.Random) -> ToolSchema:
-    properties = {}
+    properties: dict[str, Any] = {}
     for key in draw.sample(KEYS, draw.randrange(5)):
         kind = draw.choice(TYPES)
         if kind == 'ref':

@@ -110,7 +110,7 @@ def test_warm_run_never_loads_the_model(
 def test_each_string_and_batch_is_encoded_once(files: EncoderFiles, model: SentenceTransformer, tmp_path: Path) -> None:
     counting = Counting(model)
     encoder = EncoderSimilarity(files, tmp_path)
-    encoder._model = counting  # type: ignore[assignment]
+    encoder._model = counting
     encoder.prepare(text for text in ['a', 'b', 'a', 'c', 'b'])
     assert counting.calls == 1
     encoder.matrix(['a', 'b', 'd', 'd'], ['a', 'd', 'e'])
@@ -120,7 +120,7 @@ def test_each_string_and_batch_is_encoded_once(files: EncoderFiles, model: Sente
     assert counting.calls == 2
     counting = Counting(model)
     encoder = EncoderSimilarity(files)
-    encoder._model = counting  # type: ignore[assignment]
+    encoder._model = counting
     encoder.prepare_batches([['a', 'b'], ['b'], ['a', 'b'], ['b', 'a']])
     assert counting.calls == 3
     encoder.batch_matrix(['a', 'b'], ['b'])
@@ -133,7 +133,7 @@ def test_batches_change_no_vector_and_no_order(files: EncoderFiles, model: Sente
     texts = ['a', 'a longer sentence of some words', '', 'b c', '三个字', 'word ' * 100]
     counting = Counting(model)
     encoder = EncoderSimilarity(files, batch_tokens=tokens)
-    encoder._model = counting  # type: ignore[assignment]
+    encoder._model = counting
     encoder.prepare(texts)
     assert counting.calls == {1: 6, 12: 4, 100_000: 1}[tokens]
     expected = model.encode(texts, normalize_embeddings=True)

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -227,7 +228,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     copies = tmp_path / 'copies'
     copies.mkdir()
     env = {**os.environ, 'TMPDIR': str(copies), 'PYTHONPATH': str(ROOT)}
-    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
+    pipes: dict[str, Any] = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
     with subprocess.Popen([sys.executable, '-c', code], env=env, **pipes) as process:
         assert process.stdin is not None and process.stdout is not None
         assert process.stdout.readline() == 'started\n' and running(mark)

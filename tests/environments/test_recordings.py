@@ -109,7 +109,7 @@ def nested_runs(**steps: int) -> str:
 
 def _nested_run(steps: int) -> str:
     messages = [{'name': 'search', 'arguments': json.dumps({'q': n}), 'response': str(n)} for n in range(steps)]
-    nodes = [{'role': 'system', 'message': ''}, {'role': 'user', 'message': ''}]
+    nodes: list[dict[str, Any]] = [{'role': 'system', 'message': ''}, {'role': 'user', 'message': ''}]
     nodes += [{'role': 'tool', 'message': message} for message in messages]
     nested = ''.join(f'[{json.dumps(node)[:-1]}, "next": ' for node in nodes) + '[]' + '}]' * len(nodes)
     answer = f'{{"method": "m", "total_steps": {steps}, "final_answer": "a", "answer_details": {nested}}}'

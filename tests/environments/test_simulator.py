@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,10 @@ def test_what_is_too_long_for_a_simulator_is_the_tools_error_and_is_not_kept(ban
 
 
 def test_documentation_is_the_tasks_or_else_the_schema() -> None:
-    schemas = {'films': {'type': 'object', 'properties': {'year': {}}}, 'other': {'type': 'object'}}
+    schemas: dict[str, dict[str, Any]] = {
+        'films': {'type': 'object', 'properties': {'year': {}}},
+        'other': {'type': 'object'},
+    }
     session = Environment(None, simulator=Simulator('m')).begin('9', schemas, {'films': DOCUMENT})
     for name, shown in (('films', DOCUMENT), ('other', {'name': 'other', 'parameters': schemas['other']})):
         message = next(session.ask(name, {})).messages[1].content

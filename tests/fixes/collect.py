@@ -31,9 +31,12 @@ def _assigned(body: ast.AST | list[ast.stmt]) -> Names:
     """Returns what is assigned to names: in a function, or by the statements of a module."""
     names: Names = {}
     for node in body if isinstance(body, list) else ast.walk(body):
-        for target in node.targets if isinstance(node, ast.Assign) else ():
-            are_pairs = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-            pairs = zip(target.elts, node.value.elts, strict=True) if are_pairs else [(target, node.value)]
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            pairs = [(target, node.value)]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(target.elts, node.value.elts, strict=True))
             for one, value in pairs:
                 if isinstance(one, ast.Name):
                     names.setdefault(one.id, []).append(value)

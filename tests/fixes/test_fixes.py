@@ -24,6 +24,7 @@ import pytest
 
 import opencompass_tooleval
 from opencompass_tooleval.agents.tasks.open_bank import open_bank
+from opencompass_tooleval.benchmarks.toolbench.prompts import make_choices, open_tools
 from opencompass_tooleval.benchmarks.ultratool.data import read_samples
 from opencompass_tooleval.cli.main import app
 from opencompass_tooleval.core.errors import DataError
@@ -34,7 +35,7 @@ from opencompass_tooleval.extras.preparing.ultratool_rows import planning_row
 from opencompass_tooleval.findings.kinds import PARSER
 from opencompass_tooleval.findings.of_results import findings_of_run
 from opencompass_tooleval.work_dir.causes import one_line_if_unusable
-from tests.benchmarks.toolbench.test_scoring import Words, make_choices, open_tools
+from tests.benchmarks.toolbench.support import Words
 from tests.cli.conftest import Command, home, tooleval
 from tests.cli.test_networks import in_front, make_certificate
 from tests.conftest import ROOT

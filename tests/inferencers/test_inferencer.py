@@ -20,7 +20,8 @@ from opencompass_tooleval.inferencers.inferencer import InfraFailureError, ToolE
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.model_calls import AskingEndedError, token_length
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.replicas import Claims, Replica
+from opencompass_tooleval.work_dir.names import Replica
+from opencompass_tooleval.work_dir.replicas import Claims
 from opencompass_tooleval.work_dir.run_context import in_context
 from opencompass_tooleval.work_dir.store import keys_of
 from tests.stored import store_rows, stored_rows

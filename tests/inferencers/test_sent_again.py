@@ -13,7 +13,8 @@ from opencompass_tooleval.core.calls.answer import Answer
 from opencompass_tooleval.core.scoring.usage import Usage
 from opencompass_tooleval.inferencers.inferencer import InfraFailureError
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.replicas import Claims, Replica
+from opencompass_tooleval.work_dir.names import Replica
+from opencompass_tooleval.work_dir.replicas import Claims
 from opencompass_tooleval.work_dir.run_context import in_context
 from tests.inferencers.test_dialogue_inferencer import Run as DialogueRun
 from tests.inferencers.test_dialogue_inferencer import expected, where

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -137,11 +138,15 @@ def test_what_a_dialogue_without_a_store_has_cost_counts_once(tmp_path: Path) ->
     assert costs == [1000 + 10 + 1, 1000 + 10 + 2, 1000 + 10 + 2 + 10]
 
 
+def said_in_shard(start: int, prompt: Any) -> str:
+    return f'{prompt.record_id} of the shard from {start}'
+
+
 def parts_of(folder: Path, *parts: tuple[int, int]) -> list[Path]:
     """Answers the rows of ``[r0, r1, r2] * 2`` in shards; of the last shard all but the last answer is there."""
     rows, files = make_rows(3) * 2, []
     for number, (start, stop) in enumerate(parts):
-        trial = StubModel(lambda prompt, start=start: f'{prompt.record_id} of the shard from {start}')
+        trial = StubModel(partial(said_in_shard, start))
         run = Run(folder, rows[start:stop], trial)
         run.predictions_name = f'stub_{number}.json'
         run.go()

@@ -157,7 +157,7 @@ def test_recorded_calls_have_the_same_scores(ran: Path) -> None:
 
     for service in ('tmdb', 'spotify'):
         name, folder = f'restbench-{service}', DEMO / 'restbench'
-        files = {'data': folder / f'{service}.json', 'specs': folder / 'specs' / f'{service}_oas.json'}
+        files: dict[str, Any] = {'data': folder / f'{service}.json', 'specs': folder / 'specs' / f'{service}_oas.json'}
         file = file_of(ran, 'predictions', 'api', name)
         same(name, restbench.read(service, file, **files, method='function_calling'))
     for subset, data in (('calls_g2', 'G2_category.json'), ('calls_g3', 'G3_instruction.json')):

@@ -31,7 +31,8 @@ class Run:
     """A work folder with results and predictions, and the summarizer over it."""
 
     def __init__(self, folder: Path, *datasets: str):
-        self.folder, self.datasets, self.models = folder, datasets or ('d', 'd-easytool'), ('m',)
+        self.folder, self.datasets = folder, datasets or ('d', 'd-easytool')
+        self.models: tuple[str, ...] = ('m',)
         self.extra = {'instructions': 'i.json'}
 
     def write(self, dataset: str, values: Sequence[float], prompt: str = '', model: str = 'm', **changes: Any) -> Run:
@@ -116,7 +117,7 @@ def test_fewer_errors_are_better_and_the_gains_that_chance_does_not_explain_come
                 values = {'name': value, 'tool_name_error_rate': 1 - value}
                 details = [{'id': f'r{i}', 'values': values} for i in range(count)]
                 wrong = 100 * (1 - value)
-                more = {'tool_name_error_rate': wrong, 'details': details}
+                more: dict[str, Any] = {'tool_name_error_rate': wrong, 'details': details}
                 run.write(f'tooleval-{name}{end}', [value] * count, model=model, **more)
     run.summarize()
     (row,) = [row for row in run.rows if [*row.values()][:3] == ['m', 'tooleval-sure', 'tool_name_error_rate']]
@@ -227,7 +228,7 @@ def test_tokens_are_the_same_on_every_screen(sweep: Run, tiny_model: Path, repor
     cells = []
     for dataset, prompt, sizes in zip(sweep.datasets, ('APIs at your disposal', 'APIs'), (4000, 40), strict=True):
         usages = [Usage(3 * size, 9, first_prompt=size) for size in (sizes, sizes + 10)]
-        more = {'usage': summary_of(usages)} if reported else {}
+        more: dict[str, Any] = {'usage': summary_of(usages)} if reported else {}
         sweep.write(dataset, [0.0, 1.0], prompt, provenance={'benchmark': 'restbench'}, **more)
         cells.append(usages)
     settings = f'summarizer = dict(tokenizer={str(tiny_model)!r})\n'

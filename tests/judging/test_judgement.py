@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from opencompass_tooleval.core.text.jsonable import answer_digest
@@ -75,7 +78,7 @@ def test_judgements_of_other_records_are_an_error() -> None:
         by_record(judgements, 'a')
 
 
-def read(row: dict[str, object]) -> Opinion | Unread:
+def read(row: Mapping[str, Any]) -> Opinion | Unread:
     return Opinion(str(row['said'])) if row.get('said') else Unread('range:said')
 
 

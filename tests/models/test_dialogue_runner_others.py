@@ -228,7 +228,8 @@ def submit(queues: RequestQueues[str], name: str, *texts: str) -> None:
 
 def test_a_batch_is_asked_while_others_are_in_flight() -> None:
     """The concurrent answer comes only after the batch was asked: waiting for it first would never end."""
-    model, batch_is_asked = Echo(lambda text: batch_is_asked.open()), Gate()
+    batch_is_asked = Gate()
+    model = Echo(lambda text: batch_is_asked.open())
 
     async def answer(prompt: Any, stop: asyncio.Event) -> Answer:
         await batch_is_asked.passed()

@@ -16,9 +16,10 @@ from opencompass_tooleval.core.calls.messages import Message, messages_text, too
 from opencompass_tooleval.core.calls.tool_calls import ToolCall, write_answer
 from opencompass_tooleval.core.calls.tool_set import ToolSchema, ToolSet
 from opencompass_tooleval.core.calls.written.formats import choose_format
+from opencompass_tooleval.core.scoring.result import TRUNCATED
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat, ToolEvalVLLMChat
-from opencompass_tooleval.models.model_calls import REFUSED, TRUNCATED, ask, token_length
+from opencompass_tooleval.models.model_calls import REFUSED, ask, token_length
 from opencompass_tooleval.models.rendered_tools import template_messages
 from tests.models.tool_templates import HERMES, LLAMA, TEMPLATES, WITHOUT_ANSWERS, WITHOUT_TOOLS
 

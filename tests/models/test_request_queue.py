@@ -191,7 +191,7 @@ def test_questions_are_built_as_they_leave(tmp_path: Path, monkeypatch: pytest.M
 class ById(Conversation):
     """A conversation that a set can hold."""
 
-    __hash__ = object.__hash__  # type: ignore[assignment]
+    __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
         return self is other

@@ -60,7 +60,15 @@ SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-NEVER = {'refusal': None, 'annotations': [], 'audio': {}, 'images': [], 'parsed': {}, 'logprobs': [], 'name': 'f'}
+NEVER: dict[str, Any] = {
+    'refusal': None,
+    'annotations': [],
+    'audio': {},
+    'images': [],
+    'parsed': {},
+    'logprobs': [],
+    'name': 'f',
+}
 NEVER |= {'a name with blanks': 1, 65 * 'a': 1}
 """Members that servers refuse in requests, or that have no name."""
 
@@ -369,6 +377,8 @@ def test_if_nothing_helps_the_message_names_a_setting_that_does(logged: list[str
 
 def test_other_failures_leave_nothing_out(logged: list[str]) -> None:
     class Busy(Strict):
+        status = 0
+
         def check(self, request: Request) -> None:
             if len(request['messages']) > 1 and len(self.asked) < 4:
                 raise Refused(self.status, 'Rate limit for reasoning models: reasoning_content tokens per minute')

@@ -143,7 +143,7 @@ def test_attribution_excludes_streams() -> None:
 def test_a_run_continues_with_or_without_streams(canned_server: ModelServer, tmp_path: Path, first: bool) -> None:
     canned_server.reset('402@5-')
     runs = {
-        stream: Run(tmp_path, make_rows(8), make_model(canned_server, stream=stream, max_workers=1))  # type: ignore[arg-type]
+        stream: Run(tmp_path, make_rows(8), make_model(canned_server, stream=stream, max_workers=1))
         for stream in (True, False)
     }
     with pytest.raises(Exception, match='402'):

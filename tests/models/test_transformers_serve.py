@@ -7,6 +7,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -52,7 +53,7 @@ def test_its_streams_are_answers(served: str, tiny_model: Path) -> None:
     assert 'event-stream' in raw.headers['content-type']  # else this tests nothing
     both = []
     for stream in (False, True):
-        settings = {'retry': 0, 'max_workers': 1, 'timeout': 120, 'max_seq_len': 8192, 'stream': stream}
+        settings: dict[str, Any] = {'retry': 0, 'max_workers': 1, 'timeout': 120, 'max_seq_len': 8192, 'stream': stream}
         model = ToolEvalOpenAI(str(tiny_model), key='none', openai_api_base=served, **settings)
         both.append([(answer.text, answer.reason, answer.finish_reason) for answer in model.answers(prompts(2), 8)])
         first, second = model.answers(prompts(2), 8)

@@ -49,7 +49,11 @@ def test_tokens_are_those_of_the_server_or_counted_with_the_tokenizer(
 def test_a_server_that_says_nothing_is_counted(
     tiny_server: ModelServer, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = {'openai_api_base': tiny_server.url, 'tokenizer_path': str(tiny_model), 'max_seq_len': 8192}
+    settings: dict[str, Any] = {
+        'openai_api_base': tiny_server.url,
+        'tokenizer_path': str(tiny_model),
+        'max_seq_len': 8192,
+    }
     sdk = OpenAISDK(path='tiny', key='none', retry=1, **settings)
     (answer,) = ask(sdk, [make_conversation()], 6)  # OpenCompass's own drops what the server says
     assert answer.usage is not None and answer.usage.counted and answer.usage.prompt
@@ -67,7 +71,8 @@ def test_prices_are_checked_are_no_argument_of_a_class_and_no_other_judge() -> N
     api: dict[str, Any] = {'path': 'm', 'key': 'none', 'openai_api_base': 'http://127.0.0.1:9/v1'}
     assert isinstance(build_model(ConfigDict(type=OracleModel, abbr='m', prices=PRICES)), OracleModel)
     assert ToolEvalOpenAI(**api, prices=PRICES).path == 'm'
-    for prices in ({'prompt': 1}, {'input': 1, 'output': 'a lot'}):
+    faulty: list[dict[str, Any]] = [{'prompt': 1}, {'input': 1, 'output': 'a lot'}]
+    for prices in faulty:
         with pytest.raises(ValueError, match='should be dict'):
             build_model(ConfigDict(type=OracleModel, prices=prices))
         with pytest.raises(ValueError, match='should be dict'):
@@ -95,7 +100,7 @@ def test_tries_of_what_failed_are_counted_and_an_empty_reply_is_paid_for(canned_
 
 
 def test_a_request_that_nobody_received_is_none(canned_server: ModelServer) -> None:
-    settings = {'path': 'tiny', 'key': 'right', 'retry': 1, 'backoff': 0.01}
+    settings: dict[str, Any] = {'path': 'tiny', 'key': 'right', 'retry': 1, 'backoff': 0.01}
     (answer,) = ask(ToolEvalOpenAI(openai_api_base='http://127.0.0.1:9/v1', **settings), [make_conversation()], 6)
     assert (answer.reason, answer.usage) == ('infra:connection', None)
     canned_server.reset('cut@all')

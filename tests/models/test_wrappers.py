@@ -26,7 +26,7 @@ MESSAGES = [
 MERGED = [*MESSAGES[:3], {'role': 'user', 'content': '{"sky": "clear"}\nGo on.'}]
 
 
-def make_conversation(messages: list[dict[str, str]] = MESSAGES, **template: str) -> Conversation:
+def make_conversation(messages: list[dict[str, str]] = MESSAGES, **template: Any) -> Conversation:
     """A conversation as the inferencer makes it from a row."""
     row = {'record_id': 'r7', 'source': 'stub_v2', 'idx': 7, 'gold_answer': 'the gold answer'}
     return ToolEvalConversationTemplate('{messages}', **template).generate_item(
@@ -110,7 +110,7 @@ def test_a_chat_template_that_takes_no_two_user_turns_is_named(
 def test_base_wrapper_sees_every_message_and_no_marks(
     base: HuggingFaceBaseModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for messages, template in ((MERGED, {}), (MESSAGES, {'system_role': 'user'})):
+    for messages, template in ((MERGED, dict[str, Any]()), (MESSAGES, {'system_role': 'user'})):
         expected = '\n'.join(message['content'] for message in messages)
         assert rendered(base, [make_conversation(**template)], monkeypatch) == [expected]
 

@@ -57,7 +57,7 @@ def run_tests(copy: Path, tests: Sequence[str]) -> int:
     return done.returncode
 
 
-SWAPPED = {
+SWAPPED: dict[type[ast.AST], Any] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip

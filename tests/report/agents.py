@@ -76,10 +76,8 @@ def add_agent(
 ) -> None:
     """A result with predictions of an agent; a sample without a final answer is wrong."""
     right = [not isinstance(one, str) and bool(one.final_answer) for one in trajectories]
-    details = [
-        detail(f'query_{i}', **({} if is_right else {'value': 0.0, 'reason': 'finish:missing'}), **changes)
-        for i, is_right in enumerate(right)
-    ]
+    wrong: dict[str, Any] = {'value': 0.0, 'reason': 'finish:missing'}
+    details = [detail(f'query_{i}', **({} if is_right else wrong), **changes) for i, is_right in enumerate(right)]
     add(folder, model, dataset, result_of(details, provenance=PROVENANCE))
     tools = [{'type': 'function', 'function': {'name': 'FlightBooking.search', 'parameters': {'type': 'object'}}}]
     rows = {

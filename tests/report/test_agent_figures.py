@@ -77,7 +77,7 @@ def test_what_a_task_takes() -> None:
 
 def test_scores_with_repaired_gold_stand_beside_the_official_ones() -> None:
     counts = {**COUNTS, 'repaired': {'calls': 25, 'tasks': 21, 'arguments': 98.5, 'call_order': None, 'odd': []}}
-    official = {'arguments': 97.25, 'call_order': 100.0}
+    official: dict[str, Any] = {'arguments': 97.25, 'call_order': 100.0}
     spent, repaired = agent_tables('agents', [scored('m', counts, **official), scored('none', COUNTS, **official)])
     assert spent.name == 'spent-agents' and repaired.columns[3:] == ('official', 'repaired')
     assert [row[1:] for row in repaired.rows] == [('m', words_of_metric('arguments').name, '97.25', '98.50')]

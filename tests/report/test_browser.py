@@ -198,7 +198,7 @@ def test_differences_tell_types_apart_and_are_of_the_steps_that_differ(browser: 
     ):
         assert rows_of(browser, answered, gold) == expected
     assert {row[0] for row in rows_of(browser, {'b': {}, 'a': []}, {'a': [], 'b': {}})} == {'same'}
-    steps = [{'id': i, 'name': name} for i, name in enumerate('abc')]
+    steps: list[dict[str, Any]] = [{'id': i, 'name': name} for i, name in enumerate('abc')]
     first = {'id': 9, 'name': 'z'}
     found = rows_of(browser, [first, *steps], steps)
     extra = [['extra', '[0].id', '9', ''], ['extra', '[0].name', 'z', '']]
@@ -267,7 +267,8 @@ def test_pages_fit(browser: Browser, plain: Path, width: int, dark: bool) -> Non
         cells = [cell for cell in browser.all('#list tbody tr:nth-child(2) td') if cell.is_displayed()]
         scores = [cell for cell in cells if cell.get_attribute('class') == 'score']
         assert len(cells) == columns and width_of(browser) <= width
-        assert all(cell.get_property('scrollWidth') <= cell.get_property('clientWidth') for cell in scores)
+        widths: list[Any] = [(cell.get_property('scrollWidth'), cell.get_property('clientWidth')) for cell in scores]
+        assert all(inner <= outer for inner, outer in widths)
 
 
 def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
@@ -293,7 +294,7 @@ def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
 
 def test_keys_that_mean_something_to_the_browser_are_keys(browser: Browser, tmp_path: Path) -> None:
     names = ('__proto__', 'constructor', 'toString')
-    odd = {'gold': dict.fromkeys(names, 1), 'parsed': {name: {name: 2} for name in names}}
+    odd: dict[str, Any] = {'gold': dict.fromkeys(names, 1), 'parsed': {name: {name: 2} for name in names}}
     add(tmp_path / 'run', 'm', REVIEW, result_of([detail('one', **odd, steps=[{'__proto__': 'kept'}])]))
     browser.open(write_report([tmp_path / 'run'], tmp_path / 'out').with_name('samples.html'), '#sample=0')
     browser.wait("document.querySelector('#sample .diff tbody tr') !== null")

@@ -19,7 +19,7 @@ from opencompass_tooleval.catalogue.variants import find_variant
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.core.scoring.usage_summary import PromptTokens
 from opencompass_tooleval.instructions.figures import selection_figure
-from opencompass_tooleval.report.board import Board, board_table, boards, cell_of, printed_table, without_other_data
+from opencompass_tooleval.report.board import Board, board_table, boards, printed_table, without_other_data
 from opencompass_tooleval.report.build import to_csv, to_latex, to_markdown
 from opencompass_tooleval.report.charts import to_plotly
 from opencompass_tooleval.report.figure import CUT, Figure, Series, Table, as_table, short_names
@@ -28,7 +28,7 @@ from opencompass_tooleval.report.published import FOLDER, published, published_o
 from opencompass_tooleval.report.reasons import OTHERS, SHOWN, reason_figures
 from opencompass_tooleval.report.samples import to_script
 from opencompass_tooleval.report.variant_figures import comparisons, variant_figures, variant_table
-from opencompass_tooleval.results.table import Material, Missing, ModelResult, read
+from opencompass_tooleval.results.table import Material, Missing, ModelResult, cell_of, read
 from opencompass_tooleval.work_dir.work_dir import WorkDir
 from tests.report.support import HOSTILE, add, arguments_of, detail, result_of, write
 
@@ -165,7 +165,7 @@ def test_caveats(changes: dict[str, Any], message: str | None) -> None:
 
 
 def test_caveats_of_agents() -> None:
-    def caveats(**more: Any) -> list[str]:
+    def caveats(**more: Any) -> tuple[str, ...]:
         return scored('m', 'd', **about(benchmark='agents', subset='toolbench_g1', **more)).caveats
 
     small, none = caveats(simulated_by='small'), caveats(simulated_by='')
@@ -303,7 +303,7 @@ def test_published_tables_are_as_printed() -> None:
     for language in ('en', 'zh'):
         for model, scores in tables[f'teval_opencompass_{language}'].rows.items():
             halves = [(scores[f'{name}_json'], scores[f'{name}_str']) for name in TWO_FORMATS]
-            six = [*(sum(pair) / 2 for pair in halves), scores['review']]  # type: ignore[arg-type]
+            six = [*(sum(pair) / 2 for pair in halves), scores['review']]
             assert sum(six) / 6 == pytest.approx(scores['overall'], abs=0.01), f'the mean of abilities: {model}'
     assert [table.source for table in published_on('tooleval-teval_v2_zh')] == [tables['teval_zh'].source]
     shown = {board for table in tables.values() for board in table.boards}

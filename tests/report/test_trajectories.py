@@ -68,7 +68,7 @@ def test_matches_and_opinions_of_judges_are_read() -> None:
 
 def test_a_report_has_trajectories(tmp_path: Path) -> None:
     matches, counts = [{'call': 0, 'same': True}], {'calls': {'calls': 6}, 'sources': {'exact': 1}}
-    more = {'matches': matches, 'final_answer': 'You fly', 'steps': 5, **counts}
+    more: dict[str, Any] = {'matches': matches, 'final_answer': 'You fly', 'steps': 5, **counts}
     answers = ['You fly to Rome.', 'By Graz.', 'an answer that was cut off']
     add_agent(tmp_path / 'run', 'm', [chain(), tree('limit:calls'), answers[2]], **more)
     out = write_report([tmp_path / 'run'], tmp_path / 'out').parent

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,9 +66,9 @@ def test_a_program_that_runs_another(when: str, tmp_path: Path) -> None:
     """As real programs, which import for seconds."""
     said = tmp_path / 'said'
     environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'COLUMNS': '200'}
-    command = [Path(sys.executable).with_name('tooleval'), 'demo', '-w', 'out']
+    command = [str(Path(sys.executable).with_name('tooleval')), 'demo', '-w', 'out']
     with said.open('w') as stream:
-        streams = dict(stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
+        streams: dict[str, Any] = dict(stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
         run = subprocess.Popen(command, cwd=tmp_path, env=environment, start_new_session=True, **streams)
     reached = {'it runs': lambda: 'infer on ' in said.read_text(), 'it imports': lambda: len(in_session(run.pid)) > 1}
     until(lambda: reached[when]() or run.poll() is not None)

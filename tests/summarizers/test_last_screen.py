@@ -8,9 +8,9 @@ import pytest
 
 from opencompass_tooleval.benchmarks.teval.tables import tooleval_teval_summary_groups
 from opencompass_tooleval.catalogue.tables import columns_of
+from opencompass_tooleval.results.table import Missing
 from opencompass_tooleval.summarizers.last_screen import (
     Headline,
-    Missing,
     headlines,
     leaderboard,
     missing_lines,

@@ -258,7 +258,7 @@ def test_calls_that_nothing_answers_are_told(run: Run, breakdown: Any, is_told: 
 
 def test_several_runs_and_many_reasons(run: Run) -> None:
     reasons = {f'x:{i}': 10 - i for i in range(8)}
-    several = {'standard_errors': {'review_quality': 2.0}, 'runs': [{'review_quality': 1.0}] * 3}
+    several: dict[str, Any] = {'standard_errors': {'review_quality': 2.0}, 'runs': [{'review_quality': 1.0}] * 3}
     run.fill().write('m1', 'd1', result(**several, reasons=reasons, other=None))
     run.summarize()
     shown = ', '.join(f'x:{i} {10 - i}' for i in range(6))
@@ -345,20 +345,23 @@ def test_agents_without_a_judge_are_not_called_solved(tmp_path: Path, capsys: py
 def test_a_part_of_the_records_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     usage, review = 'tooleval-ultratool-tool_usage_zh', 'tooleval-teval-review_str_v2'
     run = Run(tmp_path, datasets=(usage, review))
-    of_usage = {'provenance': {'benchmark': 'ultratool', 'subset': 'tool_usage'}, 'local_levenshtein': 0.0}
+    of_usage: dict[str, Any] = {
+        'provenance': {'benchmark': 'ultratool', 'subset': 'tool_usage'},
+        'local_levenshtein': 0.0,
+    }
     run.write('m1', usage, result(**of_usage, samples={'all': 8, 'infra': 0, 'of': 1000}))
     run.write('m2', usage, result(**of_usage, samples={'all': 1000, 'infra': 0}))
     for model, count in (('m1', 9), ('m2', 12)):  # nobody published how many there are of v2
-        about = {'provenance': {'benchmark': 'teval', 'subset': 'review_str', 'data_version': 'v2'}}
+        about: dict[str, Any] = {'provenance': {'benchmark': 'teval', 'subset': 'review_str', 'data_version': 'v2'}}
         run.write(model, review, result(**about, samples={'all': count, 'infra': 0, 'of': 12}))
     run.summarize(tooleval_ultratool_summary_groups, tooleval_ultratool_rows)
     printed = capsys.readouterr().out
     lines = [line.split() for line in printed.splitlines()]
     assert ['ultratool_zh', 'usage', '0.00*', '0.00'] in lines and '\n* not all records were asked\n' in printed
     assert ['teval-review_str_v2', 'review_quality', '50.00*', '50.00'] in lines, 'no row of the config names it'
-    for name, count in (('ultratool-tool_usage_zh', '8 of 1,000'), ('teval-review_str_v2', '9 of 12')):
+    for name, share in (('ultratool-tool_usage_zh', '8 of 1,000'), ('teval-review_str_v2', '9 of 12')):
         fix = 'Fix it with: run it without sample, limit and test_range'
-        text = f'not comparable with published scores: records: {count}, not a sample. {fix}'
+        text = f'not comparable with published scores: records: {share}, not a sample. {fix}'
         assert f'NOTE {name}: {text}\n' in run.notes()
     assert {row[3] for row in run.table()[1:]} == {'gen *'}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -132,8 +133,13 @@ FIXED = 'opencompass_tooleval.models.fixed_models'
 def test_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv('OPENAI_API_KEY', raising=False)
     models = ('opencompass_tooleval.models.served_model.ToolEvalServed', f'{FIXED}.OracleModel', 'no.such.Model')
-    lacking = [{'type': OURS}, {'type': OURS, 'key': 'ENV'}, {'type': OURS, 'key': ['ENV', 'other']}, {'type': THEIRS}]
-    fine = [{'type': OURS, 'key': 'none'}, *({'type': model} for model in models), {}]
+    lacking: list[dict[str, Any]] = [
+        {'type': OURS},
+        {'type': OURS, 'key': 'ENV'},
+        {'type': OURS, 'key': ['ENV', 'other']},
+        {'type': THEIRS},
+    ]
+    fine: list[dict[str, Any]] = [{'type': OURS, 'key': 'none'}, *({'type': model} for model in models), {}]
     assert all(map(missing_key, lacking)) and not any(map(missing_key, fine))
     monkeypatch.setenv('OPENAI_API_KEY', 'key')
     assert not any(map(missing_key, lacking))

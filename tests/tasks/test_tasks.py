@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from mmengine.config import ConfigDict
+from opencompass.utils import get_logger
 
 from opencompass_tooleval.benchmarks.teval.data import load_samples
 from opencompass_tooleval.benchmarks.teval.prompts import gold_answer
@@ -203,8 +204,8 @@ def test_a_result_is_written_line_by_line_and_reads_back() -> None:
 
 def test_trials_that_cannot_differ_are_told_before_inference(monkeypatch: pytest.MonkeyPatch) -> None:
     warnings: list[str] = []
-    monkeypatch.setattr(infer_task.get_logger(), 'warning', warnings.append)
-    server = dict(path='m', key='none', openai_api_base='http://127.0.0.1:9/v1')
+    monkeypatch.setattr(get_logger(), 'warning', warnings.append)
+    server: dict[str, Any] = dict(path='m', key='none', openai_api_base='http://127.0.0.1:9/v1')
     cold, warm = ToolEvalOpenAI(**server), ToolEvalOpenAI(**server, temperature=0.7)
     for model in (cold, warm):
         for trials in (1, 3):

@@ -227,7 +227,7 @@ def test_published_runs_of_toolbench(name: str, kind: str) -> None:
 @pytest.mark.parametrize('kind', ['order', 'names'])
 @pytest.mark.parametrize('subset', ['tmdb', 'spotify'])
 def test_paths_of_restbench(subset: str, kind: str) -> None:
-    settings = {'path': str(real(f'restbench/{subset}.json').parent), 'name': subset}
+    settings: dict[str, Any] = {'path': str(real(f'restbench/{subset}.json').parent), 'name': subset}
     sides = [
         [parse_restbench(row['record']) for row in load(**settings)]
         for load in (ToolEvalRestBenchDataset.load, partial(ToolEvalTwinDataset.load, ToolEvalRestBenchDataset, kind))
@@ -247,9 +247,10 @@ def test_paths_of_restbench(subset: str, kind: str) -> None:
         if name in CHANGED_ALL | {'spaced'}:
             continue
         texts = [damage(gold, random.Random(number)) for number, gold in enumerate(golds)]
+        translations: tuple[Callable[[str], str], ...] = (str, new.text)
         before, after = (
             [score_path(record, translate(text)) for record, text in zip(side, texts, strict=True)]
-            for side, translate in zip(some, (str, new.text), strict=True)
+            for side, translate in zip(some, translations, strict=True)
         )
         assert values_of(before) == values_of(after), name
 
@@ -257,7 +258,7 @@ def test_paths_of_restbench(subset: str, kind: str) -> None:
 def test_published_choices_of_restbench() -> None:
     file, tools = expected('easytool/restbench_tmdb_chatgpt.jsonl'), real('easytool/tmdb_tool.json')
     answers = [json.dumps(json.loads(line)['task_path']) for line in file.read_text(encoding='utf-8').splitlines()]
-    settings = {'path': str(real('restbench/tmdb.json').parent), 'name': 'tmdb', 'method': 'easytool'}
+    settings: dict[str, Any] = {'path': str(real('restbench/tmdb.json').parent), 'name': 'tmdb', 'method': 'easytool'}
     settings['instructions'] = str(tools)
     rows = list(ToolEvalRestBenchDataset.load(**settings))
     twins = list(ToolEvalTwinDataset.load(ToolEvalRestBenchDataset, 'order', **settings))

@@ -209,7 +209,7 @@ def computed(raw: Mapping[str, Any]) -> tuple[float, list[int | float]]:
     results, asked = dict[int | float, Any](), list[int | float]()
     value: Any = None
     for step in raw.get('calculation') or [raw['func']]:
-        name, inside, shown = re.fullmatch(r'<(\w+)>\(([^()]*)\)=(\S+)', step).groups()  # type: ignore[union-attr]
+        name, inside, shown = re.fullmatch(r'<(\w+)>\(([^()]*)\)=(\S+)', step).groups()
         numbers = [number(one.strip()) for one in inside.split(',')]
         asked += [one for one in numbers if one not in results and one not in CONSTANTS]
         value = FUNCTIONS[name](*[results.get(one, one) for one in numbers])

@@ -38,7 +38,7 @@ from tests.agents.support import calling
 from tests.instructions.shared_data import DEMO, real
 from tests.twins.support import teval_pairs
 
-PLAN = {'path': 'tooleval:demo/teval/EN', 'name': 'plan_json_v2', 'encoder': 'offline'}
+PLAN: dict[str, Any] = {'path': 'tooleval:demo/teval/EN', 'name': 'plan_json_v2', 'encoder': 'offline'}
 AGENTS = 'tooleval:demo/agents/teval'
 
 
@@ -93,7 +93,7 @@ def test_more_adds_no_tool_that_answers_the_same_requests() -> None:
     same = [{'GaodeMap', 'BINGMap', 'AirbnbSearch'}, {'FilmDouban', 'FilmTMDB'}, {'ArxivSearch', 'GoogleScholar'}]
     for original, changed, _ in teval_pairs(real('teval/EN/plan_json_v1.json'), 'more5')[::5]:
         own, offered = (
-            {api['name'].partition('.')[0] for api in find_api_list(sample.messages[0].content).apis}  # type: ignore[union-attr]
+            {api['name'].partition('.')[0] for api in find_api_list(sample.messages[0].content).apis}
             for sample in (original, changed)
         )
         added = offered - own
@@ -196,9 +196,9 @@ def test_names_are_no_nearer_for_the_encoder_than_the_old_ones(style: str) -> No
 
 
 EN, ULTRA, BENCH = 'tooleval:demo/teval/EN', 'tooleval:demo/ultratool', 'tooleval:demo/toolbench'
-OFFLINE = {'encoder': 'offline'}
+OFFLINE: dict[str, Any] = {'encoder': 'offline'}
 CALLING = {'method': 'function_calling'}
-INSTRUCTED = {'instructions': 'tooleval:demo/easytool/teval_en.json', **OFFLINE}
+INSTRUCTED: dict[str, Any] = {'instructions': 'tooleval:demo/easytool/teval_en.json', **OFFLINE}
 CHINESE = {'language': 'zh', 'instructions': 'tooleval:demo/easytool/ultratool_zh.json'}
 DATASETS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ToolEvalTEvalDataset, 'review_str_v2', EN, OFFLINE),
@@ -259,13 +259,13 @@ def test_what_has_no_twins_is_refused() -> None:
     assert list(ToolEvalTwinDataset.check_settings({'original': 'none'}))
 
 
-USAGE = {'path': 'tooleval:demo/ultratool', 'name': 'tool_usage', 'language': 'en'}
+USAGE: dict[str, Any] = {'path': 'tooleval:demo/ultratool', 'name': 'tool_usage', 'language': 'en'}
 
 
 def test_a_sample_of_twins_has_the_records_of_the_sample_of_the_original() -> None:
     columns = {'input_columns': ['messages'], 'output_column': 'record'}
     for number in range(2, 6):
-        settings = {**USAGE, 'sample': {'n': number}, 'reader_cfg': columns}
+        settings: dict[str, Any] = {**USAGE, 'sample': {'n': number}, 'reader_cfg': columns}
         plain = ToolEvalUltraToolDataset(**settings).test
         twins = ToolEvalTwinDataset(original=ToolEvalUltraToolDataset, twin='values', **settings).test
         assert len(plain) == number and set(twins['record_id']) <= set(plain['record_id'])
@@ -273,7 +273,7 @@ def test_a_sample_of_twins_has_the_records_of_the_sample_of_the_original() -> No
 
 
 def test_a_sample_whose_records_have_no_twin_is_refused() -> None:
-    settings = {**USAGE, 'reader_cfg': {'input_columns': ['messages'], 'output_column': 'record'}}
+    settings: dict[str, Any] = {**USAGE, 'reader_cfg': {'input_columns': ['messages'], 'output_column': 'record'}}
     have = {row['record_id'] for row in twin(ToolEvalUltraToolDataset, 'values', **USAGE)}
     lacking = [seed for seed in range(30) if not have & set(
         ToolEvalUltraToolDataset(**settings, sample={'n': 1, 'seed': seed}).test['record_id'])]  # fmt: skip
@@ -337,7 +337,7 @@ def test_a_record_of_toolbench_without_another_tool_is_left_out() -> None:
 
 
 def test_instructions_and_native_calls_have_the_new_names() -> None:
-    place = {'path': EN, 'name': 'reason_retrieve_understand_json_v2'}
+    place: dict[str, Any] = {'path': EN, 'name': 'reason_retrieve_understand_json_v2'}
     native = twin(ToolEvalTEvalFunctionCallingDataset, 'names', **place, **OFFLINE)
     instructed = twin(ToolEvalTEvalEasyToolDataset, 'names', **place, **INSTRUCTED)
     for row in (*native, *instructed):
@@ -375,14 +375,14 @@ TOOLBENCH = {'path': 'tooleval:demo/toolbench', 'name': 'toolbench_g1'}
 
 
 def test_instructions_that_are_found_by_names_keep_them() -> None:
-    settings = {**TOOLBENCH, 'instructions': 'tooleval:demo/toolbench/instructions.json'}
+    settings: dict[str, Any] = {**TOOLBENCH, 'instructions': 'tooleval:demo/toolbench/instructions.json'}
     assert 'names' not in kinds_of(ToolEvalAgentDataset, settings)
     with pytest.raises(ValueError, match="finds instructions by names: it has no twins of 'names'"):
         twin(ToolEvalAgentDataset, 'names', **settings)
 
 
 def test_choices_of_tools_are_the_same_with_other_names() -> None:
-    settings = {'path': 'tooleval:demo/toolbench', 'name': 'selection_5', 'encoder': 'offline'}
+    settings: dict[str, Any] = {'path': 'tooleval:demo/toolbench', 'name': 'selection_5', 'encoder': 'offline'}
     plain = list(ToolEvalToolBenchDataset.load(**settings))
     renamed = dict[str, str]()
     for before, after in zip(plain, twin(ToolEvalToolBenchDataset, 'names', **settings), strict=True):
@@ -447,7 +447,7 @@ RECORDS = 60
 
 
 def ranked(right: int, skipped: int = 0) -> dict[str, Any]:
-    details = [
+    details: list[dict[str, Any]] = [
         {'id': str(number), 'values': {'accuracy': float(number < right)}, 'reason': 'ok'}
         for number in range(skipped, RECORDS)
     ]

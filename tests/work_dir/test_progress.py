@@ -14,9 +14,9 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from opencompass_tooleval.cli.status import show_status
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.names import answers_folder, lock_path, sweep_lock
+from opencompass_tooleval.work_dir.names import Replica, answers_folder, lock_path, sweep_lock
 from opencompass_tooleval.work_dir.progress import Cell, State, dataset_abbr, look, model_abbr
-from opencompass_tooleval.work_dir.replicas import Claims, Replica
+from opencompass_tooleval.work_dir.replicas import Claims
 from opencompass_tooleval.work_dir.store import AnswerStore
 from opencompass_tooleval.work_dir.work_dir import WorkDir, last_error
 

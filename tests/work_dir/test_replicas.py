@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import inspect
 import json
 import os
@@ -23,14 +24,13 @@ from typing import Any, NoReturn
 import pytest
 
 from opencompass_tooleval.core.errors import DataError
-from opencompass_tooleval.work_dir import heartbeat, lock, replicas
+from opencompass_tooleval.work_dir import heartbeat, replicas
 from opencompass_tooleval.work_dir.heartbeat import Heartbeat, Worker, machine
 from opencompass_tooleval.work_dir.lock import exclusive
-from opencompass_tooleval.work_dir.names import claims_folder
+from opencompass_tooleval.work_dir.names import Replica, claims_folder
 from opencompass_tooleval.work_dir.replicas import (
     Claims,
     Plan,
-    Replica,
     cut_ranges,
     read_claim,
     read_plan,
@@ -323,7 +323,7 @@ def run(folder: Path, replica: Replica, *kill_at: Any, locks: str = '', delay: f
     code = 1
     try:
         if locks:
-            lock.fcntl.flock = LOCKS[locks]
+            fcntl.flock = LOCKS[locks]
             heartbeat.SECONDS_PER_BEAT = BEAT
         times = Counter[Point]()
         sys.settrace(points(times, *kill_at) if kill_at != () else None)

@@ -15,18 +15,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmark_pipe import SEEDS, RowsDataset, ideal_seconds, median_of, server
-from latency_server import END, request_of, round_of
-from measure_bank import CALLS as BANK_CALLS
-from measure_bank import TASKS as BANK_TASKS
-from measure_bank import calls as bank_calls
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.agents.loops.loops import make_loop
-from opencompass_tooleval.agents.tasks.task import GoldCall, Task, parse_task
+from opencompass_tooleval.agents.tasks.task import Task, parse_task
 from opencompass_tooleval.core.calls.dialogue import Dialogue
 from opencompass_tooleval.core.calls.messages import Message, messages_text
 from opencompass_tooleval.core.calls.observation import EXACT
+from opencompass_tooleval.core.calls.tool_calls import GoldCall
 from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.trajectory import parse_trajectory
 from opencompass_tooleval.environments.bank import Bank, RecordedCall, write_bank
@@ -34,6 +30,11 @@ from opencompass_tooleval.environments.environment import Environment
 from opencompass_tooleval.inferencers.dialogue_inferencer import ToolEvalDialogueGenInferencer
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tools.benchmark_parts.benchmark_pipe import SEEDS, RowsDataset, ideal_seconds, median_of, server
+from tools.benchmark_parts.latency_server import END, request_of, round_of
+from tools.benchmark_parts.measure_bank import CALLS as BANK_CALLS
+from tools.benchmark_parts.measure_bank import TASKS as BANK_TASKS
+from tools.benchmark_parts.measure_bank import calls as bank_calls
 
 TASKS = 553
 CALLS = (1, 9)

@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmark_pipe import RowsDataset
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
 from opencompass_tooleval.core.calls.messages import Message, messages_text, read_messages
@@ -28,9 +27,8 @@ from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.api.raw_text import CANARIES
 from opencompass_tooleval.models.conversation import Conversation, ToolEvalConversationTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from make_tiny_model import make_tokenizer
+from tools.benchmark_parts.benchmark_pipe import RowsDataset
+from tools.make_tiny_model import make_tokenizer
 
 PARTS = Path(__file__).resolve().parent
 WIDTH, REQUESTS, ROUNDS = 256, 4096, 7
@@ -93,7 +91,11 @@ def replies(tokenizer: Any) -> list[tuple[str, dict[str, Any]]]:
 
     def reply(messages: Any, tools: Any, raw: str, message: dict[str, Any]) -> dict[str, Any]:
         prompt = tokenizer.apply_chat_template(messages, tools=tools, add_generation_prompt=True, tokenize=False)
-        choice = {'index': 0, 'message': {'role': 'assistant', **message}, 'token_ids': ids(f'{raw}<|im_end|>')}
+        choice: dict[str, Any] = {
+            'index': 0,
+            'message': {'role': 'assistant', **message},
+            'token_ids': ids(f'{raw}<|im_end|>'),
+        }
         choice['finish_reason'] = 'tool_calls' if message.get('tool_calls') else 'stop'
         usage = {'prompt_tokens': len(ids(prompt)), 'completion_tokens': len(choice['token_ids'])}
         return {'model': 'tiny', 'choices': [choice], 'usage': usage, 'prompt_token_ids': ids(prompt)}
@@ -140,7 +142,7 @@ def measure() -> dict[str, Any]:
         tokenizer.save_pretrained(folder)
         pairs = replies(tokenizer)
         (folder / 'replies.json').write_text(json.dumps(pairs), encoding='utf-8')
-        command = [sys.executable, PARTS / 'ids_server.py', folder / 'replies.json']
+        command: list[str | Path] = [sys.executable, PARTS / 'ids_server.py', folder / 'replies.json']
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None

@@ -31,8 +31,6 @@ from typing import Any
 
 import aiohttp
 import torch
-from benchmark_pipe import RowsDataset
-from make_tiny_model import demo_texts, make_tiny_model
 from mmengine.config import Config
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
@@ -41,6 +39,8 @@ from opencompass_tooleval.models.conversation import ToolEvalConversationTemplat
 from opencompass_tooleval.models.local_chat import ToolEvalHFChat
 from opencompass_tooleval.models.model_config import build_model
 from opencompass_tooleval.models.served_model import ToolEvalServed
+from tools.benchmark_parts.benchmark_pipe import RowsDataset
+from tools.make_tiny_model import demo_texts, make_tiny_model
 
 CONFIGS = Path(__file__).resolve().parents[2] / 'opencompass_tooleval' / 'configs' / 'models'
 BATCHES = (1, 8, 64)

@@ -10,10 +10,10 @@ import sys
 import tempfile
 import time
 
-from inspect_ai import Task, eval  # type: ignore[import-not-found]
-from inspect_ai.dataset import Sample  # type: ignore[import-not-found]
-from inspect_ai.model import get_model  # type: ignore[import-not-found]
-from inspect_ai.solver import generate  # type: ignore[import-not-found]
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.model import get_model
+from inspect_ai.solver import generate
 
 
 def main() -> None:

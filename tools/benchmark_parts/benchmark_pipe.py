@@ -28,7 +28,6 @@ from typing import Any
 
 import aiohttp
 from datasets import Dataset
-from latency_server import latency_of
 from opencompass.datasets.base import BaseDataset
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
@@ -40,6 +39,7 @@ from opencompass_tooleval.inferencers.inferencer import ToolEvalGenInferencer
 from opencompass_tooleval.models.api.wires import WIRES
 from opencompass_tooleval.models.conversation import ToolEvalConversationTemplate
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tools.benchmark_parts.latency_server import latency_of
 
 PARTS = Path(__file__).resolve().parent
 SEEDS = 3
@@ -198,7 +198,12 @@ def measure_wires(url: str) -> dict[str, Any]:
     """Measures and prints the processor time of each request format, beside that of chat completions."""
     questions, milliseconds = questions_of('single', 0), dict[str, float]()
     for wire in WIRES:
-        settings = {'openai_api_base': url, 'max_workers': DIALOGUE_WIDTH, 'max_seq_len': 100_000, 'stream': False}
+        settings: dict[str, Any] = {
+            'openai_api_base': url,
+            'max_workers': DIALOGUE_WIDTH,
+            'max_seq_len': 100_000,
+            'stream': False,
+        }
         model = ToolEvalOpenAI('pipe', key='none', wire=wire, **settings)
         milliseconds[wire] = 1000 * ask(model, questions)['processor'] / len(questions)
     ratios = {wire: value / milliseconds['chat'] for wire, value in milliseconds.items()}

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from synthetic_sweep import make_sweep, run
+from tools.synthetic_sweep import make_sweep, run
 
 MODELS = 10
 LOOKS = 5
@@ -91,7 +91,14 @@ def measure(scale: float) -> dict[str, Any]:
         folder = Path(scratch)
         work_dir = make_sweep(folder, MODELS, scale)
         out = folder / 'report'
-        command = ['-c', 'from opencompass_tooleval.cli.main import main; main()', 'report', work_dir, '-o', out]
+        command: list[str | Path] = [
+            '-c',
+            'from opencompass_tooleval.cli.main import main; main()',
+            'report',
+            work_dir,
+            '-o',
+            out,
+        ]
         built = run(command, folder / 'report.log', folder)
         files = [file.stat().st_size for file in out.rglob('*') if file.is_file()]
         size = sum(files) / 2**20

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from make_synthetic import write_records
+from tools.make_synthetic import write_records
 
 PARTS = Path(__file__).resolve().parent
 RUNS = 3
@@ -52,7 +52,7 @@ def start(command: Sequence[object], url: str, **options: Any) -> dict[str, floa
     """Seconds until the server has a request of a program, and until the program has ended."""
     before, seconds = _requests(url), {}
     started = time.perf_counter()
-    silent = {'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL}
+    silent: dict[str, Any] = {'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL}
     with subprocess.Popen(list(map(str, command)), **silent, **options) as process:
         while process.poll() is None:
             if not seconds and _requests(url) > before:
@@ -74,7 +74,14 @@ def measure(inspect: str | None = None) -> dict[str, Any]:
     Args:
         inspect: Interpreter that has inspect_ai; None leaves it out.
     """
-    serve = [sys.executable, PARTS.parent / 'serve_model.py', '--name', 'pipe', '--canned', 'Answer: A']
+    serve: list[str | Path] = [
+        sys.executable,
+        PARTS.parent / 'serve_model.py',
+        '--name',
+        'pipe',
+        '--canned',
+        'Answer: A',
+    ]
     rows: list[dict[str, float]] = []
     with (
         tempfile.TemporaryDirectory() as folder,

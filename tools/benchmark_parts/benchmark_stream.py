@@ -10,11 +10,11 @@ import statistics
 import time
 from typing import Any
 
-from benchmark_pipe import server
 from opencompass.utils.prompt import PromptList
-from stream_server import ANSWER, SECONDS_PER_TOKEN, TOKEN, TOKENS
 
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
+from tools.benchmark_parts.benchmark_pipe import server
+from tools.benchmark_parts.stream_server import ANSWER, SECONDS_PER_TOKEN, TOKEN, TOKENS
 
 WIDTH, REQUESTS, ROUNDS = 256, 1024, 3
 CHUNKS = TOKENS + 4

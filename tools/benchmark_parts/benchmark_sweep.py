@@ -23,10 +23,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from synthetic_sweep import Cost, config_text, evaluate, make_records, run
-
 from opencompass_tooleval.benchmarks.teval.data import TABLE
 from opencompass_tooleval.embedding.locate import locate_encoder
+from tools.synthetic_sweep import Cost, config_text, evaluate, make_records, run
 
 PARTS = Path(__file__).resolve().parent
 NOISE = ('--noise', str(1 / 3))

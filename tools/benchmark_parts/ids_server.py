@@ -13,7 +13,8 @@ import json
 import sys
 from pathlib import Path
 
-from latency_server import http_answer, serve
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tools.benchmark_parts.latency_server import http_answer, serve
 
 SECONDS = 0.1
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
-from latency_server import http_answer, serve
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tools.benchmark_parts.latency_server import http_answer, serve
 
 TOKENS = 200
 SECONDS_PER_TOKEN = 0.02

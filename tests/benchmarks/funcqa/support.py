@@ -41,7 +41,7 @@ def drive(dialogue: Dialogue[T], reply: Callable[[ModelRequest], Answer | str]) 
         try:
             request = dialogue.send(as_answer(reply(request)))
         except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
+            return end.value
 
 
 def by_stage(**answers: str) -> Callable[[ModelRequest], str]:

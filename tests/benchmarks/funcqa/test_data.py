@@ -41,7 +41,7 @@ def published(subset: str, gold: str = 'official') -> list[Record]:
 
 def number_of(result: Observation) -> float:
     assert not result.error, result
-    return json.loads(result.text)  # type: ignore[no-any-return]
+    return json.loads(result.text)
 
 
 def worked_out(record: Record, rounded: bool = False) -> float:

@@ -38,7 +38,9 @@ def written(folder: Path, content: Any, name: str = 'review_str_v2.json') -> Pat
 def test_prompt_as_json_text_is_the_same(tmp_path: Path) -> None:
     file = written(tmp_path, {'a': REVIEW, 'b': {**REVIEW, 'origin_prompt': json.dumps(PROMPT)}})
     first, second = load_samples(file, 'review_str')
-    assert first.messages == second.messages == tuple(Message(**message) for message in PROMPT)
+    assert (
+        first.messages == second.messages == tuple(Message(message['role'], message['content']) for message in PROMPT)
+    )
     assert first.record.gold == ReviewGold('B')
 
 
@@ -166,7 +168,8 @@ def test_another_count_than_the_published_one_is_said(tmp_path: Path, caplog: py
 
 
 def test_each_step_of_a_plan_is_a_record_of_the_steps() -> None:
-    steps = [step for sample in real_samples('plan_json') for step in sample.record.gold]
+    golds: list[Any] = [sample.record.gold for sample in real_samples('plan_json')]
+    steps = [step for gold in golds for step in gold]
     counts = {name: find_subset(name).counts['v1'] for name in ('instruct', 'reason_str', 'retrieve_str')}
     assert counts['instruct'] == sum(step.name != 'FinishAction' for step in steps)
     assert counts['reason_str'] == counts['retrieve_str'] == len(steps)

@@ -103,7 +103,7 @@ def test_all_real_reviews(noise: float, record_property: Recorder) -> None:
     compare_real('review', real_samples('review_str'), noise)
 
 
-TEXT = st.text(st.characters(max_codepoint=0xFFFF, blacklist_categories=('Cs',)), max_size=60)
+TEXT = st.text(st.characters(max_codepoint=0xFFFF, blacklist_categories=['Cs']), max_size=60)
 NAMES = st.sampled_from(['Map.route', 'Map.get', 'Map.get_route', 'Weather.now', 'FinishAction', 'nothing'])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT | NAMES,
@@ -142,7 +142,7 @@ STEP = st.fixed_dictionaries(
 GOOD_STEP = st.fixed_dictionaries(
     {'id': st.integers(0, 9), 'name': NAMES, 'args': st.sampled_from([{}, {'place': 'Rome'}, {'place': 'Oslo'}, 'x'])}
 )
-PLAN_RAW = {
+PLAN_RAW: dict[str, Any] = {
     'meta': {'prompt_type': 'json', 'API_list': ['Map.get', 'Map.get_route', 'Weather.now', 'Map.route']},
     'ground_truth': [
         {'id': 0, 'name': 'Map.route', 'args': {'place': 'Rome'}, 'prev': []},
@@ -204,7 +204,7 @@ def cases(kind: str, subset: str, raws: st.SearchStrategy[Any], answers: st.Sear
     return st.tuples(st.just(kind), st.just(subset), raws, answers)
 
 
-def of_golds(kind: str, subset: str, answers: st.SearchStrategy[str], answer_format: str = 'str') -> Any:
+def of_golds(kind: str, subset: str, answers: st.SearchStrategy[Any], answer_format: str = 'str') -> Any:
     """The same for a single call, whose gold is a dict or text."""
     return cases(kind, subset, GOLD_TEXTS.map(lambda gold: call_raw(gold, answer_format)), answers)
 

@@ -242,7 +242,7 @@ def test_numbers_are_those_of_the_instructions_or_of_the_file(tmp_path: Path) ->
     (tmp_path / 'tools.json').write_text(dump_instructions(tools), encoding='utf-8')
     instructed = open_tools(data, 'G1', tmp_path / 'tools.json')
     again = instructed.numbered(make_choices(instructed, 5, 0, Words())[0])
-    assert list(again.ids) == [99 + place for place in choice.ids] and again.candidates == choice.candidates
+    assert list(again.ids) == [99 + int(place) for place in choice.ids] and again.candidates == choice.candidates
     instruction = template_instruction(documented.data.tools[choice.gold])
     assert instructed.described_alone(choice.gold) == instruction.description
 
@@ -351,7 +351,7 @@ def test_who_calls_nothing_makes_no_error_but_is_not_free_of_them(answer: str, r
 def test_rates_are_over_all_calls() -> None:
     """One answer of four calls with one error and one of a single call with one: 2 of 5, not the mean of 1/4 and 1."""
     bad = {**TIDE, 'api': 'Low Tide'}
-    answers = [json.dumps([TIDE, STOPS, POEM, bad]), json.dumps([bad]), 'no calls']
+    answers = [Answer(json.dumps([TIDE, STOPS, POEM, bad])), Answer(json.dumps([bad])), Answer('no calls')]
     scores = SCORER.score_records([replace(REQUEST, id=name) for name in 'abc'], answers)
     whole = SCORER.total(scores)
     assert whole.metrics == {'error_free_rate': 0.0, 'tool_name_error_rate': 40.0, 'parameter_error_rate': 0.0}
@@ -364,7 +364,7 @@ def test_rates_are_over_all_calls() -> None:
 
 def test_nobody_called_anything() -> None:
     """OpenCompass's summarizer stops where models differ in the metrics that have a number."""
-    whole = SCORER.total(SCORER.score_records([REQUEST], ['-']))
+    whole = SCORER.total(SCORER.score_records([REQUEST], [Answer('-')]))
     assert list(whole.metrics.values()) == [0.0] * 3 and set(whole.standard_errors.values()) == {None}
 
 
@@ -373,7 +373,7 @@ def test_variants_can_be_compared_with_an_interval() -> None:
     bad = json.dumps([TIDE, {**TIDE, 'api': 'Low Tide'}])
     results = []
     for answers in ([bad, bad], [json.dumps([TIDE]), bad]):
-        scores = SCORER.score_records([REQUEST] * 2, answers)
+        scores = SCORER.score_records([REQUEST] * 2, list(map(Answer, answers)))
         details = [{**score.to_detail(), 'id': str(row)} for row, score in enumerate(scores)]
         results.append({**SCORER.total(scores).metrics, 'details': details})
     compared = gains_of('calls', *results)
@@ -385,7 +385,7 @@ def test_variants_can_be_compared_with_an_interval() -> None:
 def test_the_oracle_makes_no_error(name: str) -> None:
     requests = make_requests(open_tools(real(f'toolbench/{find_file(name).file}'), name))
     assert [parse_request(request.to_payload()) for request in requests] == requests
-    scores = SCORER.score_records(requests, [request.gold_answer for request in requests])
+    scores = SCORER.score_records(requests, [Answer(request.gold_answer) for request in requests])
     whole = SCORER.total(scores)
     assert whole.metrics == {'error_free_rate': 100.0, 'tool_name_error_rate': 0.0, 'parameter_error_rate': 0.0}
     assert SCORER.breakdown(scores)['relevant_called'] == 100.0

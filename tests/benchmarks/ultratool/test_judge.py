@@ -23,6 +23,7 @@ from opencompass_tooleval.benchmarks.ultratool.judge import (
     prompt_hash,
 )
 from opencompass_tooleval.benchmarks.ultratool.reading import Protocol
+from opencompass_tooleval.benchmarks.ultratool.score_steps import StepsScore
 from opencompass_tooleval.benchmarks.ultratool.scoring import (
     ScoresGrading,
     aggregate_scores,
@@ -53,6 +54,12 @@ def reply(task: str = 'planning', language: int = 1, score: Any = 7, why: str = 
     return [{name: why or f'why {key}', labels[language]: score} for key, labels in LABELS[task].items()]
 
 
+def scores_in(value: Any, task: str) -> Scores:
+    found = parse_scores(value, task)
+    assert isinstance(found, Scores)
+    return found
+
+
 def lines(value: list[dict[str, Any]]) -> str:
     return '\n\n'.join(f'{key}: {said}' for item in value for key, said in item.items())
 
@@ -72,26 +79,26 @@ def lines(value: list[dict[str, Any]]) -> str:
     ],
 )
 def test_a_reply_is_read(task: str, language: int, write: Any) -> None:
-    judgement = parse_scores(write(reply(task, language)), task)
+    judgement = scores_in(write(reply(task, language)), task)
     assert judgement.scores == dict.fromkeys(LABELS[task], 7.0)
     assert judgement.why == {key: f'why {key}' for key in LABELS[task]}
 
 
 def test_reasons_that_break_json_are_read() -> None:
     text = json.dumps(reply(why='it says "now", twice'), ensure_ascii=False).replace('\\"', '"')
-    judgement = parse_scores(text, 'planning')
+    judgement = scores_in(text, 'planning')
     assert (judgement.scores, judgement.why) == (SEVENS, dict.fromkeys(SEVENS, 'it says "now", twice'))
 
 
 def test_whose_reason_is_not_known_is_nobodys() -> None:
     one = {key: said for item in reply() for key, said in item.items()}
-    judgement = parse_scores(json.dumps(one), 'planning')
+    judgement = scores_in(json.dumps(one), 'planning')
     assert (judgement.scores, judgement.why) == (SEVENS, {})
 
 
 @pytest.mark.parametrize('message', ['x' * 50_000, ['x' * 50_000], 10**2_000, '\ud83d', None, '', {'a': {'b': 1}}])
 def test_reasons_are_bounded_text(message: Any) -> None:
-    judgement = parse_scores([{**item, 'Reasoning': message} for item in reply()], 'planning')
+    judgement = scores_in([{**item, 'Reasoning': message} for item in reply()], 'planning')
     assert judgement.scores == SEVENS
     for text in judgement.why.values():
         assert isinstance(text, str) and len(text) <= 4_000 and text.encode('utf-8')
@@ -100,15 +107,15 @@ def test_reasons_are_bounded_text(message: Any) -> None:
 
 @pytest.mark.parametrize('score', ['7', '7/10', '7分', 7.0, ' 7 '])
 def test_scores_as_judges_write_them(score: Any) -> None:
-    assert parse_scores(reply(language=0, score=score), 'planning').scores['overall'] == 7.0
+    assert scores_in(reply(language=0, score=score), 'planning').scores['overall'] == 7.0
 
 
 @pytest.mark.parametrize('mark', ['{}: 7', '- **{}**: 7', '* {}：7/10', '{}: **7**', '## {}:\n\n  **7**'])
 def test_lines_are_read(mark: str) -> None:
     text = 'As of [1], I say:\n' + '\n'.join(mark.format(label) for _, label in LABELS['planning'].values())
-    assert parse_scores(text, 'planning').scores == SEVENS
+    assert scores_in(text, 'planning').scores == SEVENS
     text = json.dumps([{f'**{label.lower()}**': 7 for _, label in LABELS['planning'].values()}])
-    assert parse_scores(text, 'planning').scores == SEVENS
+    assert scores_in(text, 'planning').scores == SEVENS
 
 
 @pytest.mark.parametrize(
@@ -185,6 +192,7 @@ def test_reasons_reach_details_rows_and_report(
         assert detail['steps'][0]['why'] == why
         of_answer = _judgements(ModelResult('model', 'set', WorkDir(tmp_path), 'model', {}))['r']
         judgement = {'id': 'r', 'status': 'judged', 'scores': dict.fromkeys(LABELS[task], 7.0), 'why': why}
+        assert isinstance(score, StepsScore)
         judgement |= {'answer_digest': score.steps[0].answer_digest} | ({} if task == 'planning' else {'step': '1.1'})
         assert _row(detail, {}, of_answer, are_dialogues=False)['more']['judgements'] == [judgement]
         of_another_run = {'answer_digest': 'ab' * 16}
@@ -340,7 +348,7 @@ def test_damaged_files_are_named(tmp_path: Path, rows: list[Any], message: str) 
 
 
 GOLD = {'name': 'query_rate', 'description': '查询汇率', 'required': True}
-STEPS = [
+STEPS: list[dict[str, Any]] = [
     {'step': '1.1 Query the rate', 'tool': GOLD},
     {'step': '1.2 换算', 'tool': GOLD},
     {'step': '1.3', 'tool': GOLD},

@@ -102,7 +102,9 @@ def test_answers_of_other_records_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_do_not_fit(fields: dict[str, Any], message: str) -> None:
-    paths = {name: Path(value) if name in {'predictions', 'judgements'} else value for name, value in fields.items()}
+    paths: dict[str, Any] = {
+        name: Path(value) if name in {'predictions', 'judgements'} else value for name, value in fields.items()
+    }
     with pytest.raises(ValueError, match=message):
         score_recorded(ULTRATOOL, **paths)
 

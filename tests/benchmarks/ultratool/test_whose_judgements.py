@@ -84,9 +84,9 @@ def test_the_authors_rows_say_what_they_judged(tmp_path: Path) -> None:
 def test_published_judgements_are_of_their_model(model: str, other: str, overall: float, tmp_path: Path) -> None:
     """With the answers, alone, and with those of another model."""
     file, out = real(PREDICTIONS / model / 'eval' / 'planning_eval.json'), tmp_path / 'out.json'
-    request = {'benchmark': ULTRATOOL, 'subset': 'planning', 'judgements': file, 'json_out': str(out)}
+    request: dict[str, Any] = {'benchmark': ULTRATOOL, 'subset': 'planning', 'judgements': file, 'json_out': str(out)}
     for more in ({'predictions': PREDICTIONS / model / 'planning.json'}, {}):
-        score_recorded(**request, **more)
+        score_recorded(**{**request, **more})
         said = json.loads(out.read_text(encoding='utf-8'))
         assert round(said['metrics']['overall'], 2) == overall
         assert (said['samples'], said['language']) == (1000, 'zh')

@@ -124,7 +124,7 @@ class LlamaCpp(Engine):
 class Logprobs(Engine):
     """Tokens with their probabilities: bytes, as OpenAI has them."""
 
-    members = ('logprobs',)
+    members: Sequence[str] = ('logprobs',)
 
     def texts(self, prompt: str, raw: str) -> tuple[Members, Members]:
         return {}, {'logprobs': {'content': [self.row(token) for token in self.ids(raw)]}}

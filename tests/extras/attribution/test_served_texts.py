@@ -32,7 +32,7 @@ STRIPPED = '<|endoftext|>'
 EXACT = 2**53
 
 
-def attributed(answer: WrittenAnswer, served: Answer, **more: object) -> Attribution:
+def attributed(answer: WrittenAnswer, served: Answer, **more: Any) -> Attribution:
     request = Asked(answer.format_name, answer.tools, opened_thoughts=answer.opened_thoughts)
     return attribute(served, RawText(answer.raw, IDS), replace(request, **more))
 
@@ -76,7 +76,10 @@ def message_of(answer: WrittenAnswer, draw: random.Random) -> dict[str, Any]:
     calls = []
     for place, (name, arguments) in enumerate(answer.calls):
         call_id = draw.choice(('', f'call_{draw.randrange(10**9):x}', f'functions.{name}:{place}'))
-        form = {'separators': draw.choice(((',', ':'), (', ', ': '))), 'indent': draw.choice((None, None, None, 2))}
+        form: dict[str, Any] = {
+            'separators': draw.choice(((',', ':'), (', ', ': '))),
+            'indent': draw.choice((None, None, None, 2)),
+        }
         text = json.dumps(varied(arguments, draw), ensure_ascii=draw.random() < 0.5, **form)
         calls.append({'id': call_id, 'type': 'function', 'function': {'name': name, 'arguments': text}})
     content: Any = draw.choice(('', '\n\n', ' ')) + answer.content + draw.choice(('', '\n'))

@@ -194,7 +194,7 @@ def read_by_sglang(python: str) -> dict[str, list[Any]]:
     questions = [question(answer, ORACLES[family]) for family, answers in asked.items() for answer in answers]
     reader = Path(__file__).with_name('sglang_reader.py')
     environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
-    command, text = [python, reader], json.dumps(questions)
+    command, text = [python, str(reader)], json.dumps(questions)
     done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     found = iter(json.loads(done.stdout))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -162,7 +162,7 @@ def test_one_tool_that_the_protocol_does_not_allow_is_left_out_by_its_name(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     schemas = [None, 'text', {'type': 'string'}, {}]
-    tools = [{'name': f'bad{number}', 'inputSchema': schema} for number, schema in enumerate(schemas)]
+    tools: list[Any] = [{'name': f'bad{number}', 'inputSchema': schema} for number, schema in enumerate(schemas)]
     tools += [{'name': 'text', 'description': 5, 'inputSchema': {'type': 'object'}}, {'name': 'none'}, 'tool', {}]
     server = changed_server(tmp_path, f'notes_server.PAGES[None] += {tools!r}')
 

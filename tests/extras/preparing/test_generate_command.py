@@ -66,7 +66,7 @@ def right(server: ModelServer) -> ModelServer:
 
 def run(docs: Path, model: Path, out: Path, **options: Any) -> tuple[int, dict[str, Any]]:
     report = out.with_name('report.json')
-    status = easytool_generate('toolbench', docs, str(model), out, json_out=str(report), **options)
+    status = easytool_generate('toolbench', str(docs), str(model), out, json_out=str(report), **options)
     said: dict[str, Any] = json.loads(report.read_text(encoding='utf-8'))
     return status, said
 
@@ -129,19 +129,19 @@ def test_restbench_and_funcqa_documents(right: ModelServer, tmp_path: Path) -> N
     }
     spec.write_text(json.dumps({'openapi': '3.0.0', 'paths': paths}), encoding='utf-8')
     cfg, out = str(config(tmp_path / 'cfg.py', right.url)), tmp_path / 'tmdb.json'
-    assert easytool_generate('openapi', spec, cfg, out, shape='restbench') == 0
+    assert easytool_generate('openapi', str(spec), cfg, out, shape='restbench') == 0
     tools = load_instructions(out)
     assert dump_instructions(tools, 'restbench') == out.read_text(encoding='utf-8')
     examples = [tool.functions[0].example for tool in tools.values()]
     assert [one.parameters['input'] for one in examples if one] == ['GET /movie/3/keywords', 'GET /search?query=x']
 
-    tools = [
+    documented = [
         {'name': name, 'parameters': {'properties': {'input': {'type': kind}}, 'required': ['input']}}
         for name, kind in (('divide_', 'List'), ('sqrt_', 'array'))  # the script's samples: [4, 2] and []
     ]
     functions, out, report = tmp_path / 'functions.json', tmp_path / 'funcqa.json', tmp_path / 'report.json'
-    functions.write_text(json.dumps(tools), encoding='utf-8')
-    assert easytool_generate('function_schema', functions, cfg, out, shape='funcqa', json_out=str(report)) == 0
+    functions.write_text(json.dumps(documented), encoding='utf-8')
+    assert easytool_generate('function_schema', str(functions), cfg, out, shape='funcqa', json_out=str(report)) == 0
     (listed,) = json.loads(report.read_text(encoding='utf-8'))['listed']  # sqrt_ of nothing is an error
     assert (listed['function'], listed['reason']) == ('sqrt_', 'example:execution')
     assert load_instructions(out)['divide_'].functions[0].example is not None
@@ -187,14 +187,14 @@ def test_faults_of_the_user(docs: Path, tmp_path: Path) -> None:
     cfg.write_text('datasets = []\n')
     for model, said in ((cfg, 'no models'), (tmp_path / 'none.py', 'the config is missing')):
         with pytest.raises(DataError, match=said):
-            easytool_generate('toolbench', docs, str(model), out)
+            easytool_generate('toolbench', str(docs), str(model), out)
     with pytest.raises(ValueError, match='unknown prompt'):
-        easytool_generate('toolbench', docs, 'template', out, prompt='4')
+        easytool_generate('toolbench', str(docs), 'template', out, prompt='4')
     with pytest.raises(ValueError, match='one function'):
-        easytool_generate('toolbench', docs, str(cfg), out, shape='restbench')
+        easytool_generate('toolbench', str(docs), str(cfg), out, shape='restbench')
     with pytest.raises(ValueError, match='leaves no space'):
-        easytool_generate('toolbench', docs, str(config(cfg, 'http://127.0.0.1:9/v1')), out, max_out_len=8192)
+        easytool_generate('toolbench', str(docs), str(config(cfg, 'http://127.0.0.1:9/v1')), out, max_out_len=8192)
     with pytest.raises(OSError, match=r'not a folder\. Fix it with: mkdir -p .*none'):
-        easytool_generate('toolbench', docs, 'template', out, json_out=str(tmp_path / 'none' / 'report.json'))
+        easytool_generate('toolbench', str(docs), 'template', out, json_out=str(tmp_path / 'none' / 'report.json'))
     assert not out.exists()
-    assert easytool_generate('toolbench', docs, 'template', tmp_path / 'new' / 'out.json') == 0  # makes its folder
+    assert easytool_generate('toolbench', str(docs), 'template', tmp_path / 'new' / 'out.json') == 0  # makes its folder

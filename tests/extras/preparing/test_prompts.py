@@ -72,8 +72,8 @@ def test_guideline_prompt_in_whole() -> None:
 def test_demonstrations_pass_the_check(example: tuple[str, str, str, str, str]) -> None:
     tool, name, _, parameters, answer = example
     listed: dict[str, list[dict[str, Any]]] = json.loads(parameters)
-    groups = ([Parameter(p['name'], p['type']) for p in listed[key]] for key in listed)
-    function = FunctionDoc(name, '', *map(tuple, groups), raw={})  # type: ignore[arg-type]
+    groups: Any = (tuple(Parameter(p['name'], p['type']) for p in listed[key]) for key in listed)
+    function = FunctionDoc(name, '', *groups)
     read = read_example(answer, name)
     assert not isinstance(read, list)
     assert check_example(ToolDoc(tool, '', (function,)), name, read) == []

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from opencompass_tooleval.embedding.locate import locate_encoder
-from opencompass_tooleval.extras.preparing.tokens import load_counter, reduction, token_stats
+from opencompass_tooleval.extras.preparing.tokens import load_counter, token_stats
+from opencompass_tooleval.results.variants import reduction
 from opencompass_tooleval.tool_docs.instruction import FunctionInstruction, ToolInstruction
 from opencompass_tooleval.tool_docs.instruction_formats import dump_instructions, load_instructions
 from opencompass_tooleval.tool_docs.render import render_doc, render_instruction

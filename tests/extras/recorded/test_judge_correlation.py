@@ -122,7 +122,7 @@ def test_the_published_judgements_against_numpy(tmp_path: Path, capsys: pytest.C
     """Judgements of two models' plans are refused; here those of the second stand as if they were of the first's."""
     files = [real(PREDICTIONS / model / 'eval' / 'planning_eval.json') for model in ('gpt-3.5', 'gpt-4')]
     with pytest.raises(ValueError, match='judge different answers to 1000 of 1000 items'):
-        agreement(*files)
+        agreement(files[0], files[1])
     rows = [[json.loads(line) for line in file.read_text(encoding='utf-8').splitlines()] for file in files]
     other = tmp_path / 'other.json'
     lines = [json.dumps({'data': a['data'], 'eval': b['eval']}) for a, b in zip(*rows, strict=True)]

@@ -329,7 +329,7 @@ def test_a_task_is_made_through_any_client(tmp_path: Path) -> None:
     code = 'from opencompass_tooleval.cli.main import main; main()'
     command = [sys.executable, '-c', code, 'tasks', 'add', str(file), '--request', 'Open at 9.', '--id', 'open']
     hello = {'protocolVersion': '2025-06-18', 'capabilities': {}, 'clientInfo': {'name': 'a client', 'version': '1'}}
-    messages = [
+    messages: list[dict[str, Any]] = [
         {'id': 1, 'method': 'initialize', 'params': hello},
         {'method': 'notifications/initialized'},
         {'id': 2, 'method': 'tools/list'},

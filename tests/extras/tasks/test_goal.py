@@ -18,7 +18,7 @@ from opencompass_tooleval.extras.tasks.scoring import score_task, score_task_pre
 ROW = {'removed': [], 'added': [{'a': 1}]}
 MADE = {'x:t': json.dumps({'removed': [], 'added': [{'a': 1}]})}
 REFUSAL = "I'm sorry, but I can't help with that."
-SEVEN = {'form': 'number', 'results': ('7',)}
+SEVEN: dict[str, Any] = {'form': 'number', 'results': ('7',)}
 
 
 def call(name: str, *, error: str = '', source: str = 'live', **arguments: Any) -> AnsweredCall:

@@ -37,10 +37,13 @@ def check_type(request: dict[str, Any]) -> None:
     from pydantic import TypeAdapter
 
     if wire == 'responses':
-        from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming as Params
+        from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
+
+        adapter: TypeAdapter[Any] = TypeAdapter(ResponseCreateParamsNonStreaming)
     else:
-        from anthropic.types.message_create_params import MessageCreateParamsNonStreaming as Params
-    adapter = TypeAdapter(Params)
+        from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
+
+        adapter = TypeAdapter(MessageCreateParamsNonStreaming)
     adapter.dump_json(adapter.validate_python(request))  # validation alone is lazy
 
 

@@ -124,7 +124,7 @@ def test_the_wait_that_headers_ask_for(status: int, headers: dict[str, str], exp
     now = time.time()
 
     def filled(value: str) -> str:
-        unit, sign, rest = re.match(r'(?:NOW(_MS)?([+-]))?(.*)', value).groups()  # type: ignore[union-attr]
+        unit, sign, rest = re.match(r'(?:NOW(_MS)?([+-]))?(.*)', value).groups()
         return str(int(now * (1000 if unit else 1)) + int(f'{sign}{rest}')) if sign else value
 
     failure = failure_of_status(status, CIMultiDict({name: filled(value) for name, value in headers.items()}), '')

@@ -216,8 +216,8 @@ def test_an_answer_beside_members_of_errors_or_tools() -> None:
     for finish in ('content_filter', 'error'):
         with pytest.raises(Failure):
             read_reply(reply(finish, content=None), JSON, offers_tools=True)
-    body = stream({'content': 'hi'}).replace(b'"delta": {}', b'"delta": {}, "usage": {"prompt_tokens": 7}')
-    assert read_message(body, EVENTS).tokens('prompt') == 7
+    streamed = stream({'content': 'hi'}).replace(b'"delta": {}', b'"delta": {}, "usage": {"prompt_tokens": 7}')
+    assert read_message(streamed, EVENTS).tokens('prompt') == 7
 
 
 @pytest.mark.parametrize(('usage', 'expected'), [

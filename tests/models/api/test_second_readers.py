@@ -114,7 +114,7 @@ def test_generated_replies_are_read_alike(wire: str, interpreter: Path, tmp_path
     body = {'model': 'tiny', **limit}
     script = Path(__file__).with_name('sdk_reader.py')
     with serving(ANY[wire]()) as url:
-        words = [interpreter, '-W', 'ignore', script, url, wire, str(REPLIES), json.dumps(body), sent]
+        words: list[str | Path] = [interpreter, '-W', 'ignore', script, url, wire, str(REPLIES), json.dumps(body), sent]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     lines = done.stdout.splitlines()
@@ -156,7 +156,7 @@ def proxy(folder: Path, upstream: str) -> Iterator[str]:
         free.bind(('127.0.0.1', 0))
         port = free.getsockname()[1]
     program = environment(folder / 'proxy', PROXY).with_name('litellm')
-    words = [program, '--config', 'lite.yaml', '--host', '127.0.0.1', '--port', str(port)]
+    words: list[str | Path] = [program, '--config', 'lite.yaml', '--host', '127.0.0.1', '--port', str(port)]
     env = {**os.environ, 'LITELLM_LOCAL_MODEL_COST_MAP': 'True'}
     with (folder / 'log').open('w') as log, subprocess.Popen(words, cwd=folder, env=env, stdout=log, stderr=log) as run:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,7 @@ def test_thoughts_that_the_server_refuses_are_left_out(
 ) -> None:
     """As after a change of earlier messages, which the loop made here."""
 
-    class Bound(VENDORS[wire]):  # type: ignore[misc]
+    class Bound(VENDORS[wire]):  # type: ignore[misc, valid-type]
         def check(self, request: Any) -> None:
             items = request['input'] if wire == 'responses' else [
                 block for m in request['messages'] if isinstance(m['content'], list) for block in m['content']
@@ -163,7 +164,7 @@ def test_thoughts_that_the_server_refuses_are_left_out(
 def test_thoughts_after_an_observation_that_is_left_out_do_not_go_back(wire: str) -> None:
     """The server would refuse them, since they are bound to all messages before them."""
 
-    class Short(VENDORS[wire]):  # type: ignore[misc]
+    class Short(VENDORS[wire]):  # type: ignore[misc, valid-type]
         def check(self, request: Any) -> None:
             super().check(request)
             if len(self.rounds) == 2 and 'left out' not in json.dumps(request):
@@ -224,9 +225,13 @@ def test_an_answer_that_fills_its_limit_is_cut_whatever_the_server_says() -> Non
     assert ends == ['length', 'stop']
 
 
+def said(content: bytes, request: Any) -> bytes:
+    return content
+
+
 @pytest.mark.parametrize('wire', ['responses', 'messages'])
 def test_a_stream_that_breaks_off_is_no_answer(wire: str) -> None:
-    class BrokenOff(VENDORS[wire]):  # type: ignore[misc]
+    class BrokenOff(VENDORS[wire]):  # type: ignore[misc, valid-type]
         def complete(self, request: Any) -> Any:
             return super().complete(request)[: -len(self.last)]
 
@@ -254,7 +259,7 @@ def test_errors_within_a_stream() -> None:
         ('messages', b'data: {}\n\n', 'infra:bad_response'),
     ):
         vendor = VENDORS[wire]()
-        vendor.complete = lambda request, content=content: content  # type: ignore[method-assign]
+        vendor.complete = partial(said, content)  # type: ignore[method-assign]
         with serving(vendor) as url:
             (answer,) = model_of(url, wire, stream=True).answers(['Hello'], 64)
         assert answer.reason == reason, (wire, content)
@@ -344,7 +349,7 @@ def test_thoughts_that_the_server_withholds_are_in_the_provenance(wire: str, str
         7,
     ]
 
-    class Withholds(VENDORS[wire]):  # type: ignore[misc]
+    class Withholds(VENDORS[wire]):  # type: ignore[misc, valid-type]
         def events(self, page: dict[str, Any]) -> Any:
             if wire == 'messages':  # which says so at the end of a stream
                 page = {name: part for name, part in page.items() if name != 'input_transformations'}

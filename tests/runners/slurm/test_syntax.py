@@ -165,7 +165,7 @@ def run_element(folder: Path, command: str, **environment: str) -> subprocess.Co
     (folder / '0-7.sh').write_text(command)
     (folder / 'element.sh').write_text(ELEMENT_SCRIPT)
     variables = {'SLURM_ARRAY_JOB_ID': '12', 'SLURM_ARRAY_TASK_ID': '7', 'PATH': f'{folder}:/usr/bin:/bin'}
-    words = ['bash', folder / 'element.sh', f'{folder}/0']
+    words = ['bash', str(folder / 'element.sh'), f'{folder}/0']
     return subprocess.run(words, env={**variables, **environment}, capture_output=True, text=True)
 
 
