@@ -72,7 +72,7 @@ def body_faults(settings: Mapping[str, Any]) -> Iterator[str]:
         yield f"mode={settings['mode']!r} shortens prompts of chat completions only: set wire='chat', or mode='none'"
     for name in dict.fromkeys((*TOKEN_LIMITS, *wire_of(settings).limits)):
         if members.get(name) is not None:
-            yield f'leave {name} out: requests get it from max_out_len in the config of the model (token_limit_key names it)'
+            yield f"leave {name} out: requests get it from max_out_len of the model's config (token_limit_key names it)"
     for name in () if is_chat else ('system', 'instructions'):
         if members.get(name) is not None:
             yield f'leave {name} out: requests get it from the system messages; set system_prompt instead'
