@@ -24,11 +24,11 @@ PACKAGE_PREFIX = 'tooleval:'
 """Prefix of paths inside this package, such as ``tooleval:demo/teval/EN``."""
 
 MISSING: ContextVar[list[Exception] | None] = ContextVar('MISSING', default=None)
-"""Collects the errors of :func:`resolve_data_path` in place of raising them; None to raise."""
+"""The list to which :func:`resolve_data_path` adds its errors instead of raising them; None to raise them."""
 
 _MOST_FOLDERS = 1_000
 _FOR_USERS = 2
-"""Number of the candidates that hold files of users; the last has only files that this package built."""
+"""Number of candidates in which users put files. The last candidate has only files that this package built."""
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -84,8 +84,9 @@ def resolve_data_path(path: str, fix: str) -> Path:
     """Returns the first of :func:`candidate_paths` that exists, and logs it.
 
     Raises:
-        DataError: No candidate exists; the message names all of them and ``fix``. With a list in :data:`MISSING` it is
-            added there, and the first candidate returned, so that a data set names all that it lacks.
+        DataError: No candidate exists; the message names all of them and ``fix``. If :data:`MISSING` is
+            a list, the error is added to it and the first candidate is returned: a data set then reports all missing
+            files at once.
     """
     candidates = candidate_paths(path)
     for candidate in candidates:
@@ -109,13 +110,13 @@ def instructions_provenance(instructions: str | None) -> dict[str, Any]:
 
 
 def missing_files(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Returns the files and folders that rows need, and that are not on this machine."""
+    """Returns the files and folders that data sets need and that this machine lacks."""
     needed = dict.fromkeys(listed_path for row in rows for listed_path in _needed(row))
     return [path for path in needed if not any(candidate.exists() for candidate in candidate_paths(path))]
 
 
 def benchmark_with(path: str) -> Benchmark | None:
-    """Returns the benchmark whose data are a file, or in a folder; None if there is none."""
+    """Returns the first benchmark that has a data file at or below ``path``; None if no benchmark has one."""
     for benchmark in all_benchmarks():
         listed = [one for files in benchmark.data.files for one in (*files.paths, *files.optional)]
         if any(PurePath(one).is_relative_to(path) for one in listed):
@@ -141,7 +142,7 @@ def dialogues_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def needed_encoders(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Returns the sentence encoders that rows need, as they or the environment choose them."""
+    """Returns the sentence encoders that data sets need: that of the config, or else of :func:`choose_encoder`."""
     names: dict[str, None] = {}
     for row in rows:
         dialogues, evaluator = dialogues_of(row), (row.get('eval_cfg') or {}).get('evaluator') or {}

@@ -15,7 +15,7 @@ from opencompass_tooleval.work_dir.causes import KEY_VARIABLE as KEY_VARIABLE
 from opencompass_tooleval.work_dir.printing import say
 
 WorkDirArgument = Annotated[
-    Path, typer.Argument(metavar='WORK_DIR', help='A working directory of OpenCompass; of several runs, the latest.')
+    Path, typer.Argument(metavar='WORK_DIR', help='A work directory of OpenCompass; the latest run in it is used.')
 ]
 
 JsonOption = Annotated[
@@ -28,7 +28,7 @@ DetailsOption = Annotated[Path | None, typer.Option(metavar='FILE', help='Write 
 
 EncoderOption = Annotated[
     str | None,
-    typer.Option(help="'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER or the benchmark's own."),
+    typer.Option(help="'offline', a folder or a hub id; by default $TOOLEVAL_ENCODER, or else the official one."),
 ]
 
 SourceOption = Annotated[str, typer.Option(help='Kind of documentation: openapi, function_schema, mcp, toolbench, ...')]
@@ -38,16 +38,19 @@ InputOption = Annotated[
     typer.Option(
         '--input',
         metavar='FILE',
-        help="The documentation; of mcp a server: its command with arguments, 'python my_server.py', or its URL.",
+        help="File of the documentation; with mcp the server: its command, such as 'python my_server.py', or its URL.",
     ),
 ]
 
 TrustOption = Annotated[
-    bool, typer.Option('--trust', help='Start what somebody else made: first run without, and read what it would use.')
+    bool,
+    typer.Option(
+        '--trust', help='Trust what somebody else made. First run without it, and read what would be started.'
+    ),
 ]
 
 MaxDropOption = Annotated[
-    float, typer.Option('--max-drop', min=0, max=100, metavar='POINTS', help='Drop that a gate allows.')
+    float, typer.Option('--max-drop', min=0, max=100, metavar='POINTS', help='Largest drop that the gate allows.')
 ]
 
 
@@ -55,7 +58,7 @@ KeyEnvOption = Annotated[
     str | None,
     typer.Option(
         metavar='VARIABLE',
-        help="Where the server's key is; by default OPENAI_API_KEY, for messages ANTHROPIC_API_KEY.",
+        help='Environment variable with the key; by default OPENAI_API_KEY, with messages ANTHROPIC_API_KEY.',
     ),
 ]
 
@@ -63,7 +66,7 @@ WireOption = Annotated[str, typer.Option(metavar='FORMAT', help=f'Request format
 
 
 def key_of_wire(wire: str, key_env: str | None) -> str:
-    """Returns the environment variable with the key: that of the format's vendor if none was named.
+    """Returns the environment variable with the key: ``key_env``, or else that of the format's vendor.
 
     Raises:
         ValueError: The format is unknown.

@@ -56,7 +56,7 @@ def _path(data: str, file: Path | None) -> str:
     if file is None or path.is_dir():
         return str(path)
     if path.parts[-len(file.parts) :] != file.parts:
-        raise DataError(data, f'it has to end in {file}, or to be a folder that holds this')
+        raise DataError(data, f'the path must end in {file}, or be the folder that contains it')
     return str(Path(*path.parts[: -len(file.parts)]))
 
 
@@ -99,13 +99,11 @@ def _to_read(prompts: Iterable[tuple[str, Conversation | None]]) -> Iterator[str
 
 def show_prompts(
     benchmark: Annotated[str, typer.Argument(help=f'{", ".join(BENCHMARKS)}.')],
-    subset: Annotated[str, typer.Argument(help='Such as plan_json.')],
+    subset: Annotated[str, typer.Argument(help='Subset, such as plan_json.')],
     language: Annotated[
-        str | None, typer.Option(help="en or zh; by default the data file's, or en; UltraTool: zh.")
+        str | None, typer.Option(help="en or zh; by default the data file's language, or else en (UltraTool: zh).")
     ] = None,
-    data: Annotated[
-        str | None, typer.Option(help='The data file, or its folder; by default where the package looks.')
-    ] = None,
+    data: Annotated[str | None, typer.Option(help='The data file or its folder; by default found as in a run.')] = None,
     instructions: Annotated[
         str | None, typer.Option(help='A file of EasyTool instructions, in place of documentation.')
     ] = None,
@@ -115,11 +113,11 @@ def show_prompts(
     method: Annotated[
         str | None,
         typer.Option(
-            help="FuncQA's; easytool: RestBench, ToolBench's selection; function_calling: all but UltraTool; "
-            "UltraTool's prompt style; of agents the loop."
+            help="FuncQA: its method; RestBench and ToolBench's selection: easytool; all but UltraTool: "
+            'function_calling; UltraTool: the prompt style; agents: the loop.'
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help='So many records from the first.')] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help='Number of records, from the first.')] = None,
     json_out: JsonOption = None,
 ) -> None:
     """Prints or writes the messages of each record.

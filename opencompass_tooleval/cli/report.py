@@ -26,7 +26,7 @@ NEEDED = ('jinja2', 'plotly')
 def show_report(
     work_dirs: Annotated[
         list[Path],
-        typer.Argument(metavar='WORK_DIR', help='Working directories of OpenCompass; of several runs, the latest.'),
+        typer.Argument(metavar='WORK_DIR', help='Work directories of OpenCompass; the latest run in each is used.'),
     ],
     out: Annotated[Path, typer.Option('--out', '-o', help='Folder for the pages; replaces an earlier report.')] = Path(
         'report'

@@ -43,21 +43,25 @@ OPENAI = 'https://api.openai.com/v1/'
 def run_benchmarks(
     benchmarks: Annotated[
         list[str] | None,
-        typer.Argument(metavar='NAME', help='Data sets as tooleval list NAME prints them, or demo: shipped records.'),
+        typer.Argument(
+            metavar='NAME', help='Benchmarks or data sets that tooleval list prints, or demo for the shipped records.'
+        ),
     ] = None,
-    model: Annotated[list[str] | None, typer.Option(metavar='NAME', help='A model behind an API; several.')] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(metavar='NAME', help='A model behind an API; may be repeated.')
+    ] = None,
     api_base: Annotated[
         str | None, typer.Option(metavar='URL', help="The API's base URL; by default OpenAI's.")
     ] = None,
     wire: WireOption = 'chat',
     key_env: KeyEnvOption = None,
     hf: Annotated[
-        list[str] | None, typer.Option(metavar='PATH', help='A Hugging Face model, or its folder; several.')
+        list[str] | None, typer.Option(metavar='PATH', help='A Hugging Face model or its folder; may be repeated.')
     ] = None,
     serve: Annotated[
         str | None,
         typer.Option(
-            metavar='ENGINE', help='Serve it with vllm, sglang, lmdeploy, ..., or the path of such a program.'
+            metavar='ENGINE', help='Serve the model with vllm, sglang, lmdeploy, ..., or the path of such a program.'
         ),
     ] = None,
     gpus: Annotated[int | None, typer.Option(min=0, help='GPUs of a model; by default 1.')] = None,
@@ -77,26 +81,34 @@ def run_benchmarks(
         ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help='First records of each data set, for a try: not a sample.')
+        int | None, typer.Option(min=1, help='Number of records of each data set, from the first; not a random sample.')
     ] = None,
     max_out_len: Annotated[
         int | None,
-        typer.Option(min=1, help="Tokens of an answer, with thoughts; by default, or if less, the benchmark's limit."),
+        typer.Option(
+            min=1,
+            help="Maximum tokens of an answer, thoughts included; at least, and by default, the benchmark's limit.",
+        ),
     ] = None,
     max_seq_len: Annotated[
-        int | None, typer.Option(min=1, help='Tokens of prompt and answer; with --hf 16384 and --max-out-len.')
+        int | None,
+        typer.Option(min=1, help='Maximum tokens of prompt and answer; with --hf by default 16384 plus --max-out-len.'),
     ] = None,
-    max_workers: Annotated[int | None, typer.Option(min=1, help='Requests in flight.')] = None,
-    temperature: Annotated[float | None, typer.Option(min=0, help='By default 0.')] = None,
+    max_workers: Annotated[
+        int | None, typer.Option(min=1, help='Maximum number of requests in flight per model.')
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(min=0, help='Sampling temperature; by default 0.')] = None,
     system_prompt: Annotated[
         str | None, typer.Option(metavar='TEXT', help='System prompt of each request, before that of the data set.')
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option('--set', metavar='KEY=VALUE', help='A further member of requests, as JSON or text; several.'),
+        typer.Option(
+            '--set', metavar='KEY=VALUE', help='A further member of requests, as JSON or text; may be repeated.'
+        ),
     ] = None,
     unset: Annotated[
-        list[str] | None, typer.Option(metavar='KEY', help='A member of requests to leave out; several.')
+        list[str] | None, typer.Option(metavar='KEY', help='A member of requests to leave out; may be repeated.')
     ] = None,
     stream: Annotated[
         bool, typer.Option('--stream', help='Request streams, so that gateways do not end long requests.')
@@ -108,21 +120,26 @@ def run_benchmarks(
         float | None, typer.Option(min=0, metavar='COST', help='Budget of each model, by its prices.')
     ] = None,
     judge: Annotated[
-        str | None, typer.Option(metavar='NAME', help='A model behind an API that grades what needs a judge.')
+        str | None, typer.Option(metavar='NAME', help='A model behind an API, for data sets that need a judge.')
     ] = None,
     judge_base: Annotated[
         str | None, typer.Option(metavar='URL', help="The judge's base URL; by default OpenAI's.")
     ] = None,
     twin: Annotated[
         list[str] | None,
-        typer.Option(metavar='KIND', help=f'Twins of the records too: {", ".join(KINDS)}; several.'),
+        typer.Option(metavar='KIND', help=f'Twins of the records too: {", ".join(KINDS)}; may be repeated.'),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help='Seeds of the twins, each a data set.')] = 1,
-    slurm: Annotated[str | None, typer.Option(metavar='PARTITION', help='Run it on Slurm.')] = None,
+    seeds: Annotated[int, typer.Option(min=1, help='Number of seeds for the twins; each seed makes a data set.')] = 1,
+    slurm: Annotated[
+        str | None, typer.Option(metavar='PARTITION', help='Submit the tasks to this partition of Slurm.')
+    ] = None,
     replicas: Annotated[
         int | None,
         typer.Option(
-            '--replicas', '--shards', min=1, help='Tasks per model that share its data sets: a fast one does more.'
+            '--replicas',
+            '--shards',
+            min=1,
+            help='Number of tasks per model that share its data sets; a faster one does more.',
         ),
     ] = None,
     prepare: Annotated[bool, typer.Option('--prepare', help='Fetch missing data and sentence encoders first.')] = False,
@@ -133,7 +150,8 @@ def run_benchmarks(
         Path | None, typer.Option('--work-dir', '-w', help='Folder of the runs; by default outputs/run/NAME.')
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option('--resume', '-r', metavar='RUN', help='Continue this run, given with --within alone.')
+        Path | None,
+        typer.Option('--resume', '-r', metavar='RUN', help='Continue this run; only together with --within.'),
     ] = None,
     trust: TrustOption = False,
 ) -> int:

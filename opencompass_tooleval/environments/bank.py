@@ -30,7 +30,7 @@ from opencompass_tooleval.work_dir.whole_file import whole_file
 
 
 def fix_of_bank(source: str = 'SOURCE', out: str = 'FILE') -> str:
-    """Returns the command that makes a bank of recordings; ``''`` if the extra is not there."""
+    """Returns the command that makes a bank of recordings; ``''`` if the package lacks the command."""
     return offered(f'tooleval agents bank build --from {source} --out {out}')
 
 
@@ -62,7 +62,7 @@ CREATE INDEX by_name ON calls (name, arguments_key);
 """
 _COLUMNS = 'file, task, name, arguments, response, error'
 MAX_VALUE = 1 << 25
-"""Maximum bytes of a value and of a row in a bank; the tools of a server are one value."""
+"""Maximum number of bytes of a value and of a row in a bank; all tools of a server are one value."""
 MAX_SECONDS = 120.0
 """Maximum time of a query, in seconds; reading the largest bank completely takes a few seconds."""
 _STEPS = 100_000

@@ -1,8 +1,8 @@
 """System prompts of simulators.
 
 StableToolBench published one for a general model, and two for MirrorAPI, which was trained as a simulator. They are here
-as they are sent: its source code has ``\\n`` and ``\\"`` for a line break and a quotation mark. The prompt's
-:data:`~opencompass_tooleval.environments.simulator.FORMS` builds the user message that follows.
+as they are sent: where its source code has ``\\n`` and ``\\"``, they have a line break and a quotation mark. A user
+message follows, built by the entry of the same name in :data:`~opencompass_tooleval.environments.simulator.FORMS`.
 """
 
 from __future__ import annotations

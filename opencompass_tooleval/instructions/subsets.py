@@ -1,7 +1,7 @@
 """Subsets of T-Eval and UltraTool that can run with instructions. Literals only: configs read this in ``read_base()``.
 
 The prompts of the other subsets contain no documentation (T-Eval's ``review_str``; UltraTool's ``planning`` and
-``tool_usage_awareness``), or request tools in the format of the shown ones (UltraTool's ``tool_creation``).
+``tool_usage_awareness``), or ask for new tools in the format of the documentation (UltraTool's ``tool_creation``).
 """
 
 TEVAL_VARIANTS = (

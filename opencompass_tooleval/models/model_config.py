@@ -36,7 +36,7 @@ _DEFAULT_OUT_LEN = 4096
 
 
 class AuxiliaryModel:
-    """An auxiliary model with the limits in its own config.
+    """A model beside the one under test, such as a judge or a simulator, with the limits of its config.
 
     Args:
         cfg: Config of any OpenCompass model.
@@ -46,7 +46,7 @@ class AuxiliaryModel:
         prices: Prices from the config.
         max_out_len: Maximum number of tokens per answer; by default 4,096.
         batch_size: Requests per batch, for a model that takes batches; by default 64.
-        account: Pays for its requests; None if there is no budget.
+        account: The budget that its requests count against; None without a budget.
 
     Raises:
         ValueError: The prices or the budget are invalid.

@@ -79,7 +79,7 @@ _FIX_HISTORY = "the server never sent some earlier calls; T-Eval's data sets wit
 _FIX_THOUGHTS = "if it refuses the thoughts that go back, set thoughts='none' in the config of the model"
 _MOST_REFUSED = 16
 _TOO_LONG = 'members that are too long'
-_SPLIT = 'text and calls of an answer may be apart, as in LiteLLM before 1.103.5: update the gateway'
+_SPLIT = 'one may have the text and another the calls, as in LiteLLM before 1.103.5: update the gateway'
 _SECONDS = {False: 600.0, True: 3600.0}
 """``timeout`` without and with ``stream``."""
 
@@ -119,7 +119,7 @@ class ToolEvalOpenAI(OpenAI):
             tools with thoughts on ``chat``) or ``messages`` (Anthropic's). Open engines lose evidence of cut calls on
             formats other than ``chat``.
         strict: True to tell the server that arguments must fit the schemas of tools, False that they need not; None to
-            leave it to the server. On ``responses``, which requires it, None is False.
+            leave it to the server. ``responses`` requires the setting: there, None means False.
         openai_api_base: Base URL, such as ``http://127.0.0.1:8000/v1``; if it is a list, one URL is chosen at random.
         retry: Maximum number of tries after the first, with growing pauses. ``Retry-After`` is respected, up to
             ``patience``.
@@ -567,7 +567,7 @@ class ToolEvalOpenAI(OpenAI):
         return answered
 
     def _refused_next(self, error: str, messages: Sequence[Message], refused: Collection[str]) -> list[str]:
-        """Returns the members to leave out after an error, with ``refused`` at most 16."""
+        """Returns the members to leave out after an error: at most 16, including ``refused``."""
         is_chat = self._wire is CHAT
         names = [
             [*names_of(message.sent), *[NULL_CONTENT] * bool(is_chat and message.calls and not message.content)]
@@ -633,7 +633,7 @@ class ToolEvalOpenAI(OpenAI):
         return observer.observed(answer, message, sent.prompt, asked) if observer else answer, seconds
 
     def _cut(self, message: Reply, body: bytes) -> Reply:
-        """Returns the reply with the right end: llama.cpp calls an answer of Responses that it cut ``completed``."""
+        """Corrects the finish reason of a cut answer: on ``responses``, llama.cpp reports it as ``completed``."""
         if self._wire is not WIRES['responses'] or message.finish_reason not in (STOP, 'tool_calls'):
             return message
         limit, usage = json.loads(body).get(self._limit_key), usage_of(message.usage)

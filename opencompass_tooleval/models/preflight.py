@@ -111,7 +111,7 @@ def pairs_of(tasks: Iterable[Config]) -> Iterator[Pair]:
 
 
 def unused_limits(config: Config) -> Iterator[Finding]:
-    """Yields a note per model whose limit of tokens is below those of benchmarks, which count instead."""
+    """Yields a note per model whose token limit is below that of a benchmark, which is used instead."""
     asked: dict[str, Any] = {
         dataset_abbr_from_cfg(row): inferencer
         for row in config.get('datasets') or ()

@@ -18,7 +18,7 @@ _WITH_DISPLAY = ('', 'adaptive', 'enabled')
 
 
 def addresses_of(named: str | Sequence[str], wire: Wire) -> Sequence[str]:
-    """Returns the base URLs in a config, or else OpenAI's of the environment, or else the vendor's."""
+    """Returns the base URLs of a config; by default ``$OPENAI_BASE_URL`` (for OpenAI's API), or else the vendor's."""
     base = named or (wire.base == CHAT.base and os.environ.get('OPENAI_BASE_URL')) or wire.base
     return [base] if isinstance(base, str) else base
 
@@ -29,16 +29,16 @@ def wire_of(settings: Mapping[str, Any]) -> Wire:
 
 
 MAX_WORKERS = 16
-"""Default of ``max_workers``, the requests of a model in flight."""
+"""Default of ``max_workers``, the maximum number of a model's requests in flight."""
 
 
 def key_variable(wire: Wire) -> str:
-    """Returns the environment variable with the key: ``tooleval run`` passes it in one, else it is the vendor's."""
+    """Returns the environment variable with the key: the one that ``tooleval run`` sets, or else the vendor's."""
     return os.environ.get(KEY_ENV, '').partition('=')[0] or wire.key
 
 
 def further_members(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the further members of requests, those always sent included; None as a value leaves a member out."""
+    """Returns the members that the config and the request format add to requests; one that is None is not sent."""
     extra = {**(settings.get('openai_extra_kwargs') or {})}
     more = extra.pop('extra_body', None) or {}
     members = {**extra, **(settings.get('extra_body') or {}), **more}
@@ -66,15 +66,15 @@ def body_faults(settings: Mapping[str, Any]) -> Iterator[str]:
     """Yields the faults of a config's members of requests."""
     members, temperature = further_members(settings), settings.get('temperature')
     if (named := str(settings.get('wire', 'chat'))) not in WIRES:
-        yield f'wire is {named[:50]!r}; it is {", ".join(map(repr, WIRES))}'
+        yield f'wire is {named[:50]!r}; it must be one of {", ".join(map(repr, WIRES))}'
     is_chat = wire_of(settings) is CHAT
     if not is_chat and settings.get('mode', 'none') != 'none':
         yield f"mode={settings['mode']!r} shortens prompts of chat completions only: set wire='chat', or mode='none'"
     for name in dict.fromkeys((*TOKEN_LIMITS, *wire_of(settings).limits)):
         if members.get(name) is not None:
-            yield f'{name} of requests is set by max_out_len in the config of the model, and named by token_limit_key'
+            yield f"leave {name} out: requests get it from max_out_len of the model's config (token_limit_key names it)"
     for name in () if is_chat else ('system', 'instructions'):
         if members.get(name) is not None:
-            yield f'{name} of requests has the system messages of the conversation: set system_prompt in its place'
+            yield f'leave {name} out: requests get it from the system messages; set system_prompt instead'
     if temperature and temperature != 1 and (why := why_no_temperature(settings)):
         yield f'temperature={temperature:g} is not sent, {why}: leave it out'

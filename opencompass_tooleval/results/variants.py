@@ -226,7 +226,7 @@ CHANGED = (
 
 @dataclass(frozen=True)
 class Originals:
-    """The originals of a run's twins, under the names of the twins, as a baseline for the twins.
+    """The results of the originals of a run's twins, under the twins' names: the baseline for a gate on twins.
 
     Attributes:
         run: The run.

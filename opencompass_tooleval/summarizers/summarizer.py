@@ -1,4 +1,4 @@
-"""Writes the leaderboard: OpenCompass's tables, missing results, scores that are not comparable, the exit status."""
+"""Writes the tables of a run, prints its last screen, and sets the exit status."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ VERBOSE = 'TOOLEVAL_VERBOSE'
 """Environment variable; if it is set, the long tables are printed too."""
 
 _OF_SCORES = ('config:replayed', 'config:unused', 'config:unused_limit')
-"""Kinds of findings about a config that a reader of scores needs."""
+"""Kinds of findings about a config that concern the scores."""
 _REASONS_SHOWN = 6
 _JUDGED = 'tooleval_toolbench_agent_judged_gen'
 """The config of agents with a judge."""
@@ -173,7 +173,7 @@ class ToolEvalSummarizer(DefaultSummarizer):
         return ()
 
     def _spent(self, material: Material) -> tuple[list[Headline], float | None]:
-        """Returns tokens and cost as rows beside the scores, and the cost in all."""
+        """Returns each model's tokens and cost as rows below the scores, and the total cost."""
         from opencompass_tooleval.report.board import boards  # tasks, which are forks of this process, do not need it
         from opencompass_tooleval.report.overview import spending_of_ranked
         from opencompass_tooleval.report.spending import cost_in_all, spent_of
@@ -312,5 +312,5 @@ class ToolEvalSummarizer(DefaultSummarizer):
             elif row.metric in judged_metrics().values():
                 unjudged.append(row.name)
         if unjudged:
-            text = f'no judge was asked whether tasks are solved, as {_JUDGED} does: {few(unjudged)}'
+            text = f'no judge was asked whether tasks are solved (the config {_JUDGED} asks one): {few(unjudged)}'
             yield found('run:unjudged', '', text)

@@ -331,7 +331,7 @@ def _without_unloadable(
 
 
 def _decided(cfg: Config) -> list[Finding]:
-    """Plans to repeat stored answers if a model's config does not decide on them; returns a fault for each model."""
+    """Returns a fault for each model whose config must decide on stored answers; the plan repeats their requests."""
     combinations = cfg.get('model_dataset_combinations') or [cfg]
     faults = undecided(Path(cfg['work_dir']), combinations)
     for model in (model for combination in combinations for model in combination['models']):
@@ -533,7 +533,7 @@ class _PromptTokens:
         yield from (f'{dataset}: {fault}' for dataset, fault in self._faults.items())
 
     def __str__(self) -> str:
-        """Formats how the prompts were counted: ``2 data sets: prompt tokens are ...; 1 data set: as those of m1``."""
+        """Formats how the prompts were counted: ``2 data sets: prompt tokens ...; 1 data set: ... for m1``."""
         by = 'estimated from words, punctuation and Chinese characters'
         by = by if self._counter.name == ESTIMATE else f'counted by {self._counter.name}'
         parts = [f'{_sets(self._counted)}: prompt tokens are {by}'] if self._counted else []
@@ -542,7 +542,7 @@ class _PromptTokens:
             by = ', '.join(
                 dict.fromkeys(earlier.counted_by for earlier in self._as_earlier.values() if earlier.counted_by)
             )
-            shown = f'{_sets(self._as_earlier)}: as those of {first_of(models, most=3)}'
+            shown = f'{_sets(self._as_earlier)}: prompt tokens as counted for {first_of(models, most=3)}'
             parts.append(f'{shown}, {by}' if by else shown)
         return '; '.join(parts)
 
@@ -585,10 +585,12 @@ class _AnswerTokens:
         return 'at most' if self._bounded else 'at least'
 
     def __str__(self) -> str:
-        """Formats how the answers were counted: ``2 data sets: as long as those of m1; 1 data set: ...``."""
+        """Formats how the answers were counted: ``2 data sets: answers as long as those of m1; ...``."""
         parts = []
         if self._as_earlier:
-            parts.append(f'{_sets(self._as_earlier)}: as long as those of {first_of(list(self._models), most=3)}')
+            parts.append(
+                f'{_sets(self._as_earlier)}: answers as long as those of {first_of(list(self._models), most=3)}'
+            )
         if self._bounded:
             parts.append(f'{_sets(self._bounded)}: answer tokens are at most the token limit')
         if self._unknown:

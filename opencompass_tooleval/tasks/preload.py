@@ -19,7 +19,7 @@ _OF_EVERY_TASK = (
 
 
 def preload(named: Iterable[str] = ()) -> None:
-    """Imports modules, and those that all tasks need. Ignores errors: a task that needs the module logs its error.
+    """Imports the named modules and those that all tasks need. Errors are ignored: the task logs them when it imports.
 
     Args:
         named: Names of modules, from :func:`named_modules`.

@@ -22,7 +22,7 @@ _FAILURES = (
 
 @dataclass(frozen=True)
 class Twinned:
-    """Differences between the task of a twin and the environment, which is the one of the original.
+    """Differences between the task of a twin and that of its original, whose environment answers the calls.
 
     Attributes:
         tools: Name of a tool in the original -> in the twin; empty if the names are the same.

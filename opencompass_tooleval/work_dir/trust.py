@@ -1,7 +1,7 @@
-"""Records what this user made or trusts, by digests in the user's cache (never in the folder concerned).
+"""Records which task sets and runs this user made or trusts, by digests in the user's cache.
 
-A task set or a run made by somebody else is data. The programs that it would start are shown, and started only if the
-user says ``--trust``.
+The digests are never in the folder of the task set or run, which somebody else may have written. What somebody else
+made is data: the programs that it names are shown, and started only with ``--trust``.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Trustee:
         """
         if not self.is_trusted:
             raise UntrustedError(
-                f'{self.path}: somebody else made it, or it was changed since. Nothing of it was started. It would '
-                f'use:{self.lines}\nIf you trust all of this, run the command again with --trust, once.'
+                f'{self.path}: somebody else made it, or it has changed since you trusted it. Nothing was started. It '
+                f'would use:{self.lines}\nIf you trust all of this, run the command again with --trust, once.'
             )
 
     @property

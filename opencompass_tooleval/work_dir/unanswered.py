@@ -1,4 +1,4 @@
-"""Finds what a run lacks, to repeat the requests that have no answer because of infrastructure failures."""
+"""Finds the samples of a run that infrastructure failures left without an answer, to repeat their requests."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _check_class(config: Path, name: str) -> str:
     if modules[:1] == [_PACKAGE.name] and all(map(str.isidentifier, modules)):
         module = Path(_PACKAGE.parent, *modules)
         if not module.is_dir() and not module.with_suffix('.py').is_file():
-            what = f'another version made this run: this one has no {name}, and needs a new run'
+            what = f'another version of this package made the run; this version has no {name}, so start a new run'
             raise DataError(config, what, fix='opencompass CONFIG')
     return name
 
@@ -115,9 +115,9 @@ def in_config(unanswered: Sequence[Unanswered], pairs: set[tuple[str, str]]) -> 
 
 
 def ask_again(work: WorkDir, unanswered: Sequence[Unanswered]) -> None:
-    """Removes predictions files, so that a resumed run requests the missing answers, and writes the files again.
+    """Removes predictions files: a resumed run then requests the missing answers and writes the files again.
 
-    A damaged file is renamed.
+    Damaged files are renamed.
 
     Raises:
         InUseError: A sweep runs in the directory.

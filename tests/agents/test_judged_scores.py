@@ -102,7 +102,7 @@ def test_a_run_against_itself_wins_half_with_half_of_the_ties() -> None:
     assert (counted['no_reference'], counted['comparisons'], counted['drawn_comparisons']) == (10, 390 * 4, 390 * 4)
     assert counted['decided_by'] == {'identical': 390 * 4}
     line = next(line for line in judged_lines(breakdown(judged), 'j') if line.startswith('against'))
-    assert '10 of the wins because it has no answer; 1560 of 1560 comparisons drawn' in line
+    assert '10 of the wins because the reference has no answer; 1560 of 1560 comparisons drawn' in line
 
 
 def test_a_file_without_a_single_judgement_is_no_score(tmp_path: Path) -> None:

@@ -61,7 +61,10 @@ def test_judging_and_scoring(tooleval: Command, tmp_path: Path, judge: Path, ser
     assert server.stats()['requests'] == 8 * 2 + 7 * 2 + 7 * 2
     assert 'judged by the-judge\nsolved by judgement: 100.0, 100.0; standard deviation 0.0; unsure 0.0%' in done.out
     # A judge that always takes the first; one query has no reference.
-    assert 'against the reference: 1 won, 7 tied, 0 lost; 1 of the wins because it has no answer; 0 of 14' in done.out
+    assert (
+        'against the reference: 1 won, 7 tied, 0 lost; 1 of the wins because the reference has no answer; 0 of 14'
+        in done.out
+    )
     assert f'wrote {out}; 44 questions sent' in done.out
     again = json.loads(tooleval('agents', 'judge', RUNS, '--out', out, '--judge', judge, *options, '--json', '-').out)
     rates = {'solved_rate': 100.0, 'win_rate': 12.5, 'win_rate_half_ties': 56.25, 'tie_rate': 87.5}

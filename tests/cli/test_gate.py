@@ -58,7 +58,7 @@ Place = Callable[..., Path]
 
 
 TOO_FEW, STRICT = 'accuracy: too few to decide: ', '--max-drop 5 --strict'
-POSSIBLE = f'a drop of up to 2.95 points is possible ({DATASET} accuracy on 100 records)\n'
+POSSIBLE = f'a drop of up to 2.95 points is not ruled out ({DATASET} accuracy on 100 records)\n'
 DROPPED = '\ndropped: 1 of 1 scores dropped by more than 0 points\n'
 NO_PROOF = (
     '\nnot comparable: 0 of 0 scores dropped by more than 5 points; the run lacks 98 of 100 records of the baseline'
@@ -69,7 +69,13 @@ DECISIONS: dict[str, tuple[dict[str, Any], dict[str, Any], str, int, str]] = {
     'equal': (scored(90), scored(90), '', 0, f'\nheld: 0 of 1 scores dropped by more than 0 points; {POSSIBLE}'),
     'worse': (scored(90), scored(70), '', 1, DROPPED),
     'a gain is no drop': (scored(70), scored(90), '', 0, '\nheld: '),
-    'within': (scored(90), scored(70), '--max-drop 15', 0, f'points is possible ({DATASET} accuracy on 100 records)'),
+    'within': (
+        scored(90),
+        scored(70),
+        '--max-drop 15',
+        0,
+        f'points is not ruled out ({DATASET} accuracy on 100 records)',
+    ),
     'not ruled out': (scored(90), scored(70), '--max-drop 15 --strict', 1, '\ninconclusive: 0 of 1 scores dropped'),
     'ruled out': (scored(90), scored(70), '--max-drop 40 --strict', 0, '\nheld: '),
     # Records that do not differ show only that fewer than 1 - 0.05 ** (1 / n) of the tasks changed.
@@ -274,7 +280,7 @@ def test_six_records_decide_nothing_in_a_gate_of_two_scores(tooleval: Command, p
         for dataset in (DATASET, 'other'):
             run = place(name, scored(count, of=6), dataset=dataset)
     done = tooleval('gate', run, '--baseline', run.with_name('old'))
-    assert done.code == 2 and 'chance explains even a loss of all of them, in a gate of 2 scores' in done.out
+    assert done.code == 2 and 'even the loss of all of them may be chance, in a gate of 2 scores' in done.out
 
 
 def test_which_models_are_paired(tooleval: Command, place: Place) -> None:

@@ -199,7 +199,7 @@ PLAN_STR, METHODS = DEMO / 'EN' / 'plan_str_v2.json', "T-Eval only has the metho
         ('toolbench', 'selection_5', ('--method', 'function_calling'), 'no selection_5 with method function_calling'),
         ('teval', 'review_str', ('--instructions', 'x.json'), 'no review_str with instructions'),
         ('teval', 'plan_json', ('--data', PLAN_STR), 'according to its name this is plan_str, v2, EN'),
-        ('ultratool', 'planning', ('--data', 'a.json'), 'it has to end in Chinese-dataset/test_set/planning.json'),
+        ('ultratool', 'planning', ('--data', 'a.json'), 'the path must end in Chinese-dataset/test_set/planning.json'),
     ],
 )
 def test_faults_are_one_line(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from opencompass_tooleval.environments.live_source import ServerError
+from opencompass_tooleval.extras.mcp_servers import fixture as fixtures
 from opencompass_tooleval.extras.mcp_servers.fixture import (
     FixtureChangedError,
     copy_fixture,
@@ -47,6 +48,15 @@ def test_links_stay_links_of_the_copy(fixture: Path, tmp_path: Path) -> None:
     assert (fixture / 'notes.txt').read_text() == 'first\n'
     (copied / 'notes.txt').write_text('first\n')
     assert folder_state(copied) == folder_state(fixture)
+
+
+@pytest.mark.parametrize(('limit', 'most'), [('MAX_FILES', 5), ('MAX_BYTES', 10)])
+def test_a_large_fixture_is_refused(
+    fixture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
+) -> None:
+    monkeypatch.setattr(fixtures, limit, most)
+    with pytest.raises(ValueError, match='data has more than'):
+        copy_fixture(fixture, tmp_path / 'copies')
 
 
 def test_a_pipe_is_refused(fixture: Path, tmp_path: Path) -> None:

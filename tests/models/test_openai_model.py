@@ -242,7 +242,7 @@ def test_settings_of_requests_follow_the_config_and_never_a_part_of_the_name(
 
 
 @pytest.mark.parametrize(('settings', 'fault'), [
-    ({'openai_extra_kwargs': {'max_completion_tokens': 600}}, 'max_completion_tokens of requests is set by'),
+    ({'openai_extra_kwargs': {'max_completion_tokens': 600}}, 'leave max_completion_tokens out: requests get it from'),
     ({'openai_extra_kwargs': {'temperature': None}, 'temperature': 0.7}, 'temperature=0.7 is not sent, since openai'),
     ({'path': 'o3', 'openai_api_base': OPENAI, 'temperature': 0.7}, "temperature=0.7 is not sent, since OpenAI's"),
 ])  # fmt: skip

@@ -94,7 +94,7 @@ def test_every_row_is_tried_and_a_limit_in_the_body_is_refused() -> None:
     tables = [line for line in PAGE.splitlines() if line.startswith('| ')]
     assert len(ROWS) == len(tables) - 4 - 5  # two heads of two lines, and the table of request formats
     (fault,) = setting_faults([{**API, 'extra_body': {'max_tokens': 9}}], [])
-    assert 'max_tokens of requests is set by max_out_len' in fault.text
+    assert 'leave max_tokens out: requests get it from max_out_len' in fault.text
 
 
 def value_of(text: str) -> Any:

@@ -8,6 +8,7 @@ import pytest
 from mmengine.config import ConfigDict
 from opencompass.utils import build_dataset_from_cfg
 
+from opencompass_tooleval.benchmarks.ultratool.task import ToolEvalUltraToolDataset
 from opencompass_tooleval.cli.run_data import choose
 from opencompass_tooleval.models.settings import setting_faults
 
@@ -52,6 +53,11 @@ def test_steps_of_a_query_come_together_and_variants_have_the_same() -> None:
     assert drawn['tooleval-teval-understand_str_v2'] == steps
     columns = build_dataset_from_cfg(rows[-1]).test.column_names
     assert not {'query', 'spread'} & set(columns), 'only the draw needs them'
+
+
+def test_samples_of_ultratool_know_the_domains() -> None:
+    rows = ToolEvalUltraToolDataset.load(path='tooleval:demo/ultratool', name='tool_usage', language='en')
+    assert list(rows['spread']) == ['Rental', 'Restaurant', 'Music', 'Weather', 'Train']
 
 
 @pytest.mark.parametrize(('changes', 'says'), [

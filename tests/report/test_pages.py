@@ -61,6 +61,10 @@ def test_a_report(tmp_path: Path) -> None:
     local = {link.split('#')[0] for link in links if link and not link.startswith(('#', 'data:'))}
     assert local and all((out / link).is_file() for link in local if link), local
     assert not any('://' in link for link in local)
+    assert all(attributes.get('src') for tag, attributes in tags if tag == 'script'), 'no script stands in a page'
+    policies = [rule['content'] or '' for _, rule in tags if rule.get('http-equiv') == 'Content-Security-Policy']
+    assert len(policies) == len(list(out.glob('*.html')))
+    assert all(one.startswith("default-src 'none'; script-src 'self' file:; ") for one in policies)
     manifest = data_of(out / 'samples' / 'index.js')[0]
     first, second = (pair for pair in manifest['pairs'] if 'review' in pair['dataset'])
     assert [(pair['model'], pair['samples']) for pair in (first, second)] == [('better', 120), ('worse', 120)]

@@ -114,7 +114,7 @@ def test_fixes_of_what_is_missing(folder: Path) -> None:
     screen = re.sub(r'\s+', ' ', (folder / 'screen').read_text())
     fixes = dict(re.findall(r'MISSING (\w+) x .*?fix: (.*?) then: ', screen))
     assert fixes['choices'] == 'update the gateway, whose answers have several choices'
-    assert '2 choices in one reply, though one was requested: text and calls of an answer may be apart' in screen
+    assert '2 choices in one reply, though one was requested: one may have the text and another the calls' in screen
     assert fixes['toolless'].startswith('take the data sets without -fc, or start the server with its parser')
     assert fixes['context'] == 'in mine.py: Lower max_out_len, or raise the limit of the server'
     assert fixes['claude'] == 'in mine.py, set openai_extra_kwargs=dict(temperature=None)'

@@ -338,7 +338,7 @@ def test_agents_without_a_judge_are_not_called_solved(tmp_path: Path, capsys: py
     assert ['teval-agent-fc', 'all_calls_right', '23.51'] in lines
     assert ['toolbench_g1-agent-react', 'win_rate', '30.00'] in lines
     assert next(line[2] for line in run.table() if line[0] == datasets[1]) == 'all_calls_right'
-    why = 'NOTE no judge was asked whether tasks are solved, as tooleval_toolbench_agent_judged_gen does: '
+    why = 'NOTE no judge was asked whether tasks are solved (the config tooleval_toolbench_agent_judged_gen asks one): '
     assert f'{why}toolbench_g2-agent-react\n' in run.notes()
 
 

@@ -90,7 +90,7 @@ def test_what_answers_will_cost(tmp_path: Path) -> None:
     later = plan_of(tmp_path, COT, priced)
     questions = later.samples - reviews
     assert later.answer_tokens == reviews * 100 + questions * 200 and later.bound == 'about'
-    assert later.answers_by == '2 data sets: as long as those of quick, slow'
+    assert later.answers_by == '2 data sets: answers as long as those of quick, slow'
     assert (first.dialogues, later.dialogues) == (questions, 0)
     assert questions * 1000 < later.prompt_tokens < questions * 1000 + first.prompt_tokens
     assert later.cost == pytest.approx((2 * later.prompt_tokens + 8 * later.answer_tokens) / 1e6)

@@ -1,4 +1,4 @@
-"""Opens what answers the calls of a run: a response bank or recordings, and the emulated tools of a benchmark."""
+"""Opens the sources that answer an agent's calls: a response bank or recordings, and a benchmark's emulated tools."""
 
 from __future__ import annotations
 

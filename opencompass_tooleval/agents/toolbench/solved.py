@@ -99,8 +99,8 @@ def judge_solved(answer: JudgedAnswer, repeat: int = 0, is_compared: bool = Fals
 def judge_solvable(answer: JudgedAnswer, solved: Opinion, repeat: int = 0) -> Judging[Opinion]:
     """Judges if the task can be solved: ``Solvable``, ``Unsure`` or ``Unsolvable``.
 
-    No request is sent if the answer solves the task, nor, as published, if ``Finish`` was not called: this always
-    fails.
+    No request is sent if the answer solves the task. As published, none is sent either if ``Finish`` was not called:
+    such an answer fails.
 
     Args:
         answer: The answer.

@@ -416,7 +416,10 @@ def score_answers(
 
 
 def _with_refusal(score: SampleScore, answer: Answer) -> SampleScore:
-    """Marks a refusal. A subset with plain text accepts any text, and a gold thought may itself decline."""
+    """Gives an answer that declines the reason of a refusal, unless the gold thought itself declines.
+
+    Subsets of plain text parse any text, so a refusal may have any reason of :data:`_OF_TEXT` there.
+    """
     if score.parse_method != 'text':
         return with_refusal(score, answer)
     thought = score.gold.get('thought') if isinstance(score.gold, dict) else None
@@ -435,7 +438,7 @@ def score_readings(
 
     Args:
         records: The records, all of one subset.
-        whys: For each answer, why it is unreadable, or ``''``: the reason of a sample that is not correct.
+        whys: For each answer, why it is unreadable; ``''`` if it is readable. An incorrect sample gets this reason.
         readings: The parsed value of each answer.
         protocol: The rules.
         similarity: Needed if ``protocol.needs_encoder(subset)``.

@@ -1,4 +1,4 @@
-# ToolBench's data sets: configs select from it.
+# All data sets of ToolBench; configs select theirs from these lists.
 from mmengine.config import read_base
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
@@ -23,7 +23,7 @@ tooleval_toolbench_infer_cfg = dict(
 )
 
 # ToolBench's selection and calls: with documentation, with EasyTool instructions, and (selection only) with the prompt
-# of EasyTool's script: tools are chosen by number, and unreadable replies requested again (recorded answers: tries=1).
+# of EasyTool's script. With that prompt the model chooses a tool by number, and unreadable replies are requested again.
 _again = dict(type=ToolEvalDialogueGenInferencer, published_max_out_len=512, dialogues=dict(type=ToolBenchDialogues))
 
 tooleval_toolbench_rows = [

@@ -1,7 +1,7 @@
 """Selects the tools that a prompt shows, and builds prompts with their documentation or EasyTool instructions.
 
-``SELECTION`` and ``CALLS`` are ours, the same for both. ``FUNCTION_CALLING`` is ours, and mentions neither tools nor
-calls. ``PUBLISHED_SELECTION`` is the prompt that EasyTool's ToolBench runs use to choose a tool (``choose_tool``), word
+``SELECTION`` and ``CALLS`` are ours, and the same for documentation and instructions. ``FUNCTION_CALLING`` is ours; it
+names no tool. ``PUBLISHED_SELECTION`` is the prompt that EasyTool's ToolBench runs use to choose a tool (``choose_tool``), word
 for word. ``SUCCESS`` is the judge's prompt (EasyTool, Appendix B.1, List 1), word for word, with the stray quotation
 mark before "Example 2". Its line breaks are ours: the listing breaks lines by width.
 """

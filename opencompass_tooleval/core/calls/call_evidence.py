@@ -19,12 +19,12 @@ from opencompass_tooleval.core.text.jsonable import MAX_CHARS
 EVIDENCE = 'call_evidence'
 """Key of the counts in rows of predictions of dialogues, and in results."""
 IN_TEXT, TYPED, AS_TEXT = 'in_text:', 'typed', 'as_text'
-"""Counts: answers with calls in their text, with the format behind the colon; calls of which a schema asks for other
-arguments than texts; and those of them whose arguments are texts."""
+"""Names of counts. ``in_text:FORMAT``: answers with calls in their text. ``typed``: calls with an argument that by its
+schema is no string. ``as_text``: those of them in which all such arguments are strings."""
 LESS_THOUGHT = 'less_thought'
-"""Count: answers to requests without earlier thoughts, which are bound to messages that a loop has changed since."""
+"""Name of the count of answers to requests without earlier thoughts, whose messages a loop has changed since."""
 _STARTS, _ENDS = ('{', '[', '<', '```'), ('}', ']', ')', '>', '```')
-"""Beginnings and ends of calls in the written formats."""
+"""Characters with which written calls begin and end."""
 JSON = 'json'
 """Name of the format of calls that are plain JSON objects."""
 
@@ -47,7 +47,7 @@ def call_evidence(text: str, calls: Iterable[ToolCall], tools: ToolSet) -> Count
 
 
 def _are_texts(call: ToolCall, schema: Mapping[str, Any]) -> list[bool]:
-    """Returns, for each argument of which the schema asks for another type than a text, whether it is a text."""
+    """Returns, for each argument that by its schema is no string, whether it is one."""
     properties = schema.get('properties')
     if not isinstance(properties, Mapping) or not isinstance(call.arguments, dict):
         return []
@@ -76,7 +76,7 @@ def _in_text(text: str, tools: ToolSet) -> tuple[str, tuple[ToolCall, ...]]:
 def without_call_in_text(trajectory: Trajectory, tools: Iterable[ToolSchema]) -> Trajectory:
     """Returns a trajectory of native calls without its final answer if that ends with a call the server did not read.
 
-    An answer that quotes calls already made stays.
+    An answer that only quotes earlier calls is kept.
     """
     answer = visible_text(Answer(trajectory.final_answer)).text.strip()
     if trajectory.loop != METHOD or not answer.endswith(_ENDS):

@@ -15,7 +15,7 @@ SEED, DRAW, LOOK, UNSEEN = 'sample_seed', 'sample_draw', 'sample_look', 'sample_
 """Keys of the provenance: the seed, the drawn units, the number of the look, and the number of :func:`unseen`
 records."""
 TWIN, WITHOUT_TWIN = 'twin', 'sampled_without_twin'
-"""Keys of the provenance of a twin: its kind, and the number of records of the sample that have none."""
+"""Keys of the provenance of a twin: its kind, and the number of sampled records that have no twin."""
 
 _LAST_RATIO = 4.0
 _FEWEST_OF_KEY = 20
@@ -25,8 +25,8 @@ _FEWEST_OF_KEY = 20
 def unseen(queries: Sequence[str], drawn: Sequence[int]) -> int:
     """Counts the records of large queries that a sample says nothing about.
 
-    These are the queries that are larger than every drawn one, or the largest of the others if it is larger than an
-    average drawn one.
+    This is the larger of two numbers: the records of all undrawn queries that are larger than every drawn one, and
+    those of the largest undrawn query if it is larger than the average drawn one.
 
     Args:
         queries: Query of each record.

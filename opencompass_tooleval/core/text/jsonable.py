@@ -66,7 +66,7 @@ _PRINTED = {code: f'\\x{code:02x}' for code in _CONTROLS} | {code: f'\\u{code:04
 def printable(text: str) -> str:
     """Replaces control characters, which a terminal would execute, by escapes; line breaks and tabs stay.
 
-    Replaces marks that change the direction of text, too, since they show a command in another order.
+    It also replaces marks that change the direction of text, since they can make a command look like another one.
     """
     return text.translate(_PRINTED)
 

@@ -100,7 +100,9 @@ def _of_drops(gate: Gate, rules: Rules) -> tuple[str, list[str]]:
     if open_ones:
         worst = max(open_ones, key=lambda one: one.worst)
         on = f' on {worst.row.records:,} records' if worst.row.records else ''
-        parts.append(f'a drop of up to {worst.worst:.2f} points is possible ({worst.row.name} {worst.row.metric}{on})')
+        parts.append(
+            f'a drop of up to {worst.worst:.2f} points is not ruled out ({worst.row.name} {worst.row.metric}{on})'
+        )
         if rules.strict:
             parts.append(
                 f'to rule out {rules.max_drop:g} takes {records_without_difference(rules.max_drop)} records or more'
@@ -214,7 +216,9 @@ def run_gate(
     ] = None,
     metrics: Annotated[
         list[str] | None,
-        typer.Option('--metric', help="Pattern such as overall; several. By default each data set's main metrics."),
+        typer.Option(
+            '--metric', help="Pattern such as overall; may be repeated. By default each data set's main metrics."
+        ),
     ] = None,
     datasets: DatasetsOption = '*',
     model: Annotated[str | None, typer.Option(help='Model of the run; by default all, paired by name.')] = None,
@@ -227,7 +231,9 @@ def run_gate(
     ] = False,
     may_differ: Annotated[
         list[str] | None,
-        typer.Option(metavar='KEY', help='Keys of the provenance that may differ, such as prompts_sha256; several.'),
+        typer.Option(
+            metavar='KEY', help='Keys of the provenance that may differ, such as prompts_sha256; may be repeated.'
+        ),
     ] = None,
     twin: Annotated[
         str | None,

@@ -371,7 +371,7 @@ def _too_few(one: _Tested, scores: int) -> str:
     those = f'{count} records{of_queries} {where}'
     among = f', in a gate of {scores} scores' if scores > 1 else ''
     advice = '; run tooleval retry' if one.unanswered_count else ''
-    return f'{one.row.metric}: too few to decide: {those}; chance explains even a loss of all of them{among}{advice}'
+    return f'{one.row.metric}: too few to decide: {those}; even the loss of all of them may be chance{among}{advice}'
 
 
 def _compare(

@@ -112,7 +112,7 @@ class ToolAnswer:
         text: The texts in its content, joined by line breaks, up to 200,000 characters; other content as its type, such
             as ``[image/png]``. Without content, the structured content as JSON.
         error: ``''`` for a successful call; ``tool_error`` if the tool reports an error; else one of
-            :data:`SERVER_ERRORS`, with a description in the text.
+            :data:`~opencompass_tooleval.environments.live_source.SERVER_ERRORS`, with a description in the text.
         texts: Number of texts in its content; several if a function returned a list.
     """
 

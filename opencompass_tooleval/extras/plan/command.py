@@ -161,7 +161,7 @@ def _print_jobs(plan: Plan) -> None:
         console.print(
             f'{plan.replicas} replicas of each model share its data sets: each claims ranges as it becomes free'
         )
-    console.print("tokens are those of texts and of the tools that are offered, without a chat template's marks")
+    console.print('token counts include texts and offered tools, but not the marks of a chat template')
     for row in plan.models:
         if row.prompts_by:
             console.print(f'{row.model}: prompts of {row.prompt_tokens:,} tokens')
@@ -206,7 +206,9 @@ def show_plan(
     ] = None,
     earlier: Annotated[
         list[Path] | None,
-        typer.Option(metavar='RUN|FILE', help='An earlier run: print the drops that a gate would find; several.'),
+        typer.Option(
+            metavar='RUN|FILE', help='An earlier run: print the drops that a gate would find; may be repeated.'
+        ),
     ] = None,
     detect: Annotated[
         float | None,

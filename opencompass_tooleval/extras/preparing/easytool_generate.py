@@ -43,12 +43,14 @@ def easytool_generate(
     prompt: Annotated[
         str, typer.Option(help="The paper's prompt (Table 2), or 1, 2 or 3 of its Appendix C.")
     ] = VARIANTS[0],
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Default: the config's, or 64.")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Requests per batch; default: the config's, or 64.")
+    ] = None,
     max_out_len: Annotated[
         int | None, typer.Option(min=1, help="Maximum tokens per answer; default: the config's, or 1024.")
     ] = None,
     shape: Annotated[
-        str, typer.Option(help='toolbench; restbench and funcqa only store tools with one function.')
+        str, typer.Option(help='Format of the file: toolbench, or for tools with one function restbench or funcqa.')
     ] = 'toolbench',
     json_out: JsonOption = None,
 ) -> int:

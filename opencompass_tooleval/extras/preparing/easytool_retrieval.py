@@ -53,7 +53,7 @@ def _print(result: dict[str, Any]) -> None:
             shown += [f'{difference["delta"]:+.2f}', f'{difference["low"]:+.2f} to {difference["high"]:+.2f}']
         table.add_row(metric, *shown)
     console.print(table)
-    note = f"encoder {result['encoder']}; complete requests, searched in this file's tools: not comparable with Table 5"
+    note = f"encoder {result['encoder']}; complete requests search this file's tools, so Table 5 is not comparable"
     console.print(found('extra:retrieval', '', note).line, soft_wrap=True)
 
 

@@ -46,11 +46,11 @@ def judged_by_files(
 
 
 def judged_lines(counted: Mapping[str, Any], judge: str) -> Iterator[str]:
-    """Yields lines about judgements for the screen, in addition to the rates.
+    """Yields the lines on judgements that a screen shows below the rates.
 
     Args:
         counted: The breakdown of the judged answers.
-        judge: The judge.
+        judge: The judge's name.
     """
     lacking = ''
     if counted['unjudged_opinions']:
@@ -67,7 +67,8 @@ def judged_lines(counted: Mapping[str, Any], judge: str) -> Iterator[str]:
     if won:
         yield (
             f'against the reference: {won["win"]} won, {won["tie"]} tied, {won["loss"]} lost; {won["no_reference"]} of '
-            f'the wins because it has no answer; {won["drawn_comparisons"]} of {won["comparisons"]} comparisons drawn'
+            f'the wins because the reference has no answer; {won["drawn_comparisons"]} of {won["comparisons"]} '
+            'comparisons drawn'
         )
     passed: Mapping[str, Any] | None = counted.get('pass')
     if passed:
@@ -80,7 +81,7 @@ def judged_lines(counted: Mapping[str, Any], judge: str) -> Iterator[str]:
 
 
 def ask_judge(cfg: Mapping[str, Any], grading: AgentGrading) -> tuple[list[Judgement[Opinions]], str, int]:
-    """Sends the judge questions about answers; questions answered in an earlier run are not repeated.
+    """Sends a judge the questions about answers; a question that was answered in an earlier run is not sent again.
 
     Args:
         cfg: Config of the judge, any OpenCompass model.

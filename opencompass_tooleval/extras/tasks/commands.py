@@ -143,12 +143,14 @@ def init_tasks(
     reads: Annotated[
         list[str] | None,
         typer.Option(
-            metavar='TOOL', help='Tools (find_*) that change nothing, if the server does not say so; several.'
+            metavar='TOOL', help='Tools (find_*) that change nothing, if the server does not say so; may be repeated.'
         ),
     ] = None,
     covers: Annotated[
         list[str] | None,
-        typer.Option(metavar='PATTERN', help='Files (*.py) that the server executes, if its folder is large; several.'),
+        typer.Option(
+            metavar='PATTERN', help='Files (*.py) that the server executes, if its folder is large; may be repeated.'
+        ),
     ] = None,
     env: EnvOption = None,
     out: Annotated[Path, typer.Option('--out', '-o', metavar='FILE', help='Where it is written.')] = Path('tasks.yaml'),

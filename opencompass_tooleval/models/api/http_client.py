@@ -133,7 +133,9 @@ class HttpClient:
         feed: Callable[[bytes], bool] | None = None,
         idle_timeout: float | None = None,
     ) -> HttpReply:
-        """Sends a request and returns the complete reply, of any status. Runs on :func:`event_loop`.
+        """Sends a request and returns the complete reply, of any status.
+
+        It must run on :func:`~opencompass_tooleval.models.api.event_loop.event_loop`.
 
         Args:
             method: ``GET`` or ``POST``.

@@ -31,14 +31,15 @@ _DOUBTFUL = ('infra:connection', 'infra:server', 'infra:timeout')
 class SharedEngine:
     """The :class:`~.outage.ManagedServer` of a task whose engine another process starts.
 
-    The engine's address and key are in a file, which is read before the first request, and after each failure that an
-    ending engine may cause. Requests wait until the engine is healthy, even if its address changes. A connection that
-    fails because the engine has ended does not count as a try.
+    The engine's address and key are in a file, which is read before the first request, and after each failure that the
+    end of an engine may cause. Requests wait until the engine is healthy, even if its address changes. A connection
+    that fails because the engine has ended does not count as a try.
 
     Args:
         file: The file with the engine's state.
         engine: Settings of the engine.
-        patience: Seconds to wait for a ready engine that does not answer, added to ``startup`` for a starting one.
+        patience: Seconds to wait for an engine that is ready but does not answer. For an engine that is starting, they
+            are added to its ``startup``.
         outage: Records the waits.
         use: Called with URL and key before the first request, and after each restart.
 

@@ -145,8 +145,9 @@ def job_name(labels: Sequence[Sequence[str]], options: Sequence[str]) -> str:
     """Returns the name of a job: ``[PREFIX-]MODEL-DATASET-PART``, where ``--job-name`` gives the prefix.
 
     Args:
-        labels: Model, dataset and part of each element. Several elements have a name of their common parts, or else the
-            first one's names and the number of the others: ``gpt-plan+3``.
+        labels: Model, dataset and part of each element. For several elements of one model, the name has what they all
+            share; for several models, the first element's model and dataset and the number of the other elements:
+            ``gpt-plan+3``.
         options: Other options of the job.
     """
     prefix = ''

@@ -23,7 +23,9 @@ from opencompass_tooleval.environments.live_source import (
     ServerError,
 )
 from opencompass_tooleval.extras.mcp_servers.connection import Connection, ToolAnswer, connect, documentation
+from opencompass_tooleval.extras.mcp_servers.fixture import MAX_BYTES, MAX_FILES
 from opencompass_tooleval.extras.mcp_servers.server import Limits, Server, parse_server
+from tests.conftest import ROOT
 from tests.extras.mcp_servers.servers import NOTES, NOTES_SERVER, notes_over_http
 
 T = TypeVar('T')
@@ -199,6 +201,15 @@ def test_a_server_that_does_not_start_is_one_line(command: str, message: str) ->
     with pytest.raises(ServerError) as caught:
         with_server(parse_server(command, limits=Limits(start_seconds=1)), Connection.tools)
     assert message in str(caught.value) and 'secret' not in str(caught.value) and '\n' not in str(caught.value)
+
+
+def test_the_limits_are_those_of_the_page() -> None:
+    page, limits = (ROOT / 'docs' / 'how-to' / 'your-own-tools.md').read_text(encoding='utf-8'), Limits()
+    gib = [(limits.memory_bytes or 0) >> 30, (limits.file_bytes or 0) >> 30]
+    assert f'{gib[0]} GiB of memory, and write files of up to {gib[1]} GiB' in page
+    assert f'may have {MAX_FILES:,} files and {MAX_BYTES >> 30} GiB' in page
+    assert f'A call may take {limits.call_seconds:g} seconds, a start {limits.start_seconds:g} seconds' in page
+    assert f'a message may have {limits.message_bytes >> 20} MiB' in page
 
 
 def test_only_named_variables_reach_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

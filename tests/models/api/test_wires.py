@@ -285,7 +285,7 @@ def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         return list(ToolEvalOpenAI.check_settings({'path': 'm', 'key': 'k', **settings}))
 
     assert not faults(wire='responses') and not faults(wire='messages', temperature=0)
-    assert faults(wire='grpc') == ["wire is 'grpc'; it is 'chat', 'responses', 'messages'"]
+    assert faults(wire='grpc') == ["wire is 'grpc'; it must be one of 'chat', 'responses', 'messages'"]
     assert (
         'temperature=0.7 is not sent, since the Messages API refuses it' in faults(wire='messages', temperature=0.7)[0]
     )
@@ -293,12 +293,13 @@ def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 'chat completions only' in faults(wire='messages', mode='mid', max_seq_len=9)[0]
     extra = {'max_output_tokens': 9}
     assert (
-        'max_output_tokens of requests is set by max_out_len' in faults(wire='responses', openai_extra_kwargs=extra)[0]
+        'leave max_output_tokens out: requests get it from max_out_len'
+        in faults(wire='responses', openai_extra_kwargs=extra)[0]
     )
     for wire, name in (('messages', 'system'), ('responses', 'instructions')):
         (fault,) = faults(wire=wire, openai_extra_kwargs={name: 'Be brief.'})
-        words = 'has the system messages of the conversation: set system_prompt in its place'
-        assert fault == f'{name} of requests {words}'
+        words = 'requests get it from the system messages; set system_prompt instead'
+        assert fault == f'leave {name} out: {words}'
     with pytest.raises(ValueError, match="wire is 'x'"):
         ToolEvalOpenAI('m', wire='x', key='k')
     assert sampling_of({'wire': 'chat'}, {}) == {} != sampling_of({'wire': 'messages', 'strict': True}, {})

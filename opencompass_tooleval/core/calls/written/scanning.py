@@ -1,4 +1,4 @@
-"""Functions that the readers of several formats share."""
+"""Functions that several readers of written calls share."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def read_blocks(
 
 
 def broken_call(text: str, name: str | None = None) -> ToolCall:
-    """Returns an unreadable call, with its text as arguments. If the name is None, it is searched in the text."""
+    """Returns an unreadable call, with its text as arguments. If ``name`` is None, it is searched for in the text."""
     if name is None:
         name = match[1] if (match := name_in_json(text)) else ''
     return ToolCall(name[:MAX_NAME_CHARS], clean_text(text.strip()[:MAX_ARGUMENT_CHARS]))

@@ -1,4 +1,4 @@
-"""A request format of servers: how a conversation with tools is encoded, and how a reply is read."""
+"""The request format of a server: encodes a conversation with tools, and reads the reply."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_REASON = 40
 
 @dataclass(frozen=True)
 class Choice:
-    """Which calls an answer may have.
+    """The calls that an answer may have.
 
     Attributes:
         tools: ``auto``, ``required`` or ``none``.
@@ -35,7 +35,7 @@ class Choice:
 
 
 def split_system(messages: Sequence[Message], role: str) -> tuple[str, list[Message]]:
-    """Returns the text of the leading system messages, and the other messages; a later system message gets a role.
+    """Returns the text of the leading system messages, and the other messages. Later system messages get ``role``.
 
     A conversation of system messages alone is returned as messages: servers refuse an empty one.
     """
@@ -45,7 +45,7 @@ def split_system(messages: Sequence[Message], role: str) -> tuple[str, list[Mess
 
 
 def reasons_of_withheld(reply: Mapping[str, Any]) -> set[str]:
-    """Returns why the server has withheld earlier thoughts from the model: from a reply."""
+    """Reads in a reply why the server has withheld earlier thoughts from the model."""
     changes = reply.get(CHANGES)
     changes = [change for change in changes if isinstance(change, Mapping)] if isinstance(changes, list) else []
     withheld = (one for one in changes if one.get('action') == 'removed' or one.get('type') == 'thinking_dropped')
