@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_tooleval.models.api.endpoint import Endpoint, first_answer
+from opencompass_tooleval.models.api.endpoint import Endpoint, FirstAnswer, Probed, check_reachable, first_answer
 from opencompass_tooleval.models.api.wires import WIRES
-from tests.models.api.scripted_server import KEY, Request, Script, serving
+from tests.models.api.scripted_server import KEY, Refused, Request, Script, serving
 from tests.models.api.vendor_server import MessagesVendor, ResponsesVendor
 
 VENDORS = {'chat': Script, 'responses': ResponsesVendor, 'messages': MessagesVendor}
@@ -66,3 +66,43 @@ def test_the_right_address_is_named_once_and_only_where_there_is_an_api() -> Non
         assert first_answer(root, 'tiny', 'wrong').fault
         elsewhere = first_answer(f'{root}/v2', 'tiny', KEY).fault
     assert elsewhere.startswith(f'{root}/v2: status 404') and 'use that URL' not in elsewhere
+
+
+def test_an_address_that_does_not_answer_has_its_fix() -> None:
+    with serving(Script()) as url:
+        assert first_answer(url.replace('http:', 'https:'), 'tiny', KEY).fault.endswith(
+            f'; {url} answers: use that URL'
+        )
+        with closing(Endpoint(url, 'tiny', KEY)) as endpoint:
+            (found,) = check_reachable(Probed(endpoint))
+            assert found.is_fine and found.text == f'{url} answers'
+    fault = first_answer('http://127.0.0.1:9/v1', 'tiny', KEY).fault
+    assert fault.endswith('nothing listens there: start the server, or correct host and port')
+
+
+class Refuses(Script):
+    """Refuses all questions with a status."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__()
+        self.status = status
+
+    def check(self, request: Request) -> None:
+        raise Refused(self.status, 'no')
+
+
+def test_a_busy_server_is_no_fault_and_others_have_their_fix() -> None:
+    with serving(Refuses(503)) as url:
+        assert first_answer(url, 'tiny', KEY) == FirstAnswer()
+    with serving(Refuses(501)) as url:
+        assert first_answer(url, 'tiny', KEY).fault.startswith(f'{url}: status 501')
+    with serving(Refuses(400)) as url:
+        assert 'put ' not in first_answer(url, 'tiny', KEY).fault
+        assert '; put the right one into $OPENAI_API_KEY' in first_answer(url, 'tiny', 'wrong').fault
+        assert '; put it into $OPENAI_API_KEY' in first_answer(url, 'tiny', '').fault
+
+
+def test_a_server_of_another_format_is_named_with_its_option() -> None:
+    with serving(MessagesVendor()) as url:
+        fault = first_answer(url, 'tiny', KEY).fault
+    assert fault == 'the server has no /chat/completions, and answers on /messages: take --wire messages'
