@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.mutations.check import random_mutations
+from tests.conftest import LONGEST
+from tests.mutations.check import longest_tests, random_mutations
 
 ROOT = Path(__file__).resolve().parents[1]
 MUTATIONS = json.loads(Path(__file__).with_name('mutations').joinpath('mutations.json').read_text(encoding='utf-8'))
@@ -27,6 +28,11 @@ def test_it_can_be_applied(mutation: dict[str, Any]) -> None:
     assert ast.dump(changed) != ast.dump(ast.parse(text))
     assert mutation['seen'] and mutation['tests']
     assert all((ROOT / test.partition('::')[0]).is_file() for test in mutation['tests'])
+
+
+def test_random_ones_leave_the_longest_tests_out() -> None:
+    assert longest_tests() == {f'tests/{name}' for name in LONGEST.split()}
+    assert not any(longest_tests().intersection(mutation['tests']) for mutation in random_mutations(20, 1))
 
 
 def test_random_ones_change_one_expression_each() -> None:

@@ -13,7 +13,7 @@ import pytest
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.core.text.escapes import markdown_text
 from opencompass_tooleval.extras.attribution.causes import NONE, PARSER, UNKNOWN
-from opencompass_tooleval.findings.finding import Finding, found, kinds, merged, shortened
+from opencompass_tooleval.findings.finding import Finding, fine, found, kinds, merged, shortened
 from opencompass_tooleval.findings.kinds import Level
 from opencompass_tooleval.findings.of_results import findings_of_run
 from opencompass_tooleval.report.build import write_report
@@ -152,6 +152,24 @@ def test_levels_order_and_joining() -> None:
     ]
     assert markdown_text('<b>|@x') == '&#60;b&#62;&#124;&#64;x'
     assert all(isinstance(kind.level, Level) and kind.sentence for kind in kinds().values())
+
+
+def test_reasons_against_every_score_come_before_warnings_and_other_notes_after_them() -> None:
+    """Also after the warnings of extras, whose kinds are the last of all; only a fault is one."""
+    kinds_given = ('published:part', 'result:served', 'published:encoder', 'config:key')
+    ordered = merged(found(kind, 'm', 'x') for kind in kinds_given)
+    levels = [Level.FAULT, Level.NOTE, Level.WARNING, Level.NOTE]
+    assert [one.kind for one in ordered] == ['config:key', 'published:encoder', 'result:served', 'published:part']
+    assert [one.level for one in ordered] == levels and [one.row()['level'] for one in ordered][:2] == ['fault', 'note']
+    assert [one.is_fault for one in ordered] == [True, False, False, False]
+    assert fine('config:key', 'm', 'x').is_fine and not any(one.is_fine for one in ordered)
+
+
+def test_warnings_of_one_kind_stay_apart_where_notes_are_joined() -> None:
+    lines = [one.line for one in shortened(found(kind, 'm', text) for kind in ('result:cut', 'result:ending')
+                                           for text in 'ab')]  # fmt: skip
+    assert [line.partition(' ')[0] for line in lines] == ['WARNING', 'WARNING', 'NOTE']
+    assert lines[2] == 'NOTE a (m); b (m)'
 
 
 def test_a_provenance_is_typed() -> None:

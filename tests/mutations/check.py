@@ -6,7 +6,9 @@
 The unchanged copy has to pass all of these tests first. Exits with 1 if a mutation survives.
 
 With ``--random`` it changes one comparison, boolean operator or condition at a time, drawn from the package, and runs
-the quick tests of the module's folder and those that import the module. It exits with 1 if more than a tenth survive.
+the tests of the module's folder and those that import the module, without the files that ``LONGEST`` of
+``tests/conftest.py`` lists: look there before you call one of these mutations uncaught. It exits with 1 if more than a
+tenth survive.
 """
 
 from __future__ import annotations
@@ -79,16 +81,25 @@ def changed_nodes(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield node.test, ast.UnaryOp(ast.Not(), node.test)
 
 
+def longest_tests() -> set[str]:
+    """Returns the test files whose tests take longest."""
+    text = (ROOT / 'tests' / 'conftest.py').read_text(encoding='utf-8')
+    return {f'tests/{name}' for name in text.partition('LONGEST = """')[2].partition('"""')[0].split()}
+
+
 def tests_of(file: Path) -> list[str]:
-    """Returns the tests of a module's folder, and the other test modules that import the module."""
+    """Returns the tests of a module's folder and the other test modules that import it, without the longest."""
     folder = ROOT / 'tests' / file.relative_to(ROOT / 'opencompass_tooleval').parent
     while not folder.is_dir():
         folder = folder.parent
     module = '.'.join(file.relative_to(ROOT).with_suffix('').parts)
     imports = re.compile(rf'^ *(?:from|import) {re.escape(module)}\b', re.MULTILINE)
     importing = [one for one in (ROOT / 'tests').rglob('test_*.py') if imports.search(one.read_text(encoding='utf-8'))]
-    inside = sorted(folder.glob('test_*.py'))
-    return [str(one.relative_to(ROOT)) for one in (*inside, *(one for one in sorted(importing) if one not in inside))]
+    is_root = folder == ROOT / 'tests'  # of a module whose folder has no tests: those of the whole package
+    inside = [] if is_root and importing else sorted(folder.glob('test_*.py'))
+    found = (*inside, *(one for one in sorted(importing) if one not in inside))
+    longest = longest_tests()
+    return [name for one in found if (name := str(one.relative_to(ROOT))) not in longest]
 
 
 def random_mutations(count: int, seed: int) -> list[dict[str, Any]]:

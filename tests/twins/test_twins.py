@@ -28,7 +28,7 @@ from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDatas
 from opencompass_tooleval.report.variant_figures import rankings_table
 from opencompass_tooleval.results.variants import Gain, change_of_lead, gains_of
 from opencompass_tooleval.tool_docs.api_list import find_api_list
-from opencompass_tooleval.twins import names
+from opencompass_tooleval.twins import funcqa, names
 from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset, find_class, kinds_of, open_twins
 from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
 from opencompass_tooleval.twins.translation import Translation
@@ -136,6 +136,22 @@ def test_values_that_others_depend_on_stay(request_text: str, golds: list[Any], 
     except LeftOutError:
         return
     assert 'Film One Two' in golds and set(new) == {'Film One Two'}
+
+
+@pytest.mark.parametrize(('constant', 'results'), [(7, (84, 99)), (3, (36, 51)), (9, (108, 123))])
+def test_a_small_number_that_is_a_difference_of_others_has_no_twin(constant: int, results: tuple[int, int]) -> None:
+    """With other numbers of the question it would be another one; seven, as of a week, would not. So 15 - 12 = 3."""
+    question = 'One box has 12 books and another has 15. How many are there?'
+    product, answer = results
+    steps = [f'<multiply>(12, {constant})={product}', f'<add>({product}, 15)={answer}']
+    raw = {'question': question, 'calculation': steps, 'answer': answer}
+    if constant == 3:
+        with pytest.raises(LeftOutError, match='stands in the question in another form'):
+            funcqa.values('r', raw, random.Random(0))
+    else:
+        new = funcqa.values('r', raw, random.Random(0)).raw
+        first, second = (int(token) for token in new['question'].replace('.', ' ').split() if token.isdecimal())
+        assert new['answer'] == first * constant + second != answer
 
 
 def test_reading_of_answers_has_an_inverse() -> None:

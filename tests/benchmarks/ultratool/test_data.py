@@ -12,6 +12,7 @@ import pytest
 from opencompass_tooleval.benchmarks.ultratool.data import (
     TABLE,
     CallError,
+    configured,
     data_file,
     find_subset,
     load_recorded_rows,
@@ -108,6 +109,13 @@ def test_unknown_names(tmp_path: Path) -> None:
         find_subset('tool_use')
     with pytest.raises(ValueError, match='languages zh, en'):
         load_records(tmp_path, 'tool_usage', 'fr')
+
+
+def test_the_default_language_is_that_of_the_published_data() -> None:
+    assert configured('planning') == configured('planning', language='ZH') != configured('planning', language='en')
+    chinese, english = (configured('planning', language=language) for language in ('zh', 'en'))
+    assert chinese.file == data_file(Path(), 'planning', 'zh') and english.file == data_file(Path(), 'planning', 'en')
+    assert 'tooleval_ultratool_zh' in chinese.configs[0] and 'tooleval_ultratool_en' in english.configs[0]
 
 
 def test_domains_come_from_the_annotated_samples(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -78,6 +78,14 @@ def test_without_a_file_each_task_has_its_own(in_run: Path, monkeypatch: pytest.
     assert starts(Pace(10, SERVER), Pace(10, SERVER), count=2) == [0, 0]
 
 
+def test_models_share_a_limit_if_address_and_key_are_the_same(in_run: Path) -> None:
+    servers = [('http://h:1/v1', 'a'), ('http://h:1/v1', 'a'), ('http://h:1/v1', 'b'), ('http://h:2/v1', 'a')]
+    with in_context(locked_task=LockedTask(in_run, in_run / 'lock')):
+        models = [ToolEvalOpenAI('tiny', url, key=key, query_per_second=10) for url, key in servers]
+        paces = [model._pace for model in models if model._pace]
+        assert starts(*paces, count=4) == [0, 0.1, 0, 0]
+
+
 def test_a_model_has_a_pace_if_its_config_says_so() -> None:
     with serving(Script()) as url:
         models = [ToolEvalOpenAI('tiny', url, key='k', query_per_second=rate) for rate in (5, None)]

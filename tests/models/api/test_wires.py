@@ -71,6 +71,12 @@ def test_a_dialogue_with_calls_and_thoughts(wire: str, stream: bool) -> None:
     usage = outcome.usage
     assert (usage.prompt, usage.completion, usage.reasoning, usage.cached, usage.cache_write) == (300, 90, 30, 120, 60)
     assert Prices(10, 0, 1, 20).cost_of(usage) == pytest.approx((120 * 10 + 120 * 1 + 60 * 20) / 1e6)
+    back = (
+        [item for item in vendor.asked[-1]['input'] if item.get('type') in ('reasoning', 'message', 'function_call')]
+        if wire == 'responses'
+        else [block for one in vendor.asked[-1]['messages'] if one['role'] == 'assistant' for block in one['content']]
+    )
+    assert back == [item for items in vendor.rounds[:-1] for item in items], 'with the ids of the server'
 
 
 @BOTH
