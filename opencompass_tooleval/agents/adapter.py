@@ -40,7 +40,7 @@ from opencompass_tooleval.work_dir.data_files import shown_files
 class ToolEvalAgentDataset(ToolEvalDataset):
     """The tasks of one subset."""
 
-    records_of = 'agents'
+    benchmark_of_records = 'agents'
 
     @staticmethod
     def load(

@@ -231,7 +231,7 @@ def part_of(dataset: str, result: Mapping[str, Any]) -> tuple[int, int] | None:
         dataset: The abbr.
         result: The result.
     """
-    samples, count = result.get('samples'), records_of(result)
+    samples, count = result.get('samples'), record_count(result)
     of = samples.get('of') if isinstance(samples, Mapping) else None
     size = max((size for size in (of, published_size(dataset, result)) if type(size) is int), default=0)
     return (count, size) if count is not None and count < size else None
@@ -282,7 +282,7 @@ def check_parts(result: Mapping[str, Any]) -> None:
         raise Fault(f'provenance: {wrong[0]} is not a string')
 
 
-def records_of(result: Mapping[str, Any]) -> int | None:
+def record_count(result: Mapping[str, Any]) -> int | None:
     """Returns the number of a result's records, each counted once for all trials; None if unknown."""
     samples, runs = result.get('samples'), result.get('runs')
     count = samples.get('all') if isinstance(samples, Mapping) else None

@@ -14,7 +14,7 @@ from opencompass_tooleval.catalogue.benchmark import (
     are_agents,
     part_in_words,
     published_size,
-    records_of,
+    record_count,
 )
 from opencompass_tooleval.catalogue.comparable import deciding_settings
 from opencompass_tooleval.catalogue.comparable import unlike as unlike_settings
@@ -138,7 +138,7 @@ def _why_not_published(dataset: str, result: Mapping[str, Any], about: Provenanc
     yield 'environment', 'calls are answered from recordings; the papers used live tools' if is_agent else ''
     if is_agent and about.simulated_by:  # a separate text per simulator, so that differences are marked
         yield 'environment', f'responses that were not recorded are simulated by {about.simulated_by}'
-    is_sample, part, count = about.data_version.endswith('subset'), part_in_words(dataset, result), records_of(result)
+    is_sample, part, count = about.data_version.endswith('subset'), part_in_words(dataset, result), record_count(result)
     yield 'sample', 'sampled subset of the data' if is_sample else ''
     yield 'part', f'records: {part}' if part else ''
     is_unknown = about.benchmark in BENCHMARKS and published_size(dataset, result) is None
@@ -238,7 +238,7 @@ def unlike(results: Results) -> Iterator[Finding]:
             by_dataset.setdefault(dataset, {})[model] = result
     for dataset, of_models in by_dataset.items():
         settings = {model: deciding_settings(result) for model, result in of_models.items()}
-        same_records = len({records_of(result) for result in of_models.values()}) == 1
+        same_records = len({record_count(result) for result in of_models.values()}) == 1
         for key, values in unlike_settings(settings, same_records):
             models: dict[str, list[str]] = {}
             for model, value in values.items():

@@ -61,7 +61,7 @@ _NOT_OF_DATA = ('infer_cfg', 'eval_cfg', 'abbr')
 _records: dict[str, Records | None] = {}
 
 
-def records_of(dataset: Mapping[str, Any]) -> Records | None:
+def dataset_records(dataset: Mapping[str, Any]) -> Records | None:
     """Returns the records that a config selects; None if the dataset cannot be loaded, or is not from this package.
 
     A dataset is loaded once per process.
@@ -139,7 +139,7 @@ def why_outdated(work: Path, model: Mapping[str, Any], dataset: Mapping[str, Any
     try:
         if is_damaged(result) or not is_intact(result):
             return 'it is damaged'
-        if result_is_outdated(result, records_of(dataset)):
+        if result_is_outdated(result, dataset_records(dataset)):
             return 'its records are others'
         files = [file] if file.exists() else list(numbered_shards(file).values())
         stored = origin_in(result)
@@ -170,7 +170,7 @@ def _asks_more(file: Path, model: Mapping[str, Any], dataset: Mapping[str, Any],
         return False
     inferencer = dataset['infer_cfg']['inferencer']
     # The sizes of shards are compared by the partitioner.
-    records = records_of(dataset) if file.stem == result.stem else None
+    records = dataset_records(dataset) if file.stem == result.stem else None
     try:
         is_replaced = bool(records and (known := origin_in(result)) and known.get(ANSWERS) != bytes_digest([file]))
         limit, stored = answer_limit(model, inferencer), StoredAnswers.of(model, inferencer)
@@ -204,7 +204,7 @@ def answers_with_other_settings(work: Path, model: Mapping[str, Any], dataset: M
     stored = StoredAnswers.of(model, dataset['infer_cfg']['inferencer'])
     try:
         paths = _paths(work, model, dataset)
-        records = partial(records_of, dataset) if not is_shard(dataset) else lambda: None
+        records = partial(dataset_records, dataset) if not is_shard(dataset) else lambda: None
         return Counter() if stored.use else other_settings(*paths, records, stored)
     except (DataError, OSError):
         return Counter()  # scoring reports the damage

@@ -59,7 +59,7 @@ def _named(data: Dataset, file: Path, prompts: Iterable[list[dict[str, Any]]] | 
 class ToolEvalTEvalEasyToolDataset(ToolEvalDataset):
     """One subset of T-Eval with instructions in place of the API documentation."""
 
-    records_of = 'teval'
+    benchmark_of_records = 'teval'
 
     @staticmethod
     def load(
@@ -106,7 +106,7 @@ class ToolEvalTEvalEasyToolDataset(ToolEvalDataset):
 class ToolEvalUltraToolEasyToolDataset(ToolEvalDataset):
     """One task of UltraTool with instructions in place of the toolsets."""
 
-    records_of = 'ultratool'
+    benchmark_of_records = 'ultratool'
 
     @staticmethod
     def load(

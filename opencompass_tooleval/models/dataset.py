@@ -92,7 +92,7 @@ class ToolEvalDataset(BaseDataset):
     """
 
     dataset: Dataset
-    records_of = ''
+    benchmark_of_records = ''
     """Benchmark whose raw records a subclass reads, if its ``load`` accepts a ``change`` of them."""
 
     def __init__(

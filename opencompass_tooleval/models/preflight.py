@@ -296,7 +296,7 @@ def missing_data(sweep: Sweep) -> Iterator[Finding]:
         yield from loaded(row)[1] if len(of_dialogues) < len(lacking) else ()
         for path in of_dialogues:
             kind = class_of({'type': row.get('original', row['type'])}, 'data set')
-            yield found('config:data', name, f'{path}: not found', f'tooleval prepare {kind.records_of}')
+            yield found('config:data', name, f'{path}: not found', f'tooleval prepare {kind.benchmark_of_records}')
         try:
             for encoder in needed_encoders([row]) if dialogues else ():
                 locate_encoder(encoder)

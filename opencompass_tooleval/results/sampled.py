@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import is_sampled, records_of
+from opencompass_tooleval.catalogue.benchmark import is_sampled, record_count
 from opencompass_tooleval.catalogue.metrics import OVERALL, main_metrics
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.catalogue.tables import CORRELATIONS, column_error
@@ -42,7 +42,7 @@ def intervals_of_sample(result: Result, is_greedy: bool) -> dict[str, list[float
 
 def _counts(result: Result) -> tuple[int, int]:
     """Returns the number of records that were asked, and the number of all records."""
-    asked, samples = records_of(result) or 0, result.get('samples')
+    asked, samples = record_count(result) or 0, result.get('samples')
     total = samples.get('of') if isinstance(samples, Mapping) else None
     return asked, total if type(total) is int and total > asked else asked
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, records_of
+from opencompass_tooleval.catalogue.benchmark import OUR_PREFIX, record_count
 from opencompass_tooleval.catalogue.comparable import deciding_settings, unlike
 from opencompass_tooleval.catalogue.provenance import Provenance
 from opencompass_tooleval.catalogue.tables import (
@@ -76,7 +76,7 @@ class ModelResult:
     @cached_property
     def settings(self) -> Mapping[str, Any]:
         """Everything that is equal in a repetition: settings that decide comparisons, sampling settings, records."""
-        stored = {SAMPLING: self.provenance.stored.get(SAMPLING), 'records': records_of(self.result)}
+        stored = {SAMPLING: self.provenance.stored.get(SAMPLING), 'records': record_count(self.result)}
         return {**deciding_settings(self.result), **stored}
 
     @cached_property

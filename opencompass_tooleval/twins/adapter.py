@@ -53,7 +53,7 @@ def find_class(original: Any) -> Any:
         ValueError: The class does not exist, or its records have no twins.
     """
     found = LOAD_DATASET.get(original) if isinstance(original, str) else original
-    if getattr(found, 'records_of', None) not in TWINS:
+    if getattr(found, 'benchmark_of_records', None) not in TWINS:
         raise ValueError(f'original={original!r} has no twins; data sets with twins: {", ".join(TWINS)}')
     return found
 
@@ -61,7 +61,7 @@ def find_class(original: Any) -> Any:
 def kinds_of(original: Any, settings: Mapping[str, Any]) -> list[str]:
     """Returns the kinds of twins of a data set, given its class and its config; empty if it has no twins."""
     try:
-        benchmark = find_class(original).records_of
+        benchmark = find_class(original).benchmark_of_records
     except ValueError:
         return []
     subset, instructed = _subset_of(benchmark, settings.get('name', '')), bool(settings.get('instructions'))
@@ -198,22 +198,26 @@ class ToolEvalTwinDataset(ToolEvalDataset):
             ValueError: The data set, its subset or its records have no twins of the kind.
         """
         cls = find_class(original)
-        subset = _subset_of(cls.records_of, settings['name'])
-        similarity = _encoder_of(settings) if twin in _STYLES and cls.records_of == 'teval' else None
-        if settings.get('instructions') and _is_bound(cls.records_of, twin):
-            raise ValueError(f'{cls.records_of} {subset} finds instructions by names: it has no twins of {twin!r}')
+        subset = _subset_of(cls.benchmark_of_records, settings['name'])
+        similarity = _encoder_of(settings) if twin in _STYLES and cls.benchmark_of_records == 'teval' else None
+        if settings.get('instructions') and _is_bound(cls.benchmark_of_records, twin):
+            raise ValueError(
+                f'{cls.benchmark_of_records} {subset} finds instructions by names: it has no twins of {twin!r}'
+            )
         chars = math.inf if max_added_chars is None else max_added_chars
-        changes = open_twins(cls.records_of, subset, twin, twin_seed, similarity, chars)
-        if cls.records_of == _AGENTS:
+        changes = open_twins(cls.benchmark_of_records, subset, twin, twin_seed, similarity, chars)
+        if cls.benchmark_of_records == _AGENTS:
             data = _agents(cls, settings, changes)
-        elif twin == 'order' and cls.records_of == 'toolbench' and subset.startswith('selection'):
+        elif twin == 'order' and cls.benchmark_of_records == 'toolbench' and subset.startswith('selection'):
             data = cls.load(**{**settings, 'seed': _OTHER_SEEDS + twin_seed})  # the order of the same candidates
             same = set(cls.load(**settings)['messages'])
             others = [number for number, messages in enumerate(data['messages']) if messages not in same]
             changes.left_out['its candidates are in the same order'] = len(data) - len(others)
             data = data.select(others)
         else:
-            data = cls.load(**settings, change=_of_service(changes) if cls.records_of == 'restbench' else changes)
+            data = cls.load(
+                **settings, change=_of_service(changes) if cls.benchmark_of_records == 'restbench' else changes
+            )
         left_out = ', '.join(f'{reason}: {count}' for reason, count in sorted(changes.left_out.items()))
         get_logger().info(f'twins ({twin}, seed {twin_seed}): {len(data)} records; left out: {left_out or "none"}')
         shown = {'twin': twin, 'twin_seed': twin_seed, 'twins_version': VERSION, 'left_out': left_out}

@@ -20,7 +20,7 @@ from opencompass_tooleval.models.dataset import ToolEvalDataset
 class ToolEvalFuncQADataset(ToolEvalDataset):
     """One subset of FuncQA."""
 
-    records_of = 'funcqa'
+    benchmark_of_records = 'funcqa'
 
     @staticmethod
     def load(path: str, name: str, gold: str = 'official', change: Change | None = None) -> Dataset:

@@ -58,7 +58,7 @@ def _row(tools: Toolbox, record: Record, method: str, offered: str) -> dict[str,
 class ToolEvalRestBenchDataset(ToolEvalDataset):
     """One service of RestBench."""
 
-    records_of = 'restbench'
+    benchmark_of_records = 'restbench'
 
     @staticmethod
     def load(

@@ -56,7 +56,7 @@ def _samples(
 class ToolEvalTEvalDataset(ToolEvalDataset):
     """One subset of T-Eval."""
 
-    records_of = 'teval'
+    benchmark_of_records = 'teval'
 
     @staticmethod
     def load(
@@ -140,7 +140,7 @@ class ToolEvalTEvalEvaluator(TEvalScorer, ToolEvalEvaluator):
 class ToolEvalTEvalFunctionCallingDataset(ToolEvalDataset):
     """A subset of T-Eval whose answers are calls, with native function calling."""
 
-    records_of = 'teval'
+    benchmark_of_records = 'teval'
 
     @staticmethod
     def load(

@@ -124,7 +124,7 @@ def _offered_rows(tools: Shown) -> list[Row]:
 class ToolEvalToolBenchDataset(ToolEvalDataset):
     """Data set in which a model chooses a tool for a request, or calls its APIs."""
 
-    records_of = 'toolbench'
+    benchmark_of_records = 'toolbench'
 
     @staticmethod
     def load(

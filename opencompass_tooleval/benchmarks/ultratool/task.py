@@ -35,7 +35,7 @@ from opencompass_tooleval.work_dir.work_dir import ResultPath
 class ToolEvalUltraToolDataset(ToolEvalDataset):
     """One task of UltraTool."""
 
-    records_of = 'ultratool'
+    benchmark_of_records = 'ultratool'
 
     @staticmethod
     def load(

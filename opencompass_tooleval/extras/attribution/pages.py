@@ -12,7 +12,7 @@ from opencompass_tooleval.core.calls.trajectory import Step
 from opencompass_tooleval.core.text.jsonable import is_number
 from opencompass_tooleval.extras.attribution.causes import CAUSES, NONE, SERVING, UNKNOWN
 from opencompass_tooleval.extras.attribution.points import Faults, fault_of, read_faults
-from opencompass_tooleval.extras.attribution.reading import attribution_of, attribution_of_row, records_of
+from opencompass_tooleval.extras.attribution.reading import attribution_of, attribution_of_row, observations_of
 from opencompass_tooleval.report.figure import Table, shown
 from opencompass_tooleval.report.names import cut, title_of
 from opencompass_tooleval.report.reasons import fragment
@@ -85,7 +85,7 @@ def members_of_steps(
     steps: Sequence[Step], prediction: Mapping[str, Any]
 ) -> Iterator[tuple[int, dict[str, dict[str, str]]]]:
     """Yields index and additional member of the steps in which the server made an error."""
-    records = records_of(prediction) or ()
+    records = observations_of(prediction) or ()
     for place, step in enumerate(steps):
         if isinstance(step.observed, Mapping):
             found = attribution_of(Observed(earlier=step.observed))

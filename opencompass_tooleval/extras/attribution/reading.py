@@ -54,11 +54,11 @@ def attribution_of_all(records: Sequence[Observed]) -> Attribution | None:
 
 def attribution_of_row(row: Mapping[str, Any] | None) -> Attribution | None:
     """Returns the attribution of a row of predictions; None if the server was not observed."""
-    records = records_of(row or {})
+    records = observations_of(row or {})
     return Attribution(UNKNOWN) if records is None else attribution_of_all(records)
 
 
-def records_of(row: Mapping[str, Any]) -> Sequence[Observed] | None:
+def observations_of(row: Mapping[str, Any]) -> Sequence[Observed] | None:
     """Returns the records of a row of predictions; None if they are damaged."""
     try:
         return read_observed(row, str(row.get('prediction') or ''))

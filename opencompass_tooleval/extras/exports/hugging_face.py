@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from opencompass_tooleval.catalogue.benchmark import records_of
+from opencompass_tooleval.catalogue.benchmark import record_count
 from opencompass_tooleval.catalogue.metrics import lower_is_better, main_metrics, words_of_metric
 from opencompass_tooleval.catalogue.tables import errors_of
 from opencompass_tooleval.core.statistics.sample import TWIN
@@ -68,7 +68,7 @@ def _notes(evaluation: Evaluation, metric: str) -> str:
     parts = [
         f'{words.name} ({metric}), 0-100{", lower is better" if lower_is_better(metric) else ""}',
         f'standard error {shown(error)}' if error is not None else '',
-        f'{records_of(scored.result)} records' if records_of(scored.result) is not None else '',
+        f'{record_count(scored.result)} records' if record_count(scored.result) is not None else '',
         f'mean of {evaluation.trials} trials' if evaluation.trials > 1 else '',
         f'{infra} samples without an answer count as wrong' if infra else '',
         f'judge {judge["judge"]}' if judge else '',

@@ -12,7 +12,7 @@ from opencompass_tooleval.core.calls.answer import Answer, extras
 from opencompass_tooleval.core.calls.trajectory import Trajectory, parse_trajectory
 from opencompass_tooleval.extras.attribution.causes import NONE, PARSER
 from opencompass_tooleval.extras.attribution.pages import members_of_steps
-from opencompass_tooleval.extras.attribution.reading import attribution_of_all, attribution_of_row, records_of
+from opencompass_tooleval.extras.attribution.reading import attribution_of_all, attribution_of_row, observations_of
 from opencompass_tooleval.models.dialogue_runner import DialogueRunner
 from opencompass_tooleval.models.openai_model import ToolEvalOpenAI
 from opencompass_tooleval.report.trajectories import shown_trajectory
@@ -73,7 +73,7 @@ def test_a_lost_call_is_found_in_its_step_and_tools_are_stored_once(tmp_path: Pa
     assert [step.get('serving', {}).get('cause') for step in shown] == [None, PARSER]
     first, second = row['observed']
     assert len(first['tools']) == len(TOOLS) and second['tools'] == 'same'
-    records = records_of(row)
+    records = observations_of(row)
     assert records is not None and records[0].tools == records[1].tools
     causes = [one.cause for record in records if (one := attribution_of_all([record]))]
     assert causes == [NONE, PARSER]
