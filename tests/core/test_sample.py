@@ -33,7 +33,7 @@ def test_samples_nest_and_hold_whole_queries_wherever_a_record_stands() -> None:
     assert queries == {QUERIES[::-1][place] for place in Sample(60).draw(QUERIES[::-1])}
     assert queries != {QUERIES[place] for place in Sample(60, seed=1).draw(QUERIES)}
     again = Sample(20).draw(QUERIES[::3])  # a variant with a record of each query, and the first of the same queries
-    assert {QUERIES[::3][place] for place in again} == drawn
+    assert {QUERIES[::3][place] for place in again} == queries
 
 
 def test_each_value_of_a_key_has_its_share() -> None:
