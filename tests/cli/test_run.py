@@ -745,6 +745,12 @@ def test_a_hostile_name_is_a_literal(tooleval: Command) -> None:
     assert config['infer']['runner']['partition'] == "'+x+'"
 
 
+def test_members_are_written_as_json_or_text_and_none_leaves_one_out(tooleval: Command) -> None:
+    words = ('--set', 'effort=low', '--set', 'top_k=5', '--set', 'stop=["a"]', '--unset', 'temperature')
+    (row,) = write(tooleval, 'demo', '--model', 'm', *words)['models']
+    assert row['openai_extra_kwargs'] == {'effort': 'low', 'top_k': 5, 'stop': ['a'], 'temperature': None}
+
+
 def test_a_budget_and_streams_are_written_into_each_model(tooleval: Command) -> None:
     two = ('--model', 'a', '--model', 'x/a', '--prices', 0.5, 2, '--max-cost', 5, '--stream')
     rows = write(tooleval, 'demo', *two)['models']

@@ -73,6 +73,8 @@ def test_an_address_that_does_not_answer_has_its_fix() -> None:
         assert first_answer(url.replace('http:', 'https:'), 'tiny', KEY).fault.endswith(
             f'; {url} answers: use that URL'
         )
+        without_api = f'https:{url.partition(":")[2].removesuffix("/v1")}/v2'
+        assert 'use that URL' not in first_answer(without_api, 'tiny', KEY).fault
         with closing(Endpoint(url, 'tiny', KEY)) as endpoint:
             (found,) = check_reachable(Probed(endpoint))
             assert found.is_fine and found.text == f'{url} answers'
