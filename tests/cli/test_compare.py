@@ -307,7 +307,7 @@ def test_a_table_says_what_it_lacks_an_interval_for(tooleval: Command, run: Path
     write(run, 'weak', dataset, {**result(scores('plan_json', 0.4)), 'f1_score': 12.0})
     found = said(tooleval, run, 'weak', 'strong')
     assert rows(found, 'tables')['tooleval-teval_v2', 'overall']['low'] is None
-    assert f'tooleval-teval_v2 overall: no interval, since there is none of {dataset} f1_score' in notes_of(found)
+    assert f'tooleval-teval_v2 overall: no interval, since there is none for {dataset} f1_score' in notes_of(found)
 
 
 @pytest.mark.parametrize(

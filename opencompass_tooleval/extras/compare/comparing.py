@@ -210,7 +210,7 @@ class Comparer:
         unpaired = [f'{dataset} {metric}' for dataset, metric in column if (dataset, metric) not in self.pairs]
         if unpaired:
             if name not in column:
-                self.note('interval', ' '.join(name), f'no interval, since there is none of {_some(unpaired)}')
+                self.note('interval', ' '.join(name), f'no interval, since there is none for {_some(unpaired)}')
             return Row(*name, a, error_a, b, error_b, b - a)
         interval = compare_column(column, self.pairs)
         return Row(*name, a, error_a, b, error_b, interval.delta, interval.low, interval.high, interval.pairs)
