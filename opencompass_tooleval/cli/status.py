@@ -36,7 +36,7 @@ from opencompass_tooleval.work_dir.work_dir import WorkDir
 
 _SECONDS_PER_LOOK, _SECONDS_PER_LINE, _SECONDS_TO_NOTICE = 2.0, 30.0, 0.5
 _PAUSE_PER_LOOK = 4
-"""A pause takes at least so many times as long as the look before it, which reads all answers."""
+"""A pause takes at least this many times as long as the look before it, which reads all answers."""
 
 
 def _duration(seconds: float | None) -> str:

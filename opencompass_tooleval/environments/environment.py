@@ -234,7 +234,7 @@ Schemas = Mapping[str, Mapping[str, Any]]
 
 
 class Session:
-    """A run of one task, with a state of its own: two runs of a task have two sessions.
+    """A run of one task, with its own state: two runs of a task have two sessions.
 
     Attributes:
         task: Id of the task.

@@ -39,7 +39,7 @@ class LiveAnswer(Protocol):
 
 
 class LiveTrial(Protocol):
-    """A run of one task on a server, with a state of its own."""
+    """A run of one task on a server, with its own state."""
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> LiveAnswer:
         """Calls a tool; returns within the server's limits.

@@ -116,7 +116,7 @@ KINDS: dict[str, Kind] = {
     'published:sample': Kind(_NOTE, 'the data are a sampled subset'),
     'published:twin': Kind(_NOTE, 'the records are twins of the published ones'),
     'published:size': Kind(_NOTE, 'the published number of records is unknown, or there are few records'),
-    'published:scoring': Kind(_NOTE, 'scoring mends faults of the published scripts'),
+    'published:scoring': Kind(_NOTE, 'scoring fixes faults of the published scripts'),
     'published:limit': Kind(_NOTE, 'answers had fewer tokens than the published ones', 'raise `max_out_len`'),
     'published:gold': Kind(_NOTE, 'some gold answers are not the published ones'),
     'published:judge': Kind(_NOTE, "another judge than the paper's graded the answers"),

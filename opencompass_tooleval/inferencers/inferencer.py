@@ -52,9 +52,9 @@ from opencompass_tooleval.work_dir.store import (
 )
 
 MAX_INFRA_SHARE, FEWEST_RECORDS = 0.005, 100
-"""Default of ``max_infra_share``, and number of records from which on one without an answer is no more than that."""
+"""Default of ``max_infra_share``, and the number of records from which on one record may always lack an answer."""
 _MOST_SENT_AGAIN, _SHARE_SENT_AGAIN = 50, 0.05
-"""At most so many failed requests of a dataset, and at most this share of it, are sent again at its end."""
+"""Maximum number of failed requests, and maximum share of a dataset, that are sent again at its end."""
 _NOT_SENT_AGAIN = ('budget', 'filter', 'truncated')
 """Last parts of reasons with which another try would end alike."""
 

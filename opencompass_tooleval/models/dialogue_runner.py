@@ -42,7 +42,7 @@ class Outcome(Generic[T]):
 
     Attributes:
         value: The dialogue's return value; None with ``infra``.
-        infra: Why the value is missing: a model gave no answer in some round, through no fault of its own. For an
+        infra: The infrastructure failure that left a round without an answer, so that the value is missing. For an
             auxiliary model it contains the model's name: ``infra:simulator:timeout``.
         answers: Answers of the model under test, in the order of rounds.
         finish_reason: Finish reason of the last answer; ``length`` if any was truncated.

@@ -1,6 +1,6 @@
 """Stores each answer on disk when it arrives. All other files of a run are made from these, and none is taken apart.
 
-The answers to ``NAME`` are in the folder ``NAME.answers``. Each process that asks adds lines to a file of its own, so
+The answers to ``NAME`` are in the folder ``NAME.answers``. Each process that asks adds lines to its own file, so
 no file has two writers, and a killed process damages at most its last line. No line is ever removed or changed.
 
 A row is an answer to a record (``record_id``, ``trial``, ``prediction``), or to one request of a dialogue (``key``,

@@ -46,7 +46,7 @@ from opencompass_tooleval.work_dir.whole_file import sync_folder
 logger = logging.getLogger(__name__)
 
 ORIGIN = 'computed_from'
-"""Key in a result of the digests below, on a line of its own."""
+"""Key in a result of the digests below, on a separate line."""
 ANSWERS, SCORING, CONTENT = 'predictions_sha256', 'scoring_sha256', 'content_sha256'
 """SHA-256 of the bytes of the predictions, of all that scores them, and of the result's other lines."""
 OTHER_ANSWERS = 'other_answers'

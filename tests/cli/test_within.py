@@ -115,7 +115,7 @@ def test_a_run_that_failed_continues(tmp_path: Path, server: tuple[Counting, str
     config.write_text(config.read_text() + '# mine\n')
     settings = {**os.environ, **environment}
     refused = run_tooleval(*again[1:], cwd=tmp_path, env=settings)
-    assert refused.returncode == 1 and 'it was changed since' in refused.stderr
+    assert refused.returncode == 1 and 'it has changed since' in refused.stderr
     done = run_tooleval(*again[1:], '--trust', cwd=tmp_path, env=settings)
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(script.times().values()) == {1} and result_in(tmp_path)['samples']['all'] == len(script.times())

@@ -210,7 +210,7 @@ class Comparer:
         unpaired = [f'{dataset} {metric}' for dataset, metric in column if (dataset, metric) not in self.pairs]
         if unpaired:
             if name not in column:
-                self.note('interval', ' '.join(name), f'no interval, since there is none of {_some(unpaired)}')
+                self.note('interval', ' '.join(name), f'no interval, since there is none for {_some(unpaired)}')
             return Row(*name, a, error_a, b, error_b, b - a)
         interval = compare_column(column, self.pairs)
         return Row(*name, a, error_a, b, error_b, interval.delta, interval.low, interval.high, interval.pairs)
@@ -253,7 +253,7 @@ def _notes_on_records(*results: Result, parts: Mapping[str, str]) -> Iterator[st
         both, of = f'{len(first & second)} of {len(first | second)}', f' ({"; ".join(shown)})' if shown else ''
         yield f'{both} records are in both; scores and differences are over these{of}'
     else:
-        yield from (f'not all records, of {part}' for part in shown)
+        yield from (f'only a part of all records: {part}' for part in shown)
     counts = [read.trials if (read := trials_of_result(result)) else 1 for result in results]
     if counts[0] != counts[1]:
         yield f'{counts[0]} trials of each record in one and {counts[1]} in the other'

@@ -212,7 +212,7 @@ def run_gate(
     max_drop: MaxDropOption = 0.0,
     equivalent: Annotated[
         float | None,
-        typer.Option(metavar='POINTS', help='Fail unless each score is shown to differ by less than so many points.'),
+        typer.Option(metavar='POINTS', help='Fail unless each score is shown to differ by less than this.'),
     ] = None,
     metrics: Annotated[
         list[str] | None,

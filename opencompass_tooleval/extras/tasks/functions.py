@@ -1,4 +1,4 @@
-"""Serves the functions of a Python file as an MCP server, as a program of its own: ``python functions.py tools.py``."""
+"""Serves the functions of a Python file as an MCP server, as a separate program: ``python functions.py tools.py``."""
 
 from __future__ import annotations
 

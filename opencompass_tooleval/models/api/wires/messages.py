@@ -86,7 +86,7 @@ def _read(value: Any) -> Reply:
 
 
 def _reply(value: Mapping[str, Any], blocks: list[Mapping[str, Any]], texts: Mapping[int, str]) -> Reply:
-    """Returns the reply as a chat completion, with the blocks in a member of their own.
+    """Returns the reply as a chat completion, with the blocks in a separate member.
 
     Args:
         value: The message of the server.

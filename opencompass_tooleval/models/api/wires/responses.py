@@ -75,7 +75,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _message(items: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the items as a message of a chat completion, with the items in a member of their own."""
+    """Returns the items as a message of a chat completion, with the items in a separate member."""
     parts = [mapping(part) for item in items if item.get('type') == 'message' for part in _listed(item.get('content'))]
     thoughts = [
         str(mapping(part).get('text') or '')
