@@ -247,7 +247,7 @@ def add_task(
         compared = ''.join(f'\n  {line}' for line in gold_lines(gold))
         say(f'compared at the end, and nothing else may differ:{compared}', err=is_server)
     _print_findings(checked, is_server)
-    say(f'added to {file}: read the lines, and edit what is not meant', err=True)
+    say(f'added to {file}: read the new lines, and correct them where needed', err=True)
 
 
 def _id_of(request: str, taken: set[str]) -> str:
