@@ -28,7 +28,7 @@ from opencompass_tooleval.instructions.adapter import ToolEvalTEvalEasyToolDatas
 from opencompass_tooleval.report.variant_figures import rankings_table
 from opencompass_tooleval.results.variants import Gain, change_of_lead, gains_of
 from opencompass_tooleval.tool_docs.api_list import find_api_list
-from opencompass_tooleval.twins import funcqa, names
+from opencompass_tooleval.twins import funcqa, names, ultratool_samples
 from opencompass_tooleval.twins.adapter import ToolEvalTwinDataset, find_class, kinds_of, open_twins
 from opencompass_tooleval.twins.names import OPAQUE, PLAIN, Pool
 from opencompass_tooleval.twins.translation import Translation
@@ -152,6 +152,20 @@ def test_a_small_number_that_is_a_difference_of_others_has_no_twin(constant: int
         new = funcqa.values('r', raw, random.Random(0)).raw
         first, second = (int(token) for token in new['question'].replace('.', ' ').split() if token.isdecimal())
         assert new['answer'] == first * constant + second != answer
+
+
+def test_calls_of_a_plan_have_the_new_names_and_the_old_values() -> None:
+    """Steps without a call stay; a plan that reads otherwise with its new names has no twin."""
+    arguments = {'type': 'object', 'properties': {'path': {'type': 'string'}, 'text': {'type': 'string'}}}
+    tool = {'name': 'file_write', 'description': 'Writes a file.', 'arguments': arguments, 'results': {}}
+    steps = [('1. Files', None), ('1.1 Write', "file_write(path='a', text='Hi, you')")]
+    raw = {'question': 'Write it.', 'tools': [tool], 'plan': [{'step': step, 'tool': call} for step, call in steps]}
+    made = ultratool_samples.names({}, Pool(PLAIN, 0))('r', raw, random.Random(0))
+    parent, write = (step['tool'] for step in made.raw['plan'])
+    (renamed,) = made.raw['tools']
+    first, second = renamed['arguments']['properties']
+    assert parent is None and renamed['name'] != 'file_write' and {first, second}.isdisjoint({'path', 'text'})
+    assert write == f"{renamed['name']}({first}='a', {second}='Hi, you')"
 
 
 def test_reading_of_answers_has_an_inverse() -> None:
