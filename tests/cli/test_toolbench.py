@@ -28,7 +28,7 @@ def test_retrieval_side_by_side(tooleval: Command, tmp_path: Path) -> None:
     made = ('--instructions', TOOLBENCH / 'instructions.json')
     both = tooleval(*arguments, *made, '--unit', 'tool', '--fields', 'full', '--details', details)
     assert both.code == 0, both.err
-    for word in ('documentation', 'instructions', 'delta', '95% interval', 'not comparable with Table 5'):
+    for word in ('documentation', 'instructions', 'delta', '95% interval', 'Table 5 is not comparable'):
         assert word in both.out
     rows = read_lines(details)
     assert [row['searched'] for row in rows] == ['documentation'] * 3 + ['instructions'] * 3

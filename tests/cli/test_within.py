@@ -121,6 +121,7 @@ def test_a_run_that_failed_continues(tmp_path: Path, server: tuple[Counting, str
     assert set(script.times().values()) == {1} and result_in(tmp_path)['samples']['all'] == len(script.times())
 
 
+@pytest.mark.long
 def test_after_a_kill_in_the_second_look_the_report_has_the_scores_of_the_first(
     tmp_path: Path, server: tuple[Counting, str], environment: dict[str, str]
 ) -> None:

@@ -324,6 +324,7 @@ def test_a_call_that_fails_adds_no_task(tmp_path: Path, tooleval: Command) -> No
     assert file.read_text() == before
 
 
+@pytest.mark.long
 def test_a_task_is_made_through_any_client(tmp_path: Path) -> None:
     file = write_shop(tmp_path / 'mine')
     code = 'from opencompass_tooleval.cli.main import main; main()'

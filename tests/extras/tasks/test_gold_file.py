@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,13 +83,16 @@ class GoldsOfNow:
         golds.write()
 
 
+LONG = partial(pytest.param, marks=pytest.mark.long)
+
+
 @pytest.mark.parametrize(
     ('change', 'says'),
     [
         (lambda folder: (folder / 'shop' / 'terms.txt').write_text('other'), 'the fixture changed since'),
-        (lambda folder: (folder / 'more.py').write_text('1'), 'a file of its folder changed since'),
-        (lambda folder: write_shop(folder, TASKS, server=f'{SERVER} x'), 'the command of the server changed since'),
-        (lambda folder: write_shop(folder, TASKS.replace('20.5)', '21)')), 'the request, the solution, free or ignore'),
+        LONG(lambda folder: (folder / 'more.py').write_text('1'), 'a file of its folder changed since'),
+        LONG(lambda folder: write_shop(folder, TASKS, server=f'{SERVER} x'), 'the command of the server changed since'),
+        LONG(lambda folder: write_shop(folder, TASKS.replace('20.5)', '21)')), 'the request, the solution, free or'),
         (lambda folder: (folder / 'tasks.yaml.gold.json').unlink(), 'the state that its solution leaves is not known'),
     ],
 )
