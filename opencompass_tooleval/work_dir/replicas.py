@@ -212,6 +212,8 @@ class Claims:
         """Ends the work of this process on the dataset: the others may claim what it has claimed and not done."""
         if self._heartbeat:
             self._heartbeat.end()
+        if self._whole.exists():  # another replica wrote the predictions while this one began
+            remove_claims(self._whole)
 
     def divide(
         self, order: Sequence[int], sizes: Sequence[int], at_once: int, asked: Callable[[], Collection[int]]

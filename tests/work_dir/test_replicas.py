@@ -270,6 +270,18 @@ def test_predictions_are_written_once(tmp_path: Path, monkeypatch: pytest.Monkey
     assert written == [[1]] and sorted(file.name for file in tmp_path.iterdir()) == ['data.answers', 'data.json']
 
 
+def test_a_replica_that_begins_while_another_ends_leaves_no_claims(tmp_path: Path) -> None:
+    whole = tmp_path / 'd.json'
+    claims = Claims(whole, Replica(1, 2, 'sweep'))
+    with exclusive(claims.lock):
+        assert claims.begin()
+        whole.write_text('{}')  # the other one writes, and removes the claims, before this one makes its folder again
+        shutil.rmtree(claims_folder(whole))
+        (claims_folder(whole) / 'sweep').mkdir(parents=True)
+        claims.leave()
+    assert not claims_folder(whole).exists()
+
+
 def test_a_single_task_gets_what_replicas_left(tmp_path: Path) -> None:
     """A dialogue that failed is begun again with its rounds."""
     claims, store = pair(tmp_path, 9)[0], AnswerStore(tmp_path / 'data.answers')
