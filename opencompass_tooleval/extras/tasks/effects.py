@@ -90,7 +90,7 @@ class _AppliedEffects:
         if given == ['is']:
             if effect['is'] != GONE:
                 raise ValueError(f'is: {effect["is"]}; it is {GONE}. What is new is given by a solution, and by free')
-            name = part.replace(':', ':table ') if 'table' in effect else file or part
+            name = part.replace(':', ':table ', 1) if 'table' in effect else file or part
             below = (f'{name}:', f'{name.rstrip("/")}/')
             self._remove(name, [one for one in self._after if one in (name, part) or one.startswith(below)])
         elif given == ['same_as']:

@@ -178,6 +178,13 @@ def test_a_table_that_is_gone() -> None:
     assert wrong_state([expected], changes(start(), emptied)) and wrong_state([expected], {})
 
 
+def test_a_table_whose_name_has_a_colon_is_gone() -> None:
+    state: State = {'x.db': 'database', 'x.db:table a:b': 'CREATE TABLE "a:b"(c)', 'x.db:a:b': Items([{'c': 1}], False)}
+    expected = effects_gold([{'table': 'a:b', 'is': 'gone'}], state)
+    assert wrong_state([expected], changes(state, {'x.db': 'database'})) == {}
+    assert wrong_state([expected], changes(state, {**state, 'x.db:a:b': Items([], False)}))
+
+
 def test_the_order_of_new_lines_counts_where_all_are_given() -> None:
     def made(*lines: str) -> dict[str, str]:
         after = start()
