@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -18,6 +19,8 @@ from opencompass_tooleval.cli.main import main
 from opencompass_tooleval.inferencers.result_origin import scoring_digest
 from opencompass_tooleval.work_dir.stored import is_intact, origin_in, with_origin
 from tests.forked import run_opencompass
+
+long = partial(pytest.param, marks=pytest.mark.long)
 
 CONFIG = """
 from mmengine.config import read_base
@@ -141,7 +144,7 @@ def test_predictions_of_another_run_are_said_and_scored(
     assert 'rescored' not in copied.result(), 'other answers, so that nobody knows what the scoring moved'
 
 
-@pytest.mark.parametrize('options', [('-r',), ('-m', 'eval', '-r')])
+@pytest.mark.parametrize('options', [('-r',), long(('-m', 'eval', '-r'))])
 def test_another_scoring_scores_again_and_says_what_it_moves(copied: Run, options: tuple[str, ...]) -> None:
     earlier, times = copied.result(INSTRUCT), copied.times()
     done = copied.go(*options, more=STRICT)
@@ -240,9 +243,7 @@ def folder_beside_a_folder(file: Path) -> None:
     (beside / 'a').touch()
 
 
-DAMAGE: list[Callable[[Path], None]] = [
-    middle, folder, pipe, loop, no_text, doubled, without_a_comma, folder_beside_a_folder
-]  # fmt: skip
+DAMAGE = [middle, folder, *map(long, (pipe, loop, no_text, doubled, without_a_comma, folder_beside_a_folder))]
 
 
 @pytest.mark.parametrize('damage', DAMAGE, ids=lambda damage: damage.__name__)
@@ -297,7 +298,7 @@ def test_the_digests_of_a_result_are_found_behind_long_lines(tmp_path: Path) -> 
         assert not is_intact(file)
 
 
-@pytest.mark.parametrize('damage', [folder, pipe, no_text, doubled], ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize('damage', [folder, *map(long, (pipe, no_text, doubled))], ids=lambda damage: damage.__name__)
 def test_predictions_that_cannot_be_read_are_written_from_the_answers(
     copied: Run, damage: Callable[[Path], None]
 ) -> None:
@@ -309,7 +310,7 @@ def test_predictions_that_cannot_be_read_are_written_from_the_answers(
     assert file.read_bytes() == content and copied.scores() == before
 
 
-@pytest.mark.parametrize('damage', [folder, pipe, no_text, doubled], ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize('damage', [folder, *map(long, (pipe, no_text, doubled))], ids=lambda damage: damage.__name__)
 def test_without_answers_they_cost_one_data_set_until_they_are_deleted(
     copied: Run, damage: Callable[[Path], None]
 ) -> None:

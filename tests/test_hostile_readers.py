@@ -587,6 +587,7 @@ READERS: Mapping[str, Reader] = {
     'tasks, questions in answers': Reader(
         lambda text: [asks_user(text), asks_user(f'{text} Please tell me')],
         ('extras/tasks/goal.py',),
+        every=7,
     ),
     'tasks, golds': Reader(
         lambda text: [
@@ -606,7 +607,7 @@ READERS: Mapping[str, Reader] = {
     'agents, judgements': Reader(
         lambda text: _load(AgentGrading(()).read, [{'id': text, 'solved': [{'value': text}]}])
     ),
-    'RestBench, ToolBench and FuncQA, native calls': Reader(_native, ('core/calls/messages.py',)),
+    'RestBench, ToolBench and FuncQA, native calls': Reader(_native, ('core/calls/messages.py',), every=3),
     'FuncQA, number': Reader(funcqa_reading.read_number, ('benchmarks/funcqa/reading.py',)),
     'FuncQA, calculation': Reader(_calculation, ('benchmarks/funcqa/data.py',)),
     **{
@@ -628,7 +629,7 @@ READERS: Mapping[str, Reader] = {
             + [read_required_calls(text, name) for name in ('', 'f')]
         ),
         tuple(f'core/calls/written/{part}.py' for part in WRITTEN),
-        every=3,
+        every=7,
     ),
     'server that is looked at': Reader(
         _probed,
@@ -643,6 +644,7 @@ READERS: Mapping[str, Reader] = {
             'models/api/raw_text.py',
             'models/observing.py',
         ),
+        every=7,
     ),
     'reply of a server': Reader(_server,
            ('models/api/reply.py', 'models/api/failure.py', 'models/api/endings.py', 'core/text/redaction.py')),
@@ -661,6 +663,7 @@ READERS: Mapping[str, Reader] = {
             for beginning in ('', 'Sorry ', 'I cannot ', '抱歉')
         ],
         ('core/scoring/refusal.py',),
+        every=3,
     ),
     'FuncQA, parameters': Reader(lambda text: call_tool('add_', {'input': [text, 1]})),
     'FuncQA, trajectory': Reader(_trajectory),
@@ -673,9 +676,11 @@ READERS: Mapping[str, Reader] = {
     ),
     'values of an example': Reader(_example, ('tool_docs/value_types.py', 'tool_docs/tool_doc.py')),
     'documentation, first sentence': Reader(first_sentence, ('tool_docs/template.py',)),
-    'documentation, template': Reader(lambda text: template_instruction(_doc(text)), ('tool_docs/template.py',)),
+    'documentation, template': Reader(
+        lambda text: template_instruction(_doc(text)), ('tool_docs/template.py',), every=3
+    ),
     'twins of records': Reader(
-        _twins, tuple(f'twins/{name}.py' for name in ('values', 'teval', 'ultratool', 'funcqa')), every=3
+        _twins, tuple(f'twins/{name}.py' for name in ('values', 'teval', 'ultratool', 'funcqa')), every=7
     ),
     'twins, translation': Reader(_translated, ('twins/translation.py', 'twins/more.py')),
     'documentation in a prompt': Reader(find_api_list, ('tool_docs/api_list.py',)),
@@ -685,7 +690,7 @@ READERS: Mapping[str, Reader] = {
         lambda text: [_read(load_yaml, mark + text[:MAX_CHARS]) for mark in ('', 'a: ', '- ', "'", '{a: ')],
         ('tool_docs/yaml_text.py',),
     ),
-    'log': Reader(_log, ('work_dir/work_dir.py', 'results/table.py', 'report/provenance.py')),
+    'log': Reader(_log, ('work_dir/work_dir.py', 'results/table.py', 'report/provenance.py'), every=3),
     'config of a run': Reader(lambda text: [_load(read_dumped, part, 'a.py') for part in (text, f'a = {text}')],
            ('work_dir/dumped_config.py',)),
     'reply of a simulator': Reader(

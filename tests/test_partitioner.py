@@ -158,7 +158,16 @@ def test_a_run_that_does_not_exist_is_not_continued(tmp_path: Path) -> None:
     done = go('-r', '20200101_000000')
     assert done.returncode == 1 and done.stderr.splitlines()[-1] == f'{line}{fix} -r {run.name}'
     assert list((tmp_path / 'my runs').iterdir()) == [run]
-    assert go('-r').returncode == 0 and go('-r', run.name).returncode == 0
+    assert go('-r', run.name).returncode == 0
+
+
+@pytest.mark.long
+def test_a_part_of_a_run_is_continued(tmp_path: Path) -> None:
+    text = FILTERED.format(what='datasets', abbr='teval-review_str_v2')
+    (tmp_path / 'sweep.py').write_text(text.replace('datasets, eval', 'datasets, summarizer, eval'))
+    go = partial(run_opencompass, 'sweep.py', '-w', 'my runs', cwd=tmp_path)
+    assert go().returncode == 0 and go('-r').returncode == 0
+    (run,) = (tmp_path / 'my runs').iterdir()
     for kept in ('predictions/oracle/tooleval-teval-review_str_v2.json', 'predictions', 'results'):
         copy = run.with_name(f'copy of {kept.replace("/", " ")}')
         copytree = shutil.copy if kept.endswith('json') else shutil.copytree

@@ -8,8 +8,10 @@ that have moved since are named as they are now.
 from __future__ import annotations
 
 import ast
+import copy
 import re
 import shlex
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +102,17 @@ class _Plain(ast.NodeTransformer):
         return node.args[0] if is_dict and len(node.args) == 1 and isinstance(node.args[0], ast.Dict) else node
 
 
+@lru_cache(maxsize=2)  # a command reads the config of its run many times
+def _values(text: str) -> dict[str, Any]:
+    """Parses a config.
+
+    Raises:
+        ValueError: The config has unexpected syntax; the message names the line.
+    """
+    values: dict[str, Any] = ast.literal_eval(_Plain().visit(ast.parse(_literal(text), mode='eval')))
+    return values
+
+
 def dump_again(file: Path) -> str:
     """Returns the command that writes the config of a run again, as after a full disk; ``''`` for another file."""
     run = file.absolute().parent.parent
@@ -119,9 +132,7 @@ def read_dumped(file: Path) -> dict[str, Any]:
             content = stream.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise ValueError(f'it is longer than {MAX_BYTES} bytes')
-        tree = ast.parse(_literal(content.decode('utf-8')), mode='eval')
-        values: dict[str, Any] = ast.literal_eval(_Plain().visit(tree))
-        return values
+        return copy.deepcopy(_values(content.decode('utf-8')))
     except (OSError, *READ_ERRORS) as error:
         raise DataError(
             file, f'the config cannot be read, and is not executed ({error})', fix=dump_again(file)

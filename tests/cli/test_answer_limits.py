@@ -242,6 +242,7 @@ def test_cut_and_further_answers_are_asked_for_and_no_others(resumed: Resumed, t
     assert resumed.limits() == [] and resumed.result()['samples']['all'] == whole
 
 
+@pytest.mark.long
 def test_dialogues_go_on_from_their_first_cut_round(tmp_path: Path) -> None:
     server = start_server('--script', SCRIPT.replace('thinking', 'acting'))
     resumed = Resumed(tmp_path, server)

@@ -117,6 +117,7 @@ def test_a_wrong_certificate(
     assert canned_server.stats()['requests'] == 0
 
 
+@pytest.mark.long
 def test_a_sweep_goes_on_once_the_authority_is_named(
     tooleval: Command,
     canned_server: ModelServer,

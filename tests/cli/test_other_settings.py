@@ -93,6 +93,7 @@ infer['partitioner'] = dict(type=NaivePartitioner)
 """
 
 
+@pytest.mark.long
 def test_the_task_refuses_under_opencompass_own_partitioner(resumed: Resumed) -> None:
     (file,) = resumed.folder.glob(f'out/*/predictions/m/{PLAIN}.json')
     file.unlink()

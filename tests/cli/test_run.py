@@ -333,6 +333,7 @@ def test_prepare_finds_what_each_kind_of_data_set_needs(monkeypatch: pytest.Monk
     assert {name: needed_encoders(rows[name]) for name in rows} == needed
 
 
+@pytest.mark.long
 def test_the_first_run_of_ultratool(tmp_path: Path) -> None:
     """Without --prepare one line has the command; with it, the tasks that are not published are built and marked."""
     data = tmp_path / 'data' / 'ultratool'
@@ -498,6 +499,7 @@ class Busy(Script):
         raise Refused(503, 'loading')
 
 
+@pytest.mark.long
 def test_settings_that_a_server_refuses_are_written_as_it_takes_them(tmp_path: Path) -> None:
     script, models = Strict(), ('claude', 'kimi', 'gpt', 'plain')
     named = [word for name in models for word in ('--model', name)]
@@ -585,6 +587,7 @@ def test_each_vendor_gets_its_own_key(tmp_path: Path) -> None:
     assert {headers.get('Authorization') for _, headers in judge.heads} == {'Bearer of-openai'}
 
 
+@pytest.mark.long
 def test_a_key_in_a_variable_of_another_name(tmp_path: Path) -> None:
     """Also one that has the name of another vendor's."""
     for variable in ('MY_KEY', 'OPENAI_API_KEY'):

@@ -116,6 +116,7 @@ def test_retry_asks_only_what_has_no_answer_and_then_all_is_done(
     assert {row['state'] for row in rows(status)} == {'done'} and all(row['samples'] for row in rows(status))
 
 
+@pytest.mark.long
 def test_retry_takes_what_fails_for_good(
     tooleval: Command, canned_server: ModelServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ def test_retry_takes_what_fails_for_good(
         assert result['samples']['infra'] == result['samples']['all'] > 0
 
 
+@pytest.mark.long
 def test_predictions_that_the_config_does_not_name_are_told(
     tooleval: Command, canned_server: ModelServer, folder: Path
 ) -> None:

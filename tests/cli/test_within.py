@@ -99,6 +99,7 @@ def test_samples_grow_until_the_interval_is_narrow_enough(
     assert 'Samples, with the 95% interval' in page and f'{asked} of 400, sampled' in page
 
 
+@pytest.mark.long
 def test_a_run_that_failed_continues(tmp_path: Path, server: tuple[Counting, str], environment: dict[str, str]) -> None:
     script, url = server
     script.most = 110

@@ -440,7 +440,7 @@ def a_task_that_counts_no_budget(place: Place) -> None:
     _plan(place, more, f'counts no budget: set {setting}', f"infer['runner']['task'] = dict({setting})\n")
 
 
-@row('read tooleval_local.py or tooleval_slurm.py into it')
+@row('read tooleval_local.py or tooleval_slurm.py into it', long=True)
 def a_config_without_a_runner(place: Place) -> None:
     bare = SWEEP.replace('datasets, eval, infer, summarizer', 'datasets')
     local = '    from opencompass_tooleval.configs.{} import *\nmodels'
@@ -557,7 +557,7 @@ def _run(place: Place) -> Path:
 AGAIN = ('opencompass', 's.py', '-w', 'out', '-r')
 
 
-@row('delete it and run again with -r')
+@row('delete it and run again with -r', long=True)
 def a_damaged_result(place: Place) -> None:
     run = _run(place)
     result = next(run.glob('results/*/*.json'))
@@ -568,7 +568,7 @@ def a_damaged_result(place: Place) -> None:
     assert place.run(*AGAIN)[0] == 0 and json.loads(result.read_text())['review_quality'] == 100
 
 
-@row('delete the file and run the sweep again with -r')
+@row('delete the file and run the sweep again with -r', long=True)
 def damaged_predictions(place: Place) -> None:
     run = _run(place)
     predictions = next(run.glob('predictions/*/*.json'))
@@ -579,7 +579,7 @@ def damaged_predictions(place: Place) -> None:
     assert place.run(*AGAIN)[0] == 0 and place.run(*command)[0] == 0
 
 
-@row('opencompass CONFIG')
+@row('opencompass CONFIG', long=True)
 def a_class_that_this_version_lacks(place: Place) -> None:
     run = _run(place)
     (config,) = run.glob('configs/*.py')
@@ -591,14 +591,14 @@ def a_class_that_this_version_lacks(place: Place) -> None:
     assert place.run('tooleval', 'retry', 'outputs/default') == (0, 'every sample has an answer\n')
 
 
-@row('opencompass CONFIG -w DIR')
+@row('opencompass CONFIG -w DIR', long=True)
 def a_folder_without_a_run(place: Place) -> None:
     Path('s.py').write_text(SWEEP)
     Path('mine').mkdir()
     place.fixed('tooleval', 'status', 'mine', fix='opencompass CONFIG -w DIR', CONFIG='s.py', DIR='mine')
 
 
-@row('{}opencompass {} {}', 'make {} writable', 'free space on the disk of {}, or raise your quota')
+@row('{}opencompass {} {}', 'make {} writable', 'free space on the disk of {}, or raise your quota', long=True)
 def a_disk_that_cannot_be_written(place: Place) -> None:
     run = _run(place)
     moved = Path('my runs')
@@ -644,7 +644,7 @@ def simulated_responses_in_a_file_of_something_else(place: Place) -> None:
     assert SimulatorStore(Path('another')).setdefault('a', 'b') == 'b' and Path('file').read_text() == 'mine'
 
 
-@row("infer['partitioner'] = dict(type='NumWorkerPartitioner', num_worker=N)")
+@row("infer['partitioner'] = dict(type='NumWorkerPartitioner', num_worker=N)", long=True)
 def shards_of_another_package(place: Place) -> None:
     config = f"{SWEEP}datasets[0]['infer_cfg']['inferencer'] = dict(type='GenInferencer')\n"
     Path('s.py').write_text(config)
@@ -825,7 +825,7 @@ def a_key_for_other_models(place: Place) -> None:
     _served(place, {'key': "'403-key'"}, fix)
 
 
-@row("correct the model's `path` (its name on the server) or `openai_api_base` in {config}")
+@row("correct the model's `path` (its name on the server) or `openai_api_base` in {config}", long=True)
 def a_model_that_the_server_has_not(place: Place) -> None:
     fix = "correct the model's `path` (its name on the server) or `openai_api_base` in s.py"
     _served(place, {'path': "'404-model'"}, fix)

@@ -171,6 +171,7 @@ def test_a_sweep_that_is_killed_leaves_no_engine(tmp_path: Path, whom: str, load
     until_gone(tmp_path)
 
 
+@pytest.mark.long
 def test_shards_have_an_engine_each_and_keys_are_nowhere(tmp_path: Path) -> None:
     """A key is on no command line, in no log, in no file of the sweep; the engine has it in its environment."""
     write_config(tmp_path, scripted_engine(tmp_path, '--latency', '0.2'))

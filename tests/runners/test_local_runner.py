@@ -66,6 +66,7 @@ def test_tasks_without_gpus_come_from_a_fork_of_the_runner_and_a_crash_leaves_th
 UUIDS = 'GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,MIG-41b36874-0ab6-5e22-8b4f-4e1c9ae1e3d7'
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('visible', ['3,5', pytest.param(UUIDS, marks=pytest.mark.long)])
 def test_each_task_has_its_gpus_session_and_chance(tmp_path: Path, visible: str) -> None:
     arguments = ('tell', 'tell', '--gpus', '1', '--workers', '2')

@@ -39,7 +39,8 @@ def results(folder: Path) -> set[str]:
     return {file.parent.name for file in folder.glob('out/*/results/*/*.json')}
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGKILL])
 def test_eight_run_at_once_and_go_on_after_an_end(
     number: signal.Signals, canned_server: ModelServer, tmp_path: Path
 ) -> None:

@@ -115,7 +115,7 @@ def check_order_of_numbers(new: Translation, request: str) -> None:
 
 
 @pytest.mark.parametrize('seed', [0, long(1), long(2)])
-@pytest.mark.parametrize(('folder', 'language'), [('Chinese-dataset', 'zh'), ('English-dataset', 'en')])
+@pytest.mark.parametrize(('folder', 'language'), [long('Chinese-dataset', 'zh'), ('English-dataset', 'en')])
 def test_values_of_ultratool(folder: str, language: str, seed: int) -> None:
     file = real(f'ultratool/{folder}/test_set/tool_usage.json')
     originals = {record.id: record for record in load_ultratool(file, 'tool_usage', language)}
@@ -284,7 +284,7 @@ def _documented(api: Mapping[str, Any]) -> list[Any]:
 SPECIAL = re.compile(r'\w_\w|[a-z][A-Z]')
 
 
-@pytest.mark.parametrize(('folder', 'language'), [('Chinese-dataset', 'zh'), ('English-dataset', 'en')])
+@pytest.mark.parametrize(('folder', 'language'), [('Chinese-dataset', 'zh'), long('English-dataset', 'en')])
 @pytest.mark.parametrize('kind', ['names', long('plain')])
 def test_names_of_ultratool(folder: str, language: str, kind: str) -> None:
     file = real(f'ultratool/{folder}/test_set/tool_usage.json')
@@ -317,7 +317,7 @@ def test_names_of_teval(subset: str, kind: str) -> None:
 KINDS = ('required', 'optional')
 ORDERED: list[Any] = [
     (ToolEvalToolBenchDataset, 'calls_g3', 'toolbench', {}),
-    (ToolEvalToolBenchDataset, 'selection_5', 'toolbench', {'encoder': 'offline'}),
+    long(ToolEvalToolBenchDataset, 'selection_5', 'toolbench', {'encoder': 'offline'}),
     (ToolEvalRestBenchDataset, 'tmdb', 'restbench', {}),
     (ToolEvalAgentDataset, 'toolbench_g3', 'toolbench', {}),
 ]
@@ -341,7 +341,7 @@ def test_another_order_is_another_prompt(original: Any, name: str, folder: str, 
 
 def test_another_order_of_every_record_that_has_one() -> None:
     for file in (*(DEMO / 'teval').rglob('*_v2*.json'), real('teval/EN/plan_json_v1.json')):
-        for seed in (0, 1, 2):
+        for seed in (0, 1):
             for original, twin, _ in teval_pairs(Path(file), 'order', seed):
                 before, after = ('\n'.join(one.content for one in sample.messages) for sample in (original, twin))
                 span = find_api_list(original.messages[0].content)

@@ -526,6 +526,7 @@ def test_a_replica_that_was_paused_for_a_while_keeps_its_ranges(tmp_path: Path) 
     check(tmp_path / 'run', 0)
 
 
+@pytest.mark.long
 def test_a_replica_that_wakes_up_late_costs_what_it_had_in_hand(tmp_path: Path) -> None:
     folder = tmp_path / 'run'
     stopped(folder, BEAT * heartbeat.MOST_BEATS * 3)

@@ -166,6 +166,7 @@ def answers_of(file: Path, record_ids: list[str]) -> Answers:
     return answers
 
 
+@pytest.mark.long
 def test_shards_of_an_earlier_run_keep_their_answers(tmp_path: Path, canned_server: ModelServer) -> None:
     """The server gets the questions that the shards lack, and the predictions are those of a whole run."""
     sweep, config = tmp_path / 'sweep.py', sweep_of(NAME, more=TWICE, openai_api_base=canned_server.url, max_workers=4)

@@ -234,6 +234,7 @@ def test_the_command_of_the_message_builds_the_file(
     assert len(load_records(file, name, 'en')) == 5 and ' … ' not in command
 
 
+@pytest.mark.long
 @needs_real_data
 def test_the_real_files(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prepare(find_benchmark('ultratool'), REAL.parents[1]) == 0

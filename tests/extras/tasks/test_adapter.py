@@ -67,6 +67,7 @@ def server() -> Iterator[ModelServer]:
     started.stop()
 
 
+@pytest.mark.long
 def test_tooleval_run_with_documentation_and_with_instructions(tmp_path: Path, server: ModelServer) -> None:
     file = write_shop(tmp_path / 'new with care.yaml with x' / 'shop', trusted=False)
     words = ('run', file, '--model', 'clerk', '--api-base', server.url, '-w', tmp_path / 'out', '--max-out-len', 500)

@@ -103,7 +103,11 @@ def ship(order: int, who: str, note: str = '') -> str:
     [
         ('who', []),
         # The id of a person looks like one that the server counts.
-        ('700 + len(who)', ['t: an agent that calls ship with who="Adax" solves it: see what its gold leaves free']),
+        pytest.param(
+            '700 + len(who)',
+            ['t: an agent that calls ship with who="Adax" solves it: see what its gold leaves free'],
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_solution_with_another_argument_must_not_solve(tmp_path: Path, who: str, faults: list[str]) -> None:
@@ -116,6 +120,7 @@ def test_a_solution_with_another_argument_must_not_solve(tmp_path: Path, who: st
     assert checked(file).faults == faults
 
 
+@pytest.mark.long
 def test_a_file_whose_only_tool_is_a_lookup_has_no_fault(tmp_path: Path) -> None:
     (tmp_path / 'tools.py').write_text('def people() -> list[str]:\n    """Lists all."""\n    return ["Ada", "Bob"]\n')
     file = tmp_path / 'tasks.yaml'
@@ -276,6 +281,7 @@ def test_a_file_is_begun_and_tasks_are_added_from_calls(tmp_path: Path, tooleval
     assert done.code == 0 and '2 tasks, 0 faults' in done.out, done.out + done.err
 
 
+@pytest.mark.long
 def test_a_function_that_returns_a_list_gives_a_set_and_one_that_says_nothing_decides_nothing(
     tmp_path: Path, tooleval: Command
 ) -> None:
@@ -296,7 +302,10 @@ def test_a_function_that_returns_a_list_gives_a_set_and_one_that_says_nothing_de
     assert 'result:' not in done.out
 
 
-@pytest.mark.parametrize('rows', [[{'name': 'change', 'arguments': {'sql': 'DELETE FROM orders WHERE id=41'}}], []])
+DELETE = {'name': 'change', 'arguments': {'sql': 'DELETE FROM orders WHERE id=41'}}
+
+
+@pytest.mark.parametrize('rows', [[DELETE], pytest.param([], marks=pytest.mark.long)])
 def test_a_new_empty_file_and_the_only_row_of_a_table_are_gold(
     tmp_path: Path, tooleval: Command, rows: list[dict[str, Any]]
 ) -> None:

@@ -126,6 +126,7 @@ def test_a_gold_of_somebody_else_is_data_that_is_trusted_first(tmp_path: Path, t
             ToolEvalTasksDataset.load(str(file))
 
 
+@pytest.mark.long
 def test_a_server_that_changed_leaves_another_state_and_the_old_gold_stays(tmp_path: Path, tooleval: Command) -> None:
     """What is installed is not covered: its change shows only in the state."""
     file = write_shop(tmp_path / 'shop', TASKS, server=SERVER)

@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+TLS = b'\x16'
+"""The first byte of TLS, which a server without it refuses at once."""
+
 
 class RawServer:
     """Sends the same to each request, and keeps what it was asked.
@@ -43,6 +46,8 @@ class RawServer:
             if self.context:
                 connection = self.context.wrap_socket(connection, server_side=True)
             with connection, connection.makefile('rb') as received:
+                if received.peek(1)[:1] == TLS:
+                    return
                 while head := list(iter(lambda: received.readline().strip(), b'')):
                     self.heads.append(b'\r\n'.join(head).decode('latin-1'))
                     for line in head:

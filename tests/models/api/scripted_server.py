@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.models.api.raw_server import TLS
+
 Request = dict[str, Any]
 CONTEXT = 8192
 KEY = 'right-key-of-the-test'
@@ -136,6 +138,12 @@ def _handler(script: Script, base: str) -> type[BaseHTTPRequestHandler]:
 
         def log_message(self, format: str, *args: Any) -> None:
             """Logs nothing."""
+
+        def handle_one_request(self) -> None:
+            if self.rfile.peek(1)[:1] == TLS:
+                self.close_connection = True
+            else:
+                super().handle_one_request()
 
         def do_GET(self) -> None:
             self.answer(f'{base}/models', lambda body: script.models())

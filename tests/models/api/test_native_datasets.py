@@ -56,8 +56,8 @@ STREAMED = pytest.mark.parametrize('stream', [False, True], ids=['whole', 'strea
 @pytest.mark.parametrize(
     ('kind', 'stream'),
     [
-        (ResponsesVendor, False),
         (MessagesVendor, True),
+        pytest.param(ResponsesVendor, False, marks=pytest.mark.long),
         pytest.param(ResponsesVendor, True, marks=pytest.mark.long),
         pytest.param(MessagesVendor, False, marks=pytest.mark.long),
     ],

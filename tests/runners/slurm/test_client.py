@@ -124,6 +124,7 @@ def files_of_demo(folder: Path, where: str) -> dict[str, bytes]:
     return {str(file.relative_to(run)): file.read_bytes() for file in files}
 
 
+@pytest.mark.long
 def test_the_demo_gives_what_it_gives_on_one_machine(testbed: Testbed, tmp_path: Path) -> None:
     files = files_of_demo(tmp_path / 'local', 'local')
     assert files_of_demo(tmp_path / 'on_slurm', 'slurm') == files
