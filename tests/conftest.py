@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from opencompass_tooleval.core.text import redaction
 from tests.forked import Fork, share_server, start_python, worker_spec
@@ -40,6 +41,10 @@ def hear_signals() -> None:
 
 
 hear_signals()
+
+# Hypothesis: a slow, busy machine is no failure.
+settings.register_profile('tooleval', deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile('tooleval')
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = """

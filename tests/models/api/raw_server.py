@@ -11,7 +11,9 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 TLS = b'\x16'
-"""The first byte of TLS, which a server without it refuses at once."""
+"""The first byte of TLS."""
+NO_TLS = b'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
+"""What a server without TLS answers to it."""
 
 
 class RawServer:
@@ -47,6 +49,8 @@ class RawServer:
                 connection = self.context.wrap_socket(connection, server_side=True)
             with connection, connection.makefile('rb') as received:
                 if received.peek(1)[:1] == TLS:
+                    received.read1()
+                    connection.sendall(NO_TLS)
                     return
                 while head := list(iter(lambda: received.readline().strip(), b'')):
                     self.heads.append(b'\r\n'.join(head).decode('latin-1'))

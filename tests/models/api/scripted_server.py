@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.models.api.raw_server import TLS
+from tests.models.api.raw_server import NO_TLS, TLS
 
 Request = dict[str, Any]
 CONTEXT = 8192
@@ -141,6 +141,8 @@ def _handler(script: Script, base: str) -> type[BaseHTTPRequestHandler]:
 
         def handle_one_request(self) -> None:
             if self.rfile.peek(1)[:1] == TLS:
+                self.rfile.read1()
+                self.wfile.write(NO_TLS)
                 self.close_connection = True
             else:
                 super().handle_one_request()
