@@ -107,10 +107,10 @@ def check(tooleval: Command, dataset: Any, folder: Path) -> None:
 @pytest.mark.parametrize(
     ('names', 'count'),
     [
-        (('teval_en_v2', 'teval_zh_v2'), 16),
+        pytest.param(('teval_en_v2', 'teval_zh_v2'), 16, marks=pytest.mark.long),
         (('easytool_teval_en', 'easytool_ultratool_zh'), 10),
-        (('ultratool_zh', 'ultratool_en'), 12),
-        (('restbench',), 4),
+        pytest.param(('ultratool_zh', 'ultratool_en'), 12, marks=pytest.mark.long),
+        pytest.param(('restbench',), 4, marks=pytest.mark.long),
         (('toolbench',), 7),
     ],
 )

@@ -154,7 +154,7 @@ def test_a_sweep_whose_engine_is_killed_and_that_goes_on(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(('whom', 'loading'), [
     pytest.param('task', False, id='task while it is asked'),
-    pytest.param('runner', True, id='runner while it loads'),
+    pytest.param('runner', True, id='runner while it loads', marks=pytest.mark.long),
 ])  # fmt: skip
 def test_a_sweep_that_is_killed_leaves_no_engine(tmp_path: Path, whom: str, loading: bool) -> None:
     fault = ('--fault', 'loading') if loading else ('--latency', '2')

@@ -73,6 +73,7 @@ def test_a_wrong_key_and_a_slow_model_hold_nobody_up(tmp_path: Path) -> None:
     assert 'Incorrect API key provided' in (tmp_path / 'said').read_text(encoding='utf-8')
 
 
+@pytest.mark.long
 def test_a_number_of_the_user_wins(canned_server: ModelServer, tmp_path: Path) -> None:
     write(tmp_path, canned_server.url, 3, "infer['runner']['max_num_workers'] = 1\n")
     run = start_opencompass('mine.py', '-w', 'out', cwd=tmp_path, output=tmp_path / 'said')

@@ -325,6 +325,9 @@ def is_alone(*_: object) -> None:
 
 
 LOCKS = {'no locks': is_lost, 'locks of each process only': is_alone}
+EACH_LOCK = pytest.mark.parametrize(
+    'locks', ['no locks', pytest.param('locks of each process only', marks=pytest.mark.long)]
+)
 BEAT = 0.25
 
 
@@ -461,7 +464,7 @@ def test_processes_that_claim_at_once(tmp_path: Path) -> None:
         check(folder, 0)
 
 
-@pytest.mark.parametrize('locks', list(LOCKS))
+@EACH_LOCK
 def test_without_locks_the_ranges_of_a_dead_replica_are_taken_over(tmp_path: Path, locks: str) -> None:
     folder = tmp_path / 'run'
     begun(folder)
@@ -473,7 +476,7 @@ def test_without_locks_the_ranges_of_a_dead_replica_are_taken_over(tmp_path: Pat
     check(folder, AT_ONCE)
 
 
-@pytest.mark.parametrize('locks', list(LOCKS))
+@EACH_LOCK
 def test_without_locks_a_slow_replica_keeps_its_ranges(tmp_path: Path, locks: str) -> None:
     begun(folder := tmp_path / 'run')
     slow = begins(folder, locks, delay=0.5)
@@ -481,7 +484,7 @@ def test_without_locks_a_slow_replica_keeps_its_ranges(tmp_path: Path, locks: st
     check(folder, 0)
 
 
-@pytest.mark.parametrize('locks', list(LOCKS))
+@EACH_LOCK
 def test_without_locks_a_writer_that_ended_is_replaced(tmp_path: Path, locks: str) -> None:
     """One that had claimed the end of the same sweep, when all was answered."""
     folder = tmp_path / 'run'

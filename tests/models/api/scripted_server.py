@@ -140,7 +140,7 @@ def _handler(script: Script, base: str) -> type[BaseHTTPRequestHandler]:
             """Logs nothing."""
 
         def handle_one_request(self) -> None:
-            if self.rfile.peek(1)[:1] == TLS:
+            if self.rfile.peek(1)[:1] == TLS:  # type: ignore[attr-defined]
                 self.rfile.read1()
                 self.wfile.write(NO_TLS)
                 self.close_connection = True
