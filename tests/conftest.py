@@ -48,13 +48,14 @@ settings.load_profile('tooleval')
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = """
-cli/test_answer_limits.py test_end_to_end.py runners/slurm/test_client.py test_hostile_readers.py cli/test_twins.py
-cli/test_sweep.py tasks/test_tasks.py inferencers/test_trials.py cli/test_within.py
-benchmarks/teval/test_differential.py runners/test_local_runner.py test_kill_agents.py test_budget.py test_refusals.py
-twins/test_exactness.py models/test_shared_model.py work_dir/test_shards.py test_spending.py
-benchmarks/funcqa/test_pipeline.py extras/tasks/test_check.py models/test_openai_model.py models/test_served_model.py
-cli/test_run.py models/test_budget.py test_documentation.py models/api/test_engine.py report/test_browser.py
-cli/test_other_settings.py models/test_wrappers.py
+cli/test_run.py extras/tasks/test_check.py test_hostile_readers.py test_bound_results.py test_end_to_end.py
+cli/test_answer_limits.py twins/test_gold.py extras/tasks/test_gold_file.py tasks/test_tasks.py report/test_browser.py
+fixes/test_fixes.py test_budget.py cli/test_other_settings.py test_spending.py cli/test_sweep.py
+work_dir/test_replicas.py twins/test_exactness.py test_kill_agents.py benchmarks/teval/test_differential.py
+models/test_shared_model.py models/api/test_native_datasets.py work_dir/test_shards.py cli/test_twins.py
+cli/test_watch.py report/test_browser_agents.py inferencers/test_trials.py summarizers/test_server_evidence.py
+models/api/test_engine.py models/test_budget.py extras/tasks/test_adapter.py test_refusals.py test_kill.py
+benchmarks/funcqa/test_pipeline.py runners/test_models_at_once.py models/test_served_model.py
 """
 """Files whose tests take longest. They come first, so that no processor is left with one of them at the end."""
 

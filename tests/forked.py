@@ -25,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -213,6 +214,8 @@ def _serve(listening: socket.socket) -> None:
     for module in plugin.MODULES:
         plugin.load(module)
     preload(['fastapi', 'uvicorn'])  # of tools/serve_model.py
+    for at_exit in weakref.finalize._registry:  # type: ignore[attr-defined]
+        at_exit.atexit = False  # torch empties its tables of operators, for a tenth of a second in each fork
 
     connections: dict[socket.socket, IO[str]] = {}
     while True:
