@@ -301,13 +301,9 @@ class ToolEvalGenInferencer(GenInferencer):
         """Returns the indices of questions to ask, and divides them among the replicas."""
         left = [index for index in questions.in_prefix_order() if index not in answers or index in answers.again]
         left = left if only is None else [index for index in left if index in only]
-
-        def asked() -> Collection[int]:
-            answers.read()
-            return answers.found
-
         if claims:
-            claims.divide(left, questions.sizes(left), requests_at_once(self.model, self.batch_size or 1), asked)
+            at_once = requests_at_once(self.model, self.batch_size or 1)
+            claims.divide(left, questions.sizes(left), at_once, answers.read)
         return iter(left)
 
     def _row(self, earlier: Row | None, question: Prompt, answer: Answer) -> Row:

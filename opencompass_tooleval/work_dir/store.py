@@ -311,8 +311,8 @@ class Answers(Mapping[int, Row]):
         self._best: dict[int, tuple[Any, ...]] = {}
         self._attempts: dict[int, int] = {}
 
-    def read(self) -> None:
-        """Reads the rows that other processes have added."""
+    def read(self) -> set[int]:
+        """Reads the rows that other processes have added, and returns ``found``."""
         for place, row in self.store.read():
             index = self._index.get(key_of(row))
             if index is None or not is_whole(row):
@@ -320,6 +320,7 @@ class Answers(Mapping[int, Row]):
             self._attempts[index] = max(self._attempts.get(index, 0), _attempt_of(row) + 1)
             if self._accepts(index, row):
                 self._take(index, place, row)
+        return self.found
 
     def update(self, rows: Mapping[int, Row]) -> None:
         """Adds rows, and writes them to the store."""

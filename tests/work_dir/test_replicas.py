@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import pairwise
@@ -75,12 +75,7 @@ def divide(claims: Claims, samples: int, at_once: int = 1) -> Answers:
     """Divides the samples without an answer, as the inferencer does; returns the answers that the replica sees."""
     answers = answers_in(claims.store, samples)
     left = [index for index in range(samples) if index not in answers or index in answers.again]
-
-    def asked() -> Collection[int]:
-        answers.read()
-        return answers.found
-
-    claims.divide(left, [1] * len(left), at_once, asked)
+    claims.divide(left, [1] * len(left), at_once, answers.read)
     return answers
 
 
@@ -326,7 +321,7 @@ def is_alone(*_: object) -> None:
 
 LOCKS = {'no locks': is_lost, 'locks of each process only': is_alone}
 EACH_LOCK = pytest.mark.parametrize(
-    'locks', ['no locks', pytest.param('locks of each process only', marks=pytest.mark.long)]
+    'locks', [pytest.param('no locks', marks=pytest.mark.long), 'locks of each process only']
 )
 BEAT = 0.25
 

@@ -101,13 +101,9 @@ def ship(order: int, who: str, note: str = '') -> str:
 @pytest.mark.parametrize(
     ('who', 'faults'),
     [
-        ('who', []),
+        pytest.param('who', [], marks=pytest.mark.long),
         # The id of a person looks like one that the server counts.
-        pytest.param(
-            '700 + len(who)',
-            ['t: an agent that calls ship with who="Adax" solves it: see what its gold leaves free'],
-            marks=pytest.mark.long,
-        ),
+        ('700 + len(who)', ['t: an agent that calls ship with who="Adax" solves it: see what its gold leaves free']),
     ],
 )
 def test_a_solution_with_another_argument_must_not_solve(tmp_path: Path, who: str, faults: list[str]) -> None:

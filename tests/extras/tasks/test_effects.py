@@ -230,7 +230,8 @@ def test_an_effect_that_cannot_be_is_refused(effect: dict[str, Any], says: str) 
     [
         ('42', 42, True), ('42', '42', True), ('42', 42.0, True), ('42', 43, False), ('20.50', 20.5, True),
         ('1e3', 1000, True), ('true', True, True), ('1', True, True), ('no', False, False), ('null', None, True),
-        ('', None, True), ('', '', True), ('null', 'null', True), ('4:00', '4:00', True), ('4:00', 240, False),
+        ('', None, True), ('', '', True), ('a', 'b', False), ('null', 'null', True), ('4:00', '4:00', True),
+        ('4:00', 240, False),
         (['a', '1'], ['a', 1], True), (['a'], ['a', 1], False), ({'a': '1'}, {'a': 1}, True),
         ({'a': '1'}, {'a': 1, 'b': 2}, False), ('1' * 5000, 10, False), ('9e999999999', 1, False),
     ],

@@ -14,7 +14,7 @@ import pytest
 
 from opencompass_tooleval.extras.tasks.differences import changes
 from opencompass_tooleval.extras.tasks.gold import Gold, gold_lines, make_gold, wrong_state
-from opencompass_tooleval.extras.tasks.leaves import Given
+from opencompass_tooleval.extras.tasks.leaves import Given, fits
 from opencompass_tooleval.extras.tasks.state import State, read_state
 
 Files = Mapping[str, str | Callable[[Path], None]]
@@ -277,6 +277,11 @@ def golds(start: Files, runs: Sequence[Files], folder: Path, **more: Any) -> tup
     given = Given.of(more.get('request', 'Do it.'), more.get('calls', ()), NOW)
     gold = make_gold(before, first, second, given, more.get('free', ()))
     return before, json.loads(json.dumps(gold))
+
+
+@pytest.mark.parametrize('empty', [None, '', [], {}], ids=repr)
+def test_an_empty_value_is_never_free(empty: Any) -> None:
+    assert not fits(empty, empty, {'kind': 'text'}) and fits('a', 'b', {'kind': 'text'})
 
 
 @pytest.mark.parametrize('name', CASES)
