@@ -13,6 +13,7 @@ from opencompass_tooleval.report.figure import (
     HATCHES,
     MARKERS,
     PUBLISHED_COLOUR,
+    PUBLISHED_HATCHES,
     RIGHT_COLOUR,
     Figure,
     Series,
@@ -104,12 +105,14 @@ def _trace(figure: Figure, series: Series, number: int, name: str) -> dict[str, 
         base |= {'type': 'scatter', 'mode': mode, 'x': list(series.x), 'y': list(series.values)}
         base |= {'line': {'color': colour, 'dash': dash}, 'marker': {**marker, 'size': 10}}
         return base
-    pattern = {'shape': HATCHES[number // len(COLOURS) % len(HATCHES)] or ('/' if series.published else '')}
+    shape = HATCHES[number // len(COLOURS) % len(HATCHES)]
+    if series.published:
+        shape = PUBLISHED_HATCHES[number % len(PUBLISHED_HATCHES)]
     at, values = list(range(len(figure.labels))), list(series.values)
     base |= {'type': 'bar', 'x': at, 'y': values}
     if figure.kind == 'rows':
         base |= {'x': values, 'y': at, 'orientation': 'h'}
-    base['marker'] = {'color': colour, 'pattern': pattern}
+    base['marker'] = {'color': colour, 'pattern': {'shape': shape}}
     if series.errors:
         down, up = zip(*(error or (None, None) for error in series.errors), strict=True)
         base['error_y'] = {'type': 'data', 'symmetric': False, 'array': list(up), 'arrayminus': list(down)}

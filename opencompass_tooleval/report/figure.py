@@ -195,3 +195,4 @@ RIGHT_COLOUR = '#BDBDBD'
 DASHES = ('solid', 'dash', 'dashdot')
 MARKERS = ('circle', 'square', 'diamond', 'triangle-up', 'triangle-down', 'pentagon', 'star', 'hexagon')
 HATCHES = ('', '\\', '.')
+PUBLISHED_HATCHES = ('/', 'x', '-', '|', '+')

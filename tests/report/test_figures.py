@@ -373,6 +373,13 @@ def test_charts_show_markup_as_text() -> None:
     assert chart['layout']['xaxis']['ticktext'] == ['&lt;b&gt;&amp;']
 
 
+def test_bars_of_published_models_differ_without_their_colour() -> None:
+    series = [Series(f'm{number}', (1.0,), published=number > 1) for number in range(7)]
+    bars = [trace['marker'] for trace in to_plotly(Figure('n', 's', 't', 'bars', ('a',), tuple(series)))['data']]
+    assert len({(bar['color'], bar['pattern']['shape']) for bar in bars}) == 7
+    assert all(bar['pattern']['shape'] for bar in bars[2:])
+
+
 def test_names_keep_their_ends_and_stay_different() -> None:
     long = 'tooleval-teval-reason_retrieve_understand_json_v2'
     first, whole, last = short_names([long, 'a', long])
