@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 
 import pytest
 
-from opencompass_tooleval.work_dir.causes import causes_of, fix_of, resuming
+from opencompass_tooleval.work_dir.causes import causes_of, fix_of, one_line_if_unusable, resuming
 from opencompass_tooleval.work_dir.trust import run_trustee
 
 RUN = Path('out/20260101_000000')
@@ -142,3 +143,11 @@ def test_the_config_is_named_if_this_user_started_the_run(tmp_path: Path, monkey
     assert resuming(run).startswith(f"opencompass '{kept}' -w ")
     kept.write_text('models = [1]\n', encoding='utf-8')
     assert resuming(run).startswith('opencompass CONFIG -w '), 'somebody changed it since'
+
+
+@pytest.mark.parametrize(
+    ('number', 'fix'), [(errno.ENOSPC, 'free space on the disk of'), (errno.EROFS, 'make .* writable')]
+)
+def test_a_disk_that_cannot_be_written_has_its_fix(tmp_path: Path, number: int, fix: str) -> None:
+    with pytest.raises(SystemExit, match=f'^tooleval: .*; {fix}.*, then: opencompass'), one_line_if_unusable(tmp_path):
+        raise OSError(number, 'x')
