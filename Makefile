@@ -53,7 +53,7 @@ test-quick: install ## the tests of pure modules, in a minute: for the edit loop
 	$(PYTEST) tests/core tests/benchmarks/*/test_scoring.py tests/test_architecture.py
 
 test-docs: .venv/docs/.installed ## what the documentation says: commands, tutorials, pieces of configs, patches, the site
-	$(PYTEST) --dist load --maxschedchunk 1 -m 'long or not long' tests/test_documentation.py tests/test_tutorials.py tests/test_site.py tests/test_adding.py
+	$(PYTEST) --dist load -m 'long or not long' tests/test_documentation.py tests/test_tutorials.py tests/test_site.py tests/test_adding.py
 
 test-long: lint ## lint, then all tests
 	$(PYTEST) -m ''

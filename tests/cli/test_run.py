@@ -641,20 +641,31 @@ class NeedsEffort(Recording):
 
 
 def test_members_of_requests_are_options(tmp_path: Path) -> None:
-    """What the fix names works, and a refused temperature is left out beside it; the first question has them too."""
+    """What the fix names works; the first question has the members too."""
     with serving(script := NeedsEffort()) as url:
         words = (TWO_SUBSETS[0], '--limit', '1', '--model', 'tiny', '--api-base', url, '--max-out-len', '64')
         done = run(tmp_path, *words, OPENAI_API_KEY=KEY)
         assert done.returncode == 1 and done.stderr.rstrip().endswith(
             'take --set reasoning_effort=VALUE, or --unset reasoning_effort'
         )
-        members = ('--set', 'reasoning_effort=low', '--set', 'options={"deep": [1]}')
+        members = ('--set', 'reasoning_effort=low', '--set', 'options={"deep": [1]}', '--unset', 'temperature')
         refused, script.asked = len(script.asked), []
         done = run(tmp_path, *words, *members, OPENAI_API_KEY=KEY)
     assert refused <= 2 and done.returncode == 0, done.stderr
     assert len(script.asked) > 1 and all(request['options'] == {'deep': [1]} for request in script.asked)
     (config,) = tmp_path.glob('outputs/run/*/*/config.py')
     kept = {'reasoning_effort': 'low', 'options': {'deep': [1]}, 'temperature': None}
+    assert values(config)['models'][0]['openai_extra_kwargs'] == kept
+
+
+@pytest.mark.long
+def test_a_refused_temperature_keeps_the_other_members(tmp_path: Path) -> None:
+    with serving(NeedsEffort()) as url:
+        words = ('--limit', '1', '--model', 'm', '--api-base', url, '--max-out-len', '64')
+        done = run(tmp_path, TWO_SUBSETS[0], *words, '--set', 'reasoning_effort=low', OPENAI_API_KEY=KEY)
+    assert done.returncode == 0, done.stderr
+    (config,) = tmp_path.glob('outputs/run/*/*/config.py')
+    kept = {'reasoning_effort': 'low', 'temperature': None}
     assert values(config)['models'][0]['openai_extra_kwargs'] == kept
 
 

@@ -33,7 +33,7 @@ def read(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def test_all_texts_of_a_trajectory_are_bounded_together() -> None:
-    call = AnsweredCall('n' * 9_000, {'a': 'v' * 9_000}, 'o' * 9_000, 'exact')
+    call = AnsweredCall('n' * 9_000, {'a': 'v' * 90_000}, 'o' * 9_000, 'exact')
     shown = read(Trajectory('react', (Step('t' * 9_000, (call,) * 3),) * 600, path=tuple(range(600))))
     assert (len(shown['steps']), shown['all'], len(shown['path'])) == (MOST_STEPS, 600, MOST_STEPS)
     assert len(json.dumps(shown)) < TOGETHER + MOST_STEPS * (1 + 3 * 3) * (LEAST + 40) + MOST_STEPS * 1000
