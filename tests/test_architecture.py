@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,8 @@ def room_of(file: Path) -> str:
 
 ALL = modules('**/*.py')
 NAMES = {file: str(file.relative_to(PACKAGE)) for file in ALL}
+MODULES = {name.removesuffix('.py').removesuffix('/__init__').replace('/', '.'): file for file, name in NAMES.items()}
+"""Name in the package -> file."""
 
 
 def test_only_glue_imports_opencompass() -> None:
@@ -192,21 +194,36 @@ def test_everything_that_is_plugged_in_exists() -> None:
 
 def reached(with_extras: bool = True) -> set[Path]:
     """Modules that ``plugin.py``, the commands, the configs and the faces of folders reach by imports."""
-    files = {str(file.relative_to(PACKAGE).with_suffix('')).replace('/', '.'): file for file in ALL}
-    files |= {name.removesuffix('.__init__'): file for name, file in files.items() if name.endswith('.__init__')}
+    files = dict(MODULES)
     starts = ['cli.main', *entries({name: value for name, value in vars(plugin).items() if name.isupper()})]
     starts += [name for name, file in files.items() if room_of(file) in ('configs', '__init__')]
     if not with_extras:
         files = {name: file for name, file in files.items() if room_of(file) != 'extras'}
+    return reached_from(starts, files, ast.walk)
+
+
+def reached_from(
+    starts: Iterable[str], files: Mapping[str, Path], nodes: Callable[[ast.Module], Iterator[ast.AST]]
+) -> set[Path]:
+    """Modules that others reach by the imports among their nodes."""
     seen, left = set[Path](), [files[name] for name in starts if name in files]
     while left:
         if (file := left.pop()) in seen:
             continue
         seen.add(file)
-        found = [name for node in ast.walk(parsed(file)) for name in imported(node, file, members=True)]
+        found = [name for node in nodes(parsed(file)) for name in imported(node, file, members=True)]
         named = {name.removeprefix('opencompass_tooleval.') for name in found}
         left += [files[name] for name in named if name in files]
     return seen
+
+
+def run_on_import(node: ast.AST) -> Iterator[ast.AST]:
+    """Statements of a module that run when it is imported: those outside of functions, and not for type checking."""
+    for one in ast.iter_child_nodes(node):
+        is_function = isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
+        if not (is_function or (isinstance(one, ast.If) and 'TYPE_CHECKING' in ast.unparse(one.test))):
+            yield one
+            yield from run_on_import(one)
 
 
 def entries(value: object) -> Iterator[str]:
@@ -352,6 +369,15 @@ for module in plugin.MODULES:
 """
 
 
+def test_no_module_of_the_plugin_imports_an_optional_package_when_it_is_loaded() -> None:
+    loaded = reached_from(entries(plugin.MODULES), MODULES, run_on_import)
+    assert len(loaded) > 150
+    for file in loaded:
+        names = [name for node in run_on_import(parsed(file)) for name in imported(node, file)]
+        assert not {name.partition('.')[0] for name in names} & set(OPTIONAL), NAMES[file]
+
+
+@pytest.mark.long
 def test_the_plugin_loads_without_optional_packages() -> None:
     done = subprocess.run([sys.executable, '-c', WITHOUT_OPTIONAL], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -255,6 +255,7 @@ def test_a_damaged_result_is_computed_again(copied: Run, damage: Callable[[Path]
     assert f'{REVIEW}.json is scored again, since it ' in done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_files_and_folders_in_place_of_each_other_are_set_aside(copied: Run) -> None:
     answers = copied.file('predictions').with_suffix('.answers')
     answers.rename(answers.with_name('elsewhere'))

@@ -94,6 +94,7 @@ def undisturbed(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -
     return Undisturbed(sweep.table(), model, received(server))
 
 
+@pytest.mark.long
 def test_nothing_is_sent_beyond_a_budget_and_a_higher_one_continues(
     server: ModelServer, undisturbed: Undisturbed, tmp_path: Path
 ) -> None:

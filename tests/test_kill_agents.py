@@ -111,9 +111,8 @@ def baseline(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> B
     return Baseline(table, trajectories(sweep), requests)
 
 
-@pytest.mark.parametrize(
-    'point', [point if point == 5 else pytest.param(point, marks=pytest.mark.long) for point in range(POINTS)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize('point', range(POINTS))
 def test_killed_agents_end_as_whole_ones(server: ModelServer, baseline: Baseline, tmp_path: Path, point: int) -> None:
     server.reset()
     sweep = AgentSweep(tmp_path / 'sweep', server, debug=bool(point % 2))

@@ -143,6 +143,7 @@ def test_a_filter_that_matches_nothing_is_one_line_with_the_nearest_names(
     assert 'Traceback' not in done.stderr
 
 
+@pytest.mark.long
 def test_a_run_that_does_not_exist_is_not_continued(tmp_path: Path) -> None:
     """OpenCompass would make its folder and ask everything; nothing of it stays, so that it does not exist later."""
     text = FILTERED.format(what='datasets', abbr='teval-review_str_v2')

@@ -138,6 +138,7 @@ def check(usages: list[dict[str, Any]], server: str, expected: Counter[str]) -> 
     assert sum(usage['cost']['total'] for usage in usages) == pytest.approx(money / 1e6)
 
 
+@pytest.mark.long
 def test_sums_are_those_that_the_servers_received(sweep: Sweep) -> None:
     assert len(sweep.first) == 4 and all(counts['prompt'] for counts in sweep.received.values())
     check([result['usage'] for result in sweep.first.values()], 'MODEL', sweep.received['MODEL'])
@@ -153,6 +154,7 @@ def test_sums_are_those_that_the_servers_received(sweep: Sweep) -> None:
     assert all('cached_unknown' not in result['usage']['cost'] for result in sweep.first.values())
 
 
+@pytest.mark.long
 def test_what_is_asked_again_is_added(sweep: Sweep) -> None:
     results = sweep.results()
     assert sweep.again['MODEL']['requests'] and sweep.again['JUDGE']['requests']
@@ -169,6 +171,7 @@ def test_what_is_asked_again_is_added(sweep: Sweep) -> None:
     assert cached['cost']['total'] <= paid['cost']['total']
 
 
+@pytest.mark.long
 def test_screens_say_the_same(sweep: Sweep, capsys: pytest.CaptureFixture[str]) -> None:
     results = sweep.results()
     expected: dict[str, Any] = {}

@@ -81,9 +81,9 @@ def limits_asked(server: ModelServer) -> Counter[int]:
     return Counter(request['limit'] for request in server.stats()['asked'])
 
 
-@pytest.fixture(scope='module', params=[12, pytest.param(1, marks=pytest.mark.long)], ids=['some', 'all'])
+@pytest.fixture(scope='module', params=[20, pytest.param(1, marks=pytest.mark.long)], ids=['some', 'all'])
 def sweep(request: pytest.FixtureRequest, servers: list[ModelServer], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Shipped records of each twelfth data set, or of all: every inferencer, native calls, agents; three models."""
+    """Shipped records of each twentieth data set, or of all: every inferencer, native calls, agents; three models."""
     for server in servers:
         server.reset()
     folder = tmp_path_factory.mktemp('limits')
@@ -206,6 +206,7 @@ def resumed(tmp_path: Path, servers: list[ModelServer]) -> Resumed:
     return Resumed(tmp_path, servers[0])
 
 
+@pytest.mark.long
 def test_cut_and_further_answers_are_asked_for_and_no_others(resumed: Resumed, tooleval: Command) -> None:
     said = resumed.go(512, '[1:3]')
     assert 'of its config is below' not in said

@@ -86,6 +86,7 @@ def test_record_and_serve(tooleval: Command, tmp_path: Path, fixture: Path, call
     assert again.code == 1 and 'exists already' in again.err
 
 
+@pytest.mark.long
 def test_record_what_a_client_calls(tmp_path: Path, fixture: Path) -> None:
     out = tmp_path / 'new' / 'notes.bank'
     command = tooleval_command(

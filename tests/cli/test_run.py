@@ -155,6 +155,7 @@ def test_a_run_is_not_continued_by_its_first_command(
     assert done.code == 1 and done.err.endswith(f'a run without --within continues with: {command}\n')
 
 
+@pytest.mark.long
 def test_the_path_of_a_model_is_checked_before_it_is_loaded(
     tooleval: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_model: Path
 ) -> None:
@@ -400,7 +401,7 @@ def test_prepare_names_the_commands_for_data_that_it_does_not_fetch(tooleval: Co
     assert done.out.endswith('\nthen give this command again\n')
 
 
-@pytest.mark.parametrize('thinks', [*THOUGHTS, 'counted', ''])
+@pytest.mark.parametrize('thinks', [*(pytest.param(key, marks=pytest.mark.long) for key in THOUGHTS), 'counted', ''])
 def test_a_server_that_thinks_is_asked_once(
     tooleval: Command, server: Recording, thinks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -431,7 +432,7 @@ def test_what_is_no_fault(tooleval: Command, arguments: tuple[str, ...]) -> None
         ('http://127.0.0.1:9/v1', r'no connection to .*\(refused\).*nothing listens there: start the server'),
         ('https://{host}/v1', 'SSLError: .*; {url} answers: use that URL'),
         ('http://{host}', 'has no API, {url} has one: use that URL'),
-        ('https://{host}', 'SSLError: .*; {url} answers: use that URL'),
+        pytest.param('https://{host}', 'SSLError: .*; {url} answers: use that URL', marks=pytest.mark.long),
         ('http://{host}/v1', 'other is not listed; the server lists tiny$'),
         ('http://{host}/v1 ', r'status 401: .*; put the right one into \$OPENAI_API_KEY, or name another'),
     ],
@@ -640,6 +641,7 @@ class NeedsEffort(Recording):
                 raise Refused(400, f"Unsupported value: '{name}'", 'unsupported_value')
 
 
+@pytest.mark.long
 def test_members_of_requests_are_options(tmp_path: Path) -> None:
     """What the fix names works; the first question has the members too."""
     with serving(script := NeedsEffort()) as url:

@@ -42,6 +42,7 @@ def rows(done: Outcome) -> list[dict[str, Any]]:
     return list(json.loads(done.out))
 
 
+@pytest.mark.long
 def test_status_while_it_runs_and_after_a_kill(tooleval: Command, canned_server: ModelServer, folder: Path) -> None:
     write_config(folder, canned_server)
     canned_server.reset('slow@4-=3600', latency=1)  # the fourth answer does not come while this looks

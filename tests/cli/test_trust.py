@@ -54,6 +54,7 @@ def test_what_was_trusted_once_needs_no_flag_and_a_change_needs_it_again(tooleva
     assert tooleval('tasks', 'check', colleague, '--trust').code == 0
 
 
+@pytest.mark.long
 def test_trust_that_cannot_be_kept_counts_for_the_command(
     tooleval: Command, colleague: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_runner_trusts_the_config_of_its_own_process_alone(tmp_path: Path) -> 
     assert not run_trustee(other).is_trusted
 
 
+@pytest.mark.long
 def test_folders_nested_too_deeply_are_one_line(tooleval: Command, tmp_path: Path) -> None:
     run_of_somebody_else(tmp_path / 'run')
     at = os.open(tmp_path / 'run', os.O_RDONLY)

@@ -51,6 +51,7 @@ def test_lines_where_there_is_no_terminal(sweep: Fork, canned_server: ModelServe
     assert re.search(r'api1 +1 ', said.read_text().partition('model x data sets')[2])
 
 
+@pytest.mark.long
 def test_redrawn_on_a_terminal(sweep: Fork, canned_server: ModelServer, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     watching = watch(tmp_path, stdin=theirs, stdout=theirs, stderr=theirs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -27,10 +27,10 @@ def _tree(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding='utf-8'))
 
 
-def _assigned(body: ast.AST | list[ast.stmt]) -> Names:
-    """Returns what is assigned to names: in a function, or by the statements of a module."""
+def _assigned(nodes: Sequence[ast.AST]) -> Names:
+    """Returns what is assigned to names: by the nodes of a function, or the statements of a module."""
     names: Names = {}
-    for node in body if isinstance(body, list) else ast.walk(body):
+    for node in nodes:
         if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
@@ -90,8 +90,8 @@ def _hole(part: ast.expr, *scopes: Names) -> str:
 
 def fixes_in(function: ast.AST, constants: Names) -> Iterator[str]:
     """Yields the fixes in a function, or in a module outside of functions."""
-    scopes = (_assigned(function), constants)
     nodes = list(ast.walk(function))
+    scopes = (_assigned(nodes), constants)
     whole = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     documentation = {node.value for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:

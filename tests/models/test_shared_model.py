@@ -214,6 +214,7 @@ def test_it_is_waited_for_and_found_again(server: Callable[..., Server], tmp_pat
     assert model.generate([ask('e')]) == ['Answer: A']
 
 
+@pytest.mark.long
 def test_the_address_of_a_killed_program_is_stale(server: Callable[..., Server], tmp_path: Path) -> None:
     """Its guard ends the engine; tasks wait until it is started again, or as long as their patience."""
     shared = server()

@@ -57,7 +57,7 @@ def answer_of(url: str, **settings: Any) -> Answer:
     ('steps', 'ends', 'settings', 'text', 'reason'),
     [
         pytest.param([*HI, DONE], True, {}, 'hi', None, id='right'),
-        pytest.param([ALIVE, 0.4] * 10 + [*HI, DONE], True, {'idle_timeout': 3}, 'hi', None, id='comments'),
+        pytest.param([ALIVE, 0.4] * 6 + [*HI, DONE], True, {'idle_timeout': 2}, 'hi', None, id='comments'),
         pytest.param([HI[0], ENDLESS], True, {'idle_timeout': 1}, '', 'infra:timeout', id='idle'),
         pytest.param([ENDLESS], True, {'idle_timeout': 1}, '', 'infra:timeout', id='idle from the start'),
         pytest.param([ALIVE, 0.1] * 600, True, {'timeout': 1}, '', 'infra:timeout', id='too long'),

@@ -67,6 +67,7 @@ def test_the_first_screen_says_who_is_best(browser: Browser, plain: Path) -> Non
     browser.check_quiet()
 
 
+@pytest.mark.long
 def test_a_benchmark_is_sorted_filtered_and_drawn(browser: Browser, plain: Path) -> None:
     browser.look()
     browser.open(plain.with_name('teval.html'))
@@ -92,6 +93,7 @@ def test_a_benchmark_is_sorted_filtered_and_drawn(browser: Browser, plain: Path)
     browser.check_quiet()
 
 
+@pytest.mark.long
 def test_samples_open_on_what_was_lost_and_are_walked_by_keys(browser: Browser, plain: Path) -> None:
     browser.look()
     browser.open(plain.with_name('samples.html'))
@@ -209,6 +211,7 @@ def test_differences_tell_types_apart_and_are_of_the_steps_that_differ(browser: 
     assert rows_of(browser, ['a', 'x'], ['a', 'y'])[1] == ['other', '[1]', 'x', 'y']
 
 
+@pytest.mark.long
 def test_differences_are_bounded(browser: Browser, plain: Path) -> None:
     browser.open(plain.with_name('samples.html'))
     wide = [[[j] * 50 for j in range(i % 7, 60)] for i in range(100)]
@@ -292,6 +295,7 @@ def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
     browser.check_quiet()
 
 
+@pytest.mark.long
 def test_keys_that_mean_something_to_the_browser_are_keys(browser: Browser, tmp_path: Path) -> None:
     names = ('__proto__', 'constructor', 'toString')
     odd: dict[str, Any] = {'gold': dict.fromkeys(names, 1), 'parsed': {name: {name: 2} for name in names}}

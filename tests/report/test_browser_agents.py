@@ -93,6 +93,7 @@ def test_branches_that_were_left_are_folded(browser: Browser, page: Path) -> Non
     browser.check_quiet()
 
 
+@pytest.mark.long
 def test_two_agents_are_aligned_and_their_first_difference_is_marked(browser: Browser, page: Path) -> None:
     browser.look()
     open_sample(browser, page, 0, 'two')
@@ -126,6 +127,7 @@ def test_agents_fit_and_can_be_read(browser: Browser, page: Path, width: int, da
         assert browser.faults() == []
 
 
+@pytest.mark.long
 def test_needed_tools_are_beside_and_what_scrolls_is_reached_by_keyboard(browser: Browser, tmp_path: Path) -> None:
     lines = '\n'.join(map(str, range(60)))
     long = Trajectory('react', (Step(lines, (AnsweredCall('a', {'x': lines}, lines, 'exact'),)),), lines, path=(0,))

@@ -96,7 +96,7 @@ long = partial(pytest.param, marks=pytest.mark.long)
 @pytest.mark.parametrize(('subset', 'kind', 'records'), [
     *(long('plan_json', kind, records) for kind, records in (('order', 553), ('names', 547), ('values', 286))),
     long('plan_str', 'plain', 547),
-    ('plan_str', 'values', 287),  # plan_json's prompt has a word that is a value of one request
+    long('plan_str', 'values', 287),  # plan_json's prompt has a word that is a value of one request
     long('plan_str', 'more5', 553),
 ])  # fmt: skip
 def test_plans_of_teval(subset: str, kind: str, records: int) -> None:
@@ -163,6 +163,7 @@ def test_published_answers_of_ultratool(folder: str, model: str, language: str, 
     assert {'names': mean == 0, 'values': 50 < mean < 70}.get(kind, mean > 99), mean
 
 
+@pytest.mark.long
 def test_published_created_tools() -> None:
     """The other published answers, of planning and of awareness of usage, are to prompts without tools: no twins."""
     rows = load_recorded_rows(

@@ -249,7 +249,7 @@ def test_answers_of_funcqa(file: str, least: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize('seed', [0, long(1)])
-@pytest.mark.parametrize('file', ['G3_instruction', 'G2_category', long('G1_instruction')])
+@pytest.mark.parametrize('file', ['G3_instruction', long('G2_category'), long('G1_instruction')])
 def test_names_of_toolbench(file: str, seed: int) -> None:
     """Neither request nor documentation has a name of a tool or an API that is written as a name."""
     rows = {str(row['query_id']): row for row in json.loads(real(f'toolbench/{file}.json').read_text(encoding='utf-8'))}
@@ -339,7 +339,7 @@ def test_another_order_is_another_prompt(original: Any, name: str, folder: str, 
     assert [first for first, second in zip(shown[::2], shown[1::2], strict=True) if first == second] == []
 
 
-@pytest.mark.parametrize('seed', [0, 1, long(2)])
+@pytest.mark.parametrize('seed', [0, long(1), long(2)])
 def test_another_order_of_every_record_that_has_one(seed: int) -> None:
     for file in (*(DEMO / 'teval').rglob('*_v2*.json'), real('teval/EN/plan_json_v1.json')):
         for original, twin, _ in teval_pairs(Path(file), 'order', seed):

@@ -427,7 +427,7 @@ def begun(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures('_no_sync')
-@pytest.mark.parametrize('is_last', [False, True], ids=['first', 'last'])
+@pytest.mark.parametrize('is_last', [pytest.param(False, marks=pytest.mark.long), True], ids=['first', 'last'])
 @pytest.mark.parametrize('each', [120, pytest.param(1, marks=pytest.mark.long)], ids=['some', 'every'])
 @pytest.mark.parametrize('other', ['the next sweep', 'another replica', 'itself'])
 def test_a_kill_at_every_line(
@@ -459,6 +459,7 @@ def test_processes_that_claim_at_once(tmp_path: Path) -> None:
         check(folder, 0)
 
 
+@pytest.mark.long
 @EACH_LOCK
 def test_without_locks_the_ranges_of_a_dead_replica_are_taken_over(tmp_path: Path, locks: str) -> None:
     folder = tmp_path / 'run'
@@ -479,6 +480,7 @@ def test_without_locks_a_slow_replica_keeps_its_ranges(tmp_path: Path, locks: st
     check(folder, 0)
 
 
+@pytest.mark.long
 @EACH_LOCK
 def test_without_locks_a_writer_that_ended_is_replaced(tmp_path: Path, locks: str) -> None:
     """One that had claimed the end of the same sweep, when all was answered."""

@@ -140,6 +140,7 @@ def test_each_round_is_one_batch(ran: Path, servers: dict[str, ModelServer]) -> 
     assert len({request['digest'] for request in stats['asked']}) == stats['requests']
 
 
+@pytest.mark.long
 def test_a_tiny_model_runs_every_method_to_its_end(tiny_model: Path, tmp_path: Path) -> None:
     model = f"dict(type=HuggingFacewithChatTemplate, abbr='tiny', path={str(tiny_model)!r}, batch_size=8, **settings)"
     swept(tmp_path, f"[{model}]\nfor row in datasets:\n    row['reader_cfg']['test_range'] = '[:2]'", 'multi_hop')

@@ -163,6 +163,7 @@ def test_failures_are_no_instructions_and_are_asked_again(
     assert right.stats()['requests'] == 3 and len(load_instructions(out)) == TOOLS and not leftovers(tmp_path)
 
 
+@pytest.mark.long
 def test_a_tiny_model_knows_nothing_and_what_its_library_raises_is_said(
     tiny_model: Path, docs: Path, tmp_path: Path
 ) -> None:

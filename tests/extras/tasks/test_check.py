@@ -186,7 +186,17 @@ def test_arguments_get_the_types_of_the_schema() -> None:
     assert typed_call('do', '{"any": 4}', tools).arguments == {'any': 4}
 
 
-def test_functions_of_a_file(tmp_path: Path) -> None:
+SUM = (
+    '  - {id: sum, request: How much is 2 and 3?, result: {type: number, value: 5},'
+    ' solution: [add: {one: 2, other: 3}]}\n'
+)
+SAVED = (
+    '  - {id: save, request: Save hello., effects: [{file: saved.txt, text: hello}], solution: [save: {text: hello}]}\n'
+)
+
+
+@pytest.mark.parametrize('tasks', [SUM, pytest.param(SUM + SAVED, marks=pytest.mark.long)], ids=['sum', 'all'])
+def test_functions_of_a_file(tmp_path: Path, tasks: str) -> None:
     (tmp_path / 'sums.py').write_text('def plus(one: int, other: int) -> int:\n    return one + other\n')
     compiled = tmp_path / '__pycache__' / f'sums.{sys.implementation.cache_tag}.pyc'
     wrong = tmp_path / 'wrong.py'
@@ -199,13 +209,7 @@ def test_functions_of_a_file(tmp_path: Path) -> None:
     )
     (tmp_path / 'folder').mkdir()
     file = tmp_path / 'tasks.yaml'
-    file.write_text(
-        'module: tools.py\nfixture: folder\nreads: [add]\ntasks:\n'
-        '  - {id: sum, request: How much is 2 and 3?, result: {type: number, value: 5},'
-        ' solution: [add: {one: 2, other: 3}]}\n'
-        '  - {id: save, request: Save hello., effects: [{file: saved.txt, text: hello}],'
-        ' solution: [save: {text: hello}]}\n'
-    )
+    file.write_text(f'module: tools.py\nfixture: folder\nreads: [add]\ntasks:\n{tasks}')
     load_tasks(file).trustee.trust()
     found = checked(file)
     assert (found.faults, found.notes) == ([], []) and found.agents['makes the calls of the solution'] == 100
@@ -235,6 +239,7 @@ def test_compiled_files_beside_a_server_are_never_executed_and_its_own_are_kept(
     assert list((tmp_path / 'cache' / 'compiled').rglob('helper.*.pyc'))
 
 
+@pytest.mark.long
 def test_a_file_is_begun_and_tasks_are_added_from_calls(tmp_path: Path, tooleval: Command) -> None:
     write_fixture(tmp_path / 'mine' / 'shop')
     file, calls = tmp_path / 'mine' / 'tasks.yaml', tmp_path / 'calls.json'
@@ -301,7 +306,8 @@ def test_a_function_that_returns_a_list_gives_a_set_and_one_that_says_nothing_de
 DELETE = {'name': 'change', 'arguments': {'sql': 'DELETE FROM orders WHERE id=41'}}
 
 
-@pytest.mark.parametrize('rows', [[DELETE], pytest.param([], marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize('rows', [[DELETE], []])
 def test_a_new_empty_file_and_the_only_row_of_a_table_are_gold(
     tmp_path: Path, tooleval: Command, rows: list[dict[str, Any]]
 ) -> None:

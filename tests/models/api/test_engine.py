@@ -79,8 +79,11 @@ def test_one_that_is_never_healthy(tmp_path: Path, never: threading.Event) -> No
     assert not processes(tmp_path)
 
 
-def test_a_port_that_was_taken_meanwhile(tmp_path: Path, never: threading.Event) -> None:
+def test_a_port_that_was_taken_meanwhile(
+    tmp_path: Path, never: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Somebody binds it after it was chosen, and answers; the engine gets another one."""
+    monkeypatch.setattr('opencompass_tooleval.models.api.engine._SECONDS_PER_LOOK', 0.5)
     engine = engine_of(tmp_path, '--fault', 'taken')
     taken: list[socket.socket] = []
 
