@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import math
 import os
 import runpy
 import select
@@ -135,7 +136,7 @@ def _run_command(words: Sequence[str]) -> int:
     """Runs one, with this process's streams."""
     fork = Fork(words, Path.cwd(), os.environ, *(Path(f'/proc/{os.getpid()}/fd/{number}') for number in range(3)))
     try:
-        return fork.wait()
+        return fork.wait(math.inf)  # a worker of pytest-xdist lasts as long as the suite
     finally:
         fork.kill()
 

@@ -81,9 +81,9 @@ def limits_asked(server: ModelServer) -> Counter[int]:
     return Counter(request['limit'] for request in server.stats()['asked'])
 
 
-@pytest.fixture(scope='module', params=[20, pytest.param(1, marks=pytest.mark.long)], ids=['some', 'all'])
+@pytest.fixture(scope='module', params=[12, pytest.param(1, marks=pytest.mark.long)], ids=['some', 'all'])
 def sweep(request: pytest.FixtureRequest, servers: list[ModelServer], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Shipped records of each twentieth data set, or of all: every inferencer, native calls, agents; three models."""
+    """Shipped records of each twelfth data set, or of all: every inferencer, native calls, agents; three models."""
     for server in servers:
         server.reset()
     folder = tmp_path_factory.mktemp('limits')
