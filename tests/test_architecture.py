@@ -78,9 +78,13 @@ def parsed(file: Path) -> ast.Module:
 def imports(file: Path) -> tuple[str, ...]:
     """Full names of everything that a module imports anywhere, but for type checking."""
     blocks = [node for node in ast.walk(parsed(file)) if isinstance(node, ast.If)]
-    typing_only = [block for block in blocks if 'TYPE_CHECKING' in ast.unparse(block.test)]
+    typing_only = [block for block in blocks if is_for_type_checking(block)]
     left_out = {id(node) for block in typing_only for node in ast.walk(block)}
     return tuple(name for node in ast.walk(parsed(file)) if id(node) not in left_out for name in imported(node, file))
+
+
+def is_for_type_checking(block: ast.If) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == 'TYPE_CHECKING' for node in ast.walk(block.test))
 
 
 def imported(node: ast.AST, file: Path, members: bool = False) -> list[str]:
@@ -221,7 +225,7 @@ def run_on_import(node: ast.AST) -> Iterator[ast.AST]:
     """Statements of a module that run when it is imported: those outside of functions, and not for type checking."""
     for one in ast.iter_child_nodes(node):
         is_function = isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if not (is_function or (isinstance(one, ast.If) and 'TYPE_CHECKING' in ast.unparse(one.test))):
+        if not (is_function or (isinstance(one, ast.If) and is_for_type_checking(one))):
             yield one
             yield from run_on_import(one)
 

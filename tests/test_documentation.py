@@ -329,6 +329,7 @@ def run_snippet(snippet: str, place: Place) -> None:
 # --- what the program prints ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_next_steps_of_a_sweep(place: Place) -> None:
     said = check('opencompass my_sweep.py', place)
     steps = [line.removeprefix('next:').strip() for line in said[said.index('next:') :].splitlines()]

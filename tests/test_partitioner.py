@@ -128,7 +128,10 @@ with read_base():
 
 @pytest.mark.parametrize(
     ('what', 'abbr', 'nearest'),
-    [('datasets', 'review_srt', 'tooleval-teval-review_str_v2'), ('models', 'oracel', 'oracle, oracle-noise-0.3')],
+    [
+        ('datasets', 'review_srt', 'tooleval-teval-review_str_v2'),
+        pytest.param('models', 'oracel', 'oracle, oracle-noise-0.3', marks=pytest.mark.long),
+    ],
 )
 def test_a_filter_that_matches_nothing_is_one_line_with_the_nearest_names(
     tmp_path: Path, what: str, abbr: str, nearest: str

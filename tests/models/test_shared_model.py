@@ -191,6 +191,7 @@ def test_it_loads_no_model_before_a_request(server: Callable[..., Server], tmp_p
     assert shared.program.wait() in (0, -signal.SIGTERM) and not list(tmp_path.rglob('*.engine.log'))
 
 
+@pytest.mark.long
 def test_it_is_waited_for_and_found_again(server: Callable[..., Server], tmp_path: Path) -> None:
     shared = server()
     model, waits = shared.model(), list[str]()

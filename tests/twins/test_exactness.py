@@ -93,11 +93,12 @@ def check_teval(file: Path, kind: str) -> int:
 long = partial(pytest.param, marks=pytest.mark.long)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('subset', 'kind', 'records'), [
-    *(long('plan_json', kind, records) for kind, records in (('order', 553), ('names', 547), ('values', 286))),
-    long('plan_str', 'plain', 547),
-    long('plan_str', 'values', 287),  # plan_json's prompt has a word that is a value of one request
-    long('plan_str', 'more5', 553),
+    *(('plan_json', kind, records) for kind, records in (('order', 553), ('names', 547), ('values', 286))),
+    ('plan_str', 'plain', 547),
+    ('plan_str', 'values', 287),  # plan_json's prompt has a word that is a value of one request
+    ('plan_str', 'more5', 553),
 ])  # fmt: skip
 def test_plans_of_teval(subset: str, kind: str, records: int) -> None:
     assert check_teval(real(f'teval/EN/{subset}_v1.json'), kind) == records
@@ -134,10 +135,11 @@ def translated_answer(answer: Any, new: Translation) -> Any:
     return new.text(answer) if isinstance(answer, str) else new.data(answer)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('folder', 'model', 'language', 'kind'), [
-    *(long('Chinese-dataset', 'gpt-3.5', 'zh', kind) for kind in ('values', 'order', 'names', 'more5')),
-    long('Chinese-dataset', 'gpt-4', 'zh', 'names'), ('English-dataset', 'gpt-4', 'en', 'names'),
-    long('English-dataset', 'gpt-4', 'en', 'values'),
+    *(('Chinese-dataset', 'gpt-3.5', 'zh', kind) for kind in ('values', 'order', 'names', 'more5')),
+    ('Chinese-dataset', 'gpt-4', 'zh', 'names'), ('English-dataset', 'gpt-4', 'en', 'names'),
+    ('English-dataset', 'gpt-4', 'en', 'values'),
 ])  # fmt: skip
 def test_published_answers_of_ultratool(folder: str, model: str, language: str, kind: str) -> None:
     """Exceptions are values in another form than the gold's, and one object in place of a text: distances change."""

@@ -40,6 +40,7 @@ from tests.instructions.shared_data import DEMO, real
 from tests.twins.support import ULTRATOOL, teval_pairs
 
 long = partial(pytest.param, marks=pytest.mark.long)
+LANGUAGES = [('Chinese-dataset', 'zh'), ('English-dataset', 'en')]
 
 # --- reading texts: written apart from the package -------------------------------------------------------------------
 
@@ -114,8 +115,9 @@ def check_order_of_numbers(new: Translation, request: str) -> None:
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('seed', [0, long(1), long(2)])
-@pytest.mark.parametrize(('folder', 'language'), [long('Chinese-dataset', 'zh'), ('English-dataset', 'en')])
+@pytest.mark.long
+@pytest.mark.parametrize('seed', [0, 1, 2])
+@pytest.mark.parametrize(('folder', 'language'), LANGUAGES)
 def test_values_of_ultratool(folder: str, language: str, seed: int) -> None:
     file = real(f'ultratool/{folder}/test_set/tool_usage.json')
     originals = {record.id: record for record in load_ultratool(file, 'tool_usage', language)}
@@ -284,8 +286,9 @@ def _documented(api: Mapping[str, Any]) -> list[Any]:
 SPECIAL = re.compile(r'\w_\w|[a-z][A-Z]')
 
 
-@pytest.mark.parametrize(('folder', 'language'), [('Chinese-dataset', 'zh'), long('English-dataset', 'en')])
-@pytest.mark.parametrize('kind', ['names', long('plain')])
+@pytest.mark.long
+@pytest.mark.parametrize(('folder', 'language'), LANGUAGES)
+@pytest.mark.parametrize('kind', ['names', 'plain'])
 def test_names_of_ultratool(folder: str, language: str, kind: str) -> None:
     file = real(f'ultratool/{folder}/test_set/tool_usage.json')
     originals = {record.id: record for record in load_ultratool(file, 'tool_usage', language)}

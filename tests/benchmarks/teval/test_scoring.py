@@ -54,7 +54,9 @@ def assert_full_when_strict(samples: Sequence[Sample], similarity: Similarity) -
     assert [score.id for score in scores if score.reason != 'ok'] == []
 
 
-@pytest.mark.parametrize('subset', ['plan_json', pytest.param('plan_str', marks=pytest.mark.long), 'review_str'])
+@pytest.mark.parametrize(
+    'subset', [*(pytest.param(name, marks=pytest.mark.long) for name in ('plan_json', 'plan_str')), 'review_str']
+)
 def test_gold_answers_of_the_real_data_score_full_when_strict(subset: str) -> None:
     """With the encoder those that are the hardest: where a plan holds a step twice."""
     samples = real_samples(subset)

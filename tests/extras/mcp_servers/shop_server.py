@@ -1,7 +1,7 @@
 """An MCP server of a shop, on files in its working directory, that speaks as the notes server does.
 
 An argument makes it misbehave: ``keeps FILE`` counts calls of ``add_note`` in a file outside, ``clock`` writes the time
-of its start.
+of its start, ``measures`` keeps the length of a note in place of the note.
 """
 
 import json
@@ -39,7 +39,9 @@ def call(name: str, arguments: dict[str, Any]) -> str:
         return json.dumps(rows)
     if name == 'add_note':
         notes = json.loads(Path('notes.json').read_text())
-        notes['notes'].append({'id': time.time_ns(), 'text': arguments['text']})
+        is_measured = sys.argv[1:2] == ['measures']
+        note = {'id': 700 + len(arguments['text'])} if is_measured else {'id': time.time_ns(), **arguments}
+        notes['notes'].append(note)
         Path('notes.json').write_text(json.dumps(notes))
         if sys.argv[1:2] == ['keeps']:
             with Path(sys.argv[2]).open('a') as file:

@@ -96,6 +96,7 @@ tasks:
 """
 
 
+@pytest.mark.long
 def test_tooleval_run_reads_golds_and_refuses_old_ones_before_any_request(tmp_path: Path, server: ModelServer) -> None:
     file = write_shop(tmp_path / 'shop', SOLUTIONS)
     words = ('run', file, '--model', 'clerk', '--api-base', server.url, '-w', tmp_path / 'out', '--max-out-len', 500)

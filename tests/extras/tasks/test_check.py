@@ -98,10 +98,11 @@ def ship(order: int, who: str, note: str = '') -> str:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('who', 'faults'),
     [
-        pytest.param('who', [], marks=pytest.mark.long),
+        ('who', []),
         # The id of a person looks like one that the server counts.
         ('700 + len(who)', ['t: an agent that calls ship with who="Adax" solves it: see what its gold leaves free']),
     ],
@@ -139,10 +140,19 @@ def test_what_an_owner_should_look_at(tmp_path: Path) -> None:
     ]
 
 
-def test_no_tool_is_needed_where_the_owner_says_so(tmp_path: Path) -> None:
-    tasks = one('{type: number, value: 5}', solution='[]', request='How much is two and three?', more='    needs: []\n')
+@pytest.mark.parametrize(('more', 'solved'), [('    needs: []\n', 100), ('', 0)])
+def test_no_tool_is_needed_where_the_owner_says_so(tmp_path: Path, more: str, solved: int) -> None:
+    """Elsewhere a right guess solves nothing."""
+    tasks = one('{type: number, value: 5}', solution='[]', request='How much is two and three?', more=more)
     found = checked(write_shop(tmp_path, tasks))
-    assert found.faults == [] and found.agents['answers the result without calls'] == 100
+    assert bool(found.faults) == (solved == 0) and found.agents['answers the result without calls'] == solved
+
+
+def test_a_value_that_stands_for_an_argument_is_not_left_free(tmp_path: Path) -> None:
+    """The id of a note is its length here, and looks like one that the server counts."""
+    file = write_shop(tmp_path, one(solution='[{add_note: {text: Ada}}]'), server=f'{SERVER} measures')
+    weak = 't: an agent that calls add_note with text="Adax" solves it: see what its gold leaves free'
+    assert checked(file).faults == [weak]
 
 
 def test_a_part_that_each_start_writes_anew_is_named(tmp_path: Path) -> None:
@@ -186,17 +196,8 @@ def test_arguments_get_the_types_of_the_schema() -> None:
     assert typed_call('do', '{"any": 4}', tools).arguments == {'any': 4}
 
 
-SUM = (
-    '  - {id: sum, request: How much is 2 and 3?, result: {type: number, value: 5},'
-    ' solution: [add: {one: 2, other: 3}]}\n'
-)
-SAVED = (
-    '  - {id: save, request: Save hello., effects: [{file: saved.txt, text: hello}], solution: [save: {text: hello}]}\n'
-)
-
-
-@pytest.mark.parametrize('tasks', [SUM, pytest.param(SUM + SAVED, marks=pytest.mark.long)], ids=['sum', 'all'])
-def test_functions_of_a_file(tmp_path: Path, tasks: str) -> None:
+@pytest.mark.long
+def test_functions_of_a_file(tmp_path: Path) -> None:
     (tmp_path / 'sums.py').write_text('def plus(one: int, other: int) -> int:\n    return one + other\n')
     compiled = tmp_path / '__pycache__' / f'sums.{sys.implementation.cache_tag}.pyc'
     wrong = tmp_path / 'wrong.py'
@@ -209,7 +210,13 @@ def test_functions_of_a_file(tmp_path: Path, tasks: str) -> None:
     )
     (tmp_path / 'folder').mkdir()
     file = tmp_path / 'tasks.yaml'
-    file.write_text(f'module: tools.py\nfixture: folder\nreads: [add]\ntasks:\n{tasks}')
+    file.write_text(
+        'module: tools.py\nfixture: folder\nreads: [add]\ntasks:\n'
+        '  - {id: sum, request: How much is 2 and 3?, result: {type: number, value: 5},'
+        ' solution: [add: {one: 2, other: 3}]}\n'
+        '  - {id: save, request: Save hello., effects: [{file: saved.txt, text: hello}],'
+        ' solution: [save: {text: hello}]}\n'
+    )
     load_tasks(file).trustee.trust()
     found = checked(file)
     assert (found.faults, found.notes) == ([], []) and found.agents['makes the calls of the solution'] == 100
