@@ -316,10 +316,16 @@ class _Program(subprocess.Popen[Any]):
 
 
 def _forget_threads() -> None:
-    """After a fork by a thread of a pool, whose others are not here."""
+    """After a fork by a thread of a pool, whose others are not here, and cannot give back what they hold."""
     from concurrent.futures import thread
 
+    from tqdm import tqdm
+
     thread._threads_queues.clear()  # type: ignore[attr-defined]
+    kinds = [tqdm]
+    for kind in kinds:  # the thread with the bar of OpenCompass's runner may hold the lock
+        kind.set_lock(threading.RLock())
+        kinds += kind.__subclasses__()
 
 
 def _end_with(work: Any) -> NoReturn:
