@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 import uvicorn
 
@@ -278,3 +279,18 @@ def test_a_packed_reply_that_unpacks_to_nothing_ends(
     with serving_raw(head + packed) as server:
         failure = failure_of(get, server.url)
     assert 'more than 1 MB' in failure.words and failure.reason == 'infra:bad_response' and failure.again
+
+
+def test_certificates_that_the_environment_names_are_trusted_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere certifi's are trusted, too."""
+    for name in ('SSL_CERT_FILE', 'SSL_CERT_DIR'):
+        monkeypatch.delenv(name, raising=False)
+    context = HttpClient()._certificates
+    assert isinstance(context, ssl.SSLContext) and len(context.get_ca_certs()) > 50
+    end = '-----END CERTIFICATE-----'
+    (tmp_path / 'one.pem').write_text(Path(certifi.where()).read_text(encoding='utf-8').partition(end)[0] + end)
+    monkeypatch.setenv('SSL_CERT_FILE', str(tmp_path / 'one.pem'))
+    context = HttpClient()._certificates
+    assert isinstance(context, ssl.SSLContext) and len(context.get_ca_certs()) == 1
