@@ -227,3 +227,21 @@ def test_tmdb_by_hand() -> None:
             'Parameters': {'input': 'GET /movie/456/keywords'},
         },
     }
+
+
+@pytest.mark.parametrize(
+    ('functions', 'described', 'is_listed'),
+    [
+        (['Rings bells.'], [''], False),
+        (['Rings one.'], ['Rings one.'], True),
+        (['Rings bells.', 'Rings one.'], ['Rings bells.', 'Rings one.'], True),
+    ],
+)
+def test_what_the_tool_says_is_not_said_again_of_its_only_function(
+    functions: list[str], described: list[str], is_listed: bool
+) -> None:
+    docs = tuple(FunctionDoc(f'f{number}', text) for number, text in enumerate(functions))
+    made = template_instruction(ToolDoc('bells', 'Rings bells.', docs))
+    assert [function.description for function in made.functions] == described
+    assert (made.description == 'Rings bells.') is not is_listed
+    assert all(text in made.description for text in functions)
