@@ -214,7 +214,7 @@ def _serve(listening: socket.socket) -> None:
 
     for module in plugin.MODULES:
         plugin.load(module)
-    preload(['fastapi', 'uvicorn', 'mcp', 'lagent', 'hypothesis'])  # of tools/serve_model.py, agents and tests
+    preload(['fastapi', 'uvicorn', 'mcp', 'hypothesis'])  # of tools/serve_model.py, own tasks and tests
     for at_exit in weakref.finalize._registry:  # type: ignore[attr-defined]
         at_exit.atexit = False  # torch empties its tables of operators, for a tenth of a second in each fork
 
