@@ -52,12 +52,10 @@ def files_of(run: Path, part: str) -> dict[str, bytes]:
 
 def without_digests(results: Mapping[str, bytes]) -> dict[str, str]:
     """Results without the digest of their predictions, whose files lack what was not exported."""
-    found = {}
-    for name, content in results.items():
-        result = json.loads(content)
-        del result['computed_from']['predictions_sha256']
-        found[name] = json.dumps(result)
-    return found
+    contents = {name: json.loads(result) for name, result in results.items()}
+    for content in contents.values():
+        del content['computed_from']['predictions_sha256']
+    return {name: json.dumps(content) for name, content in contents.items()}
 
 
 @pytest.mark.long

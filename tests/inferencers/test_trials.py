@@ -65,7 +65,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Repeated]:
     datasets = [row for row in datasets if not row['abbr'].endswith(('_v2_zh', '_en', 'easytool'))]
     for dataset in datasets:
         dataset['n'] = 4
-        dataset['reader_cfg']['test_range'] = '[:3]'
+        dataset['reader_cfg']['test_range'] = '[:5]'
     model = ConfigDict(type=Wavering, abbr='wavering', batch_size=64)
     evaluation = {'runner': {'task': {'dump_details': True}}}
     task = ConfigDict(models=[model], datasets=[datasets], work_dir=str(folder), eval=evaluation)

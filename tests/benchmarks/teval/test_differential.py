@@ -91,7 +91,7 @@ def test_real_plans(subset: str, noise: float, is_whole: bool, record_property: 
     samples = real_samples(subset)
     repeated = [sample for sample in samples if repeats_a_step(sample)]
     assert len(repeated) == 16
-    compared = samples if is_whole else [*repeated[:3], *samples[:3]]
+    compared = samples if is_whole else [*repeated[:6], *samples[:6]]
     record_property('cases', len(compared))
     compare_real('plan', compared, noise)
 

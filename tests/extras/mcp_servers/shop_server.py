@@ -39,9 +39,9 @@ def call(name: str, arguments: dict[str, Any]) -> str:
         return json.dumps(rows)
     if name == 'add_note':
         notes = json.loads(Path('notes.json').read_text())
+        text = arguments['text']
         is_measured = sys.argv[1:2] == ['measures']
-        note = {'id': 700 + len(arguments['text'])} if is_measured else {'id': time.time_ns(), **arguments}
-        notes['notes'].append(note)
+        notes['notes'].append({'id': 700 + len(text)} if is_measured else {'id': time.time_ns(), 'text': text})
         Path('notes.json').write_text(json.dumps(notes))
         if sys.argv[1:2] == ['keeps']:
             with Path(sys.argv[2]).open('a') as file:
